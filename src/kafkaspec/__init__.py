@@ -1,0 +1,3 @@
+"""kafkaspec: Apache Kafka's core, formally specified; run it, explore it, prove it, and judge real systems by it."""
+
+__version__ = "0.1.0"

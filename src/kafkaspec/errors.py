@@ -1,0 +1,29 @@
+"""The one error that people see: a single line that says what is wrong and where, and an exit code.
+
+Anything else that reaches the command line is a bug of ours.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Bad input or a limit reached: one line for people, exit status 2 (could not judge) unless told otherwise."""
+
+    def __init__(self, message: str, exit_code: int = 2) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
+    """The error for a name that does not exist, with the nearest one that does.
+
+    >>> str(unknown("subsystem", "timelin", ["timeline", "cleaner"]))
+    "unknown subsystem 'timelin'; did you mean 'timeline'? (known: cleaner, timeline)"
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, 1, 0.5)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return UserError(f"unknown {kind} '{name}'{hint} (known: {', '.join(names) or 'none'})")

@@ -1,0 +1,491 @@
+"""A model: a class whose annotations are its variables and whose decorated methods are its actions and claims."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any, ClassVar, Literal, Self, TypeVar
+
+from kafkaspec import clauses
+from kafkaspec.language import text
+from kafkaspec.language.expr import (
+    TRUE,
+    Expr,
+    ModelError,
+    and_,
+    bound,
+    lift,
+    node,
+    not_,
+    or_,
+    quantified,
+    sizes_now,
+    tracing,
+    truth,
+)
+from kafkaspec.language.types import T, TypeNotInLanguage, resolve
+
+F = TypeVar("F", bound=Callable[..., Any])
+Fairness = Literal["", "weak", "strong"]
+MarkKind = Literal["action", "initial", "invariant", "lemma", "step", "witness", "leads_to"]
+
+
+# ---- what a text is decorated with -----------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Mark:
+    """What a decorator says of a method."""
+
+    kind: MarkKind
+    clauses: tuple[str, ...] = ()
+    who: str = ""
+    fair: Fairness = ""
+    per: tuple[str, ...] = ()
+
+
+def _marked(mark: Mark) -> Callable[[F], F]:
+    def mark_it(f: F) -> F:
+        f.__kafkaspec__ = mark  # type: ignore[attr-defined]
+        for id in mark.clauses:
+            clauses.used(id, "model", f"{f.__module__}:{f.__qualname__}")
+        return f
+
+    return mark_it
+
+
+def action(*ids: str, who: str = "", fair: Fairness = "", per: tuple[str, ...] = ()) -> Callable[[F], F]:
+    """A step of the system: `require` its guard, assign to `s.next` its effect. `who` takes it. Fairness is for the action
+    as a whole, or one condition for each value of the parameters named in `per`."""
+    return _marked(Mark("action", ids, who, fair, per))
+
+
+def invariant(*ids: str) -> Callable[[F], F]:
+    """True in every reachable state. Parameters are read as "for all"."""
+    return _marked(Mark("invariant", ids))
+
+
+def lemma(*ids: str) -> Callable[[F], F]:
+    """An invariant that is there to hold up a proof."""
+    return _marked(Mark("lemma", ids))
+
+
+def step(*ids: str) -> Callable[[F], F]:
+    """True of every transition: reads `s.x` (before) and `s.next.x` (after)."""
+    return _marked(Mark("step", ids))
+
+
+def leads_to(*ids: str) -> Callable[[F], F]:
+    """Returns (trigger, goal): whenever the trigger is true, the goal is true then or later, for each value of the parameters."""
+    return _marked(Mark("leads_to", ids))
+
+
+def initial(f: F) -> F:
+    """The first state: assigns to `s.next`; what is not assigned is the first value of its type (False, 0, empty, None)."""
+    return _marked(Mark("initial"))(f)
+
+
+def witness(f: F) -> F:
+    """A state that must be reachable, else the model is vacuous. Parameters are read as "for some"."""
+    return _marked(Mark("witness"))(f)
+
+
+def define(f: F) -> F:
+    """A helper that actions and claims share; may contain require and assignments to s.next."""
+
+    def helper(*args: Any, **named: Any) -> Any:
+        if tracing.get() is None:
+            return f(*args, **named)
+        tracing.get().files.add(f.__code__.co_filename)
+        return text.symbolic(typing.cast(FunctionType, f))(*args, **named)
+
+    helper.__kafkaspec_define__ = f  # type: ignore[attr-defined]
+    helper.__name__, helper.__doc__, helper.__module__ = f.__name__, f.__doc__, f.__module__
+    return typing.cast(F, helper)
+
+
+class Disabled(Exception):
+    """A guard is false in the concrete state at hand."""
+
+
+def require(*conditions: bool) -> None:
+    """The action's guard: all of these, or the action cannot be taken."""
+    trace = tracing.get()
+    if trace is None:
+        if not all(conditions):
+            raise Disabled
+        return
+    if trace.action is None:
+        raise ModelError("require() stands outside an action")
+    here = and_(*text.When.stack)
+    for c in conditions:
+        g = truth(c) if here is TRUE else or_(not_(here), c)
+        trace.action.guard += g.args if g.op == "and" else (g,)
+
+
+class Model:
+    """Base of every model. Annotated names are the variables; see the package's text for the types."""
+
+    ghosts: ClassVar[tuple[str, ...]] = ()
+    """Variables that the explicit reading leaves out unless asked to keep them."""
+
+    @property
+    def next(self) -> Self:
+        """The state after. Assign to it in an action; read it in a step property only."""
+        raise TypeError("a model's state is made by the readings")
+
+
+# ---- what a text is read into ----------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Update:
+    """`s.next.var[keys] = value` if `cond`. Later updates win where keys alias."""
+
+    var: str
+    keys: tuple[Expr, ...]
+    cond: Expr
+    value: Expr
+
+
+@dataclass
+class Action:
+    """One action: its parameters are bound expressions; its guard a list of conditions, all of which must hold."""
+
+    name: str
+    clauses: tuple[str, ...]
+    who: str
+    doc: str
+    params: list[Expr]
+    guard: list[Expr]
+    updates: list[Update]
+    fair: Fairness
+    per: tuple[str, ...]
+    loc: tuple[str, int]
+
+    def parameter(self, p: Expr) -> str:
+        """A parameter's name in the text."""
+        return str(p.aux).rpartition("_")[0]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An invariant, lemma, step property or witness."""
+
+    name: str
+    clauses: tuple[str, ...]
+    expr: Expr
+    doc: str
+    loc: tuple[str, int]
+
+
+@dataclass(frozen=True)
+class LeadsTo:
+    """trigger ~> goal, for each value of the parameters."""
+
+    name: str
+    clauses: tuple[str, ...]
+    params: tuple[Expr, ...]
+    trigger: Expr
+    goal: Expr
+    doc: str
+    loc: tuple[str, int]
+
+
+@dataclass
+class LoadedModel:
+    """A model's text as a graph. `sizes` names every Size, Flag and Sort in it."""
+
+    name: str
+    cls: type[Model]
+    file: str
+    doc: str
+    vars: dict[str, T]
+    ghosts: tuple[str, ...]
+    initial: Action
+    actions: list[Action] = field(default_factory=list)
+    invariants: dict[str, Claim] = field(default_factory=dict)
+    lemmas: dict[str, Claim] = field(default_factory=dict)
+    steps: dict[str, Claim] = field(default_factory=dict)
+    witnesses: dict[str, Claim] = field(default_factory=dict)
+    leads_to: dict[str, LeadsTo] = field(default_factory=dict)
+    sizes: dict[str, Literal["sort", "size", "flag"]] = field(default_factory=dict)
+
+    def check_sizes(self, sizes: Mapping[str, int | bool]) -> None:
+        """Raises UserError unless `sizes` gives each sort and size a number >= 1, each flag a bool, and nothing else."""
+        from kafkaspec.errors import UserError, unknown
+
+        for name, value in sizes.items():
+            if name not in self.sizes:
+                raise unknown(f"size of {self.name}", name, self.sizes)
+            if self.sizes[name] == "flag" and not isinstance(value, bool):
+                raise UserError(f"size {name} of {self.name} is true or false, not {value}")
+            if self.sizes[name] != "flag" and (isinstance(value, bool) or value < 1):
+                raise UserError(f"size {name} of {self.name} is a whole number >= 1, not {value}")
+        missing = [n for n in self.sizes if n not in sizes]
+        if missing:
+            raise UserError(f"{self.name} needs the size of {', '.join(missing)}")
+
+
+# ---- reading -----------------------------------------------------------------------------------------------------------
+class Trace:
+    """What the reading in progress has met."""
+
+    def __init__(self, files: set[str]) -> None:
+        self.files, self.action = files, typing.cast("Action | None", None)
+
+
+class _NextPath:
+    """`s.next.x`, `s.next.x[k]`: a place to assign to."""
+
+    def __init__(self, model: LoadedModel, var: str, keys: tuple[Expr, ...], t: T) -> None:
+        self._model, self._var, self._keys, self._t = model, var, keys, t
+
+    def __getitem__(self, key: Any) -> _NextPath:
+        if self._t.kind != "map":
+            raise ModelError(f"next.{self._var} of type {self._t!r} is assigned as a whole")
+        return _NextPath(self._model, self._var, (*self._keys, lift(key, self._t.domain)), self._t.item)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        place = self[key]
+        _assign(place._var, place._keys, value, place._t)
+
+    def __getattr__(self, name: str) -> Any:
+        raise ModelError(f"next.{self._var} is read: in an action, every value read is of the state before")
+
+
+def _assign(var: str, keys: tuple[Expr, ...], value: Any, t: T) -> None:
+    a = tracing.get().action
+    if isinstance(value, _NextPath):
+        raise ModelError(f"next.{value._var} is read: in an action, every value read is of the state before")
+    a.updates.append(Update(var, keys, and_(*text.When.stack), lift(value, t)))
+
+
+class _Next:
+    """`s.next` in an action: assignments build the state after."""
+
+    def __init__(self, model: LoadedModel) -> None:
+        object.__setattr__(self, "_model", model)
+
+    def __getattr__(self, name: str) -> _NextPath:
+        return _NextPath(self._model, name, (), _type_of(self._model, name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _assign(name, (), value, _type_of(self._model, name))
+
+
+def _type_of(model: LoadedModel, name: str) -> T:
+    if name not in model.vars:
+        raise ModelError(f"{model.name} has no variable {name}")
+    return model.vars[name]
+
+
+class _State:
+    """`s` while a text is read: variables as nodes, helpers bound."""
+
+    def __init__(self, model: LoadedModel, after: Literal["assign", "read", "none"], op: str = "var") -> None:
+        self._model, self._after, self._op = model, after, op
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._model.vars:
+            return node(self._op, self._model.vars[name], aux=name)
+        f = getattr(self._model.cls, name, None)
+        if hasattr(f, "__kafkaspec_define__"):
+            return lambda *args, **named: f(self, *args, **named)
+        raise ModelError(f"{self._model.name} has no variable {name}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise ModelError(f"assign to s.next.{name}: s.{name} is the state before")
+        object.__setattr__(self, name, value)
+
+    @property
+    def next(self) -> Any:
+        if self._after == "assign":
+            return _Next(self._model)
+        if self._after == "read":
+            return _State(self._model, "none", "nextvar")
+        raise ModelError("s.next is read in a step property and assigned in an action only")
+
+
+_loaded: dict[type[Model], LoadedModel] = {}
+
+
+def load(cls: type[Model]) -> LoadedModel:
+    """Read a model's text. Raises ModelError (`file:line: what is wrong`)."""
+    if cls not in _loaded:
+        _loaded[cls] = _load(cls)
+    return _loaded[cls]
+
+
+def _load(cls: type[Model]) -> LoadedModel:
+    file = sys.modules[cls.__module__].__file__ or "?"
+    line = _class_line(cls, file)
+    try:
+        hints = typing.get_type_hints(cls, include_extras=True)
+    except NameError as e:
+        raise ModelError(f"{text.short(file)}:{line}: {e}") from None
+    files = {sys.modules[c.__module__].__file__ or "?" for c in cls.__mro__ if c.__module__ != __name__ and c is not object}
+    trace = Trace(files)
+    variables: dict[str, T] = {}
+    for name, hint in hints.items():
+        if typing.get_origin(hint) is ClassVar:
+            continue
+        try:
+            variables[name] = resolve(hint)
+        except (TypeNotInLanguage, ModelError) as e:
+            raise ModelError(f"{text.short(file)}:{_variable_line(cls, file, name)}: {name}: {e}") from None
+    if not variables:
+        raise ModelError(f"{text.short(file)}:{line}: {cls.__name__} has no variables")
+    for g in cls.ghosts:
+        if g not in variables:
+            raise ModelError(f"{text.short(file)}:{line}: ghost {g} is no variable of {cls.__name__}")
+    start = Action("initial", (), "", "", [], [], [], "", (), (file, line))
+    model = LoadedModel(cls.__name__, cls, file, _doc(cls), variables, tuple(cls.ghosts), start)
+    methods: dict[str, Callable[..., Any]] = {}
+    for c in reversed(cls.__mro__):
+        methods |= {n: f for n, f in vars(c).items() if hasattr(f, "__kafkaspec__")}
+    token = tracing.set(trace)
+    try:
+        for name, f in methods.items():
+            files.add(f.__code__.co_filename)
+            text.When.stack.clear()
+            try:
+                _read(model, name, f, f.__kafkaspec__, trace)  # type: ignore[attr-defined]
+            except Exception as e:
+                if isinstance(e, ModelError) and ":" in str(e) and any(str(e).startswith(text.short(x) + ":") for x in files):
+                    raise
+                raise text.located(f, e, files) from None
+    finally:
+        tracing.reset(token)
+    _check_start(model)
+    model.sizes = _sizes(model)
+    return model
+
+
+def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trace: Trace) -> None:
+    loc = (f.__code__.co_filename, f.__code__.co_firstlineno)
+    function = text.symbolic(typing.cast(FunctionType, f))
+    names = f.__code__.co_varnames[1 : f.__code__.co_argcount]
+    hints = typing.get_type_hints(f, include_extras=True)
+    for n in names:
+        if n not in hints:
+            raise ModelError(f"parameter {n} of {name} has no type")
+    params = [bound(resolve(hints[n]), n) for n in names]
+    doc = _doc(f)
+    if mark.kind in ("action", "initial"):
+        for p in mark.per:
+            if p not in names:
+                raise ModelError(f"fairness per {p}: {name} has no such parameter")
+        a = Action(name, mark.clauses, mark.who, doc, params, [], [], mark.fair, mark.per, loc)
+        trace.action = a
+        function(_State(model, "assign"), *params)
+        trace.action = None
+        a.guard = [g for g in a.guard if g is not TRUE]
+        if mark.kind == "action":
+            model.actions.append(a)
+        else:
+            model.initial = a
+        return
+    result = function(_State(model, "read" if mark.kind == "step" else "none"), *params)
+    if mark.kind == "leads_to":
+        if not (isinstance(result, tuple) and len(result) == 2):
+            raise ModelError(f"{name} returns (trigger, goal)")
+        trigger, goal = map(truth, result)
+        model.leads_to[name] = LeadsTo(name, mark.clauses, tuple(params), trigger, goal, doc, loc)
+        return
+    if result is None:
+        raise ModelError(f"{name} returns nothing: a claim returns a truth value")
+    e = truth(result)
+    for p in reversed(params):
+        e = e if e.op == "const" else node("exists" if mark.kind == "witness" else "forall", e.t, p, e)
+    table = {"invariant": model.invariants, "lemma": model.lemmas, "step": model.steps, "witness": model.witnesses}[mark.kind]
+    table[name] = Claim(name, mark.clauses, e, doc, loc)
+
+
+def _doc(x: Any) -> str:
+    return " ".join((x.__doc__ or "").split())
+
+
+def _class_line(cls: type, file: str) -> int:
+    for n in ast.walk(text._module(file)):
+        if isinstance(n, ast.ClassDef) and n.name == cls.__name__:
+            return n.lineno
+    return 1
+
+
+def _variable_line(cls: type, file: str, name: str) -> int:
+    for c in ast.walk(text._module(file)):
+        if isinstance(c, ast.ClassDef) and c.name == cls.__name__:
+            for n in c.body:
+                if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name) and n.target.id == name:
+                    return n.lineno
+    return _class_line(cls, file)
+
+
+def _check_start(model: LoadedModel) -> None:
+    given = {u.var for u in model.initial.updates if not u.keys and u.cond is TRUE}
+
+    def needs(t: T) -> str:
+        match t.kind:
+            case "sort":
+                return "an element of a sort has no first value"
+            case "set":
+                return "a set that is never empty has no first value" if t.nonempty else ""
+            case "map":
+                return needs(t.item)
+            case "rec":
+                return next((w for _, f in t.fields if (w := needs(f))), "")
+        return ""
+
+    for name, t in model.vars.items():
+        why = needs(t)
+        if why and name not in given:
+            file = model.file
+            raise ModelError(f"{text.short(file)}:{_variable_line(model.cls, file, name)}: {name}: {why}: assign it in @initial")
+
+
+def _sizes(model: LoadedModel) -> dict[str, Literal["sort", "size", "flag"]]:
+    out: dict[str, Literal["sort", "size", "flag"]] = {}
+    seen: set[int] = set()
+
+    def of_type(t: T | None) -> None:
+        if t is None or id(t) in seen:
+            return
+        seen.add(id(t))
+        if t.kind == "sort":
+            out[t.name] = "sort"
+        for limit in (t.lo, t.hi):
+            if isinstance(limit, Expr):
+                of(limit)
+        for u in (t.elem, t.key, *[f for _, f in t.fields]):
+            of_type(u)
+
+    def of(e: Expr) -> None:
+        if id(e) in seen:
+            return
+        seen.add(id(e))
+        if e.op == "size":
+            out[e.aux] = "flag" if e.t.kind == "bool" else "size"
+        of_type(e.t)
+        for a in e.args:
+            of(a)
+
+    for t in model.vars.values():
+        of_type(t)
+    for a in [model.initial, *model.actions]:
+        for e in [*a.params, *a.guard, *[y for u in a.updates for y in (*u.keys, u.cond, u.value)]]:
+            of(e)
+    for claims in (model.invariants, model.lemmas, model.steps, model.witnesses):
+        for c in claims.values():
+            of(c.expr)
+    for lt in model.leads_to.values():
+        for e in (*lt.params, lt.trigger, lt.goal):
+            of(e)
+    return out
+
+
+__all__ = [
+    "Action", "Claim", "Disabled", "Fairness", "LeadsTo", "LoadedModel", "Mark", "Model", "Update", "action", "define",
+    "initial", "invariant", "leads_to", "lemma", "load", "quantified", "require", "sizes_now", "step", "witness",
+]  # fmt: skip

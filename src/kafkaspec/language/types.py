@@ -1,0 +1,208 @@
+"""The types of the language, as a model's annotations say them in plain Python.
+
+    bool, an Enum, a Sort            themselves
+    Annotated[int, Range(0, D)]      a bounded natural; Range(0) has no upper bound
+    X | None                         an option
+    dict[K, V]                       a total map over its key's domain (Sort, Range, Enum or bool); maps nest
+    set[X]                           a finite set; Annotated[set[X], NonEmpty] is never empty
+    Annotated[list[X], Bounded(L)]   a sequence of at most L elements
+    a frozen dataclass               a record
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import types
+import typing
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar
+
+if typing.TYPE_CHECKING:
+    from kafkaspec.language.expr import Expr
+
+Kind = Literal["bool", "int", "enum", "sort", "range", "option", "set", "map", "seq", "rec"]
+Limit = "int | Expr | None"
+SortT = TypeVar("SortT", bound="Sort")
+
+elements: ContextVar[dict[type, tuple[Any, ...]] | None] = ContextVar("elements", default=None)
+"""While a text runs on concrete states: the elements of each sort."""
+
+
+class _Domain(type):
+    def __iter__(cls: type[SortT]) -> Iterator[SortT]:
+        known = elements.get()
+        if known is None or cls not in known:
+            raise TypeError(f"{cls.__name__} is a sort: iterate over it only in all(), any(), a comprehension, max() or sum()")
+        return iter(known[cls])
+
+
+class Sort(metaclass=_Domain):
+    """A finite set of elements that differ in nothing but identity. Subclass it: `class Partition(Sort): ...`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.name == other.name  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __lt__(self, other: Any) -> bool:
+        raise TypeError(f"elements of {type(self).__name__} have no order")
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number's limits, both included. `hi` None: no upper limit. Limits may be sizes, as in Range(1, E)."""
+
+    lo: Any = 0
+    hi: Any = None
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A sequence's greatest length."""
+
+    length: Any
+
+
+class NonEmpty:
+    """Marks a set that is never empty: Annotated[set[X], NonEmpty]."""
+
+
+class T:
+    """A resolved type. Interned: equal types are one object, so compare with `is`."""
+
+    __slots__ = ("cls", "elem", "fields", "hi", "key", "kind", "lo", "name", "nonempty")
+
+    def __init__(
+        self,
+        kind: Kind,
+        name: str = "",
+        elem: T | None = None,
+        key: T | None = None,
+        lo: Any = None,
+        hi: Any = None,
+        nonempty: bool = False,
+        cls: type | None = None,
+        fields: tuple[tuple[str, T], ...] = (),
+    ) -> None:
+        self.kind, self.name, self.elem, self.key, self.lo, self.hi = kind, name, elem, key, lo, hi
+        self.nonempty, self.cls, self.fields = nonempty, cls, fields
+
+    def __repr__(self) -> str:
+        match self.kind:
+            case "range":
+                return f"{_limit(self.lo)}..{_limit(self.hi) if self.hi is not None else ''}"
+            case "option":
+                return f"{self.elem!r} | None"
+            case "set":
+                return f"set[{self.elem!r}]"
+            case "map":
+                return f"dict[{self.key!r}, {self.elem!r}]"
+            case "seq":
+                return f"list[{self.elem!r}]"
+        return self.name or self.kind
+
+    @property
+    def numeric(self) -> bool:
+        return self.kind in ("int", "range")
+
+    @property
+    def item(self) -> T:
+        """The element's type of an option, set, map or sequence."""
+        assert self.elem is not None
+        return self.elem
+
+    @property
+    def domain(self) -> T:
+        """The key's type of a map."""
+        assert self.key is not None
+        return self.key
+
+
+def _limit(x: Any) -> str:
+    return str(x)
+
+
+_interned: dict[Any, T] = {}
+
+
+def make(
+    kind: Kind,
+    name: str = "",
+    elem: T | None = None,
+    key: T | None = None,
+    lo: Any = None,
+    hi: Any = None,
+    nonempty: bool = False,
+    cls: type | None = None,
+    fields: tuple[tuple[str, T], ...] = (),
+) -> T:
+    """The one type object with these parts."""
+    ident = lambda x: x if x is None or isinstance(x, int) else ("expr", x.id)  # noqa: E731
+    k = (kind, name, elem and id(elem), key and id(key), ident(lo), ident(hi), nonempty, cls, tuple((n, id(t)) for n, t in fields))
+    t = _interned.get(k)
+    if t is None:
+        t = _interned[k] = T(kind, name, elem, key, lo, hi, nonempty, cls, fields)
+    return t
+
+
+BOOL = make("bool", "bool")
+INT = make("int", "int")
+
+
+class TypeNotInLanguage(Exception):
+    """An annotation that the language has no meaning for."""
+
+
+def resolve(annotation: Any) -> T:
+    """The type that an annotation says. Raises TypeNotInLanguage."""
+    from kafkaspec.language.expr import size_value
+
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        inner, marks = args[0], args[1:]
+        for m in marks:
+            if isinstance(m, Range) and inner is int:
+                return make("range", lo=size_value(m.lo), hi=size_value(m.hi))
+            if isinstance(m, Bounded) and typing.get_origin(inner) is list:
+                return make("seq", elem=resolve(typing.get_args(inner)[0]), hi=size_value(m.length))
+            if m is NonEmpty and typing.get_origin(inner) in (set, frozenset):
+                return make("set", elem=resolve(typing.get_args(inner)[0]), nonempty=True)
+        return resolve(inner)
+    if annotation is bool:
+        return BOOL
+    if origin in (typing.Union, types.UnionType):
+        rest = [a for a in args if a is not type(None)]
+        if len(rest) != 1 or len(args) != 2:
+            raise TypeNotInLanguage(f"{annotation}: the only union is X | None")
+        return make("option", elem=resolve(rest[0]))
+    if origin is dict:
+        key = resolve(args[0])
+        if key.kind not in ("sort", "range", "enum", "bool"):
+            raise TypeNotInLanguage(f"a map's key is a Sort, a Range, an Enum or bool, not {key!r}")
+        return make("map", elem=resolve(args[1]), key=key)
+    if origin in (set, frozenset):
+        return make("set", elem=resolve(args[0]))
+    if origin is list:
+        raise TypeNotInLanguage(f"{annotation}: a sequence needs its greatest length: Annotated[{annotation}, Bounded(L)]")
+    if annotation is int:
+        raise TypeNotInLanguage("int: a number needs its limits: Annotated[int, Range(0, N)]")
+    if isinstance(annotation, type):
+        if issubclass(annotation, enum.Enum):
+            return make("enum", annotation.__name__, cls=annotation)
+        if issubclass(annotation, Sort):
+            return make("sort", annotation.__name__, cls=annotation)
+        if dataclasses.is_dataclass(annotation):
+            hints = typing.get_type_hints(annotation, include_extras=True)
+            fields = tuple((f.name, resolve(hints[f.name])) for f in dataclasses.fields(annotation))
+            return make("rec", annotation.__name__, cls=annotation, fields=fields)
+    raise TypeNotInLanguage(f"{annotation!r} is no type of the language")
