@@ -1,7 +1,7 @@
 """The modelling language: a model is one text of plain Python with several readings.
 
-The text runs as it stands on concrete states (`concrete`), is read through its syntax tree into one typed graph (`load`),
-and from there explored, proved and exported.
+The text runs as it stands on concrete states (`concrete`), is read through its syntax tree into one typed graph
+(`load`), and from there explored, proved and exported.
 """
 
 from dataclasses import replace
@@ -29,7 +29,35 @@ from kafkaspec.language.trace import Trace, TraceStep, Value
 from kafkaspec.language.types import Bounded, NonEmpty, Range, Sort, T
 
 __all__ = [
-    "Action", "Bounded", "Claim", "Expr", "Flag", "LeadsTo", "LoadedModel", "Model", "ModelError", "NonEmpty", "Range",
-    "Size", "Sort", "T", "Trace", "TraceStep", "Update", "Value", "action", "define", "initial", "invariant", "leads_to",
-    "lemma", "load", "replace", "require", "show", "static", "step", "witness",
-]  # fmt: skip
+    "Action",
+    "Bounded",
+    "Claim",
+    "Expr",
+    "Flag",
+    "LeadsTo",
+    "LoadedModel",
+    "Model",
+    "ModelError",
+    "NonEmpty",
+    "Range",
+    "Size",
+    "Sort",
+    "T",
+    "Trace",
+    "TraceStep",
+    "Update",
+    "Value",
+    "action",
+    "define",
+    "initial",
+    "invariant",
+    "leads_to",
+    "lemma",
+    "load",
+    "replace",
+    "require",
+    "show",
+    "static",
+    "step",
+    "witness",
+]

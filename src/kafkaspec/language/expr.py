@@ -45,7 +45,9 @@ class Expr:
         raise ModelError("a symbolic truth value was tested by plain Python: decorate the helper function with @define")
 
     def __iter__(self) -> Any:
-        raise ModelError("a symbolic value was iterated by plain Python: use all(), any() or a comprehension in a model's text")
+        raise ModelError(
+            "a symbolic value was iterated by plain Python: use all(), any() or a comprehension in a model's text"
+        )
 
     def __repr__(self) -> str:
         return show(self)
@@ -196,12 +198,12 @@ def plain(x: Any) -> Any:
     return x._now() if isinstance(x, SizeName) else x
 
 
-def Size(name: str) -> int:  # noqa: N802
+def Size(name: str) -> int:
     """A constant of the model: a number >= 1, given when it is explored, a symbol in the unbounded reading."""
     return cast(int, SizeName(name, INT))
 
 
-def Flag(name: str) -> bool:  # noqa: N802
+def Flag(name: str) -> bool:
     """A constant of the model that is true or false."""
     return cast(bool, SizeName(name, BOOL))
 
@@ -280,7 +282,7 @@ def typeof(x: Any) -> T | None:
 
 def same(a: T, b: T) -> bool:
     """May a value of type b stand where one of type a is wanted (limits apart)?"""
-    if a is b or a.numeric and b.numeric:
+    if a is b or (a.numeric and b.numeric):
         return True
     if a.kind != b.kind:
         return False
@@ -345,7 +347,7 @@ def number(x: Any) -> Expr:
     return lift(x, INT)
 
 
-# ---- truth -----------------------------------------------------------------------------------------------------------
+# ---- truth ---------------------------------------------------------------------------------------------------------
 def truth(x: Any) -> Expr:
     return lift(x, BOOL)
 
@@ -436,12 +438,12 @@ def ite(c: Any, a: Any, b: Any) -> Any:
     if (a is None or b is None) and t.kind != "option":
         t = make("option", elem=t)
     if t.kind == "range":  # either branch may have other limits
-        t = INT if not (ta is tb) else t
+        t = INT if ta is not tb else t
     x, y = lift(a, t), lift(b, t)
     return x if x is y else node("ite", t, c, x, y)
 
 
-# ---- numbers ---------------------------------------------------------------------------------------------------------
+# ---- numbers -------------------------------------------------------------------------------------------------------
 def plus(a: Any, b: Any) -> Expr:
     """a + b on numbers; sequence + [x]."""
     ta = typeof(a)
@@ -522,7 +524,7 @@ def _least(a: int | Expr | None, b: int | Expr | None) -> int | Expr | None:
     return min(a, b) if isinstance(a, int) and isinstance(b, int) else _number(ite(less(a, b), number(a), number(b)))
 
 
-# ---- maps, records, sequences, sets ----------------------------------------------------------------------------------
+# ---- maps, records, sequences, sets --------------------------------------------------------------------------------
 def index(a: Expr, i: Any) -> Expr:
     """map[key], sequence[i], sequence[:n], sequence[n:]."""
     if a.t.kind == "option":
@@ -605,7 +607,7 @@ def _setop(op: str, a: Any, b: Any) -> Expr:
     return node(op, t, lift(a, t), lift(b, t))
 
 
-# ---- binders -----------------------------------------------------------------------------------------------------------
+# ---- binders -------------------------------------------------------------------------------------------------------
 _fresh = [0]
 
 
@@ -695,9 +697,11 @@ def collected(domain: Any, cond: Condition, name: str) -> Expr:
     return node("setof", make("set", elem=v.t), v, and_(_inside(domain, v), cond(v)))
 
 
-# ---- text --------------------------------------------------------------------------------------------------------------
-_INFIX = {"and": " and ", "or": " or ", "eq": " == ", "lt": " < ", "le": " <= ", "add": " + ", "sub": " - ", "union": " | ",
-          "inter": " & ", "diff": " - ", "subset": " <= ", "in": " in "}  # fmt: skip
+# ---- text ----------------------------------------------------------------------------------------------------------
+_INFIX = {
+    "and": " and ", "or": " or ", "eq": " == ", "lt": " < ", "le": " <= ", "add": " + ", "sub": " - ",
+    "union": " | ", "inter": " & ", "diff": " - ", "subset": " <= ", "in": " in ",
+}  # fmt: skip
 
 
 def _text(x: Any) -> str:
@@ -753,7 +757,8 @@ def show(e: Expr) -> str:
         case "forall" | "exists":
             return f"{'all' if e.op == 'forall' else 'any'}({show(a[1])} for {show(a[0])} in {a[0].t!r})"
         case "greatest" | "least":
-            return f"{'max' if e.op == 'greatest' else 'min'}(({show(a[0])} for {show(a[0])} in {a[0].t!r} if {show(a[1])}), default={show(a[2])})"
+            x, which = show(a[0]), "max" if e.op == "greatest" else "min"
+            return f"{which}(({x} for {x} in {a[0].t!r} if {show(a[1])}), default={show(a[2])})"
         case "count":
             return f"sum(1 for {show(a[0])} in {a[0].t!r} if {show(a[1])})"
         case "setof":

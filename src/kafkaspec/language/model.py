@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 import typing
 from collections.abc import Callable, Mapping
@@ -22,8 +23,6 @@ from kafkaspec.language.expr import (
     node,
     not_,
     or_,
-    quantified,
-    sizes_now,
     tracing,
     truth,
 )
@@ -34,7 +33,7 @@ Fairness = Literal["", "weak", "strong"]
 MarkKind = Literal["action", "initial", "invariant", "lemma", "step", "witness", "leads_to"]
 
 
-# ---- what a text is decorated with -----------------------------------------------------------------------------------
+# ---- what a text is decorated with ---------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Mark:
     """What a decorator says of a method."""
@@ -57,8 +56,8 @@ def _marked(mark: Mark) -> Callable[[F], F]:
 
 
 def action(*ids: str, who: str = "", fair: Fairness = "", per: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """A step of the system: `require` its guard, assign to `s.next` its effect. `who` takes it. Fairness is for the action
-    as a whole, or one condition for each value of the parameters named in `per`."""
+    """A step of the system: `require` its guard, assign to `s.next` its effect. `who` takes it. Fairness is for the
+    action as a whole, or one condition for each value of the parameters named in `per`."""
     return _marked(Mark("action", ids, who, fair, per))
 
 
@@ -78,12 +77,12 @@ def step(*ids: str) -> Callable[[F], F]:
 
 
 def leads_to(*ids: str) -> Callable[[F], F]:
-    """Returns (trigger, goal): whenever the trigger is true, the goal is true then or later, for each value of the parameters."""
+    """Returns (trigger, goal): whenever the trigger is true, the goal is true then or later; for all parameters."""
     return _marked(Mark("leads_to", ids))
 
 
 def initial(f: F) -> F:
-    """The first state: assigns to `s.next`; what is not assigned is the first value of its type (False, 0, empty, None)."""
+    """The first state: assigns to `s.next`; what is not assigned is its type's first value (False, 0, empty, None)."""
     return _marked(Mark("initial"))(f)
 
 
@@ -137,7 +136,7 @@ class Model:
         raise TypeError("a model's state is made by the readings")
 
 
-# ---- what a text is read into ----------------------------------------------------------------------------------------
+# ---- what a text is read into --------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Update:
     """`s.next.var[keys] = value` if `cond`. Later updates win where keys alias."""
@@ -212,7 +211,7 @@ class LoadedModel:
     sizes: dict[str, Literal["sort", "size", "flag"]] = field(default_factory=dict)
 
     def check_sizes(self, sizes: Mapping[str, int | bool]) -> None:
-        """Raises UserError unless `sizes` gives each sort and size a number >= 1, each flag a bool, and nothing else."""
+        """Raises UserError unless `sizes` gives each sort and size a number >= 1, each flag a bool, no more."""
         from kafkaspec.errors import UserError, unknown
 
         for name, value in sizes.items():
@@ -227,7 +226,7 @@ class LoadedModel:
             raise UserError(f"{self.name} needs the size of {', '.join(missing)}")
 
 
-# ---- reading -----------------------------------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------------------------
 class Trace:
     """What the reading in progress has met."""
 
@@ -264,14 +263,17 @@ def _assign(var: str, keys: tuple[Expr, ...], value: Any, t: T) -> None:
 class _Next:
     """`s.next` in an action: assignments build the state after."""
 
+    __slots__ = ("__model",)
+    __model: LoadedModel
+
     def __init__(self, model: LoadedModel) -> None:
-        object.__setattr__(self, "_model", model)
+        object.__setattr__(self, "_Next__model", model)
 
     def __getattr__(self, name: str) -> _NextPath:
-        return _NextPath(self._model, name, (), _type_of(self._model, name))
+        return _NextPath(self.__model, name, (), _type_of(self.__model, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        _assign(name, (), value, _type_of(self._model, name))
+        _assign(name, (), value, _type_of(self.__model, name))
 
 
 def _type_of(model: LoadedModel, name: str) -> T:
@@ -290,8 +292,8 @@ class _State:
         if name in self._model.vars:
             return node(self._op, self._model.vars[name], aux=name)
         f = getattr(self._model.cls, name, None)
-        if hasattr(f, "__kafkaspec_define__"):
-            return lambda *args, **named: f(self, *args, **named)
+        if f is not None and hasattr(f, "__kafkaspec_define__"):
+            return functools.partial(f, self)
         raise ModelError(f"{self._model.name} has no variable {name}")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -325,7 +327,9 @@ def _load(cls: type[Model]) -> LoadedModel:
         hints = typing.get_type_hints(cls, include_extras=True)
     except NameError as e:
         raise ModelError(f"{text.short(file)}:{line}: {e}") from None
-    files = {sys.modules[c.__module__].__file__ or "?" for c in cls.__mro__ if c.__module__ != __name__ and c is not object}
+    files = {
+        sys.modules[c.__module__].__file__ or "?" for c in cls.__mro__ if c.__module__ != __name__ and c is not object
+    }
     trace = Trace(files)
     variables: dict[str, T] = {}
     for name, hint in hints.items():
@@ -353,7 +357,11 @@ def _load(cls: type[Model]) -> LoadedModel:
             try:
                 _read(model, name, f, f.__kafkaspec__, trace)  # type: ignore[attr-defined]
             except Exception as e:
-                if isinstance(e, ModelError) and ":" in str(e) and any(str(e).startswith(text.short(x) + ":") for x in files):
+                if (
+                    isinstance(e, ModelError)
+                    and ":" in str(e)
+                    and any(str(e).startswith(text.short(x) + ":") for x in files)
+                ):
                     raise
                 raise text.located(f, e, files) from None
     finally:
@@ -397,9 +405,11 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
     if result is None:
         raise ModelError(f"{name} returns nothing: a claim returns a truth value")
     e = truth(result)
-    for p in reversed(params):
-        e = e if e.op == "const" else node("exists" if mark.kind == "witness" else "forall", e.t, p, e)
-    table = {"invariant": model.invariants, "lemma": model.lemmas, "step": model.steps, "witness": model.witnesses}[mark.kind]
+    for v in reversed(params):
+        e = e if e.op == "const" else node("exists" if mark.kind == "witness" else "forall", e.t, v, e)
+    table = {"invariant": model.invariants, "lemma": model.lemmas, "step": model.steps, "witness": model.witnesses}[
+        mark.kind
+    ]
     table[name] = Claim(name, mark.clauses, e, doc, loc)
 
 
@@ -442,7 +452,9 @@ def _check_start(model: LoadedModel) -> None:
         why = needs(t)
         if why and name not in given:
             file = model.file
-            raise ModelError(f"{text.short(file)}:{_variable_line(model.cls, file, name)}: {name}: {why}: assign it in @initial")
+            raise ModelError(
+                f"{text.short(file)}:{_variable_line(model.cls, file, name)}: {name}: {why}: assign it in @initial"
+            )
 
 
 def _sizes(model: LoadedModel) -> dict[str, Literal["sort", "size", "flag"]]:
@@ -483,9 +495,3 @@ def _sizes(model: LoadedModel) -> dict[str, Literal["sort", "size", "flag"]]:
         for e in (*lt.params, lt.trigger, lt.goal):
             of(e)
     return out
-
-
-__all__ = [
-    "Action", "Claim", "Disabled", "Fairness", "LeadsTo", "LoadedModel", "Mark", "Model", "Update", "action", "define",
-    "initial", "invariant", "leads_to", "lemma", "load", "quantified", "require", "sizes_now", "step", "witness",
-]  # fmt: skip

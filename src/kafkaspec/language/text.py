@@ -1,5 +1,5 @@
-"""Reading a model's text symbolically: its syntax tree is rewritten so that `and or not in is if all any max len` can be
-traced, then run once on symbols. Line numbers are kept, so that every error names the model's own file and line."""
+"""Reading a model's text symbolically: its syntax tree is rewritten so that `and or not in is if all any max len` can
+be traced, then run once on symbols. Line numbers are kept, so that every error names the model's own file and line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,18 @@ from typing import Any, NoReturn
 from kafkaspec.language import expr as x
 from kafkaspec.language.expr import Expr, ModelError
 
-_FORBIDDEN = (ast.For, ast.While, ast.Try, ast.With, ast.AugAssign, ast.Delete, ast.Lambda, ast.Global, ast.Nonlocal, ast.Match)
+_FORBIDDEN = (
+    ast.For,
+    ast.While,
+    ast.Try,
+    ast.With,
+    ast.AugAssign,
+    ast.Delete,
+    ast.Lambda,
+    ast.Global,
+    ast.Nonlocal,
+    ast.Match,
+)
 _QUANTIFIERS = {"all": "forall", "any": "exists"}
 
 
@@ -45,7 +56,9 @@ def definition(f: FunctionType) -> ast.FunctionDef:
             first = min([n.lineno, *[d.lineno for d in n.decorator_list]])
             if first == code.co_firstlineno:
                 return n
-    raise ModelError(f"{short(code.co_filename)}:{code.co_firstlineno}: the source text of {f.__name__} cannot be found")
+    raise ModelError(
+        f"{short(code.co_filename)}:{code.co_firstlineno}: the source text of {f.__name__} cannot be found"
+    )
 
 
 class _Rewrite(ast.NodeTransformer):
@@ -59,9 +72,15 @@ class _Rewrite(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, _FORBIDDEN):
-            hints = {"For": "use a comprehension", "AugAssign": "write s.next.x = s.x + ...", "While": "use a quantifier"}
+            hints = {
+                "For": "use a comprehension",
+                "AugAssign": "write s.next.x = s.x + ...",
+                "While": "use a quantifier",
+            }
             kind = type(node).__name__
-            self.fail(node, f"'{kind.lower()}' has no meaning in a model's text{'; ' + hints[kind] if kind in hints else ''}")
+            self.fail(
+                node, f"'{kind.lower()}' has no meaning in a model's text{'; ' + hints[kind] if kind in hints else ''}"
+            )
         new = super().visit(node)
         if isinstance(new, ast.AST) and new is not node:
             ast.copy_location(new, node)
@@ -141,7 +160,13 @@ class _Rewrite(ast.NodeTransformer):
                         else self.call("and_", self.condition(g), body)
                     )
                 name = self.one(g)
-                body = self.call("quantified", ast.Constant(_QUANTIFIERS[f]), g.iter, self.function(name, body, n), ast.Constant(name))
+                body = self.call(
+                    "quantified",
+                    ast.Constant(_QUANTIFIERS[f]),
+                    g.iter,
+                    self.function(name, body, n),
+                    ast.Constant(name),
+                )
                 ast.copy_location(body, n)
             return body
         if gen is not None and f in ("max", "min", "sum"):
@@ -232,10 +257,11 @@ def _set(*args: Any) -> Any:
 
 
 _HELPERS: dict[str, Any] = {
-    "__ks_and_": x.and_, "__ks_or_": x.or_, "__ks_not_": x.not_, "__ks_eq": x.eq, "__ks_less": x.less, "__ks_ite": x.ite,
-    "__ks_contains": x.contains, "__ks_SetLiteral": x.SetLiteral, "__ks_MapLiteral": x.MapLiteral, "__ks_len": x.length,
-    "__ks_range": x.span, "__ks_replace": x.replaced, "__ks_extreme": x.extreme, "__ks_quantified": x.quantified,
-    "__ks_chosen": x.chosen, "__ks_counted": x.counted, "__ks_collected": x.collected, "__ks_set": _set, "__ks_when": When,
+    "__ks_and_": x.and_, "__ks_or_": x.or_, "__ks_not_": x.not_, "__ks_eq": x.eq, "__ks_less": x.less,
+    "__ks_ite": x.ite, "__ks_contains": x.contains, "__ks_SetLiteral": x.SetLiteral,
+    "__ks_MapLiteral": x.MapLiteral, "__ks_len": x.length, "__ks_range": x.span, "__ks_replace": x.replaced,
+    "__ks_extreme": x.extreme, "__ks_quantified": x.quantified, "__ks_chosen": x.chosen,
+    "__ks_counted": x.counted, "__ks_collected": x.collected, "__ks_set": _set, "__ks_when": When,
 }  # fmt: skip
 
 
@@ -312,5 +338,3 @@ def located(file_of: Callable[..., Any], e: BaseException, files: set[str]) -> M
     if isinstance(e, NameError | AttributeError):
         message = str(e)
     return ModelError(f"{short(file)}:{line}: {message}")
-
-

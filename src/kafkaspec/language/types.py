@@ -1,12 +1,12 @@
 """The types of the language, as a model's annotations say them in plain Python.
 
-    bool, an Enum, a Sort            themselves
-    Annotated[int, Range(0, D)]      a bounded natural; Range(0) has no upper bound
-    X | None                         an option
-    dict[K, V]                       a total map over its key's domain (Sort, Range, Enum or bool); maps nest
-    set[X]                           a finite set; Annotated[set[X], NonEmpty] is never empty
-    Annotated[list[X], Bounded(L)]   a sequence of at most L elements
-    a frozen dataclass               a record
+bool, an Enum, a Sort            themselves
+Annotated[int, Range(0, D)]      a bounded natural; Range(0) has no upper bound
+X | None                         an option
+dict[K, V]                       a total map over its key's domain (Sort, Range, Enum or bool); maps nest
+set[X]                           a finite set; Annotated[set[X], NonEmpty] is never empty
+Annotated[list[X], Bounded(L)]   a sequence of at most L elements
+a frozen dataclass               a record
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ if typing.TYPE_CHECKING:
     from kafkaspec.language.expr import Expr
 
 Kind = Literal["bool", "int", "enum", "sort", "range", "option", "set", "map", "seq", "rec"]
-Limit = "int | Expr | None"
-SortT = TypeVar("SortT", bound="Sort")
+SortT = TypeVar("SortT")
 
 elements: ContextVar[dict[type, tuple[Any, ...]] | None] = ContextVar("elements", default=None)
 """While a text runs on concrete states: the elements of each sort."""
@@ -35,7 +34,7 @@ class _Domain(type):
     def __iter__(cls: type[SortT]) -> Iterator[SortT]:
         known = elements.get()
         if known is None or cls not in known:
-            raise TypeError(f"{cls.__name__} is a sort: iterate over it only in all(), any(), a comprehension, max() or sum()")
+            raise TypeError(f"{cls.__name__} is a sort: iterate over it only in all(), any() or a comprehension")
         return iter(known[cls])
 
 
@@ -49,7 +48,7 @@ class Sort(metaclass=_Domain):
         return self.name
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.name == other.name  # type: ignore[attr-defined]
+        return isinstance(other, Sort) and type(self) is type(other) and self.name == other.name
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -135,6 +134,10 @@ def _limit(x: Any) -> str:
 _interned: dict[Any, T] = {}
 
 
+def _ident(limit: int | Expr | None) -> Any:
+    return limit if limit is None or isinstance(limit, int) else ("expr", limit.id)
+
+
 def make(
     kind: Kind,
     name: str = "",
@@ -147,8 +150,8 @@ def make(
     fields: tuple[tuple[str, T], ...] = (),
 ) -> T:
     """The one type object with these parts."""
-    ident = lambda x: x if x is None or isinstance(x, int) else ("expr", x.id)  # noqa: E731
-    k = (kind, name, elem and id(elem), key and id(key), ident(lo), ident(hi), nonempty, cls, tuple((n, id(t)) for n, t in fields))
+    parts = tuple((n, id(t)) for n, t in fields)
+    k = (kind, name, id(elem), id(key), _ident(lo), _ident(hi), nonempty, cls, parts)
     t = _interned.get(k)
     if t is None:
         t = _interned[k] = T(kind, name, elem, key, lo, hi, nonempty, cls, fields)
@@ -193,7 +196,7 @@ def resolve(annotation: Any) -> T:
     if origin in (set, frozenset):
         return make("set", elem=resolve(args[0]))
     if origin is list:
-        raise TypeNotInLanguage(f"{annotation}: a sequence needs its greatest length: Annotated[{annotation}, Bounded(L)]")
+        raise TypeNotInLanguage(f"{annotation}: a sequence needs its greatest length: Bounded(L)")
     if annotation is int:
         raise TypeNotInLanguage("int: a number needs its limits: Annotated[int, Range(0, N)]")
     if isinstance(annotation, type):

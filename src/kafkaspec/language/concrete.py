@@ -1,0 +1,323 @@
+"""A model's text run as it stands on concrete Python states: slow, obvious, so the judge of every other reading."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import typing
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from kafkaspec.errors import UserError, unknown
+from kafkaspec.language import text
+from kafkaspec.language.expr import sizes_now, static
+from kafkaspec.language.model import Disabled, LoadedModel, Model, load
+from kafkaspec.language.trace import Value
+from kafkaspec.language.types import Sort, T, elements, resolve
+
+
+class State(tuple[Any, ...]):
+    """A state: one frozen value a variable, in the model's order. Hashable; print it through `Concrete.show`."""
+
+    __slots__ = ()
+
+
+class Taken(NamedTuple):
+    """One transition: the action, its arguments by name, and the state after."""
+
+    action: str
+    arguments: dict[str, Any]
+    state: State
+
+
+class _View:
+    """`s` over a concrete state."""
+
+    def __init__(self, values: dict[str, Any], after: _View | None) -> None:
+        self.__dict__.update(values)
+        if after is not None:
+            self.__dict__["next"] = after
+
+
+@dataclass
+class _Bound:
+    """A helper of the model, as a method of the view."""
+
+    function: Any
+    view: Any
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.function(self.view, *args, **named)
+
+
+class Concrete:
+    """A model at given sizes. States carry the ghosts; with `ghosts=False` states that differ in ghosts alone are one.
+    Raises UserError for sizes that do not fit."""
+
+    def __init__(self, cls: type[Model], sizes: Mapping[str, int | bool], ghosts: bool = False) -> None:
+        self.model: LoadedModel = load(cls)
+        self.model.check_sizes(sizes)
+        self.sizes = dict(sizes)
+        self.vars = self.model.vars
+        self._kept = [i for i, n in enumerate(self.vars) if ghosts or n not in self.model.ghosts]
+        self._elements: dict[type, tuple[Any, ...]] = {}
+        for t in self._sorts():
+            assert t.cls is not None
+            n = int(self.sizes[t.name])
+            self._elements[t.cls] = tuple(t.cls(f"{t.name[0].lower()}{i}") for i in range(n))
+        self._helpers = {n: f for n in dir(cls) if hasattr(f := getattr(cls, n, None), "__kafkaspec_define__")}
+        self._functions = {n: getattr(cls, n) for n in dir(cls) if hasattr(getattr(cls, n, None), "__kafkaspec__")}
+
+    def _sorts(self) -> list[T]:
+        found: dict[str, T] = {}
+
+        def walk(t: T | None) -> None:
+            if t is None:
+                return
+            if t.kind == "sort":
+                found[t.name] = t
+            for u in (t.elem, t.key, *[f for _, f in t.fields]):
+                walk(u)
+
+        for t in self.model.vars.values():
+            walk(t)
+        for a in [self.model.initial, *self.model.actions]:
+            for p in a.params:
+                walk(p.t)
+        return list(found.values())
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        a, b = elements.set(self._elements), sizes_now.set(self.sizes)
+        try:
+            yield
+        finally:
+            elements.reset(a)
+            sizes_now.reset(b)
+
+    # ---- values
+    def values(self, t: T) -> list[Any]:
+        """Every value of a type that has finitely many and is used as a parameter or a map's key."""
+        match t.kind:
+            case "bool":
+                return [False, True]
+            case "enum":
+                return list(typing.cast(type[enum.Enum], t.cls))
+            case "sort":
+                assert t.cls is not None
+                return list(self._elements[t.cls])
+            case "range":
+                return list(range(static(t.lo, self.sizes), static(t.hi, self.sizes) + 1))
+            case "option":
+                return [None, *self.values(t.item)]
+            case "set":
+                items = self.values(t.item)
+                return [
+                    set(c) for n in range(int(t.nonempty), len(items) + 1) for c in itertools.combinations(items, n)
+                ]
+            case "rec":
+                assert t.cls is not None
+                names = [n for n, _ in t.fields]
+                return [
+                    t.cls(**dict(zip(names, v, strict=True)))
+                    for v in itertools.product(*[self.values(f) for _, f in t.fields])
+                ]
+        raise UserError(f"values of type {t!r} are not enumerated")
+
+    def _first(self, t: T) -> Any:
+        match t.kind:
+            case "bool":
+                return False
+            case "enum":
+                return next(iter(typing.cast(type[enum.Enum], t.cls)))
+            case "range":
+                return max(static(t.lo, self.sizes), 0)
+            case "set":
+                return set()
+            case "seq":
+                return []
+            case "map":
+                return {k: self._first(t.item) for k in self.values(t.domain)}
+            case "rec":
+                assert t.cls is not None
+                return t.cls(**{n: self._first(f) for n, f in t.fields})
+        return None
+
+    def _freeze(self, t: T, v: Any, where: str) -> Any:
+        match t.kind:
+            case "map":
+                keys = self.values(t.domain)
+                if set(v) != set(keys):
+                    raise UserError(f"{where}: a map must have every key of {t.domain!r}")
+                return tuple(self._freeze(t.item, v[k], f"{where}[{k}]") for k in keys)
+            case "set":
+                if t.nonempty and not v:
+                    raise UserError(f"{where} is empty")
+                return frozenset(self._freeze(t.item, x, where) for x in v)
+            case "seq":
+                if len(v) > static(t.hi, self.sizes):
+                    raise UserError(f"{where} is longer than {static(t.hi, self.sizes)}")
+                return tuple(self._freeze(t.item, x, where) for x in v)
+            case "option":
+                return None if v is None else (self._freeze(t.item, v, where),)
+            case "rec":
+                return tuple(self._freeze(f, getattr(v, n), f"{where}.{n}") for n, f in t.fields)
+            case "range":
+                v = int(v)
+                lo = static(t.lo, self.sizes)
+                if v < lo or (t.hi is not None and v > static(t.hi, self.sizes)):
+                    raise UserError(f"{where} = {v} leaves its range {t!r}")
+                return v
+        return v
+
+    def _thaw(self, t: T, v: Any) -> Any:
+        match t.kind:
+            case "map":
+                return {k: self._thaw(t.item, x) for k, x in zip(self.values(t.domain), v, strict=True)}
+            case "set":
+                return {self._thaw(t.item, x) for x in v}
+            case "seq":
+                return [self._thaw(t.item, x) for x in v]
+            case "option":
+                return None if v is None else self._thaw(t.item, v[0])
+            case "rec":
+                assert t.cls is not None
+                return t.cls(**{n: self._thaw(f, x) for (n, f), x in zip(t.fields, v, strict=True)})
+        return v
+
+    def _view(self, state: State, after: _View | None = None) -> _View:
+        view = _View({n: self._thaw(t, v) for (n, t), v in zip(self.vars.items(), state, strict=True)}, after)
+        for n, f in self._helpers.items():
+            view.__dict__[n] = _Bound(f, view)
+        return view
+
+    def _after(self, view: _View) -> State:
+        return State(self._freeze(t, view.__dict__[n], n) for n, t in self.vars.items())
+
+    def freeze(self, values: Mapping[str, Any]) -> State:
+        """A state from plain values by variable (dicts, sets, lists). Raises UserError when one leaves its type."""
+        with self._running():
+            return State(self._freeze(t, values[n], n) for n, t in self.vars.items())
+
+    def key(self, state: State) -> tuple[Any, ...]:
+        """What tells states apart: the state without its ghosts, unless they were asked for."""
+        return tuple(state[i] for i in self._kept)
+
+    def show(self, state: State) -> dict[str, Value]:
+        """A state in JSON's shapes, as traces print it."""
+        return {n: self._show(t, v) for (n, t), v in zip(self.vars.items(), state, strict=True)}
+
+    def _show(self, t: T, v: Any) -> Value:
+        match t.kind:
+            case "map":
+                return {_key(k): self._show(t.item, x) for k, x in zip(self.values(t.domain), v, strict=True)}
+            case "set":
+                return sorted((self._show(t.item, x) for x in v), key=str)
+            case "seq":
+                return [self._show(t.item, x) for x in v]
+            case "option":
+                return None if v is None else self._show(t.item, v[0])
+            case "rec":
+                return {n: self._show(f, x) for (n, f), x in zip(t.fields, v, strict=True)}
+            case "enum":
+                return v.name
+            case "sort":
+                return v.name
+        return v
+
+    # ---- runs
+    def _call(self, name: str, view: Any, arguments: Mapping[str, Any]) -> Any:
+        return text.concrete(typing.cast(FunctionType, self._functions[name]))(view, **arguments)
+
+    def _valuations(self, names: list[str], types: list[T]) -> list[dict[str, Any]]:
+        return [dict(zip(names, v, strict=True)) for v in itertools.product(*[self.values(t) for t in types])]
+
+    def _try(self, name: str, state: State, arguments: Mapping[str, Any]) -> State | None:
+        after = self._view(state)
+        try:
+            self._call(name, self._view(state, after), arguments)
+        except Disabled:
+            return None
+        return self._after(after)
+
+    def initial_states(self) -> list[State]:
+        """The first states, without repetition."""
+        with self._running():
+            first = _View({n: self._first(t) for n, t in self.vars.items()}, None)
+            a = self.model.initial
+            if a.name not in self._functions:
+                return [self._after(first)]
+            names = [a.parameter(p) for p in a.params]
+            out: dict[State, None] = {}
+            for v in self._valuations(names, [p.t for p in a.params]):
+                view = _View({n: self._first(t) for n, t in self.vars.items()}, None)
+                try:
+                    self._call(a.name, _View(dict(first.__dict__), view), v)
+                except Disabled:
+                    continue
+                out[self._after(view)] = None
+            return list(out)
+
+    def successors(self, state: State) -> list[Taken]:
+        """Every transition from a state: one for each action and valuation of its parameters whose guard holds."""
+        out = []
+        with self._running():
+            for a in self.model.actions:
+                names = [a.parameter(p) for p in a.params]
+                for v in self._valuations(names, [p.t for p in a.params]):
+                    after = self._try(a.name, state, v)
+                    if after is not None:
+                        out.append(Taken(a.name, v, after))
+        return out
+
+    def take(self, state: State, action: str, arguments: Mapping[str, Any]) -> State | None:
+        """The state after one action with these arguments; None if its guard is false."""
+        if action not in self._functions:
+            raise unknown(f"action of {self.model.name}", action, [a.name for a in self.model.actions])
+        with self._running():
+            return self._try(action, state, arguments)
+
+    def holds(self, claim: str, state: State, after: State | None = None) -> bool:
+        """Whether an invariant, lemma or witness holds in a state, or a step property of a transition."""
+        with self._running():
+            view = self._view(state, None if after is None else self._view(after))
+            code = self._functions[claim].__code__
+            names = list(code.co_varnames[1 : code.co_argcount])
+            hints = typing.get_type_hints(self._functions[claim], include_extras=True)
+            results = [
+                bool(self._call(claim, view, v)) for v in self._valuations(names, [resolve(hints[n]) for n in names])
+            ]
+            return any(results) if claim in self.model.witnesses else all(results)
+
+    def reachable(self, limit: int = 1_000_000) -> tuple[dict[State, int], int]:
+        """Breadth-first: every reachable state with its depth (from 1, as TLC counts), and the number of states
+        generated. Raises UserError above `limit` states."""
+        level = self.initial_states()
+        seen = {self.key(s): (s, 1) for s in level}
+        generated, depth = len(level), 1
+        while level:
+            depth += 1
+            following = []
+            for s in level:
+                for t in self.successors(s):
+                    generated += 1
+                    k = self.key(t.state)
+                    if k not in seen:
+                        seen[k] = (t.state, depth)
+                        following.append(t.state)
+            if len(seen) > limit:
+                raise UserError(f"{self.model.name} has more than {limit} states at {self.sizes}")
+            level = following
+        return dict(seen.values()), generated
+
+
+def _key(k: Any) -> str:
+    return k.name if isinstance(k, enum.Enum | Sort) else str(k)
+
+
+def element(cls: type[Sort], i: int) -> Sort:
+    """The i-th element of a sort, as traces name it."""
+    return cls(f"{cls.__name__[0].lower()}{i}")
