@@ -1,0 +1,373 @@
+"""`kafkaspec`: the commands, their options and their help. Exit status 0 accepted, 1 rejected, 2 could not judge.
+
+Start-up is part of every run, so this module imports nothing but typer; a command imports its engine when it runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from kafkaspec import __version__
+from kafkaspec.errors import UserError
+
+app = typer.Typer(
+    name="kafkaspec",
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="""\b
+Begin with:
+  kafkaspec verify                      everything that is claimed, as one table
+  kafkaspec explain TML-1               one rule in all its forms
+  kafkaspec check recording.ndjson      is this what Kafka does?
+  kafkaspec explore cleaner             every interleaving, at a small size
+\b
+Exit status: 0 accepted, 1 rejected, 2 could not judge (and why).
+""",
+)
+
+
+def _complete_subsystem(incomplete: str) -> list[str]:
+    from kafkaspec.subsystem import subsystems
+
+    return [n for n in subsystems() if n.startswith(incomplete)]
+
+
+def _complete_model(incomplete: str) -> list[str]:
+    from kafkaspec.cli.names import model_modules
+
+    return [n for n in model_modules() if n.startswith(incomplete)]
+
+
+def _complete_clause(incomplete: str) -> list[str]:
+    from kafkaspec import clauses
+    from kafkaspec.subsystem import subsystems
+
+    subsystems()
+    return [c.id for c in clauses.all_clauses() if c.id.startswith(incomplete.upper())]
+
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document instead of tables (schemas: the docs, JSON).")
+]
+Sizes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--size", "-s", metavar="NAME=N", help="A sort's or constant's size, over the pinned one; repeatable."
+    ),
+]
+ModelName = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A subsystem or example (cleaner), a file (my/lease.py), a module; with :Class for one model of several.",
+        autocompletion=_complete_model,
+        show_default=False,
+    ),
+]
+SubsystemName = Annotated[
+    str,
+    typer.Argument(
+        metavar="SUBSYSTEM", help="Such as timeline.", autocompletion=_complete_subsystem, show_default=False
+    ),
+]
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the result as a page for people.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+) -> int:
+    """Apache Kafka's core, formally specified: run it, explore it, prove it, and judge real systems by it."""
+    if version:
+        typer.echo(f"kafkaspec {__version__}")
+        raise typer.Exit(0)
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(2)
+    return 0
+
+
+@app.command(
+    short_help="Re-establish everything that is claimed; one table.",
+    epilog="""\b
+Examples:
+  kafkaspec verify                      all subsystems
+  kafkaspec verify timeline --json      one, for machines
+""",
+)
+def verify(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SUBSYSTEM]...", help="All, if none is named.", autocompletion=_complete_subsystem),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds for spec beside impl.")] = 200,
+    json: Json = False,
+) -> int:
+    """Re-establish everything that is claimed, and print it as one table.
+
+    Clauses complete, models explored at their pinned counts, invariants proved for all sizes, spec walked beside impl
+    and model, recordings of the real Kafka accepted, altered ones rejected.
+    """
+    from kafkaspec.cli.verify import run
+
+    return run(names or [], seeds=seeds, json=json)
+
+
+@app.command(
+    short_help="Visit every reachable state of a model at a given size.",
+    epilog="""\b
+Examples:
+  kafkaspec explore cleaner                            at the pinned sizes
+  kafkaspec explore cleaner -s Partition=3 -s Thread=1
+  kafkaspec explore my/lease.py:Lease -s Client=3 --html lease.html
+  kafkaspec explore cleaner --symmetry Partition --max-states 10000000
+  kafkaspec explore cleaner --walk 7 --steps 1000000   one random run; the seed replays it
+\b
+Exit status: 0 all claims hold, 1 a violation, 2 a limit was reached first.
+""",
+)
+def explore(
+    model: ModelName,
+    size: Sizes = None,
+    threads: Annotated[int, typer.Option(min=1, max=256, help="Threads.")] = 2,
+    symmetry: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SORT", help="Explore up to renaming of this sort's elements; repeatable."),
+    ] = None,
+    max_states: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Stop after so many distinct states.")
+    ] = None,
+    max_memory: Annotated[int | None, typer.Option(min=64, metavar="MB", help="Stop at so many MiB of memory.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep the run's state here, and go on from it if it is there.")
+    ] = None,
+    ghosts: Annotated[bool, typer.Option("--ghosts", help="Keep the variables that only proofs need.")] = False,
+    walk: Annotated[int | None, typer.Option(min=0, metavar="SEED", help="A random walk instead.")] = None,
+    steps: Annotated[int, typer.Option(min=1, metavar="N", help="Steps of the random walk.")] = 1_000_000,
+    schedule: Annotated[str, typer.Option(metavar="NAME", help="Of the walk: uniform, swarm or priority.")] = "uniform",
+    html: Html = None,
+    json: Json = False,
+) -> int:
+    """Visit every reachable state of a model at a given size, and show the shortest way to whatever is wrong."""
+    from kafkaspec.cli import engines
+
+    if walk is not None:
+        return engines.walk(model, size or [], seed=walk, steps=steps, schedule=schedule, html=html, json=json)
+    return engines.explore(
+        model,
+        size or [],
+        threads=threads,
+        symmetry=symmetry or [],
+        max_states=max_states,
+        max_memory_mb=max_memory,
+        checkpoint=resume,
+        ghosts=ghosts,
+        html=html,
+        json=json,
+    )
+
+
+@app.command(
+    short_help="Prove a model's invariants for all sizes.",
+    epilog="""\b
+Examples:
+  kafkaspec prove cleaner                       every invariant, for any number of everything
+  kafkaspec prove cleaner --only one_thread     one of them
+  kafkaspec prove cleaner --steps 8 -s Partition=4   bounded: no violation within 8 steps
+\b
+Exit status: 0 all proved, 1 refuted, 2 unknown (an unknown is never a proof).
+""",
+)
+def prove(
+    model: ModelName,
+    only: Annotated[list[str] | None, typer.Option(metavar="CLAIM", help="This invariant alone; repeatable.")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, metavar="S", help="Seconds for each obligation.")] = 10.0,
+    steps: Annotated[
+        int | None, typer.Option(min=1, metavar="K", help="Search K steps from the start instead.")
+    ] = None,
+    size: Sizes = None,
+    html: Html = None,
+    json: Json = False,
+) -> int:
+    """Prove a model's invariants for all sizes; what fails is shown as a counterexample to induction."""
+    from kafkaspec.cli import engines
+
+    return engines.prove(model, only=only or [], timeout_s=timeout, steps=steps, words=size or [], html=html, json=json)
+
+
+@app.command(
+    short_help="Judge recorded traces: does the spec explain every answer?",
+    epilog="""\b
+Examples:
+  kafkaspec check recording.ndjson              is this what Kafka does?
+  kafkaspec check timeline*.ndjson --strict     known deviations of released Kafka are rejected too
+  producer | kafkaspec check - --subsystem timeline
+  kafkaspec check recording.ndjson --html verdict.html
+\b
+Exit status: 0 accepted, 1 rejected (step, clause, values), 2 could not judge.
+""",
+)
+def check(
+    traces: Annotated[
+        list[str],
+        typer.Argument(metavar="TRACE...", help="Recordings, a JSON line a call; - for input.", show_default=False),
+    ],
+    subsystem: Annotated[
+        str | None,
+        typer.Option(
+            help="Judge by this one; else the operations and the file name tell.", autocompletion=_complete_subsystem
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Reject known deviations of released Kafka as well.")
+    ] = False,
+    html: Html = None,
+    json: Json = False,
+) -> int:
+    """Judge recorded traces: does the spec explain every answer?"""
+    from kafkaspec.cli import engines
+
+    return engines.check(traces, subsystem=subsystem, strict=strict, html=html, json=json)
+
+
+@app.command(
+    short_help="Walk spec beside impl over many seeds; shrink what fails.",
+    epilog="""\b
+Examples:
+  kafkaspec campaign timeline --seeds 0:1000 --steps 200 --out out/timeline
+  kafkaspec campaign cleaner --seeds 0:100000 --out out/cleaner --spark 'local[*]'
+\b
+The same command again goes on where it was stopped.
+""",
+)
+def campaign(
+    subsystem: SubsystemName,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Results as Parquet; resumed if they are there.")],
+    seeds: Annotated[str, typer.Option(metavar="FIRST:END", help="Seeds; the end is not included.")] = "0:1000",
+    steps: Annotated[int, typer.Option(min=1, help="Operations a seed.")] = 200,
+    spark: Annotated[
+        str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else in this process.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Walk spec beside impl over many seeds; shrink what fails."""
+    from kafkaspec.cli import engines
+    from kafkaspec.cli.names import seeds as parse
+
+    return engines.campaign(subsystem, seeds=parse(seeds), steps=steps, out=out, master=spark, json=json)
+
+
+@app.command(
+    short_help="Break a subsystem on purpose; show who notices.",
+    epilog="""\b
+Examples:
+  kafkaspec mutants timeline            which detector catches which fault
+\b
+Exit status: 0 all killed or excused with a reason, 1 a survivor.
+""",
+)
+def mutants(subsystem: SubsystemName, json: Json = False) -> int:
+    """Break the subsystem on purpose, one fault at a time, and show who notices: the kill matrix."""
+    from kafkaspec.cli import engines
+
+    return engines.mutants(subsystem, json=json)
+
+
+@app.command(
+    short_help="Write a model as TLA+, SMT-LIB or ITF traces.",
+    epilog="""\b
+Examples:
+  kafkaspec export cleaner --to tla --out out/        a TLA+ module and its configuration
+  kafkaspec export cleaner --to smtlib --out out/     the proof obligations
+  kafkaspec export cleaner --to itf --out out/        witnesses and violations as ITF traces
+""",
+)
+def export(
+    model: ModelName,
+    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="tla, smtlib or itf.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to; made if need be.")],
+    size: Sizes = None,
+    json: Json = False,
+) -> int:
+    """Write a model as text that other tools read."""
+    from kafkaspec.cli import engines
+
+    return engines.export(model, size or [], to=to, out=out, json=json)
+
+
+@app.command(
+    short_help="Print one rule in all its forms.",
+    epilog="""\b
+Examples:
+  kafkaspec explain TML-1
+  kafkaspec explain CLN-7 --json
+""",
+)
+def explain(
+    clause: Annotated[
+        str, typer.Argument(help="A clause id, such as TML-1.", autocompletion=_complete_clause, show_default=False)
+    ],
+    json: Json = False,
+) -> int:
+    """Print one rule in all its forms: sentence, source, spec, model, proof, tests, mutants, deviations."""
+    from kafkaspec.cli.explain import run
+
+    return run(clause, json=json)
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit. Whatever goes wrong is one line on standard error."""
+    try:
+        code = app(arguments, prog_name="kafkaspec", standalone_mode=False)
+        sys.stdout.flush()
+        if code == 130:
+            raise UserError("interrupted", exit_code=130)
+    except UserError as e:
+        code = _say(str(e), e.exit_code)
+    except typer.TyperException as e:
+        code = _say(_usage(e), 2)
+    except BrokenPipeError:
+        from kafkaspec.cli.output import reader_gone
+
+        reader_gone()
+    except OSError as e:
+        code = _say(f"{e.filename}: {(e.strerror or str(e)).lower()}" if e.filename else str(e), 2)
+    except MemoryError:
+        code = _say("out of memory", 2)
+    except Exception as e:
+        if os.environ.get("KAFKASPEC_TRACEBACK"):
+            raise
+        code = _say(f"{_bug(e)}; this is a bug of kafkaspec (KAFKASPEC_TRACEBACK=1 shows where)", 2)
+    sys.exit(code)
+
+
+def _say(message: str, code: int) -> int:
+    print("kafkaspec: " + " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def _usage(e: typer.TyperException) -> str:
+    """A wrong option or command, in our style: one line, and where the help is."""
+    format_message = getattr(e, "format_message", None)
+    message = str(format_message() if format_message is not None else e).rstrip(".")
+    context = getattr(e, "ctx", None)
+    where = context.command_path if context is not None else "kafkaspec"
+    return f"{message[:1].lower()}{message[1:]} (see {where} --help)"
+
+
+def _bug(e: Exception) -> str:
+    frame = e.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    where = f" at {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame is not None else ""
+    return f"{type(e).__name__}: {e}{where}"
+
+
+if __name__ == "__main__":
+    main()

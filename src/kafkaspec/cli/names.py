@@ -1,0 +1,167 @@
+"""What people type, read: models, sizes, seed ranges, files.
+
+Nothing is imported before it is asked for: the modules of `kafkaspec.models` are listed by their files, not by loading
+them, so that one command pays for one model.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+import sys
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from kafkaspec.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    from kafkaspec.explore.checked import Checked
+    from kafkaspec.language import LoadedModel, Model
+
+Sizes = dict[str, int | bool]
+
+
+def model_modules() -> dict[str, str]:
+    """Name -> module of every model file that comes with kafkaspec, subsystems first, then the examples."""
+    import kafkaspec.models
+
+    out: dict[str, str] = {}
+    areas = [m.name for m in pkgutil.iter_modules(kafkaspec.models.__path__) if m.ispkg]
+    for area in sorted(areas, key=lambda a: (a == "examples", a)):
+        package = importlib.import_module(f"kafkaspec.models.{area}")
+        for m in pkgutil.iter_modules(package.__path__):
+            out.setdefault(m.name, f"{package.__name__}.{m.name}")
+    return out
+
+
+def find_models(text: str) -> list[Checked]:
+    """The models that `text` names, each with its pinned sizes and counts (no sizes, if none are pinned).
+
+    `text` is the name of a subsystem or example ("cleaner"), a module ("kafkaspec.models.examples.replication") or a
+    file ("my/lease.py"), each with ":Class" where only one model of several is meant.
+    Raises UserError: no such model, or a module that cannot be loaded, with file and line.
+    """
+    where, _, name = text.partition(":")
+    module = _module(where)
+    pinned: Sequence[Checked] = getattr(module, "MODELS", ())
+    by_name = {_class(c.model).__name__: c for c in pinned}
+    for cls in _model_classes(module):
+        if cls.__name__ not in by_name and cls.__module__ == module.__name__:
+            from kafkaspec.explore.checked import Checked
+
+            by_name[cls.__name__] = Checked(cls, sizes={}, distinct=0, generated=0, depth=0)
+    if not by_name:
+        raise UserError(f"{where}: no model in it (a class that extends kafkaspec.language.Model)")
+    if name:
+        if name not in by_name:
+            raise unknown(f"model of {where}", name, by_name)
+        return [c for c in pinned if _class(c.model).__name__ == name] or [by_name[name]]
+    return list(pinned) or list(by_name.values())
+
+
+def _class(model: object) -> type:
+    assert isinstance(model, type)
+    return model
+
+
+def _model_classes(module: ModuleType) -> list[type[Model]]:
+    from kafkaspec.language import Model
+
+    return [c for c in vars(module).values() if inspect.isclass(c) and issubclass(c, Model) and c is not Model]
+
+
+def _module(where: str) -> ModuleType:
+    known = model_modules()
+    if where in known:
+        return importlib.import_module(known[where])
+    if where.endswith(".py") or "/" in where:
+        return _module_of_file(Path(where))
+    if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", where):
+        try:
+            return importlib.import_module(where)
+        except ModuleNotFoundError as e:
+            if e.name is None or not where.startswith(e.name):
+                raise UserError(f"{where}: cannot be loaded: {e}") from e
+            raise UserError(f"no module named '{e.name}'") from e
+    raise unknown("model", where, known)
+
+
+def _module_of_file(path: Path) -> ModuleType:
+    check_readable(path)
+    name = f"kafkaspec_model_{re.sub(r'[^A-Za-z0-9]', '_', path.stem)}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except UserError:
+        raise
+    except SyntaxError as e:
+        raise UserError(f"{e.filename or path}:{e.lineno}: {e.msg}") from e
+    except (UnicodeDecodeError, ValueError) as e:
+        raise UserError(f"{path}: cannot be loaded: {e}") from e
+    except Exception as e:
+        frames = [f for f in traceback.extract_tb(e.__traceback__) if f.filename == str(path)]
+        line = frames[-1].lineno if frames else 1
+        raise UserError(f"{path}:{line}: {type(e).__name__}: {e}") from e
+    return module
+
+
+def check_readable(path: Path) -> None:
+    """UserError unless `path` is a file that can be opened."""
+    try:
+        with path.open("rb"):
+            pass
+    except IsADirectoryError:
+        raise UserError(f"{path}: is a directory; name the files in it") from None
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except OSError as e:
+        raise UserError(f"{path}: {(e.strerror or str(e)).lower()}") from None
+
+
+def sizes(words: Iterable[str], model: LoadedModel, pinned: Mapping[str, int | bool]) -> Sizes:
+    """`--size Partition=3 --size FENCED=true` over the pinned sizes.
+
+    Raises UserError for a word that is no NAME=NUMBER, an unknown name, a size below 1, and sizes that are missing.
+    """
+    out: Sizes = dict(pinned)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise UserError(f"--size {word}: not of the form NAME=NUMBER")
+        if name not in model.sizes:
+            raise unknown(f"size of {model.name}", name, model.sizes)
+        if model.sizes[name] == "flag":
+            if value.lower() not in ("true", "false"):
+                raise UserError(f"--size {word}: {name} is a flag: true or false")
+            out[name] = value.lower() == "true"
+        elif not re.fullmatch(r"[1-9][0-9]{0,8}", value):
+            raise UserError(f"--size {word}: not a whole number ≥ 1")
+        else:
+            out[name] = int(value)
+    missing = [n for n in model.sizes if n not in out]
+    if missing:
+        example = " ".join(f"--size {n}={'true' if model.sizes[n] == 'flag' else 2}" for n in missing)
+        raise UserError(f"{model.name} needs {'sizes' if len(missing) > 1 else 'a size'}: {example}")
+    return out
+
+
+def seeds(text: str) -> range:
+    """`0:1000` (the end not included) or one number. Raises UserError."""
+    m = re.fullmatch(r"([0-9]{1,18})(?::([0-9]{1,18}))?", text)
+    if m is None:
+        raise UserError(f"--seeds {text}: not of the form FIRST:END, such as 0:1000")
+    first = int(m[1])
+    end = first + 1 if m[2] is None else int(m[2])
+    if end <= first:
+        raise UserError(f"--seeds {text}: no seed in it (the end is not included)")
+    return range(first, end)
