@@ -57,7 +57,7 @@ class Sort(metaclass=_Domain):
         raise TypeError(f"elements of {type(self).__name__} have no order")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Range:
     """A number's limits, both included. `hi` None: no upper limit. Limits may be sizes, as in Range(1, E)."""
 
@@ -65,7 +65,7 @@ class Range:
     hi: Any = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bounded:
     """A sequence's greatest length."""
 
