@@ -1,0 +1,116 @@
+"""Which forms a clause has, and which it lacks.
+
+Spec, model and proof register their clauses when they are imported; tests and mutants live in the checkout beside them.
+Tests are read as text (`@pytest.mark.clause("TML-1")`), so that nothing of theirs is run; mutants are imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import kafkaspec
+from kafkaspec import clauses
+from kafkaspec.errors import UserError
+from kafkaspec.subsystem import Subsystem, load_all, subsystems
+
+
+@cache
+def checkout() -> Path | None:
+    """The folder of the checkout that this package was imported from; None if it was installed without its tests."""
+    root = (Path(kafkaspec.__file__).parent / "spec").resolve().parent
+    return root if (root / "tests").is_dir() and (root / "pyproject.toml").is_file() else None
+
+
+def mutants_module(subsystem: Subsystem) -> ModuleType | None:
+    """`tests/<area>/<name>_mutants.py`, imported; None if there is none.
+
+    Raises UserError where there is no checkout: mutants are faults and are not installed.
+    """
+    root = checkout()
+    if root is None:
+        raise UserError("mutants are kept beside the tests: run this in a checkout of kafkaspec")
+    path = root / "tests" / subsystem.area / f"{subsystem.name}_mutants.py"
+    if not path.is_file():
+        return None
+    name = f"tests.{subsystem.area}.{subsystem.name}_mutants"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def tests() -> tuple[clauses.Use, ...]:
+    """Every test that names a clause, from the text of the checkout's tests; none where there is no checkout."""
+    root = checkout()
+    if root is None:
+        return ()
+    out: list[clauses.Use] = []
+    for file in sorted((root / "tests").rglob("test_*.py")):
+        where = file.relative_to(root).as_posix()
+        _collect(ast.parse(file.read_text("utf-8"), str(file)), where, out)
+    return tuple(out)
+
+
+def _collect(body: ast.Module | ast.ClassDef, where: str, out: list[clauses.Use]) -> None:
+    for n in body.body:
+        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "pytestmark" for t in n.targets):
+            marks = n.value.elts if isinstance(n.value, ast.List | ast.Tuple) else [n.value]
+            out += [clauses.Use(id, "test", where) for m in marks for id in _ids(m)]
+        elif isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            out += [clauses.Use(id, "test", f"{where}:{n.name}") for d in n.decorator_list for id in _ids(d)]
+            if isinstance(n, ast.ClassDef):
+                _collect(n, f"{where}:{n.name}", out)
+
+
+def _ids(mark: ast.expr) -> list[str]:
+    if not (isinstance(mark, ast.Call) and isinstance(mark.func, ast.Attribute) and mark.func.attr == "clause"):
+        return []
+    return [a.value for a in mark.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+
+
+def load() -> None:
+    """Import everything that registers a form: every layer of every subsystem, and the mutants of the checkout."""
+    load_all()
+    if checkout() is not None:
+        for s in subsystems().values():
+            mutants_module(s)
+
+
+def uses(id: str) -> list[clauses.Use]:
+    """Every place that states the clause, in any form. `load` first."""
+    return sorted({*clauses.uses(id), *(u for u in tests() if u.clause == id)}, key=lambda u: (u.form, u.where))
+
+
+def forms_known() -> tuple[str, ...]:
+    """The forms that can be seen from here: those of the package, and with a checkout the tests and mutants too."""
+    return clauses.FORMS if checkout() is not None else ("spec", "model", "proof")
+
+
+def incomplete(prefix: str = "") -> list[str]:
+    """One line for every form that a clause ought to have and lacks, or has although it says that it cannot, and for
+    every form that names no clause. `load` first."""
+    out = []
+    for c in clauses.all_clauses(prefix):
+        have = {u.form for u in uses(c.id)}
+        for form in forms_known():
+            if form not in have and form not in c.without:
+                out.append(f"{c.id} has no {form}, and says no reason why not")
+            if form in have and form in c.without:
+                where = next(u.where for u in uses(c.id) if u.form == form)
+                out.append(f"{c.id} says that it has no {form} ({c.without[form]}), but {where} is one")
+    known = {c.id for c in clauses.all_clauses()}
+    for u in sorted({*clauses.all_uses(), *tests()}, key=lambda u: (u.clause, u.where)):
+        if u.clause.startswith(prefix) and u.clause not in known:
+            out.append(f"{u.where} ({u.form}) names {u.clause}, which is no clause")
+    return out

@@ -1,0 +1,128 @@
+"""What people are told when something is wrong: one line on standard error, and the exit status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkaspec.cli.main import main
+
+MODEL = """
+from typing import Annotated
+from kafkaspec.language import Flag, Model, Range, Size, Sort, action, invariant, require
+class P(Sort): ...
+N = Size("N")
+FAST = Flag("FAST")
+class Small(Model):
+    n: dict[P, Annotated[int, Range(0, N)]]
+    @action()
+    def up(s, p: P) -> None:
+        require(s.n[p] < N, FAST)
+        s.next.n[p] = s.n[p] + 1
+    @action()
+    def down(s, p: P) -> None:
+        require(s.n[p] > 0)
+        s.next.n[p] = s.n[p] - 1
+"""
+SIZES = ["-s", "P=1", "-s", "N=1", "-s", "FAST=true"]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as e:
+        main(list(arguments))
+    out, err = capsys.readouterr()
+    assert isinstance(e.value.code, int)
+    return e.value.code, out, err
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.py").write_text(MODEL)
+    (tmp_path / "empty.py").write_text("")
+    (tmp_path / "broken.py").write_text("x = 1\ndef f(:\n")
+    (tmp_path / "failing.py").write_text("x = 1\ny = 1 / 0\n")
+    (tmp_path / "binary.py").write_bytes(bytes(range(256)))
+    (tmp_path / "faulty.py").write_text(MODEL.replace("s.next.n[p] = s.n[p] - 1", "s.next.m[p] = s.n[p] - 1"))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "empty.ndjson").write_text("")
+    (tmp_path / "garbage.ndjson").write_text("this is no trace\n")
+    (tmp_path / "binary.ndjson").write_bytes(bytes(range(256)) * 4)
+
+
+ERRORS: list[tuple[list[str], str]] = [
+    # names
+    (["exploer"], "no such command 'exploer'. Did you mean 'explore', 'export'? (see kafkaspec --help)"),
+    (["explore", "--thrads"], "no such option: --thrads (Possible options: --threads) (see kafkaspec explore --help)"),
+    (["explore"], "missing argument 'MODEL' (see kafkaspec explore --help)"),
+    (["explore", "cleanr"], "unknown model 'cleanr'; did you mean 'cleaner'?"),
+    (["explore", "small.py:Smal"], "unknown model of small.py 'Smal'; did you mean 'Small'? (known: Small)"),
+    (["explore", "no.such.module"], "no module named 'no'"),
+    (["explore", "kafkaspec.models.nothing"], "no module named 'kafkaspec.models.nothing'"),
+    (["verify", "timelin"], "unknown subsystem 'timelin'; did you mean 'timeline'?"),
+    (["explain", "TML-9999"], "unknown clause 'TML-9999'"),
+    (["mutants", "timelin"], "unknown subsystem 'timelin'; did you mean 'timeline'?"),
+    (["export", "small.py", "--to", "tls", "--out", "o", *SIZES], "unknown format 'tls'; did you mean 'tla'?"),
+    # sizes and numbers
+    (["explore", "small.py"], "Small needs sizes: --size P=2 --size N=2 --size FAST=true"),
+    (["explore", "small.py", "-s", "P=x"], "--size P=x: not a whole number ≥ 1"),
+    (["explore", "small.py", "-s", "P=0"], "--size P=0: not a whole number ≥ 1"),
+    (["explore", "small.py", "-s", "P=-1"], "--size P=-1: not a whole number ≥ 1"),
+    (["explore", "small.py", "-s", "P=99999999999"], "--size P=99999999999: not a whole number ≥ 1"),
+    (["explore", "small.py", "-s", "P"], "--size P: not of the form NAME=NUMBER"),
+    (["explore", "small.py", "-s", "FAST=2"], "--size FAST=2: FAST is a flag: true or false"),
+    (["explore", "small.py", "-s", "Q=2"], "unknown size of Small 'Q' (known: FAST, N, P)"),
+    (["campaign", "timeline", "--seeds", "5:5", "--out", "o"], "--seeds 5:5: no seed in it (the end is not included)"),
+    (["campaign", "timeline", "--seeds", "a", "--out", "o"], "--seeds a: not of the form FIRST:END, such as 0:1000"),
+    (["explore", "small.py", "--threads", "0"], "invalid value for '--threads'"),
+    # files
+    (["explore", "absent.py"], "absent.py: no such file"),
+    (["explore", "folder/"], "folder: is a directory"),
+    (["explore", "empty.py"], "empty.py: no model in it"),
+    (["explore", "broken.py"], "broken.py:2: invalid syntax"),
+    (["explore", "failing.py"], "failing.py:2: ZeroDivisionError: division by zero"),
+    (["explore", "binary.py"], "binary.py"),
+    (["explore", "faulty.py", *SIZES], "faulty.py:15: Small has no variable m"),
+    (["check", "absent.ndjson"], "absent.ndjson: no such file"),
+    (["check", "folder"], "folder: is a directory"),
+    (["check", "empty.ndjson"], "empty.ndjson: is empty"),
+    (["check", "garbage.ndjson"], "garbage.ndjson:1: "),
+    (["check", "binary.ndjson"], "binary.ndjson:1: "),
+    (["check", "garbage.ndjson", "--subsystem", "timelin"], "unknown subsystem 'timelin'; did you mean 'timeline'?"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), ERRORS, ids=[" ".join(a) for a, _ in ERRORS])
+def test_an_error_is_one_line_and_status_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("kafkaspec: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+
+
+def test_a_bug_of_ours_is_one_line_too(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def bad(*_: object, **__: object) -> int:
+        raise KeyError("lost")
+
+    monkeypatch.setattr("kafkaspec.cli.explain.run", bad)
+    code, _, err = run(capsys, "explain", "TML-1")
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "KeyError: 'lost' at test_errors.py:" in err
+    assert "this is a bug of kafkaspec" in err
+
+
+def test_an_interrupt_says_so_and_is_status_130(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kafkaspec.cli.explain.run", interrupted)
+    code, _, err = run(capsys, "explain", "TML-1")
+    assert (code, err) == (130, "kafkaspec: interrupted\n")
