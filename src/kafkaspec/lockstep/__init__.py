@@ -1,0 +1,1 @@
+"""Spec machines, and everything that walks them beside something else."""

@@ -1,0 +1,68 @@
+"""Whether what was seen is what the spec shows, and where it is not: values as JSON has them.
+
+Numbers compare as numbers, exactly, except where the spec says `Near`; a bool is not a number; a level that is `Fields`
+may have keys left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from kafkaspec.lockstep.machine import Fields, Json
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+ABSENT: Final = _Absent()
+"""Stands for a value that is not there."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One place where two observations differ, such as `state.at[39].set`."""
+
+    path: str
+    expected: Json
+    seen: Json
+
+    def __str__(self) -> str:
+        return f"{self.path}: seen {_text(self.seen)}, expected {_text(self.expected)}"
+
+
+def _text(value: Any) -> str:
+    text = repr(value) if value is ABSENT else orjson.dumps(value, default=float).decode()
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+def matches(expected: Json, seen: Json) -> bool:
+    """Whether `seen` is what the spec shows."""
+    if isinstance(expected, dict):
+        if not isinstance(seen, dict):
+            return False
+        if isinstance(expected, Fields):
+            return all(k in expected and matches(expected[k], v) for k, v in seen.items())
+        return expected.keys() == seen.keys() and all(matches(v, seen[k]) for k, v in expected.items())
+    if isinstance(expected, list | tuple):
+        return isinstance(seen, list) and len(expected) == len(seen) and all(map(matches, expected, seen))
+    return bool(expected == seen) and isinstance(expected, bool) == isinstance(seen, bool)
+
+
+def differences(expected: Json, seen: Json, path: str) -> Iterator[Difference]:
+    """Every innermost place where `seen` is not what the spec shows; nothing if it matches."""
+    if isinstance(expected, dict) and isinstance(seen, dict):
+        for key in [*expected, *(k for k in seen if k not in expected)]:
+            if key in seen or not isinstance(expected, Fields):
+                where = f"{path}.{key}" if key.isidentifier() else f"{path}[{key}]"
+                yield from differences(expected.get(key, ABSENT), seen.get(key, ABSENT), where)
+    elif isinstance(expected, list | tuple) and isinstance(seen, list) and len(expected) == len(seen):
+        for n, (e, s) in enumerate(zip(expected, seen, strict=True)):
+            yield from differences(e, s, f"{path}[{n}]")
+    elif expected is ABSENT or seen is ABSENT or not matches(expected, seen):
+        yield Difference(path, expected, seen)

@@ -1,0 +1,214 @@
+"""Trace checks on the toy: every verdict, sparse lines, deviations, and the words of each."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from kafkaspec.errors import UserError
+from kafkaspec.judge.check import Verdict, check
+from kafkaspec.judge.deviation import shown
+from kafkaspec.lockstep import history
+from kafkaspec.lockstep.machine import Fields, Machine, Near, Step
+from tests.lockstep import toy
+
+
+def judge(text: str, machine: Machine[Any] = toy.machine, **options: Any) -> Verdict:
+    """Check a history written as text."""
+    return check(machine, history.parse(text, "toy.history").ndjson().splitlines(), name="toy", **options)
+
+
+def recorded(text: str) -> list[dict[str, Any]]:
+    """The calls of a text, with what the spec answers and shows."""
+    state = toy.machine.initial()
+    out = []
+    for i, r in enumerate(history.parse(text, "t").records):
+        step = toy.machine.apply(
+            state, r["op"], {toy.machine.find(r["op"]).parameters[k]: v for k, v in r["args"].items()}
+        )
+        assert isinstance(step, Step)
+        state = step.state
+        out.append({"i": i, **r, **history.outcome(step.result), "state": dict(toy.observe(state))})
+    return out
+
+
+def lines(records: list[dict[str, Any]]) -> list[bytes]:
+    return [orjson.dumps(r) for r in records]
+
+
+LONG = "push value=7\npush value=1\nsave\npop\npush value=0\npush value=5\npush value=2\nrestore\ndrain\ndrain\npop"
+
+
+def test_accepts_what_the_spec_does_and_counts_it() -> None:
+    v = check(toy.machine, lines(recorded(LONG)))
+    assert (v.verdict, v.exit_code, v.events, v.histories) == ("accepted", 0, 11, 1)
+    assert v.operations == {"push": 5, "pop": 2, "save": 1, "restore": 1, "drain": 2}
+    assert v.clauses == {"TOY-1": 4, "TOY-3": 1, "TOY-4": 3, "TOY-7": 1, "TOY-8": 1, "TOY-5": 1}
+    assert v.text() == "accepted: trace: 11 events in 1 history"
+
+
+def test_init_sets_the_configuration_and_begins_a_new_history() -> None:
+    v = judge(
+        "init capacity=1\npush value=1 -> 1\npush value=2 !! java.lang.IllegalStateException\ninit\npush value=3 -> 1"
+    )
+    assert (v.verdict, v.histories, v.events) == ("accepted", 2, 5)
+    v = judge('init capacity=1\npush value=1 -> 1\n  state {}\ninit\n  state {"items":[1]}')
+    assert (v.verdict, v.line, v.call) == ("rejected", 3, "init")
+
+
+def test_rejects_a_wrong_result_with_step_clause_values_and_nearest() -> None:
+    v = judge("push value=7 -> 1\npush value=1 -> 2\npop -> 1")
+    assert (v.verdict, v.exit_code, v.step, v.line, v.clause) == ("rejected", 1, 2, 3, "TOY-6")
+    assert v.text().splitlines() == [
+        "rejected at step 2: toy:3: pop",
+        "  TOY-6",
+        "  answered -> 1",
+        "  expected -> 7",
+        "  no other call would have been accepted with this outcome",
+    ]
+
+
+def test_rejects_a_wrong_state_by_its_path() -> None:
+    records = recorded(LONG)
+    records[4]["state"]["saved"] = [7, 2]
+    v = check(toy.machine, lines(records), name="t.ndjson")
+    assert (v.step, v.clause) == (4, "TOY-1")
+    assert [str(d) for d in v.differences] == ["state.saved[1]: seen 2, expected 1"]
+
+
+def test_names_the_nearest_call_that_fits() -> None:
+    v = judge('push value=7 -> 1\n  state {"items":[1]}')
+    assert v.nearest == "accepted here with this outcome: push value=1"
+    v = judge('push value=7 -> 1\npop -> null\n  state {"items":[7],"saved":[7]}')
+    assert v.nearest == "accepted here with this outcome: save"
+    v = judge('push value=7 -> 1\npop -> 7\n  state {"items":[7]}')
+    assert v.nearest == "the state recorded is the state before the call: as if it had had no effect"
+
+
+@pytest.mark.parametrize(
+    ("line", "clause", "said"),
+    [
+        ("pop -> 3", "TOY-5", "expected !! java.util.NoSuchElementException"),
+        ("pop !! java.lang.RuntimeException", "TOY-5", "answered !! java.lang.RuntimeException"),
+        ('pop !! java.util.NoSuchElementException: "empty"', "TOY-5", '"the queue is empty"'),
+        ("push value=1 !! java.lang.IllegalStateException", "TOY-1", "expected -> 1"),
+        ("push value=1 -> true", "TOY-1", "answered -> true"),
+        ("drain -> null", "TOY-4", "expected -> []"),
+    ],
+)
+def test_rejects_any_other_answer(line: str, clause: str, said: str) -> None:
+    v = judge(line)
+    assert (v.verdict, v.clause) == ("rejected", clause)
+    assert said in v.text()
+
+
+def test_a_bool_is_not_a_number_in_the_state_either() -> None:
+    assert judge('save\n  state {"turnedAway":false}').verdict == "rejected"
+    records = recorded("save")
+    records[0]["state"]["full"] = 0
+    assert check(toy.machine, lines(records)).verdict == "rejected"
+    records[0]["state"]["full"] = False
+    records[0]["state"]["turnedAway"] = 0.0
+    assert check(toy.machine, lines(records)).verdict == "accepted"
+
+
+def test_a_broken_precondition_is_outside_the_contract() -> None:
+    v = judge("push value=1\npush value=-1 -> 2\npop -> 99")
+    assert (v.verdict, v.exit_code, v.step, v.clause) == ("outside", 2, 1, "TOY-2")
+    assert (
+        v.text()
+        == "outside the contract from step 1: toy:2: push value=-1\n  the caller broke TOY-2: values are not negative"
+    )
+
+
+def test_missing_fields_are_searched_for() -> None:
+    assert judge('push\n?\npop -> 7\n  state {"items":[],"saved":[7]}').verdict == "accepted"
+    assert judge("push\npop -> 5").verdict == "rejected"  # 5 is no candidate of value
+    assert judge("push\npush\npop -> 1\npop -> 0\nrestore").verdict == "accepted"
+    assert judge("push\npush\npop -> 1\npop -> 0\nrestore -> null").verdict == "rejected"
+    v = judge('? -> 1\n? value=7 -> 2\n  state {"items":[0,7]}\npop -> 1')
+    assert (v.verdict, v.step, v.clause) == ("rejected", 2, "TOY-6")
+    assert v.operations == {"?": 2}
+
+
+def test_too_many_possible_states_end_in_a_clear_statement() -> None:
+    with pytest.raises(
+        UserError, match=r"toy:4: could not judge from here: more than 20 states explain .* since line 2"
+    ):
+        judge("save\npush\npush\npush\npop", max_states=20)
+
+
+def test_a_known_deviation_is_accepted_by_name_and_rejected_by_strict() -> None:
+    machine = toy.build()
+    machine.deviations += [toy.SHOWS_GARBAGE, toy.ANSWERS_EMPTY]
+    bad = 'push value=1\nsave\nrestore\nrestore\npop -> 1\n  state {"items":[-1],"saved":[1]}\npop -> -1\nsave'
+    v = judge(bad.replace("pop -> -1\n", ""), machine)
+    assert v.verdict == "accepted"
+    assert v.deviations["TOY-D1"].count == 1
+    assert "known deviation TOY-D1: 1 time, first at step 4 (line 5)" in v.text()
+    v = judge(bad, machine)
+    assert (v.verdict, v.step, v.clause) == ("rejected", 5, "TOY-5")  # the same wrong answer outside its condition
+    v = judge(bad, machine, strict=True)
+    assert (v.step, v.clause) == (4, "TOY-4")
+    assert "this is known deviation TOY-D1" in v.what
+    once = bad.replace("restore\nrestore\n", "restore\n")
+    assert judge(once, machine).step == 3
+    assert judge('save\nrestore\nrestore\npop -> -1\n  state {"items":[]}', machine).deviations.keys() == {"TOY-D2"}
+
+
+@pytest.mark.parametrize("deviation", [toy.SHOWS_GARBAGE, toy.ANSWERS_EMPTY])
+def test_the_history_of_a_deviation_shows_it(deviation: Any) -> None:
+    right, wrong = shown(toy.machine, deviation)
+    assert right != wrong
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "t:1: not JSON: "),
+        ("[]", "t:1: expected a JSON object, not list"),
+        ('{"op":"pop","resutl":1}', "t:1: unknown field 'resutl'; did you mean 'result'?"),
+        ('{"op":"popp"}', "t:1: unknown operation of toy 'popp'; did you mean 'pop'?"),
+        ('{"op":3}', "t:1: op must be a string, not 3"),
+        ('{"op":"pop","args":[]}', r"t:1: args must be an object, not \[\]"),
+        ('{"op":"push","args":{"valu":1}}', "t:1: unknown argument of push 'valu'; did you mean 'value'?"),
+        ('{"op":"pop","result":1,"error":{"class":"x"}}', "t:1: a line has a result or an error, not both"),
+        ('{"op":"pop","error":{"message":"x"}}', "t:1: error must be"),
+        ('{"op":"pop","i":"x"}', 't:1: i must be a number, not "x"'),
+        ('{"op":"init","args":{"capasity":1}}', "t:1: unknown argument of init 'capasity'; did you mean 'capacity'?"),
+        (
+            '{"i":0,"op":"push","args":{"value":"x"},"result":1,"state":{}}',
+            't:1: the spec cannot take the call `push value="x"`',
+        ),
+        ("", "t: nothing to judge"),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_file_and_line(line: str, said: str) -> None:
+    with pytest.raises(UserError, match=f"^{said}"):
+        check(toy.machine, [line], name="t")
+
+
+def test_files_plain_gzipped_and_as_text(tmp_path: Path) -> None:
+    text = b"\n".join(lines(recorded(LONG)))
+    plain, zipped, readable = tmp_path / "a.ndjson", tmp_path / "a.ndjson.gz", tmp_path / "a.history"
+    plain.write_bytes(text)
+    zipped.write_bytes(gzip.compress(text))
+    readable.write_text(str(history.History(tuple({k: v for k, v in r.items() if k != "i"} for r in recorded(LONG)))))
+    assert [check(toy.machine, p).events for p in (plain, zipped, readable)] == [11, 11, 11]
+    readable.write_text("# two comments\n\npush value=1 -> 1\n  state {}\n#\npop -> 2\n")
+    assert check(toy.machine, readable).line == 6
+    zipped.write_bytes(zipped.read_bytes()[:50])
+    for path in (tmp_path / "none", tmp_path, zipped):
+        with pytest.raises(UserError, match=f"^{path}: cannot read"):
+            check(toy.machine, path)
+
+
+def test_near_compares_doubles_that_are_computed() -> None:
+    machine: Machine[float] = Machine("near", lambda: 0.1 + 0.2, lambda s: Fields(sum=Near(s), exact=s))
+    assert check(machine, [b'{"op":"init","state":{"sum":0.3}}']).verdict == "accepted"
+    assert check(machine, [b'{"op":"init","state":{"sum":0.31}}']).verdict == "rejected"
+    assert check(machine, [b'{"op":"init","state":{"exact":0.3}}']).verdict == "rejected"
