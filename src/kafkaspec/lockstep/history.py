@@ -118,9 +118,14 @@ def _parse_call(line: str) -> Record:
         record["error"] = {"class": e[1]}
         if line.startswith(": ", at):
             record["error"]["message"], at = _value(line, at + 2)
-    if line[at:].strip():
-        raise ValueError(at + 1, f"cannot read {line[at:].strip()!r}")
+    _ended(line, at)
     return record
+
+
+def _ended(line: str, at: int) -> None:
+    rest = line[at:].lstrip()
+    if rest:
+        raise ValueError(len(line) - len(rest) + 1, f"cannot read {rest!r}")
 
 
 def _value(line: str, at: int) -> tuple[Json, int]:
@@ -148,8 +153,7 @@ def numbered(text: str, name: str) -> list[tuple[int, Record]]:
                 if at is None or not records:
                     raise ValueError(1, "an indented line must be `state {...}` and follow a call")
                 records[-1][1]["state"], end = _value(line, at.end())
-                if line[end:].strip():
-                    raise ValueError(end + 1, f"cannot read {line[end:].strip()!r}")
+                _ended(line, end)
             else:
                 records.append((number, _parse_call(line)))
         except ValueError as e:

@@ -75,7 +75,7 @@ class Near(float):
 class Pick(Protocol):
     """Chooses one of several candidates: Hypothesis draws, a seeded generator, or an enumeration."""
 
-    def __call__(self, candidates: Sequence[Any]) -> Any: ...
+    def __call__(self, candidates: Sequence[Any], /) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -173,13 +173,21 @@ class Machine(Generic[S]):
             raise unknown(f"operation of {self.name}", name, self.operations)
         return self.operations[name]
 
-    def start(self, arguments: Mapping[str, Json]) -> S:
-        """The first state for the `init` arguments of a trace, by their trace names; UserError for an unknown one."""
+    def python_names(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
+        """The arguments of a trace's `init` line by Python names; UserError for an unknown one."""
         names = {_camel(p): p for p in inspect.signature(self.initial).parameters}
         for name in arguments:
             if name not in names:
                 raise unknown("argument of init", name, names)
-        return self.initial(**{names[k]: v for k, v in arguments.items()})
+        return {names[k]: v for k, v in arguments.items()}
+
+    def init_names(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
+        """The same the other way: Python names to those of an `init` line."""
+        return {_camel(k): v for k, v in arguments.items()}
+
+    def start(self, arguments: Mapping[str, Json]) -> S:
+        """The first state for the arguments of a trace's `init` line; UserError for an unknown one."""
+        return self.initial(**self.python_names(arguments))
 
     def outside(self, op: Operation[S], state: S, arguments: Mapping[str, Any]) -> Outside | None:
         """The first precondition that the call breaks, if any. `arguments` by Python names."""
@@ -206,10 +214,6 @@ class Machine(Generic[S]):
                 raise ValueError(f"{self.name}: no candidates for parameter {p!r} of {op.name!r}")
             out[p] = f(state)
         return out
-
-    def draw(self, op: Operation[S], state: S, pick: Pick) -> dict[str, Any]:
-        """Arguments for one call, each picked among its candidates."""
-        return {p: pick(c) for p, c in self.choices(op, state).items()}
 
 
 class Driver(Protocol):

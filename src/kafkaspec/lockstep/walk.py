@@ -1,0 +1,286 @@
+"""Lockstep: the spec beside a driver (our impl, a target), the same calls to both, every answer and state compared.
+
+Two generators drive one `Pair`: a seeded walk (campaigns, kill matrix: fast, and the seed replays it) and a Hypothesis
+state machine (tests: it shrinks what it finds). Both draw arguments from the machine's candidates and never leave the
+contract. A failure is a `History`: it prints as a conversation and replays by `replay` or `kafkaspec check`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from kafkaspec import clauses
+from kafkaspec.lockstep.compare import differences
+from kafkaspec.lockstep.history import History, Record, answer_text, call_text, outcome
+from kafkaspec.lockstep.machine import Driver, Json, Machine, Operation, Outside, Pick, Refused
+
+ModelState = Callable[[Any], Hashable | None]
+"""The state of a model that a spec's state stands for; None where it is beyond the model's sizes."""
+
+MAX_DIFFERENCES = 12
+
+
+@dataclass
+class Coverage:
+    """What was exercised: calls by operation, by clause, refusals by "operation clause", and model states reached."""
+
+    operations: Counter[str] = field(default_factory=Counter)
+    clauses: Counter[str] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
+    model_states: set[Hashable] = field(default_factory=set)
+
+    def add(self, other: Coverage) -> None:
+        """Take in what another run covered."""
+        self.operations += other.operations
+        self.clauses += other.clauses
+        self.refusals += other.refusals
+        self.model_states |= other.model_states
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One seeded walk. `outside` is set if it was asked to leave the contract, and did."""
+
+    seed: int
+    steps: int
+    failure: History | None
+    coverage: Coverage
+    outside: Outside | None = None
+
+
+class Pair:
+    """A spec's state beside a driver. The records of a failing history show what the driver answered."""
+
+    def __init__(
+        self,
+        machine: Machine[Any],
+        driver: Driver,
+        init: Mapping[str, Json],
+        *,
+        model_state: ModelState | None = None,
+        who: str = "lockstep",
+    ) -> None:
+        """Both begin again; `init` is the configuration by Python names. A driver that begins elsewhere is a failure of
+        the first step."""
+        self.machine = machine
+        self.driver = driver
+        self.who = who
+        self.model_state = model_state
+        self.coverage = Coverage()
+        self.state: Any = machine.initial(**init)
+        self.records: list[Record] = [{"op": "init", "args": machine.init_names(init)}]
+        try:
+            driver.reset(init)
+            seen = driver.observe()
+        except Exception as e:
+            self.failure: History | None = self._failed(f"the driver failed: {type(e).__name__}: {e}", "")
+        else:
+            self.failure = self._compared("", None, None, seen)
+        self._note_model_state()
+
+    def call(self, op: Operation[Any], arguments: Mapping[str, Any]) -> Outside | None:
+        """One call to both; `failure` is set if they disagree. A call outside the contract is made to neither."""
+        step = self.machine.apply(self.state, op.name, arguments)
+        if isinstance(step, Outside):
+            return step
+        self.state = step.state
+        self.records.append(_record(op, arguments))
+        refused = step.result if isinstance(step.result, Refused) else None
+        self.coverage.operations[op.name] += 1
+        for id in op.clauses if refused is None else (refused.clause,):
+            self.coverage.clauses[id] += 1
+        if refused is not None:
+            self.coverage.refusals[f"{op.name} {refused.clause}"] += 1
+        self._note_model_state()
+        clause = refused.clause if refused is not None else op.clauses[0] if op.clauses else ""
+        try:
+            answer = self.driver.apply(op.name, arguments)
+            self.records[-1] |= outcome(answer)
+            seen = self.driver.observe()
+        except Exception as e:
+            self.failure = self._failed(f"the driver failed: {type(e).__name__}: {e}", clause)
+        else:
+            self.failure = self._compared(clause, step.result, answer, seen)
+        return None
+
+    def _note_model_state(self) -> None:
+        if self.model_state is not None and (reached := self.model_state(self.state)) is not None:
+            self.coverage.model_states.add(reached)
+
+    def _compared(self, clause: str, expected: Json | Refused, answer: Json | Refused, seen: Json) -> History | None:
+        if why := unlike(expected, answer):
+            return self._failed(why, clause)
+        wrong = list(differences(self.machine.observe(self.state), seen, "state"))
+        if not wrong:
+            return None
+        self.records[-1]["state"] = seen
+        more = f"\nand {len(wrong) - MAX_DIFFERENCES} more differences" if len(wrong) > MAX_DIFFERENCES else ""
+        return self._failed("\n".join(map(str, wrong[:MAX_DIFFERENCES])) + more, clause)
+
+    def _failed(self, why: str, clause: str) -> History:
+        last = self.records[-1]
+        known = {c.id: c.sentence for c in clauses.all_clauses()}
+        head = f"{self.who}: differs at call {len(self.records) - 1}: {call_text(last['op'], last['args'])}"
+        rule = f"\n{clause}: {known[clause]}" if clause in known else f"\n{clause}" if clause else ""
+        return History(tuple(self.records), f"{head}{rule}\n{why}", clause)
+
+
+def _record(op: Operation[Any], arguments: Mapping[str, Any]) -> Record:
+    """A call by the names of the recordings, without an answer yet."""
+    return {"op": op.name, "args": {t: arguments[p] for t, p in op.parameters.items() if p in arguments}}
+
+
+def unlike(expected: Json | Refused, answer: Json | Refused) -> str:
+    """How an answer differs from the spec's; "" if it does not. Refusals agree in class, in the clause if the driver
+    names one, and in the message if both have one."""
+    if isinstance(expected, Refused) and isinstance(answer, Refused):
+        if (
+            expected.error == answer.error
+            and answer.clause in ("", expected.clause)
+            and (None in (expected.message, answer.message) or expected.message == answer.message)
+        ):
+            return ""
+        if expected.error == answer.error and expected.clause != answer.clause and answer.clause:
+            return f"refused by {answer.clause}, expected a refusal by {expected.clause}"
+    elif not isinstance(expected, Refused) and not isinstance(answer, Refused):
+        wrong = list(differences(expected, answer, "result"))
+        if not wrong:
+            return ""
+    return f"answered {answer_text(outcome(answer))}, expected {answer_text(outcome(expected))}"
+
+
+def walk(
+    machine: Machine[Any],
+    driver: Driver,
+    seed: int,
+    steps: int,
+    *,
+    outside: bool = False,
+    model_state: ModelState | None = None,
+) -> Walk:
+    """Walk `steps` calls, all drawn from one generator: the same seed is the same walk.
+
+    Each walk weighs the operations anew and leaves some out, so that histories with many of one kind come up. With
+    `outside`, the first call that breaks a precondition ends the walk (and is not made); without, it is drawn again.
+    """
+    rng = random.Random(seed)
+    pick: Pick = rng.choice
+    operations = [op for op in machine.operations.values() if op.generated]
+    weights = [rng.choice((0, 1, 1, 4)) for _ in operations]
+    if not any(weights):
+        weights = [1] * len(operations)
+    pair = Pair(machine, driver, draw_init(machine, pick), model_state=model_state, who=f"lockstep, seed {seed}")
+    done = drawn = 0
+    while pair.failure is None and done < steps and drawn < 10 * steps:
+        drawn += 1
+        op = rng.choices(operations, weights)[0]
+        arguments = draw(machine, op, pair.state, pick)
+        if arguments is None:
+            continue
+        broken = pair.call(op, arguments)
+        if broken is None:
+            done += 1
+        elif outside:
+            return Walk(seed, done, None, pair.coverage, broken)
+    return Walk(seed, done, pair.failure, pair.coverage)
+
+
+def draw_init(machine: Machine[Any], pick: Pick) -> dict[str, Json]:
+    """A configuration to begin with: parameters of `initial` that have candidates under "init:name"."""
+    names = [p for p in inspect.signature(machine.initial).parameters if f"init:{p}" in machine.candidates]
+    return {p: pick(machine.candidates[f"init:{p}"](None)) for p in names}
+
+
+def draw(machine: Machine[Any], op: Operation[Any], state: Any, pick: Pick) -> dict[str, Any] | None:
+    """Arguments for one call; None if a parameter has no candidate in this state."""
+    choices = machine.choices(op, state)
+    return {p: pick(c) for p, c in choices.items()} if all(choices.values()) else None
+
+
+def replay(machine: Machine[Any], driver: Driver, records: Sequence[Mapping[str, Any]]) -> History | None:
+    """Make the calls of a history again, without those that are outside the contract now; the failure, if any."""
+    init: Mapping[str, Json] = {}
+    if records and records[0]["op"] == "init":
+        init, records = machine.python_names(records[0]["args"]), records[1:]
+    pair = Pair(machine, driver, init)
+    for r in records:
+        if pair.failure is not None:
+            break
+        op = machine.find(r["op"])
+        pair.call(op, {op.parameters[t]: v for t, v in r["args"].items()})
+    return pair.failure
+
+
+def shrink(machine: Machine[Any], driver: Driver, failure: History) -> History:
+    """A history with as few calls as removing some can give, that fails at the same operation by the same clause."""
+
+    def fails(records: list[Record]) -> History | None:
+        found = replay(machine, driver, records)
+        same = found is not None and (found.clause, found.records[-1]["op"]) == (
+            failure.clause,
+            failure.records[-1]["op"],
+        )
+        return found if same else None
+
+    first, calls = failure.records[0], list(failure.records[1:])
+    best = fails([first, *calls])
+    if best is None:
+        return failure  # it does not show again: a driver that is not deterministic
+    chunk = max(1, len(calls) // 2)
+    while True:
+        at, removed = 0, False
+        while at < len(calls):
+            shorter = calls[:at] + calls[at + chunk :]
+            found = fails([first, *shorter])
+            if found is None:
+                at += chunk
+            else:
+                calls, best, removed = list(found.records[1:]), found, True
+        if chunk == 1 and not removed:
+            return best
+        chunk = max(1, chunk // 2)
+
+
+def state_machine(
+    machine: Machine[Any], make_driver: Callable[[], Driver], coverage: Coverage | None = None
+) -> type[RuleBasedStateMachine]:
+    """The Hypothesis state machine of spec and driver: a rule an operation, arguments from its candidates. Its failure
+    is an AssertionError with the shrunk history. Run it by `run_state_machine_as_test` or as `TestCase`."""
+
+    class Lockstep(RuleBasedStateMachine):
+        @initialize(data=st.data())
+        def begin(self, data: st.DataObject) -> None:
+            self.pair = Pair(machine, make_driver(), draw_init(machine, lambda c: data.draw(st.sampled_from(c))))
+            self.judge()
+
+        def judge(self) -> None:
+            if self.pair.failure is not None:
+                raise AssertionError(f"spec and driver differ\n{self.pair.failure}")
+
+        def teardown(self) -> None:
+            if coverage is not None and hasattr(self, "pair"):
+                coverage.add(self.pair.coverage)
+
+    def operation_rule(op: Operation[Any]) -> Callable[..., None]:
+        def call(self: Any, data: st.DataObject) -> None:
+            arguments = draw(machine, op, self.pair.state, lambda c: data.draw(st.sampled_from(c)))
+            if arguments is not None:
+                self.pair.call(op, arguments)
+                self.judge()
+
+        call.__name__ = call.__qualname__ = op.name.replace(".", "_")
+        return rule(data=st.data())(call)
+
+    for op in machine.operations.values():
+        if op.generated:
+            setattr(Lockstep, f"operation_{op.name.replace('.', '_')}", operation_rule(op))
+    Lockstep.__name__ = Lockstep.__qualname__ = f"Lockstep_{machine.name}"
+    return Lockstep

@@ -1,0 +1,1 @@
+"""Recordings of released Kafka; README.md says how they were made."""
