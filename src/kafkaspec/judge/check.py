@@ -114,14 +114,14 @@ def _count(n: int, what: str) -> str:
     return f"{n:,} {what if n == 1 else plural}"
 
 
-class _Possible(NamedTuple):
+class Possible(NamedTuple):
     """A state that explains the trace so far, with the ghosts of the deviations."""
 
     state: Any
     ghosts: tuple[Ghost, ...]
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
     """A validated line: None or ABSENT where nothing is recorded."""
 
     record: Mapping[str, Any]
@@ -132,13 +132,13 @@ class _Line(NamedTuple):
     """by trace names"""
 
 
-class _Attempt(NamedTuple):
+class Attempt(NamedTuple):
     """One call tried for a line: what the spec shows, and the state after."""
 
     operation: Operation[Any]
     arguments: Mapping[str, Any]
-    before: _Possible
-    after: _Possible
+    before: Possible
+    after: Possible
     result: Json | Refused
     observation: Json
 
@@ -180,7 +180,7 @@ def _typed(error: Exception) -> bool:
     return isinstance(error, TypeError | KeyError | ValueError | AttributeError | IndexError)
 
 
-def _outcome_matches(expected: Json | Refused, record: Mapping[str, Any]) -> bool:
+def outcome_matches(expected: Json | Refused, record: Mapping[str, Any]) -> bool:
     if isinstance(expected, Refused):
         if "result" in record:
             return False
@@ -192,8 +192,10 @@ def _outcome_matches(expected: Json | Refused, record: Mapping[str, Any]) -> boo
     return "error" not in record and ("result" not in record or matches(expected, record["result"]))
 
 
-class _Check:
-    def __init__(self, machine: Machine[Any], name: str, strict: bool, most: int) -> None:
+class Check:
+    """One check in progress: the states that explain the trace so far, and what was met."""
+
+    def __init__(self, machine: Machine[Any], name: str, strict: bool = False, most: int = MAX_STATES) -> None:
         self.machine = machine
         self.name = name
         self.strict = strict
@@ -201,7 +203,7 @@ class _Check:
         self.deviations: list[Deviation] = list(machine.deviations)
         self.with_ghosts = [(n, d.advance) for n, d in enumerate(self.deviations) if d.has_ghost]
         self.bounds = {op.name: _bind(op) for op in machine.operations.values()}
-        self.frontier: list[_Possible] = [self.fresh({})]
+        self.frontier: list[Possible] = [self.fresh({})]
         self.refusals: Counter[tuple[str, str]] = Counter()
         self.unnamed: Counter[tuple[str, ...]] = Counter()
         self.met: dict[str, Met] = {}
@@ -209,17 +211,19 @@ class _Check:
         self.histories = 0
         self.sparse_since: int | None = None
 
-    def fresh(self, arguments: Mapping[str, Json]) -> _Possible:
-        return _Possible(self.machine.start(arguments), tuple(d.initial() for d in self.deviations))
+    def fresh(self, arguments: Mapping[str, Json]) -> Possible:
+        """The first state for the arguments of an `init` line."""
+        return Possible(self.machine.start(arguments), tuple(d.initial() for d in self.deviations))
 
     # the fast path
 
     def run(self, lines: Iterable[bytes], tick: Callable[[], None]) -> Verdict:
+        """Judge the lines, from the states at hand on."""
         loads, dumps = orjson.loads, orjson.dumps
         bounds, observe, refusals = self.bounds, self.machine.observe, self.refusals
         with_ghosts = self.with_ghosts
-        (possible,) = self.frontier
-        single = True
+        single = len(self.frontier) == 1
+        possible = self.frontier[0]
         events = 0
         for number, line in enumerate(lines, 1):
             try:
@@ -245,7 +249,7 @@ class _Check:
                     if type(step) is Step:
                         after, result = step
                         if type(result) is Refused:
-                            good = "error" in record and _outcome_matches(result, record)
+                            good = "error" in record and outcome_matches(result, record)
                         else:
                             good = "result" in record and matches(result, record["result"])
                         if good:
@@ -263,7 +267,7 @@ class _Check:
                                     for n, advance in with_ghosts:
                                         moved[n] = advance(ghosts[n], before, op, a, after)
                                     ghosts = tuple(moved)
-                                possible = _Possible(after, ghosts)
+                                possible = Possible(after, ghosts)
                                 if type(result) is Refused:
                                     refusals[op, result.clause] += 1
                                 else:
@@ -285,6 +289,7 @@ class _Check:
     # lines with missing fields, deviations, rejections
 
     def slow(self, record: Any, number: int) -> Verdict | None:
+        """Judge one parsed line, whatever it leaves out; None if it is explained."""
         line = self.validated(record, number)
         if line.op == "init":
             return self.begin(line)
@@ -300,8 +305,7 @@ class _Check:
             if outside is not None:
                 return self.verdict("outside", line, clause=outside.clause, what=outside.reason)
             return self.rejected(line)
-        for a in attempts[:1]:
-            self.count(line, a)
+        self.count(line, attempts[0])
         self.frontier = _distinct(a.after for a in attempts)
         if len(self.frontier) > self.most:
             raise UserError(
@@ -310,7 +314,8 @@ class _Check:
             )
         return None
 
-    def begin(self, line: _Line) -> Verdict | None:
+    def begin(self, line: Line) -> Verdict | None:
+        """A new history."""
         try:
             possible = self.fresh(line.arguments)
         except UserError as e:
@@ -322,11 +327,12 @@ class _Check:
         self.frontier = [possible]
         self.histories += 1
         observation = self.machine.observe(possible.state)
-        if _outcome_matches(None, line.record) and _state_matches(observation, line.record):
+        if outcome_matches(None, line.record) and state_matches(observation, line.record):
             return None
         return self.refuse(line, "", None, observation, "the first state is another one", "")
 
-    def count(self, line: _Line, attempt: _Attempt) -> None:
+    def count(self, line: Line, attempt: Attempt) -> None:
+        """Note what an explained line exercised."""
         op = attempt.operation
         if line.op is None:
             self.unnamed[op.clauses if not isinstance(attempt.result, Refused) else (attempt.result.clause,)] += 1
@@ -335,13 +341,11 @@ class _Check:
         else:
             self.bounds[op.name].answered[0] += 1
 
-    def explanations(
-        self, line: _Line
-    ) -> tuple[list[_Attempt], list[tuple[_Attempt, tuple[str, ...]]], Outside | None]:
+    def explanations(self, line: Line) -> tuple[list[Attempt], list[tuple[Attempt, tuple[str, ...]]], Outside | None]:
         """The calls that explain a line; those that explain it by known deviations, with these; and, if the call is
         recorded whole and breaks a precondition in a possible state, that precondition."""
-        found: list[_Attempt] = []
-        deviated: list[tuple[_Attempt, tuple[str, ...]]] = []
+        found: list[Attempt] = []
+        deviated: list[tuple[Attempt, tuple[str, ...]]] = []
         broken = None
         complete = self.complete(line)
         if not complete:
@@ -359,20 +363,20 @@ class _Check:
                 if isinstance(attempt, Outside):
                     if complete:
                         broken = broken or attempt
-                elif _outcome_matches(attempt.result, line.record) and _state_matches(attempt.observation, line.record):
+                elif outcome_matches(attempt.result, line.record) and state_matches(attempt.observation, line.record):
                     found.append(attempt)
                 elif not self.strict and (ids := self.deviating(line, attempt)):
                     deviated.append((attempt, ids))
         return found, deviated, broken
 
-    def complete(self, line: _Line) -> bool:
+    def complete(self, line: Line) -> bool:
         """Whether the call itself is recorded whole."""
         if line.op is None:
             return False
         op = self.machine.find(line.op)
         return all(t in line.arguments or p in op.defaults for t, p in op.parameters.items())
 
-    def calls(self, line: _Line, state: Any) -> Iterator[tuple[Operation[Any], dict[str, Any]]]:
+    def calls(self, line: Line, state: Any) -> Iterator[tuple[Operation[Any], dict[str, Any]]]:
         """Every call that the line may be, its missing arguments taken from the candidates."""
         ops = [self.machine.find(line.op)] if line.op is not None else list(self.machine.operations.values())
         for op in ops:
@@ -395,8 +399,9 @@ class _Check:
                 yield op, {**op.defaults, **given, **dict(zip(missing, values, strict=True))}
 
     def attempt(
-        self, line: _Line, possible: _Possible, op: Operation[Any], arguments: Mapping[str, Any]
-    ) -> _Attempt | Outside:
+        self, line: Line, possible: Possible, op: Operation[Any], arguments: Mapping[str, Any]
+    ) -> Attempt | Outside:
+        """Make one call in one possible state."""
         try:
             step = self.machine.apply(possible.state, op.name, arguments, contracts=False)
         except Exception as e:
@@ -406,10 +411,10 @@ class _Check:
         ghosts = list(possible.ghosts)
         for n, advance in self.with_ghosts:
             ghosts[n] = advance(ghosts[n], possible.state, op.name, arguments, step.state)
-        after = _Possible(step.state, tuple(ghosts))
-        return _Attempt(op, arguments, possible, after, step.result, self.machine.observe(step.state))
+        after = Possible(step.state, tuple(ghosts))
+        return Attempt(op, arguments, possible, after, step.result, self.machine.observe(step.state))
 
-    def deviating(self, line: _Line, a: _Attempt) -> tuple[str, ...]:
+    def deviating(self, line: Line, a: Attempt) -> tuple[str, ...]:
         """The fewest known deviations that together show what was seen; () if none do."""
         for size in range(1, len(self.deviations) + 1):
             for chosen in itertools.combinations(range(len(self.deviations)), size):
@@ -418,16 +423,18 @@ class _Check:
                     result, observation = self.deviations[n].rewrite(
                         a.after.ghosts[n], a.after.state, a.operation.name, a.arguments, result, observation
                     )
-                if _outcome_matches(result, line.record) and _state_matches(observation, line.record):
+                if outcome_matches(result, line.record) and state_matches(observation, line.record):
                     return tuple(self.deviations[n].id for n in chosen)
         return ()
 
     # reading
 
     def malformed(self, number: int, what: str) -> NoReturn:
+        """The line cannot be read."""
         raise UserError(f"{self.name}:{number}: {what}") from None
 
-    def validated(self, record: Any, number: int) -> _Line:
+    def validated(self, record: Any, number: int) -> Line:
+        """The line, if it is of the form of a trace's; UserError otherwise."""
         if not isinstance(record, dict):
             self.malformed(number, f"expected a JSON object, not {type(record).__name__}")
         for key in record:
@@ -455,7 +462,7 @@ class _Check:
             for name in arguments:
                 if name not in parameters:
                     self.malformed(number, str(unknown(f"argument of {op}", name, parameters)))
-        return _Line(record, number, record.get("i", self.events - 1), op, arguments)
+        return Line(record, number, record.get("i", self.events - 1), op, arguments)
 
     def ill_typed(self, error: Exception, number: int, op: str, arguments: Mapping[str, Json]) -> NoReturn:
         """A function of the spec failed: say which line it cannot take, if the arguments may be the reason."""
@@ -466,8 +473,8 @@ class _Check:
 
     # verdicts
 
-    def verdict(
-        self, verdict: Literal["accepted", "rejected", "outside"], line: _Line | None = None, **more: Any
+    def verdict(  # the fields of a verdict that are known here; `more` are those that are not
+        self, verdict: Literal["accepted", "rejected", "outside"], line: Line | None = None, **more: Any
     ) -> Verdict:
         operations: Counter[str] = Counter()
         exercised: Counter[str] = Counter()
@@ -490,21 +497,23 @@ class _Check:
             verdict, self.name, self.events, self.histories or 1, dict(operations), dict(exercised), self.met, **more
         )
 
-    def rejected(self, line: _Line) -> Verdict:
-        best: tuple[int, _Attempt] | None = None
+    def rejected(self, line: Line, nearest: bool = True) -> Verdict:
+        """The verdict on a line that nothing explains; `nearest` looks for what would have been accepted."""
+        near = self.nearest(line) if nearest else ""
+        best: tuple[int, Attempt] | None = None
         for possible in self.frontier[:100]:
             for op, arguments in itertools.islice(self.calls(line, possible.state), 1000):
                 a = self.attempt(line, possible, op, arguments)
                 if isinstance(a, Outside):
                     continue
-                wrong = 1000 * (not _outcome_matches(a.result, line.record)) + len(_state_differences(a, line))
+                wrong = 1000 * (not outcome_matches(a.result, line.record)) + len(_state_differences(a, line))
                 if best is None or wrong < best[0]:
                     best = wrong, a
         if best is None:
             what = "no call that the contract allows here fits what is recorded of this one"
-            return self.verdict("rejected", line, what=what, nearest=self.nearest(line))
+            return self.verdict("rejected", line, what=what, nearest=near)
         a = best[1]
-        right_answer = _outcome_matches(a.result, line.record)
+        right_answer = outcome_matches(a.result, line.record)
         known = self.deviating(line, a) if self.strict else ()
         if known:
             what = f"this is known deviation {', '.join(known)}, and deviations are not accepted here (strict)"
@@ -513,11 +522,12 @@ class _Check:
         else:
             expected, seen = history.answer_text(history.outcome(a.result)), history.answer_text(line.record)
             what = f"answered {seen}\nexpected {expected}"
-        return self.refuse(line, self.blame(line, a), a.result, a.observation, what, self.nearest(line))
+        return self.refuse(line, self.blame(line, a), a.result, a.observation, what, near)
 
     def refuse(
-        self, line: _Line, clause: str, result: Json | Refused, observation: Json, what: str, nearest: str
+        self, line: Line, clause: str, result: Json | Refused, observation: Json, what: str, nearest: str
     ) -> Verdict:
+        """A rejection in full, against the answer and the observation that were expected."""
         known = {c.id: c for c in clauses.all_clauses()}
         seen = line.record.get("state", ABSENT)
         return self.verdict(
@@ -531,11 +541,11 @@ class _Check:
             nearest=nearest,
         )
 
-    def blame(self, line: _Line, a: _Attempt) -> str:
+    def blame(self, line: Line, a: Attempt) -> str:
         """The clause of the refusal, of the first postcondition that the recorded result breaks, or the operation's."""
         if isinstance(a.result, Refused):
             return a.result.clause
-        if "result" in line.record and not _outcome_matches(a.result, line.record):
+        if "result" in line.record and not outcome_matches(a.result, line.record):
             recorded = Step(a.after.state, line.record["result"])
             values = {**a.arguments, "state": a.before.state, "result": recorded}
             for post in a.operation.postconditions:
@@ -547,13 +557,13 @@ class _Check:
                         return post.clause  # it cannot even be evaluated on such a result
         return a.operation.clauses[0] if a.operation.clauses else ""
 
-    def nearest(self, line: _Line) -> str:
+    def nearest(self, line: Line) -> str:
         """What would have been accepted instead: another call with this outcome, or no effect at all."""
         out = []
         changed: tuple[int, str] | None = None
         tried = 0
         for possible in self.frontier[:100]:
-            if "state" in line.record and _state_matches(self.machine.observe(possible.state), line.record):
+            if "state" in line.record and state_matches(self.machine.observe(possible.state), line.record):
                 out.append("the state recorded is the state before the call: as if it had had no effect")
             for op in self.machine.operations.values():
                 try:
@@ -575,7 +585,7 @@ class _Check:
                         continue
                     if isinstance(a, Outside):
                         continue
-                    if _outcome_matches(a.result, line.record) and _state_matches(a.observation, line.record):
+                    if outcome_matches(a.result, line.record) and state_matches(a.observation, line.record):
                         named = {t: arguments[p] for t, p in op.parameters.items()}
                         far = 100 * (op.name != line.op) + sum(
                             line.arguments.get(t, ABSENT) != v for t, v in named.items()
@@ -590,19 +600,19 @@ class _Check:
         return "\n".join(dict.fromkeys(out))
 
 
-def _call(line: _Line) -> str:
+def _call(line: Line) -> str:
     return history.call_text(line.op or "?", line.arguments)
 
 
-def _state_matches(observation: Json, record: Mapping[str, Any]) -> bool:
+def state_matches(observation: Json, record: Mapping[str, Any]) -> bool:
     return "state" not in record or matches(observation, record["state"])
 
 
-def _state_differences(a: _Attempt, line: _Line) -> list[Difference]:
+def _state_differences(a: Attempt, line: Line) -> list[Difference]:
     return list(differences(a.observation, line.record["state"], "state")) if "state" in line.record else []
 
 
-def _distinct(possible: Iterable[_Possible]) -> list[_Possible]:
+def _distinct(possible: Iterable[Possible]) -> list[Possible]:
     """Each once; by hash where the states have one."""
     items = list(possible)
     if len(items) < 2:
@@ -610,7 +620,7 @@ def _distinct(possible: Iterable[_Possible]) -> list[_Possible]:
     try:
         return list(dict.fromkeys(items))
     except TypeError:
-        out: list[_Possible] = []
+        out: list[Possible] = []
         for p in items:
             if p not in out:
                 out.append(p)
@@ -633,9 +643,9 @@ def check(
     """
     if not isinstance(source, Path):
         lines = (line.encode() if isinstance(line, str) else line for line in source)
-        return _Check(machine, name or "trace", strict, max_states).run(lines, lambda: None)
+        return Check(machine, name or "trace", strict, max_states).run(lines, lambda: None)
     name = name or str(source)
-    checking = _Check(machine, name, strict, max_states)
+    checking = Check(machine, name, strict, max_states)
     try:
         with source.open("rb") as raw:
             total = source.stat().st_size

@@ -1,0 +1,42 @@
+"""Altered traces are rejected, and the helper that says so can itself go red."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkaspec.judge.alter import altered
+from kafkaspec.lockstep.machine import Fields
+from tests.judge.test_check import LONG, lines, recorded
+from tests.lockstep import toy
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "toy.ndjson"
+    path.write_bytes(b'{"op":"init","args":{"capacity":3},"result":null}\n' + b"\n".join(lines(recorded(LONG))))
+    return path
+
+
+def test_every_alteration_is_rejected_at_its_line(trace: Path) -> None:
+    a = altered(toy.machine, trace)
+    assert (a.later, a.accepted) == (0, ())
+    assert a.tried > 100
+    assert altered(toy.machine, trace, share=0.1).tried < a.tried / 4
+
+
+class AnyNumber(float):
+    """Equal to all."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = float.__hash__
+
+
+def test_a_spec_that_does_not_look_is_found_out(trace: Path) -> None:
+    machine = toy.build()
+    machine.observe = lambda s: Fields({**toy.observe(s), "turnedAway": AnyNumber()})
+    a = altered(machine, trace)
+    assert {x.path for x in a.accepted} == {"state.turnedAway"}
