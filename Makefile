@@ -22,6 +22,7 @@ test: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy tests docs bench
 	$(BIN)/pytest -n $(JOBS)
 
 deep: .venv/dev

@@ -70,7 +70,9 @@ def _page(clause: clauses.Clause, found: list[Form], deviations: list[Any]) -> l
         for f in here:
             out.append(Padding(Text(f.where, style="cyan"), (0, 0, 0, 2)))
             if f.text and form in ("spec", "model"):
-                out.append(Padding(Syntax(f.text, "python", theme="ansi_light", background_color="default"), (0, 0, 0, 4)))
+                out.append(
+                    Padding(Syntax(f.text, "python", theme="ansi_light", background_color="default"), (0, 0, 0, 4))
+                )
     if deviations:
         out.append(Text("\nknown deviations of released Kafka", style="bold"))
         out += [Padding(Text(f"{d.id} {d.title} ({d.versions}): {d.condition}"), (0, 0, 0, 2)) for d in deviations]

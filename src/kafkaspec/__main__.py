@@ -1,0 +1,5 @@
+"""`python -m kafkaspec`: the command line."""
+
+from kafkaspec.cli.main import main
+
+main()

@@ -1,0 +1,170 @@
+"""`kafkaspec verify`: everything that is claimed, established anew, as one table.
+
+A row says one thing in one of the words that are never mixed: *complete* (clauses), *explored* (exhaustively, at the
+printed size), *proved* (for all sizes), *tested* (seeds so many), *judged* (recordings). A row that could not be made is
+red: unknown is never green.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kafkaspec import forms, subsystem
+from kafkaspec.cli.output import Progress, progress, show, show_json
+from kafkaspec.errors import UserError
+from kafkaspec.subsystem import Subsystem
+
+STEPS = 100
+"""Operations a seed, spec beside impl."""
+ALTERED = 0.02
+"""The share of a recording's values that are altered, one at a time; the tests alter more."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim, established or not. `why` explains a failure in plain lines, "" if there is none."""
+
+    subsystem: str
+    what: str
+    word: str
+    detail: str
+    seconds: float
+    why: str = ""
+    could_judge: bool = True
+
+    @property
+    def ok(self) -> bool:
+        return not self.why
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """What a check found: as in Row, without what is the same for all."""
+
+    what: str
+    word: str
+    detail: str
+    why: str = ""
+    could_judge: bool = True
+
+
+Check = Callable[[Subsystem, int, Progress], Iterator[_Claim]]
+
+
+def run(wanted: list[str], *, seeds: int, json: bool) -> int:
+    """Verify the named subsystems, or all. 0 if every row is green, 1 if a claim is false, else 2."""
+    chosen = [subsystem.find(n) for n in wanted] or list(subsystem.subsystems().values())
+    rows: list[Row] = []
+    for s in chosen:
+        for row in _rows(s, seeds):
+            rows.append(row)
+    if json:
+        show_json([{**_fields(r), "ok": r.ok} for r in rows])
+    else:
+        show(_table(rows), *(_failure(r) for r in rows if not r.ok))
+    if any(not r.ok and r.could_judge for r in rows):
+        return 1
+    return 0 if all(r.ok for r in rows) else 2
+
+
+def _fields(row: Row) -> dict[str, Any]:
+    return dict(vars(row))
+
+
+def _rows(s: Subsystem, seeds: int) -> Iterator[Row]:
+    for check in CHECKS:
+        with progress(f"{s.name}: {check.__name__.strip('_').replace('_', ' ')}") as bar:
+            started = time.perf_counter()
+            try:
+                for c in check(s, seeds, bar):
+                    now = time.perf_counter()
+                    yield Row(s.name, c.what, c.word, c.detail, now - started, c.why, c.could_judge)
+                    started = now
+            except UserError as e:
+                what = check.__name__.strip("_").replace("_", " ")
+                yield Row(s.name, what, "unknown", "", time.perf_counter() - started, str(e), could_judge=False)
+
+
+# ---- the checks, each a list of claims -------------------------------------------------------------------------------
+def _clauses(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
+    forms.load()
+    missing = forms.incomplete(s.prefix)
+    reasons = sum(len(c.without) for c in s.clauses)
+    kinds = ", ".join(forms.forms_known())
+    detail = f"{len(s.clauses)} clauses in {kinds}" + (f"; {reasons} forms left out for a reason" if reasons else "")
+    yield _Claim("clauses", "complete", detail, "\n".join(missing))
+
+
+def _spec_beside_impl(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
+    from kafkaspec.lockstep.walk import Coverage, shrink, walk
+
+    impl = s.layer("impl")
+    if impl is None:
+        yield _Claim("spec beside impl", "unknown", "", "there is no impl", could_judge=False)
+        return
+    machine = s.spec.machine
+    covered, calls, why = Coverage(), 0, ""
+    for seed in range(seeds):
+        bar(seed, seeds, "")
+        w = walk(machine, impl.Driver(), seed, STEPS)
+        covered.add(w.coverage)
+        calls += w.steps
+        if w.failure is not None:
+            why = str(shrink(machine, impl.Driver(), w.failure))
+            break
+    idle = sorted(n for n, op in machine.operations.items() if op.generated and not covered.operations[n])
+    if not why and idle and seeds >= 50:
+        why = f"never called in {seeds} seeds: {', '.join(idle)}"
+    detail = f"{seeds} seeds, {calls:,} calls, {len(covered.operations)} operations"
+    yield _Claim("spec beside impl", "tested", detail, why)
+
+
+def _recordings(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
+    from kafkaspec.judge.alter import altered
+
+    for r in getattr(s.spec, "RECORDINGS", ()):
+        verdict = r.judge(s.spec.machine)
+        met = ", ".join(f"{id} ×{m.count}" for id, m in verdict.deviations.items())
+        got = verdict.verdict if verdict.step is None else f"{verdict.verdict} from step {verdict.step}"
+        detail = f"{verdict.events:,} events: {got}" + (f"; known deviations {met}" if met else "")
+        why = r.wrong(verdict)
+        yield _Claim(r.file, "judged", detail, f"{why}\n{verdict.text()}" if why else "")
+        found = altered(s.spec.machine, r.path, share=ALTERED)
+        holes = [f"{r.file}:{a.line}: {a.path} altered to {a.after!r}: {a.verdict}" for a in found.accepted]
+        detail = f"{found.tried:,} copies with one value changed: {found.tried - len(holes):,} rejected"
+        yield _Claim(f"{r.file}, altered", "judged", detail, "\n".join(holes))
+
+
+CHECKS: tuple[Check, ...] = (_clauses, _spec_beside_impl, _recordings)
+
+
+# ---- printing --------------------------------------------------------------------------------------------------------
+def _table(rows: list[Row]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    t = Table(box=None, pad_edge=False, show_footer=True, expand=False)
+    for name, justify in (("subsystem", "left"), ("what", "left"), ("", "left"), ("found", "left"), ("s", "right")):
+        t.add_column(name, justify=justify)  # type: ignore[arg-type]
+    last = ""
+    for r in rows:
+        word = Text(
+            r.word if r.ok else f"{r.word}: NO" if r.could_judge else "UNKNOWN", "green" if r.ok else "bold red"
+        )
+        t.add_row(r.subsystem if r.subsystem != last else "", r.what, word, r.detail, f"{r.seconds:.1f}")
+        last = r.subsystem
+    failed = [r for r in rows if not r.ok]
+    t.columns[0].footer = Text("all hold" if not failed else f"{len(failed)} of {len(rows)} do not hold")
+    t.columns[4].footer = f"{sum(r.seconds for r in rows):.1f}"
+    return t
+
+
+def _failure(row: Row) -> Any:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    head = Text(f"\n{row.subsystem}: {row.what}\n", "bold red")
+    return Padding(head + Text(row.why), (0, 0, 0, 0))

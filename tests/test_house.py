@@ -1,0 +1,164 @@
+"""The house: packages that install, documents that tell the truth, clauses that are complete."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from kafkaspec import forms
+
+ROOT = Path(__file__).parent.parent
+NOT_COPIED = shutil.ignore_patterns(
+    ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info", "site", "out"
+)
+
+
+def run(*command: str | Path, cwd: Path, expect: int = 0, python_path: Path | None = None) -> str:
+    """Standard output of a command that ends as expected; its errors are the failure's text."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "COLUMNS", "HYPOTHESIS_PROFILE")}
+    if python_path is not None:
+        environment["PYTHONPATH"] = str(python_path)
+    done = subprocess.run(
+        [str(c) for c in command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == expect, f"{shlex.join(map(str, command))}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def loaded(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, path.stem, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_layers_are_linked_into_the_package() -> None:
+    for layer in ("spec", "impl", "models", "proofs"):
+        link = ROOT / "src" / "kafkaspec" / layer
+        assert link.is_symlink(), link
+        assert link.resolve() == ROOT / layer
+
+
+def test_wheel_and_sdist_install_and_run(tmp_path: Path) -> None:
+    """Built from a copy of the checkout, installed into an empty environment, run from elsewhere."""
+    source = tmp_path / "source"
+    shutil.copytree(ROOT, source, symlinks=True, ignore=NOT_COPIED)
+    run(sys.executable, "-m", "build", "--outdir", tmp_path / "dist", source, cwd=tmp_path)
+    shutil.rmtree(source)
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    (sdist,) = (tmp_path / "dist").glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as z:
+        inside = set(z.namelist())
+    assert {"kafkaspec/py.typed", "kafkaspec/spec/controller/timeline.py", "kafkaspec/cli/main.py"} <= inside
+    with tarfile.open(sdist) as t:
+        assert any(n.endswith("/LICENSE") for n in t.getnames())
+    venv.create(tmp_path / "empty", with_pip=True)
+    bin = tmp_path / "empty" / ("Scripts" if os.name == "nt" else "bin")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    pip = (bin / "python", "-m", "pip", "install", "--quiet")
+    for install in ((*pip, wheel), (*pip, "--force-reinstall", "--no-deps", sdist)):
+        run(*install, cwd=elsewhere)
+        where = run(
+            bin / "python",
+            "-c",
+            "import kafkaspec, kafkaspec.spec.controller.timeline; print(kafkaspec.__file__)",
+            cwd=elsewhere,
+        )
+        assert str(tmp_path / "empty") in where
+        assert "explore" in run(bin / "kafkaspec", "--help", cwd=elsewhere)
+        assert "timeline" in run(bin / "kafkaspec", "verify", "timeline", cwd=elsewhere)
+
+
+def test_every_clause_has_every_form_or_a_reason() -> None:
+    forms.load()
+    assert forms.incomplete() == []
+
+
+def test_the_generated_parts_of_the_docs_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    generate = loaded(ROOT / "docs" / "generate.py", monkeypatch)
+    stale = [str(p.relative_to(ROOT)) for p in generate.out_of_date(generate.GENERATORS, write=False)]
+    assert stale == [], "write them anew with `make tables`"
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    run(sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path / "site", cwd=ROOT)
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > 10
+    for page in pages:
+        outside = re.findall(r'(?:<link[^>]*href|<script[^>]*src|<img[^>]*src)="(https?://[^"]+)"', page.read_text())
+        assert outside == [], f"{page} needs the network"
+
+
+def readme_commands() -> list[str]:
+    text = (ROOT / "README.md").read_text("utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return [line.split(" #")[0].strip() for b in blocks for line in b.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("command", readme_commands())
+def test_the_commands_of_the_readme_work(command: str, tmp_path: Path) -> None:
+    words = shlex.split(command)
+    if words[0] == "make":
+        assert re.search(rf"^{re.escape(words[1])}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        return
+    assert words[0] == "kafkaspec"
+    words = [w.replace("out/", f"{tmp_path}/") for w in words]
+    run(sys.executable, "-m", *words, cwd=ROOT)
+
+
+def console_blocks(text: str) -> list[tuple[str, str]]:
+    """(command, expected output) of every `$ command` in the page."""
+    out = []
+    for block in re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, expected = part.partition("\n")
+            out.append((command, expected))
+    return out
+
+
+def matches(expected: str, got: str) -> bool:
+    """Equal, but for spaces at line ends; `...` stands for anything, and every number of seconds for any other."""
+    parts = [re.escape(" ".join(p.split())) for p in expected.split("...")]
+    pattern = re.sub(r"[\d.]+\\ (s|MB)\b", r"[\\d.,]+\\ \1", ".*".join(parts))
+    return re.fullmatch(pattern, " ".join(got.split()), re.DOTALL) is not None
+
+
+def test_the_tutorial_works_as_it_stands(tmp_path: Path) -> None:
+    """Its files are written into a copy of the checkout, its commands run there, their output compared."""
+    here = tmp_path / "kafkaspec"
+    shutil.copytree(ROOT, here, symlinks=True, ignore=NOT_COPIED)
+    text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    for block in re.findall(r"^```\w+ title=.*?^```$|^```console\n.*?^```$", text, re.MULTILINE | re.DOTALL):
+        file = re.match(r'```\w+ title="([^"]+)"\n(.*)```', block, re.DOTALL)
+        if file:
+            (here / file[1]).write_text(file[2], "utf-8")
+            continue
+        for command, expected in console_blocks(block):
+            script = f'kafkaspec() {{ {shlex.quote(sys.executable)} -m kafkaspec "$@"; }}; {command}'
+            done = subprocess.run(
+                ["bash", "-c", script],
+                cwd=here,
+                env={**os.environ, "PYTHONPATH": str(here / "src"), "COLUMNS": "100"},
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+            got = done.stdout + done.stderr
+            assert matches(expected, got), f"$ {command}\n{got}\n--- the page says\n{expected}"
