@@ -245,21 +245,25 @@ class Concrete:
 
     def initial_states(self) -> list[State]:
         """The first states, without repetition."""
+        return list(dict.fromkeys(self._starts()))
+
+    def _starts(self) -> list[State]:
+        """The first states: one for each valuation of the start's parameters, as TLC counts what it generates."""
         with self._running():
             first = _View({n: self._first(t) for n, t in self.vars.items()}, None)
             a = self.model.initial
             if a.name not in self._functions:
                 return [self._after(first)]
             names = [a.parameter(p) for p in a.params]
-            out: dict[State, None] = {}
+            out = []
             for v in self._valuations(names, [p.t for p in a.params]):
                 view = _View({n: self._first(t) for n, t in self.vars.items()}, None)
                 try:
                     self._call(a.name, _View(dict(first.__dict__), view), v)
                 except Disabled:
                     continue
-                out[self._after(view)] = None
-            return list(out)
+                out.append(self._after(view))
+            return out
 
     def successors(self, state: State) -> list[Taken]:
         """Every transition from a state: one for each action and valuation of its parameters whose guard holds."""
@@ -295,9 +299,9 @@ class Concrete:
     def reachable(self, limit: int = 1_000_000) -> tuple[dict[State, int], int]:
         """Breadth-first: every reachable state with its depth (from 1, as TLC counts), and the number of states
         generated. Raises UserError above `limit` states."""
-        level = self.initial_states()
-        seen = {self.key(s): (s, 1) for s in level}
-        generated, depth = len(level), 1
+        starts = self._starts()
+        seen = {self.key(s): (s, 1) for s in starts}
+        level, generated, depth = [s for s, _ in seen.values()], len(starts), 1
         while level:
             depth += 1
             following = []

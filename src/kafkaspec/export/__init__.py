@@ -1,0 +1,6 @@
+"""A model and its runs as texts that other tools read."""
+
+from kafkaspec.export.itf import from_itf, itf
+from kafkaspec.export.tla import tla
+
+__all__ = ["from_itf", "itf", "tla"]

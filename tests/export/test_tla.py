@@ -1,0 +1,231 @@
+"""TLA+: what the text says, and (deep, where TLC can be had) that TLC counts what we count."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kafkaspec.errors import UserError
+from kafkaspec.export import tla
+from kafkaspec.language import Model, Sort, action, initial, load, require
+from kafkaspec.language.concrete import Concrete
+from tests.export.everything import Everything
+from tests.export.tlc import Counted, tlc
+
+SIZES = {"Node": 2, "L": 1, "E": 2, "STRICT": True}
+
+
+def part(module: str, name: str) -> str:
+    """One definition of a module, without the comment over it."""
+    (found,) = re.findall(rf"^{re.escape(name)}(?:\([^)\n]*\))? ==.*?(?=\n\n|\n===)", module, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+@pytest.fixture(scope="module")
+def module() -> str:
+    return tla(load(Everything), SIZES)[0]
+
+
+def test_an_action_stands_as_a_tla_author_would_write_it(module: str) -> None:
+    assert (
+        part(module, "take")
+        == """\
+take(n) ==
+    /\\ Len(queue) > 0
+    /\\ (queue[1].target = NONE \\/ queue[1].target = n) = TRUE
+    /\\ mode' = [mode EXCEPT ![n] = IF queue[1].target = NONE THEN "DONE" ELSE \
+IF queue[1].target \\in gone THEN "IDLE" ELSE "BUSY"]
+    /\\ members' = members \\cup queue[1].voters
+    /\\ queue' = SubSeq(queue, 2, Len(queue))
+    /\\ chosen' = queue[1].target
+    /\\ last' = queue[1]
+    /\\ UNCHANGED <<vars_, slots, weight, gone, flag>>"""
+    )
+    assert "\\* XXX-1, a node: Puts a request into the queue.\nsend(n, to, f) ==" in module
+
+
+def test_types_are_an_invariant(module: str) -> None:
+    types = part(module, "TypeOK")
+    assert "/\\ vars_ \\in [Node -> [BOOLEAN -> 0..E]]" in types
+    assert "/\\ members \\in (SUBSET Node) \\ {{}}" in types
+    assert "/\\ chosen \\in Node \\cup {NONE}" in types
+    assert (
+        "/\\ queue \\in BoundedSeq([target : Node \\cup {NONE}, voters : (SUBSET Node) \\ {{}}, epoch : 0..E], L)"
+        in types
+    )
+
+
+def test_the_start_may_choose(module: str) -> None:
+    start = part(module, "Init")
+    assert start.startswith("Init ==\n    \\E n \\in Node :\n    /\\ mode = ")
+    assert "[k_2 \\in BOOLEAN |-> 0]] EXCEPT ![n][TRUE] = 1]" in start
+
+
+def test_fairness_and_promises(module: str) -> None:
+    assert (
+        part(module, "Fairness")
+        == "Fairness ==\n    /\\ \\A n \\in Node : WF_vars(take(n))\n    /\\ SF_vars(\\E m \\in Node : leave(m))"
+    )
+    assert part(module, "Spec") == "Spec == Init /\\ [][Next]_vars /\\ Fairness"
+    assert part(module, "is_taken").startswith("is_taken == \\A n \\in Node : (Len(queue) > 0 /\\ ")
+    assert ") ~> (" in part(module, "is_taken")
+    assert part(module, "queue_moves_by_one") == "queue_moves_by_one == [][Len(queue') <= Len(queue) + 1]_vars"
+
+
+def test_the_configuration_names_every_claim() -> None:
+    _, configuration = tla(load(Everything), SIZES)
+    claims = re.findall(r"^(?:INVARIANT|PROPERTY) (.*)$", configuration, re.MULTILINE)
+    assert claims == [
+        "TypeOK", "members_are_there", "epochs_are_small",
+        "queue_moves_by_one", "taken_from_the_front", "is_taken",
+    ]  # fmt: skip
+    for constant in ("Node = {n0, n1}", "L = 1", "E = 2", "STRICT = TRUE", "NONE = NONE"):
+        assert f"    {constant}\n" in configuration
+    assert configuration.endswith("CHECK_DEADLOCK TRUE\n")
+    assert tla(load(Everything), SIZES, deadlock=True)[1].endswith("CHECK_DEADLOCK FALSE\n")
+
+
+def test_ghosts_are_left_out_unless_asked_for(module: str) -> None:
+    assert "\\* Left out, for they speak of ghosts: seen_counts." in module
+    assert "seen'" not in module
+    with_ghosts, configuration = tla(load(Everything), SIZES, ghosts=True)
+    assert "seen' = seen + 1" in with_ghosts
+    assert "/\\ seen \\in Nat" in with_ghosts
+    assert "INVARIANT seen_counts" in configuration
+
+
+def test_sizes_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(UserError, match="Everything needs the size of E, L, STRICT"):
+        tla(load(Everything), {"Node": 2})
+
+
+# ---- guards: TLC must not take the branches of a test as successors of their own ------------------------------------
+class Item(Sort):
+    pass
+
+
+class Branching(Model):
+    """Every shape of guard in which a disjunction can stand."""
+
+    at: dict[Item, bool]
+    on: bool
+    CHOOSE: bool
+    Len: bool
+
+    @initial
+    def start(s, i: Item) -> None:
+        s.next.on = s.at[i]  # the same first state for each i
+
+    @action()
+    def either(s, i: Item) -> None:
+        require(s.on or not s.at[i])
+        s.next.at[i] = not s.at[i]
+
+    @action()
+    def some(s) -> None:
+        require(any(s.at[i] for i in Item))
+        s.next.on = not s.on or s.CHOOSE
+
+    @action()
+    def each(s) -> None:
+        require(all((s.at[i] or s.on) if s.CHOOSE else (s.Len or not s.on or s.at[i]) for i in Item))
+        s.next.Len = s.on and not s.Len
+
+    @action()
+    def implied(s, i: Item, same: bool) -> None:
+        require(not s.on or (s.at[i] == same and (s.Len or s.CHOOSE or same)))
+        s.next.CHOOSE = same if s.on else not s.CHOOSE
+        if s.on:
+            s.next.at[i] = False
+        elif same:
+            s.next.at[i] = True
+            s.next.on = True
+
+
+def agree(folder: Path, model: type[Model], sizes: dict[str, int | bool], module: str | None = None) -> None:
+    """TLC finds no error and our counts."""
+    text, configuration = tla(load(model), sizes, deadlock=True)
+    found = tlc(folder, module or text, configuration)
+    states, generated = Concrete(model, sizes).reachable()
+    assert found.error == "", found.output
+    assert (found.generated, found.distinct, found.depth) == (generated, len(states), max(states.values()))
+
+
+def test_tests_stay_tests() -> None:
+    module, _ = tla(load(Branching), {"Item": 2})
+    assert "/\\ (on \\/ ~at[i]) = TRUE" in part(module, "either")
+    assert "/\\ (\\E i \\in Item : at[i]) = TRUE" in part(module, "some")
+    assert ") = TRUE" in part(module, "each")
+    assert ") = TRUE" in part(module, "implied")
+
+
+def test_names_of_tla_are_not_taken() -> None:
+    module, _ = tla(load(Branching), {"Item": 2})
+    assert "VARIABLES at, on, CHOOSE_, Len_" in module
+
+
+def test_branches_keep_their_order() -> None:
+    module, _ = tla(load(Branching), {"Item": 2})
+    assert "at' = [at EXCEPT ![i] = IF on THEN FALSE ELSE IF same THEN TRUE ELSE @]" in part(module, "implied")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("items", [1, 2, 3])
+def test_tlc_counts_guards_as_we_do(tmp_path: Path, items: int) -> None:
+    agree(tmp_path, Branching, {"Item": items})
+
+
+@pytest.mark.deep
+def test_tlc_would_count_bare_disjunctions_twice(tmp_path: Path) -> None:
+    """What the `= TRUE` is for, and that the comparison can fail."""
+    module, configuration = tla(load(Branching), {"Item": 2}, deadlock=True)
+    right = tlc(tmp_path, module, configuration)
+    wrong = tlc(tmp_path, module.replace(") = TRUE", ")"), configuration)
+    assert right.error == wrong.error == ""
+    assert right.distinct == wrong.distinct
+    assert right.generated < wrong.generated
+
+
+# ---- the whole language ----------------------------------------------------------------------------------------------
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        SIZES,
+        {"Node": 2, "L": 1, "E": 1, "STRICT": False},
+        {"Node": 1, "L": 2, "E": 2, "STRICT": True},
+    ],
+    ids=str,
+)
+def test_tlc_agrees_on_everything(tmp_path: Path, sizes: dict[str, int | bool]) -> None:
+    agree(tmp_path, Everything, sizes)
+
+
+def altered(folder: Path, old: str, new: str) -> Counted:
+    module, configuration = tla(load(Everything), SIZES, deadlock=True)
+    assert old in module
+    return tlc(folder, module.replace(old, new), configuration)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ("members_are_there ==\n    /\\", "members_are_there ==\n    /\\ flag /\\", "Invariant members_are_there is"),
+        ("vars_ \\in [Node -> [BOOLEAN -> 0..E]]", "vars_ \\in [Node -> [BOOLEAN -> 1..E]]", "Invariant TypeOK is"),
+        ("[][Len(queue') <=", "[][Len(queue') + 1 <=", "Action property queue_moves_by_one is violated"),
+        ("[][Next]_vars /\\ Fairness", "[][Next]_vars", "Temporal propert(y|ies) .*violated"),
+    ],
+    ids=["invariant", "types", "step", "fairness"],
+)  # fmt: skip
+def test_tlc_sees_a_broken_claim(tmp_path: Path, old: str, new: str, error: str) -> None:
+    assert re.search(error, altered(tmp_path, old, new).output)
+
+
+@pytest.mark.deep
+def test_tlc_reaches_the_witness(tmp_path: Path) -> None:
+    module, configuration = tla(load(Everything), SIZES, deadlock=True)
+    never = module.replace("\n====", "\nnever == ~full\n====", 1)
+    assert "Invariant never is violated" in tlc(tmp_path, never, configuration + "INVARIANT never\n").output
