@@ -1,18 +1,36 @@
 """Writes the generated parts of the documentation: whatever stands between `<!-- generated:NAME ARGUMENTS -->` and
-`<!-- end -->`. `python docs/generate.py` writes, `--check` names what is out of date; a test does the latter.
+`<!-- end -->`. `python docs/generate.py` writes them, `--check` names the pages that are out of date; a test does that.
 
-Each generator is a function from the marker's arguments to Markdown, in the table GENERATORS at the end.
+Each generator is a function from the marker's words to Markdown; the table of all of them, GENERATORS, is at the end.
 """
 
 from __future__ import annotations
 
+import ast
+import dataclasses
+import html
+import importlib
+import inspect
+import os
 import re
+import subprocess
 import sys
+import typing
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from diagram import state_machine
+
+from kafkaspec import forms, subsystem
+from kafkaspec.clauses import FORMS, Use
+from kafkaspec.cli import names
+from kafkaspec.language import load
+from kafkaspec.language.concrete import Concrete
+
 DOCS = Path(__file__).parent
-MARKER = re.compile(r"(<!-- generated:(\w+)([^>]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+MARKER = re.compile(r"(<!-- generated:(\w+)([^>\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 Generator = Callable[..., str]
 
 
@@ -20,7 +38,7 @@ def rewritten(text: str, generators: dict[str, Generator]) -> str:
     """`text` with every generated part written anew. Raises KeyError for an unknown generator."""
 
     def one(m: re.Match[str]) -> str:
-        return f"{m[1]}{generators[m[2]](*m[3].split()).rstrip()}\n{m[5]}"
+        return f"{m[1]}\n{generators[m[2]](*m[3].split()).strip()}\n\n{m[5]}"
 
     return MARKER.sub(one, text)
 
@@ -42,3 +60,144 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     """A Markdown table."""
     cells = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in row) + " |" for row in cells)
+
+
+def svg(drawing: str) -> str:
+    """A drawing in the page itself, so that the page needs no other file."""
+    return f'<div class="diagram">{drawing}</div>'
+
+
+# ---- the generators --------------------------------------------------------------------------------------------------
+def clauses(name: str) -> str:
+    """Every clause of a subsystem: id, sentence, source, and where its forms are."""
+    forms.load()
+    rows = []
+    for c in subsystem.find(name).clauses:
+        used = forms.uses(c.id)
+        cells = []
+        for form in FORMS:
+            here = [u for u in used if u.form == form]
+            if here:
+                cells.append(f"{form}: " + ", ".join(f"`{w}`" for w in dict.fromkeys(_name(u) for u in here)))
+            elif form in c.without:
+                cells.append(f"no {form}: {c.without[form]}")
+        rows.append(
+            [f'<span id="{c.id}">**{c.id}**</span>', f"{c.sentence}<br><small>{c.source}</small>", "<br>".join(cells)]
+        )
+    return table(["", "clause and source", "its forms"], rows)
+
+
+def _name(use: Use) -> str:
+    path, _, name = use.where.rpartition(":")
+    return (name if path else use.where.rpartition("/")[2]).rpartition(".")[2] or name
+
+
+def operations(name: str) -> str:
+    """The operations of a subsystem's spec as recordings call them."""
+    machine = subsystem.find(name).spec.machine
+    rows = [
+        [f"`{op.name}`", ", ".join(f"`{p}`" for p in op.parameters), ", ".join(op.clauses)]
+        for op in machine.operations.values()
+    ]
+    return table(["operation", "arguments", "clauses"], rows)
+
+
+def pinned(name: str) -> str:
+    """The models of a subsystem or example with their pinned counts."""
+    rows = []
+    for c in names.find_models(name):
+        m = load(c.model)
+        claims = f"{len(m.invariants) + len(m.lemmas)} invariants, {len(m.steps)} steps, {len(m.leads_to)} leads-to"
+        sizes = " ".join(f"{k}={str(v).lower()}" for k, v in c.sizes.items())
+        counts = [f"{n:,}" for n in (c.distinct, c.generated, c.depth)]
+        rows.append([f"`{m.name}`", sizes, *counts, claims, ", ".join(m.witnesses), c.note])
+    return table(["model", "sizes", "distinct", "generated", "depth", "claims", "witnesses", ""], rows)
+
+
+def machine(name: str, variables: str, *sizes: str) -> str:
+    """The states of some variables of a model (`a,b`; of one key, where they are maps) and the actions between them."""
+    (checked,) = names.find_models(name)
+    model = load(checked.model)
+    concrete = Concrete(checked.model, names.sizes(sizes, model, checked.sizes))
+    chosen = variables.split(",")
+
+    def parts(state: typing.Any) -> dict[str, str]:
+        shown = concrete.show(state)
+        keys = next((list(shown[v]) for v in chosen if isinstance(shown[v], dict)), [""])
+        values = {k: [shown[v][k] if isinstance(shown[v], dict) else shown[v] for v in chosen] for k in keys}
+        return {k: " ".join(str(x) for x in v if x not in (None, 0, False)) or "0" for k, v in values.items()}
+
+    nodes: dict[str, None] = {}
+    edges: dict[tuple[str, str], dict[str, None]] = {}
+    for state in concrete.reachable()[0]:
+        before = parts(state)
+        nodes |= dict.fromkeys(before.values())
+        for taken in concrete.successors(state):
+            for k, after in parts(taken.state).items():
+                if before[k] != after:
+                    edges.setdefault((before[k], after), {})[taken.action.replace("_", " ")] = None
+    return svg(state_machine(list(nodes), {k: list(v) for k, v in edges.items()}, f"{name}: {variables}"))
+
+
+def fields(path: str) -> str:
+    """The fields of a result type, with what its text says of them."""
+    module, _, name = path.partition(":")
+    cls = getattr(importlib.import_module(module), name)
+    texts = _field_texts(cls)
+    hints = typing.get_type_hints(cls)
+    rows = [[f"`{f.name}`", f"`{_type(hints[f.name])}`", texts.get(f.name, "")] for f in dataclasses.fields(cls)]
+    return f"{' '.join((cls.__doc__ or '').split())}\n\n" + table(["field", "type", ""], rows)
+
+
+def _type(hint: typing.Any) -> str:
+    text = hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)
+    return re.sub(r"\b(?:[a-z_]+\.)+", "", text)
+
+
+def _field_texts(cls: type) -> dict[str, str]:
+    """Field -> the string that stands below it in the text of the class."""
+    (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(cls))).body
+    assert isinstance(tree, ast.ClassDef)
+    out = {}
+    for a, b in zip(tree.body, tree.body[1:], strict=False):
+        if isinstance(a, ast.AnnAssign) and isinstance(a.target, ast.Name) and isinstance(b, ast.Expr):
+            out[a.target.id] = " ".join(str(ast.literal_eval(b.value)).split())
+    return out
+
+
+def output(*words: str) -> str:
+    """What a command prints, at 100 columns; times are left out, so that the page says the same tomorrow."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")} | {"COLUMNS": "100"}
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=DOCS.parent, env=environment, capture_output=True, text=True, timeout=600
+    )
+    shown = re.sub(r"\b\d+(?:\.\d+)?(?= (?:s|MB|MiB)\b)", "…", done.stdout + done.stderr)
+    shown = "\n".join(line.rstrip() for line in shown.splitlines())
+    return f"```text\n$ {' '.join(words)}\n{shown}\n```"
+
+
+def deviations(name: str) -> str:
+    """The known deviations of released Kafka in a subsystem."""
+    rows = [
+        [f"`{d.id}`", d.clause, d.title, html.escape(d.versions), d.condition]
+        for d in subsystem.find(name).spec.machine.deviations
+    ]
+    return table(["", "breaks", "what", "seen in", "exactly when"], rows)
+
+
+GENERATORS: dict[str, Generator] = {
+    "clauses": clauses,
+    "operations": operations,
+    "pinned": pinned,
+    "machine": machine,
+    "fields": fields,
+    "output": output,
+    "deviations": deviations,
+}
+
+if __name__ == "__main__":
+    checking = "--check" in sys.argv[1:]
+    stale = out_of_date(GENERATORS, write=not checking)
+    for page in stale:
+        print(f"{page.relative_to(DOCS.parent)}: {'out of date' if checking else 'written'}")
+    sys.exit(1 if checking and stale else 0)
