@@ -1,4 +1,4 @@
-"""Hypothesis profiles, chosen by HYPOTHESIS_PROFILE: `test` (quick, always the same examples) and `deep` (many, new)."""
+"""Hypothesis profiles, chosen by HYPOTHESIS_PROFILE: `test` (quick, always the same) and `deep` (many, new)."""
 
 from __future__ import annotations
 

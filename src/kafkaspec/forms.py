@@ -7,16 +7,12 @@ Tests are read as text (`@pytest.mark.clause("TML-1")`), so that nothing of thei
 from __future__ import annotations
 
 import ast
-import importlib.util
-import sys
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import kafkaspec
 from kafkaspec import clauses
-from kafkaspec.errors import UserError
-from kafkaspec.subsystem import Subsystem, load_all, subsystems
+from kafkaspec.subsystem import load_all, subsystems
 
 
 @cache
@@ -24,29 +20,6 @@ def checkout() -> Path | None:
     """The folder of the checkout that this package was imported from; None if it was installed without its tests."""
     root = (Path(kafkaspec.__file__).parent / "spec").resolve().parent
     return root if (root / "tests").is_dir() and (root / "pyproject.toml").is_file() else None
-
-
-def mutants_module(subsystem: Subsystem) -> ModuleType | None:
-    """`tests/<area>/<name>_mutants.py`, imported; None if there is none.
-
-    Raises UserError where there is no checkout: mutants are faults and are not installed.
-    """
-    root = checkout()
-    if root is None:
-        raise UserError("mutants are kept beside the tests: run this in a checkout of kafkaspec")
-    path = root / "tests" / subsystem.area / f"{subsystem.name}_mutants.py"
-    if not path.is_file():
-        return None
-    name = f"tests.{subsystem.area}.{subsystem.name}_mutants"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @cache
@@ -79,12 +52,18 @@ def _ids(mark: ast.expr) -> list[str]:
     return [a.value for a in mark.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
 
 
+@cache
 def load() -> None:
     """Import everything that registers a form: every layer of every subsystem, and the mutants of the checkout."""
     load_all()
-    if checkout() is not None:
-        for s in subsystems().values():
-            mutants_module(s)
+    root = checkout()
+    if root is None:
+        return
+    from kafkaspec.lockstep.mutants import written
+
+    for s in subsystems().values():
+        if (root / "tests" / s.area / f"{s.name}_mutants.py").is_file():
+            written(s)
 
 
 def uses(id: str) -> list[clauses.Use]:
