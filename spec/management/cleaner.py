@@ -1,0 +1,1553 @@
+"""The log cleaner's state machine and its manager: which log is cleaned next, who may stop it, what is remembered.
+
+One lock guards everything here, so each operation is one step. A caller that must wait is a visible state (`blocked`);
+its return is part of the step that lets it go. Logs are seen through an interface (`Log`): the manager reads offsets,
+segments and configuration, and never writes a record.
+
+Source: Kafka Internals, ch. 04, "Choosing the filthiest log", "Cleaning state in LogCleanerManager" and "The cleaning
+state machine"; LogCleanerManager, LogToClean, OffsetCheckpointFile and CheckpointFile, Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NoReturn, TypeVar
+
+import icontract
+
+from kafkaspec.clauses import clause
+from kafkaspec.judge.deviation import Deviation
+from kafkaspec.judge.recording import Recording
+from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
+
+PREFIX = "CLN"
+TITLE = "Log cleaner manager"
+
+CHAPTER = "Kafka Internals, ch. 04"
+MANAGER = "LogCleanerManager, Kafka 4.3.0"
+
+OF_THE_FILE = {
+    "model": "a matter of text, not of interleavings",
+    "proof": "a matter of text: tested on every malformed kind, and judged on recordings",
+}
+OF_THE_DIRECTORY = {
+    "model": "the model has one directory: nothing here depends on who acts at the same time",
+    "proof": "see the model",
+}
+OF_THE_NUMBERS = {"proof": "arithmetic over one log without interleavings: contracts, lockstep and recordings cover it"}
+
+CLN_1 = clause(
+    "CLN-1",
+    """A partition's cleaning state is none, in progress, aborted or paused(n) with n >= 1. It moves from none to in
+    progress or paused(1); from in progress to none or aborted; from aborted to paused(1); from paused(n) to
+    paused(n+1), to paused(n-1) when n > 1, and from paused(1) to none.""",
+    source=f"{CHAPTER}, 'The cleaning state machine'; LogCleaningState, Kafka 4.3.0",
+)
+CLN_2 = clause(
+    "CLN-2",
+    """Only a log that the manager knows, whose policy has compact, whose partition has no cleaning state and is not
+    uncleanable in the log's directory, and whose clean and cleanable bytes are more than 0 together, may be
+    grabbed.""",
+    source=f"{CHAPTER}, 'Choosing the filthiest log'; {MANAGER}",
+)
+CLN_3 = clause(
+    "CLN-3",
+    """Such a log is cleanable if its cleanable ratio is strictly above min.cleanable.dirty.ratio, or if it must be
+    compacted now (CLN-7) and has cleanable bytes.""",
+    source=f"{CHAPTER}, 'Choosing the filthiest log'; {MANAGER}",
+)
+CLN_4 = clause(
+    "CLN-4",
+    """Of the cleanable logs one with the highest cleanable ratio is grabbed and becomes in progress; a log that must
+    be compacted now has no precedence over a filthier one. Which of equally filthy logs it is, is not promised. With
+    no cleanable log nothing is grabbed.""",
+    source=f"{CHAPTER}, 'Choosing the filthiest log'; {MANAGER}",
+)
+CLN_5 = clause(
+    "CLN-5",
+    """The cleanable ratio is cleanable / (clean + cleanable) bytes, 64-bit sums of whole segments divided as doubles:
+    clean are the segments whose base offset is below the first dirty offset, cleanable those from the segment that
+    holds the first dirty offset up to the segment that holds the first uncleanable offset, this one not included
+    (none if both are one). A segment in which the dirty part begins counts in both.""",
+    source="LogToClean and LogCleanerManager.calculateCleanableBytes, Kafka 4.3.0; KAFKA-6030, KAFKA-9826",
+    without=OF_THE_NUMBERS,
+)
+CLN_6 = clause(
+    "CLN-6",
+    """A grab reports how many logs were cleanable, how many are delayed beyond max.compaction.lag.ms, and the longest
+    such delay, over all logs that were looked at.""",
+    source="PreCleanStats, Kafka 4.3.0",
+    without={"model": "a report that nothing depends on", "proof": "a report that nothing depends on"},
+)
+CLN_7 = clause(
+    "CLN-7",
+    """A log must be compacted now if the earliest positive first-batch timestamp of its non-active segments from the
+    first dirty offset on is before now - max.compaction.lag.ms; the delay is the difference.""",
+    source=f"{CHAPTER}, 'Choosing the filthiest log'; {MANAGER}; KIP-354",
+    without=OF_THE_NUMBERS,
+)
+CLN_8 = clause(
+    "CLN-8",
+    """The first uncleanable offset is the smallest of the last stable offset, the active segment's base offset and,
+    if min.compaction.lag.ms > 0, the base of the first non-active segment from the first dirty offset on whose
+    largest timestamp is after now - min.compaction.lag.ms; but never below the first dirty offset.""",
+    source=f"{CHAPTER}, 'Choosing the filthiest log'; {MANAGER}; KAFKA-13194, KAFKA-9133, KAFKA-8724",
+)
+CLN_9 = clause(
+    "CLN-9",
+    """The first dirty offset is the checkpointed one if that lies between log start and log end, else the log start;
+    it is the log start, too, where nothing is checkpointed. The checkpoint needs a forced update just when one is
+    there and lies outside.""",
+    source=f"{CHAPTER}, 'Choosing the filthiest log'; {MANAGER}",
+)
+CLN_10 = clause(
+    "CLN-10",
+    """A grab writes a forced update to the checkpoint of the log's directory for every log that it looks at, whether
+    or not that log is then cleaned.""",
+    source=f"{MANAGER}; KAFKA-6266",
+)
+CLN_11 = clause(
+    "CLN-11",
+    """Abort-and-pause of a partition without a state pauses it once; of a paused one, once more; of one in progress,
+    marks it aborted and its caller waits. Of an aborted one it is refused: one caller waits at most.""",
+    source=f"{CHAPTER}, 'The cleaning state machine'; {MANAGER}; KAFKA-7441",
+)
+CLN_12 = clause(
+    "CLN-12",
+    """A caller waits on a partition exactly while it is aborted. The cleaner's done makes it paused(1) and lets the
+    caller go: no waiter is forgotten.""",
+    source=f"{CHAPTER}, 'The cleaning state machine'; {MANAGER}; KAFKA-6568",
+)
+CLN_13 = clause(
+    "CLN-13",
+    "Abort is abort-and-pause, the waiting included, and then a resume of that one pause.",
+    source=MANAGER,
+)
+CLN_14 = clause(
+    "CLN-14",
+    "A resume undoes one pause. It is refused unless the partition is paused.",
+    source=f"{CHAPTER}, 'The cleaning state machine'; {MANAGER}; KAFKA-7441",
+)
+CLN_15 = clause(
+    "CLN-15",
+    """Done cleaning, of a partition in progress, checkpoints the end offset in the log's directory and ends the
+    state; of an aborted one it pauses it once and checkpoints nothing; of any other it is refused.""",
+    source=f"{CHAPTER}, 'The cleaning state machine'; {MANAGER}",
+)
+CLN_16 = clause(
+    "CLN-16",
+    "Done deleting does the same without a checkpoint.",
+    source=f"{MANAGER}; KAFKA-6568",
+)
+CLN_17 = clause(
+    "CLN-17",
+    "Checking whether the cleaning of a partition is aborted throws just when it is, and changes nothing.",
+    source=f"{CHAPTER}, 'The cleaning state machine'; {MANAGER}",
+)
+CLN_18 = clause(
+    "CLN-18",
+    """Before retention, every known log without compact in its policy and without a cleaning state is paused once;
+    retention works on these and no others, and resumes them at the end.""",
+    source=f"{CHAPTER}, 'Detailed mechanics, retention'; {MANAGER}; KAFKA-7322",
+)
+CLN_19 = clause(
+    "CLN-19",
+    """After cleaning, every known log with compact in its policy (without delete too, for segments below the log
+    start), without a cleaning state and not uncleanable in its directory is marked in progress, for its old segments
+    to be deleted.""",
+    source=f"{MANAGER}; KAFKA-7400",
+)
+CLN_20 = clause(
+    "CLN-20",
+    """Retention, truncation, deletion or a move of directory never works on a partition while a cleaner thread does,
+    and no two cleaner threads work on one.""",
+    source=f"{CHAPTER}, 'Invariants & guarantees'; KAFKA-7322",
+    without={"spec": "about who works, not about the manager's state: the model has the workers"},
+)
+CLN_21 = clause(
+    "CLN-21",
+    """While every user resumes just what it paused, the pause count of a partition is the number of its holders, no
+    resume is refused, and no partition stays paused that nobody holds.""",
+    source=f"{CHAPTER}, 'The cleaning state machine'; KAFKA-7441, KAFKA-3123",
+    without={"spec": "about the users of the manager: the model has them"},
+)
+CLN_22 = clause(
+    "CLN-22",
+    "A blocked abort-and-pause returns, if cleaner threads go on running and a woken waiter runs sooner or later.",
+    source=f"{CHAPTER}, 'The cleaning state machine'; KAFKA-6568",
+    without={
+        "spec": "liveness",
+        "proof": "liveness is explored; proved for every size is that the way out is never closed (CLN-12)",
+    },
+)
+CLN_23 = clause(
+    "CLN-23",
+    "A paused partition whose holders all resume becomes cleanable again.",
+    source=f"{CHAPTER}, 'The cleaning state machine'; KAFKA-7441, KAFKA-3123",
+    without={"spec": "liveness", "proof": "liveness is explored; for every size: paused only while somebody holds it"},
+)
+CLN_24 = clause(
+    "CLN-24",
+    """A partition is uncleanable in a directory once it is marked there, and is then neither grabbed nor taken for
+    deletion while its log lies in that directory.""",
+    source=f"{CHAPTER}, 'The cleaning state machine'; {MANAGER}",
+)
+CLN_25 = clause(
+    "CLN-25",
+    "Maintenance of the uncleanable partitions drops, in every directory, those that the manager no longer knows.",
+    source=MANAGER,
+    without=OF_THE_DIRECTORY,
+)
+CLN_26 = clause(
+    "CLN-26",
+    """Updating a directory's checkpoint sets or removes the named partition's offset, silently drops every other
+    entry whose partition is not known, and leaves the rest. The partition that is set need not be known.""",
+    source=f"{MANAGER}; KAFKA-1819",
+)
+CLN_27 = clause(
+    "CLN-27",
+    """Truncating a checkpoint sets a compacted partition's offset in that directory to the given one if it is above
+    it, and otherwise, an unknown partition included, changes nothing.""",
+    source=f"{CHAPTER}, 'Truncation during compaction'; {MANAGER}; KAFKA-3330",
+)
+CLN_28 = clause(
+    "CLN-28",
+    """When a partition moves, its entry goes from the source directory's checkpoint to the destination's, and so does
+    its mark as uncleanable, each if there is one.""",
+    source=f"{MANAGER}; KAFKA-8362",
+    without=OF_THE_DIRECTORY,
+)
+CLN_29 = clause(
+    "CLN-29",
+    """After the failure of a directory its checkpoint is neither read nor written; the file stays as it was, and
+    cleaning states and uncleanable marks stay.""",
+    source=f"{CHAPTER}, 'Disk failure'; {MANAGER}",
+    without=OF_THE_DIRECTORY,
+)
+CLN_30 = clause(
+    "CLN-30",
+    """An offset checkpoint is UTF-8 text: a line with the version 0, a line with the number of entries, and a line
+    `topic partition offset` for each, every line ended by a newline; their order is free.""",
+    source=f"{CHAPTER}, 'On-disk: the offset checkpoint file'; OffsetCheckpointFile, Kafka 4.3.0",
+    without=OF_THE_FILE,
+)
+CLN_31 = clause(
+    "CLN-31",
+    """Reading an offset checkpoint gives its entries, the last one where a partition stands twice; nothing if it has
+    no second line. Any other version, a line that is no number or no entry, or a number of entries that is not the
+    one announced makes it unreadable: a storage error, which the manager answers by going on without that
+    directory.""",
+    source="CheckpointFile and OffsetCheckpointFile, Kafka 4.3.0",
+    without=OF_THE_FILE,
+)
+CLN_32 = clause(
+    "CLN-32",
+    """A checkpoint is replaced atomically: after a crash at any moment the file is whole, the old one or the new one,
+    and the new one if the write had returned. Cleaning states, uncleanable marks and waiting callers do not outlive a
+    restart.""",
+    source=f"{CHAPTER}, 'On-disk: the offset checkpoint file'; CheckpointFile, Kafka 4.3.0",
+)
+CLN_33 = clause(
+    "CLN-33",
+    """A log, as the manager sees it, has log start <= last stable offset <= log end and segments in ascending order
+    of their base offsets, the last of which is active and begins at or below the log end; an append adds to the
+    active segment, and rolls to a new one at the log end when the batch would not fit into segment.bytes.""",
+    source="UnifiedLog and LogSegments, Kafka 4.3.0",
+    without=OF_THE_NUMBERS,
+)
+CLN_34 = clause(
+    "CLN-34",
+    """Who works on a partition's segments aborts and pauses its cleaning, works, and resumes, on the way of failure
+    too; truncation also lowers the checkpoint, deletion removes it, and giving up the compact policy aborts a
+    cleaning.""",
+    source=f"{CHAPTER}, 'The cleaning state machine'; LogManager, Kafka sources of October 2024; "
+    "KAFKA-3123, KAFKA-3330, KAFKA-1819, KAFKA-12840",
+    without={"spec": "about the users of the manager: the model has them"},
+)
+CLN_35 = clause(
+    "CLN-35",
+    """A partition's entry stands in the checkpoint of one live directory at most. While it stands in two, it is not
+    known how far the partition is clean, and nothing is grabbed.""",
+    source=f"KAFKA-8362; {MANAGER}",
+    without=OF_THE_DIRECTORY,
+)
+
+LONG_MAX = 2**63 - 1
+INT_MAX = 2**31 - 1
+
+ILLEGAL_STATE = "java.lang.IllegalStateException"
+ABORTED_EXCEPTION = "org.apache.kafka.storage.internals.log.LogCleaningAbortedException"
+STORAGE_EXCEPTION = "org.apache.kafka.common.errors.KafkaStorageException"
+OUT_OF_RANGE = "org.apache.kafka.common.errors.OffsetOutOfRangeException"
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Frozen(dict[K, V]):
+    """A dict that is never changed in place: `with_` and `without` make new ones. Hashable."""
+
+    def with_(self, key: K, value: V) -> Frozen[K, V]:
+        return Frozen({**self, key: value})
+
+    def without(self, *keys: K) -> Frozen[K, V]:
+        return Frozen({k: v for k, v in self.items() if k not in keys})
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("a frozen map does not change")
+
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = _refuse
+
+
+# ---- the log, as the manager sees it ---------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Segment:
+    """One segment. `size` in bytes; timestamps in ms, -1 where there is none."""
+
+    base_offset: int
+    size: int = 0
+    largest_timestamp: int = -1
+    first_batch_timestamp: int = -1
+
+
+@dataclass(frozen=True)
+class Config:
+    """What of a topic's configuration matters here."""
+
+    log_dir: str
+    compact: bool
+    delete: bool
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = LONG_MAX
+    min_cleanable_dirty_ratio: float = 0.5
+    segment_bytes: int = 2**30
+
+
+@dataclass(frozen=True)
+class Log:
+    """A partition's log. `known`: it is in the manager's map of logs. The last segment is the active one."""
+
+    config: Config
+    known: bool = True
+    log_start_offset: int = 0
+    log_end_offset: int = 0
+    last_stable_offset: int = 0
+    segments: tuple[Segment, ...] = (Segment(0),)
+
+    @property
+    def active_base_offset(self) -> int:
+        return self.segments[-1].base_offset
+
+    def between(self, start: int, end: int) -> tuple[Segment, ...]:
+        """The segments that hold offsets of [start, end), from the one that holds `start` or the first one."""
+        if start >= end:
+            return ()
+        first = max((s.base_offset for s in self.segments if s.base_offset <= start), default=start)
+        return tuple(s for s in self.segments if first <= s.base_offset < end)
+
+    def non_active_from(self, offset: int) -> tuple[Segment, ...]:
+        """The segments, without the active one, from the one that holds `offset`."""
+        return self.between(offset, self.active_base_offset)
+
+
+def well_formed(log: Log) -> bool:
+    """CLN-33."""
+    bases = [s.base_offset for s in log.segments]
+    return (
+        0 <= log.log_start_offset <= log.last_stable_offset <= log.log_end_offset <= LONG_MAX
+        and bases != []
+        and all(a < b for a, b in itertools.pairwise(bases))
+        and 0 <= bases[0] <= log.log_start_offset
+        and bases[-1] <= log.log_end_offset
+        and all(0 <= s.size <= INT_MAX for s in log.segments)
+    )
+
+
+def appended(log: Log, now: int, count: int, batch_bytes: int) -> Log:
+    """The log after `count` batches of one record, `batch_bytes` each, with the timestamp `now` (CLN-33)."""
+    segments = list(log.segments)
+    end = log.log_end_offset
+    for _ in range(count):
+        active = segments[-1]
+        if active.size > log.config.segment_bytes - batch_bytes and active.base_offset < end:
+            active = Segment(end)
+            segments.append(active)
+        first = active.first_batch_timestamp if active.size else now
+        segments[-1] = Segment(active.base_offset, active.size + batch_bytes, max(active.largest_timestamp, now), first)
+        end += 1
+    return replace(log, segments=tuple(segments), log_end_offset=end)
+
+
+# ---- the cleaning state ----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class InProgress:
+    """A cleaner thread works on the partition."""
+
+
+@dataclass(frozen=True)
+class Aborted:
+    """A cleaner thread works on the partition, and is asked to stop."""
+
+
+@dataclass(frozen=True)
+class Paused:
+    """Nobody cleans the partition until each of `count` pauses is undone."""
+
+    count: int
+
+
+Cleaning = InProgress | Aborted | Paused | None
+"""None: no state."""
+
+
+def legal_move(before: Cleaning, after: Cleaning) -> bool:
+    """CLN-1, one step. A step may also leave a state as it is, or pause and resume at once (CLN-13)."""
+    match before, after:
+        case (None, InProgress() | Paused(1)) | (InProgress(), None | Aborted()) | (Aborted(), Paused(1)):
+            return True
+        case Aborted(), None:
+            return True  # paused(1), and the abort that waited for it resumes it in the same step
+        case Paused(m), Paused(n):
+            return abs(m - n) <= 1
+        case Paused(1), None:
+            return True
+    return before == after
+
+
+@dataclass(frozen=True)
+class Cleaner:
+    """The manager's whole state, the logs and the clock that it sees included."""
+
+    now: int
+    """ms"""
+    logs: Frozen[str, Log]
+    """every log there ever was in this history, by partition; `known` says which ones the manager has"""
+    cleaning: Frozen[str, Cleaning]
+    """partitions with a cleaning state"""
+    blocked: Frozen[str, str]
+    """partition -> the operation whose caller waits for it"""
+    checkpoints: Frozen[str, Frozen[str, int]]
+    """directory -> partition -> first dirty offset: what the file says"""
+    uncleanable: Frozen[str, frozenset[str]]
+    """directory -> partitions"""
+    failed: frozenset[str] = frozenset()
+    """directories whose checkpoint is no longer used"""
+    batch_bytes: int = 72
+    """the size of each batch that `append` appends"""
+
+    def state(self, partition: str) -> Cleaning:
+        return self.cleaning.get(partition)
+
+    def known(self) -> Iterator[tuple[str, Log]]:
+        return ((p, log) for p, log in self.logs.items() if log.known)
+
+    def knows(self, partition: str) -> bool:
+        return partition in self.logs and self.logs[partition].known
+
+    def live_checkpoints(self) -> list[Frozen[str, int]]:
+        return [entries for directory, entries in self.checkpoints.items() if directory not in self.failed]
+
+    def with_state(self, partition: str, after: Cleaning) -> Cleaner:
+        if after is None:
+            return replace(self, cleaning=self.cleaning.without(partition))
+        return replace(self, cleaning=self.cleaning.with_(partition, after))
+
+    def with_log(self, partition: str, log: Log) -> Cleaner:
+        return replace(self, logs=self.logs.with_(partition, log))
+
+
+PARTITIONS: list[dict[str, Any]] = [
+    {"partition": "c-0", "logDir": "dir0", "cleanup.policy": "compact", "segment.bytes": 200},
+    {
+        "partition": "c-1",
+        "logDir": "dir1",
+        "cleanup.policy": "compact",
+        "max.compaction.lag.ms": 5000,
+        "min.cleanable.dirty.ratio": 0.9,
+        "segment.bytes": 200,
+    },
+    {
+        "partition": "cd-0",
+        "logDir": "dir0",
+        "cleanup.policy": "compact,delete",
+        "min.compaction.lag.ms": 2000,
+        "min.cleanable.dirty.ratio": 0.2,
+        "segment.bytes": 200,
+    },
+    {"partition": "d-0", "logDir": "dir1", "cleanup.policy": "delete", "segment.bytes": 200},
+]
+"""What histories begin with unless they say otherwise: as the recordings do, but segments fill up sooner."""
+
+
+def config(settings: Mapping[str, Any]) -> Config:
+    """One partition's configuration, by the names of the recordings; defaults as in Kafka."""
+    policy = str(settings.get("cleanup.policy", "compact")).split(",")
+    return Config(
+        log_dir=settings["logDir"],
+        compact="compact" in policy,
+        delete="delete" in policy,
+        min_compaction_lag_ms=settings.get("min.compaction.lag.ms", 0),
+        max_compaction_lag_ms=settings.get("max.compaction.lag.ms", LONG_MAX),
+        min_cleanable_dirty_ratio=settings.get("min.cleanable.dirty.ratio", 0.5),
+        segment_bytes=settings.get("segment.bytes", 2**30),
+    )
+
+
+def initial(partitions: Sequence[Mapping[str, Any]] | None = None, batch_bytes: int = 72) -> Cleaner:
+    """Empty logs, no checkpoints. `batch_bytes` is the size of the batches that the history appends."""
+    partitions = PARTITIONS if partitions is None else partitions
+    logs = Frozen({p["partition"]: Log(config(p)) for p in partitions})
+    directories = sorted({log.config.log_dir for log in logs.values()})
+    return Cleaner(
+        now=1_000_000,
+        logs=logs,
+        cleaning=Frozen(),
+        blocked=Frozen(),
+        checkpoints=Frozen({d: Frozen() for d in directories}),
+        uncleanable=Frozen({d: frozenset() for d in directories}),
+        batch_bytes=batch_bytes,
+    )
+
+
+def state_text(state: Cleaning) -> str:
+    match state:
+        case None:
+            return "none"
+        case InProgress():
+            return "inProgress"
+        case Aborted():
+            return "aborted"
+        case Paused(n):
+            return f"paused({n})"
+
+
+def observe(state: Cleaner) -> Json:
+    """The state as the recordings show it."""
+    return {
+        "now": state.now,
+        "cleaning": {p: state_text(state.state(p)) for p in state.logs},
+        "checkpoints": {d: dict(entries) for d, entries in state.checkpoints.items()},
+        "uncleanable": {d: sorted(marked) for d, marked in state.uncleanable.items()},
+        "blockedCallers": sorted(state.blocked),
+        "logs": {
+            p: {
+                "known": log.known,
+                "logStartOffset": log.log_start_offset,
+                "logEndOffset": log.log_end_offset,
+                "lastStableOffset": log.last_stable_offset,
+                "segments": [
+                    {"baseOffset": s.base_offset, "size": s.size, "largestTimestamp": s.largest_timestamp}
+                    for s in log.segments
+                ],
+            }
+            for p, log in state.logs.items()
+        },
+    }
+
+
+machine: Machine[Cleaner] = Machine("cleaner", initial, observe)
+
+# Contracts that every step keeps.
+legal_moves = icontract.ensure(
+    lambda state, result: all(legal_move(state.state(p), result.state.state(p)) for p in state.logs),
+    "CLN-1 each state moves as the machine allows",
+)
+waiters = icontract.ensure(
+    lambda result: set(result.state.blocked) == {p for p, s in result.state.cleaning.items() if s == Aborted()},
+    "CLN-12 a caller waits on just the aborted partitions",
+)
+a_partition = icontract.require(
+    lambda state, partition: partition in state.logs, "CLN-33 the partition is one that the history began with"
+)
+refused_changes_nothing = icontract.ensure(
+    lambda state, result: not isinstance(result.result, Refused) or result.state == state,
+    "CLN-1 what is refused changes nothing",
+)
+
+
+# ---- choosing the filthiest log --------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class OffsetsToClean:
+    """What may be cleaned of a log: [first_dirty_offset, first_uncleanable_dirty_offset)."""
+
+    first_dirty_offset: int
+    first_uncleanable_dirty_offset: int
+    force_update_checkpoint: bool
+
+
+def cleanable_offsets(log: Log, checkpoint: int | None, now: int) -> OffsetsToClean:
+    """CLN-8 and CLN-9."""
+    valid = checkpoint is not None and log.log_start_offset <= checkpoint <= log.log_end_offset
+    dirty = checkpoint if checkpoint is not None and valid else log.log_start_offset
+    lag_ms = log.config.min_compaction_lag_ms
+    young = [s.base_offset for s in log.non_active_from(dirty) if s.largest_timestamp > now - lag_ms]
+    bounds = [log.last_stable_offset, log.active_base_offset, *(young[:1] if lag_ms > 0 else [])]
+    return OffsetsToClean(dirty, max(dirty, min(bounds)), checkpoint is not None and not valid)
+
+
+def compaction_delay_ms(log: Log, first_dirty_offset: int, now: int) -> int:
+    """CLN-7: how long ago the log ought to have been compacted; 0 if it is not overdue."""
+    stamps = [s.first_batch_timestamp for s in log.non_active_from(first_dirty_offset)]
+    due = now - max(log.config.max_compaction_lag_ms, 0)
+    return max(due - min((t for t in stamps if t > 0), default=LONG_MAX), 0)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A log that may be grabbed, measured (CLN-5)."""
+
+    partition: str
+    first_dirty_offset: int
+    first_uncleanable_offset: int
+    clean_bytes: int
+    cleanable_bytes: int
+    delay_ms: int
+    force_update_checkpoint: bool
+    min_ratio: float
+
+    @property
+    def total_bytes(self) -> int:
+        return self.clean_bytes + self.cleanable_bytes
+
+    @property
+    def ratio(self) -> float:
+        return float(self.cleanable_bytes) / float(self.total_bytes)
+
+    @property
+    def cleanable(self) -> bool:
+        """CLN-3."""
+        return (self.delay_ms > 0 and self.cleanable_bytes > 0) or self.ratio > self.min_ratio
+
+    def report(self) -> Json:
+        return {
+            "partition": self.partition,
+            "firstDirtyOffset": self.first_dirty_offset,
+            "firstUncleanableOffset": self.first_uncleanable_offset,
+            "cleanBytes": self.clean_bytes,
+            "cleanableBytes": self.cleanable_bytes,
+            "totalBytes": self.total_bytes,
+            "cleanableRatio": self.ratio,
+            "needCompactionNow": self.delay_ms > 0,
+        }
+
+
+def bytes_of(segments: Iterable[Segment]) -> int:
+    return sum(s.size for s in segments)
+
+
+def measure(partition: str, log: Log, checkpoint: int | None, now: int) -> Candidate:
+    offsets = cleanable_offsets(log, checkpoint, now)
+    dirty = offsets.first_dirty_offset
+    after = log.non_active_from(offsets.first_uncleanable_dirty_offset)
+    uncleanable = after[0].base_offset if after else log.active_base_offset
+    return Candidate(
+        partition,
+        dirty,
+        uncleanable,
+        bytes_of(s for s in log.segments if s.base_offset < dirty),
+        bytes_of(log.between(dirty, uncleanable)),
+        compaction_delay_ms(log, dirty, now),
+        offsets.force_update_checkpoint,
+        log.config.min_cleanable_dirty_ratio,
+    )
+
+
+def ambiguous(state: Cleaner) -> bool:
+    """CLN-35: some partition stands in the checkpoints of two live directories."""
+    entries = [p for checkpoint in state.live_checkpoints() for p in checkpoint]
+    return len(entries) != len(set(entries))
+
+
+def free(state: Cleaner, partition: str, log: Log) -> bool:
+    """Nobody holds the partition, and it is not uncleanable where its log lies (CLN-2, CLN-19, CLN-24)."""
+    return state.state(partition) is None and partition not in state.uncleanable.get(log.config.log_dir, frozenset())
+
+
+def looked_at(state: Cleaner) -> list[Candidate]:
+    """The logs that a grab looks at, empty ones included (CLN-2)."""
+    last_clean = {p: offset for checkpoint in state.live_checkpoints() for p, offset in checkpoint.items()}
+    return [
+        measure(p, log, last_clean.get(p), state.now)
+        for p, log in state.known()
+        if log.config.compact and free(state, p, log)
+    ]
+
+
+def filthiest(state: Cleaner) -> list[str | None]:
+    """The partitions that a grab may take, in ascending order; [None] if it takes none (CLN-4, CLN-35)."""
+    if ambiguous(state):
+        return [None]
+    cleanable = [c for c in looked_at(state) if c.total_bytes > 0 and c.cleanable]
+    highest = max((c.ratio for c in cleanable), default=0.0)
+    return [*sorted(c.partition for c in cleanable if c.ratio == highest)] or [None]
+
+
+@machine.operation(
+    "grabFilthiestCompactedLog", "CLN-4", "CLN-2", "CLN-3", "CLN-5", "CLN-6", "CLN-7", "CLN-10", "CLN-35"
+)
+@icontract.require(
+    lambda state, chosen: chosen in filthiest(state), "CLN-4 what is chosen is among the filthiest cleanable logs"
+)
+@icontract.ensure(
+    lambda state, result: (
+        result.result["log"] is None
+        or (
+            state.state(result.result["log"]["partition"]) is None
+            and result.state.state(result.result["log"]["partition"]) == InProgress()
+        )
+    ),
+    "CLN-4 what is grabbed had no state and is in progress",
+)
+@icontract.ensure(
+    lambda state, result: (
+        result.result["log"] is None
+        or (
+            state.logs[result.result["log"]["partition"]].config.compact
+            and result.result["log"]["partition"]
+            not in state.uncleanable.get(state.logs[result.result["log"]["partition"]].config.log_dir, ())
+        )
+    ),
+    "CLN-2 what is grabbed is compacted and not uncleanable",
+)
+@icontract.ensure(
+    lambda state, result: (
+        result.result["log"] is None
+        or result.result["log"]["firstUncleanableOffset"]
+        <= max(
+            result.result["log"]["firstDirtyOffset"], state.logs[result.result["log"]["partition"]].last_stable_offset
+        )
+    ),
+    "CLN-8 nothing above the last stable offset is cleaned",
+)
+@icontract.ensure(
+    lambda state, result: (
+        ambiguous(state)
+        or all(
+            cleanable_offsets(log, entry, state.now).force_update_checkpoint is False
+            for p, log in state.known()
+            if log.config.compact and free(state, p, log) and log.config.log_dir not in state.failed
+            for entry in [result.state.checkpoints[log.config.log_dir].get(p)]
+        )
+    ),
+    "CLN-10 no log that was looked at keeps a checkpoint in its directory that needs a forced update",
+)
+@legal_moves
+@waiters
+def grab_filthiest_compacted_log(state: Cleaner, chosen: str | None) -> Step[Cleaner]:
+    """A cleaner thread asks for work. `chosen` resolves which of equally filthy logs it gets (`filthiest`)."""
+    if ambiguous(state):
+        return Step(state, {"log": None, "cleanablePartitions": 0, "delayedPartitions": 0, "maxCompactionDelayMs": 0})
+    candidates = looked_at(state)
+    after = state
+    for c in candidates:
+        if c.force_update_checkpoint:
+            after = checkpoint_updated(
+                after, state.logs[c.partition].config.log_dir, {c.partition: c.first_dirty_offset}
+            )
+    cleanable = [c for c in candidates if c.total_bytes > 0 and c.cleanable]
+    grabbed = next((c for c in cleanable if c.partition == chosen), None)
+    if grabbed is not None:
+        after = after.with_state(grabbed.partition, InProgress())
+    result = {
+        "log": None if grabbed is None else grabbed.report(),
+        "cleanablePartitions": len(cleanable),
+        "delayedPartitions": sum(1 for c in candidates if c.delay_ms > 0),
+        "maxCompactionDelayMs": max((c.delay_ms for c in candidates), default=0),
+    }
+    return Step(after, result)
+
+
+@machine.operation("cleanableOffsets", "CLN-9", "CLN-8")
+@a_partition
+@icontract.ensure(
+    lambda state, partition, result: (
+        result.result["firstUncleanableDirtyOffset"]
+        <= max(result.result["firstDirtyOffset"], state.logs[partition].last_stable_offset)
+    ),
+    "CLN-8 nothing above the last stable offset may be cleaned",
+)
+@icontract.ensure(
+    lambda state, partition, result: (
+        state.logs[partition].log_start_offset
+        <= result.result["firstDirtyOffset"]
+        <= state.logs[partition].log_end_offset
+    ),
+    "CLN-9 the dirty part begins within the log",
+)
+@icontract.ensure(
+    lambda last_clean_offset, result: (
+        result.result["forceUpdateCheckpoint"]
+        == (last_clean_offset is not None and last_clean_offset != result.result["firstDirtyOffset"])
+    ),
+    "CLN-9 a checkpoint outside the log needs a forced update",
+)
+def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int | None) -> Step[Cleaner]:
+    """What of a log may be cleaned, if that offset is what is checkpointed."""
+    found = cleanable_offsets(state.logs[partition], last_clean_offset, state.now)
+    return Step(
+        state,
+        {
+            "firstDirtyOffset": found.first_dirty_offset,
+            "firstUncleanableDirtyOffset": found.first_uncleanable_dirty_offset,
+            "forceUpdateCheckpoint": found.force_update_checkpoint,
+        },
+    )
+
+
+# ---- the state machine -----------------------------------------------------------------------------------------------
+def _java_name(state: Cleaning) -> str:
+    """A state as Kafka's messages print it; identity hashes are masked in recordings."""
+    if isinstance(state, Paused):
+        return f"LogCleaningPaused{{pausedCount={state.count}}}"
+    return f"org.apache.kafka.storage.internals.log.LogCleaningState$LogCleaning{type(state).__name__}@HASH"
+
+
+def _abort_and_pause(state: Cleaner, partition: str, caller: str) -> Step[Cleaner]:
+    """CLN-11; `caller` is the operation that waits if the partition is in progress."""
+    match state.state(partition):
+        case None:
+            return Step(state.with_state(partition, Paused(1)), {"blocked": False})
+        case InProgress():
+            after = state.with_state(partition, Aborted())
+            return Step(replace(after, blocked=state.blocked.with_(partition, caller)), {"blocked": True})
+        case Paused(n):
+            return Step(state.with_state(partition, Paused(n + 1)), {"blocked": False})
+        case Aborted() as aborted:
+            message = (
+                f"Compaction for partition {partition} cannot be aborted and paused since it is in "
+                f"{_java_name(aborted)} state."
+            )
+            return Step(state, Refused("CLN-11", ILLEGAL_STATE, message))
+
+
+def _resume(state: Cleaner, partition: str) -> Step[Cleaner]:
+    """CLN-14."""
+    match state.state(partition):
+        case Paused(1):
+            return Step(state.with_state(partition, None))
+        case Paused(n):
+            return Step(state.with_state(partition, Paused(n - 1)))
+        case None:
+            why = "it is not paused."
+        case other:
+            why = f"it is in {_java_name(other)} state."
+    return Step(
+        state, Refused("CLN-14", ILLEGAL_STATE, f"Compaction for partition {partition} cannot be resumed since {why}")
+    )
+
+
+def _done(state: Cleaner, partition: str, clause_id: str) -> Step[Cleaner]:
+    """CLN-15 and CLN-16, checkpoint apart. A waiting abort resumes as soon as it is let go (CLN-12, CLN-13)."""
+    match state.state(partition):
+        case None:
+            return Step(state, Refused(clause_id, ILLEGAL_STATE, f"State for partition {partition} should exist."))
+        case InProgress():
+            return Step(state.with_state(partition, None), {"released": None})
+        case Aborted():
+            caller = state.blocked.get(partition)
+            after = replace(state.with_state(partition, Paused(1)), blocked=state.blocked.without(partition))
+            if caller == "abortCleaning":
+                after = after.with_state(partition, None)
+            return Step(after, {"released": caller})
+        case Paused() as paused:
+            message = f"In-progress partition {partition} cannot be in {_java_name(paused)} state."
+            return Step(state, Refused(clause_id, ILLEGAL_STATE, message))
+
+
+@machine.operation("abortAndPauseCleaning", "CLN-11", "CLN-1", "CLN-12")
+@a_partition
+@icontract.ensure(
+    lambda state, partition, result: (
+        isinstance(result.result, Refused) or result.result["blocked"] == (state.state(partition) == InProgress())
+    ),
+    "CLN-11 the caller waits just when the partition was in progress",
+)
+@refused_changes_nothing
+@legal_moves
+@waiters
+def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner]:
+    """Somebody needs the partition for itself."""
+    return _abort_and_pause(state, partition, "abortAndPauseCleaning")
+
+
+@machine.operation("abortCleaning", "CLN-13", "CLN-11", "CLN-12")
+@a_partition
+@icontract.ensure(
+    lambda state, partition, result: (
+        isinstance(result.result, Refused) or result.result["blocked"] or result.state == state
+    ),
+    "CLN-13 an abort that need not wait leaves no trace",
+)
+@refused_changes_nothing
+@legal_moves
+@waiters
+def abort_cleaning(state: Cleaner, partition: str) -> Step[Cleaner]:
+    """Somebody needs a cleaning of the partition to end, and does not mind the next one."""
+    step = _abort_and_pause(state, partition, "abortCleaning")
+    if isinstance(step.result, Refused) or step.result["blocked"]:
+        return step
+    return Step(_resume(step.state, partition).state, step.result)
+
+
+@machine.operation("resumeCleaning", "CLN-14", "CLN-1")
+@a_partition
+@icontract.ensure(
+    lambda state, partition, result: isinstance(result.result, Refused) != isinstance(state.state(partition), Paused),
+    "CLN-14 what is paused can be resumed, and nothing else",
+)
+@refused_changes_nothing
+@legal_moves
+@waiters
+def resume_cleaning(state: Cleaner, partition: str) -> Step[Cleaner]:
+    """Whoever paused the partition no longer needs it."""
+    return _resume(state, partition)
+
+
+@machine.operation("doneCleaning", "CLN-15", "CLN-12")
+@a_partition
+@icontract.ensure(
+    lambda state, partition, result: (
+        not isinstance(state.state(partition), Aborted) or result.state.checkpoints == state.checkpoints
+    ),
+    "CLN-15 an aborted cleaning is not checkpointed",
+)
+@icontract.ensure(
+    lambda state, partition, result: (
+        isinstance(result.result, Refused) or result.result["released"] == state.blocked.get(partition)
+    ),
+    "CLN-12 the caller that waited returns",
+)
+@refused_changes_nothing
+@legal_moves
+@waiters
+def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Cleaner]:
+    """The cleaner thread that had the partition has finished, or has stopped because it was asked to."""
+    step = _done(state, partition, "CLN-15")
+    if state.state(partition) == InProgress():
+        directory = state.logs[partition].config.log_dir
+        return Step(checkpoint_updated(step.state, directory, {partition: end_offset}), step.result)
+    return step
+
+
+@machine.operation("doneDeleting", "CLN-16", "CLN-12")
+@a_partition
+@icontract.ensure(
+    lambda state, result: result.state.checkpoints == state.checkpoints, "CLN-16 deleting is not checkpointed"
+)
+@icontract.ensure(
+    lambda state, partition, result: (
+        isinstance(result.result, Refused) or result.result["released"] == state.blocked.get(partition)
+    ),
+    "CLN-12 the caller that waited returns",
+)
+@refused_changes_nothing
+@legal_moves
+@waiters
+def done_deleting(state: Cleaner, partition: str) -> Step[Cleaner]:
+    """The cleaner thread has deleted the old segments of a partition that it took by `deletableLogs`."""
+    return _done(state, partition, "CLN-16")
+
+
+@machine.operation("checkCleaningAborted", "CLN-17")
+@a_partition
+@icontract.ensure(lambda state, result: result.state == state, "CLN-17 looking changes nothing")
+@icontract.ensure(
+    lambda state, partition, result: isinstance(result.result, Refused) == (state.state(partition) == Aborted()),
+    "CLN-17 it throws just when the cleaning is aborted",
+)
+def check_cleaning_aborted(state: Cleaner, partition: str) -> Step[Cleaner]:
+    """The cleaner thread looks up from its work."""
+    if state.state(partition) == Aborted():
+        return Step(state, Refused("CLN-17", ABORTED_EXCEPTION))
+    return Step(state)
+
+
+@machine.operation("pauseCleaningForNonCompactedPartitions", "CLN-18")
+@icontract.ensure(
+    lambda state, result: all(
+        state.state(p) is None and not state.logs[p].config.compact and result.state.state(p) == Paused(1)
+        for p in result.result
+    ),
+    "CLN-18 what retention gets was free, is not compacted, and is paused once",
+)
+@legal_moves
+@waiters
+def pause_cleaning_for_non_compacted_partitions(state: Cleaner) -> Step[Cleaner]:
+    """The retention task asks for work."""
+    taken = sorted(p for p, log in state.known() if not log.config.compact and state.state(p) is None)
+    after = state
+    for p in taken:
+        after = after.with_state(p, Paused(1))
+    return Step(after, taken)
+
+
+@machine.operation("deletableLogs", "CLN-19", "CLN-24")
+@icontract.ensure(
+    lambda state, result: all(
+        free(state, p, state.logs[p]) and state.logs[p].config.compact and result.state.state(p) == InProgress()
+        for p in result.result
+    ),
+    "CLN-19 what is taken was free and compacted, and is in progress",
+)
+@legal_moves
+@waiters
+def deletable_logs(state: Cleaner) -> Step[Cleaner]:
+    """A cleaner thread asks for logs to delete old segments of."""
+    taken = sorted(p for p, log in state.known() if log.config.compact and free(state, p, log))
+    after = state
+    for p in taken:
+        after = after.with_state(p, InProgress())
+    return Step(after, taken)
+
+
+# ---- uncleanable partitions ------------------------------------------------------------------------------------------
+def _marked(state: Cleaner, directory: str, partition: str) -> Cleaner:
+    marked = state.uncleanable.get(directory, frozenset()) | {partition}
+    return replace(state, uncleanable=state.uncleanable.with_(directory, marked))
+
+
+@machine.operation("markPartitionUncleanable", "CLN-24")
+@a_partition
+@icontract.require(lambda state, dir: dir in state.checkpoints, "CLN-29 the directory is one of the manager's")
+@icontract.ensure(lambda dir, partition, result: partition in result.state.uncleanable[dir], "CLN-24 it is marked")
+@legal_moves
+def mark_partition_uncleanable(state: Cleaner, dir: str, partition: str) -> Step[Cleaner]:
+    """A cleaner thread got an unexpected exception from the partition's log."""
+    return Step(_marked(state, dir, partition))
+
+
+@machine.operation("maintainUncleanablePartitions", "CLN-25")
+@icontract.ensure(
+    lambda state, result: all(
+        result.state.uncleanable[d] == {p for p in marked if state.knows(p)} for d, marked in state.uncleanable.items()
+    ),
+    "CLN-25 those known stay, the others go",
+)
+def maintain_uncleanable_partitions(state: Cleaner) -> Step[Cleaner]:
+    """A cleaner thread, after each round."""
+    kept = {d: frozenset(p for p in marked if state.knows(p)) for d, marked in state.uncleanable.items()}
+    return Step(replace(state, uncleanable=Frozen(kept)))
+
+
+# ---- checkpoints -----------------------------------------------------------------------------------------------------
+def checkpoint_updated(
+    state: Cleaner, directory: str, update: Mapping[str, int] | None = None, remove: str | None = None
+) -> Cleaner:
+    """CLN-26. A directory that failed keeps its file (CLN-29)."""
+    if directory in state.failed:
+        return state
+    kept = {p: o for p, o in state.checkpoints[directory].items() if state.knows(p) and p != remove}
+    return replace(state, checkpoints=state.checkpoints.with_(directory, Frozen({**kept, **(update or {})})))
+
+
+@machine.operation("updateCheckpoints", "CLN-26", "CLN-29")
+@icontract.require(lambda state, dir: dir in state.checkpoints, "CLN-29 the directory is one of the manager's")
+@icontract.require(
+    lambda update, offset: (update is None) == (offset is None), "CLN-26 a partition to set comes with its offset"
+)
+@icontract.ensure(
+    lambda state, dir, update, offset, result: (
+        dir in state.failed or update is None or result.state.checkpoints[dir][update] == offset
+    ),
+    "CLN-26 what is set is there",
+)
+@icontract.ensure(
+    lambda state, dir, update, result: (
+        dir in state.failed or all(state.knows(p) or p == update for p in result.state.checkpoints[dir])
+    ),
+    "CLN-26 no other entry of an unknown partition stays",
+)
+@icontract.ensure(
+    lambda state, dir, result: result.state.checkpoints.without(dir) == state.checkpoints.without(dir),
+    "CLN-26 other directories are left alone",
+)
+def update_checkpoints(
+    state: Cleaner, dir: str, update: str | None = None, offset: int | None = None, remove: str | None = None
+) -> Step[Cleaner]:
+    """Somebody sets or removes an entry, or just has those of unknown partitions dropped."""
+    new = {update: offset} if update is not None and offset is not None else None
+    return Step(checkpoint_updated(state, dir, new, remove))
+
+
+@machine.operation("maybeTruncateCheckpoint", "CLN-27")
+@a_partition
+@icontract.require(lambda state, dir: dir in state.checkpoints, "CLN-29 the directory is one of the manager's")
+@icontract.ensure(
+    lambda state, dir, partition, offset, result: (
+        dir in state.failed
+        or not state.knows(partition)
+        or not state.logs[partition].config.compact
+        or result.state.checkpoints[dir].get(partition, 0) <= max(offset, 0)
+    ),
+    "CLN-27 a compacted partition's entry is not above the offset",
+)
+def maybe_truncate_checkpoint(state: Cleaner, dir: str, partition: str, offset: int) -> Step[Cleaner]:
+    """The log was truncated, and its active segment now begins at `offset`."""
+    if not state.knows(partition) or not state.logs[partition].config.compact or dir in state.failed:
+        return Step(state)
+    entries = state.checkpoints[dir]
+    if entries.get(partition, 0) <= offset:
+        return Step(state)
+    return Step(replace(state, checkpoints=state.checkpoints.with_(dir, entries.with_(partition, offset))))
+
+
+@machine.operation("alterCheckpointDir", "CLN-28", "CLN-26", "CLN-29")
+@a_partition
+@icontract.require(
+    lambda state, source, dest: {source, dest} <= state.checkpoints.keys(),
+    "CLN-29 the directories are the manager's",
+)
+@icontract.ensure(
+    lambda state, partition, source, dest, result: (
+        source in state.failed or source == dest or partition not in result.state.checkpoints[source]
+    ),
+    "CLN-28 the source keeps no entry",
+)
+@icontract.ensure(
+    lambda state, partition, source, dest, result: (
+        {source, dest} & state.failed
+        or partition not in state.checkpoints[source]
+        or result.state.checkpoints[dest][partition] == state.checkpoints[source][partition]
+    ),
+    "CLN-28 the destination has it",
+)
+def alter_checkpoint_dir(state: Cleaner, partition: str, source: str, dest: str) -> Step[Cleaner]:
+    """The partition's log now lies in `dest`."""
+    after = state
+    offset = None if source in state.failed else state.checkpoints[source].get(partition)
+    if offset is not None:
+        after = checkpoint_updated(after, source, remove=partition)
+        after = checkpoint_updated(after, dest, {partition: offset})
+    if partition in state.uncleanable.get(source, frozenset()):
+        left = replace(after, uncleanable=after.uncleanable.with_(source, after.uncleanable[source] - {partition}))
+        after = _marked(left, dest, partition)
+    return Step(after)
+
+
+@machine.operation("handleLogDirFailure", "CLN-29")
+@icontract.require(lambda state, dir: dir in state.checkpoints, "CLN-29 the directory is one of the manager's")
+@icontract.ensure(
+    lambda state, result: result.state == replace(state, failed=result.state.failed), "CLN-29 all else stays"
+)
+def handle_log_dir_failure(state: Cleaner, dir: str) -> Step[Cleaner]:
+    """The directory's disk failed."""
+    return Step(replace(state, failed=state.failed | {dir}))
+
+
+@machine.operation("restart", "CLN-32")
+@icontract.ensure(lambda state, result: result.state.checkpoints == state.checkpoints, "CLN-32 checkpoints outlive it")
+def restart(state: Cleaner) -> Step[Cleaner]:
+    """The broker crashes and comes back: what was in memory is gone, what was checkpointed is there."""
+    return Step(
+        replace(
+            state,
+            cleaning=Frozen(),
+            blocked=Frozen(),
+            uncleanable=Frozen({d: frozenset() for d in state.checkpoints}),
+            failed=frozenset(),
+        )
+    )
+
+
+# ---- the offset checkpoint file --------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Unreadable:
+    """Why a checkpoint file cannot be read."""
+
+    reason: Literal["version", "line", "count", "negative count", "number"]
+    text: str = ""
+    """the piece of text that is to blame"""
+
+
+def topic_and_partition(name: str) -> tuple[str, str]:
+    topic, _, number = name.rpartition("-")
+    return topic, number
+
+
+def checkpoint_text(offsets: Mapping[str, int]) -> str:
+    """CLN-30, the entries in the order given."""
+    lines = ["0", str(len(offsets)), *(f"{' '.join(topic_and_partition(p))} {o}" for p, o in offsets.items())]
+    return "".join(line + "\n" for line in lines)
+
+
+def _integer(text: str, largest: int) -> int | None:
+    """A whole number as Java reads it; None if it is none or does not fit."""
+    if not re.fullmatch(r"[+-]?\d+", text):
+        return None
+    value = int(text)
+    return value if -largest - 1 <= value <= largest else None
+
+
+def checkpoint_entries(text: str) -> dict[str, int] | Unreadable:
+    """CLN-31."""
+    lines = re.split(r"\r\n|\r|\n", text)
+    if lines[-1] == "":
+        lines.pop()
+    if not lines:
+        return {}
+    version = _integer(lines[0], INT_MAX)
+    if version is None:
+        return Unreadable("line", lines[0])
+    if version != 0:
+        return Unreadable("version", lines[0])
+    if len(lines) == 1:
+        return {}
+    count = _integer(lines[1], INT_MAX)
+    if count is None:
+        return Unreadable("line", lines[1])
+    if count < 0:
+        return Unreadable("negative count", lines[1])
+    entries: dict[str, int] = {}
+    for line in lines[2:]:
+        parts = re.split(r"\s+", line, flags=re.ASCII)
+        while parts and parts[-1] == "":
+            parts.pop()
+        if len(parts) != 3:
+            return Unreadable("line", line)
+        number, offset = _integer(parts[1], INT_MAX), _integer(parts[2], LONG_MAX)
+        if number is None or offset is None:
+            return Unreadable("number", parts[1] if number is None else parts[2])
+        entries[f"{parts[0]}-{number}"] = offset
+    return entries if len(lines) - 2 == count else Unreadable("count", lines[1])
+
+
+@machine.operation("offsetCheckpoint.write", "CLN-30")
+@icontract.ensure(
+    lambda offsets, result: checkpoint_entries(result.result) == dict(offsets), "CLN-31 what is written is read back"
+)
+def offset_checkpoint_write(state: Cleaner, offsets: Mapping[str, int]) -> Step[Cleaner]:
+    """The text of a checkpoint file with these entries."""
+    return Step(state, checkpoint_text(offsets))
+
+
+@machine.operation("offsetCheckpoint.read", "CLN-31")
+@icontract.ensure(
+    lambda result: (
+        isinstance(result.result, Refused) or checkpoint_entries(checkpoint_text(result.result)) == result.result
+    ),
+    "CLN-30 what is read can be written",
+)
+def offset_checkpoint_read(state: Cleaner, file: str) -> Step[Cleaner]:
+    """The entries of a checkpoint file with this text."""
+    entries = checkpoint_entries(file)
+    return Step(state, Refused("CLN-31", STORAGE_EXCEPTION) if isinstance(entries, Unreadable) else entries)
+
+
+# ---- what happens to the logs and to the clock -----------------------------------------------------------------------
+@machine.operation("append", "CLN-33")
+@a_partition
+@icontract.require(lambda count: 0 <= count <= 1000, "CLN-33 at most a thousand batches at once")
+@icontract.require(
+    lambda then_high_watermark: then_high_watermark in ("logEndOffset", None),
+    "CLN-33 the high watermark goes to the end or stays",
+)
+@icontract.ensure(
+    lambda state, partition, count, result: (
+        result.result == state.logs[partition].log_end_offset + count
+        and result.state.logs[partition].log_end_offset == result.result
+    ),
+    "CLN-33 offsets advance by the number of records",
+)
+@icontract.ensure(
+    lambda state, partition, result: (
+        well_formed(result.state.logs[partition])
+        and state.logs[partition].segments[:-1]
+        == result.state.logs[partition].segments[: len(state.logs[partition].segments) - 1]
+    ),
+    "CLN-33 the log stays well-formed, and its closed segments as they are",
+)
+def append(
+    state: Cleaner, partition: str, key: str, count: int, then_high_watermark: str | None = "logEndOffset"
+) -> Step[Cleaner]:
+    """`count` batches of one record each are appended, and the high watermark follows if told to."""
+    log = appended(state.logs[partition], state.now, count, state.batch_bytes)
+    if then_high_watermark is not None:
+        log = replace(log, last_stable_offset=log.log_end_offset)
+    return Step(state.with_log(partition, log), log.log_end_offset)
+
+
+@machine.operation("maybeIncrementLogStartOffset", "CLN-33")
+@a_partition
+@icontract.ensure(
+    lambda state, partition, result: (
+        result.state.logs[partition].log_start_offset >= state.logs[partition].log_start_offset
+        and well_formed(result.state.logs[partition])
+    ),
+    "CLN-33 the log start never goes back, nor beyond what is stable",
+)
+@refused_changes_nothing
+def maybe_increment_log_start_offset(state: Cleaner, partition: str, offset: int) -> Step[Cleaner]:
+    """Records below `offset` are given up. Segments stay until somebody deletes them."""
+    log = state.logs[partition]
+    if offset > log.last_stable_offset:
+        message = (
+            f"Cannot increment the log start offset to {offset} of partition {partition} since it is larger than the "
+            f"high watermark {log.last_stable_offset}"
+        )
+        return Step(state, Refused("CLN-33", OUT_OF_RANGE, message))
+    if offset <= log.log_start_offset:
+        return Step(state, False)
+    return Step(state.with_log(partition, replace(log, log_start_offset=offset)), True)
+
+
+def _log_of(view: Mapping[str, Any], log: Log) -> Log:
+    segments = tuple(
+        Segment(s["baseOffset"], s["size"], s.get("largestTimestamp", -1), s.get("firstBatchTimestamp", -1))
+        for s in view["segments"]
+    )
+    return replace(
+        log,
+        log_start_offset=view["logStartOffset"],
+        log_end_offset=view["logEndOffset"],
+        last_stable_offset=view["lastStableOffset"],
+        segments=segments,
+    )
+
+
+@machine.operation("logChanged", "CLN-33")
+@a_partition
+@icontract.require(
+    lambda state, partition, log: well_formed(_log_of(log, state.logs[partition])), "CLN-33 the log is well-formed"
+)
+def log_changed(state: Cleaner, partition: str, log: Mapping[str, Any]) -> Step[Cleaner]:
+    """Compaction, retention, truncation, replication or a transaction changed the log: it now looks like this."""
+    return Step(state.with_log(partition, _log_of(log, state.logs[partition])))
+
+
+@machine.operation("forgetLog", "CLN-2")
+@a_partition
+def forget_log(state: Cleaner, partition: str) -> Step[Cleaner]:
+    """The log is deleted, or taken offline: the manager no longer has it."""
+    return Step(state.with_log(partition, replace(state.logs[partition], known=False)))
+
+
+@machine.operation("restoreLog", "CLN-2")
+@a_partition
+def restore_log(state: Cleaner, partition: str) -> Step[Cleaner]:
+    """The manager has the log again."""
+    return Step(state.with_log(partition, replace(state.logs[partition], known=True)))
+
+
+@machine.operation("advance", "CLN-7")
+@icontract.require(lambda ms: ms >= 0, "CLN-7 the clock does not go back")
+def advance(state: Cleaner, ms: int) -> Step[Cleaner]:
+    """Time passes."""
+    return Step(replace(state, now=state.now + ms))
+
+
+# ---- interesting arguments -------------------------------------------------------------------------------------------
+def _offsets(state: Cleaner) -> list[int]:
+    """Offsets at which something begins or ends, and their neighbours."""
+    marks = {0}
+    for log in state.logs.values():
+        marks |= {log.log_start_offset, log.last_stable_offset, log.log_end_offset, log.active_base_offset}
+    marks |= {o for entries in state.checkpoints.values() for o in entries.values()}
+    return sorted({o for m in marks for o in (m - 1, m, m + 1) if o >= 0})
+
+
+def _view(log: Log) -> Json:
+    return {
+        "logStartOffset": log.log_start_offset,
+        "logEndOffset": log.log_end_offset,
+        "lastStableOffset": log.last_stable_offset,
+        "segments": [
+            {
+                "baseOffset": s.base_offset,
+                "size": s.size,
+                "largestTimestamp": s.largest_timestamp,
+                "firstBatchTimestamp": s.first_batch_timestamp,
+            }
+            for s in log.segments
+        ],
+    }
+
+
+def _changed_logs(state: Cleaner) -> list[Json]:
+    """What the logs there are may turn into: truncated, retained, compacted, unstable, rolled, huge, begun anew."""
+    out: list[Log] = []
+    for log in state.logs.values():
+        first, *rest = log.segments
+        end, start = log.log_end_offset, log.log_start_offset
+        out.append(replace(log, last_stable_offset=max(start, log.active_base_offset - 1)))
+        if rest:
+            base = max(log.active_base_offset - 1, start)
+            kept = tuple(s for s in log.segments if s.base_offset <= base) or (first,)
+            if kept[-1].base_offset <= base:
+                out.append(replace(log, segments=kept, log_end_offset=base, last_stable_offset=base))
+            out.append(
+                replace(
+                    log,
+                    segments=tuple(rest),
+                    log_start_offset=max(start, rest[0].base_offset),
+                    last_stable_offset=max(log.last_stable_offset, rest[0].base_offset, start),
+                )
+            )
+            out.append(replace(log, segments=(replace(first, size=first.size // 2), *rest)))
+        if log.active_base_offset < end:
+            out.append(replace(log, segments=(*log.segments, Segment(end))))
+        huge = tuple(Segment(start + n, 2_000_000_000, state.now - 10_000, state.now - 10_000) for n in range(3))
+        out.append(
+            replace(log, segments=huge, log_end_offset=max(end, start + 3), last_stable_offset=max(end, start + 3))
+        )
+        out.append(replace(log, segments=(Segment(0),), log_start_offset=0, log_end_offset=0, last_stable_offset=0))
+    return [_view(log) for log in out if well_formed(log)]
+
+
+def _or_none(values: Iterable[Any]) -> list[Any]:
+    return [None, *values]
+
+
+machine.candidates |= {
+    "partition": lambda state: list(state.logs),
+    "dir": lambda state: list(state.checkpoints),
+    "source": lambda state: list(state.checkpoints),
+    "dest": lambda state: list(state.checkpoints),
+    "chosen": filthiest,
+    "offset": _offsets,
+    "end_offset": _offsets,
+    "updateCheckpoints:update": lambda state: _or_none(state.logs),
+    "updateCheckpoints:offset": lambda state: _or_none(_offsets(state)),
+    "updateCheckpoints:remove": lambda state: _or_none(state.logs),
+    "last_clean_offset": lambda state: _or_none(_offsets(state)),
+    "key": lambda state: ["k0"],
+    "count": lambda state: [1, 3, 2, 7],
+    "then_high_watermark": lambda state: ["logEndOffset", None],
+    "log": _changed_logs,
+    "ms": lambda state: [0, 1, 1999, 2000, 2001, 5001],
+    "offsets": lambda state: [
+        {},
+        {"c-0": 0},
+        {"c-0": 5, "c-1": LONG_MAX},
+        {"a-b-1": 7, "topic.with_all-0": 3},
+    ],
+    "file": lambda state: CHECKPOINT_TEXTS,
+}
+
+CHECKPOINT_TEXTS: list[str] = [
+    "",
+    "0\n",
+    "0\n0\n",
+    "0\n1\nc 0 5\n",
+    "0\n1\nc 0 5",
+    "0\r\n1\r\nc\t0  5 \r\n",
+    "+0\n+1\nc +0 -5\n",
+    "0\n2\nc 0 5\nc 0 6\n",
+    "1\n0\n",
+    "x\n0\n",
+    "\n0\n",
+    " 0\n0\n",
+    "0\nx\n",
+    "0\n-1\n",
+    "0\n99999999999\n",
+    "0\n2\nc 0 5\n",
+    "0\n0\nc 0 5\n",
+    "0\n1\nc 0\n",
+    "0\n1\nc 0 5 6\n",
+    "0\n1\n c 0 5\n",
+    "0\n1\nc 0 5\n\n",
+    "0\n1\nc x 5\n",
+    "0\n1\nc 0 x\n",
+    "0\n1\nc 0 9223372036854775808\n",
+]
+"""Checkpoint files, well-formed and malformed in every way."""
+
+
+# ---- where the released Kafka does otherwise -------------------------------------------------------------------------
+def _truncating_the_unknown(
+    ghost: Any, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if op == "maybeTruncateCheckpoint" and not state.knows(arguments["partition"]):
+        return Refused("CLN-27", "java.lang.NullPointerException"), observation
+    return result, observation
+
+
+def _grabbing_amid_ambiguity(
+    ghost: Any, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if op == "grabFilthiestCompactedLog" and ambiguous(state):
+        return Refused("CLN-35", ILLEGAL_STATE), observation
+    return result, observation
+
+
+def _reading_numbers(
+    ghost: Any, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if op == "offsetCheckpoint.read":
+        match checkpoint_entries(arguments["file"]):
+            case Unreadable("number", text):
+                return Refused("CLN-31", "java.lang.NumberFormatException", f'For input string: "{text}"'), observation
+            case Unreadable("negative count", text):
+                message = f"Illegal Capacity: {int(text)}"
+                return Refused("CLN-31", "java.lang.IllegalArgumentException", message), observation
+    return result, observation
+
+
+machine.deviations += [
+    Deviation(
+        id="CLN-D1",
+        clause="CLN-27",
+        title="Truncating the checkpoint of a partition that is gone throws a NullPointerException",
+        versions="4.3.0 (recorded); the Scala class before it does the same",
+        condition="maybeTruncateCheckpoint of a partition that is not in the manager's map of logs",
+        history=("init", 'forgetLog partition="c-0"', 'maybeTruncateCheckpoint dir="dir0" partition="c-0" offset=0'),
+        cause="""The log is looked up to ask whether it is compacted, and what was found is used without a look
+        whether anything was found. A directory that has failed and a partition without an entry are both allowed
+        for.""",
+        effect="""Nothing changes. Within the broker the lock of a partition keeps truncation and deletion apart, but
+        not the failure of a directory, which takes its logs out of the map at any time: the caller then gets a
+        NullPointerException in place of a storage error. Truncation still resumes the cleaner on its way out.""",
+        mend="Do nothing where there is no log.",
+        rewrite=_truncating_the_unknown,
+    ),
+    Deviation(
+        id="CLN-D2",
+        clause="CLN-35",
+        title="A partition in the checkpoints of two directories kills every cleaner thread that looks for work",
+        versions="4.3.0 (run); the Scala class of October 2024 takes one of the two silently",
+        condition="grabFilthiestCompactedLog while the checkpoints of two live directories have one partition",
+        history=(
+            "init",
+            'updateCheckpoints dir="dir0" update="c-0" offset=1',
+            'updateCheckpoints dir="dir1" update="c-0" offset=2',
+            "grabFilthiestCompactedLog chosen=null",
+        ),
+        cause="""The entries of all directories are collected into one map by a collector that refuses a key that
+        comes twice. The exception is not one of those that a cleaner thread survives.""",
+        effect="""An IllegalStateException ("Duplicate key ..."), which ends the thread; threads started in its place
+        end the same way. Nothing is compacted on that broker any more. The entries stay: a restart does not help. Such
+        files are left by versions before 2.7 (KAFKA-8362), and when the removal from the source of a moved partition
+        fails.""",
+        mend="Let the entry of the directory that holds the log count.",
+        rewrite=_grabbing_amid_ambiguity,
+    ),
+    Deviation(
+        id="CLN-D3",
+        clause="CLN-31",
+        title="A checkpoint file with a bad number in it is not taken for unreadable",
+        versions="4.3.0 (recorded)",
+        condition="""the first thing wrong in the file is a partition or offset that is no number or too large, or a
+        negative number of entries""",
+        history=("init", 'offsetCheckpoint.read file="0\\n1\\nc x 5\\n"'),
+        cause="""The version and the count are read by a helper that turns a bad number into a malformed line; the
+        fields of an entry are not, and a list is made with the announced capacity before that is looked at.""",
+        effect="""A NumberFormatException or IllegalArgumentException passes by the handler that marks a directory as
+        failed and by those who wait for a storage error: it ends the cleaner thread that looks for work.""",
+        mend="Treat it as a malformed line.",
+        rewrite=_reading_numbers,
+    ),
+]
+
+RECORDINGS = [
+    Recording(
+        "log-cleaner-manager.ndjson",
+        "accepted",
+        deviations=("CLN-D1",),
+        source="LogCleanerManager of Kafka 4.3.0 over four logs in two directories, arbitrary calls",
+    ),
+]
