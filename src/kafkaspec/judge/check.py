@@ -7,6 +7,10 @@ and keys of `Fields` levels of the state too; the check then keeps every state t
 The usual line is complete and there is one such state: that path is a lookup, one call of the spec's function without
 the contract machinery, and one comparison. Everything else (missing fields, known deviations, the words of a rejection)
 is on the other path, which need not be fast.
+
+A spec is fast here if its state is built positionally (a NamedTuple, or a dataclass without `dataclasses.replace`), if
+an immutable part of it, such as one snapshot's view, keeps its observation once built, and if the observation's keys
+come in the order of the recordings: the exact comparison is then one comparison of bytes.
 """
 
 from __future__ import annotations
@@ -147,9 +151,11 @@ class _Bound(NamedTuple):
     """An operation made ready for the fast path."""
 
     names: frozenset[str]
+    required: frozenset[str] | None
+    """names without a default; None if that is all of them"""
     call: Callable[[Any, Mapping[str, Json]], Step[Any] | Outside]
-    python_names: tuple[tuple[str, str], ...] | None
-    """pairs (trace name, Python name); None if they are the same"""
+    complete: Callable[[Mapping[str, Json]], Mapping[str, Any]] | None
+    """trace arguments to Python arguments with defaults; None if they are the same"""
     answered: list[int]
     """one number: how many calls of it were explained that were not refused"""
 
@@ -160,17 +166,25 @@ def _bind(op: Operation[Any]) -> _Bound:
     trace_names = {python: trace for trace, python in op.parameters.items()}
 
     def value(name: str) -> str:
-        return "state" if name == "state" else f"a[{trace_names[name]!r}]"
+        if name == "state":
+            return "state"
+        trace_name = trace_names[name]
+        if name not in op.defaults:
+            return f"a[{trace_name!r}]"
+        env[f"d_{name}"] = op.defaults[name]
+        return f"a.get({trace_name!r}, d_{name})"
 
     text = "body(state" + "".join(f", {p}={value(p)}" for p in op.parameters.values()) + ")"
     for n, p in reversed(list(enumerate(op.preconditions))):
         env[f"p{n}"], env[f"o{n}"] = p.condition, Outside(p.clause, p.text)
         text = f"({text} if p{n}({', '.join(f'{name}={value(name)}' for name in p.arguments)}) else o{n})"
-    same = all(t == p for t, p in op.parameters.items())
+    same = not op.defaults and all(t == p for t, p in op.parameters.items())
+    whole = "{" + ", ".join(f"{p!r}: {value(p)}" for p in op.parameters.values()) + "}"
     return _Bound(
         frozenset(op.parameters),
+        frozenset(t for t, p in op.parameters.items() if p not in op.defaults) if op.defaults else None,
         eval(f"lambda state, a: {text}", env),
-        None if same else tuple(op.parameters.items()),
+        None if same else eval(f"lambda a: {whole}", env),
         [0],
     )
 
@@ -240,7 +254,14 @@ class Check:
                 op = record["op"]
                 bound = bounds.get(op) if type(op) is str else None
                 a = record["args"]
-                if bound is not None and type(a) is dict and a.keys() == bound.names:
+                if (
+                    bound is not None
+                    and type(a) is dict
+                    and (
+                        a.keys() == bound.names
+                        or (bound.required is not None and bound.required <= a.keys() <= bound.names)
+                    )
+                ):
                     before = possible.state
                     try:
                         step = bound.call(before, a)
@@ -260,9 +281,8 @@ class Check:
                             ):
                                 ghosts = possible.ghosts
                                 if with_ghosts:
-                                    pn = bound.python_names
-                                    if pn is not None:
-                                        a = {p: a[t] for t, p in pn}
+                                    if bound.complete is not None:
+                                        a = bound.complete(a)
                                     moved = list(ghosts)
                                     for n, advance in with_ghosts:
                                         moved[n] = advance(ghosts[n], before, op, a, after)

@@ -67,12 +67,14 @@ class Pair:
         *,
         model_state: ModelState | None = None,
         who: str = "lockstep",
+        contracts: bool = True,
     ) -> None:
         """Both begin again; `init` is the configuration by Python names. A driver that begins elsewhere is a failure of
         the first step."""
         self.machine = machine
         self.driver = driver
         self.who = who
+        self.contracts = contracts
         self.model_state = model_state
         self.coverage = Coverage()
         self.state: Any = machine.initial(**init)
@@ -88,7 +90,7 @@ class Pair:
 
     def call(self, op: Operation[Any], arguments: Mapping[str, Any]) -> Outside | None:
         """One call to both; `failure` is set if they disagree. A call outside the contract is made to neither."""
-        step = self.machine.apply(self.state, op.name, arguments)
+        step = self.machine.apply(self.state, op.name, arguments, self.contracts)
         if isinstance(step, Outside):
             return step
         self.state = step.state
@@ -165,11 +167,13 @@ def walk(
     *,
     outside: bool = False,
     model_state: ModelState | None = None,
+    contracts: bool = True,
 ) -> Walk:
     """Walk `steps` calls, all drawn from one generator: the same seed is the same walk.
 
     Each walk weighs the operations anew and leaves some out, so that histories with many of one kind come up. With
     `outside`, the first call that breaks a precondition ends the walk (and is not made); without, it is drawn again.
+    `contracts` has the spec watch itself: a broken postcondition raises icontract.ViolationError.
     """
     rng = random.Random(seed)
     pick: Pick = rng.choice
@@ -177,7 +181,8 @@ def walk(
     weights = [rng.choice((0, 1, 1, 4)) for _ in operations]
     if not any(weights):
         weights = [1] * len(operations)
-    pair = Pair(machine, driver, draw_init(machine, pick), model_state=model_state, who=f"lockstep, seed {seed}")
+    init, who = draw_init(machine, pick), f"lockstep, seed {seed}"
+    pair = Pair(machine, driver, init, model_state=model_state, who=who, contracts=contracts)
     done = drawn = 0
     while pair.failure is None and done < steps and drawn < 10 * steps:
         drawn += 1
@@ -205,12 +210,14 @@ def draw(machine: Machine[Any], op: Operation[Any], state: Any, pick: Pick) -> d
     return {p: pick(c) for p, c in choices.items()} if all(choices.values()) else None
 
 
-def replay(machine: Machine[Any], driver: Driver, records: Sequence[Mapping[str, Any]]) -> History | None:
+def replay(
+    machine: Machine[Any], driver: Driver, records: Sequence[Mapping[str, Any]], contracts: bool = True
+) -> History | None:
     """Make the calls of a history again, without those that are outside the contract now; the failure, if any."""
     init: Mapping[str, Json] = {}
     if records and records[0]["op"] == "init":
         init, records = machine.python_names(records[0]["args"]), records[1:]
-    pair = Pair(machine, driver, init)
+    pair = Pair(machine, driver, init, contracts=contracts)
     for r in records:
         if pair.failure is not None:
             break
@@ -219,11 +226,11 @@ def replay(machine: Machine[Any], driver: Driver, records: Sequence[Mapping[str,
     return pair.failure
 
 
-def shrink(machine: Machine[Any], driver: Driver, failure: History) -> History:
+def shrink(machine: Machine[Any], driver: Driver, failure: History, contracts: bool = True) -> History:
     """A history with as few calls as removing some can give, that fails at the same operation by the same clause."""
 
     def fails(records: list[Record]) -> History | None:
-        found = replay(machine, driver, records)
+        found = replay(machine, driver, records, contracts)
         same = found is not None and (found.clause, found.records[-1]["op"]) == (
             failure.clause,
             failure.records[-1]["op"],

@@ -1,0 +1,138 @@
+"""Spec against model, exhaustively: from every reachable state of a small model, every call, in both directions.
+
+A model is written afresh from the prose, so this is where a misreading in one of the two shows. In each model state
+that the spec reaches (by the first spec state found for it), each action with each argument must do the same: where the
+model can take the action, the spec answers, and its state after stands for the model's state after; where the model
+cannot, the spec refuses, or the call is outside the contract, or nothing changes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from kafkaspec.language import Model
+from kafkaspec.language.concrete import Concrete, State
+from kafkaspec.lockstep.history import History, Record, outcome
+from kafkaspec.lockstep.machine import Machine, Outside, Refused
+
+S = TypeVar("S")
+Call = tuple[str, Mapping[str, Any]]
+"""An operation and its arguments, by Python names."""
+
+
+@dataclass(frozen=True)
+class Correspondence(Generic[S]):
+    """How a spec and a small model say the same."""
+
+    model: type[Model]
+    sizes: Mapping[str, int | bool]
+    initial: Callable[[], S]
+    """the spec's first state for these sizes"""
+    to_model: Callable[[S], Mapping[str, Any] | None]
+    """the model's variables for a spec's state (elements of sorts by `language.concrete.element`); None for a state that
+    is beyond the sizes"""
+    calls: Callable[[S, str, Mapping[str, Any]], Sequence[Call] | None]
+    """the spec's calls for an action of the model with its arguments; None if the spec has no such call in this state"""
+    without: Mapping[str, str] = field(default_factory=dict)
+    """actions that the spec has no call for, each with the reason"""
+
+
+@dataclass(frozen=True)
+class Commuted:
+    """What was compared. `states` of the model's `reachable`; `problem` is the first history on which they differ."""
+
+    states: int
+    reachable: int
+    steps: int
+    """transitions of the model that the spec made too"""
+    refusals: Mapping[str, int]
+    """calls that neither made, by the spec's clause"""
+    stutters: int
+    """calls that the model does not make and that changed nothing in the spec"""
+    problem: History | None
+
+
+def commute(machine: Machine[S], how: Correspondence[S]) -> Commuted:
+    """Compare until all reachable states of the model are done or a difference is found."""
+    concrete = Concrete(how.model, how.sizes)
+    reachable = {concrete.key(s) for s in concrete.reachable()[0]}
+    first = how.initial()
+    start = _model_state(concrete, how, first)
+    if start is None or concrete.key(start) not in {concrete.key(s) for s in concrete.initial_states()}:
+        return Commuted(0, len(reachable), 0, {}, 0, History((), "the spec's first state is not one of the model's"))
+    seen: dict[Hashable, tuple[S, State, tuple[Record, ...]]] = {concrete.key(start): (first, start, ())}
+    queue = deque(seen)
+    refusals: Counter[str] = Counter()
+    steps = stutters = 0
+    while queue:
+        state, here, path = seen[queue.popleft()]
+        for action, arguments in _actions(concrete, how):
+            calls = how.calls(state, action, arguments)
+            expected = concrete.take(here, action, arguments)
+            if calls is None:
+                continue
+            after, said, records = _made(machine, state, calls)
+            there = _model_state(concrete, how, after)
+            what = f"{action}({', '.join(f'{k}={v}' for k, v in arguments.items())})"
+            why = ""
+            if there is None and said == "":
+                continue  # beyond the model's sizes
+            if expected is None:
+                if said:
+                    refusals[said] += 1
+                elif there == here:
+                    stutters += 1
+                else:
+                    why = f"the model cannot take {what} here, the spec does"
+            elif said:
+                if concrete.key(expected) != concrete.key(here):
+                    why = f"the model takes {what}, the spec says no: {said}"
+                else:
+                    stutters += 1
+            elif there is not None and concrete.key(there) != concrete.key(expected):
+                pair = f"the model is at\n{concrete.show(expected)}\nthe spec stands for\n{concrete.show(there)}"
+                why = f"after {what} {pair}"
+            else:
+                steps += 1
+            if why:
+                problem = History(path + records, f"spec and model {how.model.__name__} differ: {why}", said)
+                return Commuted(len(seen), len(reachable), steps, dict(refusals), stutters, problem)
+            if expected is not None and there is not None and concrete.key(there) not in seen:
+                seen[concrete.key(there)] = (after, there, path + records)
+                queue.append(concrete.key(there))
+    return Commuted(len(reachable & seen.keys()), len(reachable), steps, dict(refusals), stutters, None)
+
+
+def _actions(concrete: Concrete, how: Correspondence[Any]) -> list[tuple[str, dict[str, Any]]]:
+    out = []
+    for a in concrete.model.actions:
+        if a.name not in how.without:
+            names = [a.parameter(p) for p in a.params]
+            for values in itertools.product(*(concrete.values(p.t) for p in a.params)):
+                out.append((a.name, dict(zip(names, values, strict=True))))
+    return out
+
+
+def _model_state(concrete: Concrete, how: Correspondence[S], state: S) -> State | None:
+    values = how.to_model(state)
+    return None if values is None else concrete.freeze(values)
+
+
+def _made(machine: Machine[S], state: S, calls: Sequence[Call]) -> tuple[S, str, tuple[Record, ...]]:
+    """The spec's state after some calls, the clause by which one was refused or is outside, and the calls' records."""
+    records: list[Record] = []
+    for name, arguments in calls:
+        op = machine.find(name)
+        record: Record = {"op": name, "args": {t: arguments[p] for t, p in op.parameters.items() if p in arguments}}
+        step = machine.apply(state, name, arguments)
+        if isinstance(step, Outside):
+            return state, step.clause, (*records, record)
+        state = step.state
+        records.append({**record, **outcome(step.result)})
+        if isinstance(step.result, Refused):
+            return state, step.result.clause, tuple(records)
+    return state, "", tuple(records)

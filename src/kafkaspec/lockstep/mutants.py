@@ -1,0 +1,335 @@
+"""Mutants: the subsystem broken on purpose, one fault at a time, and who notices.
+
+A green check proves something only if it can go red. Faults come in three layers (a spec's machine, a driver of the
+implementation, a model); faults of models are also generated, by leaving out each guard, each effect and each fairness
+condition. The kill matrix runs every detector that applies to a layer on every mutant of it. A mutant that nobody kills
+needs a reason.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import icontract
+import orjson
+
+import kafkaspec
+from kafkaspec import clauses
+from kafkaspec.errors import UserError
+from kafkaspec.judge.check import check
+from kafkaspec.judge.recording import Recording
+from kafkaspec.language import LoadedModel, load, show
+from kafkaspec.lockstep.history import History, Record, outcome
+from kafkaspec.lockstep.machine import Driver, Machine, Outside, Step
+from kafkaspec.lockstep.walk import draw, draw_init, shrink, walk
+from kafkaspec.subsystem import Subsystem
+
+Layer = Literal["spec", "impl", "model"]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault. `make` gives the faulty thing: a Machine (spec), a Driver (impl) or a LoadedModel (model)."""
+
+    name: str
+    clauses: tuple[str, ...]
+    """the clauses that it breaks"""
+    what: str
+    """the fault, in a sentence"""
+    layer: Layer
+    make: Callable[[], Any]
+    bug: str | None = None
+    """the bug of Kafka's that it is, such as KAFKA-6568"""
+    survives: str = ""
+    """why nobody can notice it, if nobody can"""
+
+
+@dataclass(frozen=True)
+class Detection:
+    """What one detector made of one mutant: `by` says what noticed it; None for `killed` if it does not apply."""
+
+    killed: bool | None
+    by: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One mutant's row of the kill matrix, by the detectors' names."""
+
+    mutant: Mutant
+    detections: Mapping[str, Detection]
+
+    @property
+    def killed(self) -> bool:
+        return any(d.killed for d in self.detections.values())
+
+    @property
+    def wrong(self) -> str:
+        """What is wrong with the row: a survivor without a reason, or a reason for one that was killed."""
+        if not self.killed and not self.mutant.survives:
+            return f"{self.mutant.name} survives and no reason is given"
+        if self.killed and self.mutant.survives:
+            by = next(f"{n} ({d.by})" for n, d in self.detections.items() if d.killed)
+            return f"{self.mutant.name} is said to survive ({self.mutant.survives}), but {by} killed it"
+        return ""
+
+
+@dataclass(frozen=True)
+class Detector:
+    """Looks at a thing of one of its layers: "" if it finds nothing wrong, else what it found, in a line."""
+
+    name: str
+    layers: frozenset[Layer]
+    look: Callable[[Subsystem, Layer, Any], str]
+
+
+# ---- mutants of a subsystem
+
+
+def with_fault(machine: Machine[Any], operation: str, body: Callable[..., Step[Any]]) -> Machine[Any]:
+    """The machine with another body for one operation, under the same contracts."""
+    op = machine.find(operation)
+    function = body
+    for post in op.postconditions:
+        function = icontract.ensure(post.condition, f"{post.clause} {post.text}")(function)
+    faulty = replace(op, body=body, function=function)
+    return replace(machine, operations={**machine.operations, operation: faulty})
+
+
+def written(subsystem: Subsystem) -> list[Mutant]:
+    """The mutants in tests/<area>/<name>_mutants.py of the checkout; UserError without one."""
+    root = Path(kafkaspec.__file__).resolve().parents[2]
+    path = root / "tests" / subsystem.area / f"{subsystem.name}_mutants.py"
+    if not path.is_file():
+        raise UserError(f"mutants stand beside the tests, in a checkout of kafkaspec: there is no {path}")
+    spec = importlib.util.spec_from_file_location(f"tests.{subsystem.area}.{subsystem.name}_mutants", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    mutants: list[Mutant] = list(module.MUTANTS)
+    for m in mutants:
+        for id in m.clauses:
+            clauses.used(id, "mutant", f"{spec.name}:{m.name}")
+    return mutants
+
+
+def generated(model: LoadedModel) -> Iterator[Mutant]:
+    """The model without each condition of each guard, without each effect, and without each fairness condition."""
+    for n, a in enumerate(model.actions):
+
+        def without(change: Mapping[str, Any], n: int = n) -> Callable[[], LoadedModel]:
+            actions = [*model.actions[:n], replace(model.actions[n], **change), *model.actions[n + 1 :]]
+            return lambda: replace(model, actions=actions)
+
+        where = f"{model.name}.{a.name}"
+        for i, condition in enumerate(a.guard):
+            rest = a.guard[:i] + a.guard[i + 1 :]
+            yield Mutant(
+                f"{where}: no guard {i + 1}",
+                a.clauses,
+                f"without the guard {show(condition)}",
+                "model",
+                without({"guard": rest}),
+            )
+        for i, update in enumerate(a.updates):
+            left = a.updates[:i] + a.updates[i + 1 :]
+            place = update.var + "".join(f"[{show(k)}]" for k in update.keys)
+            yield Mutant(
+                f"{where}: no effect {i + 1}",
+                a.clauses,
+                f"without the effect on {place}",
+                "model",
+                without({"updates": left}),
+            )
+        if a.fair and model.leads_to:
+            yield Mutant(
+                f"{where}: not fair",
+                a.clauses,
+                f"without its {a.fair} fairness",
+                "model",
+                without({"fair": "", "per": ()}),
+            )
+
+
+# ---- detectors
+
+
+def contract_detector(seeds: int = 20, steps: int = 200) -> Detector:
+    """The spec alone, called at random, its contracts watching."""
+
+    def look(subsystem: Subsystem, layer: Layer, machine: Machine[Any]) -> str:
+        operations = [op for op in machine.operations.values() if op.generated]
+        for seed in range(seeds):
+            rng = random.Random(seed)
+            state = machine.initial(**draw_init(machine, rng.choice))
+            for _ in range(steps):
+                op = rng.choice(operations)
+                arguments = draw(machine, op, state, rng.choice)
+                if arguments is None:
+                    continue
+                try:
+                    step = machine.apply(state, op.name, arguments)
+                except icontract.ViolationError as e:
+                    said = re.search(r"[A-Z]{3}-\d+ [^\n]*", str(e))
+                    return f"{said[0] if said else e}, broken by {op.name} (seed {seed})"
+                if not isinstance(step, Outside):
+                    state = step.state
+        return ""
+
+    return Detector("contract", frozenset({"spec"}), look)
+
+
+def lockstep_detector(seeds: int = 20, steps: int = 200) -> Detector:
+    """Seeded walks of spec and implementation, one of them faulty; the shortest history tells. Contracts are off."""
+
+    def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str:
+        machine, driver = _pair(subsystem, layer, thing)
+        for seed in range(seeds):
+            failure = walk(machine, driver, seed, steps, contracts=False).failure
+            if failure is not None:
+                short = shrink(machine, driver, failure, contracts=False)
+                return f"{' '.join(short.clause.split())} after {len(short.records) - 1} calls (seed {seed})".strip()
+        return ""
+
+    return Detector("lockstep", frozenset({"spec", "impl"}), look)
+
+
+def check_detector() -> Detector:
+    """The real recordings: a faulty spec judges them wrongly; of a faulty implementation that is given their calls a
+    trace is written down, and judged by the spec."""
+
+    def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str:
+        recordings: Sequence[Recording] = getattr(subsystem.spec, "RECORDINGS", ())
+        for recording in recordings:
+            if layer == "spec":
+                wrong = recording.wrong(recording.judge(thing))
+                if wrong:
+                    return wrong
+                continue
+            verdict = check(
+                subsystem.spec.machine, rerecorded(subsystem.spec.machine, thing, recording), name=recording.file
+            )
+            if verdict.verdict == "rejected":
+                return f"{recording.file}: rejected at step {verdict.step}, {verdict.clause}"
+        return ""
+
+    return Detector("check", frozenset({"spec", "impl"}), look)
+
+
+def rerecorded(machine: Machine[Any], driver: Driver, recording: Recording) -> list[bytes]:
+    """The calls of a recording, and what a driver answers to them; a driver that fails answers with its exception."""
+    records: list[Record] = []
+    for line in recording.path.read_bytes().splitlines():
+        record = orjson.loads(line)
+        name, arguments = record["op"], record["args"]
+        try:
+            if name == "init":
+                driver.reset(machine.python_names(arguments))
+                answer = None
+            else:
+                op = machine.find(name)
+                answer = driver.apply(name, {op.parameters[t]: v for t, v in arguments.items()})
+            records.append({"op": name, "args": arguments, **outcome(answer), "state": driver.observe()})
+        except Exception as e:
+            records.append({"op": name, "args": arguments, "error": {"class": type(e).__name__}})
+            break
+    return History(tuple(records)).ndjson().splitlines()
+
+
+def explorer_detector() -> Detector:
+    """Every pinned run of the model: a claim violated, a witness not reached, an action never taken, other counts."""
+
+    def look(subsystem: Subsystem, layer: Layer, model: LoadedModel) -> str:
+        module = subsystem.layer("models")
+        for checked in module.MODELS if module is not None else ():
+            if load(checked.model).name == model.name:
+                found = replace(checked, model=model).run().why
+                if found:
+                    return str(found).splitlines()[0]
+        return ""
+
+    return Detector("explorer", frozenset({"model"}), look)
+
+
+def prover_detector(timeout_s: float = 10.0) -> Detector:
+    """The proofs of the model: an obligation refuted, or not proved any more in the time given."""
+
+    def look(subsystem: Subsystem, layer: Layer, model: LoadedModel) -> str:
+        from kafkaspec.prove import prove
+
+        module = subsystem.layer("proofs")
+        for proof in module.PROOFS if module is not None else ():
+            if load(proof.model).name == model.name:
+                for o in prove(model, timeout_s=timeout_s).obligations:
+                    if o.verdict != "proved":
+                        return f"{o.verdict}: {o.action} keeps {o.claim}"
+        return ""
+
+    return Detector("prover", frozenset({"model"}), look)
+
+
+def _pair(subsystem: Subsystem, layer: Layer, thing: Any) -> tuple[Machine[Any], Driver]:
+    if layer == "impl":
+        return subsystem.spec.machine, thing
+    impl = subsystem.layer("impl")
+    if impl is None:
+        raise UserError(f"{subsystem.name} has no implementation to walk beside its spec")
+    return thing, impl.Driver()
+
+
+# ---- the matrix
+
+
+def kill_matrix(
+    subsystem: Subsystem,
+    mutants: Iterable[Mutant],
+    detectors: Sequence[Detector],
+    progress: Callable[[int, int | None, str], None] | None = None,
+) -> list[Row]:
+    """Every mutant against every detector of its layer. Raises UserError if a detector finds fault with what is sound:
+    its kills would say nothing."""
+    mutants = list(mutants)
+    machine = subsystem.spec.machine
+    impl, models = subsystem.layer("impl"), subsystem.layer("models")
+    sound: list[tuple[Layer, Any]] = [("spec", machine)]
+    sound += [("impl", impl.Driver())] if impl is not None else []
+    sound += (
+        [("model", m) for m in {load(c.model).name: load(c.model) for c in models.MODELS}.values()] if models else []
+    )
+    for layer, thing in sound:
+        for detector in detectors:
+            if layer in detector.layers and any(m.layer == layer for m in mutants):
+                found = detector.look(subsystem, layer, thing)
+                if found:
+                    what = f"{detector.name} finds fault with the sound {layer} of {subsystem.name}: {found}"
+                    raise UserError(what, 1)
+    rows = []
+    for n, mutant in enumerate(mutants):
+        if progress is not None:
+            progress(n, len(mutants), mutant.name)
+        rows.append(Row(mutant, {d.name: _detect(subsystem, mutant, d) for d in detectors}))
+    return rows
+
+
+def _detect(subsystem: Subsystem, mutant: Mutant, detector: Detector) -> Detection:
+    if mutant.layer not in detector.layers:
+        return Detection(None)
+    begun = time.monotonic()
+    try:
+        found = detector.look(subsystem, mutant.layer, mutant.make())
+    except UserError as e:
+        found = str(e)
+    except Exception as e:
+        if mutant.layer == "model":
+            raise  # an engine failed, not the mutant
+        found = f"failed: {type(e).__name__}: {e}"
+    return Detection(bool(found), found, time.monotonic() - begun)

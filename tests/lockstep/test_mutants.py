@@ -1,0 +1,113 @@
+"""The kill matrix on the toy: who notices what, and what is wrong with a matrix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from kafkaspec.errors import UserError
+from kafkaspec.judge.recording import Recording
+from kafkaspec.language import load
+from kafkaspec.lockstep.mutants import (
+    Mutant,
+    check_detector,
+    contract_detector,
+    generated,
+    kill_matrix,
+    lockstep_detector,
+    written,
+)
+from kafkaspec.subsystem import Subsystem
+from tests.judge.test_check import LONG, lines, recorded
+from tests.lockstep import toy
+from tests.lockstep.toy_model import ToyQueue
+
+
+class InFolder(Recording):
+    @property
+    def path(self) -> Path:
+        return Path(self.source)
+
+
+class ToySubsystem(Subsystem):
+    """The toy as a subsystem."""
+
+    recordings: tuple[Recording, ...] = ()
+
+    def layer(self, layer: str) -> ModuleType | None:
+        modules: dict[str, Any] = {
+            "spec": SimpleNamespace(machine=toy.machine, RECORDINGS=self.recordings),
+            "impl": SimpleNamespace(Driver=toy.Driver),
+        }
+        return cast(ModuleType | None, modules.get(layer))
+
+
+@pytest.fixture
+def subsystem(tmp_path: Path) -> Subsystem:
+    trace = tmp_path / "toy.ndjson"
+    trace.write_bytes(b"\n".join(lines(recorded(LONG))))
+    out = ToySubsystem("toy", "lockstep")
+    object.__setattr__(out, "recordings", (InFolder("toy.ndjson", "accepted", source=str(trace)),))
+    return out
+
+
+QUICK = [contract_detector(3, 50), lockstep_detector(20, 50), check_detector()]
+
+
+def test_the_matrix_says_who_killed_what(subsystem: Subsystem) -> None:
+    rows = kill_matrix(subsystem, written(subsystem), QUICK)
+    killed = {r.mutant.name: {n: d.killed for n, d in r.detections.items()} for r in rows}
+    assert killed == {
+        "pops the last": {"contract": True, "lockstep": True, "check": True},
+        "saves nothing": {"contract": False, "lockstep": True, "check": True},
+        "shares": {"contract": None, "lockstep": True, "check": False},
+        "a copy": {"contract": None, "lockstep": False, "check": False},
+    }
+    assert [r.wrong for r in rows] == ["", "", "", ""]
+    assert rows[0].detections["contract"].by.startswith("TOY-6 the oldest first")
+    assert rows[0].detections["lockstep"].by.startswith("TOY-4 after 3 calls (seed ")
+    assert rows[0].detections["check"].by == "toy.ndjson: rejected at step 3, expected accepted"
+
+
+def test_survivors_need_a_reason_and_reasons_a_survivor(subsystem: Subsystem) -> None:
+    *_, shares, copy = written(subsystem)
+    rows = kill_matrix(subsystem, [replace(shares, survives="no"), replace(copy, survives="")], QUICK)
+    assert rows[0].wrong.startswith("shares is said to survive (no), but lockstep (TOY-1 after 3 calls")
+    assert rows[1].wrong == "a copy survives and no reason is given"
+
+
+def test_a_detector_that_kills_the_sound_thing_is_no_detector(subsystem: Subsystem) -> None:
+    paranoid = replace(contract_detector(), look=lambda *_: "all is lost")
+    with pytest.raises(UserError, match="contract finds fault with the sound spec of toy: all is lost"):
+        kill_matrix(subsystem, written(subsystem), [paranoid])
+
+
+def test_a_mutant_that_fails_is_killed(subsystem: Subsystem) -> None:
+    broken = Mutant("fails", (), "cannot be built", "impl", lambda: 1 / 0)
+    (row,) = kill_matrix(subsystem, [broken], QUICK)
+    assert row.detections["lockstep"].by == "failed: ZeroDivisionError: division by zero"
+
+
+def test_no_checkout_no_mutants() -> None:
+    with pytest.raises(UserError, match=r"mutants stand beside the tests, .*/tests/lockstep/none_mutants.py"):
+        written(Subsystem("none", "lockstep"))
+
+
+def test_every_guard_and_effect_of_a_model_is_left_out_once() -> None:
+    mutants = list(generated(load(ToyQueue)))
+    assert [(m.name, m.what) for m in mutants] == [
+        ("ToyQueue.push: no guard 1", "without the guard (len(items) < L)"),
+        ("ToyQueue.push: no effect 1", "without the effect on items"),
+        ("ToyQueue.pop: no guard 1", "without the guard (0 < len(items))"),
+        ("ToyQueue.pop: no effect 1", "without the effect on items"),
+        ("ToyQueue.save: no effect 1", "without the effect on saved"),
+        ("ToyQueue.save: no effect 2", "without the effect on is_saved"),
+        ("ToyQueue.restore: no guard 1", "without the guard is_saved"),
+        ("ToyQueue.restore: no effect 1", "without the effect on items"),
+    ]
+    (push, *_), whole = mutants[0].make().actions, load(ToyQueue).actions[0]
+    assert len(push.guard) == len(whole.guard) - 1
