@@ -33,10 +33,10 @@ class Correspondence(Generic[S]):
     initial: Callable[[], S]
     """the spec's first state for these sizes"""
     to_model: Callable[[S], Mapping[str, Any] | None]
-    """the model's variables for a spec's state (elements of sorts by `language.concrete.element`); None for a state that
-    is beyond the sizes"""
+    """the model's variables for a spec's state (elements of sorts by `language.concrete.element`); None for a state
+    beyond the sizes"""
     calls: Callable[[S, str, Mapping[str, Any]], Sequence[Call] | None]
-    """the spec's calls for an action of the model with its arguments; None if the spec has no such call in this state"""
+    """the spec's calls for an action of the model with its arguments; None if it has no such call in this state"""
     without: Mapping[str, str] = field(default_factory=dict)
     """actions that the spec has no call for, each with the reason"""
 

@@ -228,6 +228,7 @@ def check_detector() -> Detector:
 def rerecorded(machine: Machine[Any], driver: Driver, recording: Recording) -> list[bytes]:
     """The calls of a recording, and what a driver answers to them; a driver that fails answers with its exception."""
     records: list[Record] = []
+    driver.reset({})
     for line in recording.path.read_bytes().splitlines():
         record = orjson.loads(line)
         name, arguments = record["op"], record["args"]
@@ -302,9 +303,8 @@ def kill_matrix(
     impl, models = subsystem.layer("impl"), subsystem.layer("models")
     sound: list[tuple[Layer, Any]] = [("spec", machine)]
     sound += [("impl", impl.Driver())] if impl is not None else []
-    sound += (
-        [("model", m) for m in {load(c.model).name: load(c.model) for c in models.MODELS}.values()] if models else []
-    )
+    by_name = {load(c.model).name: load(c.model) for c in models.MODELS} if models is not None else {}
+    sound += [("model", model) for model in by_name.values()]
     for layer, thing in sound:
         for detector in detectors:
             if layer in detector.layers and any(m.layer == layer for m in mutants):
