@@ -40,6 +40,9 @@ _OPEN, _IMPLIES, _EQUIV, _JUNCTION, _NOT, _COMPARE, _SET, _INTERVAL, _ADD, _SUB,
     0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 15, 17,
 )  # fmt: skip
 
+_PLAIN = {"const": 0, "none": 0, "size": 1, "bound": 2}
+"""The plainest expressions, plainest first."""
+
 _WIDTH = 110
 
 
@@ -175,7 +178,7 @@ class _Module:
             updates = {n: [u for u in a.updates if u.var == n] for n in changed}
             whole = [*a.guard, *[e for us in updates.values() for u in us for e in (*u.keys, u.cond, u.value)]]
             with self.shared(whole, {p.aux for p in a.params}) as lets:
-                lines = [self.guard(g) for g in a.guard if self.kept(g)]
+                lines = [self.guard(g) for g in {g.id: g for g in a.guard}.values() if self.kept(g)]
                 lines += [f"{self.name(n)}' = {self.after(us, self.name(n))}" for n, us in updates.items()]
                 rest = [self.name(n) for n in self.vars if n not in updates]
                 if rest:
@@ -399,7 +402,7 @@ class _Module:
             case "forall" | "exists":
                 with self.bound([e.args[0]]):
                     head = f"\\{'A' if e.op == 'forall' else 'E'} {self.member(e.args[0])} :"
-                    return f"{head}{below}    {self.block(e.args[1], column + 4)}"
+                    return f"{head}{below}    {self.block(_body(e), column + 4)}"
             case "ite":
                 c, x, y = (self.block(x, column + 5) for x in e.args)
                 return f"IF {c}{below}THEN {x}{below}ELSE {y}"
@@ -408,13 +411,13 @@ class _Module:
     def binder(self, e: Expr) -> tuple[str, int]:
         v = e.args[0]
         with self.bound([v]):
-            member, body = self.member(v), self.text(e.args[1])
+            member, body = self.member(v), self.text(_body(e))
         match e.op:
             case "forall" | "exists":
                 return f"\\{'A' if e.op == 'forall' else 'E'} {member} : {body}", _OPEN
             case "mapof":
                 return f"[{member} |-> {body}]", _ATOM
-        chosen = f"{{{member} : {body}}}" if e.args[1] is not TRUE else self.typeset(v.t)
+        chosen = f"{{{member} : {body}}}" if _body(e) is not TRUE else self.typeset(v.t)
         match e.op:
             case "setof":
                 return chosen, _ATOM
@@ -491,10 +494,10 @@ class _Module:
         raise NotImplementedError(f"no TLA+ for the operation {e.op}")
 
     def comparison(self, sign: str, a: Sequence[Expr]) -> tuple[str, int]:
-        """A comparison, the constant on the right."""
-        mirrored = {"=": "=", "#": "#", "<": ">", "<=": ">="}
-        if sign in mirrored and a[0].op in ("const", "none", "size") and a[1].op not in ("const", "none"):
-            sign, a = mirrored[sign], a[::-1]
+        """A comparison, the plainer side on the right."""
+        left, right = map(_plainness, a)
+        if left < right and sign in (("=", "#", "<", "<=") if left < _PLAIN["bound"] else ("=", "#")):
+            sign, a = {"<": ">", "<=": ">="}.get(sign, sign), a[::-1]
         return f"{self.text(a[0], _COMPARE + 1)} {sign} {self.text(a[1], _COMPARE + 1)}", _COMPARE
 
     def sum(self, e: Expr) -> tuple[str, int]:
@@ -549,8 +552,33 @@ class _Module:
         return f"{self.text(i, _ADD)} + 1"
 
 
+def _body(e: Expr) -> Expr:
+    """What a binder says of its variable, without what the variable's type says already: n < L + 1 of n in 0..L."""
+    v, body = e.args[:2]
+    if body.t.kind != "bool":
+        return body
+
+    def said(x: Expr) -> bool:
+        if x.op != "lt" or x.args[0] is not v or v.t.kind != "range":
+            return False
+        hi, stop = v.t.hi, x.args[1]
+        if isinstance(hi, int):
+            return stop.op == "const" and int(stop.aux) == hi + 1
+        return hi.op == "sub" and hi.args[0] is stop and hi.args[1].op == "const" and hi.args[1].aux == 1
+
+    if body.op == "or":
+        return or_(*[x for x in body.args if not (x.op == "not" and said(x.args[0]))])
+    return and_(*[x for x in (body.args if body.op == "and" else (body,)) if not said(x)])
+
+
 def _in(text: str, binds: int, tight: int) -> str:
     return f"({text})" if binds < tight else text
+
+
+def _plainness(e: Expr) -> int:
+    while e.op in ("some", "get"):
+        e = e.args[0]
+    return _PLAIN.get(e.op, len(_PLAIN))
 
 
 def _constant(e: Expr) -> str:
