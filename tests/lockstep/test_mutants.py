@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from kafkaspec import forms
 from kafkaspec.errors import UserError
 from kafkaspec.judge.recording import Recording
 from kafkaspec.language import load
@@ -92,9 +93,12 @@ def test_a_mutant_that_fails_is_killed(subsystem: Subsystem) -> None:
     assert row.detections["lockstep"].by == "failed: ZeroDivisionError: division by zero"
 
 
-def test_no_checkout_no_mutants() -> None:
-    with pytest.raises(UserError, match=r"mutants stand beside the tests, .*/tests/lockstep/none_mutants.py"):
+def test_no_checkout_no_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match=r"none has no mutants: there is no .*/tests/lockstep/none_mutants.py"):
         written(Subsystem("none", "lockstep"))
+    monkeypatch.setattr(forms, "checkout", lambda: None)
+    with pytest.raises(UserError, match="in a checkout of kafkaspec, and this is none"):
+        written(Subsystem("toy", "lockstep"))
 
 
 def test_every_guard_and_effect_of_a_model_is_left_out_once() -> None:

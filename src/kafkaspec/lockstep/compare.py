@@ -54,6 +54,16 @@ def matches(expected: Json, seen: Json) -> bool:
     return bool(expected == seen) and isinstance(expected, bool) == isinstance(seen, bool)
 
 
+def same(expected: Json, seen: Json) -> bool:
+    """The same as `matches`, faster for large values that are equal."""
+    try:
+        if orjson.dumps(expected, option=orjson.OPT_SORT_KEYS) == orjson.dumps(seen, option=orjson.OPT_SORT_KEYS):
+            return True
+    except TypeError:  # a value of the spec's own, such as Near
+        pass
+    return matches(expected, seen)
+
+
 def differences(expected: Json, seen: Json, path: str) -> Iterator[Difference]:
     """Every innermost place where `seen` is not what the spec shows; nothing if it matches."""
     if isinstance(expected, dict) and isinstance(seen, dict):

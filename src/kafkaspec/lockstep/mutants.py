@@ -14,14 +14,12 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import icontract
 import orjson
 
-import kafkaspec
-from kafkaspec import clauses
+from kafkaspec import clauses, forms
 from kafkaspec.errors import UserError
 from kafkaspec.judge.check import check
 from kafkaspec.judge.recording import Recording
@@ -106,10 +104,13 @@ def with_fault(machine: Machine[Any], operation: str, body: Callable[..., Step[A
 
 def written(subsystem: Subsystem) -> list[Mutant]:
     """The mutants in tests/<area>/<name>_mutants.py of the checkout; UserError without one."""
-    root = Path(kafkaspec.__file__).resolve().parents[2]
-    path = root / "tests" / subsystem.area / f"{subsystem.name}_mutants.py"
+    root = forms.checkout()
+    file = f"tests/{subsystem.area}/{subsystem.name}_mutants.py"
+    if root is None:
+        raise UserError(f"mutants stand beside the tests ({file}), in a checkout of kafkaspec, and this is none")
+    path = root / file
     if not path.is_file():
-        raise UserError(f"mutants stand beside the tests, in a checkout of kafkaspec: there is no {path}")
+        raise UserError(f"{subsystem.name} has no mutants: there is no {path}")
     spec = importlib.util.spec_from_file_location(f"tests.{subsystem.area}.{subsystem.name}_mutants", path)
     assert spec is not None
     assert spec.loader is not None

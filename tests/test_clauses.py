@@ -1,0 +1,56 @@
+"""Clauses are tidy: each has every form that it ought to have, no form names a clause that there is not, and each is
+said in a sentence with a source."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kafkaspec import clauses, forms
+from kafkaspec.subsystem import Subsystem, subsystems
+
+SUBSYSTEMS = list(subsystems().values())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> None:
+    forms.load()
+
+
+@pytest.mark.parametrize("subsystem", SUBSYSTEMS, ids=lambda s: s.name)
+def test_every_clause_has_every_form_or_says_why_not(subsystem: Subsystem) -> None:
+    assert subsystem.clauses
+    assert forms.incomplete(subsystem.prefix) == []
+
+
+@pytest.mark.parametrize("subsystem", SUBSYSTEMS, ids=lambda s: s.name)
+def test_clauses_are_numbered_without_gaps_and_stand_in_their_spec(subsystem: Subsystem) -> None:
+    assert [c.id for c in subsystem.clauses] == [
+        f"{subsystem.prefix}-{n}" for n in range(1, len(subsystem.clauses) + 1)
+    ]
+    assert {c.module for c in subsystem.clauses} == {subsystem.spec.__name__}
+
+
+@pytest.mark.parametrize("c", [c for s in SUBSYSTEMS for c in s.clauses], ids=lambda c: c.id)
+def test_a_clause_is_a_sentence_with_a_source(c: clauses.Clause) -> None:
+    assert re.fullmatch(r"[A-Z].*\.", c.sentence)
+    assert c.source
+    assert all(reason for reason in c.without.values())
+
+
+def test_prefixes_are_the_subsystems_own() -> None:
+    assert len({s.prefix for s in SUBSYSTEMS}) == len(SUBSYSTEMS)
+
+
+def test_no_test_names_a_clause_that_there_is_not() -> None:
+    known = {c.id for c in clauses.all_clauses()}
+    assert [f"{u.where} names {u.clause}" for u in forms.tests() if u.clause not in known] == []
+
+
+def test_deviations_break_a_clause_of_their_subsystem() -> None:
+    for s in SUBSYSTEMS:
+        for d in s.spec.machine.deviations:
+            assert re.fullmatch(rf"{s.prefix}-D\d+", d.id)
+            assert clauses.find(d.clause).id.startswith(s.prefix)
+            assert all((d.title, d.versions, d.condition, d.history, d.cause, d.effect, d.mend))
