@@ -35,7 +35,7 @@ tables: .venv/dev
 	$(BIN)/python docs/generate.py
 
 bench: .venv/dev
-	$(BIN)/python -m bench
+	$(BIN)/python bench/run.py
 
 clean:
 	rm -rf .venv build dist site src/kafkaspec.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

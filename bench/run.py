@@ -1,0 +1,429 @@
+"""One run, side by side: what the performance claims rest on. `make bench` writes bench/results/<date>.md and .json.
+
+Contestants take turns (A B C A B C ...), so that a machine that slows down slows all of them; a figure is the median of
+its rounds, with the least and the greatest. Every run is a process of its own, measured from outside, and must report
+the pinned counts, else the run fails. A tool that is not here is left out, and the table says how to have it.
+
+    python bench/run.py                          everything, about half an hour
+    python bench/run.py --quick                  small sizes, one round, nothing written: does the harness work?
+    python bench/run.py --only explore walk      some of it
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tools
+from tools import Failed, Process
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+
+Sample = Mapping[str, float]
+"""What one run measured, by figure."""
+
+
+@dataclass
+class Contestant:
+    """Something that is measured: one call of `once` is one run."""
+
+    name: str
+    once: Callable[[], Sample]
+    samples: list[Sample] = field(default_factory=list)
+
+    def of(self, figure: str) -> list[float]:
+        return [s[figure] for s in self.samples if figure in s]
+
+    def median(self, figure: str) -> float | None:
+        found = self.of(figure)
+        return statistics.median(found) if found else None
+
+
+@dataclass
+class Contest:
+    """Contestants for one job, and what the table shows of them: (heading, figure, format)."""
+
+    title: str
+    columns: Sequence[tuple[str, str, str]]
+    contestants: list[Contestant]
+    notes: list[str] = field(default_factory=list)
+
+    def run(self, rounds: int) -> None:
+        """Let them take turns."""
+        for n in range(rounds):
+            for c in self.contestants:
+                print(f"{self.title}: {c.name}, round {n + 1} of {rounds}", file=sys.stderr, flush=True)
+                c.samples.append(c.once())
+
+    def median(self, name: str, figure: str) -> float | None:
+        """A contestant's median; None if it was not measured."""
+        return next((c.median(figure) for c in self.contestants if c.name == name), None)
+
+    def table(self) -> str:
+        """The figures in Markdown: median (least-greatest)."""
+        out = [f"## {self.title}", "", "| | " + " | ".join(h for h, _, _ in self.columns) + " |"]
+        out.append("|---|" + "---:|" * len(self.columns))
+        for c in self.contestants:
+            out.append(f"| {c.name} | " + " | ".join(_shown(c.of(figure), f) for _, figure, f in self.columns) + " |")
+        return "\n".join([*out, "", *[f"{n}\n" for n in self.notes]])
+
+
+def _shown(values: Sequence[float], how: str) -> str:
+    if not values:
+        return ""
+    middle, low, high = (format(x, how) for x in (statistics.median(values), min(values), max(values)))
+    return middle if low == high else f"{middle} ({low}–{high})"
+
+
+# ---- exploration -----------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Anchor:
+    """A model that other tools explore too, at a pinned size: its name, TLC's configuration, its counts."""
+
+    name: str
+    module: str
+    configuration: str
+    small: str
+    distinct: int
+    generated: int
+    partitions: int = 0
+
+
+ANCHORS = {
+    "Cleaner": Anchor("cleaner", "Cleaner", "Cleaner_big", "Cleaner_small", 2_952_544, 36_083_601, 5),
+    "Replication": Anchor("repl", "Repl", "Repl_n3l3e3", "Repl_n2l2e3", 3_803_182, 12_248_203),
+}
+QUICK = {
+    "Cleaner": Anchor("cleaner", "Cleaner", "Cleaner_small", "Cleaner_small", 8_792, 64_093, 3),
+    "Replication": Anchor("repl", "Repl", "Repl_n2l2e3", "Repl_n2l2e3", 4_725, 10_055),
+}
+
+EXPLORED = (
+    ("search s", "search_seconds", ".2f"),
+    ("start-up s", "start_seconds", ".2f"),
+    ("whole process s", "whole_seconds", ".2f"),
+    ("CPU s", "cpu_seconds", ".1f"),
+    ("peak MB", "peak_mb", ".0f"),
+    ("M distinct/s", "distinct_rate", ".2f"),
+    ("M generated/s", "generated_rate", ".1f"),
+)
+
+
+def explored(p: Process, search: float, start: float, generated: int, distinct: int, anchor: Anchor) -> Sample:
+    """The figures of one exploration, after its counts were compared with the pinned ones."""
+    if (distinct, generated) != (anchor.distinct, anchor.generated):
+        raise Failed(f"{anchor.name}: {distinct} distinct, {generated} generated; pinned {anchor}: {p.output[-2000:]}")
+    return {
+        "search_seconds": search,
+        "start_seconds": start,
+        "whole_seconds": search + start,
+        "cpu_seconds": p.cpu_seconds,
+        "peak_mb": p.peak_mb,
+        "distinct_rate": distinct / search / 1e6,
+        "generated_rate": generated / search / 1e6,
+    }
+
+
+def script(name: str, *arguments: str) -> tuple[Process, dict[str, Any]]:
+    """One of the single-run scripts beside this one: the process, and the JSON that it prints last."""
+    p = tools.run([sys.executable, str(HERE / f"{name}.py"), *arguments])
+    try:
+        return p, json.loads(p.output.strip().splitlines()[-1])
+    except (IndexError, json.JSONDecodeError):
+        raise Failed(f"bench/{name}.py printed no JSON: {p.output[-2000:]}") from None
+
+
+def ours(anchor: Anchor, *options: str) -> Sample:
+    p, found = script("explore", anchor.name, *options)
+    search = found["seconds"]
+    return explored(p, search, p.seconds - search, found["generated"], found["distinct"], anchor)
+
+
+def tlc(anchor: Anchor, start: float) -> Sample:
+    """TLC prints no time finer than a second: its start-up is what it takes for a small configuration."""
+    p, generated, distinct = tools.tlc(anchor.module, anchor.configuration)
+    return explored(p, p.seconds - start, start, generated, distinct, anchor)
+
+
+def spin(anchor: Anchor, search: str, made: tools.Verifier) -> Sample:
+    """SPIN's start-up is making the verifier, once for all rounds."""
+    p, transitions, states = tools.spin(made, search, 24 if anchor.distinct > 1e6 else 16)
+    return explored(p, p.seconds, made.seconds, transitions, states, anchor)
+
+
+def exploration(title: str, anchor: Anchor, work: Path, quick: bool) -> Contest:
+    """Every tool on one anchor."""
+    contest = Contest(
+        f"Exploration: {title}, {anchor.distinct:,} distinct, {anchor.generated:,} generated", EXPLORED, []
+    )
+
+    def add(name: str, once: Callable[[], Sample]) -> None:
+        contest.contestants.append(Contestant(name, once))
+
+    add("kafkaspec, 1 thread", lambda: ours(anchor, "--threads", "1"))
+    add("kafkaspec, 2 threads", lambda: ours(anchor, "--threads", "2"))
+    add("kafkaspec, two words a state, 2 threads", lambda: ours(anchor, "--threads", "2", "--words", "2"))
+    add("kafkaspec, fingerprints, 2 threads", lambda: ours(anchor, "--threads", "2", "--fingerprint"))
+    if tools.tlc_jar() is None:
+        contest.notes.append("TLC was not here: set TLA2TOOLS to the path of a tla2tools.jar, and have java on PATH.")
+    else:
+        start = tools.tlc(anchor.module, "Repl_n2l2e3" if anchor.module == "Repl" else "Cleaner_small")[0].seconds
+        start = 0 if quick else start
+        add("TLC, 2 workers", lambda: tlc(anchor, start))
+    if not anchor.partitions:
+        return contest
+    if not tools.spin_here():
+        contest.notes.append("SPIN was not here: install spin (a package of Debian and Ubuntu) and gcc.")
+        return contest
+    contest.notes.append("SPIN on 2 cores: CPU time and memory are those of one of its two processes.")
+    for n, search in enumerate(tools.SPIN):
+        made = tools.spin_made(search, anchor.partitions, work / f"spin{n}")
+        add(f"SPIN, {search}", lambda search=search, made=made: spin(anchor, search, made))  # type: ignore[misc]
+    return contest
+
+
+# ---- the other claims ------------------------------------------------------------------------------------------------
+def walks(quick: bool) -> Contest:
+    """Random walks against what Hypothesis's own machinery does."""
+
+    def ours_walks(model: str) -> Sample:
+        found = script("explore", model, "--walk", "100000" if quick else "100000000")[1]
+        return {"steps_per_second": found["steps"] / found["seconds"]}
+
+    def hypothesis() -> Sample:
+        found = script("hypothesis_steps", "50" if quick else "1000")[1]
+        return {"steps_per_second": found["steps"] / found["seconds"]}
+
+    return Contest(
+        "Random walks, one thread",
+        [("steps/s", "steps_per_second", ",.0f")],
+        [
+            Contestant("kafkaspec, cleaner model", lambda: ours_walks("cleaner")),
+            Contestant("kafkaspec, replication model", lambda: ours_walks("repl")),
+            Contestant("Hypothesis, stateful, rules that do nothing", hypothesis),
+        ],
+    )
+
+
+def checks(quick: bool) -> Contest:
+    """Recorded traces judged: the timeline's, repeated."""
+
+    def judged(events: int) -> Sample:
+        p, found = script("check", str(events))
+        return {
+            "events_per_second": found["events"] / found["seconds"],
+            "whole_seconds": p.seconds,
+            "peak_mb": p.peak_mb,
+        }
+
+    lengths = [1_000, 2_000] if quick else [100_000, 1_000_000]
+    return Contest(
+        "Recorded traces judged, one core",
+        [
+            ("events/s", "events_per_second", ",.0f"),
+            ("whole process s", "whole_seconds", ".2f"),
+            ("peak MB", "peak_mb", ".0f"),
+        ],
+        [Contestant(f"timeline trace, {n:,} events", lambda n=n: judged(n)) for n in lengths],  # type: ignore[misc]
+    )
+
+
+def timelines() -> Contest:
+    """The timeline map against copying a dict at every snapshot."""
+    rows: dict[str, list[Sample]] = {}
+    for row in script("timeline")[1]["rows"]:
+        rows.setdefault(row["what"], []).append({f"{row['size']}": row["seconds"] * 1e6})
+    sizes = [n for s in next(iter(rows.values())) for n in s]
+
+    def once(what: str) -> Callable[[], Sample]:
+        def measured() -> Sample:
+            found = script("timeline")[1]["rows"]
+            return {f"{r['size']}": r["seconds"] * 1e6 for r in found if r["what"] == what}
+
+        return measured
+
+    columns = [(f"{int(n):,} keys, µs", n, ",.2f") for n in sizes]
+    return Contest("Timeline map against copying", columns, [Contestant(what, once(what)) for what in rows])
+
+
+def proofs() -> Contest:
+    """The prover, one process each."""
+
+    def proved(model: str) -> Sample:
+        p, found = script("prove", model)
+        if found["proved"] != found["obligations"]:
+            raise Failed(f"{model}: {found['proved']} of {found['obligations']} obligations proved")
+        return {**{k: found[k] for k in ("obligations", "seconds", "slowest_seconds")}, "whole_seconds": p.seconds}
+
+    return Contest(
+        "Proofs, for every size",
+        [
+            ("obligations, all proved", "obligations", ".0f"),
+            ("seconds", "seconds", ".2f"),
+            ("slowest s", "slowest_seconds", ".2f"),
+            ("whole process s", "whole_seconds", ".2f"),
+        ],
+        [Contestant(f"{m} model", lambda m=m: proved(m)) for m in ("cleaner", "repl")],  # type: ignore[misc]
+    )
+
+
+def verification() -> Contest:
+    """The main job."""
+
+    def once() -> Sample:
+        p = tools.run([sys.executable, "-m", "kafkaspec", "verify"])
+        return {"whole_seconds": p.seconds, "cpu_seconds": p.cpu_seconds, "peak_mb": p.peak_mb}
+
+    columns = [
+        ("whole process s", "whole_seconds", ".1f"),
+        ("CPU s", "cpu_seconds", ".1f"),
+        ("peak MB", "peak_mb", ".0f"),
+    ]
+    return Contest("Everything re-established", columns, [Contestant("kafkaspec verify", once)])
+
+
+# ---- goals -----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Goal:
+    """A claim: `value` is at least (or, if `most`, at most) `target`; None if it was not measured."""
+
+    text: str
+    target: float
+    value: float | None
+    unit: str = "×"
+    most: bool = False
+
+    @property
+    def met(self) -> str:
+        if self.value is None:
+            return "not measured"
+        return "yes" if (self.value <= self.target if self.most else self.value >= self.target) else "no"
+
+    def row(self) -> str:
+        sign = "≤" if self.most else "≥"
+        shown = "" if self.value is None else f"{self.value:,.{0 if self.value >= 1000 else 2}f} {self.unit}"
+        return f"| {self.text} | {sign} {self.target:,g} {self.unit} | {shown} | {self.met} |"
+
+
+Figure = tuple[str, str, str]
+"""A contest's key, a contestant's name, a figure."""
+
+
+def goals(contests: Mapping[str, Contest]) -> list[Goal]:
+    """Every claim beside its measure."""
+
+    def m(key: str, name: str, figure: str) -> float | None:
+        return contests[key].median(name, figure) if key in contests else None
+
+    def ratio(above: Figure, below: Figure) -> float | None:
+        a, b = m(*above), m(*below)
+        return a / b if a is not None and b else None
+
+    two, out = "kafkaspec, 2 threads", list[Goal]()
+    for key, title, times in (("Cleaner", "cleaner model", 80), ("Replication", "replication model", 120)):
+        search, whole, memory = "search_seconds", "whole_seconds", "peak_mb"
+        tlc_is, words = "TLC, 2 workers", "kafkaspec, two words a state, 2 threads"
+        prints = "kafkaspec, fingerprints, 2 threads"
+        out += [
+            Goal(f"search, {title}, against TLC", times, ratio((key, tlc_is, search), (key, two, search))),
+            Goal(f"whole process from a cold start, {title}, against TLC", 25,
+                 ratio((key, tlc_is, whole), (key, two, whole))),
+            Goal(f"peak memory, {title}, part of TLC's", 0.1,
+                 ratio((key, two, memory), (key, tlc_is, memory)), most=True),
+            Goal(f"speed of two words a state, {title}", 0.5, ratio((key, two, search), (key, words, search))),
+            Goal(f"speed of fingerprints, {title}", 0.5, ratio((key, two, search), (key, prints, search))),
+        ]  # fmt: skip
+    for rival, times in (("SPIN, BFS", 16), ("SPIN, BFS, 2 cores", 1)):
+        value = ratio(("Cleaner", rival, "search_seconds"), ("Cleaner", two, "search_seconds"))
+        out.append(Goal(f"search, cleaner model, against {rival}", times, value))
+    walked = [m("walk", f"kafkaspec, {x} model", "steps_per_second") for x in ("cleaner", "replication")]
+    known = [w for w in walked if w is not None]
+    out.append(Goal("random walks, the slower model", 10e6, min(known) if known else None, "steps/s"))
+    if "check" in contests:
+        names = [c.name for c in contests["check"].contestants]
+        rate, memory = "events_per_second", "peak_mb"
+        out += [
+            Goal("events judged, longest trace", 100_000, m("check", names[-1], rate), "events/s"),
+            Goal("speed on the longest trace, of that on the shortest", 0.9,
+                 ratio(("check", names[-1], rate), ("check", names[0], rate))),
+            Goal("memory on the longest trace, of that on the shortest", 1.1,
+                 ratio(("check", names[-1], memory), ("check", names[0], memory)), most=True),
+        ]  # fmt: skip
+    out.append(Goal("kafkaspec verify", 60, m("verify", "kafkaspec verify", "whole_seconds"), "s", most=True))
+    return out
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+def page(date: str, rounds: int, contests: Mapping[str, Contest], found: Sequence[Goal]) -> str:
+    """The results in Markdown."""
+    lines = [f"# Measured on {date}", "", f"{rounds} rounds, taking turns; median (least–greatest).", ""]
+    lines += ["| | |", "|---|---|", *[f"| {k} | {v} |" for k, v in tools.machine().items()], ""]
+    lines += ["## Goals", "", "| claim | goal | measured | met |", "|---|---:|---:|---|", *[g.row() for g in found], ""]
+    return "\n".join([*lines, *[c.table() for c in contests.values()]]).rstrip() + "\n"
+
+
+def as_json(date: str, rounds: int, contests: Mapping[str, Contest], found: Sequence[Goal]) -> dict[str, Any]:
+    """The results with every sample."""
+    return {
+        "date": date,
+        "rounds": rounds,
+        "machine": tools.machine(),
+        "goals": [{"claim": g.text, "target": g.target, "value": g.value, "unit": g.unit, "met": g.met} for g in found],
+        "contests": {k: {c.name: c.samples for c in x.contestants} for k, x in contests.items()},
+    }
+
+
+PARTS = ("explore", "walk", "check", "timeline", "prove", "verify")
+
+
+def main() -> int:
+    """Measure, print the page, write it unless --quick."""
+    p = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    p.add_argument("--quick", action="store_true", help="small sizes, one round, nothing written")
+    p.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
+    p.add_argument("--rounds", type=int, default=5, help="runs of each contestant (5)")
+    options = p.parse_args()
+    rounds = 1 if options.quick else options.rounds
+    makers: dict[str, Callable[[], Contest]] = {
+        "walk": lambda: walks(options.quick),
+        "check": lambda: checks(options.quick),
+        "timeline": timelines,
+        "prove": proofs,
+        "verify": verification,
+    }
+    contests: dict[str, Contest] = {}
+    with tempfile.TemporaryDirectory() as work:
+        try:
+            for part in options.only:
+                if part == "explore":
+                    for title, anchor in (QUICK if options.quick else ANCHORS).items():
+                        contests[title] = exploration(title, anchor, Path(work), options.quick)
+                else:
+                    contests[part] = makers[part]()
+            for c in contests.values():
+                c.run(rounds)
+        except Failed as e:
+            print(f"bench: {e}", file=sys.stderr)
+            return 1
+    date = datetime.date.today().isoformat()
+    found = goals(contests)
+    text = page(date, rounds, contests, found)
+    print(text)
+    if not options.quick:
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / f"{date}.md").write_text(text)
+        (RESULTS / f"{date}.json").write_text(json.dumps(as_json(date, rounds, contests, found), indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
