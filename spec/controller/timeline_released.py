@@ -1,0 +1,549 @@
+"""How the released Kafka stores timeline collections, as far as its known deviations depend on it.
+
+The spec keeps copies; the released classes keep entries with start epochs, and deltas, in hash tables with slots. Where
+their answers are wrong, that is decided by which entries are in which table, and by how many slots it has. The ghost
+below follows exactly that: no values, only who is where since when. Source: SnapshottableHashTable and BaseHashTable,
+Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafkaspec.judge.deviation import Deviation
+from kafkaspec.lockstep.machine import Json, Refused
+
+if TYPE_CHECKING:
+    from kafkaspec.spec.controller.timeline import Timeline
+
+LATEST_EPOCH: Final = 2**63 - 1
+NO_EPOCH: Final = -(2**63)
+MAX_CAPACITY: Final = 1 << 30
+
+
+def released_capacity(expected_size: int) -> int:
+    """The slots of a table made for an expected size; the size is rounded to a 32-bit float first."""
+    rounded: float = struct.unpack("f", struct.pack("f", expected_size))[0]
+    needed = math.ceil(rounded / 0.75)
+    return max(2, min(MAX_CAPACITY, 1 << (needed - 1).bit_length() if needed else 0))
+
+
+def slot_of(key: int, capacity: int) -> int:
+    """The slot of an int in a table with that many slots: the top bits of a multiplicative hash."""
+    return ((key * -7046029254386353131) & 0xFFFFFFFFFFFFFFFF) >> (65 - capacity.bit_length())
+
+
+class Table(NamedTuple):
+    """A hash table: its keys with their start epochs, in the order in which they were added."""
+
+    starts: dict[int, int] = {}
+    capacity: int = 2
+
+    def with_(self, key: int, start: int) -> Table:
+        """An entry added or replaced. The table grows by the count before, even when the entry is only replaced."""
+        grows = 3 * (len(self.starts) + 1) > 4 * self.capacity and self.capacity < MAX_CAPACITY
+        return Table({**self.starts, key: start}, self.capacity * 2 if grows else self.capacity)
+
+    def without(self, key: int) -> Table:
+        return Table({k: s for k, s in self.starts.items() if k != key}, self.capacity)
+
+    def by_slot(self) -> list[int]:
+        """The keys by slot; in one slot, in the order in which they were added."""
+        return sorted(self.starts, key=lambda k: slot_of(k, self.capacity))
+
+    def last_first(self) -> list[int]:
+        """The keys as an iterator of the present gives them: by slot; in one slot, the last added first."""
+        ranks = {k: n for n, k in enumerate(self.starts)}
+        return sorted(ranks, key=lambda k: (slot_of(k, self.capacity), -ranks[k]))
+
+
+class Open(NamedTuple):
+    """An open iterator at an epoch. It goes by the slots that the table had when it was opened."""
+
+    name: str
+    epoch: int
+    capacity: int
+    left_behind: Mapping[int, int] | None = None
+    """the entries of the table when it grew: from then on the iterator looks at those"""
+    slot: int = 0
+    found: tuple[int, ...] = ()
+    given: int = 0
+    came: int = 0
+    """how many the last call gave"""
+
+
+Tiers = tuple[tuple[int, Mapping[str, Table | None]], ...]
+"""By rising epoch, the snapshots with their deltas by collection. None: the collection changed, by additions alone."""
+
+
+class Stored(NamedTuple):
+    """The ghost: where every entry is."""
+
+    tables: Mapping[str, Table]
+    tiers: Tiers = ()
+    iterator: Open | None = None
+
+    def __hash__(self) -> int:
+        return hash((len(self.tiers), self.iterator is None, sum(len(t.starts) for t in self.tables.values())))
+
+    @property
+    def latest_epoch(self) -> int:
+        return self.tiers[-1][0] if self.tiers else NO_EPOCH
+
+
+def _table(stored: Stored, name: str) -> Table:
+    return stored.tables.get(name) or Table({}, released_capacity(4))
+
+
+def _store(stored: Stored, name: str, table: Table) -> Stored:
+    """The table in the place of the one before; if it grew, an open iterator is left behind with the old one."""
+    iterator, before = stored.iterator, _table(stored, name)
+    if iterator is not None and iterator.name == name and before.capacity != table.capacity:
+        iterator = iterator if iterator.left_behind is not None else iterator._replace(left_behind=before.starts)
+    return Stored({**stored.tables, name: table}, stored.tiers, iterator)
+
+
+def _seen_by_snapshot(stored: Stored, name: str, key: int, start: int | None) -> Stored:
+    """The latest snapshot takes over what was replaced or removed if it saw it. `start` None: there was nothing."""
+    if not stored.tiers:
+        return stored
+    epoch, deltas = stored.tiers[-1]
+    if start is None:
+        if name in deltas:
+            return stored
+        changed: Table | None = None
+    elif start <= epoch:
+        changed = (deltas.get(name) or Table()).with_(key, start)
+    else:
+        return stored
+    return stored._replace(tiers=(*stored.tiers[:-1], (epoch, {**deltas, name: changed})))
+
+
+def _put(stored: Stored, name: str, key: int) -> Stored:
+    table = _table(stored, name)
+    start = table.starts.get(key)
+    after = _store(stored, name, table.with_(key, max(stored.latest_epoch, NO_EPOCH) + 1))
+    return _seen_by_snapshot(after, name, key, start)
+
+
+def _remove(stored: Stored, name: str, key: int) -> Stored:
+    table = _table(stored, name)
+    start = table.starts.get(key)
+    if start is None:
+        return stored
+    return _seen_by_snapshot(_store(stored, name, table.without(key)), name, key, start)
+
+
+def _clear(stored: Stored, name: str) -> Stored:
+    for key in _table(stored, name).last_first():
+        stored = _remove(stored, name, key)
+    return stored
+
+
+def _merged(
+    epoch: int, into: Mapping[str, Table | None], source: Mapping[str, Table | None]
+) -> dict[str, Table | None]:
+    """The deltas of a deleted snapshot, folded into those of the one before it."""
+    out = dict(into)
+    for name, delta in source.items():
+        if name not in out:
+            out[name] = delta
+        elif delta is not None:
+            table = out[name]
+            for key in delta.by_slot():
+                if delta.starts[key] <= epoch:
+                    table = (table or Table()).with_(key, delta.starts[key])
+            out[name] = table
+    return out
+
+
+def _with_tiers(stored: Stored, tiers: Tiers) -> Stored:
+    iterator = stored.iterator
+    if iterator is not None and all(epoch != iterator.epoch for epoch, _ in tiers):
+        iterator = None
+    return Stored(stored.tables, tiers, iterator)
+
+
+def _revert(stored: Stored, target: int) -> Stored:
+    kept = [tier for tier in stored.tiers if tier[0] <= target]
+    deltas = kept[-1][1]
+    for epoch, later in stored.tiers:
+        if epoch > target:
+            deltas = _merged(target, deltas, later)
+    stored = _with_tiers(stored, (*kept[:-1], (target, deltas)))
+    for name, delta in deltas.items():
+        table = _table(stored, name)
+        table = Table({k: s for k, s in table.starts.items() if s <= target}, table.capacity)
+        stored = _store(stored, name, table)
+        if delta is not None:
+            for key in delta.by_slot():  # and they stay in the delta
+                stored = _store(stored, name, _table(stored, name).with_(key, delta.starts[key]))
+    return stored
+
+
+def _delete(stored: Stored, target: int) -> Stored:
+    tiers = list(stored.tiers)
+    (n,) = (n for n, (epoch, _) in enumerate(tiers) if epoch == target)
+    _, deltas = tiers.pop(n)
+    if n:
+        epoch, before = tiers[n - 1]
+        tiers[n - 1] = epoch, _merged(epoch, before, deltas)
+    return _with_tiers(stored, tuple(tiers))
+
+
+def _in_slot(stored: Stored, it: Open, slot: int) -> list[int]:
+    """What an iterator finds when it looks at one slot."""
+    top = it.left_behind if it.left_behind is not None else _table(stored, it.name).starts
+    found = [k for k, s in top.items() if s <= it.epoch and slot_of(k, it.capacity) == slot]
+    for at, deltas in stored.tiers:
+        delta = deltas.get(it.name)
+        if at >= it.epoch and delta is not None:
+            # in a table with more slots than the iterator goes by, only the first slot is ever looked at
+            shift = (it.capacity.bit_length() - delta.capacity.bit_length()) % 32
+            found += [
+                k
+                for k, s in delta.starts.items()
+                if s <= it.epoch and slot_of(k, delta.capacity) == slot >> shift and slot_of(k, it.capacity) == slot
+            ]
+    return found
+
+
+def _next(stored: Stored, it: Open, count: int | None) -> Open:
+    """Up to `count` more elements, or all."""
+    found, slot = list(it.found), it.slot
+    while slot < it.capacity and (count is None or len(found) < it.given + count):
+        found += _in_slot(stored, it, slot)
+        slot += 1
+    given = len(found) if count is None else min(len(found), it.given + count)
+    return it._replace(slot=slot, found=tuple(found), given=given, came=given - it.given)
+
+
+def _iterated(stored: Stored, name: str, epoch: int) -> list[int]:
+    """What an iteration at an epoch gives, sorted, as many times as it comes."""
+    return sorted(_next(stored, Open(name, epoch, _table(stored, name).capacity), None).found)
+
+
+def _iterator_next(stored: Stored, count: int | None) -> Stored:
+    assert stored.iterator is not None
+    return stored._replace(iterator=_next(stored, stored.iterator, count))
+
+
+def _reset(stored: Stored) -> Stored:
+    """The tables keep the slots that they have grown to."""
+    return Stored({name: Table({}, table.capacity) for name, table in stored.tables.items()})
+
+
+# by operation, only for calls that changed the state
+_STEPS: dict[str, Callable[[Stored, Mapping[str, Any]], Stored]] = {
+    "map.put": lambda g, a: _put(g, "map", a["key"]),
+    "map.remove": lambda g, a: _remove(g, "map", a["key"]),
+    "map.keySet.iteratorRemove": lambda g, a: _remove(g, "map", a["key"]),
+    "map.keySetAtRemove": lambda g, a: _remove(g, "map", a["key"]),
+    "map.clear": lambda g, a: _clear(g, "map"),
+    "set.add": lambda g, a: _put(g, "set", a["value"]),
+    "set.remove": lambda g, a: _remove(g, "set", a["value"]),
+    "set.clear": lambda g, a: _clear(g, "set"),
+    "collection.create": lambda g, a: g._replace(tables={**g.tables, a["name"]: Table({}, released_capacity(4))}),
+    "collection.add": lambda g, a: g if a["value"] in _table(g, a["name"]).starts else _put(g, a["name"], a["value"]),
+    "getOrCreateSnapshot": lambda g, a: g._replace(tiers=(*g.tiers, (a["epoch"], {}))),
+    "idempotentCreateSnapshot": lambda g, a: g._replace(tiers=(*g.tiers, (a["epoch"], {}))),
+    "revertToSnapshot": lambda g, a: _revert(g, a["epoch"]),
+    "deleteSnapshot": lambda g, a: _delete(g, a["epoch"]),
+    "deleteSnapshotsUpTo": lambda g, a: _with_tiers(g, tuple(t for t in g.tiers if t[0] >= a["epoch"])),
+    "reset": lambda g, a: _reset(g),
+    "iterator.open": lambda g, a: g._replace(
+        iterator=Open(a["collection"], a["epoch"], _table(g, a["collection"]).capacity)
+    ),
+    "iterator.next": lambda g, a: _iterator_next(g, a["count"]),
+    "iterator.finish": lambda g, a: _iterator_next(g, None),
+}
+
+
+def _nothing_stored() -> Stored | None:
+    return None
+
+
+def _begin(state: Timeline) -> Stored:
+    return Stored(
+        {
+            "map": Table({}, released_capacity(state.map_expected_size)),
+            "set": Table({}, released_capacity(state.set_expected_size)),
+        }
+    )
+
+
+def _advance(stored: Stored | None, before: Timeline, op: str, arguments: Mapping[str, Any], after: Timeline) -> Any:
+    if op not in _STEPS or after is before:
+        return stored
+    return _STEPS[op](stored if stored is not None else _begin(before), arguments)
+
+
+# what is shown
+
+
+def _spread(elements: Iterable[int], wanted: Callable[[int], int]) -> list[int]:
+    return [e for e in elements for _ in range(wanted(e))]
+
+
+def _shown_again(g: Stored, name: str, epoch: int, elements: list[int], more: bool) -> list[int]:
+    """Elements of an epoch with those that come twice repeated (`more`), or with those that are lost left out."""
+    come = Counter(_iterated(g, name, epoch))
+    return _spread(elements, lambda e: max(1, come[e]) if more else min(1, come[e]))
+
+
+def _reread(
+    g: Stored | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Any, more: bool
+) -> Any:
+    """The observation, and the answers that come from an iteration, after leftovers of a revert have their effect."""
+    if g is None:
+        return result, seen
+    at = dict(seen["at"])
+    for epoch in state.past:
+        view = at[str(epoch)]
+        elements = _shown_again(g, "set", epoch, view["set"], more)
+        entries = view["map"] if more else {str(k): view["map"][str(k)] for k in _iterated(g, "map", epoch)}
+        if elements != view["set"] or len(entries) != len(view["map"]):
+            at[str(epoch)] = {**view, "set": elements, "map": entries}
+    if op == "collection.elements" and not isinstance(result, Refused) and a["epoch"] != LATEST_EPOCH:
+        result = _shown_again(g, a["name"], a["epoch"], result, more)
+    it = g.iterator
+    if op in ("iterator.next", "iterator.finish") and it is not None and it.left_behind is None:
+        answer = _answer(state, op, it, result)
+        if isinstance(answer, int):
+            more_came = answer > result
+        else:
+            more_came = len(answer) > len(set(map(str, answer)))
+        result = answer if more_came == more else result
+    return result, {**seen, "at": at}
+
+
+def _answer(state: Timeline, op: str, it: Open, result: Any) -> Any:
+    """What the released iterator answers to the step just made."""
+    if op == "iterator.finish":
+        values = dict(result) if it.name == "map" else {}
+        return [[k, values[k]] if it.name == "map" else k for k in sorted(it.found)]
+    return it.came
+
+
+def _twice(g: Any, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json) -> tuple[Any, Json]:
+    return _reread(g, state, op, a, result, seen, more=True)  # type: ignore[no-any-return]
+
+
+def _lost(g: Any, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json) -> tuple[Any, Json]:
+    return _reread(g, state, op, a, result, seen, more=False)  # type: ignore[no-any-return]
+
+
+def _left_behind(
+    g: Stored | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json
+) -> tuple[Any, Json]:
+    if g is None or g.iterator is None or g.iterator.left_behind is None:
+        return result, seen
+    if op not in ("iterator.next", "iterator.finish"):
+        return result, seen
+    return _answer(state, op, g.iterator, result), seen
+
+
+_KEYED = {"map.get": ("map", "key"), "set.contains": ("set", "value")}
+
+
+def _made_up(
+    g: Stored | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json
+) -> tuple[Any, Json]:
+    if op not in _KEYED or g is None or not isinstance(result, Refused):
+        return result, seen
+    name, key = _KEYED[op]
+    start = _table(g, name).starts.get(a[key])
+    if start is None or start > a["epoch"]:
+        return result, seen
+    return (state.present.entries[a[key]] if op == "map.get" else True), seen
+
+
+def _asks_keys(
+    g: Stored | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json
+) -> tuple[Any, Json]:
+    if op != "map.values.contains":
+        return result, seen
+    epoch = a["epoch"]
+    if epoch == LATEST_EPOCH or epoch in state.past:
+        view = state.present if epoch == LATEST_EPOCH else state.past[epoch]
+        return a["value"] in view.entries, seen
+    start = None if g is None else _table(g, "map").starts.get(a["value"])
+    return (True if start is not None and start <= epoch else result), seen
+
+
+def _equals_fails(
+    g: Stored | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json
+) -> tuple[Any, Json]:
+    if op != "map.equals" or g is None or len(a["other"]) != len(state.present.entries):
+        return result, seen
+    for key in _table(g, "map").last_first():
+        value = a["other"].get(str(key))
+        if value is None:
+            return Refused("TML-13", "java.lang.NullPointerException"), seen
+        if value != state.present.entries[key]:
+            return result, seen
+    return result, seen
+
+
+def _rounded(g: Any, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json) -> tuple[Any, Json]:
+    return (released_capacity(a["expected_size"]) if op == "capacity" else result), seen
+
+
+_VERSIONS = "seen in 4.3.0; the source has read the same since 3.0.0"
+_LEFT_IN_DELTA = """SnapshottableHashTable.executeRevert puts the entries of the target snapshot's delta back into the
+        table, but leaves them in the delta too."""
+
+DEVIATIONS: list[Deviation] = [
+    Deviation(
+        id="TML-D1",
+        clause="TML-11",
+        title="After a revert an iteration at an epoch gives elements twice",
+        versions=_VERSIONS,
+        condition="""A revert to a snapshot put an element back that had been removed or replaced since; the element has
+        not been removed or replaced again since. An iteration at that snapshot's epoch, or at an earlier one
+        that shows the same entry, gives it once for the table and once more for each delta that still holds
+        it.""",
+        history=(
+            "set.add value=1",
+            "getOrCreateSnapshot epoch=0",
+            "set.remove value=1",
+            "revertToSnapshot epoch=0",
+        ),
+        cause=_LEFT_IN_DELTA
+        + """ HistoricalIterator then finds such an entry in both places and counts on there being only one.""",
+        effect="""Readers that build a map from the iteration notice nothing, and all readers in the controller do. A
+        reader that counts, sums or lists is wrong. The size at the epoch is right, and disagrees with the
+        iteration.""",
+        mend="Empty the delta of the target snapshot once its entries are back in the table.",
+        rewrite=_twice,
+        initial=_nothing_stored,
+        advance=_advance,
+    ),
+    Deviation(
+        id="TML-D2",
+        clause="TML-6",
+        title="A lookup at an epoch without a snapshot is answered from the present",
+        versions=_VERSIONS,
+        condition="""The key (or element) is in the present, its entry was written at or before the epoch asked for (its
+        start epoch is not above it), and there is no snapshot at that epoch. Every other read at such an epoch
+        is refused.""",
+        history=("map.put key=5 value=99", "map.get key=5 epoch=23"),
+        cause="""SnapshottableHashTable.snapshottableGet answers from the table if the entry's start epoch allows it,
+        before it has looked for the snapshot.""",
+        effect="""A read at an epoch whose snapshot was deleted, or that was never taken, goes unnoticed for keys that
+        did not change, and fails for the others: whether a caller's mistake shows depends on the data.""",
+        mend="Look for the snapshot first, as the sizes, the iterators and the scalars do.",
+        rewrite=_made_up,
+        initial=_nothing_stored,
+        advance=_advance,
+    ),
+    Deviation(
+        id="TML-D3",
+        clause="TML-11",
+        title="After a revert an iteration at an epoch misses elements",
+        versions=_VERSIONS,
+        condition="""As in TML-D1 a revert left entries in a delta, as many as fill the delta's table to its limit (2,
+        5, 10, 21, ... entries in 2, 4, 8, 16, ... slots), and the collection's own table has no more slots than
+        that. One of these elements is removed again: the delta, to which it is added again, doubles its slots,
+        so that it has more than the table. From then on an iteration at the epoch looks at the delta's first
+        slot alone.""",
+        history=(
+            "init setExpectedSize=1",
+            "set.add value=1",
+            "set.add value=2",
+            "getOrCreateSnapshot epoch=0",
+            "set.remove value=1",
+            "set.remove value=2",
+            "revertToSnapshot epoch=0",
+            "set.remove value=1",
+        ),
+        cause=_LEFT_IN_DELTA
+        + """ BaseHashTable.baseAddOrReplace grows before it knows that it replaces; and HistoricalIterator finds
+        the slot of a delta by a shift that is negative if the delta has more slots than the table, which Java
+        takes modulo 32.""",
+        effect="""Committed state is lost from a listing at the stable offset (the configurations of a resource, the
+        features, the topics), although a lookup of the same key finds it, and the size counts it. It needs a
+        controller that reverted, became active again at the same stable offset, and removed the same entry
+        again.""",
+        mend="""Empty the delta after a revert; grow only when an entry is added; and let the iterator refuse, or
+        handle, a delta with more slots.""",
+        rewrite=_lost,
+        initial=_nothing_stored,
+        advance=_advance,
+    ),
+    Deviation(
+        id="TML-D4",
+        clause="TML-11",
+        title="An iterator at an epoch gives elements twice if the table grows meanwhile",
+        versions=_VERSIONS,
+        condition="""An iterator at an epoch is open; the collection's table grows (an addition makes it double its
+        slots); after that an element of the epoch is removed or replaced whose slot the iterator has not
+        reached.""",
+        history=(
+            "init setExpectedSize=1",
+            "set.add value=1",
+            "set.add value=2",
+            "getOrCreateSnapshot epoch=0",
+            'iterator.open collection="set" epoch=0',
+            "set.add value=3",
+            "set.remove value=1",
+            "iterator.finish",
+        ),
+        cause="""HistoricalIterator keeps the array of slots that the table had when it was made. BaseHashTable.rehash
+        replaces the array: what is removed afterwards stays in the old one, and is in the delta too.""",
+        effect="""The class promises iteration while the present changes; it holds until the table grows. The
+        controller iterates within one event, and is not affected.""",
+        mend="""Go by the top bits of the hash: look, for each slot of the old array, at all slots of the present
+        array that it was divided into.""",
+        rewrite=_left_behind,
+        initial=_nothing_stored,
+        advance=_advance,
+    ),
+    Deviation(
+        id="TML-D5",
+        clause="TML-13",
+        title="values().contains asks for a key",
+        versions=_VERSIONS,
+        condition="""values().contains(x), at any epoch, answers whether x is a key. At an epoch without a snapshot it
+        answers true for a key of the present as in TML-D2.""",
+        history=("map.put key=1 value=5", "map.values.contains value=5"),
+        cause="TimelineHashMap.Values.contains calls containsKey.",
+        effect="Wrong wherever it is used; the controller does not. containsValue is right.",
+        mend="Go through the values, as containsValue does.",
+        rewrite=_asks_keys,
+        initial=_nothing_stored,
+        advance=_advance,
+    ),
+    Deviation(
+        id="TML-D6",
+        clause="TML-13",
+        title="equals fails on a map of the same size with other keys",
+        versions=_VERSIONS,
+        condition="""equals is asked about a map of the same size that lacks a key, and no key that the iteration gives
+        before it has another value there.""",
+        history=("map.put key=6 value=1", 'map.equals other={"7":1}'),
+        cause="TimelineHashMap.equals uses the other map's value before it knows that there is one.",
+        effect="A NullPointerException instead of false. In the controller it would be a fatal fault.",
+        mend="Compare our value with theirs, null included.",
+        rewrite=_equals_fails,
+        initial=_nothing_stored,
+        advance=_advance,
+    ),
+    Deviation(
+        id="TML-D7",
+        clause="TML-22",
+        title="The capacity for a huge expected size is too small by half",
+        versions=_VERSIONS,
+        condition="""The expected size is above 2^24 and is rounded down to a power of two times 0.75 when made a 32-bit
+        float: 25,165,825 gets 33,554,432 slots, 67,108,864 would be right.""",
+        history=("capacity expectedSize=25165825",),
+        cause="BaseHashTable.expectedSizeToCapacity divides a float.",
+        effect="None that matters: a table somewhat fuller than meant.",
+        mend="Divide as double.",
+        rewrite=_rounded,
+    ),
+]
