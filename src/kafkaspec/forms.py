@@ -77,17 +77,16 @@ def forms_known() -> tuple[str, ...]:
 
 
 def incomplete(prefix: str = "") -> list[str]:
-    """One line for every form that a clause ought to have and lacks, or has although it says that it cannot, and for
-    every form that names no clause. `load` first."""
+    """A line for each clause that lacks forms which it ought to have, for each form that it has although it says that
+    it cannot, and for each form that names no clause. `load` first."""
     out = []
     for c in clauses.all_clauses(prefix):
-        have = {u.form for u in uses(c.id)}
-        for form in forms_known():
-            if form not in have and form not in c.without:
-                out.append(f"{c.id} has no {form}, and says no reason why not")
-            if form in have and form in c.without:
-                where = next(u.where for u in uses(c.id) if u.form == form)
-                out.append(f"{c.id} says that it has no {form} ({c.without[form]}), but {where} is one")
+        found = {u.form: u.where for u in uses(c.id)}
+        missing = [form for form in forms_known() if form not in found and form not in c.without]
+        if missing:
+            out.append(f"{c.id} has no {', '.join(missing)}, and says no reason why not")
+        for form in sorted(found.keys() & c.without.keys()):
+            out.append(f"{c.id} says that it has no {form} ({c.without[form]}), but {found[form]} is one")
     known = {c.id for c in clauses.all_clauses()}
     for u in sorted({*clauses.all_uses(), *tests()}, key=lambda u: (u.clause, u.where)):
         if u.clause.startswith(prefix) and u.clause not in known:

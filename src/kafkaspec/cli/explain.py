@@ -13,7 +13,7 @@ from kafkaspec.cli.output import show, show_json
 from kafkaspec.subsystem import subsystems
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.text import Text
 
 
 @dataclass(frozen=True)
@@ -50,33 +50,47 @@ def run(id: str, *, json: bool) -> int:
     return 0
 
 
-def _page(clause: clauses.Clause, found: list[Form], deviations: list[Any]) -> list[RenderableType]:
-    from rich.padding import Padding
-    from rich.syntax import Syntax
+def _page(clause: clauses.Clause, found: list[Form], deviations: list[Any]) -> list[Text]:
     from rich.text import Text
 
-    out: list[RenderableType] = [
+    out = [
         Text(clause.id, style="bold"),
-        Padding(Text(clause.sentence), (0, 0, 0, 2)),
-        Padding(Text(f"Source: {clause.source}", style="dim"), (0, 0, 0, 2)),
+        *_indented(clause.sentence, 2),
+        *_indented(f"Source: {clause.source}", 2, style="dim"),
     ]
     for form in clauses.FORMS:
         here = [f for f in found if f.form == form]
-        out.append(Text(f"\n{form}", style="bold"))
+        out += [Text(), Text(form, style="bold")]
         if not here:
             reason = clause.without.get(form)
-            missing = "kept in the checkout, not installed" if form not in forms.forms_known() else "MISSING"
-            out.append(Padding(Text(f"none: {reason}" if reason else missing, style="dim"), (0, 0, 0, 2)))
+            missing = "kept in the checkout, not installed" if form not in forms.forms_known() else "missing"
+            out += _indented(f"none: {reason}" if reason else missing, 2, style="dim")
         for f in here:
-            out.append(Padding(Text(f.where, style="cyan"), (0, 0, 0, 2)))
+            out.append(Text(f"  {f.where}", style="cyan"))
             if f.text and form in ("spec", "model"):
-                out.append(
-                    Padding(Syntax(f.text, "python", theme="ansi_light", background_color="default"), (0, 0, 0, 4))
-                )
+                out += _code(f.text)
     if deviations:
-        out.append(Text("\nknown deviations of released Kafka", style="bold"))
-        out += [Padding(Text(f"{d.id} {d.title} ({d.versions}): {d.condition}"), (0, 0, 0, 2)) for d in deviations]
+        out += [Text(), Text("known deviations of released Kafka", style="bold")]
+        for d in deviations:
+            out += _indented(f"{d.id} {d.title} ({d.versions}). When: {d.condition}", 2)
     return out
+
+
+def _indented(text: str, by: int, style: str = "") -> list[Text]:
+    from rich.text import Text
+
+    return [
+        Text(line, style=style)
+        for line in textwrap.wrap(text, 100, initial_indent=" " * by, subsequent_indent=" " * by)
+    ]
+
+
+def _code(text: str) -> list[Text]:
+    from rich.syntax import Syntax
+    from rich.text import Text
+
+    lines = Syntax("", "python", theme="ansi_light").highlight(text).split("\n")
+    return [Text("    ") + line for line in lines if line]
 
 
 def _source(use: clauses.Use) -> str:

@@ -43,10 +43,12 @@ def console(stderr: bool = False) -> Console:
 
 
 def show(*what: RenderableType) -> None:
-    """Print for people."""
+    """Print for people. Text is left to the terminal to wrap, so that what is copied from it is whole."""
+    from rich.text import Text
+
     out = console()
     for x in what:
-        out.print(x)
+        out.print(x, soft_wrap=isinstance(x, Text))
 
 
 def show_json(value: Any) -> None:

@@ -1,8 +1,8 @@
 """`kafkaspec verify`: everything that is claimed, established anew, as one table.
 
 A row says one thing in one of the words that are never mixed: *complete* (clauses), *explored* (exhaustively, at the
-printed size), *proved* (for all sizes), *tested* (seeds so many), *judged* (recordings). A row that could not be made is
-red: unknown is never green.
+printed size), *proved* (for all sizes), *tested* (seeds so many), *judged* (recordings). A row that could not be made
+is red: unknown is never green.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ STEPS = 100
 """Operations a seed, spec beside impl."""
 ALTERED = 0.02
 """The share of a recording's values that are altered, one at a time; the tests alter more."""
+
+SHOWN_LINES = 40
+"""Lines of a failure's story in the table."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ def _spec_beside_impl(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Clai
 
     impl = s.layer("impl")
     if impl is None:
-        yield _Claim("spec beside impl", "unknown", "", "there is no impl", could_judge=False)
+        yield _Claim("spec beside impl", "unknown", "there is no impl", "there is no impl", could_judge=False)
         return
     machine = s.spec.machine
     covered, calls, why = Coverage(), 0, ""
@@ -163,8 +166,8 @@ def _table(rows: list[Row]) -> Any:
 
 
 def _failure(row: Row) -> Any:
-    from rich.padding import Padding
     from rich.text import Text
 
-    head = Text(f"\n{row.subsystem}: {row.what}\n", "bold red")
-    return Padding(head + Text(row.why), (0, 0, 0, 0))
+    lines = row.why.splitlines()
+    more = [f"... and {len(lines) - SHOWN_LINES} more (--json has all)"] if len(lines) > SHOWN_LINES else []
+    return Text(f"\n{row.subsystem}: {row.what}\n", "bold red").append("\n".join(lines[:SHOWN_LINES] + more), "default")
