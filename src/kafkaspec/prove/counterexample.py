@@ -1,0 +1,214 @@
+"""Counterexamples to induction: two states, as small as can be found, one action apart.
+
+The claims hold in the first, one of them fails in the second. They are looked for at given small sizes, where formulas
+have no quantifiers, and believed only when the model's own text, run on the concrete states, says the same.
+"""
+
+from __future__ import annotations
+
+import enum
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import z3
+
+from kafkaspec.errors import UserError
+from kafkaspec.language import Action, LoadedModel, T, Trace, TraceStep
+from kafkaspec.language.concrete import Concrete, element
+from kafkaspec.language.trace import Value as Shown
+from kafkaspec.prove import obligations
+from kafkaspec.prove.obligations import START, Goal, Setting
+from kafkaspec.prove.reading import Reading, State
+from kafkaspec.prove.solver import ask
+from kafkaspec.prove.symbols import Term, Value, either, negated
+
+LEVELS = (1, 2, 3, 4)
+"""Sizes that are tried for every sort and size together, before each is made smaller by itself."""
+
+Plain = Any
+"""A model value in Python's own shapes: dict, set, list, dataclass, enum member, element of a Sort."""
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A counterexample to induction. In the start, `before` is None."""
+
+    sizes: Mapping[str, int | bool]
+    action: Action
+    arguments: Mapping[str, Plain]
+    before: Mapping[str, Plain] | None
+    after: Mapping[str, Plain]
+    note: str
+    """"" if the model's text confirms it; else why it has no value on these states."""
+
+    def trace(self, model: LoadedModel, goal: Goal) -> Trace:
+        """As reports print it."""
+
+        def shown(s: Mapping[str, Plain]) -> dict[str, Shown]:
+            return {n: show(t, s[n]) for n, t in model.vars.items()}
+
+        arguments = {a: show(p.t, self.arguments[a]) for p in self.action.params if (a := self.action.parameter(p))}
+        last = TraceStep(
+            self.action.name if self.before is not None else "",
+            self.action.who,
+            self.action.clauses,
+            arguments,
+            shown(self.after),
+        )
+        steps = (last,) if self.before is None else (TraceStep("", "", (), {}, shown(self.before)), last)
+        return Trace(model.name, dict(self.sizes), "cti", goal.claim, goal.clauses, steps)
+
+
+def find(
+    model: LoadedModel, goal: Goal, fixed: Mapping[str, int | bool], budget_s: float, levels: tuple[int, ...] = LEVELS
+) -> Counterexample | None:
+    """The smallest counterexample to the goal that is found within the budget for each size, or None."""
+    names = [n for n, kind in model.sizes.items() if kind != "flag" and n not in fixed]
+    for level in levels:
+        sizes = dict(fixed) | dict.fromkeys(names, level)
+        found = at_sizes(model, goal, sizes, budget_s)
+        if found is None:
+            if not names:
+                return None
+            continue
+        smaller = True
+        while smaller:  # each size by itself, as long as there still is one
+            smaller = False
+            for n in names:
+                if sizes[n] > 1 and (less := at_sizes(model, goal, sizes | {n: sizes[n] - 1}, budget_s)) is not None:
+                    sizes[n], found, smaller = sizes[n] - 1, less, True
+        return found
+    return None
+
+
+def at_sizes(model: LoadedModel, goal: Goal, sizes: Mapping[str, int | bool], budget_s: float) -> Counterexample | None:
+    """A counterexample at these sizes that the model's text confirms, or None."""
+    wanted = lambda a, c: (a, c) == (goal.action, goal.claim)  # noqa: E731
+    if goal.action == START:
+        s = obligations.start(model, sizes, wanted)
+    else:
+        a = next(a for a in model.actions if a.name == goal.action)
+        s = obligations.of_action(model, a, sizes, wanted)
+    (g,) = s.goals
+    formulas = [*s.assumptions(), *s.not_empty, either([negated(p) for p in g.parts])]
+    asked = ask(formulas, budget_s)
+    if asked.model is None:
+        return None
+    return _read(model, s, goal, sizes, asked.model)
+
+
+def _read(
+    model: LoadedModel, s: Setting, goal: Goal, sizes: Mapping[str, int | bool], z: z3.ModelRef
+) -> Counterexample | None:
+    r = s.reading
+    flags = {
+        n: bool(z3.is_true(z.eval(z3.Bool(n), model_completion=True)))
+        for n, kind in model.sizes.items()
+        if kind == "flag" and n not in sizes
+    }
+    sizes = dict(sizes) | flags
+    before = plain_state(r, z, s.before.now) if s.before.now else None
+    after = plain_state(r, z, s.after.now)
+    arguments = {s.action.parameter(p): plain(r, z, p.t, s.env[p.aux]) for p in s.action.params if p.aux in s.env}
+    confirmed = confirm(model, sizes, goal, before, arguments)
+    if confirmed is None:
+        return None
+    return Counterexample(sizes, s.action, arguments, before, after, confirmed)
+
+
+def confirm(
+    model: LoadedModel,
+    sizes: Mapping[str, int | bool],
+    goal: Goal,
+    before: Mapping[str, Plain] | None,
+    arguments: Mapping[str, Plain],
+) -> str | None:
+    """ "" if the text itself, run on these states, breaks the goal; why not, if it has no value there; None if it says
+    that nothing is wrong."""
+    c = Concrete(model.cls, sizes, ghosts=True)
+    typing_goal = goal.kind in ("type", "keys")
+    try:
+        if before is None:
+            if typing_goal:
+                c.initial_states()
+                return None
+            return "" if any(not c.holds(goal.claim, s) for s in c.initial_states()) else None
+        state = c.freeze(before)
+        if not all(c.holds(n, state) for n in [*model.lemmas, *model.invariants]):
+            return None
+        try:
+            after = c.take(state, goal.action, arguments)
+        except UserError:
+            return "" if typing_goal else None
+        if after is None or typing_goal:
+            return None
+        holds = c.holds(goal.claim, state, after) if goal.kind == "step" else c.holds(goal.claim, after)
+        return None if holds else ""
+    except UserError:
+        return "" if before is None and typing_goal else None
+    except (IndexError, KeyError, TypeError, AttributeError) as e:
+        return f"the text has no value there ({type(e).__name__}: {e})"
+
+
+def plain_state(r: Reading, z: z3.ModelRef, s: State) -> dict[str, Plain]:
+    """A state of a Z3 model in Python's shapes."""
+    return {n: plain(r, z, t, s[n]) for n, t in r.model.vars.items()}
+
+
+def plain(r: Reading, z: z3.ModelRef, t: T, v: Value) -> Plain:
+    """A value of a Z3 model in Python's shapes. Only at given sizes."""
+    match t.kind:
+        case "option":
+            return None if z3.is_true(_eval(z, v.none)) else plain(r, z, t.item, v.value)
+        case "map":
+            keys = r.elements(t.domain) or []
+            return {plain(r, z, t.domain, k): plain(r, z, t.item, v(k)) for k in keys}
+        case "set":
+            return {plain(r, z, t.item, x) for x in r.elements(t.item) or [] if z3.is_true(_eval(z, v(x)))}
+        case "seq":
+            length = _eval(z, v.length).as_long()
+            return [plain(r, z, t.item, v.at(z3.IntVal(i))) for i in range(length)]
+        case "rec":
+            assert t.cls is not None
+            return t.cls(**{n: plain(r, z, ft, x) for (n, ft), x in zip(t.fields, v, strict=True)})
+    x = _eval(z, v)
+    match t.kind:
+        case "bool":
+            return bool(z3.is_true(x))
+        case "enum":
+            names = [str(m) for m in r.elements(t) or []]
+            return list(typing.cast(type[enum.Enum], t.cls))[names.index(str(x))]
+        case "sort":
+            return element(typing.cast(Any, t.cls), x.as_long())
+    return x.as_long()
+
+
+def _eval(z: z3.ModelRef, x: Term) -> Term:
+    return z.eval(x, model_completion=True)
+
+
+def show(t: T, v: Plain) -> Shown:
+    """A value in JSON's shapes."""
+    match t.kind:
+        case "option":
+            return None if v is None else show(t.item, v)
+        case "map":
+            return {str(show(t.domain, k)): show(t.item, x) for k, x in v.items()}
+        case "set":
+            return sorted((show(t.item, x) for x in v), key=str)
+        case "seq":
+            return [show(t.item, x) for x in v]
+        case "rec":
+            return {n: show(ft, getattr(v, n)) for n, ft in t.fields}
+        case "enum" | "sort":
+            return v.name
+    return v
+
+
+def every_size(model: LoadedModel, fixed: Mapping[str, int | bool]) -> Iterator[dict[str, int | bool]]:
+    """The sizes that are tried, smallest first."""
+    names = [n for n, kind in model.sizes.items() if kind != "flag" and n not in fixed]
+    for level in LEVELS:
+        yield dict(fixed) | dict.fromkeys(names, level)
