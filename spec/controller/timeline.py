@@ -8,8 +8,8 @@ snapshot is what it means: a full copy of everything, kept under its epoch. How 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from icontract import ensure, require
 
@@ -19,6 +19,8 @@ from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
 
 PREFIX = "TML"
 TITLE = "Timeline collections"
+
+T = TypeVar("T")
 
 Epoch = int
 LATEST_EPOCH: Final = 2**63 - 1
@@ -250,17 +252,28 @@ def initial(
     return Timeline(first, {}, NO_EPOCH, first, map_expected_size, set_expected_size)
 
 
-_shown: dict[int, tuple[View, dict[str, Json]]] = {}
+class _Written(Generic[T]):
+    """Each thing written out once, and kept for the next time that the same object is asked for."""
+
+    def __init__(self, write: Callable[[T], dict[str, Json]]) -> None:
+        self.write = write
+        self.kept: dict[int, tuple[T, dict[str, Json]]] = {}
+
+    def __call__(self, thing: T) -> dict[str, Json]:
+        known = self.kept.get(id(thing))
+        if known is not None and known[0] is thing:
+            return known[1]
+        if len(self.kept) > 1000:
+            self.kept.clear()
+        text = self.write(thing)
+        self.kept[id(thing)] = thing, text
+        return text
 
 
+@_Written
 def shown(view: View) -> dict[str, Json]:
-    """A view as recordings show it: do not change it, each view is written out once and then kept."""
-    known = _shown.get(id(view))
-    if known is not None and known[0] is view:
-        return known[1]
-    if len(_shown) > 1000:
-        _shown.clear()
-    text = {
+    """A view as recordings show it."""
+    return {
         "map": {str(k): v for k, v in sorted(view.entries.items())},
         "mapSize": len(view.entries),
         "set": sorted(view.elements),
@@ -269,19 +282,21 @@ def shown(view: View) -> dict[str, Json]:
         "int": view.integer,
         "object": view.object,
     }
-    _shown[id(view)] = view, text
-    return text
+
+
+@_Written
+def _shown_past(past: dict[Epoch, View]) -> dict[str, Json]:
+    return {"epochs": list(past), "at": {str(epoch): shown(view) for epoch, view in past.items()}}
 
 
 def observe(state: Timeline) -> Json:
     """All collections at every epoch."""
-    past = state.past
-    epochs = list(past)
+    past = _shown_past(state.past)
     return {
-        "epochs": epochs,
-        "latestEpoch": epochs[-1] if epochs else NO_EPOCH,
+        "epochs": past["epochs"],
+        "latestEpoch": state.latest_epoch,
         "latest": shown(state.present),
-        "at": {str(epoch): shown(view) for epoch, view in past.items()},
+        "at": past["at"],
     }
 
 

@@ -154,8 +154,10 @@ def _merged(
             out[name] = delta
         elif delta is not None:
             table = out[name]
-            for key in delta.by_slot():
-                if delta.starts[key] <= epoch:
+            again: list[int] = []  # never emptied: what was folded in is folded in again with every further slot
+            for slot in range(delta.capacity):
+                again += [k for k in delta.starts if slot_of(k, delta.capacity) == slot and delta.starts[k] <= epoch]
+                for key in again:
                     table = (table or Table()).with_(key, delta.starts[key])
             out[name] = table
     return out
@@ -222,9 +224,17 @@ def _next(stored: Stored, it: Open, count: int | None) -> Open:
     return it._replace(slot=slot, found=tuple(found), given=given, came=given - it.given)
 
 
-def _iterated(stored: Stored, name: str, epoch: int) -> list[int]:
-    """What an iteration at an epoch gives, sorted, as many times as it comes."""
-    return sorted(_next(stored, Open(name, epoch, _table(stored, name).capacity), None).found)
+def _iterated(stored: Stored, name: str, epoch: int) -> Counter[int]:
+    """What an iteration at an epoch that begins and ends now gives: each element, how many times it comes."""
+    table = _table(stored, name)
+    come = Counter(k for k, start in table.starts.items() if start <= epoch)
+    for at, deltas in stored.tiers:
+        delta = deltas.get(name)
+        if at >= epoch and delta is not None:
+            for k, start in delta.starts.items():
+                if start <= epoch and (delta.capacity <= table.capacity or slot_of(k, delta.capacity) == 0):
+                    come[k] += 1
+    return come
 
 
 def _iterator_next(stored: Stored, count: int | None) -> Stored:
@@ -291,7 +301,7 @@ def _spread(elements: Iterable[int], wanted: Callable[[int], int]) -> list[int]:
 
 def _shown_again(g: Stored, name: str, epoch: int, elements: list[int], more: bool) -> list[int]:
     """Elements of an epoch with those that come twice repeated (`more`), or with those that are lost left out."""
-    come = Counter(_iterated(g, name, epoch))
+    come = _iterated(g, name, epoch)
     return _spread(elements, lambda e: max(1, come[e]) if more else min(1, come[e]))
 
 
@@ -394,8 +404,8 @@ def _rounded(g: Any, state: Timeline, op: str, a: Mapping[str, Any], result: Any
 
 
 _VERSIONS = "seen in 4.3.0; the source has read the same since 3.0.0"
-_LEFT_IN_DELTA = """SnapshottableHashTable.executeRevert puts the entries of the target snapshot's delta back into the
-        table, but leaves them in the delta too."""
+_LEFT_IN_DELTA = """SnapshottableHashTable.executeRevert puts the entries of the target snapshot's delta back into
+        the table, but leaves them in the delta too."""
 
 DEVIATIONS: list[Deviation] = [
     Deviation(
@@ -403,10 +413,10 @@ DEVIATIONS: list[Deviation] = [
         clause="TML-11",
         title="After a revert an iteration at an epoch gives elements twice",
         versions=_VERSIONS,
-        condition="""A revert to a snapshot put an element back that had been removed or replaced since; the element has
-        not been removed or replaced again since. An iteration at that snapshot's epoch, or at an earlier one
-        that shows the same entry, gives it once for the table and once more for each delta that still holds
-        it.""",
+        condition="""A revert to a snapshot put an element back that had been removed or replaced since; the element
+        has not been removed or replaced again since. An iteration at that snapshot's epoch, or at an
+        earlier one that shows the same entry, gives it once for the table and once more for each delta that
+        still holds it.""",
         history=(
             "set.add value=1",
             "getOrCreateSnapshot epoch=0",
@@ -414,9 +424,10 @@ DEVIATIONS: list[Deviation] = [
             "revertToSnapshot epoch=0",
         ),
         cause=_LEFT_IN_DELTA
-        + """ HistoricalIterator then finds such an entry in both places and counts on there being only one.""",
-        effect="""Readers that build a map from the iteration notice nothing, and all readers in the controller do. A
-        reader that counts, sums or lists is wrong. The size at the epoch is right, and disagrees with the
+        + """ HistoricalIterator then finds such an entry in both places and counts on there being only
+        one.""",
+        effect="""Readers that build a map from the iteration notice nothing, and all readers in the controller do.
+        A reader that counts, sums or lists is wrong. The size at the epoch is right, and disagrees with the
         iteration.""",
         mend="Empty the delta of the target snapshot once its entries are back in the table.",
         rewrite=_twice,
@@ -428,14 +439,15 @@ DEVIATIONS: list[Deviation] = [
         clause="TML-6",
         title="A lookup at an epoch without a snapshot is answered from the present",
         versions=_VERSIONS,
-        condition="""The key (or element) is in the present, its entry was written at or before the epoch asked for (its
-        start epoch is not above it), and there is no snapshot at that epoch. Every other read at such an epoch
-        is refused.""",
+        condition="""The key (or element) is in the present, its entry was written at or before the epoch asked for
+        (its start epoch is not above it), and there is no snapshot at that epoch. Every other read at such
+        an epoch is refused.""",
         history=("map.put key=5 value=99", "map.get key=5 epoch=23"),
-        cause="""SnapshottableHashTable.snapshottableGet answers from the table if the entry's start epoch allows it,
-        before it has looked for the snapshot.""",
-        effect="""A read at an epoch whose snapshot was deleted, or that was never taken, goes unnoticed for keys that
-        did not change, and fails for the others: whether a caller's mistake shows depends on the data.""",
+        cause="""SnapshottableHashTable.snapshottableGet answers from the table if the entry's start epoch allows
+        it, before it has looked for the snapshot.""",
+        effect="""A read at an epoch whose snapshot was deleted, or that was never taken, goes unnoticed for keys
+        that did not change, and fails for the others: whether a caller's mistake shows depends on the
+        data.""",
         mend="Look for the snapshot first, as the sizes, the iterators and the scalars do.",
         rewrite=_made_up,
         initial=_nothing_stored,
@@ -444,33 +456,36 @@ DEVIATIONS: list[Deviation] = [
     Deviation(
         id="TML-D3",
         clause="TML-11",
-        title="After a revert an iteration at an epoch misses elements",
+        title="An iteration at an epoch misses elements when a delta has more slots than the table",
         versions=_VERSIONS,
-        condition="""As in TML-D1 a revert left entries in a delta, as many as fill the delta's table to its limit (2,
-        5, 10, 21, ... entries in 2, 4, 8, 16, ... slots), and the collection's own table has no more slots than
-        that. One of these elements is removed again: the delta, to which it is added again, doubles its slots,
-        so that it has more than the table. From then on an iteration at the epoch looks at the delta's first
-        slot alone.""",
+        condition="""A delta of the collection has more slots than the collection's own table. Of such a delta an
+        iteration looks at the first slot alone; what is only in its other slots is missed. A delta outgrows
+        the table when an entry that it holds is added to it again while it is full to its limit (2, 5, 10,
+        21, ... entries in 2, 4, 8, 16, ... slots) and the table, with just as many elements at that epoch,
+        is full to the same limit. Entries are added again when a snapshot is deleted, or reverted over, and
+        its delta folded into that of the snapshot before; and when an element is removed that a revert put
+        back.""",
         history=(
             "init setExpectedSize=1",
             "set.add value=1",
-            "set.add value=2",
+            "set.add value=4",
             "getOrCreateSnapshot epoch=0",
             "set.remove value=1",
-            "set.remove value=2",
-            "revertToSnapshot epoch=0",
-            "set.remove value=1",
+            "getOrCreateSnapshot epoch=1",
+            "set.remove value=4",
+            "deleteSnapshot epoch=1",
         ),
-        cause=_LEFT_IN_DELTA
-        + """ BaseHashTable.baseAddOrReplace grows before it knows that it replaces; and HistoricalIterator finds
-        the slot of a delta by a shift that is negative if the delta has more slots than the table, which Java
-        takes modulo 32.""",
-        effect="""Committed state is lost from a listing at the stable offset (the configurations of a resource, the
-        features, the topics), although a lookup of the same key finds it, and the size counts it. It needs a
-        controller that reverted, became active again at the same stable offset, and removed the same entry
-        again.""",
-        mend="""Empty the delta after a revert; grow only when an entry is added; and let the iterator refuse, or
-        handle, a delta with more slots.""",
+        cause="""HashTier.mergeFrom collects the entries of a slot in a list that it never empties, so that those
+        of the first slots are added again for every further slot; executeRevert leaves the entries in the
+        delta; BaseHashTable.baseAddOrReplace doubles the slots before it knows that it only replaces; and
+        HistoricalIterator finds the slot of a delta by a shift that is negative if the delta has more
+        slots, which Java takes modulo 32.""",
+        effect="""A listing at the stable offset (a resource's configurations, the features, the topics) lacks
+        entries that a lookup of the same key finds and that the size counts. In the controller, which
+        deletes old snapshots from the oldest on and so folds only when it reverts, it needs a revert and
+        then the same removal again before the stable offset moves.""",
+        mend="""Empty the list for each slot; empty the delta after a revert; grow only when an entry is added;
+        and let the iterator handle a delta with more slots.""",
         rewrite=_lost,
         initial=_nothing_stored,
         advance=_advance,
@@ -493,8 +508,9 @@ DEVIATIONS: list[Deviation] = [
             "set.remove value=1",
             "iterator.finish",
         ),
-        cause="""HistoricalIterator keeps the array of slots that the table had when it was made. BaseHashTable.rehash
-        replaces the array: what is removed afterwards stays in the old one, and is in the delta too.""",
+        cause="""HistoricalIterator keeps the array of slots that the table had when it was made.
+        BaseHashTable.rehash replaces the array: what is removed afterwards stays in the old one, and is in
+        the delta too.""",
         effect="""The class promises iteration while the present changes; it holds until the table grows. The
         controller iterates within one event, and is not affected.""",
         mend="""Go by the top bits of the hash: look, for each slot of the old array, at all slots of the present
@@ -523,8 +539,8 @@ DEVIATIONS: list[Deviation] = [
         clause="TML-13",
         title="equals fails on a map of the same size with other keys",
         versions=_VERSIONS,
-        condition="""equals is asked about a map of the same size that lacks a key, and no key that the iteration gives
-        before it has another value there.""",
+        condition="""equals is asked about a map of the same size that lacks a key, and no key that the iteration
+        gives before it has another value there.""",
         history=("map.put key=6 value=1", 'map.equals other={"7":1}'),
         cause="TimelineHashMap.equals uses the other map's value before it knows that there is one.",
         effect="A NullPointerException instead of false. In the controller it would be a fatal fault.",
@@ -538,8 +554,8 @@ DEVIATIONS: list[Deviation] = [
         clause="TML-22",
         title="The capacity for a huge expected size is too small by half",
         versions=_VERSIONS,
-        condition="""The expected size is above 2^24 and is rounded down to a power of two times 0.75 when made a 32-bit
-        float: 25,165,825 gets 33,554,432 slots, 67,108,864 would be right.""",
+        condition="""The expected size is above 2^24 and is rounded down to a power of two times 0.75 when made a
+        32-bit float: 25,165,825 gets 33,554,432 slots, 67,108,864 would be right.""",
         history=("capacity expectedSize=25165825",),
         cause="BaseHashTable.expectedSizeToCapacity divides a float.",
         effect="None that matters: a table somewhat fuller than meant.",
