@@ -1,0 +1,509 @@
+"""Who may clean a partition, and how others take it away: cleaner threads, retention, truncation and moves, deletion,
+and changes of policy, with every interleaving of the steps that Kafka takes under separate locks.
+
+Each action is what one thread does while it holds the manager's lock, so whatever Kafka decides in one hold and acts on
+in another is two actions here: a deletion takes the log out of the map and only then aborts its cleaning; a policy is
+changed and only then is the cleaning aborted; a failed cleaning is done and only then is its partition marked; a waiter
+is signalled and only then looks again. Waiters are woken by signals alone: that Kafka's wait also ends by itself every
+100 ms is not needed for anything that is claimed here.
+
+Source: Kafka Internals, ch. 04, "The cleaning state machine" and "Choosing the filthiest log".
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated
+
+from kafkaspec.language import (
+    Model,
+    Range,
+    Size,
+    Sort,
+    action,
+    define,
+    initial,
+    invariant,
+    leads_to,
+    lemma,
+    require,
+    step,
+    witness,
+)
+
+
+class Partition(Sort):
+    """A partition, whether or not it has a log at the moment."""
+
+
+class Thread(Sort):
+    """A cleaner thread."""
+
+
+class User(Sort):
+    """Any other thread that works on logs: retention, truncation, a move of directory, deletion, a change of policy."""
+
+
+N = Size("N")
+"""The most pauses of one partition at once."""
+D = Size("D")
+"""The most dirt that a log gathers."""
+Pauses = Annotated[int, Range(0, N)]
+Dirt = Annotated[int, Range(0, D)]
+
+
+class Status(enum.Enum):
+    FREE = 0
+    IN_PROGRESS = 1
+    ABORTED = 2
+    PAUSED = 3
+
+
+class Doing(enum.Enum):
+    """What a user is at. "To" is before the call that may wait, "wait" in it, and the third word after it."""
+
+    NOTHING = 0
+    RETAINING = 1
+    """deletes old segments of the partitions that it paused"""
+    WAITS_TO_HOLD = 2
+    HOLDING = 3
+    """truncates a log, or moves it to another directory"""
+    TO_DELETE = 4
+    WAITS_TO_DELETE = 5
+    DELETING = 6
+    """removes the directory of a log that is no longer in the map"""
+    TO_CHANGE = 7
+    """has taken compact out of a log's policy"""
+    WAITS_TO_CHANGE = 8
+
+
+WAITING = (Doing.WAITS_TO_HOLD, Doing.WAITS_TO_DELETE, Doing.WAITS_TO_CHANGE)
+AT_WORK = (Doing.RETAINING, Doing.HOLDING)
+
+
+class Cleaner(Model):
+    """`held` are the partitions of which a user has asked for a pause and has not resumed it yet; `rank` numbers the
+    holders of one partition, which is how their number can be spoken of at any size."""
+
+    status: dict[Partition, Status]
+    pauses: dict[Partition, Pauses]
+    dirt: dict[Partition, Dirt]
+    known: dict[Partition, bool]
+    compact: dict[Partition, bool]
+    uncleanable: dict[Partition, bool]
+    cleaning: dict[Thread, Partition | None]
+    deleting: dict[Thread, set[Partition]]
+    failed: dict[Thread, Partition | None]
+    doing: dict[User, Doing]
+    target: dict[User, Partition | None]
+    held: dict[User, set[Partition]]
+    signalled: dict[User, bool]
+    quiet: bool
+    rank: dict[User, dict[Partition, Pauses]]
+    ghosts = ("rank",)
+
+    @initial
+    def start(s) -> None:
+        s.next.known = {p: True for p in Partition}
+        s.next.compact = {p: True for p in Partition}
+
+    @define
+    def idle(s, t: Thread) -> bool:
+        return s.cleaning[t] is None and s.failed[t] is None and all(p not in s.deleting[t] for p in Partition)
+
+    @define
+    def free(s, p: Partition) -> bool:
+        """A cleaner thread may take it."""
+        return s.status[p] == Status.FREE and s.known[p] and s.compact[p] and not s.uncleanable[p]
+
+    # cleaner threads
+
+    @action("CLN-2", "CLN-3", "CLN-4", "CLN-24", who="cleaner thread")
+    def grab_filthiest(s, t: Thread, p: Partition) -> None:
+        require(s.idle(t), s.free(p), s.dirt[p] > 0)
+        require(all(s.dirt[q] <= s.dirt[p] for q in Partition if s.free(q)))
+        s.next.status[p] = Status.IN_PROGRESS
+        s.next.dirt[p] = 0
+        s.next.cleaning[t] = p
+
+    @define
+    def done(s, p: Partition) -> None:
+        """The end of work on p: asked to stop, the cleaner leaves a pause behind and signals all who wait."""
+        if s.status[p] == Status.IN_PROGRESS:
+            s.next.status[p] = Status.FREE
+        else:
+            s.next.status[p] = Status.PAUSED
+            s.next.pauses[p] = 1
+            s.next.signalled = {u: s.signalled[u] or s.doing[u] in WAITING for u in User}
+
+    @action("CLN-15", "CLN-12", "CLN-17", who="cleaner thread", fair="weak", per=("t",))
+    def finish_cleaning(s, t: Thread, p: Partition) -> None:
+        """The log is clean, or the thread has noticed that it is to stop."""
+        require(s.cleaning[t] == p)
+        s.done(p)
+        if s.status[p] == Status.ABORTED:
+            s.next.dirt[p] = D
+        s.next.cleaning[t] = None
+
+    @action("CLN-15", "CLN-24", who="cleaner thread")
+    def fail_cleaning(s, t: Thread, p: Partition) -> None:
+        """An unexpected exception: first the partition is done, later it is marked."""
+        require(s.cleaning[t] == p)
+        s.done(p)
+        s.next.dirt[p] = D
+        s.next.cleaning[t] = None
+        s.next.failed[t] = p
+
+    @action("CLN-24", who="cleaner thread", fair="weak", per=("t",))
+    def mark_uncleanable(s, t: Thread, p: Partition) -> None:
+        require(s.failed[t] == p)
+        s.next.uncleanable[p] = True
+        s.next.failed[t] = None
+
+    @action("CLN-25", who="cleaner thread")
+    def maintain_uncleanable(s) -> None:
+        require(any(s.uncleanable[p] and not s.known[p] for p in Partition))
+        s.next.uncleanable = {p: s.uncleanable[p] and s.known[p] for p in Partition}
+
+    @action("CLN-19", "CLN-24", who="cleaner thread")
+    def take_deletable(s, t: Thread) -> None:
+        require(s.idle(t), any(s.free(p) for p in Partition))
+        s.next.deleting[t] = {p for p in Partition if s.free(p)}
+        s.next.status = {p: Status.IN_PROGRESS if s.free(p) else s.status[p] for p in Partition}
+
+    @action("CLN-16", "CLN-12", who="cleaner thread", fair="weak", per=("t",))
+    def done_deleting(s, t: Thread) -> None:
+        require(any(p in s.deleting[t] for p in Partition))
+        stopped = {p for p in Partition if p in s.deleting[t] and s.status[p] == Status.ABORTED}
+        s.next.status = {
+            p: Status.PAUSED if p in stopped else Status.FREE if p in s.deleting[t] else s.status[p] for p in Partition
+        }
+        s.next.pauses = {p: 1 if p in stopped else s.pauses[p] for p in Partition}
+        if any(p in stopped for p in Partition):
+            s.next.signalled = {u: s.signalled[u] or s.doing[u] in WAITING for u in User}
+        s.next.deleting[t] = {p for p in Partition if False}
+
+    # pausing and resuming, as all users do it
+
+    @define
+    def ask(s, u: User, p: Partition) -> None:
+        """Abort-and-pause: of what is in progress the caller must wait for the end. Refused if another one does."""
+        require(s.status[p] != Status.ABORTED, s.pauses[p] < N)
+        if s.status[p] == Status.IN_PROGRESS:
+            s.next.status[p] = Status.ABORTED
+        else:
+            s.next.status[p] = Status.PAUSED
+            s.next.pauses[p] = s.pauses[p] + 1
+        s.next.held[u] = s.held[u] | {p}
+        s.next.rank[u][p] = s.pauses[p]
+
+    @define
+    def resume(s, u: User) -> None:
+        """Undo the user's pauses, in one hold of the lock. The highest holder takes the rank of the one that leaves."""
+        s.next.pauses = {p: s.pauses[p] - 1 if p in s.held[u] else s.pauses[p] for p in Partition}
+        s.next.status = {p: Status.FREE if p in s.held[u] and s.pauses[p] == 1 else s.status[p] for p in Partition}
+        s.next.held[u] = {p for p in Partition if False}
+        s.next.rank = {
+            v: {
+                p: s.rank[u][p] if p in s.held[u] and s.rank[v][p] == s.pauses[p] - 1 else s.rank[v][p]
+                for p in Partition
+            }
+            for v in User
+        }
+
+    @define
+    def can_resume(s, u: User) -> bool:
+        return all(s.pauses[p] > 0 for p in Partition if p in s.held[u])
+
+    @define
+    def end(s, u: User) -> None:
+        s.next.doing[u] = Doing.NOTHING
+        s.next.target[u] = None
+
+    # retention
+
+    @action("CLN-18", who="retention")
+    def start_retention(s, u: User) -> None:
+        require(not s.quiet, s.doing[u] == Doing.NOTHING)
+        taken = {p for p in Partition if s.known[p] and not s.compact[p] and s.status[p] == Status.FREE}
+        require(any(p in taken for p in Partition))
+        s.next.doing[u] = Doing.RETAINING
+        s.next.held[u] = taken
+        s.next.status = {p: Status.PAUSED if p in taken else s.status[p] for p in Partition}
+        s.next.pauses = {p: 1 if p in taken else s.pauses[p] for p in Partition}
+        s.next.rank[u] = {p: 0 if p in taken else s.rank[u][p] for p in Partition}
+
+    @action("CLN-14", "CLN-18", "CLN-34", who="retention", fair="weak", per=("u",))
+    def end_retention(s, u: User) -> None:
+        require(s.doing[u] == Doing.RETAINING, s.can_resume(u))
+        s.resume(u)
+        s.end(u)
+
+    # truncation, and moving to another directory
+
+    @action("CLN-11", "CLN-34", who="truncation or move")
+    def start_holding(s, u: User, p: Partition) -> None:
+        """If the call is refused (another user waits), truncation fails before it has begun: nothing to undo."""
+        require(not s.quiet, s.doing[u] == Doing.NOTHING, s.known[p])
+        s.ask(u, p)
+        s.next.target[u] = p
+        s.next.doing[u] = Doing.WAITS_TO_HOLD if s.status[p] == Status.IN_PROGRESS else Doing.HOLDING
+
+    @action("CLN-14", "CLN-34", who="truncation or move", fair="weak", per=("u",))
+    def end_holding(s, u: User) -> None:
+        """The work is done, or has failed: the pause is undone on either way."""
+        require(s.doing[u] == Doing.HOLDING, s.can_resume(u))
+        s.resume(u)
+        s.end(u)
+
+    # deletion
+
+    @action("CLN-34", who="deletion")
+    def start_deletion(s, u: User, p: Partition) -> None:
+        """The log leaves the map; its cleaning may be under way."""
+        require(not s.quiet, s.doing[u] == Doing.NOTHING, s.known[p])
+        s.next.known[p] = False
+        s.next.target[u] = p
+        s.next.doing[u] = Doing.TO_DELETE
+
+    @action("CLN-13", "CLN-34", who="deletion", fair="weak", per=("u",))
+    def abort_to_delete(s, u: User, p: Partition) -> None:
+        """Abort the cleaning. What need not wait pauses and resumes at once. Refused, the deletion ends in an error."""
+        require(s.doing[u] == Doing.TO_DELETE, s.target[u] == p)
+        if s.status[p] == Status.IN_PROGRESS:
+            s.ask(u, p)
+            s.next.doing[u] = Doing.WAITS_TO_DELETE
+        elif s.status[p] == Status.ABORTED:
+            s.end(u)
+        else:
+            s.next.doing[u] = Doing.DELETING
+
+    @action("CLN-34", who="deletion", fair="weak", per=("u",))
+    def end_deletion(s, u: User) -> None:
+        require(s.doing[u] == Doing.DELETING)
+        s.end(u)
+
+    @action("CLN-2", who="log manager")
+    def create(s, p: Partition) -> None:
+        """A new log for a partition whose deletion has ended."""
+        require(not s.known[p])
+        require(
+            all(
+                s.target[u] != p for u in User if s.doing[u] in (Doing.TO_DELETE, Doing.WAITS_TO_DELETE, Doing.DELETING)
+            )
+        )
+        s.next.known[p] = True
+        s.next.dirt[p] = 0
+
+    # changes of policy
+
+    @action("CLN-18", who="operator")
+    def make_compact(s, p: Partition) -> None:
+        """Retention may be at work on the log."""
+        require(not s.compact[p])
+        s.next.compact[p] = True
+
+    @action("CLN-34", who="operator")
+    def drop_compact(s, u: User, p: Partition) -> None:
+        require(not s.quiet, s.doing[u] == Doing.NOTHING, s.known[p], s.compact[p])
+        s.next.compact[p] = False
+        s.next.target[u] = p
+        s.next.doing[u] = Doing.TO_CHANGE
+
+    @action("CLN-13", "CLN-34", who="operator", fair="weak", per=("u",))
+    def abort_to_change(s, u: User, p: Partition) -> None:
+        require(s.doing[u] == Doing.TO_CHANGE, s.target[u] == p)
+        if s.status[p] == Status.IN_PROGRESS:
+            s.ask(u, p)
+            s.next.doing[u] = Doing.WAITS_TO_CHANGE
+        else:
+            s.end(u)
+
+    # waiting
+
+    @action("CLN-12", "CLN-13", who="waiter", fair="weak", per=("u",))
+    def wake(s, u: User, p: Partition) -> None:
+        """A signalled waiter looks again, and goes on if its partition is paused; an abort resumes first."""
+        require(s.doing[u] in WAITING, s.signalled[u], s.target[u] == p)
+        s.next.signalled[u] = False
+        if s.status[p] == Status.PAUSED:
+            if s.doing[u] == Doing.WAITS_TO_HOLD:
+                s.next.doing[u] = Doing.HOLDING
+            else:
+                s.resume(u)
+                if s.doing[u] == Doing.WAITS_TO_DELETE:
+                    s.next.doing[u] = Doing.DELETING
+                else:
+                    s.end(u)
+
+    # the rest of the world
+
+    @action("CLN-3", who="producer")
+    def write(s, p: Partition) -> None:
+        require(s.known[p], s.dirt[p] < D)
+        s.next.dirt[p] = s.dirt[p] + 1
+
+    @action("CLN-23", who="the rest of the world")
+    def calm_down(s) -> None:
+        """From now on nobody begins anything new."""
+        require(not s.quiet)
+        s.next.quiet = True
+
+    # what must never be
+
+    @define
+    def worked_on(s, t: Thread, p: Partition) -> bool:
+        return s.cleaning[t] == p or p in s.deleting[t]
+
+    @invariant("CLN-20")
+    def nobody_works_on_what_is_cleaned(s, t: Thread, p: Partition, u: User) -> bool:
+        at_work = (s.doing[u] in AT_WORK and p in s.held[u]) or (s.doing[u] == Doing.DELETING and s.target[u] == p)
+        return not (s.worked_on(t, p) and at_work)
+
+    @invariant("CLN-20")
+    def one_thread_a_partition(s, t: Thread, v: Thread, p: Partition) -> bool:
+        return not (s.worked_on(t, p) and s.worked_on(v, p)) or (t == v)
+
+    @invariant("CLN-1", "CLN-16")
+    def in_progress_is_worked_on(s, p: Partition) -> bool:
+        """The state says whether a cleaner thread has the partition."""
+        return (s.status[p] in (Status.IN_PROGRESS, Status.ABORTED)) == any(s.worked_on(t, p) for t in Thread)
+
+    @invariant("CLN-1")
+    def paused_is_counted(s, p: Partition) -> bool:
+        return (s.status[p] == Status.PAUSED) == (s.pauses[p] > 0)
+
+    @invariant("CLN-12")
+    def no_waiter_is_forgotten(s, u: User, p: Partition) -> bool:
+        """Whoever waits, waits for a cleaner that will signal, or has been signalled and will find it paused."""
+        return not (s.doing[u] in WAITING and s.target[u] == p) or (
+            s.status[p] == Status.ABORTED or (s.status[p] == Status.PAUSED and s.signalled[u])
+        )
+
+    @invariant("CLN-11", "CLN-12")
+    def one_waiter_a_partition(s, u: User, v: User, p: Partition) -> bool:
+        waits = s.status[p] == Status.ABORTED and p in s.held[u] and p in s.held[v]
+        return not (waits) or (u == v)
+
+    @invariant("CLN-14", "CLN-21")
+    def no_resume_is_refused(s, u: User, p: Partition) -> bool:
+        """Whoever will resume finds the partition paused."""
+        return not (s.doing[u] in AT_WORK and p in s.held[u]) or (s.status[p] == Status.PAUSED)
+
+    @invariant("CLN-21", "CLN-23")
+    def paused_for_somebody(s, p: Partition) -> bool:
+        """No partition stays paused, or aborted, that nobody holds."""
+        return s.status[p] not in (Status.PAUSED, Status.ABORTED) or (any(p in s.held[u] for u in User))
+
+    @invariant("CLN-34")
+    def dropped_policy_stops_cleaning(s, t: Thread, p: Partition) -> bool:
+        """A log that is no longer compacted is not cleaned on undisturbed, once the change is through."""
+        return not (s.worked_on(t, p) and s.status[p] == Status.IN_PROGRESS and s.known[p]) or (
+            s.compact[p] or any(s.doing[u] == Doing.TO_CHANGE and s.target[u] == p for u in User)
+        )
+
+    @invariant("CLN-24", "CLN-2")
+    def only_known_logs_are_taken(s, p: Partition, u: User) -> bool:
+        """What is being deleted is not in the map, so no cleaner thread takes it up."""
+        return not (s.doing[u] in (Doing.TO_DELETE, Doing.WAITS_TO_DELETE, Doing.DELETING) and s.target[u] == p) or (
+            not s.known[p]
+        )
+
+    @step("CLN-1", "CLN-14")
+    def states_move_as_they_may(s, p: Partition) -> bool:
+        before, after = s.status[p], s.next.status[p]
+        return (
+            (after != Status.ABORTED and s.next.pauses[p] <= 1)
+            if before == Status.FREE
+            else after != Status.PAUSED
+            if before == Status.IN_PROGRESS
+            else (after == Status.ABORTED or (after == Status.PAUSED and s.next.pauses[p] == 1))
+            if before == Status.ABORTED
+            else (after == Status.PAUSED or (after == Status.FREE and s.pauses[p] == 1))
+        )
+
+    @step("CLN-4")
+    def the_filthiest_goes_first(s, t: Thread, p: Partition, q: Partition) -> bool:
+        grabbed = s.cleaning[t] is None and s.next.cleaning[t] == p
+        return not (grabbed and s.free(q)) or (s.dirt[q] <= s.dirt[p])
+
+    @step("CLN-2", "CLN-3", "CLN-24")
+    def only_what_may_be_is_taken(s, t: Thread, p: Partition) -> bool:
+        taken = not s.worked_on(t, p) and (s.next.cleaning[t] == p or p in s.next.deleting[t])
+        return not (taken) or (s.free(p) and (s.dirt[p] > 0 or p in s.next.deleting[t]))
+
+    # what must come about
+
+    @leads_to("CLN-22", "CLN-12")
+    def a_waiter_returns(s, u: User) -> tuple[bool, bool]:
+        """Fair: each cleaner thread finishes what it has, each signalled waiter runs."""
+        return s.doing[u] in WAITING, s.doing[u] not in WAITING
+
+    @leads_to("CLN-23", "CLN-21")
+    def a_pause_ends(s, p: Partition) -> tuple[bool, bool]:
+        """Once nobody begins anything new, and fair as above and each user finishes what it is at."""
+        return s.quiet and s.status[p] == Status.PAUSED, s.status[p] == Status.FREE
+
+    # what must be possible
+
+    @witness
+    def paused_twice(s, p: Partition) -> bool:
+        return s.pauses[p] >= 2
+
+    @witness
+    def aborted_while_deleting_segments(s, t: Thread, p: Partition) -> bool:
+        return p in s.deleting[t] and s.status[p] == Status.ABORTED
+
+    @witness
+    def retention_of_a_log_that_became_compacted(s, u: User, p: Partition) -> bool:
+        return s.doing[u] == Doing.RETAINING and p in s.held[u] and s.compact[p]
+
+    @witness
+    def waited_and_deletes(s, u: User) -> bool:
+        return s.doing[u] == Doing.DELETING and all(s.status[p] == Status.FREE for p in Partition)
+
+    @witness
+    def cleaned_log_is_dirty_again(s, p: Partition) -> bool:
+        return s.dirt[p] == D and s.status[p] == Status.IN_PROGRESS
+
+    # what holds the invariants up, at any size
+
+    @lemma("CLN-21")
+    def ranks_count_the_holders(s, u: User, v: User, p: Partition) -> bool:
+        """Holders of one partition have different ranks below its number of pauses (one to come while aborted)."""
+        below = s.rank[u][p] < s.pauses[p] or (s.status[p] == Status.ABORTED and s.rank[u][p] == 0)
+        apart = u == v or p not in s.held[v] or s.rank[u][p] != s.rank[v][p]
+        return p not in s.held[u] or (below and apart)
+
+    @lemma("CLN-21")
+    def every_pause_has_its_holder(s, p: Partition) -> bool:
+        return all(any(p in s.held[u] and s.rank[u][p] == i for u in User) for i in range(N) if i < s.pauses[p])
+
+    @lemma("CLN-12")
+    def aborted_for_somebody(s, p: Partition) -> bool:
+        return s.status[p] != Status.ABORTED or (any(p in s.held[u] for u in User))
+
+    @lemma("CLN-21")
+    def what_is_held(s, u: User, p: Partition) -> bool:
+        """A user holds what it is at, and nothing else."""
+        holds_one = (s.doing[u] in WAITING or s.doing[u] == Doing.HOLDING) and s.target[u] == p
+        return holds_one or s.doing[u] == Doing.RETAINING if p in s.held[u] else not holds_one
+
+    @lemma("CLN-20")
+    def held_is_not_free(s, u: User, p: Partition) -> bool:
+        return p not in s.held[u] or (
+            s.status[p] == Status.PAUSED or (s.status[p] == Status.ABORTED and s.doing[u] in WAITING)
+        )
+
+    @lemma("CLN-20")
+    def whoever_waits_has_a_target(s, u: User) -> bool:
+        return s.doing[u] not in WAITING or (s.target[u] is not None)
+
+    @lemma("CLN-20")
+    def deleting_is_after_the_cleaning(s, u: User, p: Partition) -> bool:
+        deleting = s.doing[u] == Doing.DELETING and s.target[u] == p
+        return not (deleting) or (s.status[p] in (Status.FREE, Status.PAUSED))
+
+    @lemma("CLN-20")
+    def a_thread_does_one_thing(s, t: Thread, p: Partition) -> bool:
+        return p not in s.deleting[t] or (s.cleaning[t] is None and s.failed[t] is None)
