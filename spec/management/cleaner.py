@@ -553,22 +553,28 @@ def observe(state: Cleaner) -> Json:
 
 machine: Machine[Cleaner] = Machine("cleaner", initial, observe)
 
-# Contracts that every step keeps.
-legal_moves = icontract.ensure(
-    lambda state, result: all(legal_move(state.state(p), result.state.state(p)) for p in state.logs),
-    "CLN-1 each state moves as the machine allows",
-)
-waiters = icontract.ensure(
-    lambda result: set(result.state.blocked) == {p for p, s in result.state.cleaning.items() if s == Aborted()},
-    "CLN-12 a caller waits on just the aborted partitions",
-)
-a_partition = icontract.require(
-    lambda state, partition: partition in state.logs, "CLN-33 the partition is one that the history began with"
-)
-refused_changes_nothing = icontract.ensure(
-    lambda state, result: not isinstance(result.result, Refused) or result.state == state,
-    "CLN-1 what is refused changes nothing",
-)
+# Contracts that many steps keep. Their conditions are functions: a broken contract prints the text of a lambda only
+# where it stands in the decorator itself.
+def _moves_legally(state: Cleaner, result: Step[Cleaner]) -> bool:
+    return all(legal_move(state.state(p), result.state.state(p)) for p in state.logs)
+
+
+def _aborted_have_waiters(result: Step[Cleaner]) -> bool:
+    return set(result.state.blocked) == {p for p, s in result.state.cleaning.items() if s == Aborted()}
+
+
+def _is_a_partition(state: Cleaner, partition: str) -> bool:
+    return partition in state.logs
+
+
+def _refusal_changes_nothing(state: Cleaner, result: Step[Cleaner]) -> bool:
+    return not isinstance(result.result, Refused) or result.state == state
+
+
+legal_moves = icontract.ensure(_moves_legally, "CLN-1 each state moves as the machine allows")
+waiters = icontract.ensure(_aborted_have_waiters, "CLN-12 a caller waits on just the aborted partitions")
+a_partition = icontract.require(_is_a_partition, "CLN-33 the partition is one that the history began with")
+refused_changes_nothing = icontract.ensure(_refusal_changes_nothing, "CLN-1 what is refused changes nothing")
 
 
 # ---- choosing the filthiest log --------------------------------------------------------------------------------------
