@@ -10,13 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafkaspec.cli import names
-from kafkaspec.cli.output import progress, show, show_json
+from kafkaspec.cli.output import progress, say, show_json, tell, write
 from kafkaspec.errors import UserError, unknown
 
 if TYPE_CHECKING:
+    from kafkaspec.explore import Exploration
+    from kafkaspec.explore.checked import Checked
     from kafkaspec.judge.check import Verdict
+    from kafkaspec.language import LoadedModel
+    from kafkaspec.prove import Proved
     from kafkaspec.subsystem import Subsystem
 
+EXIT_CODES = {"complete": 0, "violation": 1, "deadlock": 1, "liveness": 1, "limit": 2}
+"""Of what an exploration came to."""
 LOOKED_AT_LINES = 200
 """How many lines of a recording are looked at to tell whose it is."""
 
@@ -27,20 +33,17 @@ def check(traces: list[str], *, subsystem: str | None, strict: bool, html: Path 
     from kafkaspec import subsystem as subsystems
 
     wanted = subsystems.find(subsystem) if subsystem is not None else None
-    verdicts = [_judge(t, wanted, strict) for t in traces]
-    if json:
-        show_json(verdicts)
-    else:
-        from kafkaspec import report
-
-        for v in verdicts:
-            show(report.verdict_table(v))
-    if html is not None:
-        from kafkaspec import report
-
-        _write(html, report.html(*verdicts, title="Recorded traces, judged"))
-    codes = [v.exit_code for v in verdicts]
-    return 1 if 1 in codes else max(codes)
+    verdicts, codes = [], []
+    for t in traces:
+        try:
+            verdicts.append(_judge(t, wanted, strict))
+            codes.append(verdicts[-1].exit_code)
+        except UserError as e:
+            if len(traces) == 1:
+                raise
+            codes.append(say(e))
+    tell(verdicts, html=html, json=json, title="Recorded traces, judged")
+    return worst(codes)
 
 
 def _judge(trace: str, wanted: Subsystem | None, strict: bool) -> Verdict:
@@ -111,14 +114,207 @@ def _operations(name: str, lines: Iterable[bytes]) -> Iterator[str]:
             yield op
 
 
+# ---- explore ---------------------------------------------------------------------------------------------------------
+def explore(
+    name: str,
+    words: list[str],
+    *,
+    threads: int,
+    symmetry: list[str],
+    max_states: int | None,
+    max_memory_mb: int | None,
+    checkpoint: Path | None,
+    ghosts: bool,
+    html: Path | None,
+    json: bool,
+) -> int:
+    """Explore each model that `name` names. 0 if all claims hold, every witness is reached and every action taken."""
+    from kafkaspec.explore import explore as run
+
+    found = []
+    for model, sizes, checked in _at_sizes(name, words):
+        with progress(f"explore {model.name}") as bar:
+            try:
+                e = run(
+                    model,
+                    sizes,
+                    ghosts=ghosts,
+                    threads=threads,
+                    symmetry=tuple(symmetry) or checked.symmetry,
+                    max_states=max_states,
+                    max_memory_mb=max_memory_mb,
+                    progress=bar,
+                    checkpoint=checkpoint,
+                )
+            except KeyboardInterrupt:
+                again = (
+                    f"go on with the same command and --resume {checkpoint}"
+                    if checkpoint
+                    else "--resume FILE keeps a run"
+                )
+                raise UserError(f"interrupted; {again}", exit_code=130) from None
+        found.append(e)
+    tell(found, html=html, json=json, title=f"Explored: {name}")
+    return worst(_explored(e) for e in found)
+
+
+def _explored(e: Exploration) -> int:
+    vacuous = any(t is None for t in e.witnesses.values()) or not all(e.taken.values())
+    return 1 if e.outcome == "complete" and vacuous else EXIT_CODES[e.outcome]
+
+
+def walk(name: str, words: list[str], *, seed: int, steps: int, schedule: str, html: Path | None, json: bool) -> int:
+    """One random run of each model that `name` names. 1 if it broke a claim."""
+    from kafkaspec.explore import walk as run
+
+    _one_of("schedule", schedule, ("uniform", "swarm", "priority"))
+    found = []
+    for model, sizes, _ in _at_sizes(name, words):
+        found.append(run(model, sizes, seed=seed, steps=steps, schedule=schedule))  # type: ignore[arg-type]
+    tell(found, html=html, json=json, title=f"Walked: {name}, seed {seed}")
+    return worst(int(w.trace is not None) for w in found)
+
+
+def _at_sizes(name: str, words: list[str]) -> Iterator[tuple[LoadedModel, names.Sizes, Checked]]:
+    from kafkaspec.language import load
+
+    checked = names.find_models(name)
+    if words and len(checked) > 1:
+        several = ", ".join(f"{name}:{c.model.__name__}" for c in checked)
+        raise UserError(f"{name} has several models: say whose sizes these are ({several})")
+    for c in checked:
+        model = load(c.model)
+        yield model, names.sizes(words, model, c.sizes), c
+
+
+# ---- prove -----------------------------------------------------------------------------------------------------------
+def prove(
+    name: str,
+    *,
+    only: list[str],
+    timeout_s: float,
+    steps: int | None,
+    words: list[str],
+    html: Path | None,
+    json: bool,
+) -> int:
+    """Prove each model that `name` names, for every size but those in `words`; or search `steps` steps at them."""
+    from kafkaspec import prove as prover
+    from kafkaspec.language import load
+
+    found: list[Any] = []
+    codes = []
+    for checked in names.find_models(name):
+        model = load(checked.model)
+        with progress(f"prove {model.name}") as bar:
+            if steps is not None:
+                b = prover.bounded(model, steps, names.sizes(words, model, checked.sizes))
+                found.append(b)
+                codes.append({"complete": 0, "violation": 1}.get(b.outcome, 2))
+                continue
+            claims = {*model.invariants, *model.lemmas, *model.steps}
+            for claim in only:
+                _one_of(f"claim of {model.name}", claim, claims)
+            wanted = (lambda action, claim: claim in only) if only else None
+            fixed = names.sizes(words, model, {}, complete=False)
+            p = prover.prove(model, timeout_s=timeout_s, fixed=fixed, only=wanted, progress=bar)
+        found.append(p)
+        codes.append(_proved(p))
+    tell(found, html=html, json=json, title=f"Proved: {name}")
+    return worst(codes)
+
+
+def _proved(p: Proved) -> int:
+    if p.false_lemma is not None or p.vacuous or p.by_verdict("refuted"):
+        return 1
+    return 2 if p.by_verdict("unknown") else 0
+
+
+# ---- campaigns, mutants ----------------------------------------------------------------------------------------------
+def campaign(name: str, *, seeds: range, steps: int, out: Path, master: str | None, json: bool) -> int:
+    """Walk spec beside impl over many seeds. 1 if a seed fails."""
+    from kafkaspec import subsystem
+    from kafkaspec.fleet import campaign as run
+
+    wanted = subsystem.find(name)
+    with progress(f"campaign {name}") as bar:
+        try:
+            result = run(wanted, seeds=seeds, steps=steps, out=out, master=master, progress=bar)
+        except KeyboardInterrupt:
+            raise UserError(f"interrupted; the same command goes on from what is in {out}", exit_code=130) from None
+    tell([result], json=json)
+    return int(bool(result.failures))
+
+
+def mutants(name: str, *, json: bool) -> int:
+    """The kill matrix of a subsystem: its written mutants and the generated ones of its models. 1 if a row is wrong."""
+    from kafkaspec import subsystem
+    from kafkaspec.language import load
+    from kafkaspec.lockstep import mutants as m
+
+    wanted = subsystem.find(name)
+    models = wanted.layer("models")
+    faults = m.written(wanted)
+    for checked in models.MODELS if models is not None else ():
+        faults += m.generated(load(checked.model))
+    detectors = [
+        m.contract_detector(), m.lockstep_detector(), m.check_detector(), m.explorer_detector(), m.prover_detector(),
+    ]  # fmt: skip
+    with progress(f"mutants of {name}") as bar:
+        rows = m.kill_matrix(wanted, faults, detectors, progress=bar)
+    tell(rows, json=json, together=True)
+    return int(any(r.wrong for r in rows))
+
+
+# ---- export ----------------------------------------------------------------------------------------------------------
+def export(name: str, words: list[str], *, to: str, out: Path, json: bool) -> int:
+    """Write each model that `name` names in another tool's language."""
+    _one_of("format", to, EXPORTS)
+    written = [
+        write(out / file, text)
+        for model, sizes, checked in _at_sizes(name, words)
+        for file, text in EXPORTS[to](model, sizes, checked)
+    ]
+    if json:
+        show_json([str(w) for w in written])
+    return 0
+
+
+def _tla(model: LoadedModel, sizes: names.Sizes, checked: Checked) -> Iterator[tuple[str, str]]:
+    from kafkaspec.export import tla
+
+    module, configuration = tla(model, sizes)
+    yield f"{model.name}.tla", module
+    yield f"{model.name}.cfg", configuration
+
+
+def _smtlib(model: LoadedModel, sizes: names.Sizes, checked: Checked) -> Iterator[tuple[str, str]]:
+    from kafkaspec.export import smtlib
+
+    yield f"{model.name}.smt2", smtlib(model)
+
+
+def _itf(model: LoadedModel, sizes: names.Sizes, checked: Checked) -> Iterator[tuple[str, str]]:
+    import orjson
+
+    from kafkaspec.explore import explore as run
+    from kafkaspec.export import itf
+
+    e = run(model, sizes, symmetry=checked.symmetry)
+    for t in [e.trace, *e.witnesses.values()]:
+        if t is not None:
+            text = orjson.dumps(itf(t, model), option=orjson.OPT_INDENT_2).decode()
+            yield f"{model.name}-{t.kind}-{t.claim or 'run'}.itf.json", text
+
+
+EXPORTS = {"tla": _tla, "smtlib": _smtlib, "itf": _itf}
+
+
 # ---- what they share -------------------------------------------------------------------------------------------------
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    except OSError as e:
-        raise UserError(f"{path}: cannot be written: {(e.strerror or str(e)).lower()}") from None
-    print(f"written: {path}", file=sys.stderr)
+def worst(codes: Iterable[int]) -> int:
+    """One exit status of several: rejected before could-not-judge before accepted."""
+    seen = set(codes)
+    return 1 if 1 in seen else max(seen, default=0)
 
 
 def _one_of(kind: str, name: str, known: Iterable[str]) -> str:
@@ -126,6 +322,3 @@ def _one_of(kind: str, name: str, known: Iterable[str]) -> str:
     if name not in known:
         raise unknown(kind, name, known)
     return name
-
-
-def _unused() -> Any: ...

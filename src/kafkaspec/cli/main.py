@@ -323,33 +323,28 @@ def explain(
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit. Whatever goes wrong is one line on standard error."""
+    from kafkaspec.cli.output import reader_gone, say
+
     try:
         code = app(arguments, prog_name="kafkaspec", standalone_mode=False)
         sys.stdout.flush()
         if code == 130:
             raise UserError("interrupted", exit_code=130)
     except UserError as e:
-        code = _say(str(e), e.exit_code)
+        code = say(e)
     except typer.TyperException as e:
-        code = _say(_usage(e), 2)
+        code = say(UserError(_usage(e)))
     except BrokenPipeError:
-        from kafkaspec.cli.output import reader_gone
-
         reader_gone()
     except OSError as e:
-        code = _say(f"{e.filename}: {(e.strerror or str(e)).lower()}" if e.filename else str(e), 2)
+        code = say(UserError(f"{e.filename}: {(e.strerror or str(e)).lower()}" if e.filename else str(e)))
     except MemoryError:
-        code = _say("out of memory", 2)
+        code = say(UserError("out of memory"))
     except Exception as e:
         if os.environ.get("KAFKASPEC_TRACEBACK"):
             raise
-        code = _say(f"{_bug(e)}; this is a bug of kafkaspec (KAFKASPEC_TRACEBACK=1 shows where)", 2)
+        code = say(UserError(f"{_bug(e)}; this is a bug of kafkaspec (KAFKASPEC_TRACEBACK=1 shows where)"))
     sys.exit(code)
-
-
-def _say(message: str, code: int) -> int:
-    print("kafkaspec: " + " ".join(message.split()), file=sys.stderr)
-    return code
 
 
 def _usage(e: typer.TyperException) -> str:

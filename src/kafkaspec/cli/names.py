@@ -128,8 +128,10 @@ def check_readable(path: Path) -> None:
         raise UserError(f"{path}: {(e.strerror or str(e)).lower()}") from None
 
 
-def sizes(words: Iterable[str], model: LoadedModel, pinned: Mapping[str, int | bool]) -> Sizes:
-    """`--size Partition=3 --size FENCED=true` over the pinned sizes.
+def sizes(
+    words: Iterable[str], model: LoadedModel, pinned: Mapping[str, int | bool], *, complete: bool = True
+) -> Sizes:
+    """`--size Partition=3 --size FENCED=true` over the pinned sizes; all of the model's, if they must be `complete`.
 
     Raises UserError for a word that is no NAME=NUMBER, an unknown name, a size below 1, and sizes that are missing.
     """
@@ -149,7 +151,7 @@ def sizes(words: Iterable[str], model: LoadedModel, pinned: Mapping[str, int | b
         else:
             out[name] = int(value)
     missing = [n for n in model.sizes if n not in out]
-    if missing:
+    if missing and complete:
         example = " ".join(f"--size {n}={'true' if model.sizes[n] == 'flag' else 2}" for n in missing)
         raise UserError(f"{model.name} needs {'sizes' if len(missing) > 1 else 'a size'}: {example}")
     return out

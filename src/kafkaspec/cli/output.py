@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from kafkaspec.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -33,13 +36,9 @@ def console(stderr: bool = False) -> Console:
     """A terminal of the width it has; 120 columns where there is none (a file, a pipe)."""
     from rich.console import Console
 
-    class Ours(Console):
-        def on_broken_pipe(self) -> None:
-            reader_gone()
-
     stream = sys.stderr if stderr else sys.stdout
     wide = None if stream.isatty() or "COLUMNS" in os.environ else 120
-    return Ours(stderr=stderr, width=wide, highlight=False, soft_wrap=False)
+    return Console(stderr=stderr, width=wide, highlight=False, soft_wrap=False)
 
 
 def show(*what: RenderableType) -> None:
@@ -47,19 +46,61 @@ def show(*what: RenderableType) -> None:
     from rich.text import Text
 
     out = console()
-    for x in what:
-        out.print(x, soft_wrap=isinstance(x, Text))
+    with out.capture() as printed:
+        for x in what:
+            out.print(x, soft_wrap=isinstance(x, Text))
+    _print(printed.get() if out.is_terminal else "".join(f"{line.rstrip()}\n" for line in printed.get().splitlines()))
+
+
+def _print(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        reader_gone()
+
+
+def say(error: UserError) -> int:
+    """An error that does not end the command: its line on standard error; its exit status is returned."""
+    print(f"kafkaspec: {' '.join(str(error).split())}", file=sys.stderr)
+    return error.exit_code
+
+
+def tell(
+    results: Sequence[Any],
+    *,
+    json: bool,
+    html: Path | None = None,
+    title: str = "kafkaspec",
+    together: bool = False,
+) -> None:
+    """Print results as tables, or as one JSON list; and write them as a page. `together`: as rows of one table."""
+    from kafkaspec import report
+
+    if json:
+        show_json([report.to_json(r) for r in results])
+    else:
+        show(report.table(list(results)) if together else report.table(*results))
+    if html is not None:
+        write(html, report.html(*([list(results)] if together else results), title=title))
 
 
 def show_json(value: Any) -> None:
-    """Print for machines: one JSON document, keys in the order of the result's fields."""
+    """Print one JSON document, keys in the order of the result's fields."""
     import orjson
 
+    _print(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode() + "\n")
+
+
+def write(path: Path, text: str) -> Path:
+    """Write a file, and say so on standard error. Raises UserError when it cannot be written."""
     try:
-        sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS) + b"\n")
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        reader_gone()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    except OSError as e:
+        raise UserError(f"{path}: cannot be written: {(e.strerror or str(e)).lower()}") from None
+    print(f"written: {path}", file=sys.stderr)
+    return path
 
 
 class Progress:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from kafkaspec import forms, subsystem
-from kafkaspec.cli.output import Progress, progress, show, show_json
+from kafkaspec.cli.output import Progress, progress, tell
 from kafkaspec.errors import UserError
 from kafkaspec.subsystem import Subsystem
 
@@ -21,9 +20,6 @@ STEPS = 100
 """Operations a seed, spec beside impl."""
 ALTERED = 0.02
 """The share of a recording's values that are altered, one at a time; the tests alter more."""
-
-SHOWN_LINES = 40
-"""Lines of a failure's story in the table."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +60,10 @@ def run(wanted: list[str], *, seeds: int, json: bool) -> int:
     for s in chosen:
         for row in _rows(s, seeds):
             rows.append(row)
-    if json:
-        show_json([{**_fields(r), "ok": r.ok} for r in rows])
-    else:
-        show(_table(rows), *(_failure(r) for r in rows if not r.ok))
+    tell(rows, json=json, together=True)
     if any(not r.ok and r.could_judge for r in rows):
         return 1
     return 0 if all(r.ok for r in rows) else 2
-
-
-def _fields(row: Row) -> dict[str, Any]:
-    return dict(vars(row))
 
 
 def _rows(s: Subsystem, seeds: int) -> Iterator[Row]:
@@ -142,32 +131,3 @@ def _recordings(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
 
 
 CHECKS: tuple[Check, ...] = (_clauses, _spec_beside_impl, _recordings)
-
-
-# ---- printing --------------------------------------------------------------------------------------------------------
-def _table(rows: list[Row]) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    t = Table(box=None, pad_edge=False, show_footer=True, expand=False)
-    for name, justify in (("subsystem", "left"), ("what", "left"), ("", "left"), ("found", "left"), ("s", "right")):
-        t.add_column(name, justify=justify)  # type: ignore[arg-type]
-    last = ""
-    for r in rows:
-        word = Text(
-            r.word if r.ok else f"{r.word}: NO" if r.could_judge else "UNKNOWN", "green" if r.ok else "bold red"
-        )
-        t.add_row(r.subsystem if r.subsystem != last else "", r.what, word, r.detail, f"{r.seconds:.1f}")
-        last = r.subsystem
-    failed = [r for r in rows if not r.ok]
-    t.columns[0].footer = Text("all hold" if not failed else f"{len(failed)} of {len(rows)} do not hold")
-    t.columns[4].footer = f"{sum(r.seconds for r in rows):.1f}"
-    return t
-
-
-def _failure(row: Row) -> Any:
-    from rich.text import Text
-
-    lines = row.why.splitlines()
-    more = [f"... and {len(lines) - SHOWN_LINES} more (--json has all)"] if len(lines) > SHOWN_LINES else []
-    return Text(f"\n{row.subsystem}: {row.what}\n", "bold red").append("\n".join(lines[:SHOWN_LINES] + more), "default")
