@@ -553,6 +553,7 @@ def observe(state: Cleaner) -> Json:
 
 machine: Machine[Cleaner] = Machine("cleaner", initial, observe)
 
+
 # Contracts that many steps keep. Their conditions are functions: a broken contract prints the text of a lambda only
 # where it stands in the decorator itself.
 def _moves_legally(state: Cleaner, result: Step[Cleaner]) -> bool:
