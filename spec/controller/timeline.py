@@ -195,7 +195,7 @@ class View(NamedTuple):
     integer: int
     object: str
     further: Mapping[str, frozenset[int]] = {}
-    """sets that were registered later, by name; one that is not in the mapping was not made yet, and reads as empty"""
+    """sets that were registered later and that somebody holds, by name, as far as they are not empty"""
 
     def __hash__(self) -> int:
         further = frozenset(self.further.items())
@@ -706,13 +706,12 @@ def delete_snapshots_up_to(state: Timeline, epoch: Epoch) -> Step[Timeline]:
 @machine.operation("reset", "TML-10", "TML-17")
 @ensure(lambda result: not result.state.past, "TML-10 no snapshot is left")
 @ensure(
-    lambda state, result: result.state.present == state.first._replace(further=result.state.present.further),
+    lambda state, result: result.state.present == state.first,
     "TML-10 every registered collection is what it was when it was made",
 )
 def reset(state: Timeline) -> Step[Timeline]:
     """`reset`."""
-    first = state.first._replace(further={name: frozenset() for name in state.held})
-    return Step(_with_past(state, first, {}, NO_EPOCH)._replace(made=state.held))
+    return Step(_with_past(state, state.first, {}, NO_EPOCH)._replace(made=state.held))
 
 
 # an iterator at an epoch, while the present changes
@@ -772,8 +771,7 @@ def _is_held(state: Timeline, name: str) -> bool:
 @ensure(_unchanged_past, "TML-18 no snapshot knows it")
 def collection_create(state: Timeline, name: str) -> Step[Timeline]:
     """A further timeline set of that name, registered and held."""
-    present = state.present._replace(further={**state.present.further, name: frozenset()})
-    return Step(_changed(state, present)._replace(held=state.held | {name}, made=state.made | {name}))
+    return Step(state._replace(held=state.held | {name}, made=state.made | {name}))
 
 
 @machine.operation("collection.add", "TML-17", "TML-14")
@@ -801,10 +799,23 @@ def collection_elements(state: Timeline, name: str, epoch: Epoch = LATEST_EPOCH)
 
 @machine.operation("collection.drop", "TML-19")
 @require(_is_held, "TML-19 somebody holds the collection")
-@ensure(_unchanged_past, "TML-19 the others notice nothing")
+@ensure(
+    lambda state, result: all(
+        now._replace(further={}) == before._replace(further={})
+        for now, before in zip(
+            (result.state.present, *result.state.past.values()), (state.present, *state.past.values()), strict=True
+        )
+    ),
+    "TML-19 the others notice nothing",
+)
 def collection_drop(state: Timeline, name: str) -> Step[Timeline]:
-    """Nobody holds the set any more."""
-    return Step(state._replace(held=state.held - {name}))
+    """Nobody holds the set any more, and so nobody can read it."""
+    past = {epoch: _without(view, name) for epoch, view in state.past.items()}
+    return Step(state._replace(present=_without(state.present, name), past=past, held=state.held - {name}))
+
+
+def _without(view: View, name: str) -> View:
+    return view._replace(further={n: elements for n, elements in view.further.items() if n != name})
 
 
 REGISTERED_ALWAYS = 5

@@ -1,0 +1,811 @@
+"""Timeline collections as Kafka builds them: one hash table of the present, and for each snapshot what it lost since.
+
+An entry carries the epoch after the latest snapshot at which it was written, its start epoch. What replaces or removes
+an entry that the latest snapshot saw moves it to that snapshot's delta. A read at an epoch looks at the present, and then
+at the deltas from that snapshot on. So an operation touches one slot, and a snapshot costs what changes after it. Source:
+Kafka Internals, ch. 11, "How a snapshotted hash table works"; org.apache.kafka.timeline, Kafka 4.3.0. Where the released
+classes break their own rule (`spec/controller/timeline_released.py`), this does what the rule says.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, Final, Generic, TypeVar
+
+from kafkaspec.lockstep.machine import Json, Refused
+from kafkaspec.spec.controller.timeline import (
+    LATEST_EPOCH,
+    MAX_CAPACITY,
+    MIN_CAPACITY,
+    NO_EPOCH,
+    NULL_POINTER,
+    RUNTIME_EXCEPTION,
+    Epoch,
+    Iterating,
+    Timeline,
+    View,
+)
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class TimelineError(Exception):
+    """A refusal: the clause that says so, Kafka's exception class, and the message if the clause states one."""
+
+    def __init__(self, clause: str, error: str, message: str | None = None) -> None:
+        super().__init__(message or error)
+        self.refused = Refused(clause, error, message)
+
+
+# the hash table
+
+
+def capacity_for(expected_size: int) -> int:
+    """The smallest power of two that is at least `expected_size` / 0.75, within the limits."""
+    capacity = MIN_CAPACITY
+    while capacity < MAX_CAPACITY and 3 * capacity < 4 * expected_size:
+        capacity *= 2
+    return capacity
+
+
+def hash_code(key: Hashable) -> int:
+    """Java's hash code of an Integer, a Long or a String, as a signed 32-bit number; of anything else, Python's."""
+    if isinstance(key, str):
+        code = 0
+        for unit in memoryview(key.encode("utf-16-le", "surrogatepass")).cast("H"):
+            code = (31 * code + unit) & 0xFFFFFFFF
+    elif isinstance(key, int) and not -(2**31) <= key < 2**31:
+        code = (key ^ (key >> 32)) & 0xFFFFFFFF
+    else:
+        code = (key if isinstance(key, int) else hash(key)) & 0xFFFFFFFF
+    return code - (1 << 32) if code >> 31 else code
+
+
+def spread(code: int) -> int:
+    """A hash code spread over 64 bits (Knuth's multiplicative hash); a slot is its top bits."""
+    return (code * -7046029254386353131) & 0xFFFFFFFFFFFFFFFF
+
+
+class Entry(Generic[K, V]):
+    """A key with its value, written once; only the table that it is in may change."""
+
+    __slots__ = ("key", "spread", "start_epoch", "value")
+
+    def __init__(self, key: K, value: V, start_epoch: Epoch) -> None:
+        self.key = key
+        self.value = value
+        self.start_epoch = start_epoch
+        self.spread = spread(hash_code(key))
+
+
+class HashTable(Generic[K, V]):
+    """Separate chaining; as many slots as a power of two; an entry's slot is given by the top bits of its hash."""
+
+    def __init__(self, expected_size: int) -> None:
+        self.slots: list[tuple[Entry[K, V], ...]] = [()] * capacity_for(expected_size)
+        self.size = 0
+
+    def _slot(self, spread: int) -> int:
+        return spread >> (65 - len(self.slots).bit_length())
+
+    def get(self, key: K) -> Entry[K, V] | None:
+        for entry in self.slots[self._slot(spread(hash_code(key)))]:
+            if entry.key == key:
+                return entry
+        return None
+
+    def put(self, new: Entry[K, V]) -> Entry[K, V] | None:
+        """Add or replace; what was replaced. The table doubles before an addition that would fill it over its limit."""
+        slot = self._slot(new.spread)
+        chain = self.slots[slot]
+        for n, entry in enumerate(chain):
+            if entry.key == new.key:
+                self.slots[slot] = (*chain[:n], new, *chain[n + 1 :])
+                return entry
+        if 3 * (self.size + 1) > 4 * len(self.slots) and len(self.slots) < MAX_CAPACITY:
+            self._grow()
+            slot = self._slot(new.spread)
+        self.slots[slot] = (*self.slots[slot], new)
+        self.size += 1
+        return None
+
+    def remove(self, key: K) -> Entry[K, V] | None:
+        """What was removed."""
+        slot = self._slot(spread(hash_code(key)))
+        chain = self.slots[slot]
+        for n, entry in enumerate(chain):
+            if entry.key == key:
+                self.slots[slot] = (*chain[:n], *chain[n + 1 :])
+                self.size -= 1
+                return entry
+        return None
+
+    def _grow(self) -> None:
+        entries = list(self)
+        self.slots = [()] * (2 * len(self.slots))
+        for entry in entries:
+            slot = self._slot(entry.spread)
+            self.slots[slot] = (*self.slots[slot], entry)
+
+    def __iter__(self) -> Iterator[Entry[K, V]]:
+        for chain in self.slots:
+            yield from chain
+
+    def share(self, part: int, parts: int) -> list[Entry[K, V]]:
+        """The entries that would be in slot `part` of a table with `parts` slots, however many slots this one has."""
+        count = len(self.slots)
+        if count >= parts:
+            each = count // parts
+            return [entry for chain in self.slots[part * each : (part + 1) * each] for entry in chain]
+        shift = 65 - parts.bit_length()
+        return [entry for entry in self.slots[part * count // parts] if entry.spread >> shift == part]
+
+
+# snapshots
+
+
+class Delta(ABC):
+    """What one snapshot keeps for one collection."""
+
+    @abstractmethod
+    def merge_from(self, epoch: Epoch, later: Any) -> None:
+        """Take over, for the snapshot at `epoch`, what the next snapshot kept: that one is deleted."""
+
+
+class Revertable(ABC):
+    """A collection that a registry can put back."""
+
+    __slots__ = ("__weakref__",)
+
+    @abstractmethod
+    def execute_revert(self, epoch: Epoch, delta: Any) -> None:
+        """Be what it was at the snapshot, which kept `delta` and is the latest."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Be what it was when it was made."""
+
+
+class Snapshot:
+    """One snapshot in the registry's ring; deltas by the identity of the collection, which they keep alive."""
+
+    __slots__ = ("deltas", "epoch", "next", "previous")
+
+    def __init__(self, epoch: Epoch) -> None:
+        self.epoch = epoch
+        self.deltas: dict[int, tuple[Revertable, Delta]] | None = {}
+        self.previous = self.next = self
+
+    def _kept(self) -> dict[int, tuple[Revertable, Delta]]:
+        if self.deltas is None:
+            raise TimelineError("TML-11", NULL_POINTER)
+        return self.deltas
+
+    def delta(self, owner: Revertable) -> Any:
+        """What is kept for a collection; None if nothing."""
+        return self._kept().get(id(owner), (None, None))[1]
+
+    def keep(self, owner: Revertable, delta: Delta) -> None:
+        self._kept()[id(owner)] = owner, delta
+
+    def put_after(self, last: Snapshot) -> None:
+        self.previous, self.next = last, last.next
+        last.next.previous = self
+        last.next = self
+
+    def merge_from(self, later: Snapshot) -> None:
+        """Take over what the next snapshot kept; it is gone then."""
+        for owner, delta in later._kept().values():
+            mine = self.delta(owner)
+            if mine is None:
+                self.keep(owner, delta)
+            else:
+                mine.merge_from(self.epoch, delta)
+        later.erase()
+
+    def revert(self) -> None:
+        """Put every changed collection back. Nothing has changed since then: no delta is left."""
+        for owner, delta in self._kept().values():
+            owner.execute_revert(self.epoch, delta)
+        self._kept().clear()
+
+    def erase(self) -> None:
+        self.deltas = None
+        self.previous.next, self.next.previous = self.next, self.previous
+        self.previous = self.next = self
+
+
+class SnapshotRegistry:
+    """The snapshots of some collections, in a ring by rising epoch. It keeps no collection alive."""
+
+    def __init__(self, max_registrations_since_scrub: int = 10_000) -> None:
+        self._head = Snapshot(NO_EPOCH)
+        self._snapshots: dict[Epoch, Snapshot] = {}
+        self._registered: list[weakref.ref[Revertable]] = []
+        self._max_registrations_since_scrub = max_registrations_since_scrub
+        self._registrations_since_scrub = 0
+        self.highest_epoch = NO_EPOCH
+        """the highest epoch used since the last reset, or since the revert that lowered it"""
+
+    def register(self, collection: Revertable) -> None:
+        """Know a collection. Once in a while the places of dead ones are cleared away."""
+        self._registrations_since_scrub += 1
+        if self._registrations_since_scrub > self._max_registrations_since_scrub:
+            self._scrub()
+        self._registered.append(weakref.ref(collection))
+
+    def _scrub(self) -> None:
+        self._registered = [ref for ref in self._registered if ref() is not None]
+        self._registrations_since_scrub = 0
+
+    @property
+    def registered(self) -> int:
+        """How many collections it knows that are alive."""
+        return sum(ref() is not None for ref in self._registered)
+
+    @property
+    def registration_slots(self) -> int:
+        """How many places are taken, those of dead collections included."""
+        return len(self._registered)
+
+    @property
+    def latest(self) -> Snapshot | None:
+        """The latest snapshot."""
+        last = self._head.previous
+        return None if last is self._head else last
+
+    @property
+    def latest_epoch(self) -> Epoch:
+        """The epoch of the latest snapshot; NO_EPOCH if there is none."""
+        return self._head.previous.epoch
+
+    @property
+    def epochs(self) -> list[Epoch]:
+        """The epochs of all snapshots, rising."""
+        return [snapshot.epoch for snapshot in self.since(self._head.next)]
+
+    def since(self, snapshot: Snapshot) -> Iterator[Snapshot]:
+        """That snapshot and all later ones; each may be deleted when it has come."""
+        while snapshot is not self._head:
+            following = snapshot.next
+            yield snapshot
+            snapshot = following
+
+    def snapshot(self, epoch: Epoch) -> Snapshot:
+        """The snapshot at an epoch; refused (TML-6) if there is none."""
+        snapshot = self._snapshots.get(epoch)
+        if snapshot is None:
+            epochs = ", ".join(map(str, self.epochs))
+            message = f"No in-memory snapshot for epoch {epoch}. Snapshot epochs are: {epochs}"
+            raise TimelineError("TML-6", RUNTIME_EXCEPTION, message)
+        return snapshot
+
+    def get_or_create_snapshot(self, epoch: Epoch) -> Snapshot:
+        """A new snapshot, or the latest if it is at that epoch. Refused (TML-1) below the latest.
+
+        Raises ValueError if the caller breaks TML-2: entries written meanwhile would not belong to the new snapshot.
+        """
+        last = self._head.previous
+        if last.epoch > epoch:
+            epochs = ", ".join(map(str, self.epochs))
+            message = (
+                f"Can't create a new in-memory snapshot at epoch {epoch} because there is already a snapshot with "
+                f"epoch {last.epoch}. Snapshot epochs are {epochs}"
+            )
+            raise TimelineError("TML-1", RUNTIME_EXCEPTION, message)
+        if last.epoch == epoch:
+            return last
+        if not self.highest_epoch < epoch < LATEST_EPOCH:
+            raise ValueError(f"TML-2: epoch {epoch} is not above {self.highest_epoch}, the highest epoch used")
+        snapshot = Snapshot(epoch)
+        snapshot.put_after(last)
+        self._snapshots[epoch] = snapshot
+        self.highest_epoch = epoch
+        return snapshot
+
+    def revert_to_snapshot(self, epoch: Epoch) -> None:
+        """Every registered collection is what it was then; later snapshots are gone."""
+        target = self.snapshot(epoch)
+        for later in self.since(target.next):
+            self._delete(later)
+        target.revert()
+        self.highest_epoch = epoch
+
+    def delete_snapshot(self, epoch: Epoch) -> None:
+        """Forget one epoch; what can be read at the others stays."""
+        self._delete(self.snapshot(epoch))
+
+    def _delete(self, snapshot: Snapshot) -> None:
+        del self._snapshots[snapshot.epoch]
+        if snapshot.previous is self._head:
+            snapshot.erase()
+        else:
+            snapshot.previous.merge_from(snapshot)
+
+    def delete_snapshots_up_to(self, epoch: Epoch) -> None:
+        """Forget the epochs below `epoch`."""
+        for snapshot in self.since(self._head.next):
+            if snapshot.epoch >= epoch:
+                return
+            self._delete(snapshot)
+
+    def reset(self) -> None:
+        """No snapshots; every collection is what it was when it was made."""
+        self.delete_snapshots_up_to(LATEST_EPOCH)
+        self._scrub()
+        for ref in self._registered:
+            collection = ref()
+            if collection is not None:
+                collection.reset()
+        self.highest_epoch = NO_EPOCH
+
+
+# collections
+
+
+class TableDelta(Delta, Generic[K, V]):
+    """The size at the snapshot, and the entries that it saw and the present no longer has."""
+
+    __slots__ = ("size", "table")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.table: HashTable[K, V] | None = None
+
+    def take(self, entry: Entry[K, V]) -> None:
+        if self.table is None:
+            self.table = HashTable(1)
+        self.table.put(entry)
+
+    def merge_from(self, epoch: Epoch, later: TableDelta[K, V]) -> None:
+        for entry in later.table or ():
+            if entry.start_epoch <= epoch:
+                self.take(entry)
+
+
+class SnapshottableHashTable(Revertable, Generic[K, V]):
+    """The engine of map and set: a table of the present, and deltas in the registry's snapshots."""
+
+    __slots__ = ("_registry", "_table")
+
+    def __init__(self, registry: SnapshotRegistry, expected_size: int) -> None:
+        self._registry = registry
+        self._table: HashTable[K, V] = HashTable(expected_size)
+        registry.register(self)
+
+    def size(self, epoch: Epoch = LATEST_EPOCH) -> int:
+        """How many elements there are, or were."""
+        if epoch != LATEST_EPOCH:
+            for snapshot in self._registry.since(self._registry.snapshot(epoch)):
+                delta: TableDelta[K, V] | None = snapshot.delta(self)
+                if delta is not None:
+                    return delta.size
+        return self._table.size
+
+    def _find(self, key: K, epoch: Epoch) -> Entry[K, V] | None:
+        since = None if epoch == LATEST_EPOCH else self._registry.snapshot(epoch)
+        entry = self._table.get(key)
+        if since is None or (entry is not None and entry.start_epoch <= epoch):
+            return entry
+        for snapshot in self._registry.since(since):
+            delta: TableDelta[K, V] | None = snapshot.delta(self)
+            if delta is not None and delta.table is not None:
+                entry = delta.table.get(key)
+                if entry is not None:  # written later, it says that there was none
+                    return entry if entry.start_epoch <= epoch else None
+        return None
+
+    def _write(self, key: K, value: V) -> Entry[K, V] | None:
+        size = self._table.size
+        before = self._table.put(Entry(key, value, self._registry.latest_epoch + 1))
+        self._note(before, size)
+        return before
+
+    def _erase(self, key: K) -> Entry[K, V] | None:
+        size = self._table.size
+        before = self._table.remove(key)
+        if before is not None:
+            self._note(before, size)
+        return before
+
+    def _note(self, before: Entry[K, V] | None, size: int) -> None:
+        """The latest snapshot takes over what was replaced or removed, if it saw it, and the size on a first change."""
+        latest = self._registry.latest
+        if latest is None or (before is not None and before.start_epoch > latest.epoch):
+            return
+        delta: TableDelta[K, V] | None = latest.delta(self)
+        if delta is None:
+            delta = TableDelta(size)
+            latest.keep(self, delta)
+        if before is not None:
+            delta.take(before)
+
+    def _iterate(self, epoch: Epoch) -> Iterator[Entry[K, V]]:
+        if epoch == LATEST_EPOCH:
+            return iter(list(self._table))
+        return self._iterate_at(self._registry.snapshot(epoch), len(self._table.slots))
+
+    def _iterate_at(self, snapshot: Snapshot, parts: int) -> Iterator[Entry[K, V]]:
+        """Part by part of the hash's range, as many parts as there were slots at the start: what leaves the present for
+        a delta, or moves because a table grows, stays in its part, and is met there once."""
+        for part in range(parts):
+            ready = self._table.share(part, parts)
+            for later in self._registry.since(snapshot):
+                delta: TableDelta[K, V] | None = later.delta(self)
+                if delta is not None and delta.table is not None:
+                    ready += delta.table.share(part, parts)
+            yield from [entry for entry in ready if entry.start_epoch <= snapshot.epoch]
+
+    def execute_revert(self, epoch: Epoch, delta: TableDelta[K, V]) -> None:
+        for entry in list(self._table):
+            if entry.start_epoch > epoch:
+                self._table.remove(entry.key)
+        for entry in delta.table or ():
+            self._table.put(entry)
+
+    def reset(self) -> None:
+        for entry in list(self._table):
+            self._erase(entry.key)
+
+
+def _not_null(clause: str, *values: object) -> None:
+    if None in values:
+        raise TimelineError(clause, NULL_POINTER)
+
+
+class TimelineHashMap(SnapshottableHashTable[K, V]):
+    """A map whose past can be read."""
+
+    __slots__ = ()
+
+    def put(self, key: K, value: V) -> V | None:
+        """The value before; refused (TML-13) for None."""
+        _not_null("TML-13", key, value)
+        before = self._write(key, value)
+        return None if before is None else before.value
+
+    def remove(self, key: K) -> V | None:
+        """The value before."""
+        before = self._erase(key)
+        return None if before is None else before.value
+
+    def remove_at(self, key: K, epoch: Epoch) -> bool:
+        """Remove a key through the key set of an epoch; refused (TML-12) but at the latest. Whether it was there."""
+        if epoch != LATEST_EPOCH:
+            raise TimelineError("TML-12", RUNTIME_EXCEPTION, "can't modify snapshot")
+        return self._erase(key) is not None
+
+    def clear(self) -> None:
+        self.reset()
+
+    def get(self, key: K, epoch: Epoch = LATEST_EPOCH) -> V | None:
+        entry = self._find(key, epoch)
+        return None if entry is None else entry.value
+
+    def items(self, epoch: Epoch = LATEST_EPOCH) -> Iterator[tuple[K, V]]:
+        """Every key with its value, in no order. At an epoch, the present may change meanwhile."""
+        return ((entry.key, entry.value) for entry in self._iterate(epoch))
+
+    def contains_value(self, value: V, epoch: Epoch = LATEST_EPOCH) -> bool:
+        return any(v == value for _, v in self.items(epoch))
+
+
+class TimelineHashSet(SnapshottableHashTable[K, None]):
+    """A set whose past can be read."""
+
+    __slots__ = ()
+
+    def add(self, element: K) -> bool:
+        """Whether it was not there; refused (TML-14) for None."""
+        _not_null("TML-14", element)
+        if self._table.get(element) is not None:
+            return False
+        self._write(element, None)
+        return True
+
+    def remove(self, element: K) -> bool:
+        """Whether it was there."""
+        return self._erase(element) is not None
+
+    def clear(self) -> None:
+        self.reset()
+
+    def contains(self, element: K, epoch: Epoch = LATEST_EPOCH) -> bool:
+        return self._find(element, epoch) is not None
+
+    def elements(self, epoch: Epoch = LATEST_EPOCH) -> Iterator[K]:
+        """Every element, in no order. At an epoch, the present may change meanwhile."""
+        return (entry.key for entry in self._iterate(epoch))
+
+
+class ValueDelta(Delta, Generic[V]):
+    """The value at the snapshot."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: V) -> None:
+        self.value = value
+
+    def merge_from(self, epoch: Epoch, later: ValueDelta[V]) -> None:
+        """The value at the earlier snapshot is known already."""
+
+
+class TimelineObject(Revertable, Generic[V]):
+    """One value whose past can be read; never None."""
+
+    __slots__ = ("_initial", "_registry", "_value")
+
+    def __init__(self, registry: SnapshotRegistry, initial: V) -> None:
+        _not_null("TML-15", initial)
+        self._registry = registry
+        self._initial: Final = initial
+        self._value = initial
+        registry.register(self)
+
+    def get(self, epoch: Epoch = LATEST_EPOCH) -> V:
+        if epoch != LATEST_EPOCH:
+            for snapshot in self._registry.since(self._registry.snapshot(epoch)):
+                delta: ValueDelta[V] | None = snapshot.delta(self)
+                if delta is not None:
+                    return delta.value
+        return self._value
+
+    def set(self, value: V) -> None:
+        """Refused (TML-15) for None."""
+        _not_null("TML-15", value)
+        latest = self._registry.latest
+        if latest is not None and latest.delta(self) is None:
+            latest.keep(self, ValueDelta(self._value))
+        self._value = value
+
+    def execute_revert(self, epoch: Epoch, delta: ValueDelta[V]) -> None:
+        self._value = delta.value
+
+    def reset(self) -> None:
+        self.set(self._initial)
+
+
+class _TimelineNumber(TimelineObject[int]):
+    """A number that wraps as its bits do."""
+
+    __slots__ = ()
+    bits: int
+
+    def __init__(self, registry: SnapshotRegistry) -> None:
+        super().__init__(registry, 0)
+
+    def set(self, value: int) -> None:
+        value &= (1 << self.bits) - 1
+        super().set(value - (1 << self.bits) if value >> (self.bits - 1) else value)
+
+    def increment(self) -> None:
+        self.set(self._value + 1)
+
+    def decrement(self) -> None:
+        self.set(self._value - 1)
+
+
+class TimelineLong(_TimelineNumber):
+    """64 bits."""
+
+    __slots__ = ()
+    bits = 64
+
+
+class TimelineInteger(_TimelineNumber):
+    """32 bits."""
+
+    __slots__ = ()
+    bits = 32
+
+
+# beside the spec
+
+
+class Driver:
+    """One registry with the collections that the recordings have."""
+
+    def __init__(self) -> None:
+        self.reset({})
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        self.arguments = arguments
+        self.registry = self.make_registry()
+        self.map: TimelineHashMap[int, int] = TimelineHashMap(self.registry, arguments.get("map_expected_size", 4))
+        self.set: TimelineHashSet[int] = TimelineHashSet(self.registry, arguments.get("set_expected_size", 4))
+        self.long = TimelineLong(self.registry)
+        self.int = TimelineInteger(self.registry)
+        self.object = TimelineObject(self.registry, arguments.get("object_", "init"))
+        self.further: dict[str, TimelineHashSet[int]] = {}
+        self.made: set[str] = set()
+        self.iterator: tuple[str, Epoch, Iterator[Any]] | None = None
+        self.given: list[Any] = []
+
+    def make_registry(self) -> SnapshotRegistry:
+        return SnapshotRegistry()
+
+    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+        try:
+            return getattr(self, "do_" + name.replace(".", "_"))(**arguments)
+        except TimelineError as e:
+            return e.refused
+
+    def observe(self) -> Json:
+        epochs = self.registry.epochs
+        return {
+            "epochs": epochs,
+            "latestEpoch": self.registry.latest_epoch,
+            "latest": self._view(LATEST_EPOCH),
+            "at": {str(epoch): self._view(epoch) for epoch in epochs},
+        }
+
+    def _view(self, epoch: Epoch) -> Json:
+        return {
+            "map": {str(k): v for k, v in sorted(self.map.items(epoch))},
+            "mapSize": self.map.size(epoch),
+            "set": sorted(self.set.elements(epoch)),
+            "setSize": self.set.size(epoch),
+            "long": self.long.get(epoch),
+            "int": self.int.get(epoch),
+            "object": self.object.get(epoch),
+        }
+
+    def do_map_put(self, key: int, value: int) -> Json:
+        return self.map.put(key, value)
+
+    def do_map_remove(self, key: int) -> Json:
+        return self.map.remove(key)
+
+    def do_map_clear(self) -> None:
+        self.map.clear()
+
+    def do_map_get(self, key: int, epoch: Epoch = LATEST_EPOCH) -> Json:
+        return self.map.get(key, epoch)
+
+    def do_map_size(self, epoch: Epoch = LATEST_EPOCH) -> Json:
+        return self.map.size(epoch)
+
+    def do_map_containsValue(self, value: int) -> Json:
+        return self.map.contains_value(value)
+
+    def do_map_values_contains(self, value: int, epoch: Epoch = LATEST_EPOCH) -> Json:
+        return self.map.contains_value(value, epoch)
+
+    def do_map_equals(self, other: Mapping[str, int]) -> Json:
+        return {str(k): v for k, v in self.map.items()} == other
+
+    def do_map_keySet_iteratorRemove(self, key: int) -> Json:
+        for k, _ in self.map.items():
+            if k == key:
+                return self.map.remove(key) is not None
+        return False
+
+    def do_map_keySetAtRemove(self, key: int, epoch: Epoch) -> Json:
+        return self.map.remove_at(key, epoch)
+
+    def do_set_add(self, value: int) -> Json:
+        return self.set.add(value)
+
+    def do_set_remove(self, value: int) -> Json:
+        return self.set.remove(value)
+
+    def do_set_clear(self) -> None:
+        self.set.clear()
+
+    def do_set_contains(self, value: int, epoch: Epoch = LATEST_EPOCH) -> Json:
+        return self.set.contains(value, epoch)
+
+    def do_set_size(self, epoch: Epoch = LATEST_EPOCH) -> Json:
+        return self.set.size(epoch)
+
+    def do_long_set(self, value: int) -> None:
+        self.long.set(value)
+
+    def do_long_get(self, epoch: Epoch = LATEST_EPOCH) -> Json:
+        return self.long.get(epoch)
+
+    def do_int_increment(self) -> None:
+        self.int.increment()
+
+    def do_int_decrement(self) -> None:
+        self.int.decrement()
+
+    def do_int_get(self, epoch: Epoch = LATEST_EPOCH) -> Json:
+        return self.int.get(epoch)
+
+    def do_object_set(self, value: str) -> None:
+        self.object.set(value)
+
+    def do_object_get(self, epoch: Epoch = LATEST_EPOCH) -> Json:
+        return self.object.get(epoch)
+
+    def do_getOrCreateSnapshot(self, epoch: Epoch) -> Json:
+        return self.registry.get_or_create_snapshot(epoch).epoch
+
+    def do_idempotentCreateSnapshot(self, epoch: Epoch) -> None:
+        self.registry.get_or_create_snapshot(epoch)
+
+    def do_revertToSnapshot(self, epoch: Epoch) -> None:
+        self.registry.revert_to_snapshot(epoch)
+
+    def do_deleteSnapshot(self, epoch: Epoch) -> None:
+        self.registry.delete_snapshot(epoch)
+
+    def do_deleteSnapshotsUpTo(self, epoch: Epoch) -> None:
+        self.registry.delete_snapshots_up_to(epoch)
+
+    def do_reset(self) -> None:
+        self.registry.reset()
+        self.made = set(self.further)
+
+    def do_iterator_open(self, collection: str, epoch: Epoch) -> None:
+        iterator = self.map.items(epoch) if collection == "map" else self.set.elements(epoch)
+        self.iterator = collection, epoch, iterator
+        self.given = []
+
+    def do_iterator_next(self, count: int) -> Json:
+        assert self.iterator is not None
+        came = list(itertools.islice(self.iterator[2], count))
+        self.given += came
+        return len(came)
+
+    def do_iterator_finish(self) -> Json:
+        assert self.iterator is not None
+        collection, _, rest = self.iterator
+        self.iterator = None
+        everything = sorted([*self.given, *rest])
+        return [list(e) for e in everything] if collection == "map" else everything
+
+    def do_collection_create(self, name: str) -> None:
+        self.further[name] = TimelineHashSet(self.registry, 4)
+        self.made.add(name)
+
+    def do_collection_add(self, name: str, value: int) -> Json:
+        return self.further[name].add(value)
+
+    def do_collection_elements(self, name: str, epoch: Epoch = LATEST_EPOCH) -> Json:
+        return sorted(self.further[name].elements(epoch))
+
+    def do_collection_drop(self, name: str) -> None:
+        del self.further[name]
+
+    def do_registry_registered(self) -> Json:
+        return self.registry.registered
+
+    def do_capacity(self, expected_size: int) -> Json:
+        return capacity_for(expected_size)
+
+
+def abstract(driver: Driver) -> Timeline:
+    """The spec's state that a driver stands for: every collection read through the tiers, at every epoch."""
+
+    def view(epoch: Epoch) -> View:
+        further = {n: elements for n, s in driver.further.items() if (elements := frozenset(s.elements(epoch)))}
+        return View(
+            dict(driver.map.items(epoch)),
+            frozenset(driver.set.elements(epoch)),
+            driver.long.get(epoch),
+            driver.int.get(epoch),
+            driver.object.get(epoch),
+            further,
+        )
+
+    registry, arguments = driver.registry, driver.arguments
+    past = {epoch: view(epoch) for epoch in registry.epochs}
+    first = View({}, frozenset(), 0, 0, arguments.get("object_", "init"))
+    iterator = driver.iterator
+    return Timeline(
+        view(LATEST_EPOCH),
+        past,
+        registry.highest_epoch,
+        first,
+        arguments.get("map_expected_size", 4),
+        arguments.get("set_expected_size", 4),
+        Iterating(iterator[0], iterator[1], len(driver.given)) if iterator and iterator[1] in past else None,
+        frozenset(driver.further),
+        frozenset(driver.made),
+    )
