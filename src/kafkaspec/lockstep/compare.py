@@ -55,13 +55,17 @@ def matches(expected: Json, seen: Json) -> bool:
 
 
 def same(expected: Json, seen: Json) -> bool:
-    """The same as `matches`, faster for large values that are equal."""
+    """The same as `matches`, faster for large values of which most are equal."""
     try:
         if orjson.dumps(expected, option=orjson.OPT_SORT_KEYS) == orjson.dumps(seen, option=orjson.OPT_SORT_KEYS):
             return True
     except TypeError:  # a value of the spec's own, such as Near
-        pass
-    return matches(expected, seen)
+        return matches(expected, seen)
+    if not isinstance(expected, dict) or not isinstance(seen, dict):
+        return matches(expected, seen)
+    if isinstance(expected, Fields):
+        return all(k in expected and same(expected[k], v) for k, v in seen.items())
+    return expected.keys() == seen.keys() and all(same(v, seen[k]) for k, v in expected.items())
 
 
 def differences(expected: Json, seen: Json, path: str) -> Iterator[Difference]:
