@@ -1,10 +1,11 @@
 """Timeline collections as Kafka builds them: one hash table of the present, and for each snapshot what it lost since.
 
-An entry carries the epoch after the latest snapshot at which it was written, its start epoch. What replaces or removes
-an entry that the latest snapshot saw moves it to that snapshot's delta. A read at an epoch looks at the present, and then
-at the deltas from that snapshot on. So an operation touches one slot, and a snapshot costs what changes after it. Source:
-Kafka Internals, ch. 11, "How a snapshotted hash table works"; org.apache.kafka.timeline, Kafka 4.3.0. Where the released
-classes break their own rule (`spec/controller/timeline_released.py`), this does what the rule says.
+An entry carries the epoch after the latest snapshot at which it was written, its start epoch. What replaces or
+removes an entry that the latest snapshot saw moves it to that snapshot's delta. A read at an epoch looks at the
+present, and then at the deltas from that snapshot on. So an operation touches one slot, and a snapshot costs what
+changes after it. Source: Kafka Internals, ch. 11, "How a snapshotted hash table works"; org.apache.kafka.timeline,
+Kafka 4.3.0. Where the released classes break their own rule (`spec/controller/timeline_released.py`), this does what
+the rule says.
 """
 
 from __future__ import annotations
@@ -179,6 +180,11 @@ class Snapshot:
         self.epoch = epoch
         self.deltas: dict[int, tuple[Revertable, Delta]] | None = {}
         self.previous = self.next = self
+
+    @property
+    def erased(self) -> bool:
+        """Whether it was deleted."""
+        return self.deltas is None
 
     def _kept(self) -> dict[int, tuple[Revertable, Delta]]:
         if self.deltas is None:
@@ -622,7 +628,7 @@ class Driver:
         self.object = TimelineObject(self.registry, arguments.get("object_", "init"))
         self.further: dict[str, TimelineHashSet[int]] = {}
         self.made: set[str] = set()
-        self.iterator: tuple[str, Epoch, Iterator[Any]] | None = None
+        self.iterator: tuple[str, Snapshot, Iterator[Any]] | None = None
         self.given: list[Any] = []
 
     def make_registry(self) -> SnapshotRegistry:
@@ -744,7 +750,7 @@ class Driver:
 
     def do_iterator_open(self, collection: str, epoch: Epoch) -> None:
         iterator = self.map.items(epoch) if collection == "map" else self.set.elements(epoch)
-        self.iterator = collection, epoch, iterator
+        self.iterator = collection, self.registry.snapshot(epoch), iterator
         self.given = []
 
     def do_iterator_next(self, count: int) -> Json:
@@ -805,7 +811,7 @@ def abstract(driver: Driver) -> Timeline:
         first,
         arguments.get("map_expected_size", 4),
         arguments.get("set_expected_size", 4),
-        Iterating(iterator[0], iterator[1], len(driver.given)) if iterator and iterator[1] in past else None,
+        Iterating(iterator[0], iterator[1].epoch, len(driver.given)) if iterator and not iterator[1].erased else None,
         frozenset(driver.further),
         frozenset(driver.made),
     )

@@ -526,11 +526,12 @@ def set_size(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline]:
 
 
 @machine.operation("long.set", "TML-15")
+@require(lambda value: -(2**63) <= value < 2**63, "TML-15 a long has 64 bits")
 @ensure(_unchanged_past, "TML-4 a change of the present shows at no epoch")
 @ensure(lambda value, result: result.state.present.long == value, "TML-15 what is set is held")
 def long_set(state: Timeline, value: int) -> Step[Timeline]:
     """`set` of the long."""
-    return Step(_changed(state, state.present._replace(long=_wrapped(value, 64))))
+    return Step(_changed(state, state.present._replace(long=value)))
 
 
 @machine.operation("long.get", "TML-15", "TML-4")
