@@ -35,8 +35,10 @@ def test_an_action_stands_as_a_tla_author_would_write_it(module: str) -> None:
 take(n) ==
     /\\ Len(queue) > 0
     /\\ (queue[1].target = NONE \\/ queue[1].target = n) = TRUE
-    /\\ mode' = [mode EXCEPT ![n] = IF queue[1].target = NONE THEN "DONE" ELSE \
-IF queue[1].target \\in gone THEN "IDLE" ELSE "BUSY"]
+    /\\ mode' = [mode EXCEPT ![n] =
+                   IF queue[1].target = NONE THEN "DONE"
+                   ELSE IF queue[1].target \\in gone THEN "IDLE"
+                   ELSE "BUSY"]
     /\\ members' = members \\cup queue[1].voters
     /\\ queue' = SubSeq(queue, 2, Len(queue))
     /\\ chosen' = queue[1].target
@@ -69,9 +71,9 @@ def test_fairness_and_promises(module: str) -> None:
         == "Fairness ==\n    /\\ \\A n \\in Node : WF_vars(take(n))\n    /\\ SF_vars(\\E m \\in Node : leave(m))"
     )
     assert part(module, "Spec") == "Spec == Init /\\ [][Next]_vars /\\ Fairness"
-    assert part(module, "is_taken").startswith("is_taken == \\A n \\in Node : (Len(queue) > 0 /\\ ")
-    assert ") ~> (" in part(module, "is_taken")
-    assert part(module, "queue_moves_by_one") == "queue_moves_by_one == [][Len(queue') <= Len(queue) + 1]_vars"
+    assert part(module, "is_taken").startswith("is_taken ==\n    \\A n \\in Node :\n        (Len(queue) > 0 /\\ ")
+    assert ")\n        ~> (" in part(module, "is_taken")
+    assert part(module, "queue_moves_by_one") == "queue_moves_by_one ==\n    [][Len(queue') <= Len(queue) + 1]_vars"
 
 
 def test_the_configuration_names_every_claim() -> None:
@@ -116,7 +118,8 @@ class Branching(Model):
 
     @initial
     def start(s, i: Item) -> None:
-        s.next.on = s.at[i]  # the same first state for each i
+        s.next.CHOOSE = True
+        s.next.on = s.CHOOSE or s.at[i]  # reads the first values: the same first state for each i
 
     @action()
     def either(s, i: Item) -> None:

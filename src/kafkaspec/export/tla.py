@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
-from kafkaspec.language.expr import BINDERS, TRUE, Expr, and_, bound, not_, or_
+from kafkaspec.language.expr import BINDERS, FALSE, TRUE, Expr, and_, bound, not_, or_
 from kafkaspec.language.model import Action, LeadsTo, LoadedModel, Update
 from kafkaspec.language.types import T
 
@@ -71,6 +71,8 @@ class _Module:
         self.scope: dict[str, str] = {}
         self.lets: dict[int, str] = {}
         self.used: set[str] = set()
+        self.starting = False
+        """While the start is written, a variable that is read is the first value of its type."""
 
     # ---- the whole
     def texts(self, deadlock: bool) -> tuple[str, str]:
@@ -89,7 +91,9 @@ class _Module:
                 if not self.kept(c.expr):
                     left_out.append(c.name)
                     continue
-                also = " It must be reachable: TLC breaks the invariant ~(...)." if kind == "witness" else ""
+                also = (
+                    f" Must be reachable: TLC breaks the invariant ~{self.name(c.name)}." if kind == "witness" else ""
+                )
                 parts.append(self.definition(c.name, c.expr, self.comment(c.clauses, "", c.doc + also)))
                 if kind != "witness":
                     invariants.append(self.name(c.name))
@@ -97,7 +101,8 @@ class _Module:
             if not self.kept(c.expr):
                 left_out.append(c.name)
                 continue
-            parts.append(f"{self.comment(c.clauses, '', c.doc)}{self.name(c.name)} == [][{self.text(c.expr)}]_vars")
+            comment = self.comment(c.clauses, "", c.doc)
+            parts.append(f"{comment}{self.name(c.name)} ==\n    [][{self.block(c.expr, 7)}]_vars")
             properties.append(self.name(c.name))
         for lt in m.leads_to.values():
             if not (self.kept(lt.trigger) and self.kept(lt.goal)):
@@ -161,10 +166,12 @@ class _Module:
     def start(self) -> str:
         a = self.model.initial
         with self.bound(a.params):
+            self.starting = True
             lines = [self.guard(g) for g in a.guard if self.kept(g)]
             for n, t in self.vars.items():
                 updates = [u for u in a.updates if u.var == n]
-                lines.append(f"{self.name(n)} = {self.after(updates, self.first(t))}")
+                lines.append(f"{self.name(n)} = {self.after(updates, self.first(t), 10 + len(self.name(n)))}")
+            self.starting = False
             body = "\n".join(f"    /\\ {x}" for x in lines)
             if a.params:
                 quantifier = "".join(f"\\E {self.member(p)} :\n    " for p in a.params).rstrip()
@@ -174,12 +181,13 @@ class _Module:
     def action(self, a: Action) -> str:
         with self.bound(a.params):
             names = [self.scope[p.aux] for p in a.params]
-            changed = [n for n in self.vars if any(u.var == n for u in a.updates)]
-            updates = {n: [u for u in a.updates if u.var == n] for n in changed}
+            possible = [u for u in a.updates if not _impossible(u.cond)]
+            updates = {n: us for n in self.vars if (us := [u for u in possible if u.var == n])}
             whole = [*a.guard, *[e for us in updates.values() for u in us for e in (*u.keys, u.cond, u.value)]]
             with self.shared(whole, {p.aux for p in a.params}) as lets:
                 lines = [self.guard(g) for g in {g.id: g for g in a.guard}.values() if self.kept(g)]
-                lines += [f"{self.name(n)}' = {self.after(us, self.name(n))}" for n, us in updates.items()]
+                for n, us in updates.items():
+                    lines.append(f"{self.name(n)}' = {self.after(us, self.name(n), 11 + len(self.name(n)))}")
                 rest = [self.name(n) for n in self.vars if n not in updates]
                 if rest:
                     lines.append(f"UNCHANGED <<{', '.join(rest)}>>")
@@ -214,9 +222,11 @@ class _Module:
 
     def promise(self, lt: LeadsTo) -> str:
         with self.bound(lt.params):
-            each = f"\\A {', '.join(map(self.member, lt.params))} : " if lt.params else ""
-            formula = f"{each}({self.text(lt.trigger)}) ~> ({self.text(lt.goal)})"
-            return f"{self.comment(lt.clauses, '', lt.doc)}{self.name(lt.name)} == {formula}"
+            each = f"\\A {', '.join(map(self.member, lt.params))} :\n        " if lt.params else ""
+            trigger, goal = f"({self.text(lt.trigger)})", f"({self.text(lt.goal)})"
+            between = " " if len(trigger) + len(goal) < _WIDTH - 12 else "\n        "
+            formula = f"{each}{trigger}{between}~> {goal}"
+            return f"{self.comment(lt.clauses, '', lt.doc)}{self.name(lt.name)} ==\n    {formula}"
 
     def definition(self, name: str, e: Expr, comment: str) -> str:
         with self.shared([e], set()) as lets:
@@ -227,15 +237,15 @@ class _Module:
         return f"({self.text(g)}) = TRUE" if _splits(g) else self.block(g, 7)
 
     # ---- the state after
-    def after(self, updates: Sequence[Update], before: str) -> str:
-        """The value of a variable after its updates, of which later ones win."""
+    def after(self, updates: Sequence[Update], before: str, column: int) -> str:
+        """The value of a variable after its updates, of which later ones win, written from a column on."""
         out, i = before, 0
         while i < len(updates):
+            j = i
             if not updates[i].keys:
-                j = i
                 while j < len(updates) and not updates[j].keys:
                     j += 1
-                out = self.chosen([(u.cond, u.value) for u in updates[i:j]], out)
+                out = _lines(self.chosen(updates[i:j], out), column)
                 out = f"({out})" if j < len(updates) else out
                 i = j
                 continue
@@ -245,29 +255,34 @@ class _Module:
                 while j < len(updates) and [k.id for k in updates[j].keys] == [k.id for k in keys]:
                     j += 1
                 path = "".join(f"[{self.text(k)}]" for k in keys)
-                places.append(f"!{path} = {self.chosen([(u.cond, u.value) for u in updates[i:j]], '@')}")
+                value = self.chosen(updates[i:j], "@")
+                line = f"!{path} = {' '.join(value)}"
+                if column + len(out) + len(line) > _WIDTH:
+                    line = f"!{path} =\n{' ' * (column + 4)}{_lines(value, column + 4)}"
+                places.append(line)
                 i = j
             out = f"[{out} EXCEPT {', '.join(places)}]"
         return out
 
-    def chosen(self, options: Sequence[tuple[Expr, Expr]], otherwise: str) -> str:
-        """IF ... THEN ... ELSE: the last of the options whose condition holds. Options that exclude each other keep the
-        order of the model's text, and a condition is not asked twice."""
+    def chosen(self, updates: Sequence[Update], otherwise: str) -> list[str]:
+        """IF ... THEN ..., ELSE IF ..., ELSE ...: the value of the last update whose condition holds. Updates that
+        exclude each other keep the order of the model's text, and a condition is not asked twice."""
+        options = [(u.cond, u.value) for u in updates]
         if not _exclusive([c for c, _ in options]):
-            options = list(reversed(options))
+            options.reverse()
         known: dict[int, bool] = {}
-        out, tail = "", otherwise
+        out: list[str] = []
         for c, value in options:
-            parts = [x for x in (c.args if c.op == "and" else (c,)) if known.get(x.id) is not True]
+            parts = [x for x in _parts(c) if known.get(x.id) is not True]
             if any(known.get(x.id) is False for x in parts):
                 continue
             rest = and_(*parts)
             if rest is TRUE:
-                tail = self.text(value, _OPEN if out or otherwise == "@" else _COMPARE + 1)
+                otherwise = self.text(value, _OPEN if out or otherwise == "@" else _COMPARE + 1)
                 break
-            out += f"IF {self.text(rest)} THEN {self.text(value)} ELSE "
+            out.append(f"{'ELSE ' if out else ''}IF {self.text(rest)} THEN {self.text(value)}")
             known[rest.id], known[not_(rest).id] = False, True
-        return out + tail
+        return [*out, f"{'ELSE ' if out else ''}{otherwise}"]
 
     # ---- types
     def typeset(self, t: T, tight: int = _OPEN) -> str:
@@ -367,7 +382,7 @@ class _Module:
         for e in order:
             if count[e.id] > 1 and e.free <= free and _weight(e) >= 12 and self.kept(e):
                 text = self.text(e)
-                self.lets[e.id] = name = self.fresh({"bool": "test", "greatest": "last"}.get(e.op, "it"))
+                self.lets[e.id] = name = self.fresh("test" if e.t.kind == "bool" else "it")
                 lines.append(f"{name} == {text}")
         try:
             yield "".join(f"    {'LET' if i == 0 else '   '} {x}\n" for i, x in enumerate(lines)) + (
@@ -393,31 +408,41 @@ class _Module:
         match e.op:
             case "and":
                 return below.join(f"/\\ {self.block(x, column + 3)}" for x in e.args)
-            case "or":
+            case "or" if not _among(e):
                 premise, conclusion = _implication(e)
                 if premise is not TRUE:
                     first = self.text(premise, _IMPLIES + 1)
                     return f"{first} =>{below}    {self.block(conclusion, column + 4)}"
-                return below.join(f"\\/ {self.block(x, column + 3)}" for x in e.args)
+                return below.join(f"\\/ {self.branch(x, column + 3)}" for x in _branches(e))
             case "forall" | "exists":
-                with self.bound([e.args[0]]):
-                    head = f"\\{'A' if e.op == 'forall' else 'E'} {self.member(e.args[0])} :"
-                    return f"{head}{below}    {self.block(_body(e), column + 4)}"
+                with self.quantified(e) as (head, body):
+                    return f"{head}{below}    {self.block(body, column + 4)}"
             case "ite":
                 c, x, y = (self.block(x, column + 5) for x in e.args)
                 return f"IF {c}{below}THEN {x}{below}ELSE {y}"
         return line
 
+    @contextmanager
+    def quantified(self, e: Expr) -> Any:
+        """A quantifier and those of its kind right within, as one: yields the text up to the colon, and the body."""
+        variables, body = [e.args[0]], _body(e)
+        while body.op == e.op and body.id not in self.lets:
+            variables.append(body.args[0])
+            body = _body(body)
+        with self.bound(variables):
+            yield f"\\{'A' if e.op == 'forall' else 'E'} {', '.join(map(self.member, variables))} :", body
+
     def binder(self, e: Expr) -> tuple[str, int]:
+        if e.op in ("forall", "exists"):
+            with self.quantified(e) as (head, body):
+                return f"{head} {self.text(body)}", _OPEN
         v = e.args[0]
         with self.bound([v]):
             member, body = self.member(v), self.text(_body(e))
-        match e.op:
-            case "forall" | "exists":
-                return f"\\{'A' if e.op == 'forall' else 'E'} {member} : {body}", _OPEN
-            case "mapof":
-                return f"[{member} |-> {body}]", _ATOM
-        chosen = f"{{{member} : {body}}}" if _body(e) is not TRUE else self.typeset(v.t)
+        if e.op == "mapof":
+            return f"[{member} |-> {body}]", _ATOM
+        whole = _body(e)
+        chosen = "{}" if whole is FALSE else self.typeset(v.t) if whole is TRUE else f"{{{member} : {body}}}"
         match e.op:
             case "setof":
                 return chosen, _ATOM
@@ -432,6 +457,8 @@ class _Module:
         match e.op:
             case "const":
                 return _constant(e), _SUB if e.t.numeric and e.aux < 0 else _ATOM
+            case "var" if self.starting:
+                return self.first(e.t), _ATOM
             case "size" | "var":
                 return self.name(e.aux), _ATOM
             case "nextvar":
@@ -457,7 +484,7 @@ class _Module:
             case "and":
                 return " /\\ ".join(self.text(x, _JUNCTION + 1) for x in a), _JUNCTION
             case "or":
-                return self.disjunction(e)
+                return self.membership("\\in", e.args) if _among(e) else self.disjunction(e)
             case "not":
                 return self.negation(a[0])
             case "ite":
@@ -525,8 +552,16 @@ class _Module:
             return few, _ATOM
         return f"{self.text(e, _SET + 1)} {sign} {few}", _SET
 
+    def membership(self, sign: str, equal: Sequence[Expr]) -> tuple[str, int]:
+        """x = a \\/ x = b is x \\in {a, b}."""
+        sides = [_sides(x) for x in equal]
+        values = "{" + ", ".join(self.text(v) for _, v in sides) + "}"
+        return f"{self.text(sides[0][0], _COMPARE + 1)} {sign} {values}", _COMPARE
+
     def negation(self, e: Expr) -> tuple[str, int]:
         match e.op:
+            case "or" if _among(e):
+                return self.membership("\\notin", e.args)
             case "eq" if e.args[0].t.kind != "bool":
                 return self.comparison("#", e.args)
             case "in":
@@ -541,7 +576,13 @@ class _Module:
         premise, conclusion = _implication(e)
         if premise is not TRUE:
             return f"{self.text(premise, _IMPLIES + 1)} => {self.text(conclusion, _IMPLIES + 1)}", _IMPLIES
-        return " \\/ ".join(self.text(x, _JUNCTION + 1) for x in e.args), _JUNCTION
+        return " \\/ ".join(map(self.branch, _branches(e))), _JUNCTION
+
+    def branch(self, equal: Sequence[Expr], column: int | None = None) -> str:
+        """A branch of a disjunction, for its line or from a column on."""
+        if len(equal) > 1:
+            return self.membership("\\in", equal)[0]
+        return self.text(equal[0], _JUNCTION + 1) if column is None else self.block(equal[0], column)
 
     def position(self, i: Expr) -> str:
         """A sequence's index, from 0 here and from 1 in TLA+."""
@@ -568,7 +609,15 @@ def _body(e: Expr) -> Expr:
 
     if body.op == "or":
         return or_(*[x for x in body.args if not (x.op == "not" and said(x.args[0]))])
-    return and_(*[x for x in (body.args if body.op == "and" else (body,)) if not said(x)])
+    return and_(*[x for x in _parts(body) if not said(x)])
+
+
+def _lines(parts: Sequence[str], column: int) -> str:
+    """Parts in one line if it is short, else one under the other from a column on."""
+    line, below = " ".join(parts), "\n" + " " * column
+    if column + len(line) <= _WIDTH:
+        return line
+    return below.join(x if column + len(x) <= _WIDTH else x.replace(" THEN ", f"{below}THEN ", 1) for x in parts)
 
 
 def _in(text: str, binds: int, tight: int) -> str:
@@ -594,12 +643,37 @@ def _implication(e: Expr) -> tuple[Expr, Expr]:
     return and_(*[x.args[0] for x in e.args[:n]]), or_(*e.args[n:])
 
 
+def _sides(e: Expr) -> tuple[Expr, Expr]:
+    """The sides of an equation, a constant on the right."""
+    return (e.args[1], e.args[0]) if e.args[0].op == "const" else (e.args[0], e.args[1])
+
+
+def _branches(e: Expr) -> list[list[Expr]]:
+    """The branches of a disjunction; neighbours that ask whether one expression is this or that constant together."""
+
+    def subject(x: Expr) -> Expr | None:
+        return _sides(x)[0] if x.op == "eq" and _sides(x)[1].op == "const" else None
+
+    out: list[list[Expr]] = []
+    for x in e.args:
+        if out and subject(x) is not None and subject(out[-1][-1]) is subject(x):
+            out[-1].append(x)
+        else:
+            out.append([x])
+    return out
+
+
+def _among(e: Expr) -> bool:
+    """Does a disjunction only ask whether one expression is this or that constant?"""
+    return len(_branches(e)) == 1
+
+
 def _splits(e: Expr) -> bool:
     """Would TLC take more than one successor for this guard? It tests the premise of => and goes on with the rest."""
     match e.op:
         case "or":
             premise, conclusion = _implication(e)
-            return premise is TRUE or _splits(conclusion)
+            return not _among(e) and (premise is TRUE or _splits(conclusion))
         case "exists":
             return True
         case "and":
@@ -611,10 +685,21 @@ def _splits(e: Expr) -> bool:
     return False
 
 
+def _parts(e: Expr) -> tuple[Expr, ...]:
+    """What must all be true for a condition to be true."""
+    return e.args if e.op == "and" else (e,)
+
+
+def _impossible(condition: Expr) -> bool:
+    """Does it hold a condition and its negation?"""
+    parts = _parts(condition)
+    return condition is FALSE or any(not_(x) is y for x in parts for y in parts)
+
+
 def _exclusive(conditions: Sequence[Expr]) -> bool:
     """Can at most one hold, by their form: do any two hold a condition and its negation?"""
-    parts = [{x.id for x in (c.args if c.op == "and" else (c,))} for c in conditions]
-    against = [{not_(x).id for x in (c.args if c.op == "and" else (c,))} for c in conditions]
+    parts = [{x.id for x in _parts(c)} for c in conditions]
+    against = [{not_(x).id for x in _parts(c)} for c in conditions]
     return all(parts[i] & against[j] for i in range(len(parts)) for j in range(i))
 
 
