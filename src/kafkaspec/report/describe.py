@@ -1,0 +1,318 @@
+"""Every result of an engine as sections of a report. No engine is loaded for it: who has a result has loaded its."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from kafkaspec.language.trace import Trace
+from kafkaspec.lockstep.compare import ABSENT
+from kafkaspec.lockstep.history import answer_text
+from kafkaspec.report.section import Cell, Column, Mood, Section, count, duration, grid, sizes_text, trace_title, words
+
+if TYPE_CHECKING:
+    from kafkaspec import explore
+    from kafkaspec.cli import verify
+    from kafkaspec.fleet.campaign import CampaignResult
+    from kafkaspec.judge.check import Verdict
+    from kafkaspec.lockstep import mutants
+    from kafkaspec.lockstep.walk import Walk
+    from kafkaspec.prove import Proved
+
+MAX_DIFFERENCES = 12
+MAX_TEXT = 200
+
+
+def describe(result: Any) -> list[Section]:
+    """The sections of one result; of a list of rows (kill matrix, verify) or of results. TypeError for what is none."""
+    if isinstance(result, Sequence) and not isinstance(result, str):
+        rows = {_kind(r) for r in result}
+        if rows == {"mutants.Row"}:
+            return _kill_matrix(result)
+        if rows == {"verify.Row"}:
+            return _verified(result)
+        return [s for r in result for s in describe(r)]
+    kind = _kind(result)
+    if kind not in DESCRIBERS:
+        raise TypeError(f"a report knows nothing of {type(result).__qualname__}")
+    return DESCRIBERS[kind](result)
+
+
+def _kind(result: Any) -> str:
+    """`module.Class`, by the last part of the module's name."""
+    return f"{type(result).__module__.rpartition('.')[2]}.{type(result).__name__}"
+
+
+# ---- runs of models --------------------------------------------------------------------------------------------------
+def _trace(t: Trace) -> list[Section]:
+    title, verdict = trace_title(t)
+    return [Section(title, verdict, t.clauses, trace=t)]
+
+
+OUTCOMES: Mapping[str, tuple[Mood, str]] = {
+    "complete": ("good", "explored: every claim holds in every reachable state"),
+    "violation": ("bad", "a claim is broken"),
+    "deadlock": ("bad", "a state has no successor"),
+    "liveness": ("bad", "something that must happen never does"),
+    "limit": ("unknown", "a limit was reached first"),
+}
+
+
+def _exploration(e: explore.Exploration) -> list[Section]:
+    mood, said = OUTCOMES[e.outcome]
+    missed = [n for n, t in e.witnesses.items() if t is None]
+    idle = [n for n, taken in e.taken.items() if not taken]
+    if e.outcome == "complete" and (missed or idle):
+        mood, said = "bad", "explored, but it says less than it seems to"
+    command = f"kafkaspec explore {e.model.name}" + "".join(f" -s {w}" for w in sizes_text(e.sizes).split())
+    facts: list[tuple[str, Cell]] = [
+        ("sizes", Cell(sizes_text(e.sizes) or "none")),
+        ("states", Cell(f"{e.distinct:,} distinct, {e.generated:,} generated, depth {e.depth}")),
+        ("time", Cell(f"{duration(e.seconds)}, and {duration(e.compile_seconds)} to compile")),
+        ("memory", Cell(f"{e.peak_mb:,.0f} MB; a state is {count(e.bits, 'bit')} in {count(e.words, 'word')}")),
+    ]
+    if e.limit:
+        facts.append(("covered", Cell(e.limit, "unknown")))
+    if e.fingerprint_collision is not None:
+        facts.append(("fingerprints", Cell(f"probability of a collision {e.fingerprint_collision:.1e}")))
+    facts += [("witness", Cell(f"{words(n)}: never reached", "bad")) for n in missed]
+    facts += [("action", Cell(f"{n}: never taken", "bad")) for n in idle]
+    reached = [
+        (words(n), Cell("never reached", "bad") if t is None else f"in {count(len(t.steps) - 1, 'step')}")
+        for n, t in e.witnesses.items()
+    ]
+    grids = [grid(("action", Column("transitions", number=True)), [(n, f"{k:,}") for n, k in e.taken.items()])]
+    grids += [grid(("witness", "reached"), reached)] if reached else []
+    out = [Section(e.model.name, Cell(said, mood), facts=tuple(facts), grids=tuple(grids), again=command)]
+    out += _trace(e.trace) if e.trace is not None else []
+    for t in e.witnesses.values():
+        if t is not None:
+            title, verdict = trace_title(t)
+            out.append(Section(title, verdict, t.clauses, trace=t, detail=True))
+    return out
+
+
+def _random_walk(w: explore.Walk) -> list[Section]:
+    broken = w.trace is not None
+    verdict = Cell("a claim is broken", "bad") if broken else Cell(f"tested: {count(w.steps, 'step')}", "good")
+    rate = f"{count(w.steps, 'step')} in {duration(w.seconds)}, {w.steps / max(w.seconds, 1e-9):,.0f} a second"
+    taken = grid(("action", Column("taken", number=True)), [(n, f"{k:,}") for n, k in w.taken.items()])
+    out = [Section("random walk", verdict, facts=(("steps", Cell(rate)),), grids=(taken,))]
+    return out + (_trace(w.trace) if w.trace is not None else [])
+
+
+# ---- proofs ----------------------------------------------------------------------------------------------------------
+PROOF_MOODS: Mapping[str, Mood] = {"proved": "good", "refuted": "bad", "unknown": "unknown"}
+
+
+def _proved(p: Proved) -> list[Section]:
+    claims = list(dict.fromkeys(o.claim for o in p.obligations))
+    rows: list[tuple[str | Cell, ...]] = []
+    for claim in claims:
+        mine = [o for o in p.obligations if o.claim == claim]
+        worst = next((v for v in ("refuted", "unknown") if any(o.verdict == v for o in mine)), "proved")
+        slowest = max(mine, key=lambda o: o.seconds)
+        rows.append(
+            (
+                words(claim),
+                ", ".join(dict.fromkeys(c for o in mine for c in o.clauses)),
+                f"{sum(o.verdict == 'proved' for o in mine)} of {len(mine)}",
+                f"{sum(o.seconds for o in mine):.2f}",
+                slowest.action,
+                Cell(worst, PROOF_MOODS[worst]),
+            )
+        )
+    slow = Column("slowest", detail=True)
+    titles = ("claim", "clauses", Column("actions", number=True), Column("s", number=True), slow, "")
+    if p.complete:
+        verdict = Cell("proved for every size", "good")
+    elif p.false_lemma is not None or any(o.verdict == "refuted" for o in p.obligations):
+        verdict = Cell("not proved: a claim is not inductive, or false", "bad")
+    else:
+        verdict = Cell("not proved", "unknown")
+    facts = [("obligations", Cell(p.summary()))]
+    facts += [("held", Cell(sizes_text(p.fixed)))] if p.fixed else []
+    facts += [("explored first", Cell(p.explored))] if p.explored else []
+    facts += [("vacuous", Cell(f"{a}: no state satisfies every claim and its guard", "bad")) for a in p.vacuous]
+    facts += [("note", Cell(n, "dim")) for n in p.notes]
+    facts += [("only some", Cell("not every obligation was asked for", "unknown"))] if p.partial else []
+    for o in p.obligations:
+        if o.verdict == "unknown":
+            facts.append(("unknown", Cell(f"{words(o.claim)} after {o.action}, in {duration(o.seconds)}", "unknown")))
+    out = [Section(p.model, verdict, facts=tuple(facts), grids=(grid(titles, rows),))]
+    out += _trace(p.false_lemma) if p.false_lemma is not None else []
+    for o in p.obligations:
+        if o.cti is not None:
+            title, refuted = trace_title(o.cti)
+            known = (("reachable", Cell(o.reachable)),) if o.reachable else ()
+            out.append(Section(title, refuted, o.clauses, facts=known, trace=o.cti))
+    return out
+
+
+# ---- recorded traces -------------------------------------------------------------------------------------------------
+VERDICTS: Mapping[str, Mood] = {"accepted": "good", "rejected": "bad", "outside": "unknown"}
+
+
+def _verdict(v: Verdict) -> list[Section]:
+    mood = VERDICTS[v.verdict]
+    said = {
+        "accepted": "accepted",
+        "rejected": f"rejected at step {v.step}",
+        "outside": f"outside the contract from step {v.step}",
+    }[v.verdict]
+    facts: list[tuple[str, Cell]] = []
+    if v.step is not None:
+        facts.append(("step", Cell(f"{v.step}, line {v.line} of {v.source}")))
+        facts.append(("call", Cell(v.call)))
+    if v.verdict == "outside":
+        facts.append(("rule", Cell(f"the caller broke {v.clause}: {v.what}", "unknown")))
+    elif v.verdict == "rejected":
+        seen, right = answer_text(v.seen), answer_text(v.expected)
+        facts += [("why", Cell(v.what, "bad"))] if not v.what.startswith("answered ") else []
+        facts += [("seen", Cell(seen, "bad")), ("right", Cell(right, "good"))] if seen != right and v.expected else []
+    facts += [("nearest", Cell(line)) for line in v.nearest.splitlines()]
+    facts.append(("judged", Cell(f"{count(v.events, 'event')} in {count(v.histories, 'history')}")))
+    for id, met in v.deviations.items():
+        where = f"{count(met.count, 'time')}, first at step {met.step} (line {met.line})"
+        facts.append(("known deviation", Cell(f"{id}: {where}", "unknown")))
+    grids = []
+    if v.differences:
+        rows = [(d.path, Cell(_json(d.seen), "bad"), Cell(_json(d.expected), "good")) for d in v.differences]
+        grids.append(grid(("state", "seen", "right"), rows[:MAX_DIFFERENCES], _more(len(rows))))
+    called = sorted(v.operations.items(), key=lambda item: -item[1])
+    exercised = [(id, f"{n:,}") for id, n in v.clauses.items()]
+    out = [
+        Section(
+            v.source,
+            Cell(said, mood),
+            (v.clause,) if v.verdict == "rejected" and v.clause else (),
+            tuple(facts),
+            tuple(grids),
+            again=f"kafkaspec check {v.source}" if v.verdict != "accepted" else "",
+        )
+    ]
+    covered = (
+        grid(("operation", Column("calls", number=True)), [(n, f"{k:,}") for n, k in called]),
+        grid(("clause", Column("exercised", number=True)), exercised),
+    )
+    return [*out, Section(f"{v.source}: coverage", Cell(count(v.events, "event")), grids=covered, detail=True)]
+
+
+def _json(value: Any) -> str:
+    text = "nothing" if value is ABSENT else orjson.dumps(value, default=float).decode()
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
+
+
+def _more(n: int) -> str:
+    return f"{MAX_DIFFERENCES} of {n} differences" if n > MAX_DIFFERENCES else ""
+
+
+# ---- lockstep, campaigns, mutants ------------------------------------------------------------------------------------
+def _walk(w: Walk) -> list[Section]:
+    calls = [(n, f"{k:,}") for n, k in sorted(w.coverage.operations.items())]
+    called = grid(("operation", Column("calls", number=True)), calls)
+    if w.failure is None:
+        return [Section(f"seed {w.seed}", Cell(f"tested: {count(w.steps, 'call')} agree", "good"), grids=(called,))]
+    rules = (w.failure.clause,) if w.failure.clause else ()
+    return [Section(f"seed {w.seed}", Cell("spec and driver differ", "bad"), rules, history=str(w.failure))]
+
+
+def _campaign(c: CampaignResult) -> list[Section]:
+    bad, n = c.failing, len(c.seeds)
+    verdict = (
+        Cell(f"{count(bad, 'seed')} of {n:,} fail, in {count(len(c.failures), 'way')}", "bad")
+        if bad
+        else Cell(f"tested: {count(n, 'seed')} of {count(c.steps, 'call')}, spec and impl agree", "good")
+    )
+    facts = [
+        ("seeds", Cell(f"{c.seeds.start}:{c.seeds.stop}; {c.walked:,} walked now, {n - c.walked:,} were there")),
+        ("calls", Cell(f"{c.calls:,} in {duration(c.seconds)}")),
+        ("results", Cell(str(c.out))),
+    ]
+    if c.model_states_reached is not None:
+        facts.append(("model states", Cell(f"{c.model_states_reached:,} of {c.model_states:,} reached")))
+    facts += [("never called", Cell(", ".join(c.never_called), "unknown"))] if c.never_called else []
+    rows = [(f.operation, f.clause, f"{f.seeds:,}", str(f.seed), f"{f.calls}") for f in c.failures]
+    titles = (
+        "fails at", "clause", Column("seeds", number=True), Column("first seed", number=True),
+        Column("calls, shrunk", number=True),
+    )  # fmt: skip
+    covered = grid(
+        ("operation", Column("calls", number=True), Column("refused", number=True)),
+        [(n, f"{k:,}", f"{c.refused(n):,}") for n, k in sorted(c.operations.items())],
+    )
+    clauses = grid(("clause", Column("exercised", number=True)), [(n, f"{k:,}") for n, k in sorted(c.clauses.items())])
+    again = f"kafkaspec campaign {c.subsystem} --seeds {c.seeds.start}:{c.seeds.stop} --steps {c.steps} --out {c.out}"
+    grids = ((grid(titles, rows),) if rows else ()) + (covered,)
+    out = [Section(f"{c.subsystem}: campaign", verdict, facts=tuple(facts), grids=grids, again=again)]
+    for f in c.failures:
+        head = f"{c.subsystem}: {f.operation}" if f.operation else c.subsystem
+        said = Cell(f"{count(f.seeds, 'seed')}, first {f.seed}", "bad")
+        command = f"kafkaspec check {f.file} --subsystem {c.subsystem}"
+        out.append(Section(head, said, (f.clause,) if f.clause else (), history=f.history, again=command))
+    return [*out, Section(f"{c.subsystem}: clauses", Cell("coverage"), grids=(clauses,), detail=True)]
+
+
+def _kill_matrix(rows: Sequence[mutants.Row]) -> list[Section]:
+    detectors = list(rows[0].detections)
+    body: list[tuple[str | Cell, ...]] = []
+    for r in rows:
+        killers = [f"{n}: {d.by}" for n, d in r.detections.items() if d.killed and d.by]
+        last = Cell(r.wrong, "bad") if r.wrong else Cell(r.mutant.survives, "dim") if not r.killed else Cell("")
+        name = f"{r.mutant.name}\n{r.mutant.bug}" if r.mutant.bug else r.mutant.name
+        body.append(
+            (
+                name, Cell(r.mutant.what, "dim"), r.mutant.layer, "\n".join(r.mutant.clauses),
+                *(_killed(r.detections[n].killed) for n in detectors), Cell("\n".join(killers), "dim"), last,
+            )
+        )  # fmt: skip
+    fault, by = Column("fault", detail=True), Column("by", detail=True)
+    titles: list[str | Column] = ["mutant", fault, "layer", "clauses", *detectors, by, ""]
+    dead = sum(r.killed for r in rows)
+    excused = sum(not r.killed and not r.wrong for r in rows)
+    wrong = [r for r in rows if r.wrong]
+    verdict = f"{dead} of {len(rows)} killed" + (f", {excused} survive for a reason" if excused else "")
+    bad = Cell(f"{verdict}, {len(wrong)} wrong", "bad")
+    per = [(f"by {d}", Cell(f"{sum(bool(r.detections[d].killed) for r in rows)}")) for d in detectors]
+    return [
+        Section("kill matrix", bad if wrong else Cell(verdict, "good"), facts=tuple(per), grids=(grid(titles, body),))
+    ]
+
+
+def _killed(killed: bool | None) -> Cell:
+    return Cell("") if killed is None else Cell("✓", "good") if killed else Cell("·", "dim")
+
+
+# ---- verify ----------------------------------------------------------------------------------------------------------
+def _verified(rows: Sequence[verify.Row]) -> list[Section]:
+    body: list[tuple[str | Cell, ...]] = []
+    last = ""
+    for r in rows:
+        mood: Mood = "good" if r.ok else "bad" if r.could_judge else "unknown"
+        verdict = {"good": "holds", "bad": "does not hold"}.get(mood, "unknown")
+        name = Cell(r.subsystem if r.subsystem != last else "")
+        body.append((name, r.what, Cell(r.word, mood), r.detail, f"{r.seconds:.1f}", Cell(verdict, mood)))
+        last = r.subsystem
+    titles = ("subsystem", "what", "how", "found", Column("s", number=True), "verdict")
+    failed = [r for r in rows if not r.ok]
+    took = duration(sum(r.seconds for r in rows))
+    said = f"all {len(rows)} hold, {took}" if not failed else f"{len(failed)} of {len(rows)} do not hold, {took}"
+    worst: Mood = "good" if not failed else "bad" if any(r.could_judge for r in failed) else "unknown"
+    out = [Section("verify", Cell(said, worst), grids=(grid(titles, body),))]
+    for r in failed:
+        mood = "bad" if r.could_judge else "unknown"
+        out.append(Section(f"{r.subsystem}: {r.what}", Cell(r.word, mood), history=r.why))
+    return out
+
+
+DESCRIBERS: Mapping[str, Callable[[Any], list[Section]]] = {
+    "trace.Trace": _trace,
+    "engine.Exploration": _exploration,
+    "walk.RandomWalk": _random_walk,
+    "engine.Proved": _proved,
+    "check.Verdict": _verdict,
+    "walk.Walk": _walk,
+    "campaign.CampaignResult": _campaign,
+}
