@@ -300,14 +300,22 @@ class Check:
                         else:
                             answer = head.get("result", ABSENT)
                             good = answer is result or matches(result, answer)
-                        if not good or not at or line[at + 9 :].rstrip() != dumps(expected, default=float) + b"}":
-                            record = record or self.parsed(line, number)
-                            good = good and same(expected, record["state"])
-                            if not good and self.deviations and not self.strict and record.keys() in _COMPLETE:
+                        text = line[at + 9 :].rstrip() if at else b""
+                        if not good or text != dumps(expected, default=float) + b"}":
+                            ids: tuple[str, ...] = ()
+                            attempt = None
+                            if self.deviations and not self.strict:
                                 was, now = Possible(before, ghosts), Possible(after, moved)
-                                ids = self.deviating(record, Attempt(bound.operation, a, was, now, result, expected))
-                                self.note(ids, record["i"], number)
-                                good = bool(ids)
+                                attempt = Attempt(bound.operation, a, was, now, result, expected)
+                                ids = self.deviating(head, attempt, text) if at else ()
+                            if not ids:
+                                record = record or self.parsed(line, number)
+                                good = good and same(expected, record["state"])
+                                if not good and attempt is not None and record.keys() in _COMPLETE:
+                                    ids = self.deviating(record, attempt)
+                            if ids:
+                                self.note(ids, head["i"], number)
+                                good = True
                         if good:
                             before, ghosts = after, moved
                             if type(result) is Refused:
@@ -469,8 +477,9 @@ class Check:
         after = Possible(step.state, ghosts)
         return Attempt(op, arguments, possible, after, step.result, self.machine.observe(step.state))
 
-    def deviating(self, record: Mapping[str, Any], a: Attempt) -> tuple[str, ...]:
-        """The fewest known deviations that together show what was seen; () if none do."""
+    def deviating(self, record: Mapping[str, Any], a: Attempt, text: bytes | None = None) -> tuple[str, ...]:
+        """The fewest known deviations that together show what was seen; () if none do. With `text`, that is the state
+        and the end of the line, and compared as it stands."""
 
         def shown(chosen: Iterable[int]) -> tuple[list[int], bool]:
             """Those that change what is shown, one after the other, and whether the line is then explained."""
@@ -484,8 +493,12 @@ class Check:
                 )
                 if (result, observation) != before:
                     changing.append(n)
-            good = outcome_matches(result, record) and state_matches(observation, record)
-            return changing, bool(changing) and good
+            good = bool(changing) and outcome_matches(result, record)
+            if good and text is not None:
+                good = orjson.dumps(observation, default=float) + b"}" == text
+            elif good:
+                good = state_matches(observation, record)
+            return changing, good
 
         active = set()
         for n in range(len(self.deviations)):
