@@ -15,8 +15,14 @@ from kafkaspec.prove.reachable import reachability
 from kafkaspec.prove.solver import ask, follows
 
 Verdict = Literal["proved", "refuted", "unknown"]
-QUICK_S = 0.5
-"""The budget of the first attempt at an obligation; a counterexample is looked for before the whole budget is spent."""
+
+
+def _effort(timeout_s: float) -> list[tuple[float, tuple[int, ...]]]:
+    """Turns at an obligation: the budget of an attempt to prove it, then the sizes at which to look for a
+    counterexample. What is quickly proved or refuted never costs the whole budget."""
+    turns = [(0.1, (2,)), (0.4, (3,)), (timeout_s, (4,))]
+    return [t for t in turns if t[0] < timeout_s] + [turns[-1]] if timeout_s > 0.1 else [(timeout_s, (2, 3))]
+
 
 Progress = Callable[[int, int, str], None]
 """Called with (obligations done, obligations in all, the one at hand)."""
@@ -137,14 +143,17 @@ def _fixed(model: LoadedModel, fixed: Mapping[str, int | bool]) -> dict[str, int
 
 def _settle(model: LoadedModel, s: Setting, g: Goal, given: Mapping[str, int | bool], timeout_s: float) -> Obligation:
     began = time.perf_counter()
-    open_parts = [p for p in g.parts if follows(s.assumptions(), s.not_empty, p, min(QUICK_S, timeout_s)) != "unsat"]
+    open_parts = g.parts
     cti = None
-    if open_parts:
-        cti = counterexample.find(model, g, given, min(1.0, timeout_s), (2, 3))
-    if open_parts and cti is None and timeout_s > QUICK_S:
-        open_parts = [p for p in open_parts if follows(s.assumptions(), s.not_empty, p, timeout_s) != "unsat"]
-    if open_parts and cti is None:
-        cti = counterexample.find(model, g, given, timeout_s)
+    spent = 0.0
+    for budget, levels in _effort(timeout_s):
+        rest = [p for p in open_parts if follows(s.assumptions(), s.not_empty, p, budget, spent) != "unsat"]
+        open_parts, spent = rest, budget
+        if not open_parts:
+            break
+        cti = counterexample.find(model, g, given, timeout_s, levels)
+        if cti is not None:
+            break
     verdict: Verdict = "proved" if not open_parts else "refuted" if cti is not None else "unknown"
     reachable = "" if cti is None else reachability(model, cti)
     return Obligation(

@@ -20,10 +20,14 @@ Answer = Literal["unsat", "sat", "unknown"]
 PORTFOLIO: tuple[Mapping[str, Any], ...] = (
     {},
     {"smt.mbqi": False},
-    {"smt.mbqi": False, "smt.random_seed": 7},
-    {"smt.random_seed": 11},
+    {"smt.auto_config": False, "smt.mbqi": False},
+    {"smt.random_seed": 3},
+    {"smt.mbqi": False, "smt.arith.solver": 2},
 )
-"""Options of the solver, in the order in which they are tried."""
+"""Options of the solver, in the order in which they are tried. Whether one of them finds a proof is luck, which many
+short attempts use better than one long one."""
+ROUNDS_S = (0.1, 0.4, 1.6, 6.4)
+"""Budgets of one attempt: each round tries the whole portfolio, until the budget of the obligation is reached."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +59,24 @@ def ask(formulas: Sequence[Formula], budget_s: float, options: Mapping[str, Any]
 
 
 def follows(
-    assumed: Sequence[Formula], apart: Sequence[Formula], goal: Formula, budget_s: float, quick_s: float = 0.5
+    assumed: Sequence[Formula], apart: Sequence[Formula], goal: Formula, budget_s: float, after_s: float = 0
 ) -> Answer:
-    """Does the goal follow? "unsat": it does, as denying it is contradictory. Tries without the assumptions kept apart
-    first, and each line of the portfolio with a small budget before any with the whole."""
+    """Does the goal follow? "unsat": it does, as denying it is contradictory.
+
+    Rounds up to `budget_s` an attempt are made, those up to `after_s` left out as made before. The assumptions kept
+    apart are used once the others are known not to be enough."""
     denied = negated(goal)
-    for budget in (min(quick_s, budget_s), budget_s):
+    settings = [list(assumed)]
+    for budget in [b for b in ROUNDS_S if after_s < b < budget_s] + [budget_s]:
         for options in PORTFOLIO:
-            for extra in ([], apart) if apart else ([],):
-                asked = ask([*assumed, *extra, denied], budget, options)
+            for formulas in settings:
+                asked = ask([*formulas, denied], budget, options)
                 if asked.answer == "unsat":
                     return "unsat"
-                if asked.answer == "sat" and (extra or not apart):
-                    return "sat"
+                if asked.answer == "sat":
+                    if not apart or len(formulas) > len(assumed):
+                        return "sat"
+                    settings = [[*assumed, *apart]]
+        if apart and len(settings) == 1 and len(settings[0]) == len(assumed):
+            settings = [list(assumed), [*assumed, *apart]]
     return "unknown"
