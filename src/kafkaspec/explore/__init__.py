@@ -1,0 +1,5 @@
+"""The explicit reading of a model: every reachable state at given sizes, or long random walks through them."""
+
+from kafkaspec.explore.engine import Exploration, explore
+
+__all__ = ["Exploration", "explore"]

@@ -1,0 +1,93 @@
+"""A model with what is known of it: sizes and pinned counts, checked by one run of the explorer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkaspec.language.model import LoadedModel, Model, load
+
+if TYPE_CHECKING:
+    from kafkaspec.explore.engine import Exploration, Progress
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is not as it should be: the claim, action or count, and a sentence for people."""
+
+    what: str
+    why: str
+
+
+class Result(NamedTuple):
+    """What a run of a pinned model came to: nothing found is good."""
+
+    findings: list[Finding]
+    exploration: Exploration
+
+    @property
+    def why(self) -> str:
+        """What is wrong, a line each; "" if nothing is."""
+        return "\n".join(f.why for f in self.findings)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A model at sizes, and the counts that a complete exploration must find. `deadlock`: the system may come to a
+    stop. `symmetry`: sorts whose elements are taken as alike (counts are then of orbits, and leads-to claims are not
+    checked)."""
+
+    model: type[Model] | LoadedModel
+    sizes: Mapping[str, int | bool]
+    distinct: int
+    generated: int
+    depth: int
+    symmetry: tuple[str, ...] = ()
+    deadlock: bool = False
+    note: str = ""
+
+    def run(self, progress: Progress | None = None, *, threads: int = 2) -> Result:
+        """Explore, and compare: counts as pinned, no claim broken, every witness reached, every action taken."""
+        from kafkaspec.explore.engine import explore
+
+        model = self.model if isinstance(self.model, LoadedModel) else load(self.model)
+        e = explore(
+            model,
+            self.sizes,
+            threads=threads,
+            symmetry=self.symmetry,
+            liveness=not self.symmetry,
+            deadlock=self.deadlock,
+            progress=progress,
+        )
+        return Result(list(self._findings(e)), e)
+
+    def _findings(self, e: Exploration) -> list[Finding]:
+        name, out = e.model.name, []
+        steps = len(e.trace.steps) - 1 if e.trace is not None else 0
+        match e.outcome:
+            case "violation":
+                assert e.trace is not None
+                out.append(Finding(e.trace.claim, f"{name}: {e.trace.claim} is broken in {steps} steps"))
+            case "deadlock":
+                out.append(Finding("deadlock", f"{name}: no action is possible after {steps} steps"))
+            case "liveness":
+                assert e.trace is not None
+                out.append(Finding(e.trace.claim, f"{name}: {e.trace.claim} need never come true"))
+            case "limit":
+                out.append(Finding("limit", f"{name}: not explored to the end: {e.limit}"))
+        if e.outcome in ("violation", "limit"):
+            return out
+        for witness, trace in e.witnesses.items():
+            if trace is None:
+                out.append(Finding(witness, f"{name}: witness {witness} is never reached"))
+        for action, times in e.taken.items():
+            if not times:
+                out.append(Finding(action, f"{name}: action {action} is never taken"))
+        counted = {"distinct": e.distinct, "generated": e.generated, "depth": e.depth}
+        pinned = {"distinct": self.distinct, "generated": self.generated, "depth": self.depth}
+        if counted != pinned:
+            differ = ", ".join(f"{n} {counted[n]:,} (pinned {pinned[n]:,})" for n in pinned if counted[n] != pinned[n])
+            out.append(Finding("counts", f"{name}: other counts than pinned: {differ}"))
+        return out

@@ -1,0 +1,544 @@
+"""Breadth-first search over every reachable state of a model at given sizes.
+
+Counts are exact and TLC's: distinct states, states generated (the first ones and one for each transition), depth (the
+number of levels; the first states are level 1). A level is finished before anything is reported, and among several
+answers the least state is taken, so that a run's result does not depend on its threads.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Literal, Protocol
+
+from kafkaspec.errors import UserError, unknown
+from kafkaspec.explore import kernels as k
+from kafkaspec.explore.layout import Layout
+from kafkaspec.explore.memory import Block, Numbers, available_mb, peak_mb
+from kafkaspec.explore.program import Instance, Program
+from kafkaspec.language.model import Claim, LoadedModel
+from kafkaspec.language.trace import Kind, Trace, TraceStep
+
+Outcome = Literal["complete", "violation", "deadlock", "liveness", "limit"]
+Words = tuple[int, ...]
+
+
+FIRST_BITS = 20
+LOAD = (5, 8)
+"""The table is doubled when it is fuller than this fraction."""
+SLACK = 1 << 20
+WAIT_S = 0.1
+
+
+class Progress(Protocol):
+    """What is told as a run goes on: so much is done, of a total if it is known."""
+
+    def __call__(self, done: float, total: float | None = None, text: str = "") -> None: ...
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What a run found. `limit` says what was covered if the run did not end by itself."""
+
+    model: LoadedModel
+    sizes: Mapping[str, int | bool]
+    distinct: int
+    generated: int
+    depth: int
+    states_per_level: tuple[int, ...]
+    seconds: float
+    compile_seconds: float
+    peak_mb: float
+    bits: int
+    words: int
+    outcome: Outcome
+    trace: Trace | None
+    witnesses: Mapping[str, Trace | None]
+    taken: Mapping[str, int]
+    limit: str = ""
+    fingerprint_collision: float | None = None
+    symmetry: tuple[str, ...] = ()
+
+
+class Team:
+    """Threads that do one thing at a time, together. Machine code runs without Python's lock."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.jobs: list[SimpleQueue[Callable[[], object] | None]] = [SimpleQueue() for _ in range(size)]
+        self.done: SimpleQueue[object] = SimpleQueue()
+        for jobs in self.jobs:
+            threading.Thread(target=self._serve, args=(jobs,), daemon=True).start()
+
+    def _serve(self, jobs: SimpleQueue[Callable[[], object] | None]) -> None:
+        while (job := jobs.get()) is not None:
+            try:
+                self.done.put(job())
+            except BaseException as e:
+                self.done.put(e)
+
+    def run(
+        self, jobs: Sequence[Callable[[], object]], meanwhile: Callable[[], None], stop: Callable[[], None]
+    ) -> None:
+        """All jobs, one a thread. On Ctrl-C, `stop` is called and the interrupt raised when all have ended."""
+        for queue, job in zip(self.jobs, jobs, strict=False):
+            queue.put(job)
+        left, interrupted = len(jobs), False
+        while left:
+            try:
+                result = self.done.get(timeout=WAIT_S)
+                left -= 1
+                if isinstance(result, BaseException):
+                    raise result
+            except Empty:
+                meanwhile()
+            except KeyboardInterrupt:
+                interrupted = True
+                stop()
+        if interrupted:
+            raise KeyboardInterrupt
+
+    def close(self) -> None:
+        for jobs in self.jobs:
+            jobs.put(None)
+
+
+@dataclass
+class Level:
+    """The level that is being expanded: each thread's slice of its queue, and how many chunks were taken."""
+
+    lo: list[int]
+    hi: list[int]
+    cursor: int = 0
+
+
+@dataclass
+class Found:
+    """A state that answers a question, and the index of its level."""
+
+    level: int
+    state: Words
+
+
+@dataclass
+class Search:
+    """One run: tables, queues and counters. `starts[d][t]` is where level d begins in thread t's queue."""
+
+    program: Program
+    threads: int
+    budget_mb: float
+    progress: Progress | None = None
+    generated: int = 0
+    starts: list[list[int]] = field(default_factory=list)
+    level: Level = field(default_factory=lambda: Level([], []))
+    seen: dict[str, Found] = field(default_factory=dict)
+    stuck: Found | None = None
+
+    def __post_init__(self) -> None:
+        p, threads = self.program, self.threads
+        self.code = p.compile()
+        self.compile_seconds = self.code.seconds
+        self.f = self.code.functions
+        self.base_mb = peak_mb()
+        self.team = Team(threads)
+        self.shared = Block(8 * (k.SLICES + 4 * threads + 8))
+        self.control = self.shared.numbers()
+        self.owns = [Block(8 * 16) for _ in range(threads)]
+        self.own = [b.numbers() for b in self.owns]
+        reserve = int(self.budget_mb) << 20
+        self.capacity = reserve // (8 * p.words) - 8 * p.lanes
+        self.queues = [Block(reserve) for _ in range(threads)]
+        self.buffers = [Block(8 * 2 * p.stride * (p.words + 2)) for _ in range(threads)]
+        n, faults = max(len(p.instances), len(p.starts)), len(p.faults)
+        self.notes = [Block(8 * (n // 8 + 2) + faults * n + 16 * (len(p.layout.model.actions) + 1)) for _ in self.owns]
+        self.hits = [Block(len(p.state_claims) + 8) for _ in self.owns]
+        for t in range(threads):
+            own, notes = self.own[t], self.notes[t].address
+            own[k.QUEUE], own[k.BUFFERS] = self.queues[t].address, self.buffers[t].address
+            own[k.TAKEN] = notes
+            own[k.SCRATCH] = notes + 8 * (len(p.layout.model.actions) + 1)
+            own[k.ENABLED] = notes + 16 * (len(p.layout.model.actions) + 1)
+            own[k.FAULTY] = own[k.ENABLED] + 8 * (n // 8 + 2)
+            own[k.HITS] = self.hits[t].address
+        self.one = Block(8 * p.words * p.lanes)
+        self.best = Block(8 * p.words)
+        self.goal = Block(8 * p.words)
+        self.margin = p.chunk * max(1, len(p.instances))
+        self.bits = FIRST_BITS
+        while self.allowed() < 8 * threads * self.margin:
+            self.bits += 1
+        self.table = Block(0)
+        self._make_table()
+
+    # ---- counters
+    def counts(self) -> list[int]:
+        return [o[k.COUNT] for o in self.own]
+
+    @property
+    def distinct(self) -> int:
+        return sum(self.counts())
+
+    def taken(self) -> dict[str, int]:
+        actions = self.program.layout.model.actions
+        columns = [b.numbers()[: len(actions)] for b in self.notes]
+        return {a.name: sum(c[i] for c in columns) for i, a in enumerate(actions)}
+
+    # ---- memory
+    def allowed(self) -> int:
+        return (1 << self.bits) * LOAD[0] // LOAD[1]
+
+    def table_mb(self, bits: int) -> float:
+        return (8 * self.program.key_words << bits) / 2**20
+
+    def used_mb(self, bits: int) -> float:
+        return self.base_mb + self.table_mb(bits) + self.distinct * 8 * self.program.words / 2**20
+
+    def _make_table(self) -> None:
+        self.table.close()
+        self.table = Block(8 * self.program.key_words << self.bits)
+        self.control[k.TABLE], self.control[k.SHIFT] = self.table.address, 64 - self.bits
+
+    def make_room(self, max_states: int | None) -> str:
+        """Set how far each thread may go, after doubling the table if need be; which limit forbids it, else ""."""
+        grown = False
+        while (self.allowed() - self.distinct) // self.threads < 2 * self.margin:
+            if self.used_mb(self.bits + 1) > self.budget_mb:
+                return f"memory: {self.budget_mb:,.0f} MB"
+            self.bits += 1
+            grown = True
+        if max_states is not None and self.distinct >= max_states:
+            return f"states: {max_states:,}"
+        spare_mb = self.budget_mb - self.used_mb(self.bits)
+        room = min(self.allowed() - self.distinct, int(spare_mb * 2**20 / (8 * self.program.words)))
+        each = room // self.threads - self.margin
+        if each < 0 or max(self.counts()) + self.margin > self.capacity:
+            return f"memory: {self.budget_mb:,.0f} MB"
+        if max_states is not None:
+            each = min(each, (max_states - self.distinct) // self.threads)
+        for own in self.own:
+            own[k.ROOM] = min(own[k.COUNT] + each, self.capacity - self.margin)
+        if grown:
+            self._make_table()
+            self.fill_table()
+        return ""
+
+    def fill_table(self) -> None:
+        """Enter every state of the queues in the new table."""
+        ask = partial(self.f["reinsert"], self.shared.address)
+        self.all([partial(ask, b.address, 0, own[k.COUNT]) for b, own in zip(self.owns, self.own, strict=True)])
+
+    def all(self, jobs: Sequence[Callable[[], object]]) -> None:
+        def tell() -> None:
+            if self.progress is not None:
+                text = f"{self.distinct:,} states, level {len(self.starts)}"
+                done = sum(self.counts()) - sum(self.level.lo)
+                self.progress(done, None, text)
+
+        def stop() -> None:
+            self.control[k.STOP] = 1
+
+        self.team.run(jobs, tell, stop)
+
+    # ---- levels
+    def begin(self) -> None:
+        """The first states, by thread 0."""
+        p, own = self.program, self.own[0]
+        self.put(p.layout.first_words())
+        n = self.f["start"](self.one.address, 1, own[k.BUFFERS], own[k.ENABLED], own[k.FAULTY], own[k.SCRATCH])
+        wrong = self.faulty()
+        own[k.FIRST] = n
+        self.f["begin"](self.shared.address, self.owns[0].address)
+        self.generated = own[k.COUNT]
+        self.starts = [[0] * self.threads]
+        self.level = Level([0] * self.threads, self.counts())
+        if wrong is not None:
+            raise UserError(f"{p.layout.model.name}: @initial: {p.faults[wrong]}: a value is outside its limits")
+        for b in self.notes:  # what @initial marked
+            b.bytes(16 * (len(p.layout.model.actions) + 1), b.size)[:] = bytes(
+                b.size - 16 * (len(p.layout.model.actions) + 1)
+            )
+
+    def put(self, words: Sequence[int]) -> None:
+        """A state into lane 0 of `one`."""
+        one = self.one.numbers()
+        for i, w in enumerate(words):
+            one[i * self.program.lanes] = w
+
+    def expand(self, max_states: int | None) -> str:
+        """Expand what is left of the level; which limit forbade it, else ""."""
+        c, p = self.control, self.program
+        chunk = 0
+        for t in range(self.threads):
+            lo, hi = self.level.lo[t], self.level.hi[t]
+            at = k.SLICES + 4 * t
+            c[at], c[at + 1], c[at + 2], c[at + 3] = self.queues[t].address, lo, hi, chunk
+            if hi > lo:
+                chunk += -(-(hi - (lo & -p.lanes)) // p.chunk)
+        c[k.SLICES + 4 * self.threads + 3] = chunk
+        c[k.CHUNKS], c[k.CURSOR] = chunk, self.level.cursor
+        while c[k.CURSOR] < chunk:
+            limit = self.make_room(max_states)
+            if limit:
+                return limit
+            try:
+                self.all([partial(self.f["work"], self.shared.address, o.address) for o in self.owns])
+            finally:
+                self.level.cursor = c[k.CURSOR] = min(c[k.CURSOR], chunk)
+                self.generated += sum(o[k.GENERATED] for o in self.own)
+                for o in self.own:
+                    o[k.GENERATED] = 0
+        return ""
+
+    def examine(self, lo: Sequence[int], hi: Sequence[int]) -> None:
+        """Check the claims about states of a level."""
+        ask = self.f["examine"]
+        self.all([partial(ask, b.address, x, y) for b, x, y in zip(self.owns, lo, hi, strict=True) if y > x])
+
+    def next_level(self) -> None:
+        self.starts.append(list(self.level.hi))
+        self.level = Level(list(self.level.hi), self.counts())
+
+    def faulty(self) -> int | None:
+        """The first claim about transitions that a transition broke."""
+        p = self.program
+        n = len(p.instances)
+        offset = self.own[0][k.FAULTY] - self.notes[0].address
+        for i in range(len(p.faults)):
+            at = offset + i * n
+            if any(any(b.bytes(at, at + n)) for b in self.notes):
+                return i
+        return None
+
+    def hit(self) -> list[int]:
+        """The claims about states that a state broke, or showed."""
+        return [i for i in range(len(self.program.state_claims)) if any(b.bytes(i, i + 1)[0] for b in self.hits)]
+
+    def slices(self, level: int) -> list[tuple[int, int, int]]:
+        """A level's states: queue address, first, last + 1, by thread."""
+        ends = self.starts[level + 1] if level + 1 < len(self.starts) else self.counts()
+        out = [(q.address, a, b) for q, a, b in zip(self.queues, self.starts[level], ends, strict=True)]
+        return [s for s in out if s[2] > s[1]]
+
+    def least(self, name: str, level: int, *arguments: int) -> Words | None:
+        """The least state of a level that answers one of the engine's questions."""
+        found = 0
+        for s in self.slices(level):
+            found = self.f[name](self.owns[0].address, *s, *arguments, self.best.address, found)
+        return tuple(self.best.numbers()[: self.program.words]) if found else None
+
+    # ---- traces
+    def path(self, found: Found) -> list[Words]:
+        """A shortest way to a state of the graph, from a first state."""
+        out = [found.state]
+        for level in range(found.level - 1, -1, -1):
+            for i, w in enumerate(out[-1]):
+                self.goal.numbers()[i] = w
+            parent = self.least("least_parent", level, self.goal.address)
+            assert parent is not None, "a state of the queue has no parent"
+            out.append(parent)
+        return out[::-1]
+
+    def successors(self, state: Words) -> list[tuple[Instance, Words, list[int]]]:
+        """The transitions from a state: instance, state after, indexes of the claims about transitions it breaks."""
+        p, own = self.program, self.own[0]
+        self.put(state)
+        self.f["successors"](self.owns[0].address, self.one.address)
+        return self._labelled(p.instances, own)
+
+    def _labelled(self, instances: Sequence[Instance], own: Numbers) -> list[tuple[Instance, Words, list[int]]]:
+        p = self.program
+        buffer = self.buffers[0].numbers()
+        notes, base = self.notes[0].bytes(0, self.notes[0].size), self.notes[0].address
+        out: list[tuple[Instance, Words, list[int]]] = []
+        for i, instance in enumerate(instances):
+            if notes[own[k.ENABLED] - base + i] & 1:
+                words = tuple(buffer[w * p.stride + len(out)] for w in range(p.words))
+                broken = [c for c in range(len(p.faults)) if notes[own[k.FAULTY] - base + c * len(p.instances) + i] & 1]
+                out.append((instance, words, broken))
+        return out
+
+    def orbit(self, states: Sequence[Words]) -> list[Words]:
+        """The representatives of states; the states themselves without symmetry."""
+        p = self.program
+        if not p.symmetry or not states:
+            return list(states)
+        buffer = self.buffers[0].numbers()
+        for j, s in enumerate(states):
+            for w, x in enumerate(s):
+                buffer[w * p.stride + j] = x
+        self.f["canonical"](self.buffers[0].address, len(states))
+        return [tuple(buffer[w * p.stride + j] for w in range(p.words)) for j in range(len(states))]
+
+    def first_states(self) -> list[Words]:
+        """The first states as @initial makes them."""
+        p, own = self.program, self.own[0]
+        self.put(p.layout.first_words())
+        n = self.f["start"](self.one.address, 1, own[k.BUFFERS], own[k.ENABLED], own[k.FAULTY], own[k.SCRATCH])
+        buffer = self.buffers[0].numbers()
+        return [tuple(buffer[w * p.stride + j] for w in range(p.words)) for j in range(n)]
+
+    def steps(self, path: Sequence[Words]) -> list[TraceStep]:
+        """The steps of a run through states of the graph. With symmetry the run goes through states that are alike."""
+        lay = self.program.layout
+        firsts = self.first_states()
+        here = firsts[self.orbit(firsts).index(path[0])]
+        out = [TraceStep("", "", (), {}, lay.decode(here))]
+        for goal in path[1:]:
+            ways = self.successors(here)
+            at = self.orbit([after for _, after, _ in ways]).index(goal)
+            instance, here, _ = ways[at]
+            out.append(self.step(instance, lay, here))
+        self.here = here
+        return out
+
+    def step(self, instance: Instance, lay: Layout, after: Words) -> TraceStep:
+        a = instance.action
+        arguments = {a.parameter(p): lay.show_bound(p.t, instance.arguments[p.aux]) for p in a.params}
+        return TraceStep(a.name, a.who, a.clauses, arguments, lay.decode(after))
+
+    def trace(self, kind: Kind, claim: str, clauses: tuple[str, ...], found: Found) -> Trace:
+        m = self.program.layout
+        return Trace(m.model.name, m.sizes, kind, claim, clauses, tuple(self.steps(self.path(found))))
+
+    def faulty_trace(self, fault: int, found: Found) -> Trace:
+        """The way to a transition that breaks a claim about transitions. A value outside its type is shown in a layout
+        that has room for it."""
+        p = self.program
+        trace = self.trace("violation", p.faults[fault], (), found)
+        claims: dict[str, Claim] = {c.name: c for c in p.step_claims}
+        if fault >= len(p.layout.vars):
+            way = next(w for w in self.successors(self.here) if fault in w[2])
+            last, clauses = self.step(way[0], p.layout, way[1]), claims[p.faults[fault]].clauses
+        else:
+            roomy = Search(
+                Program(Layout(p.layout.model, p.layout.sizes, len(p.layout.vars) == len(p.layout.model.vars), SLACK)),
+                1, 64,
+            )  # fmt: skip
+            number = next(i for i, w in enumerate(self.successors(self.here)) if fault in w[2])
+            instance, after, _ = roomy.successors(
+                tuple(roomy.program.layout.encode(p.layout.decode(self.here)))
+            )[number]  # fmt: skip
+            last, clauses = self.step(instance, roomy.program.layout, after), instance.action.clauses
+            roomy.close()
+        return replace(trace, steps=(*trace.steps, last), clauses=clauses)
+
+    def close(self) -> None:
+        self.team.close()
+        for b in [*self.queues, *self.buffers, self.table]:
+            b.close()
+
+
+def explore(
+    model: LoadedModel,
+    sizes: Mapping[str, int | bool],
+    *,
+    ghosts: bool = False,
+    threads: int = 2,
+    symmetry: Sequence[str] = (),
+    liveness: bool = True,
+    deadlock: bool = False,
+    max_states: int | None = None,
+    max_memory_mb: int | None = None,
+    progress: Progress | None = None,
+    checkpoint: Path | None = None,
+    program: Program | None = None,
+) -> Exploration:
+    """Visit every reachable state, check every claim, and show the shortest way to whatever is wrong.
+
+    Invariants and step properties are checked in every state and transition; lemmas too if all ghosts are kept (or
+    there are none); leads-to claims on the graph, unless `liveness` is False. `deadlock`: the system may come to a
+    stop; if it may not, a stop is reported when the whole graph is known. `symmetry` names sorts whose elements are
+    taken as alike: counts are then of orbits. `checkpoint` keeps a run that met a limit or was interrupted; a run goes
+    on from it. `program` is a layout of this model that the caller made.
+
+    Raises UserError for sizes that do not fit, a model without a finite layout, symmetry where it would be unsound, or
+    a checkpoint of another run; KeyboardInterrupt after the checkpoint is written.
+    """
+    model.check_sizes(sizes)
+    for name in symmetry:
+        if model.sizes.get(name) != "sort":
+            raise unknown("sort", name, [n for n, kind in model.sizes.items() if kind == "sort"])
+    if symmetry and liveness and model.leads_to:
+        raise UserError(
+            f"{model.name}: leads-to claims cannot be checked under symmetry; leave out the symmetry or the liveness"
+        )
+    if program is None:
+        program = Program(Layout(model, sizes, ghosts), symmetry)
+    budget = float(max_memory_mb) if max_memory_mb is not None else 0.8 * available_mb()
+    s = Search(program, max(1, threads), max(budget, 64), progress)
+    try:
+        return _run(s, liveness, deadlock, max_states, checkpoint)
+    finally:
+        s.close()
+
+
+def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, checkpoint: Path | None) -> Exploration:
+    p = s.program
+    started = time.perf_counter()
+    outcome: Outcome = "complete"
+    trace: Trace | None = None
+    limit = ""
+    s.begin()
+    broken = _examined(s, 0)
+    while broken is None:
+        stuck = s.stuck is not None
+        limit = s.expand(max_states)
+        if not stuck and any(o[k.STUCK] for o in s.own):
+            state = s.least("least_stuck", len(s.starts) - 1)
+            s.stuck = Found(len(s.starts) - 1, state) if state is not None else None
+        fault = s.faulty()
+        if fault is not None:
+            state = s.least("least_faulty", len(s.starts) - 1, fault)
+            assert state is not None
+            outcome, trace = "violation", s.faulty_trace(fault, Found(len(s.starts) - 1, state))
+            break
+        if limit:
+            break
+        s.next_level()
+        if s.level.lo == s.level.hi:
+            s.starts.pop()
+            break
+        broken = _examined(s, len(s.starts) - 1)
+    searched = time.perf_counter() - started
+    if broken is not None:
+        claim, found = broken
+        outcome, trace = "violation", s.trace("violation", claim.name, claim.clauses, found)
+    elif limit:
+        outcome = "limit"
+    elif outcome == "complete" and s.stuck is not None and not deadlock:
+        outcome, trace = "deadlock", s.trace("deadlock", "", (), s.stuck)
+    m = p.layout.model
+    witnesses: dict[str, Trace | None] = dict.fromkeys(m.witnesses)
+    for name, found in s.seen.items():
+        witnesses[name] = s.trace("witness", name, m.witnesses[name].clauses, found)
+    counts = [[*a] for a in s.starts[1:]] + [s.counts()]
+    per_level = tuple(sum(b) - sum(a) for a, b in zip(s.starts, counts, strict=True))
+    n = s.distinct
+    return Exploration(
+        m, p.layout.sizes, n, s.generated, len(per_level), per_level, searched, s.compile_seconds, peak_mb(),
+        p.layout.bits, p.words, outcome, trace, witnesses, s.taken(), limit,
+        n * (n - 1) / 2**64 if p.fingerprinted else None, p.symmetry,
+    )  # fmt: skip
+
+
+def _examined(s: Search, level: int) -> tuple[Claim, Found] | None:
+    """Check a level's states; the first claim that one of them breaks. Witnesses seen are kept."""
+    p = s.program
+    s.examine(s.level.lo, s.level.hi)
+    for i in s.hit():
+        kind, claim = p.state_claims[i]
+        if kind == "witness" and claim.name in s.seen:
+            continue
+        state = s.least("least_hit", level, i)
+        assert state is not None
+        if kind == "invariant":
+            return claim, Found(level, state)
+        s.seen[claim.name] = Found(level, state)
+        for b in s.hits:
+            b.bytes(i, i + 1)[0] = 1
+    return None

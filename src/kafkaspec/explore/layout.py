@@ -1,0 +1,302 @@
+"""Where each value of a state lies: every value is a bit field, a state is a few 64-bit words.
+
+A code is a value's bits, read as a natural. `False`, `None`, the empty set, the empty sequence, the first member of an
+enum and the first element of a sort code to 0. The top bit of word 0 stays free: it marks a table slot as taken.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import typing
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from kafkaspec.errors import UserError
+from kafkaspec.language.expr import static
+from kafkaspec.language.model import LoadedModel
+from kafkaspec.language.trace import Value
+from kafkaspec.language.types import T
+
+WORD = 64
+UNBOUNDED = 255
+"""The greatest value of a number without an upper limit (a ghost): beyond it a search ends with a clear statement."""
+
+
+def bits_for(n: int) -> int:
+    """Bits that tell n codes apart."""
+    return max(0, (n - 1).bit_length())
+
+
+MORE_CELLS = 2
+"""How many more elements than it may have a sequence gets room for in a layout with slack."""
+
+
+class Cells(NamedTuple):
+    """How a sequence lies: `length` bits of a length field (none: a cell of 0 ends it), `most` cells of `width` bits,
+    each an element's code plus `plus`."""
+
+    length: int
+    width: int
+    most: int
+    plus: int
+
+
+class Place(NamedTuple):
+    """A variable's first bit, counted from bit 0 of word 0, and its bits."""
+
+    offset: int
+    width: int
+
+
+class Layout:
+    """A model's state at given sizes. `slack` widens every number and sequence (not the domains), so that a value just
+    outside its limits can be shown. Raises UserError for what has no finite layout."""
+
+    def __init__(
+        self, model: LoadedModel, sizes: Mapping[str, int | bool], ghosts: bool = False, slack: int = 0
+    ) -> None:
+        model.check_sizes(sizes)
+        self.model, self.sizes, self.slack = model, dict(sizes), slack
+        self.vars = {n: t for n, t in model.vars.items() if ghosts or n not in model.ghosts}
+        self._widths: dict[int, int] = {}
+        self.place: dict[str, Place] = {}
+        room: list[int] = []
+        widest_first = sorted(self.vars.items(), key=lambda item: -self.width(item[1]))
+        wide = [(n, self.width(t)) for n, t in widest_first if self.width(t) >= WORD]
+        for n, t in widest_first:
+            w = self.width(t)
+            if w >= WORD:
+                continue
+            i = next((i for i, used in enumerate(room) if used + w < WORD), len(room))
+            if i == len(room):
+                room.append(0)
+            self.place[n] = Place(i * WORD + room[i], w)
+            room[i] += w
+        words = max(1, len(room))
+        for n, w in wide:
+            self.place[n] = Place(words * WORD, w)
+            words += -(-w // WORD)
+        self.words = words
+        self.bits = sum(p.width for p in self.place.values())
+
+    # ---- numbers of values
+    def limits(self, t: T) -> tuple[int, int]:
+        """A range's least and greatest value, at these sizes."""
+        lo = static(t.lo, self.sizes)
+        return lo, (max(lo, UNBOUNDED) if t.hi is None else static(t.hi, self.sizes))
+
+    def stored(self, t: T) -> tuple[int, int]:
+        """The least and greatest number that a field of type t can hold without harm to its neighbours."""
+        if t.kind == "int":
+            raise UserError(f"{self.model.name}: a number whose limits cannot be told stands inside an option or a set")
+        lo, hi = self.limits(t)
+        return (lo - self.slack, hi + self.slack) if self.slack else (lo, max(lo, hi))
+
+    def bias(self, t: T) -> int:
+        """A number's code is the number less this: 0 if that costs no bit, so that code 0 may stay unused."""
+        lo, hi = self.stored(t)
+        return 0 if lo >= 0 and hi.bit_length() == bits_for(hi - lo + 1) else lo
+
+    def codes(self, t: T) -> int:
+        """One more than the greatest code."""
+        match t.kind:
+            case "bool":
+                return 2
+            case "enum":
+                return len(typing.cast(type[enum.Enum], t.cls))
+            case "sort":
+                return int(self.sizes[t.name])
+            case "range" | "int":
+                return self.stored(t)[1] - self.bias(t) + 1
+            case "option":
+                return self.codes(t.item) + 1
+        return 1 << self.width(t)
+
+    def size(self, t: T) -> int:
+        """How many values a map's key or a set's element can have."""
+        if t.kind in ("range", "int"):
+            lo, hi = self.limits(t)
+            return max(0, hi - lo + 1)
+        return self.codes(t)
+
+    def values(self, t: T) -> list[int]:
+        """What a bound variable of type t takes, one after the other: numbers themselves, codes of anything else."""
+        match t.kind:
+            case "range":
+                lo, hi = self.limits(t)
+                return list(range(lo, hi + 1))
+            case "option":
+                return [0, *[self.encoded(t.item, v) + 1 for v in self.values(t.item)]]
+            case "set":
+                return list(range(int(t.nonempty), 1 << self.width(t)))
+            case "rec":
+                parts = [
+                    [self.encoded(f, v) << self.field(t, i) for v in self.values(f)]
+                    for i, (_, f) in enumerate(t.fields)
+                ]
+                return [sum(p) for p in itertools.product(*parts)]
+            case "bool" | "enum" | "sort":
+                return list(range(self.codes(t)))
+        raise UserError(f"{self.model.name}: values of type {t!r} are not enumerated")
+
+    def encoded(self, t: T, value: int) -> int:
+        """The code of what `values` gives."""
+        return value - self.bias(t) if t.kind == "range" else value
+
+    # ---- bits
+    def zero_free(self, t: T) -> bool:
+        """Is code 0 no value of t?"""
+        if t.kind == "range":
+            return self.stored(t)[0] - self.bias(t) >= 1
+        return (t.kind == "set" and t.nonempty) or (t.kind == "rec" and any(self.zero_free(f) for _, f in t.fields))
+
+    def cells(self, t: T) -> Cells:
+        most, w = max(0, static(t.hi, self.sizes)) + (MORE_CELLS if self.slack else 0), self.width(t.item)
+        if self.zero_free(t.item):
+            return Cells(0, w, most, 0)
+        if t.item.kind in ("bool", "enum", "sort", "range", "option") and bits_for(self.codes(t.item) + 1) == w:
+            return Cells(0, w, most, 1)
+        return Cells(bits_for(most + 1), w, most, 0)
+
+    def width(self, t: T) -> int:
+        """A value's bits."""
+        w = self._widths.get(id(t))
+        if w is None:
+            w = self._widths[id(t)] = self._width(t)
+        return w
+
+    def _width(self, t: T) -> int:
+        match t.kind:
+            case "set":
+                return self.size(t.item)
+            case "rec":
+                return sum(self.width(f) for _, f in t.fields)
+            case "map":
+                return self.size(t.domain) * self.width(t.item)
+            case "seq":
+                c = self.cells(t)
+                return c.length + c.width * c.most
+        return bits_for(self.codes(t))
+
+    def field(self, t: T, i: int) -> int:
+        """The first bit of a record's field."""
+        return sum(self.width(f) for _, f in t.fields[:i])
+
+    def alike(self, a: T, b: T) -> bool:
+        """Do values of both types lie the same way?"""
+        if a is b:
+            return True
+        if a.kind != b.kind:
+            return False
+        if a.kind in ("range", "int"):
+            return a.kind == b.kind == "range" and self.stored(a) == self.stored(b)
+        if a.kind in ("option", "seq"):
+            same_cells = a.kind == "option" or self.cells(a) == self.cells(b)
+            return same_cells and self.alike(a.item, b.item)
+        if a.kind == "set":
+            return a.item.kind != "range" or self.limits(a.item) == self.limits(b.item)
+        if a.kind == "map":
+            return self.size(a.domain) == self.size(b.domain) and self.alike(a.item, b.item)
+        return a.cls is b.cls
+
+    # ---- first values and decoding
+    def first(self, t: T) -> int:
+        """The code of a type's first value."""
+        match t.kind:
+            case "range":
+                return max(self.limits(t)[0], 0) - self.bias(t)
+            case "map":
+                w = self.width(t.item)
+                return sum(self.first(t.item) << (w * i) for i in range(self.size(t.domain)))
+            case "rec":
+                return sum(self.first(f) << self.field(t, i) for i, (_, f) in enumerate(t.fields))
+        return 0
+
+    def first_words(self) -> list[int]:
+        """The state in which every variable has its first value: where @initial starts from."""
+        whole = sum(self.first(t) << self.place[n].offset for n, t in self.vars.items())
+        return [(whole >> (WORD * i)) & (2**WORD - 1) for i in range(self.words)]
+
+    def decode(self, words: Sequence[int]) -> dict[str, Value]:
+        """A state in JSON's shapes."""
+        whole = sum(w << (WORD * i) for i, w in enumerate(words))
+        return {
+            n: self.show(t, (whole >> self.place[n].offset) & ((1 << self.place[n].width) - 1))
+            for n, t in self.vars.items()
+        }
+
+    def show(self, t: T, code: int) -> Value:
+        """A code as a value in JSON's shapes."""
+        match t.kind:
+            case "bool":
+                return bool(code)
+            case "enum":
+                return list(typing.cast(type[enum.Enum], t.cls))[code].name
+            case "sort":
+                return f"{t.name[0].lower()}{code}"
+            case "range":
+                return code + self.bias(t)
+            case "option":
+                return None if code == 0 else self.show(t.item, code - 1)
+            case "set":
+                items = [self._nth(t.item, i) for i in range(self.size(t.item)) if code >> i & 1]
+                return sorted(items, key=str)
+            case "rec":
+                return {n: self.show(f, self._cut(code, self.field(t, i), f)) for i, (n, f) in enumerate(t.fields)}
+            case "map":
+                w = self.width(t.item)
+                return {
+                    str(self._nth(t.domain, i)): self.show(t.item, self._cut(code, w * i, t.item))
+                    for i in range(self.size(t.domain))
+                }
+        c = self.cells(t)
+        cells = [(code >> (c.length + c.width * i)) & ((1 << c.width) - 1) for i in range(c.most)]
+        if c.length:
+            cells = cells[: code & ((1 << c.length) - 1)]
+        elif 0 in cells:
+            cells = cells[: cells.index(0)]
+        return [self.show(t.item, x - c.plus) for x in cells]
+
+    def encode(self, state: Mapping[str, Value]) -> list[int]:
+        """The words of a state that `decode` gave, of this layout or of another of the same model."""
+        whole = sum(self.code(t, state[n]) << self.place[n].offset for n, t in self.vars.items())
+        return [(whole >> (WORD * i)) & (2**WORD - 1) for i in range(self.words)]
+
+    def code(self, t: T, value: Value) -> int:
+        """The code of a value in JSON's shapes."""
+        match t.kind:
+            case "bool":
+                return int(value)
+            case "enum":
+                return [m.name for m in typing.cast(type[enum.Enum], t.cls)].index(value)
+            case "sort":
+                return int(value[1:])
+            case "range":
+                return int(value) - self.bias(t)
+            case "option":
+                return 0 if value is None else self.code(t.item, value) + 1
+            case "set":
+                every = [self._nth(t.item, i) for i in range(self.size(t.item))]
+                return sum(1 << every.index(x) for x in value)
+            case "rec":
+                return sum(self.code(f, value[n]) << self.field(t, i) for i, (n, f) in enumerate(t.fields))
+            case "map":
+                w = self.width(t.item)
+                return sum(
+                    self.code(t.item, value[str(self._nth(t.domain, i))]) << (w * i) for i in range(self.size(t.domain))
+                )
+        c = self.cells(t)
+        cells = sum((self.code(t.item, x) + c.plus) << (c.length + c.width * i) for i, x in enumerate(value))
+        return cells | (len(value) if c.length else 0)
+
+    def _cut(self, code: int, offset: int, t: T) -> int:
+        return (code >> offset) & ((1 << self.width(t)) - 1)
+
+    def _nth(self, t: T, i: int) -> Value:
+        """The i-th value of a key or an element type."""
+        return self.limits(t)[0] + i if t.kind == "range" else self.show(t, i)
+
+    def show_bound(self, t: T, value: int) -> Value:
+        """What `values` gives, in JSON's shapes."""
+        return value if t.kind == "range" else self.show(t, value)

@@ -1,0 +1,369 @@
+"""A small compiler from restricted Python functions to LLVM code.
+
+The engine's inner loops (`kernels.py`) are Python functions of whole numbers: `while`, `for ... in range`, `if`,
+assignment and calls. Every variable is a 64-bit number; addresses are numbers too. `>>` is logical, `<` is signed. A
+name in capitals is a constant that the caller gives; what it decides at compile time leaves no code.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+
+BINARY = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
+    ast.LShift: "shl", ast.RShift: "lshr", ast.FloorDiv: "udiv", ast.Mod: "urem",
+}  # fmt: skip
+RELATION = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt", ast.GtE: "sge"}
+
+
+# ---- what the functions call besides each other: memory. Their bodies here are for the type checker alone. -----------
+def load(address: int, index: int = 0) -> int:
+    """The 64-bit number at address + 8 * index."""
+    raise NotImplementedError
+
+
+def store(address: int, index: int, value: int) -> None:
+    raise NotImplementedError
+
+
+def load8(address: int, index: int) -> int:
+    """The byte at address + index."""
+    raise NotImplementedError
+
+
+def store8(address: int, index: int, value: int) -> None:
+    raise NotImplementedError
+
+
+def load32(address: int, index: int) -> int:
+    """The 32-bit natural at address + 4 * index."""
+    raise NotImplementedError
+
+
+def store32(address: int, index: int, value: int) -> None:
+    raise NotImplementedError
+
+
+def load_shared(address: int, index: int) -> int:
+    """`load` of what another thread may write: what it wrote before is seen too."""
+    raise NotImplementedError
+
+
+def store_shared(address: int, index: int, value: int) -> None:
+    """`store` of what another thread may read: what was written before is seen too."""
+    raise NotImplementedError
+
+
+def exchange(address: int, index: int, old: int, new: int) -> int:
+    """Atomically: write `new` if the number there is `old`. The number that was there."""
+    raise NotImplementedError
+
+
+def fetch_add(address: int, index: int, more: int) -> int:
+    """Atomically: add. The number that was there."""
+    raise NotImplementedError
+
+
+def prefetch(address: int, index: int) -> None:
+    raise NotImplementedError
+
+
+def popcount(x: int) -> int:
+    raise NotImplementedError
+
+
+def lowest(x: int) -> int:
+    """The index of the lowest bit that is set; x is not 0."""
+    raise NotImplementedError
+
+
+def unsigned_less(a: int, b: int) -> int:
+    raise NotImplementedError
+
+
+INTRINSICS = {
+    f.__name__: f
+    for f in (
+        load, store, load8, store8, load32, store32, load_shared, store_shared, exchange, fetch_add, prefetch, popcount,
+        lowest, unsigned_less,
+    )
+}  # fmt: skip
+
+DECLARATIONS = {
+    "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+    "declare i64 @llvm.ctpop.i64(i64)",
+    "declare i64 @llvm.cttz.i64(i64, i1)",
+}
+
+
+def compiled(functions: list[Callable[..., object]], constants: Mapping[str, int], exported: set[str]) -> str:
+    """The LLVM text of functions of one module. Those in `exported` can be called from outside."""
+    return "\n".join(_Function(f, constants, f.__name__ in exported).text() for f in functions)
+
+
+class _Function:
+    def __init__(self, f: Callable[..., object], constants: Mapping[str, int], exported: bool) -> None:
+        lines, first = inspect.getsourcelines(f)
+        (tree,) = ast.parse("".join(lines)).body
+        assert isinstance(tree, ast.FunctionDef)
+        self.tree, self.constants, self.exported = tree, constants, exported
+        self.where = f"{inspect.getsourcefile(f)}:{first}"
+        self.lines: list[str] = []
+        self.variables: list[str] = []
+        self.loops: list[tuple[str, str]] = []
+        self.count = 0
+
+    def text(self) -> str:
+        names = [a.arg for a in self.tree.args.args]
+        for n in names:
+            self.variable(n)
+        self.block(self.tree.body)
+        self.put("ret i64 0")
+        linkage, arguments = "" if self.exported else "internal ", ", ".join(f"i64 %{n}" for n in names)
+        head = f"define {linkage}i64 @{self.tree.name}({arguments})"
+        allocas = [f"  %v.{v} = alloca i64" for v in self.variables]
+        stores = [f"  store i64 %{n}, ptr %v.{n}" for n in names]
+        return "\n".join([head + " nounwind {", *allocas, *stores, *self.lines, "}"])
+
+    # ---- text
+    def put(self, s: str) -> None:
+        self.lines.append("  " + s)
+
+    def new(self, operation: str) -> str:
+        self.count += 1
+        self.put(f"%t{self.count} = {operation}")
+        return f"%t{self.count}"
+
+    def label(self) -> str:
+        self.count += 1
+        return f"L{self.count}"
+
+    def begin(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+
+    def variable(self, name: str) -> str:
+        if name not in self.variables:
+            self.variables.append(name)
+        return f"%v.{name}"
+
+    def fail(self, n: ast.AST) -> AssertionError:
+        return AssertionError(f"{self.where}: line {getattr(n, 'lineno', 0)}: not in the restricted language")
+
+    # ---- statements
+    def block(self, body: list[ast.stmt]) -> bool:
+        """False if control never comes out at the end."""
+        return all(self.statement(s) for s in body)
+
+    def statement(self, s: ast.stmt) -> bool:
+        match s:
+            case ast.Expr(value=ast.Constant()) | ast.Pass():
+                return True
+            case ast.Expr(value=v):
+                self.value(v)
+            case ast.Assign(targets=[ast.Name(id=name)], value=v):
+                self.put(f"store i64 {self.value(v)}, ptr {self.variable(name)}")
+            case ast.AugAssign(target=ast.Name(id=name), op=op, value=v):
+                a = self.new(f"load i64, ptr {self.variable(name)}")
+                r = self.new(f"{BINARY[type(op)]} i64 {a}, {self.value(v)}")
+                self.put(f"store i64 {r}, ptr {self.variable(name)}")
+            case ast.Return(value=v):
+                self.put(f"ret i64 {self.value(v) if v is not None else 0}")
+                return False
+            case ast.Break():
+                self.put(f"br label %{self.loops[-1][1]}")
+                return False
+            case ast.Continue():
+                self.put(f"br label %{self.loops[-1][0]}")
+                return False
+            case ast.If():
+                return self.branch(s)
+            case ast.While():
+                self.loop(s.test, s.body, None)
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=args)):
+                start, stop = (ast.Constant(0), args[0]) if len(args) == 1 else args
+                self.put(f"store i64 {self.value(start)}, ptr {self.variable(name)}")
+                self.loop(ast.Compare(ast.Name(name), [ast.Lt()], [stop]), s.body, name)
+            case _:
+                raise self.fail(s)
+        return True
+
+    def branch(self, s: ast.If) -> bool:
+        known = self.known(s.test)
+        if known is not None:
+            return self.block(s.body if known else s.orelse)
+        yes, no, out = self.label(), self.label(), self.label()
+        self.jump(s.test, yes, no if s.orelse else out)
+        ends = False
+        self.begin(yes)
+        if self.block(s.body):
+            self.put(f"br label %{out}")
+            ends = True
+        if s.orelse:
+            self.begin(no)
+            if self.block(s.orelse):
+                self.put(f"br label %{out}")
+                ends = True
+        else:
+            ends = True
+        if ends:
+            self.begin(out)
+        return ends
+
+    def loop(self, test: ast.expr, body: list[ast.stmt], counter: str | None) -> None:
+        head, inside, step, out = self.label(), self.label(), self.label(), self.label()
+        self.put(f"br label %{head}")
+        self.begin(head)
+        if self.known(test):
+            self.put(f"br label %{inside}")
+        else:
+            self.jump(test, inside, out)
+        self.begin(inside)
+        self.loops.append((step, out))
+        if self.block(body):
+            self.put(f"br label %{step}")
+        self.loops.pop()
+        self.begin(step)
+        if counter is not None:
+            i = self.new(f"load i64, ptr %v.{counter}")
+            self.put(f"store i64 {self.new(f'add i64 {i}, 1')}, ptr %v.{counter}")
+        self.put(f"br label %{head}")
+        self.begin(out)
+
+    # ---- expressions
+    def known(self, e: ast.expr) -> int | None:
+        """The value of an expression over constants alone."""
+        match e:
+            case ast.Constant(value=v) if isinstance(v, int):
+                return int(v)
+            case ast.Name(id=name) if name in self.constants:
+                return self.constants[name]
+            case ast.Compare(left=a, ops=[op], comparators=[b]):
+                x, y = self.known(a), self.known(b)
+                if x is None or y is None:
+                    return None
+                return int(
+                    {"eq": x == y, "ne": x != y, "slt": x < y, "sle": x <= y, "sgt": x > y, "sge": x >= y}[
+                        RELATION[type(op)]
+                    ]
+                )
+            case ast.BinOp(left=a, op=op, right=b):
+                x, y = self.known(a), self.known(b)
+                if x is None or y is None:
+                    return None
+                match op:
+                    case ast.Add():
+                        return x + y
+                    case ast.Sub():
+                        return x - y
+                    case ast.Mult():
+                        return x * y
+                    case ast.LShift():
+                        return x << y
+            case ast.UnaryOp(op=ast.Not(), operand=a):
+                x = self.known(a)
+                return None if x is None else int(not x)
+            case ast.UnaryOp(op=ast.USub(), operand=a):
+                x = self.known(a)
+                return None if x is None else -x
+        return None
+
+    def value(self, e: ast.expr) -> str:
+        k = self.known(e)
+        if k is not None:
+            return str(k - 2**64 if k >= 2**63 else k)
+        match e:
+            case ast.Name(id=name):
+                if name not in self.variables:
+                    raise self.fail(e)
+                return self.new(f"load i64, ptr %v.{name}")
+            case ast.BinOp(left=a, op=op, right=b):
+                return self.new(f"{BINARY[type(op)]} i64 {self.value(a)}, {self.value(b)}")
+            case ast.UnaryOp(op=ast.USub(), operand=a):
+                return self.new(f"sub i64 0, {self.value(a)}")
+            case ast.UnaryOp(op=ast.Invert(), operand=a):
+                return self.new(f"xor i64 {self.value(a)}, -1")
+            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+                yes, no, out = self.label(), self.label(), self.label()
+                self.jump(e, yes, no)
+                for at in (yes, no):
+                    self.begin(at)
+                    self.put(f"br label %{out}")
+                self.begin(out)
+                return self.new(f"phi i64 [1, %{yes}], [0, %{no}]")
+            case ast.IfExp(test=test, body=a, orelse=b):
+                k = self.known(test)
+                if k is not None:
+                    return self.value(a if k else b)
+                name = f"if{self.label()}"
+                yes, no, out = self.label(), self.label(), self.label()
+                self.jump(test, yes, no)
+                for at, part in ((yes, a), (no, b)):
+                    self.begin(at)
+                    self.put(f"store i64 {self.value(part)}, ptr {self.variable(name)}")
+                    self.put(f"br label %{out}")
+                self.begin(out)
+                return self.new(f"load i64, ptr %v.{name}")
+            case ast.Call(func=ast.Name(id=name), args=args):
+                return self.call(name, [self.value(a) for a in args])
+        raise self.fail(e)
+
+    def jump(self, e: ast.expr, yes: str, no: str) -> None:
+        """Branch on a truth value."""
+        match e:
+            case ast.BoolOp(op=op, values=[first, *rest]):
+                for part in [first, *rest][:-1]:
+                    go_on = self.label()
+                    self.jump(part, go_on if isinstance(op, ast.And) else yes, no if isinstance(op, ast.And) else go_on)
+                    self.begin(go_on)
+                self.jump(rest[-1], yes, no)
+            case ast.UnaryOp(op=ast.Not(), operand=a):
+                self.jump(a, no, yes)
+            case ast.Compare(left=a, ops=[op], comparators=[b]) if self.known(e) is None:
+                c = self.new(f"icmp {RELATION[type(op)]} i64 {self.value(a)}, {self.value(b)}")
+                self.put(f"br i1 {c}, label %{yes}, label %{no}")
+            case _:
+                c = self.new(f"icmp ne i64 {self.value(e)}, 0")
+                self.put(f"br i1 {c}, label %{yes}, label %{no}")
+
+    def at(self, address: str, index: str, scale: int) -> str:
+        p = self.new(f"inttoptr i64 {address} to ptr")
+        return p if index == "0" else self.new(f"getelementptr i{8 * scale}, ptr {p}, i64 {index}")
+
+    def call(self, name: str, a: list[str]) -> str:
+        if name not in INTRINSICS:
+            return self.new(f"call i64 @{name}({', '.join('i64 ' + x for x in a)})")
+        match name:
+            case "load":
+                return self.new(f"load i64, ptr {self.at(a[0], a[1] if len(a) > 1 else '0', 8)}")
+            case "load8":
+                return self.new(f"zext i8 {self.new(f'load i8, ptr {self.at(a[0], a[1], 1)}')} to i64")
+            case "load32":
+                return self.new(f"zext i32 {self.new(f'load i32, ptr {self.at(a[0], a[1], 4)}')} to i64")
+            case "load_shared":
+                return self.new(f"load atomic i64, ptr {self.at(a[0], a[1], 8)} acquire, align 8")
+            case "exchange":
+                pair = self.new(
+                    f"cmpxchg ptr {self.at(a[0], a[1], 8)}, i64 {a[2]}, i64 {a[3]} acq_rel acquire, align 8"
+                )
+                return self.new(f"extractvalue {{i64, i1}} {pair}, 0")
+            case "fetch_add":
+                return self.new(f"atomicrmw add ptr {self.at(a[0], a[1], 8)}, i64 {a[2]} acq_rel, align 8")
+            case "popcount":
+                return self.new(f"call i64 @llvm.ctpop.i64(i64 {a[0]})")
+            case "lowest":
+                return self.new(f"call i64 @llvm.cttz.i64(i64 {a[0]}, i1 true)")
+            case "unsigned_less":
+                return self.new(f"zext i1 {self.new(f'icmp ult i64 {a[0]}, {a[1]}')} to i64")
+            case "store":
+                self.put(f"store i64 {a[2]}, ptr {self.at(a[0], a[1], 8)}")
+            case "store8":
+                self.put(f"store i8 {self.new(f'trunc i64 {a[2]} to i8')}, ptr {self.at(a[0], a[1], 1)}")
+            case "store32":
+                self.put(f"store i32 {self.new(f'trunc i64 {a[2]} to i32')}, ptr {self.at(a[0], a[1], 4)}")
+            case "store_shared":
+                self.put(f"store atomic i64 {a[2]}, ptr {self.at(a[0], a[1], 8)} release, align 8")
+            case "prefetch":
+                self.put(f"call void @llvm.prefetch.p0(ptr {self.at(a[0], a[1], 8)}, i32 0, i32 3, i32 1)")
+        return "0"

@@ -1,0 +1,353 @@
+"""A model at given sizes as machine code: the model's own functions (`expand`, `check`, ...) and the engine's loops,
+compiled together by LLVM. Neither a C compiler nor a cache is needed."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from kafkaspec.errors import UserError
+from kafkaspec.explore import kernels, native
+from kafkaspec.explore.code import Env, Reader, valuations
+from kafkaspec.explore.emit import WORD, Bit, Emitter, Wire
+from kafkaspec.explore.layout import Layout
+from kafkaspec.explore.symmetry import canonical
+from kafkaspec.language.expr import Expr
+from kafkaspec.language.model import Action, Claim
+
+EXACT_WORDS = 4
+"""States of up to so many words stand in the table themselves; wider ones by a fingerprint of 63 bits."""
+CHUNK = 512
+"""States that a thread takes from a level at a time."""
+MOST_AT_ONCE = 1 << 17
+"""Successors that a thread may find before it looks whether the table has room."""
+MANY_INSTANCES = 100_000
+
+MIX = (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xBF58476D1CE4E5B9)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One action with its parameters chosen: `arguments` as the layout's `values` gives them, by bound name."""
+
+    action: Action
+    arguments: Mapping[str, int]
+
+
+@dataclass
+class Compiled:
+    """The machine code. Each function takes and returns 64-bit numbers."""
+
+    functions: dict[str, Callable[..., int]]
+    seconds: float
+    engine: Any
+    constants: dict[str, int] = field(default_factory=dict)
+
+
+def lanes_here() -> int:
+    """How many states this machine's widest vectors hold."""
+    features = _llvm().get_host_cpu_features()
+    return 8 if features.get("avx512f") and features.get("avx512dq") and features.get("avx512vl") else 1
+
+
+@cache
+def _llvm() -> ModuleType:
+    import llvmlite.binding as llvm  # type: ignore[import-untyped]
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm  # type: ignore[no-any-return]
+
+
+def _machine(llvm: ModuleType) -> Any:
+    """This machine, as LLVM compiles for it; the engine that it is given to keeps it."""
+    features = llvm.get_host_cpu_features().flatten()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=features, opt=2
+    )
+
+
+class Program:
+    """What the search and the walks run. `exact_words` and `lanes` are for tests."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        symmetry: Sequence[str] = (),
+        *,
+        exact_words: int = EXACT_WORDS,
+        lanes: int | None = None,
+    ) -> None:
+        self.layout, self.symmetry = layout, tuple(symmetry)
+        model = layout.model
+        self.lanes = lanes_here() if lanes is None else lanes
+        self.words = layout.words
+        self.key_words = self.words if self.words <= exact_words else 1
+        self.fingerprinted = self.words > exact_words
+        self.instances = [
+            Instance(a, env) for a in model.actions for env in valuations(layout, {p.aux: p.t for p in a.params})
+        ]
+        starts = valuations(layout, {p.aux: p.t for p in model.initial.params})
+        self.starts = [Instance(model.initial, env) for env in starts]
+        if max(len(self.instances), len(self.starts)) > MANY_INSTANCES:
+            raise UserError(f"{model.name} has {len(self.instances)} instances of its actions at these sizes: too many")
+        self.state_claims = self._state_claims()
+        self.step_claims = [c for c in model.steps.values() if self._visible(c.expr)]
+        self.faults = [f"type of {n}" for n in layout.vars] + [c.name for c in self.step_claims]
+        self.chunk = max(self.lanes, min(CHUNK, MOST_AT_ONCE // max(1, len(self.instances))) & -self.lanes)
+        self.stride = max(len(self.instances), len(self.starts), 32) * self.lanes + self.lanes
+
+    # ---- what is checked
+    def _visible(self, e: Expr) -> bool:
+        seen: set[int] = set()
+        todo = [e]
+        while todo:
+            x = todo.pop()
+            if x.id not in seen:
+                seen.add(x.id)
+                if x.op in ("var", "nextvar") and x.aux not in self.layout.vars:
+                    return False
+                todo += x.args
+        return True
+
+    def _state_claims(self) -> list[tuple[str, Claim]]:
+        """Invariants, lemmas (if no ghost is left out) and witnesses whose variables are there."""
+        m = self.layout.model
+        complete = len(self.layout.vars) == len(m.vars)
+        lemmas = m.lemmas.values() if complete else ()
+        every = [("invariant", c) for c in [*m.invariants.values(), *lemmas]]
+        every += [("witness", c) for c in m.witnesses.values()]
+        return [(kind, c) for kind, c in every if self._visible(c.expr)]
+
+    # ---- code
+    def constants(self) -> dict[str, int]:
+        out = {n: v for n, v in vars(kernels).items() if n.isupper() and isinstance(v, int)}
+        return out | {
+            "WORDS": self.words,
+            "LANES": self.lanes,
+            "EVERY_LANE": (1 << self.lanes) - 1,
+            "STRIDE": self.stride,
+            "KEY_WORDS": self.key_words,
+            "INSTANCES": len(self.instances),
+            "FAULTS": len(self.faults),
+            "SYMMETRIC": int(bool(self.symmetry)),
+            "CHUNK": self.chunk,
+            "SLOT": self.stride * self.words,
+            "KEY": self.stride * (self.words + 1) if self.fingerprinted else 0,
+            "BUFFER": self.stride * (self.words + 2),
+        }
+
+    def text(self, loops: Sequence[Callable[..., object]], exported: set[str]) -> str:
+        """The whole module in LLVM's language."""
+        self.intrinsics: set[str] = set()
+        parts = [
+            self._expansion("expand", self.instances, self.layout.model.actions),
+            self._expansion("start", self.starts, [self.layout.model.initial]),
+            self._check(),
+            self._homes(),
+        ]
+        if self.symmetry:
+            parts.append(canonical(self))
+        parts.append(native.compiled(list(loops), self.constants(), exported))
+        return "\n".join([*parts, *sorted(native.DECLARATIONS | self.intrinsics)])
+
+    def compile(
+        self, loops: Sequence[Callable[..., object]] = tuple(kernels.SEARCH), exported: set[str] = kernels.EXPORTED
+    ) -> Compiled:
+        """Machine code for the engine's loops over this model."""
+        started = time.perf_counter()
+        llvm = _llvm()
+        machine = _machine(llvm)
+        exported = exported | {"start"} | ({"canonical"} if self.symmetry else set())
+        module = llvm.parse_assembly(self.text(loops, exported))
+        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.run(module, builder)
+        engine = llvm.create_mcjit_compiler(module, machine)
+        engine.finalize_object()
+        functions: dict[str, Callable[..., int]] = {}
+        for f in module.functions:
+            if f.name in exported:
+                count = len(list(f.arguments))
+                prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * count)
+                functions[f.name] = prototype(engine.get_function_address(f.name))
+        return Compiled(functions, time.perf_counter() - started, engine, self.constants())
+
+    def _words(self, e: Emitter, states: str) -> list[Wire]:
+        words = []
+        for k in range(self.words):
+            p = e.fresh("p")
+            e.line(f"{p} = getelementptr i64, ptr {states}, i64 {k * self.lanes}")
+            words.append(e.emit(f"load {e.type(WORD)}, ptr {p}, align 8", WORD, 0, 2**WORD - 1))
+        return words
+
+    def _active(self, e: Emitter) -> Wire:
+        if self.lanes == 1:
+            return e.emit("trunc i64 %active to i1", 1)
+        w = e.fresh()
+        e.line(f"{w} = trunc i64 %active to i{self.lanes}")
+        return e.emit(f"bitcast i{self.lanes} {w} to {e.type(1)}", 1)
+
+    def _mark(self, e: Emitter, base: str, index: int, mask: Bit) -> None:
+        """Byte `index` of a table |= the lanes of a truth value."""
+        byte, p, old, new = e.mask_byte(mask), e.fresh("p"), e.fresh(), e.fresh()
+        e.line(f"{p} = getelementptr i8, ptr {base}, i64 {index}")
+        e.line(f"{old} = load i8, ptr {p}")
+        e.line(f"{new} = or i8 {old}, {byte}")
+        e.line(f"store i8 {new}, ptr {p}")
+
+    def _expansion(self, name: str, instances: Sequence[Instance], actions: Sequence[Action]) -> str:
+        e = Emitter(self.lanes)
+        before = self._words(e, "%states.p")
+        active = self._active(e)
+        reader = Reader(self.layout, e, list(before))
+        n, i = "0", 0
+        for number, action in enumerate(actions):
+            n_before = n
+            while i < len(instances) and instances[i].action is action:
+                n = self._instance(reader, instances[i], i, active, n)
+                i += 1
+            if n != n_before:
+                p, old, more, new = e.fresh("p"), e.fresh(), e.fresh(), e.fresh()
+                e.line(f"{p} = getelementptr i64, ptr %taken.p, i64 {number}")
+                e.line(f"{old} = load i64, ptr {p}")
+                e.line(f"{more} = sub i64 {n}, {n_before}")
+                e.line(f"{new} = add i64 {old}, {more}")
+                e.line(f"store i64 {new}, ptr {p}")
+        e.line(f"ret i64 {n}")
+        self.intrinsics |= e.intrinsics
+        return function(name, ("states", "active", "buffer", "enabled", "faulty", "taken"), e.lines)
+
+    def _instance(self, reader: Reader, instance: Instance, i: int, active: Bit, n: str) -> str:
+        """Code of one instance; the name of the number of successors so far."""
+        e, action = reader.e, instance.action
+        env: Env = dict(instance.arguments)
+        mask: Bit = active
+        for g in action.guard:
+            mask = e.and_(mask, reader.truth(g, env))
+            if mask is False:
+                return n
+        byte, p, some = e.mask_byte(mask), e.fresh("p"), e.fresh()
+        e.line(f"{p} = getelementptr i8, ptr %enabled.p, i64 {i}")
+        e.line(f"store i8 {byte}, ptr {p}")
+        e.line(f"{some} = icmp ne i8 {byte}, 0")
+        came_from, take, out = e.label, f"take{e.fresh('')[1:]}", f"out{e.fresh('')[1:]}"
+        e.line(f"br i1 {some}, label %{take}, label %{out}")
+        e.begin(take)
+        reader.enter()
+        after, wrong = reader.next_words(action, env)
+        for var, bad in wrong:
+            claim = self.faults.index(f"type of {var}")
+            self._mark(e, "%faulty.p", claim * len(self.instances) + i, e.and_(mask, bad))
+        if action is not self.layout.model.initial:
+            reader.after = after
+            for k, c in enumerate(self.step_claims, len(self.layout.vars)):
+                broken = e.not_(reader.truth(c.expr, {}))
+                if broken is not False:
+                    self._mark(e, "%faulty.p", k * len(self.instances) + i, e.and_(mask, broken))
+            reader.after = None
+        self._store(e, after, mask, n)
+        many, wide, more = e.fresh(), e.fresh(), e.fresh("n")
+        e.line(f"{many} = call i8 @llvm.ctpop.i8(i8 {byte})")
+        e.line(f"{wide} = zext i8 {many} to i64")
+        e.line(f"{more} = add i64 {n}, {wide}")
+        reader.leave()
+        e.line(f"br label %{out}")
+        taken_from = e.label
+        e.begin(out)
+        total = e.fresh("n")
+        e.line(f"{total} = phi i64 [{n}, %{came_from}], [{more}, %{taken_from}]")
+        e.intrinsics.add("declare i8 @llvm.ctpop.i8(i8)")
+        return total
+
+    def _store(self, e: Emitter, words: Sequence[Any], mask: Bit, n: str) -> None:
+        """The states of the lanes in `mask`, one after the other, behind the n in the buffer."""
+        t = e.type(WORD)
+        for k, w in enumerate(words):
+            at, p = e.fresh(), e.fresh("p")
+            e.line(f"{at} = add i64 {n}, {k * self.stride}")
+            e.line(f"{p} = getelementptr i64, ptr %buffer.p, i64 {at}")
+            text = e.text(w)
+            if self.lanes > 1 and not isinstance(mask, bool):
+                name = f"@llvm.experimental.vector.compress.v{self.lanes}i64"
+                e.intrinsics.add(f"declare {t} {name}({t}, {e.type(1)}, {t})")
+                packed = e.fresh()
+                e.line(f"{packed} = call {t} {name}({t} {text}, {e.type(1)} {mask.name}, {t} poison)")
+                text = packed
+            e.line(f"store {t} {text}, ptr {p}, align 8")
+
+    def _check(self) -> str:
+        e = Emitter(self.lanes)
+        before = self._words(e, "%states.p")
+        active = self._active(e)
+        reader = Reader(self.layout, e, list(before))
+        for i, (kind, c) in enumerate(self.state_claims):
+            holds = reader.truth(c.expr, {})
+            hit = e.and_(active, holds if kind == "witness" else e.not_(holds))
+            if hit is not False:
+                self._mark(e, "%hits.p", i, hit)
+        e.line("ret i64 0")
+        self.intrinsics |= e.intrinsics
+        return function("check", ("states", "active", "hits"), e.lines)
+
+    def _homes(self) -> str:
+        """Slots of a buffer's states: a multiplicative hash of their words."""
+        e = Emitter(self.lanes)
+        t = e.type(WORD)
+        e.line("br label %head")
+        e.begin("head")
+        e.line("%j = phi i64 [0, %entry], [%next, %body]")
+        e.line("%more = icmp slt i64 %j, %n")
+        e.line("br i1 %more, label %body, label %done")
+        e.begin("body")
+        e.line("%here = getelementptr i64, ptr %buffer.p, i64 %j")
+
+        def at(index: int) -> str:
+            p = e.fresh("p")
+            e.line(f"{p} = getelementptr i64, ptr %here, i64 {index * self.stride}")
+            return p
+
+        def op(text: str) -> str:
+            w = e.fresh()
+            e.line(f"{w} = {text}")
+            return w
+
+        def fold(h: str, by: int) -> str:
+            return op(f"xor {t} {h}, {op(f'lshr {t} {h}, {e.text(by)}')}")
+
+        h = ""
+        for k in range(self.words):
+            w = op(f"load {t}, ptr {at(k)}, align 8")
+            h = op(f"xor {t} {h}, {w}") if h else w
+            h = fold(op(f"mul {t} {h}, {e.text(MIX[0])}"), 32)
+            if self.fingerprinted:
+                h = fold(op(f"mul {t} {h}, {e.text(MIX[2])}"), 29)
+        h = op(f"mul {t} {h}, {e.text(MIX[1])}")
+        if self.fingerprinted:
+            h = fold(h, 31)
+            e.line(f"store {t} {h}, ptr {at(self.words + 1)}, align 8")
+            h = op(f"shl {t} {h}, {e.text(1)}")
+        shift = "%shift"
+        if self.lanes > 1:
+            one = op(f"insertelement {t} poison, i64 %shift, i64 0")
+            shift = op(f"shufflevector {t} {one}, {t} poison, <{self.lanes} x i32> zeroinitializer")
+        e.line(f"store {t} {op(f'lshr {t} {h}, {shift}')}, ptr {at(self.words)}, align 8")
+        e.line(f"%next = add i64 %j, {self.lanes}")
+        e.line("br label %head")
+        e.begin("done")
+        e.line("ret i64 0")
+        return function("homes", ("buffer",), e.lines, numbers=("n", "shift"))
+
+
+def function(name: str, addresses: Sequence[str], lines: Sequence[str], numbers: Sequence[str] = ()) -> str:
+    arguments = ", ".join(f"i64 %{a}" for a in [*addresses, *numbers])
+    casts = [f"  %{a}.p = inttoptr i64 %{a} to ptr" for a in addresses if a != "active"]
+    linkage = "" if name in ("start", "canonical") else "internal "
+    return "\n".join([f"define {linkage}i64 @{name}({arguments}) nounwind {{", "entry:", *casts, *lines, "}"])
