@@ -211,10 +211,11 @@ class _Rewrite(ast.NodeTransformer):
     def visit_If(self, n: ast.If) -> Any:
         for part in (n.body, n.orelse):
             for m in part:
+                inner = {id(k) for c in ast.walk(m) if isinstance(c, ast.comprehension) for k in ast.walk(c.target)}
                 for k in ast.walk(m):
                     if isinstance(k, ast.Return):
                         self.fail(k, "'return' inside 'if': use a conditional expression")
-                    if isinstance(k, ast.Name) and isinstance(k.ctx, ast.Store):
+                    if isinstance(k, ast.Name) and isinstance(k.ctx, ast.Store) and id(k) not in inner:
                         self.assigned_in_if.setdefault(k.id, []).append((part[0].lineno, max(_last(m) for m in part)))
         self.generic_visit(n)
         out = [self.when(n.test, n.body)]
