@@ -11,21 +11,25 @@ import pytest
 
 from kafkaspec import forms
 from kafkaspec.errors import UserError
+from kafkaspec.explore.checked import Checked
 from kafkaspec.judge.recording import Recording
 from kafkaspec.language import load
 from kafkaspec.lockstep.mutants import (
     Mutant,
     check_detector,
     contract_detector,
+    explorer_detector,
     generated,
     kill_matrix,
     lockstep_detector,
+    mutants_of,
+    prover_detector,
     written,
 )
 from kafkaspec.subsystem import Subsystem
 from tests.judge.test_check import LONG, lines, recorded
 from tests.lockstep import toy
-from tests.lockstep.toy_model import ToyQueue
+from tests.lockstep.toy_model import ForgetsToSave, ToyQueue
 
 
 class InFolder(Recording):
@@ -115,3 +119,30 @@ def test_every_guard_and_effect_of_a_model_is_left_out_once() -> None:
     ]
     (push, *_), whole = mutants[0].make().actions, load(ToyQueue).actions[0]
     assert len(push.guard) == len(whole.guard) - 1
+
+
+def test_the_explorer_judges_models(monkeypatch: pytest.MonkeyPatch, subsystem: Subsystem) -> None:
+    sizes = {"V": 1, "L": 2}
+    pinned = Checked(ToyQueue, sizes, distinct=56, generated=202, depth=8)
+    models = SimpleNamespace(MODELS=[pinned])
+    whole = ToySubsystem.layer
+    monkeypatch.setattr(ToySubsystem, "layer", lambda self, name: models if name == "models" else whole(self, name))
+    assert pinned.run().why == ""
+    forgets = Mutant("forgets to save", ("TOY-7",), "save copies nothing", "model", lambda: ForgetsToSave)
+    mutants = [forgets, *mutants_of_models(subsystem)]
+    rows = kill_matrix(subsystem, mutants, [explorer_detector(), prover_detector()])
+    by = {r.mutant.name: r.detections["explorer"].by for r in rows}
+    assert by["forgets to save"] == "ForgetsToSave: witness full_and_saved is never reached"
+    assert "ToyQueue.restore: no guard 1" in by
+    assert [r.mutant.name for r in rows if not r.killed] == ["ToyQueue.restore: no effect 1"]
+    assert [r.wrong for r in rows if r.wrong] == []
+    monkeypatch.setattr(
+        "kafkaspec.lockstep.mutants._module", lambda _: SimpleNamespace(MUTANTS=[], SURVIVORS={"x": ""})
+    )
+    with pytest.raises(UserError, match="unknown generated mutant of toy 'x'"):
+        mutants_of(subsystem)
+    assert {r.detections["prover"].killed for r in rows} == {None}
+
+
+def mutants_of_models(subsystem: Subsystem) -> list[Mutant]:
+    return [m for m in mutants_of(subsystem) if m.layer == "model"]

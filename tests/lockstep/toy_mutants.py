@@ -33,3 +33,7 @@ MUTANTS = [
     Mutant("shares", ("TOY-8",), "restore shares what was saved", "impl", toy.ForgetsAfterRestore, bug="KAFKA-0"),
     Mutant("a copy", ("TOY-8",), "restore copies twice", "impl", toy.Driver, survives="a second copy changes nothing"),
 ]
+
+SURVIVORS = {
+    "ToyQueue.restore: no effect 1": "whatever restore reaches, pushes and pops reach too; no claim says what it does",
+}

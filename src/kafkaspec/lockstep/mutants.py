@@ -14,16 +14,17 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any, Literal
 
 import icontract
 import orjson
 
 from kafkaspec import clauses, forms
-from kafkaspec.errors import UserError
+from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.check import check
 from kafkaspec.judge.recording import Recording
-from kafkaspec.language import LoadedModel, load, show
+from kafkaspec.language import LoadedModel, Model, load, show
 from kafkaspec.lockstep.history import History, Record, outcome
 from kafkaspec.lockstep.machine import Driver, Machine, Outside, Step
 from kafkaspec.lockstep.walk import draw, draw_init, shrink, walk
@@ -34,7 +35,8 @@ Layer = Literal["spec", "impl", "model"]
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fault. `make` gives the faulty thing: a Machine (spec), a Driver (impl) or a LoadedModel (model)."""
+    """One fault. `make` gives the faulty thing: a Machine (spec), a Driver (impl), or a LoadedModel or a subclass of
+    the model (model)."""
 
     name: str
     clauses: tuple[str, ...]
@@ -102,8 +104,28 @@ def with_fault(machine: Machine[Any], operation: str, body: Callable[..., Step[A
     return replace(machine, operations={**machine.operations, operation: faulty})
 
 
+def mutants_of(subsystem: Subsystem) -> list[Mutant]:
+    """The written mutants, and those generated from each model. Reasons why a generated one survives stand beside the
+    written ones, as `SURVIVORS = {name: reason}`."""
+    module, pinned = _module(subsystem), subsystem.layer("models")
+    models = {m.name: m for c in pinned.MODELS if (m := _loaded(c.model))} if pinned is not None else {}
+    reasons: dict[str, str] = dict(getattr(module, "SURVIVORS", {}))
+    out = [replace(m, survives=reasons.pop(m.name, "")) for model in models.values() for m in generated(model)]
+    for name in reasons:
+        raise unknown(f"generated mutant of {subsystem.name}", name, [m.name for m in out])
+    return [*written(subsystem), *out]
+
+
 def written(subsystem: Subsystem) -> list[Mutant]:
     """The mutants in tests/<area>/<name>_mutants.py of the checkout; UserError without one."""
+    module = _module(subsystem)
+    for m in module.MUTANTS:
+        for id in m.clauses:
+            clauses.used(id, "mutant", f"{module.__name__}:{m.name}")
+    return list(module.MUTANTS)
+
+
+def _module(subsystem: Subsystem) -> ModuleType:
     root = forms.checkout()
     file = f"tests/{subsystem.area}/{subsystem.name}_mutants.py"
     if root is None:
@@ -116,11 +138,11 @@ def written(subsystem: Subsystem) -> list[Mutant]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    mutants: list[Mutant] = list(module.MUTANTS)
-    for m in mutants:
-        for id in m.clauses:
-            clauses.used(id, "mutant", f"{spec.name}:{m.name}")
-    return mutants
+    return module
+
+
+def _loaded(model: type[Model] | LoadedModel) -> LoadedModel:
+    return model if isinstance(model, LoadedModel) else load(model)
 
 
 def generated(model: LoadedModel) -> Iterator[Mutant]:
@@ -247,36 +269,62 @@ def rerecorded(machine: Machine[Any], driver: Driver, recording: Recording) -> l
     return History(tuple(records)).ndjson().splitlines()
 
 
-def explorer_detector() -> Detector:
-    """Every pinned run of the model: a claim violated, a witness not reached, an action never taken, other counts."""
+class NotApplicable(Exception):
+    """The detector has nothing to say of this thing: there is no proof of that model, say."""
 
-    def look(subsystem: Subsystem, layer: Layer, model: LoadedModel) -> str:
+
+def explorer_detector() -> Detector:
+    """Every pinned run of the model: a claim broken, a witness not reached, an action never taken, other counts."""
+
+    def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str:
         module = subsystem.layer("models")
-        for checked in module.MODELS if module is not None else ():
-            if load(checked.model).name == model.name:
-                found = replace(checked, model=model).run().why
-                if found:
-                    return str(found).splitlines()[0]
-        return ""
+        pinned = [c for c in module.MODELS if _is_fault_of(thing, c.model)] if module is not None else []
+        if not pinned:
+            raise NotApplicable
+        counts = ""
+        for checked in pinned:
+            for finding in replace(checked, model=thing).run().findings:
+                if finding.what != "counts":
+                    return str(finding.why)
+                counts = counts or str(finding.why)
+        return counts
 
     return Detector("explorer", frozenset({"model"}), look)
 
 
 def prover_detector(timeout_s: float = 10.0) -> Detector:
-    """The proofs of the model: an obligation refuted, or not proved any more in the time given."""
+    """The proofs of the model, of the actions that are not as they were: an obligation refuted or not proved in the
+    time given, or an action that has become impossible."""
 
-    def look(subsystem: Subsystem, layer: Layer, model: LoadedModel) -> str:
+    def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str:
         from kafkaspec.prove import prove
 
         module = subsystem.layer("proofs")
-        for proof in module.PROOFS if module is not None else ():
-            if load(proof.model).name == model.name:
-                for o in prove(model, timeout_s=timeout_s).obligations:
-                    if o.verdict != "proved":
-                        return f"{o.verdict}: {o.action} keeps {o.claim}"
+        proofs = [p for p in module.PROOFS if _is_fault_of(thing, p.model)] if module is not None else []
+        if not proofs:
+            raise NotApplicable
+        model = _loaded(thing)
+        for proof in proofs:
+            sound = {a.name: a for a in _loaded(proof.model).actions}
+            changed = {a.name for a in model.actions if sound.get(a.name) != a}
+
+            def wanted(action: str, claim: str, changed: set[str] = changed) -> bool:
+                return not changed or action in changed
+
+            proved = prove(model, timeout_s=timeout_s, fixed=getattr(proof, "fixed", None), only=wanted)
+            for o in proved.obligations:
+                if o.verdict != "proved":
+                    return f"{o.verdict}: {o.action} keeps {o.claim}"
+            if proved.vacuous:
+                return f"{proved.vacuous[0]} is impossible"
         return ""
 
     return Detector("prover", frozenset({"model"}), look)
+
+
+def _is_fault_of(thing: type[Model] | LoadedModel, model: type[Model] | LoadedModel) -> bool:
+    """Whether a faulty model is that model with a fault: changed as a graph, or as a subclass."""
+    return _loaded(model).cls in _loaded(thing).cls.__mro__
 
 
 def _pair(subsystem: Subsystem, layer: Layer, thing: Any) -> tuple[Machine[Any], Driver]:
@@ -304,12 +352,15 @@ def kill_matrix(
     impl, models = subsystem.layer("impl"), subsystem.layer("models")
     sound: list[tuple[Layer, Any]] = [("spec", machine)]
     sound += [("impl", impl.Driver())] if impl is not None else []
-    by_name = {load(c.model).name: load(c.model) for c in models.MODELS} if models is not None else {}
+    by_name = {m.name: m for c in models.MODELS if (m := _loaded(c.model))} if models is not None else {}
     sound += [("model", model) for model in by_name.values()]
     for layer, thing in sound:
         for detector in detectors:
             if layer in detector.layers and any(m.layer == layer for m in mutants):
-                found = detector.look(subsystem, layer, thing)
+                try:
+                    found = detector.look(subsystem, layer, thing)
+                except NotApplicable:
+                    continue
                 if found:
                     what = f"{detector.name} finds fault with the sound {layer} of {subsystem.name}: {found}"
                     raise UserError(what, 1)
@@ -327,6 +378,8 @@ def _detect(subsystem: Subsystem, mutant: Mutant, detector: Detector) -> Detecti
     begun = time.monotonic()
     try:
         found = detector.look(subsystem, mutant.layer, mutant.make())
+    except NotApplicable:
+        return Detection(None)
     except UserError as e:
         found = str(e)
     except Exception as e:
