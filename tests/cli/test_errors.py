@@ -65,7 +65,7 @@ ERRORS: list[tuple[list[str], str]] = [
     (["mutants", "timelin"], "unknown subsystem 'timelin'; did you mean 'timeline'?"),
     (["export", "small.py", "--to", "tls", "--out", "o", *SIZES], "unknown format 'tls'; did you mean 'tla'?"),
     # sizes and numbers
-    (["explore", "small.py"], "Small needs sizes: --size P=2 --size N=2 --size FAST=true"),
+    (["explore", "small.py"], "Small needs sizes: --size N=2 --size P=2 --size FAST=true"),
     (["explore", "small.py", "-s", "P=x"], "--size P=x: not a whole number ≥ 1"),
     (["explore", "small.py", "-s", "P=0"], "--size P=0: not a whole number ≥ 1"),
     (["explore", "small.py", "-s", "P=-1"], "--size P=-1: not a whole number ≥ 1"),
@@ -83,7 +83,7 @@ ERRORS: list[tuple[list[str], str]] = [
     (["explore", "broken.py"], "broken.py:2: invalid syntax"),
     (["explore", "failing.py"], "failing.py:2: ZeroDivisionError: division by zero"),
     (["explore", "binary.py"], "binary.py"),
-    (["explore", "faulty.py", *SIZES], "faulty.py:15: Small has no variable m"),
+    (["explore", "faulty.py", *SIZES], "faulty.py:16: Small has no variable m"),
     (["check", "absent.ndjson"], "absent.ndjson: no such file"),
     (["check", "folder"], "folder: is a directory"),
     (["check", "empty.ndjson"], "empty.ndjson: is empty"),

@@ -148,6 +148,7 @@ def explore(
         Path | None, typer.Option(metavar="FILE", help="Keep the run's state here, and go on from it if it is there.")
     ] = None,
     ghosts: Annotated[bool, typer.Option("--ghosts", help="Keep the variables that only proofs need.")] = False,
+    deadlock: Annotated[bool, typer.Option("--deadlock", help="The system may come to a stop.")] = False,
     walk: Annotated[int | None, typer.Option(min=0, metavar="SEED", help="A random walk instead.")] = None,
     steps: Annotated[int, typer.Option(min=1, metavar="N", help="Steps of the random walk.")] = 1_000_000,
     schedule: Annotated[str, typer.Option(metavar="NAME", help="Of the walk: uniform, swarm or priority.")] = "uniform",
@@ -168,6 +169,7 @@ def explore(
         max_memory_mb=max_memory,
         checkpoint=resume,
         ghosts=ghosts,
+        deadlock=deadlock,
         html=html,
         json=json,
     )

@@ -13,7 +13,7 @@ import pkgutil
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from kafkaspec.errors import UserError, unknown
 
 if TYPE_CHECKING:
     from kafkaspec.explore.checked import Checked
-    from kafkaspec.language import LoadedModel, Model
+    from kafkaspec.language import LoadedModel
 
 Sizes = dict[str, int | bool]
 
@@ -44,36 +44,51 @@ def find_models(text: str) -> list[Checked]:
     """The models that `text` names, each with its pinned sizes and counts (no sizes, if none are pinned).
 
     `text` is the name of a subsystem or example ("cleaner"), a module ("kafkaspec.models.examples.replication") or a
-    file ("my/lease.py"), each with ":Class" where only one model of several is meant.
+    file ("my/lease.py"), each with ":Class" where only one model of several is meant; or the class alone ("TwoPhase").
     Raises UserError: no such model, or a module that cannot be loaded, with file and line.
     """
     where, _, name = text.partition(":")
-    module = _module(where)
-    pinned: Sequence[Checked] = getattr(module, "MODELS", ())
-    by_name = {_class(c.model).__name__: c for c in pinned}
-    for cls in _model_classes(module):
-        if cls.__name__ not in by_name and cls.__module__ == module.__name__:
-            from kafkaspec.explore.checked import Checked
-
-            by_name[cls.__name__] = Checked(cls, sizes={}, distinct=0, generated=0, depth=0)
+    if where not in model_modules() and re.fullmatch(r"[A-Z]\w*", text):
+        return _by_class(text)
+    by_name = _models(_module(where))
     if not by_name:
         raise UserError(f"{where}: no model in it (a class that extends kafkaspec.language.Model)")
-    if name:
-        if name not in by_name:
-            raise unknown(f"model of {where}", name, by_name)
-        return [c for c in pinned if _class(c.model).__name__ == name] or [by_name[name]]
-    return list(pinned) or list(by_name.values())
+    if not name:
+        return [c for several in by_name.values() for c in several]
+    if name not in by_name:
+        raise unknown(f"model of {where}", name, by_name)
+    return by_name[name]
 
 
-def _class(model: object) -> type:
-    assert isinstance(model, type)
-    return model
+def loaded(checked: Checked) -> LoadedModel:
+    """The model that is checked, read."""
+    from kafkaspec.language import LoadedModel, load
+
+    return checked.model if isinstance(checked.model, LoadedModel) else load(checked.model)
 
 
-def _model_classes(module: ModuleType) -> list[type[Model]]:
+def _models(module: ModuleType) -> dict[str, list[Checked]]:
+    """The models of a module by their class: those that it pins, or else all of them, without sizes."""
+    from kafkaspec.explore.checked import Checked
     from kafkaspec.language import Model
 
-    return [c for c in vars(module).values() if inspect.isclass(c) and issubclass(c, Model) and c is not Model]
+    out: dict[str, list[Checked]] = {}
+    for c in getattr(module, "MODELS", ()):
+        out.setdefault(loaded(c).name, []).append(c)
+    for cls in vars(module).values():
+        if inspect.isclass(cls) and issubclass(cls, Model) and cls.__module__ == module.__name__:
+            out.setdefault(cls.__name__, [Checked(cls, sizes={}, distinct=0, generated=0, depth=0)])
+    return out
+
+
+def _by_class(name: str) -> list[Checked]:
+    found = {where: _models(importlib.import_module(where)) for where in model_modules().values()}
+    having = [where for where, models in found.items() if name in models]
+    if not having:
+        raise unknown("model", name, [*model_modules(), *(n for models in found.values() for n in models)])
+    if len(having) > 1:
+        raise UserError(f"several models are named {name}: {', '.join(f'{w}:{name}' for w in having)}")
+    return found[having[0]][name]
 
 
 def _module(where: str) -> ModuleType:
@@ -109,7 +124,7 @@ def _module_of_file(path: Path) -> ModuleType:
     except (UnicodeDecodeError, ValueError) as e:
         raise UserError(f"{path}: cannot be loaded: {e}") from e
     except Exception as e:
-        frames = [f for f in traceback.extract_tb(e.__traceback__) if f.filename == str(path)]
+        frames = [f for f in traceback.extract_tb(e.__traceback__) if Path(f.filename).resolve() == path.resolve()]
         line = frames[-1].lineno if frames else 1
         raise UserError(f"{path}:{line}: {type(e).__name__}: {e}") from e
     return module

@@ -90,6 +90,32 @@ def _clauses(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
     yield _Claim("clauses", "complete", detail, "\n".join(missing))
 
 
+def _models(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
+    for checked in getattr(s.layer("models"), "MODELS", ()):
+        result = checked.run(bar)
+        e = result.exploration
+        at = " ".join(f"{n}={str(v).lower()}" for n, v in e.sizes.items())
+        counts = f"{e.distinct:,} distinct, {e.generated:,} generated, depth {e.depth}"
+        reached = sum(t is not None for t in e.witnesses.values())
+        taken = sum(n > 0 for n in e.taken.values())
+        seen = f"{reached} of {len(e.witnesses)} witnesses, {taken} of {len(e.taken)} actions"
+        promises = f", {len(e.model.leads_to)} leads-to" if e.model.leads_to and not e.symmetry else ""
+        detail = f"{at}: {counts}; {seen}{promises}"
+        yield _Claim(f"model {e.model.name}", "explored", detail, result.why, could_judge=e.outcome != "limit")
+
+
+def _spec_beside_model(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
+    from kafkaspec.lockstep.exhaustive import commute
+
+    for how in getattr(s.spec, "CORRESPONDENCES", ()):
+        c = commute(s.spec.machine, how)
+        detail = (
+            f"{c.states:,} of {c.reachable:,} model states, {c.steps:,} steps, {sum(c.refusals.values()):,} refusals"
+        )
+        why = str(c.problem) if c.problem is not None else ""
+        yield _Claim(f"spec beside {how.model.__name__}", "explored", detail, why)
+
+
 def _spec_beside_impl(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
     from kafkaspec.lockstep.walk import Coverage, shrink, walk
 
@@ -130,4 +156,4 @@ def _recordings(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
         yield _Claim(f"{r.file}, altered", "judged", detail, "\n".join(holes))
 
 
-CHECKS: tuple[Check, ...] = (_clauses, _spec_beside_impl, _recordings)
+CHECKS: tuple[Check, ...] = (_clauses, _models, _spec_beside_model, _spec_beside_impl, _recordings)

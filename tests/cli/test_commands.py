@@ -1,0 +1,192 @@
+"""The commands as they are run: what is printed, as tables and as JSON, and the exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkaspec.cli.main import main
+
+COUNTER = """
+from typing import Annotated
+from kafkaspec.language import Model, Range, Size, action, invariant, require, witness
+N = Size("N")
+class Counter(Model):
+    n: Annotated[int, Range(0, N)]
+    @action(who="clock")
+    def up(s) -> None:
+        require(s.n < N)
+        s.next.n = s.n + 1
+    @action(who="clock")
+    def reset(s) -> None:
+        require(s.n == N)
+        s.next.n = 0
+    @invariant()
+    def small(s) -> bool:
+        return s.n <= N
+    @witness
+    def full(s) -> bool:
+        return s.n == N
+"""
+FALSE = COUNTER.replace("return s.n <= N", "return s.n < 3")
+VACUOUS = COUNTER.replace("return s.n == N", "return s.n < 0")
+IDLE = COUNTER.replace("require(s.n == N)", "require(s.n > N)")
+MANY = """
+from typing import Annotated
+from kafkaspec.language import Model, Range, Size, Sort, action, require
+class P(Sort): ...
+N = Size("N")
+class Many(Model):
+    n: dict[P, Annotated[int, Range(0, N)]]
+    @action()
+    def up(s, p: P) -> None:
+        require(s.n[p] < N)
+        s.next.n[p] = s.n[p] + 1
+"""
+ROOT = Path(__file__).parent.parent.parent
+RECORDING = ROOT / "tests" / "recordings" / "timeline-monotonic.ndjson"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as e:
+        main([str(a) for a in arguments])
+    out, err = capsys.readouterr()
+    assert isinstance(e.value.code, int)
+    return e.value.code, out, err
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in [("counter", COUNTER), ("false", FALSE), ("vacuous", VACUOUS), ("idle", IDLE)]:
+        (tmp_path / f"{name}.py").write_text(text)
+
+
+EXPLORED: list[tuple[list[str], int, str]] = [
+    (["counter.py", "-s", "N=5"], 0, "6 distinct, 7 generated, depth 6"),
+    (["false.py", "-s", "N=5"], 1, "small is broken here"),
+    (["vacuous.py", "-s", "N=5"], 1, "full: never reached"),
+    (["idle.py", "-s", "N=5", "--deadlock"], 1, "reset: never taken"),
+    (["idle.py", "-s", "N=5"], 1, "no action can be taken here"),
+    (["counter.py", "-s", "N=500000", "--max-states", "1000"], 2, "a limit was reached first"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "text"), EXPLORED, ids=[" ".join(a) for a, _, _ in EXPLORED])
+def test_explore(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, text: str) -> None:
+    got, out, err = run(capsys, "explore", *arguments)
+    assert (got, err) == (code, "")
+    assert text in out
+    assert not any(line.endswith(" ") for line in out.splitlines())
+
+
+def test_explore_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "explore", "false.py", "-s", "N=5", "--json")
+    (result,) = json.loads(out)
+    assert code == 1
+    assert (result["type"], result["outcome"], result["trace"]["claim"]) == ("Exploration", "violation", "small")
+    assert [s["state"]["n"] for s in result["trace"]["steps"]] == [0, 1, 2, 3]
+
+
+def test_prove(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "prove", "counter.py")[0] == 0
+    code, out, _ = run(capsys, "prove", "false.py")
+    assert code == 1
+    assert "a state that satisfies every claim" in out
+    assert run(capsys, "prove", "counter.py", "--only", "smal")[2].startswith(
+        "kafkaspec: unknown claim of Counter 'smal'; did you mean 'small'?"
+    )
+
+
+def test_check_accepts_rejects_and_cannot_judge(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(capsys, "check", RECORDING)[0] == 0
+    assert run(capsys, "check", RECORDING, "--strict")[0] == 1
+    altered = tmp_path / "altered-timeline.ndjson"
+    altered.write_bytes(RECORDING.read_bytes().replace(b'"mapSize":1', b'"mapSize":7', 1))
+    code, out, _ = run(capsys, "check", altered)
+    assert code == 1
+    assert "rejected at step" in out
+    garbage = tmp_path / "garbage.ndjson"
+    garbage.write_text("{\n")
+    code, out, err = run(capsys, "check", RECORDING, garbage)
+    assert code == 2
+    assert "accepted" in out
+    assert err == f"kafkaspec: {garbage.name}:1: not JSON: unexpected end of data at column 2\n" or "not JSON" in err
+
+
+def test_check_writes_json_and_a_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, err = run(capsys, "check", RECORDING, "--json", "--html", tmp_path / "deep" / "page.html")
+    (verdict,) = json.loads(out)
+    assert (code, verdict["type"], verdict["verdict"]) == (0, "Verdict", "accepted")
+    assert "page.html" in err
+    assert "<html" in (tmp_path / "deep" / "page.html").read_text()
+
+
+def test_check_reads_standard_input() -> None:
+    command = [sys.executable, "-m", "kafkaspec", "check", "-"]
+    done = subprocess.run(command, input=RECORDING.read_bytes(), capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"standard input" in done.stdout
+
+
+def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "explain", "tml-1")
+    assert code == 0
+    assert out.startswith("TML-1\n")
+    assert "@machine.operation" in out
+    whole: dict[str, Any] = json.loads(run(capsys, "explain", "TML-1", "--json")[1])
+    assert whole["id"] == "TML-1"
+    assert {"spec", "model", "proof", "test", "mutant"} <= {f["form"] for f in whole["forms"]} | whole["without"].keys()
+
+
+def test_export(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for to, files in [("tla", ["Counter.cfg", "Counter.tla"]), ("smtlib", ["Counter.smt2"])]:
+        assert run(capsys, "export", "counter.py", "--to", to, "--out", tmp_path / to, "-s", "N=2")[0] == 0
+        assert sorted(f.name for f in (tmp_path / to).iterdir()) == files
+    run(capsys, "export", "counter.py", "--to", "itf", "--out", tmp_path / "itf", "-s", "N=2")
+    (trace,) = (tmp_path / "itf").iterdir()
+    assert trace.name == "Counter-witness-full.itf.json"
+    assert json.loads(trace.read_text())["vars"] == ["n"]
+
+
+def test_a_reader_that_goes_away_ends_it_quietly() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kafkaspec", "explain", "TML-1", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    assert process.wait() == 141
+
+
+def test_ctrl_c_ends_a_long_run_with_one_line(tmp_path: Path) -> None:
+    (tmp_path / "many.py").write_text(MANY)
+    command = [sys.executable, "-m", "kafkaspec", "explore", "many.py", "-s", "P=9", "-s", "N=30", "--resume", "kept"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
+    time.sleep(2.5)
+    process.send_signal(signal.SIGINT)
+    try:
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (130, b"")
+    assert err == b"kafkaspec: interrupted; the same command goes on from kept\n"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_file_that_may_not_be_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    secret = tmp_path / "secret.ndjson"
+    secret.write_text("{}")
+    secret.chmod(0)
+    assert run(capsys, "check", secret) == (2, "", f"kafkaspec: {secret}: permission denied\n")
