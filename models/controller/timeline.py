@@ -1,0 +1,535 @@
+"""Timeline collections: the rules on copies, and the tiers that do without the copies.
+
+`Copies` is the rules: a map and a set of its keys in one registry, and a full copy of both for each snapshot. `Tiers` is
+one map as Kafka stores it, entries with start epochs and a delta for each snapshot, with the copies kept beside it as the
+judge. `Iteration` is an iterator at an epoch while that map changes. Source: Kafka Internals, ch. 11, "Timeline data
+structures".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kafkaspec.explore.checked import Checked
+from kafkaspec.language import (
+    Model,
+    Range,
+    Size,
+    Sort,
+    action,
+    define,
+    invariant,
+    lemma,
+    require,
+    step,
+    witness,
+)
+
+
+class Key(Sort):
+    """A key of the map."""
+
+
+class Value(Sort):
+    """A value."""
+
+
+E = Size("E")
+"""The highest epoch."""
+Epoch = Annotated[int, Range(0, E)]
+"""0 stands for "no snapshot": none is ever taken at it."""
+Start = Annotated[int, Range(1, E + 1)]
+"""The epoch after that of the latest snapshot."""
+
+
+class Copies(Model):
+    """The map, the set of its keys, and their copies. The two are always written together, as a controller writes a
+    table and an index of it."""
+
+    entries: dict[Key, Value | None]
+    keys: set[Key]
+    taken: dict[Epoch, bool]
+    highest: Epoch
+    copied_entries: dict[Epoch, dict[Key, Value | None]]
+    copied_keys: dict[Epoch, set[Key]]
+
+    @action("TML-13", "TML-14", who="caller")
+    def put(s, k: Key, v: Value) -> None:
+        s.next.entries[k] = v
+        s.next.keys = s.keys | {k}
+
+    @action("TML-13", "TML-14", who="caller")
+    def remove(s, k: Key) -> None:
+        require(s.entries[k] is not None)
+        s.next.entries[k] = None
+        s.next.keys = s.keys - {k}
+
+    @define
+    def is_latest(s, e: Epoch) -> bool:
+        """e is the epoch of the latest snapshot, or 0 if there is none."""
+        return (e == 0 or s.taken[e]) and all(not s.taken[f] for f in range(0, E + 1) if f > e)
+
+    @action("TML-1", "TML-2", "TML-4", "TML-17", who="caller")
+    def take_snapshot(s, e: Epoch) -> None:
+        require(e > s.highest)
+        s.next.taken[e] = True
+        s.next.highest = e
+        s.next.copied_entries[e] = s.entries
+        s.next.copied_keys[e] = s.keys
+
+    @action("TML-3", who="caller")
+    def take_snapshot_again(s, e: Epoch) -> None:
+        """Nothing happens, whatever was written since."""
+        require(e > 0, s.taken[e], s.is_latest(e))
+
+    @define
+    def forget(s, low: int, high: int) -> None:
+        """The snapshots from low to high are gone."""
+        s.next.taken = {e: s.taken[e] and not (low <= e and e <= high) for e in range(0, E + 1)}
+        s.next.copied_entries = {
+            e: {k: None if low <= e and e <= high else s.copied_entries[e][k] for k in Key} for e in range(0, E + 1)
+        }
+        s.next.copied_keys = {
+            e: {k for k in Key if k in s.copied_keys[e] and not (low <= e and e <= high)} for e in range(0, E + 1)
+        }
+
+    @action("TML-7", "TML-17", "TML-18", who="caller")
+    def revert(s, e: Epoch) -> None:
+        require(s.taken[e])
+        s.next.entries = s.copied_entries[e]
+        s.next.keys = s.copied_keys[e]
+        s.next.highest = e
+        s.forget(e + 1, E)
+
+    @action("TML-8", who="caller")
+    def delete(s, e: Epoch) -> None:
+        require(s.taken[e])
+        s.forget(e, e)
+
+    @action("TML-9", who="caller")
+    def delete_up_to(s, e: Epoch) -> None:
+        s.forget(0, e - 1)
+
+    @action("TML-10", "TML-17", who="caller")
+    def reset(s) -> None:
+        s.next.entries = {k: None for k in Key}
+        s.next.keys = set()
+        s.next.highest = 0
+        s.forget(0, E)
+
+    @invariant("TML-1", "TML-2")
+    def epochs_rise(s) -> bool:
+        return not s.taken[0] and all(e <= s.highest for e in range(0, E + 1) if s.taken[e])
+
+    @invariant("TML-17", "TML-7", "TML-10")
+    def one_registry(s) -> bool:
+        """The set is the set of the map's keys, now and at every epoch."""
+        return all((s.entries[k] is not None) == (k in s.keys) for k in Key) and all(
+            (s.copied_entries[e][k] is not None) == (k in s.copied_keys[e])
+            for e in range(0, E + 1)
+            for k in Key
+            if s.taken[e]
+        )
+
+    @step("TML-4", "TML-8", "TML-9", "TML-16")
+    def past_does_not_change(s) -> bool:
+        """A snapshot that stays shows what it showed."""
+        return all(
+            s.next.copied_entries[e][k] == s.copied_entries[e][k]
+            and (k in s.next.copied_keys[e]) == (k in s.copied_keys[e])
+            for e in range(0, E + 1)
+            for k in Key
+            if s.taken[e] and s.next.taken[e]
+        )
+
+    @step("TML-1", "TML-2")
+    def new_epochs_are_above(s) -> bool:
+        return all(e > s.highest for e in range(0, E + 1) if s.next.taken[e] and not s.taken[e])
+
+    @witness
+    def three_copies_differ(s) -> bool:
+        """Two snapshots and the present, all different."""
+        return any(
+            s.taken[e] and s.taken[f] and s.copied_keys[e] != s.copied_keys[f] and s.keys != s.copied_keys[f] and e < f
+            for e in range(0, E + 1)
+            for f in range(0, E + 1)
+        )
+
+    @witness
+    def a_gap(s) -> bool:
+        """The epoch of a deleted snapshot, below one that stays."""
+        return any(s.taken[f] and not s.taken[e] and e > 0 and e < f for e in range(0, E + 1) for f in range(0, E + 1))
+
+
+class Tiers(Model):
+    """One map as Kafka stores it. A revert over later snapshots deletes these first, from the oldest on, each as
+    `delete` does, and then puts the map back (`restore`); deleting up to an epoch is `delete` of the oldest, again and
+    again. So neither needs an action of its own."""
+
+    taken: dict[Epoch, bool]
+    highest: Epoch
+    now: dict[Key, Value | None]
+    copy: dict[Epoch, dict[Key, Value | None]]
+    held: dict[Key, Value | None]
+    start: dict[Key, Start]
+    kept: dict[Epoch, dict[Key, Value | None]]
+    kept_start: dict[Epoch, dict[Key, Start]]
+    changed: dict[Epoch, bool]
+    sized: dict[Epoch, set[Key]]
+
+    @define
+    def is_latest(s, e: Epoch) -> bool:
+        """e is the epoch of the latest snapshot, or 0 if there is none."""
+        return (e == 0 or s.taken[e]) and all(not s.taken[f] for f in range(0, E + 1) if f > e)
+
+    @define
+    def is_before(s, b: Epoch, e: Epoch) -> bool:
+        """b is the epoch of the snapshot before e, or 0 if there is none."""
+        return b < e and (b == 0 or s.taken[b]) and all(not s.taken[f] for f in range(0, E + 1) if b < f and f < e)
+
+    @define
+    def note(s, k: Key, latest: Epoch) -> None:
+        """The latest snapshot takes over the entry of k if it saw it, and the size on the first change."""
+        if latest > 0 and (s.held[k] is None or s.start[k] <= latest):
+            s.next.changed[latest] = True
+            if not s.changed[latest]:
+                s.next.sized[latest] = {x for x in Key if s.held[x] is not None}
+            if s.held[k] is not None:
+                s.next.kept[latest][k] = s.held[k]
+                s.next.kept_start[latest][k] = s.start[k]
+
+    @action("TML-21", "TML-20", "TML-13", who="caller")
+    def put(s, k: Key, v: Value, latest: Epoch) -> None:
+        require(s.is_latest(latest))
+        s.next.now[k] = v
+        s.note(k, latest)
+        s.next.held[k] = v
+        s.next.start[k] = latest + 1
+
+    @action("TML-21", "TML-20", "TML-13", who="caller")
+    def remove(s, k: Key, latest: Epoch) -> None:
+        require(s.is_latest(latest), s.held[k] is not None)
+        s.next.now[k] = None
+        s.note(k, latest)
+        s.next.held[k] = None
+        s.next.start[k] = 1
+
+    @action("TML-1", "TML-2", "TML-4", who="caller")
+    def take_snapshot(s, e: Epoch) -> None:
+        require(e > s.highest)
+        s.next.taken[e] = True
+        s.next.highest = e
+        s.next.copy[e] = s.now
+
+    @define
+    def close(s, e: Epoch) -> None:
+        """Whoever reads at e cannot go on."""
+
+    @define
+    def drop(s, e: Epoch) -> None:
+        s.next.kept[e] = {k: None for k in Key}
+        s.next.kept_start[e] = {k: 1 for k in Key}
+        s.next.changed[e] = False
+        s.next.sized[e] = set()
+
+    @action("TML-8", "TML-9", "TML-20", "TML-21", who="caller")
+    def delete(s, e: Epoch, before: Epoch) -> None:
+        """The snapshot before takes over the delta: as it is if it has none, else what it saw itself."""
+        require(s.taken[e], s.is_before(before, e))
+        s.next.taken[e] = False
+        s.next.copy[e] = {k: None for k in Key}
+        if before > 0 and not s.changed[before]:
+            s.next.kept[before] = s.kept[e]
+            s.next.kept_start[before] = s.kept_start[e]
+            s.next.changed[before] = s.changed[e]
+            s.next.sized[before] = s.sized[e]
+        elif before > 0:
+            s.next.kept[before] = {
+                k: s.kept[e][k] if s.kept[e][k] is not None and s.kept_start[e][k] <= before else s.kept[before][k]
+                for k in Key
+            }
+            s.next.kept_start[before] = {
+                k: s.kept_start[e][k]
+                if s.kept[e][k] is not None and s.kept_start[e][k] <= before
+                else s.kept_start[before][k]
+                for k in Key
+            }
+        s.drop(e)
+        s.close(e)
+
+    @action("TML-7", "TML-20", "TML-21", who="caller")
+    def restore(s, e: Epoch) -> None:
+        """The end of a revert to the latest snapshot: what was written since goes, what was moved comes back."""
+        require(s.taken[e], s.is_latest(e))
+        s.next.highest = e
+        s.next.now = s.copy[e]
+        s.next.held = {
+            k: s.kept[e][k] if s.kept[e][k] is not None else (s.held[k] if s.start[k] <= e else None) for k in Key
+        }
+        s.next.start = {
+            k: s.kept_start[e][k] if s.kept[e][k] is not None else (s.start[k] if s.start[k] <= e else 1) for k in Key
+        }
+        s.drop(e)
+
+    @action("TML-10", who="caller")
+    def reset(s) -> None:
+        s.next.taken = {e: False for e in range(0, E + 1)}
+        s.next.highest = 0
+        s.next.now = {k: None for k in Key}
+        s.next.held = {k: None for k in Key}
+        s.next.start = {k: 1 for k in Key}
+        s.next.copy = {e: {k: None for k in Key} for e in range(0, E + 1)}
+        s.next.kept = {e: {k: None for k in Key} for e in range(0, E + 1)}
+        s.next.kept_start = {e: {k: 1 for k in Key} for e in range(0, E + 1)}
+        s.next.changed = {e: False for e in range(0, E + 1)}
+        s.next.sized = {e: set() for e in range(0, E + 1)}
+        s.close(0)
+
+    @define
+    def in_table(s, e: Epoch, k: Key) -> bool:
+        """The present has an entry of k that was written at or before e."""
+        return s.held[k] is not None and s.start[k] <= e
+
+    @invariant("TML-5", "TML-7", "TML-10", "TML-13")
+    def present_is_right(s) -> bool:
+        return all(s.held[k] == s.now[k] for k in Key)
+
+    @invariant("TML-20", "TML-4", "TML-8")
+    def table_shows_the_copy(s) -> bool:
+        return all(s.held[k] == s.copy[e][k] for e in range(0, E + 1) for k in Key if s.taken[e] and s.in_table(e, k))
+
+    @invariant("TML-20", "TML-4", "TML-8")
+    def first_delta_shows_the_copy(s) -> bool:
+        """If the table has no such entry, the first delta from e on that holds k decides."""
+        return all(
+            s.copy[e][k] == (s.kept[f][k] if s.kept_start[f][k] <= e else None)
+            for e in range(0, E + 1)
+            for f in range(0, E + 1)
+            for k in Key
+            if s.taken[e]
+            and e <= f
+            and s.kept[f][k] is not None
+            and not s.in_table(e, k)
+            and all(s.kept[g][k] is None for g in range(0, E + 1) if e <= g and g < f)
+        )
+
+    @invariant("TML-20", "TML-4", "TML-8")
+    def nothing_shows_nothing(s) -> bool:
+        return all(
+            s.copy[e][k] is None
+            for e in range(0, E + 1)
+            for k in Key
+            if s.taken[e] and not s.in_table(e, k) and all(s.kept[f][k] is None for f in range(0, E + 1) if e <= f)
+        )
+
+    @invariant("TML-21", "TML-11")
+    def never_in_two_places(s) -> bool:
+        """Of the places where an iteration at e looks, the table and the deltas from e on, one at most has k."""
+        return all(
+            not (s.in_table(e, k) and s.kept[f][k] is not None and s.kept_start[f][k] <= e)
+            and not any(
+                s.kept[f][k] is not None
+                and s.kept_start[f][k] <= e
+                and s.kept[g][k] is not None
+                and s.kept_start[g][k] <= e
+                for g in range(0, E + 1)
+                if f < g
+            )
+            for e in range(0, E + 1)
+            for f in range(0, E + 1)
+            for k in Key
+            if s.taken[e] and e <= f
+        )
+
+    @invariant("TML-16")
+    def first_size_is_right(s) -> bool:
+        """The first size kept from e on is the number of keys at e; said of the keys themselves."""
+        return all(
+            (k in s.sized[f]) == (s.copy[e][k] is not None)
+            for e in range(0, E + 1)
+            for f in range(0, E + 1)
+            for k in Key
+            if s.taken[e]
+            and e <= f
+            and s.changed[f]
+            and all(not s.changed[g] for g in range(0, E + 1) if e <= g and g < f)
+        )
+
+    @invariant("TML-16")
+    def present_size_is_right(s) -> bool:
+        """If none is kept from e on, the number of keys is what it was at e."""
+        return all(
+            (s.held[k] is not None) == (s.copy[e][k] is not None)
+            for e in range(0, E + 1)
+            for k in Key
+            if s.taken[e] and all(not s.changed[g] for g in range(0, E + 1) if e <= g)
+        )
+
+    # lemmas
+
+    @lemma()
+    def epochs_rise(s) -> bool:
+        return not s.taken[0] and all(e <= s.highest for e in range(0, E + 1) if s.taken[e])
+
+    @lemma()
+    def only_snapshots_keep(s) -> bool:
+        return all((s.taken[e] or not s.changed[e]) for e in range(0, E + 1)) and all(
+            s.kept[e][k] is None for e in range(0, E + 1) for k in Key if not s.changed[e]
+        )
+
+    @lemma()
+    def written_by_now(s) -> bool:
+        return all(s.start[k] <= s.highest + 1 for k in Key)
+
+    @lemma()
+    def kept_was_seen(s) -> bool:
+        """A delta holds what its own snapshot saw."""
+        return all(s.kept_start[f][k] <= f for f in range(0, E + 1) for k in Key if s.kept[f][k] is not None)
+
+    @lemma()
+    def kept_shows_the_copy(s) -> bool:
+        return all(
+            s.copy[e][k] == s.kept[f][k]
+            for e in range(0, E + 1)
+            for f in range(0, E + 1)
+            for k in Key
+            if s.taken[e] and e <= f and s.kept[f][k] is not None and s.kept_start[f][k] <= e
+        )
+
+    @lemma()
+    def copy_is_somewhere(s) -> bool:
+        return all(
+            s.in_table(e, k)
+            or any(s.kept[f][k] is not None and s.kept_start[f][k] <= e for f in range(0, E + 1) if e <= f)
+            for e in range(0, E + 1)
+            for k in Key
+            if s.taken[e] and s.copy[e][k] is not None
+        )
+
+    @lemma()
+    def later_deltas_are_newer(s) -> bool:
+        return all(
+            s.kept_start[f][k] > e
+            for e in range(0, E + 1)
+            for f in range(0, E + 1)
+            for k in Key
+            if e < f and s.kept[e][k] is not None and s.kept[f][k] is not None
+        )
+
+    @lemma()
+    def table_is_newer(s) -> bool:
+        return all(
+            s.start[k] > e for e in range(0, E + 1) for k in Key if s.kept[e][k] is not None and s.held[k] is not None
+        )
+
+    @lemma()
+    def unchanged_means_older_or_after_the_next(s) -> bool:
+        """What was written after a snapshot without a delta was written after a later snapshot too."""
+        return all(
+            any(s.taken[f] and p < f and f < s.start[k] for f in range(0, E + 1))
+            for p in range(0, E + 1)
+            for k in Key
+            if s.taken[p] and not s.changed[p] and s.held[k] is not None and s.start[k] > p
+        )
+
+    @lemma()
+    def unchanged_means_older_or_after_the_next_in_deltas(s) -> bool:
+        return all(
+            any(s.taken[f] and p < f and f < s.kept_start[g][k] for f in range(0, E + 1))
+            for p in range(0, E + 1)
+            for g in range(0, E + 1)
+            for k in Key
+            if s.taken[p] and not s.changed[p] and s.kept[g][k] is not None and s.kept_start[g][k] > p and p <= g
+        )
+
+    @witness
+    def read_from_a_later_delta(s) -> bool:
+        return any(
+            s.taken[e] and e < f and s.kept[f][k] is not None and s.kept_start[f][k] <= e and s.held[k] is not None
+            for e in range(0, E + 1)
+            for f in range(0, E + 1)
+            for k in Key
+        )
+
+    @witness
+    def too_new_in_a_delta(s) -> bool:
+        """A read at e meets an entry that was written later: there was none at e."""
+        return any(
+            s.taken[e] and e < f and s.kept[f][k] is not None and s.kept_start[f][k] > e
+            for e in range(0, E + 1)
+            for f in range(0, E + 1)
+            for k in Key
+        )
+
+
+class Iteration(Tiers):
+    """An iterator at the epoch `reading` (0: none is open), which looks at key after key, in any order, each once, in the
+    table and in the deltas from that epoch on, while the map changes."""
+
+    reading: Epoch
+    looked: set[Key]
+    given: set[Key]
+    given_again: set[Key]
+
+    @define
+    def close(s, e: Epoch) -> None:
+        if s.reading == e or e == 0:
+            s.next.reading = 0
+            s.next.looked = set()
+            s.next.given = set()
+            s.next.given_again = set()
+
+    @action("TML-11", "TML-6", who="caller")
+    def open_iterator(s, e: Epoch) -> None:
+        require(s.taken[e])
+        s.next.reading = e
+        s.next.looked = set()
+        s.next.given = set()
+        s.next.given_again = set()
+
+    @action("TML-11", who="iterator")
+    def look(s, k: Key) -> None:
+        require(s.reading > 0, k not in s.looked)
+        s.next.looked = s.looked | {k}
+        if s.in_table(s.reading, k) or any(
+            s.kept[f][k] is not None and s.kept_start[f][k] <= s.reading for f in range(0, E + 1) if s.reading <= f
+        ):
+            s.next.given = s.given | {k}
+        if any(
+            s.kept[f][k] is not None
+            and s.kept_start[f][k] <= s.reading
+            and (
+                s.in_table(s.reading, k)
+                or any(s.kept[g][k] is not None and s.kept_start[g][k] <= s.reading for g in range(0, E + 1) if f < g)
+            )
+            for f in range(0, E + 1)
+            if s.reading <= f
+        ):
+            s.next.given_again = s.given_again | {k}
+
+    @invariant("TML-11", "TML-6")
+    def reads_a_snapshot(s) -> bool:
+        return s.reading == 0 or s.taken[s.reading]
+
+    @invariant("TML-11")
+    def none_twice(s) -> bool:
+        return all(k not in s.given_again for k in Key)
+
+    @invariant("TML-11")
+    def none_missed_and_none_more(s) -> bool:
+        return s.reading == 0 or all((k in s.given) == (s.copy[s.reading][k] is not None) for k in Key if k in s.looked)
+
+    @lemma()
+    def given_was_looked_at(s) -> bool:
+        return s.given <= s.looked
+
+    @witness
+    def all_given_after_a_change(s) -> bool:
+        return s.reading > 0 and s.looked == set(Key) and s.given == set(Key) and all(s.held[k] is None for k in Key)
+
+
+MODELS = [
+    Checked(Copies, {"Key": 2, "Value": 2, "E": 3}, distinct=9_999, generated=166_396, depth=12),
+    Checked(Tiers, {"Key": 2, "Value": 2, "E": 4}, distinct=741_917, generated=8_091_832, depth=15),
+    Checked(Iteration, {"Key": 3, "Value": 1, "E": 3}, distinct=1_588_964, generated=21_727_030, depth=20),
+]
