@@ -1,0 +1,63 @@
+"""Real recordings: the verdict each must get, what becomes of altered copies, and the histories of the deviations."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import orjson
+import pytest
+
+from kafkaspec.judge.alter import altered
+from kafkaspec.judge.check import check
+from kafkaspec.judge.deviation import Deviation, shown
+from kafkaspec.judge.recording import Recording
+from kafkaspec.lockstep.history import numbered, outcome
+from kafkaspec.lockstep.machine import Machine
+from kafkaspec.subsystem import subsystems
+
+SHARE = 1.0 if os.environ.get("HYPOTHESIS_PROFILE") == "deep" else 0.03
+
+RECORDED = [(s.spec.machine, r) for s in subsystems().values() for r in getattr(s.spec, "RECORDINGS", ())]
+DEVIATIONS = [(s.spec.machine, d) for s in subsystems().values() for d in s.spec.machine.deviations]
+
+
+def name(x: Any) -> str:
+    return x.file if isinstance(x, Recording) else x.id if isinstance(x, Deviation) else ""
+
+
+@pytest.mark.parametrize(("machine", "recording"), RECORDED, ids=name)
+def test_the_verdict_is_the_expected_one(machine: Machine[Any], recording: Recording) -> None:
+    assert recording.source
+    assert recording.wrong(recording.judge(machine)) == ""
+
+
+@pytest.mark.parametrize(("machine", "recording"), RECORDED, ids=name)
+def test_one_value_altered_is_rejected_there(machine: Machine[Any], recording: Recording) -> None:
+    found = altered(machine, recording.path, share=SHARE, seed=1)
+    assert found.tried > 100
+    assert [f"{a.line}: {a.path}: {a.before} -> {a.after}: {a.verdict}" for a in found.accepted] == []
+    assert found.later == 0
+
+
+@pytest.mark.parametrize(("machine", "deviation"), DEVIATIONS, ids=name)
+def test_a_deviation_shows_in_its_history_and_is_accepted_there_only(
+    machine: Machine[Any], deviation: Deviation
+) -> None:
+    right, wrong = shown(machine, deviation)
+    assert right != wrong
+    records = [r for _, r in numbered("\n".join(deviation.history), deviation.id)]
+    last = {**records[-1], **outcome(wrong.result), "state": wrong.observation}
+    lines = trace(records[:-1], last)
+    verdict = check(machine, lines)
+    assert verdict.verdict == "accepted", verdict.text()
+    assert list(verdict.deviations) == [deviation.id]
+    strict = check(machine, lines, strict=True)
+    assert (strict.verdict, strict.step) == ("rejected", len(records) - 1)
+    right_answer = {**records[-1], **outcome(right.result), "state": right.observation}
+    assert not check(machine, trace(records[:-1], right_answer)).deviations
+
+
+def trace(before: list[dict[str, Any]], last: dict[str, Any]) -> list[bytes]:
+    """Calls without their answers, and a last one with what was seen."""
+    return [orjson.dumps({"i": i, **r}) for i, r in enumerate([*before, last])]
