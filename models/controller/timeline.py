@@ -1,9 +1,9 @@
 """Timeline collections: the rules on copies, and the tiers that do without the copies.
 
-`Copies` is the rules: a map and a set of its keys in one registry, and a full copy of both for each snapshot. `Tiers` is
-one map as Kafka stores it, entries with start epochs and a delta for each snapshot, with the copies kept beside it as the
-judge. `Iteration` is an iterator at an epoch while that map changes. Source: Kafka Internals, ch. 11, "Timeline data
-structures".
+`Copies` is the rules: a map and a set of its keys in one registry, and a full copy of both for each snapshot. `Tiers`
+is one map as Kafka stores it, entries with start epochs and a delta for each snapshot, with the copies kept beside it
+as the judge. `Iteration` is an iterator at an epoch while that map changes. Source: Kafka Internals, ch. 11, "Timeline
+data structures".
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Copies(Model):
     @define
     def is_latest(s, e: Epoch) -> bool:
         """e is the epoch of the latest snapshot, or 0 if there is none."""
-        return (e == 0 or s.taken[e]) and all(not s.taken[f] for f in range(0, E + 1) if f > e)
+        return (e == 0 or s.taken[e]) and all(not s.taken[f] for f in range(E + 1) if f > e)
 
     @action("TML-1", "TML-2", "TML-4", "TML-17", who="caller")
     def take_snapshot(s, e: Epoch) -> None:
@@ -85,12 +85,12 @@ class Copies(Model):
     @define
     def forget(s, low: int, high: int) -> None:
         """The snapshots from low to high are gone."""
-        s.next.taken = {e: s.taken[e] and not (low <= e and e <= high) for e in range(0, E + 1)}
+        s.next.taken = {e: s.taken[e] and not (low <= e and e <= high) for e in range(E + 1)}
         s.next.copied_entries = {
-            e: {k: None if low <= e and e <= high else s.copied_entries[e][k] for k in Key} for e in range(0, E + 1)
+            e: {k: None if low <= e and e <= high else s.copied_entries[e][k] for k in Key} for e in range(E + 1)
         }
         s.next.copied_keys = {
-            e: {k for k in Key if k in s.copied_keys[e] and not (low <= e and e <= high)} for e in range(0, E + 1)
+            e: {k for k in Key if k in s.copied_keys[e] and not (low <= e and e <= high)} for e in range(E + 1)
         }
 
     @action("TML-7", "TML-17", "TML-18", who="caller")
@@ -119,14 +119,14 @@ class Copies(Model):
 
     @invariant("TML-1", "TML-2")
     def epochs_rise(s) -> bool:
-        return not s.taken[0] and all(e <= s.highest for e in range(0, E + 1) if s.taken[e])
+        return not s.taken[0] and all(e <= s.highest for e in range(E + 1) if s.taken[e])
 
     @invariant("TML-17", "TML-7", "TML-10")
     def one_registry(s) -> bool:
         """The set is the set of the map's keys, now and at every epoch."""
         return all((s.entries[k] is not None) == (k in s.keys) for k in Key) and all(
             (s.copied_entries[e][k] is not None) == (k in s.copied_keys[e])
-            for e in range(0, E + 1)
+            for e in range(E + 1)
             for k in Key
             if s.taken[e]
         )
@@ -137,28 +137,28 @@ class Copies(Model):
         return all(
             s.next.copied_entries[e][k] == s.copied_entries[e][k]
             and (k in s.next.copied_keys[e]) == (k in s.copied_keys[e])
-            for e in range(0, E + 1)
+            for e in range(E + 1)
             for k in Key
             if s.taken[e] and s.next.taken[e]
         )
 
     @step("TML-1", "TML-2")
     def new_epochs_are_above(s) -> bool:
-        return all(e > s.highest for e in range(0, E + 1) if s.next.taken[e] and not s.taken[e])
+        return all(e > s.highest for e in range(E + 1) if s.next.taken[e] and not s.taken[e])
 
     @witness
     def three_copies_differ(s) -> bool:
         """Two snapshots and the present, all different."""
         return any(
             s.taken[e] and s.taken[f] and s.copied_keys[e] != s.copied_keys[f] and s.keys != s.copied_keys[f] and e < f
-            for e in range(0, E + 1)
-            for f in range(0, E + 1)
+            for e in range(E + 1)
+            for f in range(E + 1)
         )
 
     @witness
     def a_gap(s) -> bool:
         """The epoch of a deleted snapshot, below one that stays."""
-        return any(s.taken[f] and not s.taken[e] and e > 0 and e < f for e in range(0, E + 1) for f in range(0, E + 1))
+        return any(s.taken[f] and not s.taken[e] and e > 0 and e < f for e in range(E + 1) for f in range(E + 1))
 
 
 class Tiers(Model):
@@ -180,12 +180,12 @@ class Tiers(Model):
     @define
     def is_latest(s, e: Epoch) -> bool:
         """e is the epoch of the latest snapshot, or 0 if there is none."""
-        return (e == 0 or s.taken[e]) and all(not s.taken[f] for f in range(0, E + 1) if f > e)
+        return (e == 0 or s.taken[e]) and all(not s.taken[f] for f in range(E + 1) if f > e)
 
     @define
     def is_before(s, b: Epoch, e: Epoch) -> bool:
         """b is the epoch of the snapshot before e, or 0 if there is none."""
-        return b < e and (b == 0 or s.taken[b]) and all(not s.taken[f] for f in range(0, E + 1) if b < f and f < e)
+        return b < e and (b == 0 or s.taken[b]) and all(not s.taken[f] for f in range(E + 1) if b < f and f < e)
 
     @define
     def note(s, k: Key, latest: Epoch) -> None:
@@ -273,16 +273,16 @@ class Tiers(Model):
 
     @action("TML-10", who="caller")
     def reset(s) -> None:
-        s.next.taken = {e: False for e in range(0, E + 1)}
+        s.next.taken = {e: False for e in range(E + 1)}
         s.next.highest = 0
         s.next.now = {k: None for k in Key}
         s.next.held = {k: None for k in Key}
         s.next.start = {k: 1 for k in Key}
-        s.next.copy = {e: {k: None for k in Key} for e in range(0, E + 1)}
-        s.next.kept = {e: {k: None for k in Key} for e in range(0, E + 1)}
-        s.next.kept_start = {e: {k: 1 for k in Key} for e in range(0, E + 1)}
-        s.next.changed = {e: False for e in range(0, E + 1)}
-        s.next.sized = {e: set() for e in range(0, E + 1)}
+        s.next.copy = {e: {k: None for k in Key} for e in range(E + 1)}
+        s.next.kept = {e: {k: None for k in Key} for e in range(E + 1)}
+        s.next.kept_start = {e: {k: 1 for k in Key} for e in range(E + 1)}
+        s.next.changed = {e: False for e in range(E + 1)}
+        s.next.sized = {e: set() for e in range(E + 1)}
         s.close(0)
 
     @define
@@ -296,30 +296,30 @@ class Tiers(Model):
 
     @invariant("TML-20", "TML-4", "TML-8")
     def table_shows_the_copy(s) -> bool:
-        return all(s.held[k] == s.copy[e][k] for e in range(0, E + 1) for k in Key if s.taken[e] and s.in_table(e, k))
+        return all(s.held[k] == s.copy[e][k] for e in range(E + 1) for k in Key if s.taken[e] and s.in_table(e, k))
 
     @invariant("TML-20", "TML-4", "TML-8")
     def first_delta_shows_the_copy(s) -> bool:
         """If the table has no such entry, the first delta from e on that holds k decides."""
         return all(
             s.copy[e][k] == (s.kept[f][k] if s.kept_start[f][k] <= e else None)
-            for e in range(0, E + 1)
-            for f in range(0, E + 1)
+            for e in range(E + 1)
+            for f in range(E + 1)
             for k in Key
             if s.taken[e]
             and e <= f
             and s.kept[f][k] is not None
             and not s.in_table(e, k)
-            and all(s.kept[g][k] is None for g in range(0, E + 1) if e <= g and g < f)
+            and all(s.kept[g][k] is None for g in range(E + 1) if e <= g and g < f)
         )
 
     @invariant("TML-20", "TML-4", "TML-8")
     def nothing_shows_nothing(s) -> bool:
         return all(
             s.copy[e][k] is None
-            for e in range(0, E + 1)
+            for e in range(E + 1)
             for k in Key
-            if s.taken[e] and not s.in_table(e, k) and all(s.kept[f][k] is None for f in range(0, E + 1) if e <= f)
+            if s.taken[e] and not s.in_table(e, k) and all(s.kept[f][k] is None for f in range(E + 1) if e <= f)
         )
 
     @invariant("TML-21", "TML-11")
@@ -332,11 +332,11 @@ class Tiers(Model):
                 and s.kept_start[f][k] <= e
                 and s.kept[g][k] is not None
                 and s.kept_start[g][k] <= e
-                for g in range(0, E + 1)
+                for g in range(E + 1)
                 if f < g
             )
-            for e in range(0, E + 1)
-            for f in range(0, E + 1)
+            for e in range(E + 1)
+            for f in range(E + 1)
             for k in Key
             if s.taken[e] and e <= f
         )
@@ -346,13 +346,13 @@ class Tiers(Model):
         """The first size kept from e on is the number of keys at e; said of the keys themselves."""
         return all(
             (k in s.sized[f]) == (s.copy[e][k] is not None)
-            for e in range(0, E + 1)
-            for f in range(0, E + 1)
+            for e in range(E + 1)
+            for f in range(E + 1)
             for k in Key
             if s.taken[e]
             and e <= f
             and s.changed[f]
-            and all(not s.changed[g] for g in range(0, E + 1) if e <= g and g < f)
+            and all(not s.changed[g] for g in range(E + 1) if e <= g and g < f)
         )
 
     @invariant("TML-16")
@@ -360,21 +360,21 @@ class Tiers(Model):
         """If none is kept from e on, the number of keys is what it was at e."""
         return all(
             (s.held[k] is not None) == (s.copy[e][k] is not None)
-            for e in range(0, E + 1)
+            for e in range(E + 1)
             for k in Key
-            if s.taken[e] and all(not s.changed[g] for g in range(0, E + 1) if e <= g)
+            if s.taken[e] and all(not s.changed[g] for g in range(E + 1) if e <= g)
         )
 
     # lemmas
 
     @lemma()
     def epochs_rise(s) -> bool:
-        return not s.taken[0] and all(e <= s.highest for e in range(0, E + 1) if s.taken[e])
+        return not s.taken[0] and all(e <= s.highest for e in range(E + 1) if s.taken[e])
 
     @lemma()
     def only_snapshots_keep(s) -> bool:
-        return all((s.taken[e] or not s.changed[e]) for e in range(0, E + 1)) and all(
-            s.kept[e][k] is None for e in range(0, E + 1) for k in Key if not s.changed[e]
+        return all((s.taken[e] or not s.changed[e]) for e in range(E + 1)) and all(
+            s.kept[e][k] is None for e in range(E + 1) for k in Key if not s.changed[e]
         )
 
     @lemma()
@@ -384,14 +384,14 @@ class Tiers(Model):
     @lemma()
     def kept_was_seen(s) -> bool:
         """A delta holds what its own snapshot saw."""
-        return all(s.kept_start[f][k] <= f for f in range(0, E + 1) for k in Key if s.kept[f][k] is not None)
+        return all(s.kept_start[f][k] <= f for f in range(E + 1) for k in Key if s.kept[f][k] is not None)
 
     @lemma()
     def kept_shows_the_copy(s) -> bool:
         return all(
             s.copy[e][k] == s.kept[f][k]
-            for e in range(0, E + 1)
-            for f in range(0, E + 1)
+            for e in range(E + 1)
+            for f in range(E + 1)
             for k in Key
             if s.taken[e] and e <= f and s.kept[f][k] is not None and s.kept_start[f][k] <= e
         )
@@ -400,8 +400,8 @@ class Tiers(Model):
     def copy_is_somewhere(s) -> bool:
         return all(
             s.in_table(e, k)
-            or any(s.kept[f][k] is not None and s.kept_start[f][k] <= e for f in range(0, E + 1) if e <= f)
-            for e in range(0, E + 1)
+            or any(s.kept[f][k] is not None and s.kept_start[f][k] <= e for f in range(E + 1) if e <= f)
+            for e in range(E + 1)
             for k in Key
             if s.taken[e] and s.copy[e][k] is not None
         )
@@ -410,8 +410,8 @@ class Tiers(Model):
     def later_deltas_are_newer(s) -> bool:
         return all(
             s.kept_start[f][k] > e
-            for e in range(0, E + 1)
-            for f in range(0, E + 1)
+            for e in range(E + 1)
+            for f in range(E + 1)
             for k in Key
             if e < f and s.kept[e][k] is not None and s.kept[f][k] is not None
         )
@@ -419,15 +419,15 @@ class Tiers(Model):
     @lemma()
     def table_is_newer(s) -> bool:
         return all(
-            s.start[k] > e for e in range(0, E + 1) for k in Key if s.kept[e][k] is not None and s.held[k] is not None
+            s.start[k] > e for e in range(E + 1) for k in Key if s.kept[e][k] is not None and s.held[k] is not None
         )
 
     @lemma()
     def unchanged_means_older_or_after_the_next(s) -> bool:
         """What was written after a snapshot without a delta was written after a later snapshot too."""
         return all(
-            any(s.taken[f] and p < f and f < s.start[k] for f in range(0, E + 1))
-            for p in range(0, E + 1)
+            any(s.taken[f] and p < f and f < s.start[k] for f in range(E + 1))
+            for p in range(E + 1)
             for k in Key
             if s.taken[p] and not s.changed[p] and s.held[k] is not None and s.start[k] > p
         )
@@ -435,9 +435,9 @@ class Tiers(Model):
     @lemma()
     def unchanged_means_older_or_after_the_next_in_deltas(s) -> bool:
         return all(
-            any(s.taken[f] and p < f and f < s.kept_start[g][k] for f in range(0, E + 1))
-            for p in range(0, E + 1)
-            for g in range(0, E + 1)
+            any(s.taken[f] and p < f and f < s.kept_start[g][k] for f in range(E + 1))
+            for p in range(E + 1)
+            for g in range(E + 1)
             for k in Key
             if s.taken[p] and not s.changed[p] and s.kept[g][k] is not None and s.kept_start[g][k] > p and p <= g
         )
@@ -446,8 +446,8 @@ class Tiers(Model):
     def read_from_a_later_delta(s) -> bool:
         return any(
             s.taken[e] and e < f and s.kept[f][k] is not None and s.kept_start[f][k] <= e and s.held[k] is not None
-            for e in range(0, E + 1)
-            for f in range(0, E + 1)
+            for e in range(E + 1)
+            for f in range(E + 1)
             for k in Key
         )
 
@@ -456,15 +456,15 @@ class Tiers(Model):
         """A read at e meets an entry that was written later: there was none at e."""
         return any(
             s.taken[e] and e < f and s.kept[f][k] is not None and s.kept_start[f][k] > e
-            for e in range(0, E + 1)
-            for f in range(0, E + 1)
+            for e in range(E + 1)
+            for f in range(E + 1)
             for k in Key
         )
 
 
 class Iteration(Tiers):
-    """An iterator at the epoch `reading` (0: none is open), which looks at key after key, in any order, each once, in the
-    table and in the deltas from that epoch on, while the map changes."""
+    """An iterator at the epoch `reading` (0: none is open), which looks at key after key, in any order, each once, in
+    the table and in the deltas from that epoch on, while the map changes."""
 
     reading: Epoch
     looked: set[Key]
@@ -492,7 +492,7 @@ class Iteration(Tiers):
         require(s.reading > 0, k not in s.looked)
         s.next.looked = s.looked | {k}
         if s.in_table(s.reading, k) or any(
-            s.kept[f][k] is not None and s.kept_start[f][k] <= s.reading for f in range(0, E + 1) if s.reading <= f
+            s.kept[f][k] is not None and s.kept_start[f][k] <= s.reading for f in range(E + 1) if s.reading <= f
         ):
             s.next.given = s.given | {k}
         if any(
@@ -500,9 +500,9 @@ class Iteration(Tiers):
             and s.kept_start[f][k] <= s.reading
             and (
                 s.in_table(s.reading, k)
-                or any(s.kept[g][k] is not None and s.kept_start[g][k] <= s.reading for g in range(0, E + 1) if f < g)
+                or any(s.kept[g][k] is not None and s.kept_start[g][k] <= s.reading for g in range(E + 1) if f < g)
             )
-            for f in range(0, E + 1)
+            for f in range(E + 1)
             if s.reading <= f
         ):
             s.next.given_again = s.given_again | {k}

@@ -9,13 +9,18 @@ snapshot is what it means: a full copy of everything, kept under its epoch. How 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from icontract import ensure, require
 
 from kafkaspec.clauses import clause
 from kafkaspec.errors import UserError
+from kafkaspec.judge.recording import Recording
+from kafkaspec.language.concrete import element
+from kafkaspec.lockstep.exhaustive import Correspondence
 from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
+from kafkaspec.models.controller import timeline as model
 
 PREFIX = "TML"
 TITLE = "Timeline collections"
@@ -855,7 +860,7 @@ def capacity(state: Timeline, expected_size: int) -> Step[Timeline]:
 
 # what to try, boundaries first
 
-SIZES = (0, 1, 2, 3, 4, 6, 7, 12, 13, 1 << 29, (1 << 29) + (1 << 28), (1 << 29) + (1 << 28) + 1, 2**31 - 1)
+EXPECTED_SIZES = (0, 1, 2, 3, 4, 6, 7, 12, 13, 1 << 29, (1 << 29) + (1 << 28), (1 << 29) + (1 << 28) + 1, 2**31 - 1)
 
 
 def _epoch_candidates(state: Timeline) -> Sequence[Epoch]:
@@ -888,12 +893,99 @@ machine.candidates |= {
     "count": lambda state: (0, 1, 2),
     "name": _names,
     "collection.create:name": lambda state: [n for n in ("first", "second", "third") if n not in state.made],
-    "expected_size": lambda state: SIZES,
+    "expected_size": lambda state: EXPECTED_SIZES,
     "init:map_expected_size": lambda state: (0, 1, 4),
     "init:set_expected_size": lambda state: (0, 1, 4),
 }
 
-# what the released Kafka does otherwise
+# beside the model
+
+SIZES = {"Key": 2, "Value": 2, "E": 2}
+_KEYS = [element(model.Key, n) for n in range(SIZES["Key"])]
+_VALUES = [element(model.Value, n) for n in range(SIZES["Value"])]
+
+
+def _to_model(state: Timeline, set_is_index: bool = True) -> dict[str, Any] | None:
+    """The state of `Copies` that a state stands for: keys, values and epochs are numbers from 0 on, and the set holds
+    the map's keys. The model's epoch 0 means none, so its epochs are one higher."""
+
+    def beyond(view: View) -> bool:
+        return (
+            any(k not in range(len(_KEYS)) or v not in range(len(_VALUES)) for k, v in view.entries.items())
+            or (set_is_index and view.elements != view.entries.keys())
+        )  # fmt: skip
+
+    def entries(view: View | None) -> dict[Any, Any]:
+        return {
+            key: None if view is None or n not in view.entries else _VALUES[view.entries[n]]
+            for n, key in enumerate(_KEYS)
+        }
+
+    def keys(view: View | None) -> set[Any]:
+        return set() if view is None else {_KEYS[n] for n in view.entries}
+
+    epochs = range(-1, SIZES["E"])
+    if any(e not in epochs for e in (*state.past, max(state.highest, -1))):
+        return None
+    if beyond(state.present) or any(map(beyond, state.past.values())):
+        return None
+    return {
+        "entries": entries(state.present),
+        "keys": keys(state.present),
+        "taken": {e + 1: e in state.past for e in epochs},
+        "highest": max(state.highest, -1) + 1,
+        "copied_entries": {e + 1: entries(state.past.get(e)) for e in epochs},
+        "copied_keys": {e + 1: keys(state.past.get(e)) for e in epochs},
+    }
+
+
+def _calls(state: Timeline, action: str, arguments: Mapping[str, Any]) -> Sequence[tuple[str, dict[str, Any]]] | None:
+    """The calls for an action of `Copies`: the map and the set are written together."""
+    key = _KEYS.index(arguments["k"]) if "k" in arguments else None
+    epoch = {"epoch": arguments["e"] - 1} if "e" in arguments else {}
+    if epoch == {"epoch": -1} and action != "delete_up_to":
+        return None  # the model's word for "no snapshot"
+    match action:
+        case "put":
+            value = _VALUES.index(arguments["v"])
+            return [("map.put", {"key": key, "value": value}), ("set.add", {"value": key})]
+        case "remove":
+            return [("map.remove", {"key": key}), ("set.remove", {"value": key})]
+        case "take_snapshot":
+            return [("getOrCreateSnapshot", epoch)]
+        case "take_snapshot_again":
+            return [("idempotentCreateSnapshot", epoch)] if epoch["epoch"] == state.latest_epoch else None
+        case "revert":
+            return [("revertToSnapshot", epoch)]
+        case "delete":
+            return [("deleteSnapshot", epoch)]
+        case "delete_up_to":
+            return [("deleteSnapshotsUpTo", epoch)]
+    return [("reset", {})]
+
+
+CORRESPONDENCES = (Correspondence(model.Copies, SIZES, initial, _to_model, _calls),)
+CORRESPONDENCE = replace(CORRESPONDENCES[0], to_model=lambda state: _to_model(state, set_is_index=False))
+"""For counting the model's states that a random walk reaches: by the map alone, as its set is seldom just its keys."""
+
+
+# what was recorded, and what the released Kafka does otherwise
+
+RECORDINGS = (
+    Recording(
+        "timeline-monotonic.ndjson",
+        "accepted",
+        deviations=("TML-D1", "TML-D2"),
+        source="org.apache.kafka.timeline, Kafka 4.3.0; a new epoch is above every epoch used before",
+    ),
+    Recording(
+        "timeline.ndjson",
+        "outside",
+        at=213,
+        deviations=("TML-D1",),
+        source="org.apache.kafka.timeline, Kafka 4.3.0; a new epoch is above the snapshots that exist",
+    ),
+)
 
 from kafkaspec.spec.controller.timeline_released import DEVIATIONS  # noqa: E402 (it is about the types above)
 
