@@ -11,6 +11,7 @@ import dataclasses
 import html
 import importlib
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -18,6 +19,7 @@ import sys
 import typing
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -26,11 +28,11 @@ from diagram import state_machine
 from kafkaspec import forms, subsystem
 from kafkaspec.clauses import FORMS, Use
 from kafkaspec.cli import names
-from kafkaspec.language import load
 from kafkaspec.language.concrete import Concrete
 
 DOCS = Path(__file__).parent
 MARKER = re.compile(r"(<!-- generated:(\w+)([^>\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+CAPTURED: Any = {"check": True, "cwd": DOCS.parent, "capture_output": True, "text": True}
 Generator = Callable[..., str]
 
 
@@ -46,7 +48,7 @@ def rewritten(text: str, generators: dict[str, Generator]) -> str:
 def out_of_date(generators: dict[str, Generator], write: bool) -> list[Path]:
     """The pages whose generated parts differ from what is generated now; rewritten if `write`."""
     out = []
-    for page in sorted(DOCS.rglob("*.md")):
+    for page in [DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))]:
         text = page.read_text("utf-8")
         new = rewritten(text, generators)
         if new != text:
@@ -59,7 +61,7 @@ def out_of_date(generators: dict[str, Generator], write: bool) -> list[Path]:
 def table(head: list[str], rows: list[list[str]]) -> str:
     """A Markdown table."""
     cells = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in row) + " |" for row in cells)
+    return "\n".join("| " + " | ".join(" ".join(c.replace("|", "\\|").split()) for c in row) + " |" for row in cells)
 
 
 def svg(drawing: str) -> str:
@@ -106,7 +108,7 @@ def pinned(name: str) -> str:
     """The models of a subsystem or example with their pinned counts."""
     rows = []
     for c in names.find_models(name):
-        m = load(c.model)
+        m = names.loaded(c)
         claims = f"{len(m.invariants) + len(m.lemmas)} invariants, {len(m.steps)} steps, {len(m.leads_to)} leads-to"
         sizes = " ".join(f"{k}={str(v).lower()}" for k, v in c.sizes.items())
         counts = [f"{n:,}" for n in (c.distinct, c.generated, c.depth)]
@@ -117,11 +119,11 @@ def pinned(name: str) -> str:
 def machine(name: str, variables: str, *sizes: str) -> str:
     """The states of some variables of a model (`a,b`; of one key, where they are maps) and the actions between them."""
     (checked,) = names.find_models(name)
-    model = load(checked.model)
-    concrete = Concrete(checked.model, names.sizes(sizes, model, checked.sizes))
+    model = names.loaded(checked)
+    concrete = Concrete(model.cls, names.sizes(sizes, model, checked.sizes))
     chosen = variables.split(",")
 
-    def parts(state: typing.Any) -> dict[str, str]:
+    def parts(state: Any) -> dict[str, str]:
         shown = concrete.show(state)
         keys = next((list(shown[v]) for v in chosen if isinstance(shown[v], dict)), [""])
         values = {k: [shown[v][k] if isinstance(shown[v], dict) else shown[v] for v in chosen] for k in keys}
@@ -149,7 +151,7 @@ def fields(path: str) -> str:
     return f"{' '.join((cls.__doc__ or '').split())}\n\n" + table(["field", "type", ""], rows)
 
 
-def _type(hint: typing.Any) -> str:
+def _type(hint: Any) -> str:
     text = hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)
     return re.sub(r"\b(?:[a-z_]+\.)+", "", text)
 
@@ -176,6 +178,39 @@ def output(*words: str) -> str:
     return f"```text\n$ {' '.join(words)}\n{shown}\n```"
 
 
+def verified() -> str:
+    """What `kafkaspec verify` finds, without the times. Raises CalledProcessError if anything does not hold."""
+    rows = json.loads(subprocess.run([sys.executable, "-m", "kafkaspec", "verify", "--json"], **CAPTURED).stdout)
+    return table(
+        ["subsystem", "what", "how", "found"],
+        [[r["subsystem"], r["what"], f"**{r['word']}**", r["detail"]] for r in rows],
+    )
+
+
+def kills(name: str) -> str:
+    """The kill matrix of a subsystem's written mutants, and what became of the generated ones."""
+    rows = json.loads(subprocess.run([sys.executable, "-m", "kafkaspec", "mutants", name, "--json"], **CAPTURED).stdout)
+    detectors = list(rows[0]["detections"])
+    written: list[Any] = []
+    generated: list[Any] = []
+    for r in rows:
+        (generated if re.match(r"\w+\.\w+: (no|not) ", r["mutant"]["name"]) else written).append(r)
+    body = []
+    for r in written:
+        m = r["mutant"]
+        bug = f" ({m['bug']})" if m["bug"] else ""
+        marks = [{True: "✓", False: "·", None: ""}[r["detections"][d]["killed"]] for d in detectors]
+        body.append([f"{m['name']}{bug}", m["what"], ", ".join(m["clauses"]), *marks, m["survives"]])
+    dead = [r for r in generated if any(d["killed"] for d in r["detections"].values())]
+    rest = [r["mutant"] for r in generated if r not in dead]
+    excused = "".join(f"\n- {m['what']} ({m['name'].partition(':')[0]}): {m['survives']}" for m in rest)
+    said = (
+        f"Of {len(generated)} generated mutants of the models (a guard, an effect or a fairness condition left out), "
+        f"{len(dead)} are killed." + (f" The others survive for a reason:\n{excused}" if rest else "")
+    )
+    return table(["mutant", "fault", "breaks", *detectors, ""], body) + "\n\n" + said
+
+
 def deviations(name: str) -> str:
     """The known deviations of released Kafka in a subsystem."""
     rows = [
@@ -193,6 +228,8 @@ GENERATORS: dict[str, Generator] = {
     "fields": fields,
     "output": output,
     "deviations": deviations,
+    "verified": verified,
+    "kills": kills,
 }
 
 if __name__ == "__main__":

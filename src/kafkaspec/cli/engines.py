@@ -154,12 +154,8 @@ def explore(
                     checkpoint=checkpoint,
                 )
             except KeyboardInterrupt:
-                again = (
-                    f"go on with the same command and --resume {checkpoint}"
-                    if checkpoint
-                    else "--resume FILE keeps a run"
-                )
-                raise UserError(f"interrupted; {again}", exit_code=130) from None
+                how = f"the same command goes on from {checkpoint}" if checkpoint else "--resume FILE would keep it"
+                raise UserError(f"interrupted; {how}", exit_code=130) from None
         found.append(e)
     tell(found, html=html, json=json, title=f"Explored: {name}")
     return worst(_explored(e) for e in found)
@@ -184,12 +180,16 @@ def walk(name: str, words: list[str], *, seed: int, steps: int, schedule: str, h
 
 
 def _at_sizes(name: str, words: list[str]) -> Iterator[tuple[LoadedModel, names.Sizes, Checked]]:
+    """The models at all their pinned sizes; or, where sizes are given, the one model at these."""
     checked = names.find_models(name)
-    if words and len(checked) > 1:
-        several = ", ".join(f"{name}:{names.loaded(c).name}" for c in checked)
-        raise UserError(f"{name} has several models: say whose sizes these are ({several})")
+    if words:
+        checked = names.one_each(checked)
+        if len(checked) > 1:
+            several = ", ".join(f"{name}:{names.loaded(c).name}" for c in checked)
+            raise UserError(f"{name} has several models: say whose sizes these are ({several})")
     for c in checked:
-        yield names.loaded(c), names.sizes(words, names.loaded(c), c.sizes), c
+        model = names.loaded(c)
+        yield model, names.sizes(words, model, c.sizes), c
 
 
 # ---- prove -----------------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def prove(
 
     found: list[Any] = []
     codes = []
-    for checked in names.find_models(name):
+    for checked in names.one_each(names.find_models(name)):
         model = names.loaded(checked)
         with progress(f"prove {model.name}") as bar:
             if steps is not None:

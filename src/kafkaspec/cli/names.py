@@ -67,6 +67,11 @@ def loaded(checked: Checked) -> LoadedModel:
     return checked.model if isinstance(checked.model, LoadedModel) else load(checked.model)
 
 
+def one_each(several: Iterable[Checked]) -> list[Checked]:
+    """Each model once, with the first of its pinned sizes."""
+    return list({loaded(c).name: c for c in reversed(list(several))}.values())[::-1]
+
+
 def _models(module: ModuleType) -> dict[str, list[Checked]]:
     """The models of a module by their class: those that it pins, or else all of them, without sizes."""
     from kafkaspec.explore.checked import Checked
