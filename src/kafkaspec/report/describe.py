@@ -29,9 +29,9 @@ def describe(result: Any) -> list[Section]:
     """The sections of one result; of a list of rows (kill matrix, verify) or of results. TypeError for what is none."""
     if isinstance(result, Sequence) and not isinstance(result, str):
         rows = {_kind(r) for r in result}
-        if rows == {"mutants.Row"}:
+        if rows == {"lockstep.mutants.Row"}:
             return _kill_matrix(result)
-        if rows == {"verify.Row"}:
+        if rows == {"cli.verify.Row"}:
             return _verified(result)
         return [s for r in result for s in describe(r)]
     kind = _kind(result)
@@ -41,8 +41,8 @@ def describe(result: Any) -> list[Section]:
 
 
 def _kind(result: Any) -> str:
-    """`module.Class`, by the last part of the module's name."""
-    return f"{type(result).__module__.rpartition('.')[2]}.{type(result).__name__}"
+    """`module.Class`, within kafkaspec."""
+    return f"{type(result).__module__.removeprefix('kafkaspec.')}.{type(result).__name__}"
 
 
 # ---- runs of models --------------------------------------------------------------------------------------------------
@@ -68,7 +68,10 @@ def _exploration(e: explore.Exploration) -> list[Section]:
         mood, said = "bad", "explored, but it says less than it seems to"
     command = f"kafkaspec explore {e.model.name}" + "".join(f" -s {w}" for w in sizes_text(e.sizes).split())
     facts: list[tuple[str, Cell]] = [
-        ("sizes", Cell(sizes_text(e.sizes) or "none")),
+        (
+            "sizes",
+            Cell((sizes_text(e.sizes) or "none") + (f", up to renaming {', '.join(e.symmetry)}" if e.symmetry else "")),
+        ),
         ("states", Cell(f"{e.distinct:,} distinct, {e.generated:,} generated, depth {e.depth}")),
         ("time", Cell(f"{duration(e.seconds)}, and {duration(e.compile_seconds)} to compile")),
         ("memory", Cell(f"{e.peak_mb:,.0f} MB; a state is {count(e.bits, 'bit')} in {count(e.words, 'word')}")),
@@ -308,11 +311,11 @@ def _verified(rows: Sequence[verify.Row]) -> list[Section]:
 
 
 DESCRIBERS: Mapping[str, Callable[[Any], list[Section]]] = {
-    "trace.Trace": _trace,
-    "engine.Exploration": _exploration,
-    "walk.RandomWalk": _random_walk,
-    "engine.Proved": _proved,
-    "check.Verdict": _verdict,
-    "walk.Walk": _walk,
-    "campaign.CampaignResult": _campaign,
+    "language.trace.Trace": _trace,
+    "explore.engine.Exploration": _exploration,
+    "explore.walk.Walk": _random_walk,
+    "prove.engine.Proved": _proved,
+    "judge.check.Verdict": _verdict,
+    "lockstep.walk.Walk": _walk,
+    "fleet.campaign.CampaignResult": _campaign,
 }

@@ -6,6 +6,7 @@ Only here is it decided what of a result is said, in which words and in which or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -87,10 +88,10 @@ def words(name: str) -> str:
 def count(n: int, what: str) -> str:
     """A number with its noun.
 
-    >>> count(1, "step"), count(2000, "history")
-    ('1 step', '2,000 histories')
+    >>> count(1, "step"), count(2000, "history"), count(3, "way")
+    ('1 step', '2,000 histories', '3 ways')
     """
-    plural = what[:-1] + "ies" if what.endswith("y") else what + "s"
+    plural = what[:-1] + "ies" if re.search("[^aeiou]y$", what) else what + "s"
     return f"{n:,} {what if n == 1 else plural}"
 
 

@@ -1,0 +1,437 @@
+"""A campaign: the seeded lockstep walk of spec beside impl for very many seeds, in this process or on Spark.
+
+A seed gives one row, and the row depends on the seed, the number of steps and the code alone (the column `seconds`
+excepted), so it does not matter where, when or in which order rows are made. They are kept as Parquet files in
+`out/rows`; a campaign that was interrupted goes on with the seeds that have no row yet. Failures are made small and
+told once each; coverage is added up, by Spark SQL where the rows are Spark's.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+import kafkaspec.lockstep
+from kafkaspec.errors import UserError
+from kafkaspec.fleet.session import INSTALL, session
+from kafkaspec.fleet.shrink import shape, shrunk
+from kafkaspec.language.concrete import Concrete
+from kafkaspec.lockstep.exhaustive import Correspondence
+from kafkaspec.lockstep.history import History
+from kafkaspec.lockstep.walk import ModelState, walk
+from kafkaspec.subsystem import Subsystem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+Progress = Callable[[int, int | None, str], None]
+"""Called now and then with seeds done, seeds in all, and a word on what was found."""
+
+COLUMNS = """seed bigint, steps int, verdict string, clause string, operation string, shape string, history string,
+covered array<struct<kind: string, name: string, count: bigint>>, seconds double"""
+"""A row. `verdict` is "agree", "differ", or "broken" (the spec broke one of its own contracts); `history` is JSON."""
+
+MAX_SHRUNK = 50
+"""So many kinds of failure are made small; the others are told as they were found."""
+PART_SEEDS, PART_S = 2_000, 5.0
+"""In this process, a file is written after so many seeds or seconds."""
+WAVE_S = 30.0
+"""On Spark, the seeds of about so many seconds are one job, whose files are kept when the next one is interrupted."""
+MERGE = """
+SELECT c.kind, c.name, SUM(c.count) AS count
+FROM {rows} LATERAL VIEW explode(covered) AS c
+WHERE seed >= {first} AND seed < {end}
+GROUP BY c.kind, c.name ORDER BY c.kind, c.name
+"""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One kind of failure: the same clause, the same operation, the same shape of the difference."""
+
+    clause: str
+    operation: str
+    """the operation at which it shows"""
+    shape: str
+    """what differs, without values"""
+    seeds: int
+    """how many seeds fail so"""
+    seed: int
+    """the first of them"""
+    calls: int
+    """of the history, made small"""
+    history: str
+    """calls and answers, as `kafkaspec check` reads them"""
+    file: Path
+    """where the history is kept"""
+
+
+@dataclass(frozen=True)
+class CampaignResult:
+    """What the seeds came to, those walked in earlier runs included."""
+
+    subsystem: str
+    seeds: range
+    steps: int
+    """calls asked for, of each seed"""
+    out: Path
+    walked: int
+    """seeds walked in this run; the others had a row"""
+    calls: int
+    """calls made, of all seeds"""
+    seconds: float
+    """of this run"""
+    failing: int
+    """seeds that fail"""
+    failures: tuple[Failure, ...]
+    operations: Mapping[str, int]
+    """calls by operation"""
+    clauses: Mapping[str, int]
+    """calls by the clause that they exercised"""
+    refusals: Mapping[str, int]
+    """refused calls by "operation clause" """
+    never_called: tuple[str, ...]
+    model_states_reached: int | None = None
+    """distinct states of the spec's model; None if the spec names none"""
+    model_states: int | None = None
+    """how many that model has"""
+
+    def refused(self, operation: str) -> int:
+        """How many calls of an operation were refused."""
+        return sum(n for what, n in self.refusals.items() if what.split()[0] == operation)
+
+
+def campaign(
+    subsystem: Subsystem,
+    *,
+    seeds: range,
+    steps: int,
+    out: Path,
+    master: str | None = None,
+    resume: bool = True,
+    progress: Progress | None = None,
+) -> CampaignResult:
+    """Walk every seed that has no row yet, and sum up. `master` is Spark's ("local[*]"), None for this process.
+
+    Raises UserError for bad seeds or steps, for an `out` that holds something else, and where Spark does not start.
+    """
+    if importlib.util.find_spec("pyarrow") is None:
+        raise UserError(f"campaigns keep their rows as Parquet, and pyarrow is not installed: {INSTALL}")
+    if not seeds or seeds.step != 1 or seeds.start < 0:
+        raise UserError(f"seeds {seeds.start}:{seeds.stop}: not a range of seeds from 0 on")
+    if steps < 1:
+        raise UserError(f"steps {steps}: a walk has at least one")
+    if subsystem.layer("impl") is None:
+        raise UserError(f"{subsystem.name} has no impl to walk beside its spec")
+    began = time.monotonic()
+    store = Store(out)
+    store.open(subsystem, steps, resume)
+    todo = store.missing(seeds)
+    if master is None:
+        _walk_here(subsystem, steps, todo, len(seeds), store, progress)
+        covered = store.merged(seeds)
+    else:
+        with session(master) as spark:
+            _walk_on_spark(spark, subsystem, steps, todo, len(seeds), store, progress)
+            covered = _merged_by_sql(spark, store, seeds)
+    failing, failures = _failures(subsystem, store, seeds)
+    machine = subsystem.spec.machine
+    model = _model_of(subsystem)
+    return CampaignResult(
+        subsystem.name,
+        seeds,
+        steps,
+        out,
+        len(todo),
+        sum(covered.get("operation", {}).values()),
+        time.monotonic() - began,
+        failing,
+        failures,
+        covered.get("operation", {}),
+        covered.get("clause", {}),
+        covered.get("refusal", {}),
+        tuple(n for n, op in machine.operations.items() if op.generated and n not in covered.get("operation", {})),
+        None if model is None else len(covered.get("model state", {})),
+        None if model is None else len(model.concrete.reachable()[0]),
+    )
+
+
+# ---- one seed --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Model:
+    """The model that a spec names as its own at a small size (`CORRESPONDENCE`), to count the states reached."""
+
+    how: Correspondence[Any]
+    concrete: Concrete
+
+    def state(self, spec_state: Any) -> Hashable | None:
+        """The model's state for a spec's, as a short text that is the same in every process."""
+        values = self.how.to_model(spec_state)
+        if values is None:
+            return None
+        shown = self.concrete.show(self.concrete.freeze(values))
+        return hashlib.blake2b(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
+
+
+def _model_of(subsystem: Subsystem) -> _Model | None:
+    how = getattr(subsystem.spec, "CORRESPONDENCE", None)
+    return None if how is None else _Model(how, Concrete(how.model, how.sizes))
+
+
+def row(subsystem: Subsystem, seed: int, steps: int, model_state: ModelState | None = None) -> dict[str, Any]:
+    """The row of one seed."""
+    impl = subsystem.layer("impl")
+    assert impl is not None
+    began = time.perf_counter()
+    out: dict[str, Any] = dict.fromkeys(("clause", "operation", "shape", "history"), "")
+    try:
+        w = walk(subsystem.spec.machine, impl.Driver(), seed, steps, model_state=model_state)
+    except Exception as e:  # the spec itself, not what stands beside it
+        said = next((s for s in str(e).splitlines() if not s.startswith("File ")), "")  # icontract says the file first
+        clause = m[0] if (m := re.match(r"[A-Z]{3}-\d+", said)) else ""
+        told = f"the spec fails: {type(e).__name__}: {said}".rstrip(": ")
+        broken = {"verdict": "broken", "clause": clause, "shape": told, "steps": 0, "covered": []}
+        return {"seed": seed, **out, **broken, "seconds": time.perf_counter() - began}
+    if w.failure is not None:
+        last = w.failure.records[-1]
+        told = {"records": w.failure.records, "why": w.failure.why, "clause": w.failure.clause}
+        out |= {"clause": w.failure.clause, "operation": last["op"], "shape": shape(w.failure.why)}
+        out["history"] = orjson.dumps(told, default=float).decode()
+    c = w.coverage
+    counted = (("operation", c.operations), ("clause", c.clauses), ("refusal", c.refusals))
+    covered = [{"kind": kind, "name": n, "count": k} for kind, counts in counted for n, k in sorted(counts.items())]
+    covered += [{"kind": "model state", "name": str(s), "count": 1} for s in sorted(map(str, c.model_states))]
+    verdict = "agree" if w.failure is None else "differ"
+    done = {"seed": seed, "steps": w.steps, "verdict": verdict, **out, "covered": covered}
+    return {**done, "seconds": time.perf_counter() - began}
+
+
+# ---- many seeds ------------------------------------------------------------------------------------------------------
+def _walk_here(
+    subsystem: Subsystem, steps: int, todo: Sequence[int], total: int, store: Store, progress: Progress | None
+) -> None:
+    model = _model_of(subsystem)
+    rows: list[dict[str, Any]] = []
+    failing = 0
+    written = time.monotonic()
+    try:
+        for n, seed in enumerate(todo, total - len(todo)):
+            if progress is not None:
+                progress(n, total, f"{failing:,} failing" if failing else "")
+            rows.append(row(subsystem, seed, steps, None if model is None else model.state))
+            failing += rows[-1]["verdict"] != "agree"
+            if len(rows) >= PART_SEEDS or time.monotonic() - written > PART_S:
+                store.append(rows)
+                rows, written = [], time.monotonic()
+    finally:  # Ctrl-C costs the walk that is under way, no more
+        if rows:
+            store.append(rows)
+
+
+def _walk_on_spark(
+    spark: SparkSession,
+    subsystem: Subsystem,
+    steps: int,
+    todo: Sequence[int],
+    total: int,
+    store: Store,
+    progress: Progress | None,
+) -> None:
+    tasks = 4 * spark.sparkContext.defaultParallelism
+    at, size = 0, 25 * tasks
+    while at < len(todo):
+        if progress is not None:
+            progress(total - len(todo) + at, total, "")
+        wave, began = todo[at : at + size], time.monotonic()
+        indexes = spark.range(0, len(wave), 1, min(tasks, len(wave)))
+        made = indexes.mapInArrow(functools.partial(_rows_of_batches, subsystem, steps, wave), COLUMNS)
+        made.write.mode("append").parquet(str(store.rows.absolute()))
+        at += len(wave)
+        size = max(tasks, int(len(wave) * WAVE_S / max(time.monotonic() - began, 1.0)))
+
+
+def _rows_of_batches(
+    subsystem: Subsystem, steps: int, wave: Sequence[int], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """A task: the rows of those seeds of a wave whose indexes come in."""
+    import pyarrow as pa
+
+    model = _model_of(subsystem)
+    for batch in batches:
+        indexes = batch.column(0).to_pylist()
+        rows = [row(subsystem, wave[i], steps, None if model is None else model.state) for i in indexes]
+        yield pa.RecordBatch.from_pylist(rows, schema=_schema())
+
+
+def _schema() -> pa.Schema:
+    """COLUMNS, as Arrow says it."""
+    import pyarrow as pa
+
+    text = [(n, pa.string()) for n in ("verdict", "clause", "operation", "shape", "history")]
+    covered = pa.list_(pa.struct([("kind", pa.string()), ("name", pa.string()), ("count", pa.int64())]))
+    numbers = [("seed", pa.int64()), ("steps", pa.int32())]
+    return pa.schema([*numbers, *text, ("covered", covered), ("seconds", pa.float64())])
+
+
+Covered = dict[str, dict[str, int]]
+"""kind -> name -> count"""
+
+
+def _merged_by_sql(spark: SparkSession, store: Store, seeds: range) -> Covered:
+    frame = spark.read.schema(COLUMNS).parquet(str(store.rows.absolute()))
+    merged = spark.sql(MERGE, rows=frame, first=seeds.start, end=seeds.stop).collect()
+    return _by_kind((r["kind"], r["name"], r["count"]) for r in merged)
+
+
+def _by_kind(counts: Iterable[tuple[str, str, int]]) -> Covered:
+    out: Covered = {}
+    for kind, name, n in sorted(counts):
+        out.setdefault(kind, {})[name] = n
+    return out
+
+
+# ---- what is kept ----------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Store:
+    """The directory of a campaign: `campaign.json` says whose it is, `rows` has the Parquet files, `failures` the
+    histories."""
+
+    out: Path
+    rows: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", self.out / "rows")
+
+    def open(self, subsystem: Subsystem, steps: int, resume: bool) -> None:
+        """Make the directory, or see that it is of this campaign. UserError, one line, if it is not."""
+        about = {"subsystem": subsystem.name, "steps": steps, "code": code_digest(subsystem)}
+        file = self.out / "campaign.json"
+        try:
+            self.rows.parent.mkdir(parents=True, exist_ok=True)
+            if file.is_file():
+                self._same(orjson.loads(file.read_bytes()), about, resume)
+            elif any(self.out.iterdir()):
+                raise UserError(f"{self.out}: is not empty, and holds no campaign")
+            else:
+                file.write_bytes(orjson.dumps(about) + b"\n")
+            self.rows.mkdir(exist_ok=True)
+        except orjson.JSONDecodeError:
+            raise UserError(f"{file}: is not JSON") from None
+        except OSError as e:
+            raise UserError(f"{self.out}: {(e.strerror or str(e)).lower()}") from None
+
+    def _same(self, there: Mapping[str, Any], about: Mapping[str, Any], resume: bool) -> None:
+        if not resume:
+            raise UserError(f"{self.out}: holds a campaign already; name another directory")
+        said = f"{self.out}: holds a campaign of {there.get('subsystem')} with {there.get('steps')} steps"
+        if {**there, "code": ""} != {**about, "code": ""}:
+            raise UserError(f"{said}, not of {about['subsystem']} with {about['steps']}; name another directory")
+        if there["code"] != about["code"]:
+            raise UserError(f"{said}, walked with other code than today's; name another directory")
+
+    def append(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Keep some rows, as a file that is there whole or not at all."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        name = f"{rows[0]['seed']:012}-{rows[-1]['seed']:012}.parquet"
+        part = self.rows / f"_{name}"
+        pq.write_table(pa.Table.from_pylist(list(rows), schema=_schema()), part)
+        os.replace(part, self.rows / name)
+
+    def table(self, seeds: range, columns: Sequence[str] | None = None, failing: bool = False) -> pa.Table:
+        """The rows of some seeds in the order of seeds; UserError for a file that cannot be read."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.dataset as ds
+
+        wanted = (pc.field("seed") >= seeds.start) & (pc.field("seed") < seeds.stop)
+        if failing:
+            wanted &= pc.field("verdict") != "agree"
+        try:
+            rows = ds.dataset(self.rows, schema=_schema(), format="parquet").to_table(columns, filter=wanted)
+        except (pa.ArrowInvalid, OSError) as e:
+            raise UserError(f"{self.rows}: a file cannot be read: {str(e).splitlines()[0]}") from None
+        return rows.sort_by("seed")
+
+    def missing(self, seeds: range) -> Sequence[int]:
+        """The seeds that have no row yet."""
+        there = set(self.table(seeds, ["seed"]).column("seed").to_pylist())
+        return [s for s in seeds if s not in there] if there else seeds
+
+    def merged(self, seeds: range) -> Covered:
+        """Coverage added up, as MERGE does."""
+        import pyarrow as pa
+
+        every = self.table(seeds, ["seed", "covered"]).column("covered").combine_chunks().flatten()
+        parts = pa.Table.from_arrays(every.flatten(), ["kind", "name", "count"])
+        sums = parts.group_by(["kind", "name"]).aggregate([("count", "sum")])
+        return _by_kind((r["kind"], r["name"], r["count_sum"]) for r in sums.to_pylist())
+
+
+def code_digest(subsystem: Subsystem) -> str:
+    """What the rows depend on besides seed and steps: the text of the spec's and the impl's folders and of lockstep."""
+    impl = subsystem.layer("impl")
+    assert impl is not None
+    modules = {subsystem.spec.machine.initial.__module__, impl.Driver.__module__}
+    folders = {Path(f).parent for m in modules if (f := sys.modules[m].__file__)}
+    folders.add(Path(kafkaspec.lockstep.__path__[0]))
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(p for f in folders for p in f.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+# ---- failures --------------------------------------------------------------------------------------------------------
+def _failures(subsystem: Subsystem, store: Store, seeds: range) -> tuple[int, tuple[Failure, ...]]:
+    """How many seeds fail, and each kind of failure once, made small: the one of most seeds first."""
+    rows = store.table(seeds, failing=True).to_pylist()
+    kinds: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for r in rows:
+        kinds.setdefault((r["clause"], r["operation"], r["shape"]), []).append(r)
+    found: dict[tuple[str, str, str], Failure] = {}
+    for n, alike in enumerate(kinds.values()):
+        failure = _told(subsystem, alike, n < MAX_SHRUNK)
+        key = (failure.clause, failure.operation, failure.shape)
+        same = found.get(key)  # two kinds that are one when made small
+        found[key] = failure if same is None else replace(same, seeds=same.seeds + failure.seeds)
+    ordered = sorted(found.values(), key=lambda f: (-f.seeds, f.seed))
+    folder = store.out / "failures"
+    folder.mkdir(exist_ok=True)
+    for old in folder.glob("*.history"):
+        old.unlink()
+    out = []
+    for n, f in enumerate(ordered, 1):
+        file = folder / f"{n:02}-{f.operation or 'spec'}.history"
+        file.write_text(f.history, "utf-8")
+        out.append(replace(f, file=file))
+    return len(rows), tuple(out)
+
+
+def _told(subsystem: Subsystem, alike: Sequence[dict[str, Any]], small: bool) -> Failure:
+    first = alike[0]
+    if first["verdict"] == "broken":
+        again = f"kafkaspec campaign {subsystem.name} --seeds {first['seed']} --out DIR"
+        text = f"# seed {first['seed']}: {first['shape']}\n# {again}\n"
+        return Failure(first["clause"], "", first["shape"], len(alike), first["seed"], 0, text, Path())
+    told = orjson.loads(first["history"])
+    history = History(tuple(told["records"]), told["why"], told["clause"])
+    impl = subsystem.layer("impl")
+    assert impl is not None
+    if small:
+        history = shrunk(subsystem.spec.machine, impl.Driver(), history)
+    kind, calls = shape(history.why), len(history.records) - 1
+    text = str(replace(history, why=f"found by seed {first['seed']}\n{history.why}"))
+    return Failure(first["clause"], first["operation"], kind, len(alike), first["seed"], calls, text, Path())
