@@ -985,6 +985,12 @@ RECORDINGS = (
         deviations=("TML-D1",),
         source="org.apache.kafka.timeline, Kafka 4.3.0; a new epoch is above the snapshots that exist",
     ),
+    Recording(
+        "timeline-further.ndjson",
+        "accepted",
+        deviations=("TML-D1", "TML-D2", "TML-D3", "TML-D4", "TML-D5", "TML-D6", "TML-D7"),
+        source="org.apache.kafka.timeline, Kafka 4.3.0; the minimal history of each deviation, and calls at random",
+    ),
 )
 
 from kafkaspec.spec.controller.timeline_released import DEVIATIONS  # noqa: E402 (it is about the types above)

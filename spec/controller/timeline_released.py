@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import struct
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -224,16 +223,16 @@ def _next(stored: Stored, it: Open, count: int | None) -> Open:
     return it._replace(slot=slot, found=tuple(found), given=given, came=given - it.given)
 
 
-def _iterated(stored: Stored, name: str, epoch: int) -> Counter[int]:
+def _iterated(stored: Stored, name: str, epoch: int) -> dict[int, int]:
     """What an iteration at an epoch that begins and ends now gives: each element, how many times it comes."""
     table = _table(stored, name)
-    come = Counter(k for k, start in table.starts.items() if start <= epoch)
+    come = dict.fromkeys([k for k, start in table.starts.items() if start <= epoch], 1)
     for at, deltas in stored.tiers:
         delta = deltas.get(name)
         if at >= epoch and delta is not None:
             for k, start in delta.starts.items():
                 if start <= epoch and (delta.capacity <= table.capacity or slot_of(k, delta.capacity) == 0):
-                    come[k] += 1
+                    come[k] = come.get(k, 0) + 1
     return come
 
 
@@ -302,7 +301,9 @@ def _spread(elements: Iterable[int], wanted: Callable[[int], int]) -> list[int]:
 def _shown_again(g: Stored, name: str, epoch: int, elements: list[int], more: bool) -> list[int]:
     """Elements of an epoch with those that come twice repeated (`more`), or with those that are lost left out."""
     come = _iterated(g, name, epoch)
-    return _spread(elements, lambda e: max(1, come[e]) if more else min(1, come[e]))
+    if more and max(come.values(), default=1) == 1:
+        return elements
+    return _spread(elements, lambda e: max(1, come.get(e, 0)) if more else min(1, come.get(e, 0)))
 
 
 def _reread(
