@@ -14,8 +14,11 @@ import inspect
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 import typing
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +70,49 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 def svg(drawing: str) -> str:
     """A drawing in the page itself, so that the page needs no other file."""
     return f'<div class="diagram">{drawing}</div>'
+
+
+def ran(command: str, where: Path) -> str:
+    """What a shell command prints in a checkout, at 100 columns; times and memory are masked, so that a page says the
+    same tomorrow."""
+    script = f'kafkaspec() {{ {shlex.quote(sys.executable)} -m kafkaspec "$@"; }}\n{command}'
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "HYPOTHESIS_PROFILE")}
+    environment |= {
+        "COLUMNS": "100",
+        "PYTHONPATH": str(where / "src"),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=where, env=environment, capture_output=True, text=True, timeout=600
+    )
+    shown = re.sub(r"\b[\d.,]+ (?:ms|s|min)\b(?: \d+ s)?", "… s", done.stdout + done.stderr)
+    shown = re.sub(r"\b\d+ (?=MB\b)", "… ", shown)
+    shown = re.sub(r"(?<![\w.])\d+\.\d+(?![\w.])", lambda m: f"{'…':>{len(m[0])}}", shown)
+    return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
+
+
+# ---- the tutorial ----------------------------------------------------------------------------------------------------
+BLOCK = re.compile(r'^```(?:console\n|\w+ title="([^"]+)"\n)(.*?)^```$', re.MULTILINE | re.DOTALL)
+NOT_COPIED = shutil.ignore_patterns(
+    ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info", "build", "dist", "site", "out"
+)
+
+
+def played(text: str) -> str:
+    """The tutorial with the output of its commands anew: in a copy of the checkout its files are written and its
+    commands run, in their order."""
+    with tempfile.TemporaryDirectory() as temporary:
+        here = Path(temporary) / "kafkaspec"
+        shutil.copytree(DOCS.parent, here, symlinks=True, ignore=NOT_COPIED)
+
+        def block(m: re.Match[str]) -> str:
+            if m[1] is not None:
+                (here / m[1]).write_text(m[2], "utf-8")
+                return m[0]
+            commands = [line for line in m[2].splitlines() if line.startswith("$ ")]
+            return "```console\n" + "".join(f"{c}\n{ran(c[2:], here)}" for c in commands) + "```"
+
+        return BLOCK.sub(block, text)
 
 
 # ---- the generators --------------------------------------------------------------------------------------------------
@@ -168,14 +214,8 @@ def _field_texts(cls: type) -> dict[str, str]:
 
 
 def output(*words: str) -> str:
-    """What a command prints, at 100 columns; times are left out, so that the page says the same tomorrow."""
-    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")} | {"COLUMNS": "100"}
-    done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=DOCS.parent, env=environment, capture_output=True, text=True, timeout=600
-    )
-    shown = re.sub(r"\b\d+(?:\.\d+)?(?= (?:s|MB|MiB)\b)", "…", done.stdout + done.stderr)
-    shown = "\n".join(line.rstrip() for line in shown.splitlines())
-    return f"```text\n$ {' '.join(words)}\n{shown}\n```"
+    """What a command prints."""
+    return f"```console\n$ {' '.join(words)}\n{ran(' '.join(words), DOCS.parent)}```"
 
 
 def verified() -> str:
@@ -235,6 +275,12 @@ GENERATORS: dict[str, Generator] = {
 if __name__ == "__main__":
     checking = "--check" in sys.argv[1:]
     stale = out_of_date(GENERATORS, write=not checking)
+    tutorial = DOCS / "tutorial.md"
+    new = played(tutorial.read_text("utf-8"))
+    if new != tutorial.read_text("utf-8"):
+        stale.append(tutorial)
+        if not checking:
+            tutorial.write_text(new, "utf-8")
     for page in stale:
         print(f"{page.relative_to(DOCS.parent)}: {'out of date' if checking else 'written'}")
     sys.exit(1 if checking and stale else 0)

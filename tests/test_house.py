@@ -116,42 +116,8 @@ def test_the_commands_of_the_readme_work(command: str, tmp_path: Path) -> None:
     run(sys.executable, "-m", *words, cwd=ROOT)
 
 
-def console_blocks(text: str) -> list[tuple[str, str]]:
-    """(command, expected output) of every `$ command` in the page."""
-    out = []
-    for block in re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, expected = part.partition("\n")
-            out.append((command, expected))
-    return out
-
-
-def matches(expected: str, got: str) -> bool:
-    """Equal, but for spaces at line ends; `...` stands for anything, and every number of seconds for any other."""
-    parts = [re.escape(" ".join(p.split())) for p in expected.split("...")]
-    pattern = re.sub(r"[\d.]+\\ (s|MB)\b", r"[\\d.,]+\\ \1", ".*".join(parts))
-    return re.fullmatch(pattern, " ".join(got.split()), re.DOTALL) is not None
-
-
-def test_the_tutorial_works_as_it_stands(tmp_path: Path) -> None:
+def test_the_tutorial_works_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its files are written into a copy of the checkout, its commands run there, their output compared."""
-    here = tmp_path / "kafkaspec"
-    shutil.copytree(ROOT, here, symlinks=True, ignore=NOT_COPIED)
+    generate = loaded(ROOT / "docs" / "generate.py", monkeypatch)
     text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
-    for block in re.findall(r"^```\w+ title=.*?^```$|^```console\n.*?^```$", text, re.MULTILINE | re.DOTALL):
-        file = re.match(r'```\w+ title="([^"]+)"\n(.*)```', block, re.DOTALL)
-        if file:
-            (here / file[1]).write_text(file[2], "utf-8")
-            continue
-        for command, expected in console_blocks(block):
-            script = f'kafkaspec() {{ {shlex.quote(sys.executable)} -m kafkaspec "$@"; }}; {command}'
-            done = subprocess.run(
-                ["bash", "-c", script],
-                cwd=here,
-                env={**os.environ, "PYTHONPATH": str(here / "src"), "COLUMNS": "100"},
-                capture_output=True,
-                text=True,
-                timeout=300,
-            )
-            got = done.stdout + done.stderr
-            assert matches(expected, got), f"$ {command}\n{got}\n--- the page says\n{expected}"
+    assert generate.played(text) == text, "write it anew with `make tables`"

@@ -152,7 +152,9 @@ def _recordings(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
         yield _Claim(r.file, "judged", detail, f"{why}\n{verdict.text()}" if why else "")
         found = altered(s.spec.machine, r.path, share=ALTERED)
         holes = [f"{r.file}:{a.line}: {a.path} altered to {a.after!r}: {a.verdict}" for a in found.accepted]
-        detail = f"{found.tried:,} copies with one value changed: {found.tried - len(holes):,} rejected"
+        rejected = found.tried - len(holes) - found.righted
+        detail = f"{found.tried:,} copies with one value changed: {rejected:,} rejected"
+        detail += f", {found.righted:,} put right where a known deviation was" if found.righted else ""
         yield _Claim(f"{r.file}, altered", "judged", detail, "\n".join(holes))
 
 
