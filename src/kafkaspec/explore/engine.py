@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,8 @@ from kafkaspec.language.trace import Kind, Trace, TraceStep
 
 Outcome = Literal["complete", "violation", "deadlock", "liveness", "limit"]
 Words = tuple[int, ...]
+Extra = tuple[Sequence[Callable[..., object]], Set[str], Mapping[str, int]]
+"""More loops to compile with the search's own: the functions, those that are called from outside, their constants."""
 
 
 FIRST_BITS = 20
@@ -138,10 +140,11 @@ class Search:
     level: Level = field(default_factory=lambda: Level([], []))
     seen: dict[str, Found] = field(default_factory=dict)
     stuck: Found | None = None
+    extra: Extra = ((), frozenset(), {})
 
     def __post_init__(self) -> None:
         p, threads = self.program, self.threads
-        self.code = p.compile()
+        self.code = p.compile(*self.extra)
         self.compile_seconds = self.code.seconds
         self.f = self.code.functions
         self.base_mb = peak_mb()
@@ -408,8 +411,20 @@ class Search:
     def faulty_trace(self, fault: int, found: Found) -> Trace:
         """The way to a transition that breaks a claim about transitions. A value outside its type is shown in a layout
         that has room for it."""
+        return self.with_fault(self.trace("violation", self.program.faults[fault], (), found), fault)
+
+    def broken_by(self, state: Words) -> Claim | None:
+        """The first claim about states that this one breaks."""
+        self.put(state)
+        own, one = self.owns[0].address, self.one.address
+        for i, (kind, claim) in enumerate(self.program.state_claims):
+            if kind == "invariant" and self.f["least_hit"](own, one, 0, 1, i, self.best.address, 0):
+                return claim
+        return None
+
+    def with_fault(self, trace: Trace, fault: int) -> Trace:
+        """A run that ended in `here`, and the transition from there that breaks a claim about transitions."""
         p = self.program
-        trace = self.trace("violation", p.faults[fault], (), found)
         claims: dict[str, Claim] = {c.name: c for c in p.step_claims}
         if fault >= len(p.layout.vars):
             way = next(w for w in self.successors(self.here) if fault in w[2])

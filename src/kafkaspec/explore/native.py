@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 
 BINARY = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
@@ -98,7 +98,7 @@ DECLARATIONS = {
 }
 
 
-def compiled(functions: list[Callable[..., object]], constants: Mapping[str, int], exported: set[str]) -> str:
+def compiled(functions: list[Callable[..., object]], constants: Mapping[str, int], exported: Set[str]) -> str:
     """The LLVM text of functions of one module. Those in `exported` can be called from outside."""
     return "\n".join(_Function(f, constants, f.__name__ in exported).text() for f in functions)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType
@@ -142,7 +142,7 @@ class Program:
             "BUFFER": self.stride * (self.words + 2),
         }
 
-    def text(self, loops: Sequence[Callable[..., object]], exported: set[str]) -> str:
+    def text(self, more: Sequence[Callable[..., object]], exported: Set[str], constants: Mapping[str, int]) -> str:
         """The whole module in LLVM's language."""
         self.intrinsics: set[str] = set()
         parts = [
@@ -153,18 +153,21 @@ class Program:
         ]
         if self.symmetry:
             parts.append(canonical(self))
-        parts.append(native.compiled(list(loops), self.constants(), exported))
+        parts.append(native.compiled([*kernels.SEARCH, *more], {**self.constants(), **constants}, exported))
         return "\n".join([*parts, *sorted(native.DECLARATIONS | self.intrinsics)])
 
     def compile(
-        self, loops: Sequence[Callable[..., object]] = tuple(kernels.SEARCH), exported: set[str] = kernels.EXPORTED
+        self,
+        more: Sequence[Callable[..., object]] = (),
+        exported: Set[str] = frozenset(),
+        constants: Mapping[str, int] | None = None,
     ) -> Compiled:
-        """Machine code for the engine's loops over this model."""
+        """Machine code for the search's loops, and more, over this model."""
         started = time.perf_counter()
         llvm = _llvm()
         machine = _machine(llvm)
-        exported = exported | {"start"} | ({"canonical"} if self.symmetry else set())
-        module = llvm.parse_assembly(self.text(loops, exported))
+        exported = kernels.EXPORTED | exported | {"start"} | ({"canonical"} if self.symmetry else set())
+        module = llvm.parse_assembly(self.text(more, exported, constants or {}))
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
         passes = llvm.create_new_module_pass_manager()
         passes.add_sroa_pass()
