@@ -92,7 +92,7 @@ def at_sizes(model: LoadedModel, goal: Goal, sizes: Mapping[str, int | bool], bu
         a = next(a for a in model.actions if a.name == goal.action)
         s = obligations.of_action(model, a, sizes, wanted)
     (g,) = s.goals
-    formulas = [*s.assumptions(), *s.not_empty, either([negated(p) for p in g.parts])]
+    formulas = [*s.assumptions(), *s.not_empty, either([negated(p.formula) for p in g.parts])]
     asked = ask(formulas, budget_s)
     if asked.model is None:
         return None

@@ -20,8 +20,8 @@ Verdict = Literal["proved", "refuted", "unknown"]
 def _effort(timeout_s: float) -> list[tuple[float, tuple[int, ...]]]:
     """Turns at an obligation: the budget of an attempt to prove it, then the sizes at which to look for a
     counterexample. What is quickly proved or refuted never costs the whole budget."""
-    turns = [(0.1, (2,)), (0.4, (3,)), (timeout_s, (4,))]
-    return [t for t in turns if t[0] < timeout_s] + [turns[-1]] if timeout_s > 0.1 else [(timeout_s, (2, 3))]
+    turns: list[tuple[float, tuple[int, ...]]] = [(0.1, (2,)), (0.4, (3,)), (timeout_s, (4,))]
+    return [*[t for t in turns[:-1] if t[0] < timeout_s], turns[-1]]
 
 
 Progress = Callable[[int, int, str], None]
@@ -145,9 +145,10 @@ def _settle(model: LoadedModel, s: Setting, g: Goal, given: Mapping[str, int | b
     began = time.perf_counter()
     open_parts = g.parts
     cti = None
+    assumed = s.assumptions()
     spent = 0.0
     for budget, levels in _effort(timeout_s):
-        rest = [p for p in open_parts if follows(s.assumptions(), s.not_empty, p, budget, spent) != "unsat"]
+        rest = [p for p in open_parts if follows([*assumed, *p.hints], s.not_empty, p.formula, budget, spent) != "unsat"]
         open_parts, spent = rest, budget
         if not open_parts:
             break

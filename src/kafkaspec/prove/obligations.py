@@ -12,13 +12,21 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from kafkaspec.language import Action, Expr, LoadedModel
-from kafkaspec.language.expr import node, or_
+from kafkaspec.language.expr import node, not_, or_
 from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World, _nodes
-from kafkaspec.prove.symbols import Formula, Value
+from kafkaspec.prove.symbols import Formula, Value, both, implies
 
 Kind = Literal["invariant", "lemma", "type", "keys", "step"]
 START = "(start)"
 """The name under which initiation is listed among the actions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One query: what must follow, and instances of what is assumed that help to see it."""
+
+    formula: Formula
+    hints: tuple[Formula, ...] = ()
 
 
 @dataclass
@@ -31,7 +39,7 @@ class Goal:
     kind: Kind
     clauses: tuple[str, ...]
     loc: tuple[str, int]
-    parts: list[Formula] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
 
 
 @dataclass
@@ -69,7 +77,38 @@ def conjuncts(e: Expr) -> list[Expr]:
         if len(many) == 1:
             rest = [x for i, x in enumerate(e.args) if i != many[0]]
             return [or_(*rest, p) for p in parts[many[0]]]
+    if e.op == "eq" and e.args[0].t.kind == "bool" and any(x.op in ("forall", "exists") for x in _nodes(e)):
+        a, b = e.args
+        return [*conjuncts(or_(not_(a), b)), *conjuncts(or_(a, not_(b)))]
     return [e]
+
+
+def _opened(e: Expr) -> tuple[list[Expr], Expr]:
+    """The variables for all of whose values an expression is said, and what is said of them."""
+    variables: list[Expr] = []
+    beside: list[Expr] = []
+    while True:
+        if e.op == "forall":
+            variables.append(e.args[0])
+            e = e.args[1]
+            continue
+        inner = [x for x in e.args if x.op == "forall"] if e.op == "or" else []
+        if len(inner) != 1:
+            return variables, or_(*beside, e)
+        beside += [x for x in e.args if x is not inner[0]]
+        e = inner[0]
+
+
+def _part(r: Reading, e: Expr, env: Mapping[str, Value], world: World, before: World | None) -> Part:
+    """An expression as a query: of arbitrary values, of which what is to be shown is assumed of the state before."""
+    variables, body = _opened(e)
+    values = {v.aux: r.arbitrary(v) for v in variables}
+    inside = {**env, **values}
+    domain = both([r.limits(v.t, values[v.aux]) for v in variables])
+    hints = () if before is None else (implies(domain, r.read(body, inside, before, ASSERTED)),)
+    part = Part(implies(domain, r.read(body, inside, world, DENIED)), hints)
+    r.forget(variables)
+    return part
 
 
 def reads(e: Expr) -> set[str]:
@@ -118,11 +157,11 @@ def of_action(
         if only(a.name, c.name):
             g = Goal(a.name, c.name, "step", c.clauses, c.loc)
             transition = World(before.now, after.now)
-            g.parts = [r.read(p, env, transition, DENIED) for p in conjuncts(c.expr)]
+            g.parts = [_part(r, p, env, transition, None) for p in conjuncts(c.expr)]
             out.goals.append(g)
     for n, keys in r.keys_written(a, env, before).items():
         if only(a.name, f"keys of {n}"):
-            out.goals.append(Goal(a.name, f"keys of {n}", "keys", a.clauses, a.loc, keys))
+            out.goals.append(Goal(a.name, f"keys of {n}", "keys", a.clauses, a.loc, [Part(k) for k in keys]))
     return out
 
 
@@ -133,12 +172,13 @@ def _state_goals(s: Setting, changed: set[str] | None, only: Callable[[str, str]
             if only(s.name, c.name):
                 g = Goal(s.name, c.name, kind, c.clauses, c.loc)  # type: ignore[arg-type]
                 if changed is None or changed & reads(c.expr):
-                    g.parts = [r.read(p, s.env, s.after, DENIED) for p in conjuncts(c.expr)]
+                    before = None if changed is None else s.before
+                    g.parts = [_part(r, p, s.env, s.after, before) for p in conjuncts(c.expr)]
                 s.goals.append(g)
     for n, t in model.vars.items():
         name = f"type of {n}"
         if only(s.name, name) and (r.typed(t, r.fresh(t, n)) or t.kind == "range"):
             g = Goal(s.name, name, "type", s.action.clauses, s.action.loc)
             if changed is None or n in changed:
-                g.parts = [f for _, f in r.typed(t, s.after.now[n])]
+                g.parts = [Part(f) for _, f in r.typed(t, s.after.now[n])]
             s.goals.append(g)

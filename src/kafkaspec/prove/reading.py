@@ -168,6 +168,21 @@ class Reading:
         """A new constant of that type, to be bound or to stand for something."""
         return z3.Const(f"{name}!{next(self._made)}", self.sort(t))
 
+    def arbitrary(self, bound: Expr) -> Term:
+        """A new constant for a bound variable, which then is as good as a parameter of the action."""
+        x = self.variable(bound.t, str(bound.aux).rpartition("_")[0])
+        self.ground.add(bound.aux)
+        if bound.t.kind == "sort":
+            self.constants.setdefault(bound.t.name, []).append(x)
+        return x
+
+    def forget(self, bounds: list[Expr]) -> None:
+        """End the use of such constants."""
+        for b in reversed(bounds):
+            self.ground.discard(b.aux)
+            if b.t.kind == "sort":
+                self.constants[b.t.name].pop()
+
     def _leaf(self, name: str, at: tuple[Term, ...], sort: z3.SortRef) -> Term:
         if not at:
             return z3.Const(name, sort)
@@ -394,13 +409,14 @@ class Reading:
         return value
 
     def _quantified(self, e: Expr, env: Environment, world: World, side: Side) -> Formula:
-        op, variables, domains, beside = e.op, [], [], []
+        op, variables, domains, beside, sort_of = e.op, [], [], [], []
         joint = "or" if op == "forall" else "and"
         while True:  # one quantifier over many variables is easier than many quantifiers: pull the inner ones out
             if e.op == op and self.elements(e.args[0].t) is None:
                 v = e.args[0]
                 x = self.variable(v.t, str(v.aux).rpartition("_")[0])
                 variables.append(x)
+                sort_of.append(v.t)
                 domains.append(self.limits(v.t, x))
                 env, e = {**env, v.aux: x}, e.args[1]
                 continue
@@ -422,7 +438,11 @@ class Reading:
         body = join([*[self.read(x, env, world, side) for x in beside], body])
         if op == "forall":
             return forall(variables, implies(both(domains), body))
-        return exists(variables, both([*domains, body]))
+        found = exists(variables, both([*domains, body]))
+        if side == DENIED and len(variables) == 1:  # try the action's own parameters first: solvers do not see it
+            t, x = sort_of[0], variables[0]
+            found = either([found, *[z3.substitute(body, (x, c)) for c in self.constants.get(t.name, [])]])
+        return found
 
     def _value(self, e: Expr, env: Environment, world: World) -> Value:
         if f"={e.id}" in env:
@@ -811,5 +831,5 @@ def _two_sided(e: Expr) -> bool:
     """Does it matter whether the formula is asserted or denied?"""
     hit = _sided.get(e.id)
     if hit is None:
-        hit = _sided[e.id] = any(x.op == "get" for x in _implicit(e))
+        hit = _sided[e.id] = any(x.op in ("get", "exists", "forall") for x in _nodes(e))
     return hit
