@@ -83,7 +83,7 @@ AT_WORK = (Doing.RETAINING, Doing.HOLDING)
 
 class Cleaner(Model):
     """`held` are the partitions of which a user has asked for a pause and has not resumed it yet; `rank` numbers the
-    holders of one partition, which is how their number can be spoken of at any size."""
+    holders of one partition, which is how their number can be spoken of at any size; `taken_ranks` are those in use."""
 
     status: dict[Partition, Status]
     pauses: dict[Partition, Pauses]
@@ -100,7 +100,8 @@ class Cleaner(Model):
     signalled: dict[User, bool]
     quiet: bool
     rank: dict[User, dict[Partition, Pauses]]
-    ghosts = ("rank",)
+    taken_ranks: dict[Partition, set[Pauses]]
+    ghosts = ("rank", "taken_ranks")
 
     @initial
     def start(s) -> None:
@@ -196,6 +197,7 @@ class Cleaner(Model):
             s.next.pauses[p] = s.pauses[p] + 1
         s.next.held[u] = s.held[u] | {p}
         s.next.rank[u][p] = s.pauses[p]
+        s.next.taken_ranks[p] = s.taken_ranks[p] | {s.pauses[p]}
 
     @define
     def resume(s, u: User) -> None:
@@ -209,6 +211,9 @@ class Cleaner(Model):
                 for p in Partition
             }
             for v in User
+        }
+        s.next.taken_ranks = {
+            p: s.taken_ranks[p] - {s.pauses[p] - 1} if p in s.held[u] else s.taken_ranks[p] for p in Partition
         }
 
     @define
@@ -232,6 +237,7 @@ class Cleaner(Model):
         s.next.status = {p: Status.PAUSED if p in taken else s.status[p] for p in Partition}
         s.next.pauses = {p: 1 if p in taken else s.pauses[p] for p in Partition}
         s.next.rank[u] = {p: 0 if p in taken else s.rank[u][p] for p in Partition}
+        s.next.taken_ranks = {p: s.taken_ranks[p] | {0} if p in taken else s.taken_ranks[p] for p in Partition}
 
     @action("CLN-14", "CLN-18", "CLN-34", who="retention", fair="weak", per=("u",))
     def end_retention(s, u: User) -> None:
@@ -476,8 +482,25 @@ class Cleaner(Model):
         return p not in s.held[u] or (below and apart)
 
     @lemma("CLN-21")
-    def every_pause_has_its_holder(s, p: Partition) -> bool:
-        return all(any(p in s.held[u] and s.rank[u][p] == i for u in User) for i in range(N) if i < s.pauses[p])
+    def ranks_are_taken_from_0_up(s, p: Partition, i: Pauses) -> bool:
+        return (i in s.taken_ranks[p]) == (i < s.pauses[p] or (s.status[p] == Status.ABORTED and i == 0))
+
+    @lemma("CLN-21")
+    def every_pause_has_its_holder(s, p: Partition, i: Pauses) -> bool:
+        return i not in s.taken_ranks[p] or any(p in s.held[u] and s.rank[u][p] == i for u in User)
+
+    @lemma("CLN-21")
+    def the_lowest_and_the_highest_rank_are_taken(s, p: Partition) -> bool:
+        """Instances of the above, spelt out for the prover."""
+        held = s.status[p] in (Status.PAUSED, Status.ABORTED)
+        lowest = 0 in s.taken_ranks[p] and any(p in s.held[u] and s.rank[u][p] == 0 for u in User)
+        return (not held or lowest) and (s.pauses[p] == 0 or s.pauses[p] - 1 in s.taken_ranks[p])
+
+    @lemma("CLN-34")
+    def a_log_that_is_gone_will_be_aborted(s, p: Partition) -> bool:
+        """A cleaning goes on undisturbed on a log that left the map only while its deletion has yet to abort it."""
+        left = s.status[p] == Status.IN_PROGRESS and not s.known[p]
+        return not left or any(s.doing[u] == Doing.TO_DELETE and s.target[u] == p for u in User)
 
     @lemma("CLN-12")
     def aborted_for_somebody(s, p: Partition) -> bool:
