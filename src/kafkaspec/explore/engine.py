@@ -28,6 +28,7 @@ Outcome = Literal["complete", "violation", "deadlock", "liveness", "limit"]
 Words = tuple[int, ...]
 Extra = tuple[Sequence[Callable[..., object]], Set[str], Mapping[str, int]]
 """More loops to compile with the search's own: the functions, those that are called from outside, their constants."""
+NOTHING: Extra = ((), frozenset(), {})
 
 
 FIRST_BITS = 20
@@ -140,7 +141,8 @@ class Search:
     level: Level = field(default_factory=lambda: Level([], []))
     seen: dict[str, Found] = field(default_factory=dict)
     stuck: Found | None = None
-    extra: Extra = ((), frozenset(), {})
+    first_count: int = 0
+    extra: Extra = NOTHING
 
     def __post_init__(self) -> None:
         p, threads = self.program, self.threads
@@ -235,6 +237,18 @@ class Search:
         ask = partial(self.f["reinsert"], self.shared.address)
         self.all([partial(ask, b.address, 0, own[k.COUNT]) for b, own in zip(self.owns, self.own, strict=True)])
 
+    def call(self, f: Callable[..., int], *arguments: int) -> int:
+        """One long job, on one thread."""
+        out: list[int] = []
+        self.all([lambda: out.append(f(*arguments))])
+        return out[0]
+
+    def state_at(self, t: int, i: int) -> Words:
+        """The i-th state of a thread's queue."""
+        p, queue = self.program, self.queues[t].numbers()
+        at = (i & -p.lanes) * p.words + i % p.lanes
+        return tuple(queue[at + w * p.lanes] for w in range(p.words))
+
     def all(self, jobs: Sequence[Callable[[], object]]) -> None:
         def tell() -> None:
             if self.progress is not None:
@@ -256,7 +270,7 @@ class Search:
         wrong = self.faulty()
         own[k.FIRST] = n
         self.f["begin"](self.shared.address, self.owns[0].address)
-        self.generated = own[k.COUNT]
+        self.generated = self.first_count = own[k.COUNT]
         self.starts = [[0] * self.threads]
         self.level = Level([0] * self.threads, self.counts())
         if wrong is not None:
@@ -484,12 +498,25 @@ def explore(
         )
     if program is None:
         program = Program(Layout(model, sizes, ghosts), symmetry)
+    live = liveness and bool(program.promises)
     budget = float(max_memory_mb) if max_memory_mb is not None else 0.8 * available_mb()
-    s = Search(program, max(1, threads), max(budget, 64), progress)
-    try:
-        return _run(s, liveness, deadlock, max_states, checkpoint)
-    finally:
-        s.close()
+    while True:
+        s = Search(program, max(1, threads), max(budget, 64), progress, extra=_live(program) if live else NOTHING)
+        try:
+            found = _run(s, live, deadlock, max_states, checkpoint)
+        finally:
+            s.close()
+        if found.outcome != "liveness" or threads == 1:
+            return found
+        threads = 1  # the numbers of states depend on the threads, and with them the lasso: show the one of one thread
+
+
+def _live(program: Program) -> Extra:
+    from kafkaspec.explore import liveness
+
+    constants = {n: v for n, v in vars(liveness).items() if n.isupper() and isinstance(v, int)}
+    constants = {n: v for n, v in constants.items() if n not in program.constants()}
+    return liveness.LOOPS, liveness.EXPORTED, constants | {"PROMISES": len(program.promises)}
 
 
 def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, checkpoint: Path | None) -> Exploration:
@@ -527,6 +554,18 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
         outcome = "limit"
     elif outcome == "complete" and s.stuck is not None and not deadlock:
         outcome, trace = "deadlock", s.trace("deadlock", "", (), s.stuck)
+    elif liveness and outcome == "complete":
+        from kafkaspec.explore.liveness import Graph
+
+        try:
+            graph = Graph(s)
+        except MemoryError:
+            outcome = "limit"
+            limit = f"every state was visited; for leads-to claims, memory: {s.budget_mb:,.0f} MB"
+        else:
+            trace = graph.lasso()
+            outcome = "liveness" if trace is not None else outcome
+            graph.close()
     m = p.layout.model
     witnesses: dict[str, Trace | None] = dict.fromkeys(m.witnesses)
     for name, found in s.seen.items():

@@ -16,6 +16,7 @@ from kafkaspec.explore import kernels, native
 from kafkaspec.explore.code import Env, Reader, valuations
 from kafkaspec.explore.emit import WORD, Bit, Emitter, Wire
 from kafkaspec.explore.layout import Layout
+from kafkaspec.explore.liveness import Promise
 from kafkaspec.explore.symmetry import canonical
 from kafkaspec.language.expr import Expr
 from kafkaspec.language.model import Action, Claim
@@ -100,6 +101,12 @@ class Program:
         self.step_claims = [c for c in model.steps.values() if self._visible(c.expr)]
         self.faults = [f"type of {n}" for n in layout.vars] + [c.name for c in self.step_claims]
         self.chunk = max(self.lanes, min(CHUNK, MOST_AT_ONCE // max(1, len(self.instances))) & -self.lanes)
+        self.promises = [
+            Promise(c, tuple(env.items()))
+            for c in model.leads_to.values()
+            if self._visible(c.trigger) and self._visible(c.goal)
+            for env in valuations(layout, {v.aux: v.t for v in c.params})
+        ]
         self.stride = max(len(self.instances), len(self.starts), 32) * self.lanes + self.lanes
 
     # ---- what is checked
@@ -151,6 +158,8 @@ class Program:
             self._check(),
             self._homes(),
         ]
+        if "PROMISES" in constants:
+            parts.append(self._promises())
         if self.symmetry:
             parts.append(canonical(self))
         parts.append(native.compiled([*kernels.SEARCH, *more], {**self.constants(), **constants}, exported))
@@ -299,6 +308,21 @@ class Program:
         e.line("ret i64 0")
         self.intrinsics |= e.intrinsics
         return function("check", ("states", "active", "hits"), e.lines)
+
+    def _promises(self) -> str:
+        e = Emitter(self.lanes)
+        reader = Reader(self.layout, e, list(self._words(e, "%states.p")))
+        self._active(e)
+        for i, promise in enumerate(self.promises):
+            env: Env = dict(promise.arguments)
+            for k, x in enumerate((promise.claim.trigger, promise.claim.goal)):
+                p = e.fresh("p")
+                byte = e.mask_byte(reader.truth(x, env))
+                e.line(f"{p} = getelementptr i8, ptr %answers.p, i64 {2 * i + k}")
+                e.line(f"store i8 {byte}, ptr {p}")
+        e.line("ret i64 0")
+        self.intrinsics |= e.intrinsics
+        return function("promises", ("states", "active", "answers"), e.lines)
 
     def _homes(self) -> str:
         """Slots of a buffer's states: a multiplicative hash of their words."""
