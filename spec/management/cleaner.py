@@ -21,7 +21,7 @@ import icontract
 from kafkaspec.clauses import clause
 from kafkaspec.judge.deviation import Deviation
 from kafkaspec.judge.recording import Recording
-from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
+from kafkaspec.lockstep.machine import All, Json, Machine, Refused, Step
 
 PREFIX = "CLN"
 TITLE = "Log cleaner manager"
@@ -1411,11 +1411,11 @@ def _or_none(values: Iterable[Any]) -> list[Any]:
 
 
 machine.candidates |= {
-    "partition": lambda state: list(state.logs),
+    "partition": lambda state: All(state.logs),
     "dir": lambda state: list(state.checkpoints),
     "source": lambda state: list(state.checkpoints),
     "dest": lambda state: list(state.checkpoints),
-    "chosen": filthiest,
+    "chosen": lambda state: All(filthiest(state)),
     "offset": _offsets,
     "end_offset": _offsets,
     "updateCheckpoints:update": lambda state: _or_none(state.logs),

@@ -2,7 +2,9 @@
 
 A trace is NDJSON, one line a call: {"i", "op", "args", "result" or "error": {"class", "message"}, "state"}. A line
 `init` begins a history (a file may hold several); its `args` are the configuration. Any field may be missing, arguments
-and keys of `Fields` levels of the state too; the check then keeps every state that explains the trace so far.
+and keys of `Fields` levels of the state too; the check then keeps every state that explains the trace so far. A missing
+argument is searched for among the spec's candidates and the values in its line; as there may be others (unless the
+candidates are `All`), a trace that is not explained after such a search is not rejected: it could not be judged.
 
 The usual line is complete and there is one such state: that path is a lookup, one call of the spec's function without
 the contract machinery, and one comparison. Everything else (missing fields, known deviations, the words of a rejection)
@@ -18,6 +20,8 @@ from __future__ import annotations
 import gzip
 import io
 import itertools
+import types
+import typing
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,12 +36,14 @@ from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.deviation import Deviation, Ghost
 from kafkaspec.lockstep import history
 from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, same
-from kafkaspec.lockstep.machine import Json, Machine, Operation, Outside, Refused, Step
+from kafkaspec.lockstep.machine import All, Json, Machine, Operation, Outside, Refused, Step
 
 MAX_STATES = 10_000
 """How many states may explain a trace with missing fields before the check gives up."""
 MAX_CALLS = 1_000_000
 """How many calls are tried for one line with missing fields before the check gives up."""
+MAX_SEEN = 200
+"""How many values of a line are tried for an argument that it leaves out."""
 MAX_NEAREST = 20_000
 """How many calls are tried to find one that a rejected line would fit."""
 
@@ -240,6 +246,7 @@ class Check:
         self.events = 0
         self.histories = 0
         self.sparse_since: int | None = None
+        self.guessed_since: int | None = None
 
     def fresh(self, arguments: Mapping[str, Json]) -> Possible:
         """The first state for the arguments of an `init` line."""
@@ -375,6 +382,7 @@ class Check:
 
     def begin(self, line: Line) -> Verdict | None:
         """A new history."""
+        self.sparse_since = self.guessed_since = None
         try:
             possible = self.fresh(line.arguments)
         except UserError as e:
@@ -460,6 +468,13 @@ class Check:
                 raise UserError(
                     f"{self.name}:{line.number}: cannot judge a line that leaves out an argument: {e}"
                 ) from None
+            values_seen = _scalars(line.record)
+            for p in missing:
+                if isinstance(choices[p], All):
+                    continue
+                self.guessed_since = self.guessed_since or line.number
+                kinds = _kinds(op, p)
+                choices[p] = [*choices[p], *(v for v in values_seen if type(v) in kinds and v not in choices[p])]
             for values in itertools.product(*(choices[p] for p in missing)):
                 yield op, {**op.defaults, **given, **dict(zip(missing, values, strict=True))}
 
@@ -586,6 +601,12 @@ class Check:
 
     def rejected(self, line: Line, nearest: bool = True) -> Verdict:
         """The verdict on a line that nothing explains; `nearest` looks for what would have been accepted."""
+        if self.guessed_since is not None:
+            raise UserError(
+                f"{self.name}:{line.number}: could not judge: nothing explains `{_call(line)} "
+                f"{history.answer_text(line.record)}`, but arguments are missing since line {self.guessed_since}, and "
+                f"of the values that they may have had only the spec's candidates and those in the same line were tried"
+            )
         near = self.nearest(line) if nearest else ""
         best: tuple[int, Attempt] | None = None
         for possible in self.frontier[:100]:
@@ -685,6 +706,35 @@ class Check:
             limit = f" (of the first {MAX_NEAREST:,} tried)" if tried > MAX_NEAREST else ""
             out.append(f"no other call would have been accepted with this outcome{limit}")
         return "\n".join(dict.fromkeys(out))
+
+
+def _scalars(record: Mapping[str, Any]) -> list[Json]:
+    """The numbers and strings in a line's answer and state, once each; keys that are numbers as numbers too."""
+    found: dict[tuple[type, Json], None] = {}
+
+    def look(value: Json) -> None:
+        if isinstance(value, dict):
+            for k, v in value.items():
+                look(k)
+                look(v)
+        elif isinstance(value, list):
+            for v in value:
+                look(v)
+        else:
+            found[type(value), value] = None
+            if isinstance(value, str) and value.removeprefix("-").isdecimal():
+                found[int, int(value)] = None
+
+    look(record.get("result"))
+    look(record.get("state"))
+    return [v for _, v in found][:MAX_SEEN]
+
+
+def _kinds(op: Operation[Any], parameter: str) -> tuple[type, ...]:
+    """The types of JSON scalars that a parameter takes."""
+    kind = typing.get_type_hints(op.body)[parameter]
+    kinds = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
+    return tuple(k for k in kinds if k in (int, str, float))
 
 
 def _call(line: Line) -> str:

@@ -72,6 +72,10 @@ class Near(float):
     __hash__ = float.__hash__
 
 
+class All(list[Any]):
+    """Candidates beside which there are none: a trace check that had to choose among them still knows that it knows."""
+
+
 class Pick(Protocol):
     """Chooses one of several candidates: Hypothesis draws, a seeded generator, or an enumeration."""
 
