@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from kafkaspec.errors import UserError
 from kafkaspec.judge.alter import altered
 from kafkaspec.judge.check import check
 from kafkaspec.judge.deviation import Deviation, shown
@@ -15,6 +16,7 @@ from kafkaspec.judge.recording import Recording
 from kafkaspec.lockstep.history import numbered, outcome
 from kafkaspec.lockstep.machine import Machine
 from kafkaspec.subsystem import subsystems
+from tests.lockstep import toy
 
 SHARE = 1.0 if os.environ.get("HYPOTHESIS_PROFILE") == "deep" else 0.03
 
@@ -61,3 +63,15 @@ def test_a_deviation_shows_in_its_history_and_is_accepted_there_only(
 def trace(before: list[dict[str, Any]], last: dict[str, Any]) -> list[bytes]:
     """Calls without their answers, and a last one with what was seen."""
     return [orjson.dumps({"i": i, **r}) for i, r in enumerate([*before, last])]
+
+
+def test_what_is_wrong_with_a_verdict_is_said() -> None:
+    good = check(toy.machine, [b'{"op":"save"}'])
+    bad = check(toy.machine, [b'{"op":"pop","result":1}'])
+    assert Recording("f", "accepted").wrong(good) == ""
+    assert Recording("f", "rejected", at=0).wrong(bad) == ""
+    assert Recording("f", "accepted").wrong(bad) == "f: rejected at step 0, expected accepted"
+    assert Recording("f", "rejected", at=3).wrong(bad) == "f: rejected at step 0, expected rejected at step 3"
+    assert Recording("f", "accepted", deviations=("X",)).wrong(good) == "f: met deviations none, expected ['X']"
+    with pytest.raises(UserError, match=r"recording none\.ndjson is not there"):
+        Recording("none.ndjson", "accepted").judge(toy.machine)
