@@ -17,9 +17,10 @@ from queue import Empty, SimpleQueue
 from typing import Literal, Protocol
 
 from kafkaspec.errors import UserError, unknown
+from kafkaspec.explore import checkpoint as checkpoints
 from kafkaspec.explore import kernels as k
 from kafkaspec.explore.layout import Layout
-from kafkaspec.explore.memory import Block, Numbers, available_mb, peak_mb
+from kafkaspec.explore.memory import Block, Numbers, available_mb, peak_mb, resident_mb
 from kafkaspec.explore.program import Instance, Program
 from kafkaspec.language.model import Claim, LoadedModel
 from kafkaspec.language.trace import Kind, Trace, TraceStep
@@ -36,6 +37,8 @@ LOAD = (5, 8)
 """The table is doubled when it is fuller than this fraction."""
 SLACK = 1 << 20
 WAIT_S = 0.1
+SAVE_S = 60.0
+"""A run with a checkpoint writes it so often."""
 
 
 class Progress(Protocol):
@@ -149,7 +152,7 @@ class Search:
         self.code = p.compile(*self.extra)
         self.compile_seconds = self.code.seconds
         self.f = self.code.functions
-        self.base_mb = peak_mb()
+        self.base_mb = resident_mb()
         self.team = Team(threads)
         self.shared = Block(8 * (k.SLICES + 4 * threads + 8))
         self.control = self.shared.numbers()
@@ -178,7 +181,7 @@ class Search:
         while self.allowed() < 8 * threads * self.margin:
             self.bits += 1
         self.table = Block(0)
-        self._make_table()
+        self.new_table()
 
     # ---- counters
     def counts(self) -> list[int]:
@@ -188,10 +191,19 @@ class Search:
     def distinct(self) -> int:
         return sum(self.counts())
 
+    def taken_by_thread(self) -> list[list[int]]:
+        n = len(self.program.layout.model.actions)
+        return [b.numbers()[:n] for b in self.notes]
+
+    def set_taken(self, taken: list[list[int]]) -> None:
+        for block, column in zip(self.notes, taken, strict=True):
+            for i, x in enumerate(column):
+                block.numbers()[i] = x
+
     def taken(self) -> dict[str, int]:
+        """How often each action was taken."""
         actions = self.program.layout.model.actions
-        columns = [b.numbers()[: len(actions)] for b in self.notes]
-        return {a.name: sum(c[i] for c in columns) for i, a in enumerate(actions)}
+        return {a.name: sum(c) for a, c in zip(actions, zip(*self.taken_by_thread(), strict=True), strict=True)}
 
     # ---- memory
     def allowed(self) -> int:
@@ -203,7 +215,8 @@ class Search:
     def used_mb(self, bits: int) -> float:
         return self.base_mb + self.table_mb(bits) + self.distinct * 8 * self.program.words / 2**20
 
-    def _make_table(self) -> None:
+    def new_table(self) -> None:
+        """An empty table of the size that is wanted now."""
         self.table.close()
         self.table = Block(8 * self.program.key_words << self.bits)
         self.control[k.TABLE], self.control[k.SHIFT] = self.table.address, 64 - self.bits
@@ -228,7 +241,7 @@ class Search:
         for own in self.own:
             own[k.ROOM] = min(own[k.COUNT] + each, self.capacity - self.margin)
         if grown:
-            self._make_table()
+            self.new_table()
             self.fill_table()
         return ""
 
@@ -499,6 +512,8 @@ def explore(
     if program is None:
         program = Program(Layout(model, sizes, ghosts), symmetry)
     live = liveness and bool(program.promises)
+    if checkpoint is not None and checkpoint.exists():
+        threads = checkpoints.threads_of(checkpoint)
     budget = float(max_memory_mb) if max_memory_mb is not None else 0.8 * available_mb()
     while True:
         s = Search(program, max(1, threads), max(budget, 64), progress, extra=_live(program) if live else NOTHING)
@@ -525,11 +540,21 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
     outcome: Outcome = "complete"
     trace: Trace | None = None
     limit = ""
-    s.begin()
-    broken = _examined(s, 0)
+    broken = None
+    if checkpoint is not None and checkpoint.exists():
+        checkpoints.load(s, checkpoint)
+    else:
+        s.begin()
+        broken = _examined(s, 0)
+    saved = time.monotonic()
     while broken is None:
         stuck = s.stuck is not None
-        limit = s.expand(max_states)
+        try:
+            limit = s.expand(max_states)
+        except KeyboardInterrupt:
+            if checkpoint is not None:
+                checkpoints.save(s, checkpoint)
+            raise
         if not stuck and any(o[k.STUCK] for o in s.own):
             state = s.least("least_stuck", len(s.starts) - 1)
             s.stuck = Found(len(s.starts) - 1, state) if state is not None else None
@@ -546,12 +571,21 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
             s.starts.pop()
             break
         broken = _examined(s, len(s.starts) - 1)
+        if checkpoint is not None and time.monotonic() - saved > SAVE_S:
+            checkpoints.save(s, checkpoint)
+            saved = time.monotonic()
+    if checkpoint is not None:
+        if limit:
+            checkpoints.save(s, checkpoint)
+        else:
+            checkpoint.unlink(missing_ok=True)
     searched = time.perf_counter() - started
     if broken is not None:
         claim, found = broken
         outcome, trace = "violation", s.trace("violation", claim.name, claim.clauses, found)
     elif limit:
         outcome = "limit"
+        limit = _covered(s, limit)
     elif outcome == "complete" and s.stuck is not None and not deadlock:
         outcome, trace = "deadlock", s.trace("deadlock", "", (), s.stuck)
     elif liveness and outcome == "complete":
@@ -578,6 +612,17 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
         p.layout.bits, p.words, outcome, trace, witnesses, s.taken(), limit,
         n * (n - 1) / 2**64 if p.fingerprinted else None, p.symmetry,
     )  # fmt: skip
+
+
+def _covered(s: Search, limit: str) -> str:
+    """What a run that met a limit did."""
+    waiting = sum(s.level.hi) - sum(s.level.lo)
+    done = min(waiting, s.level.cursor * s.program.chunk)
+    left = s.distinct - sum(s.level.lo) - done
+    return (
+        f"stopped at {limit}: every state that {len(s.starts) - 1} steps can reach was visited and checked, "
+        f"{s.distinct:,} states were found, {left:,} of them wait to be expanded"
+    )
 
 
 def _examined(s: Search, level: int) -> tuple[Claim, Found] | None:

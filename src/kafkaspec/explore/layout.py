@@ -54,7 +54,12 @@ class Layout:
     outside its limits can be shown. Raises UserError for what has no finite layout."""
 
     def __init__(
-        self, model: LoadedModel, sizes: Mapping[str, int | bool], ghosts: bool = False, slack: int = 0
+        self,
+        model: LoadedModel,
+        sizes: Mapping[str, int | bool],
+        ghosts: bool = False,
+        slack: int = 0,
+        usable: int = WORD - 1,
     ) -> None:
         model.check_sizes(sizes)
         self.model, self.sizes, self.slack = model, dict(sizes), slack
@@ -63,12 +68,12 @@ class Layout:
         self.place: dict[str, Place] = {}
         room: list[int] = []
         widest_first = sorted(self.vars.items(), key=lambda item: -self.width(item[1]))
-        wide = [(n, self.width(t)) for n, t in widest_first if self.width(t) >= WORD]
+        wide = [(n, self.width(t)) for n, t in widest_first if self.width(t) > usable]
         for n, t in widest_first:
             w = self.width(t)
-            if w >= WORD:
+            if w > usable:
                 continue
-            i = next((i for i, used in enumerate(room) if used + w < WORD), len(room))
+            i = next((i for i, used in enumerate(room) if used + w <= usable), len(room))
             if i == len(room):
                 room.append(0)
             self.place[n] = Place(i * WORD + room[i], w)

@@ -49,6 +49,15 @@ def available_mb() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**21
 
 
+def resident_mb() -> float:
+    """The memory that this process has now."""
+    try:
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * mmap.PAGESIZE / 2**20
+    except OSError:
+        return peak_mb()
+
+
 def peak_mb() -> float:
     """The most memory that this process ever had."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

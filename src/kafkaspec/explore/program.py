@@ -152,12 +152,14 @@ class Program:
     def text(self, more: Sequence[Callable[..., object]], exported: Set[str], constants: Mapping[str, int]) -> str:
         """The whole module in LLVM's language."""
         self.intrinsics: set[str] = set()
-        parts = [
-            self._expansion("expand", self.instances, self.layout.model.actions),
-            self._expansion("start", self.starts, [self.layout.model.initial]),
-            self._check(),
-            self._homes(),
-        ]
+        self.code_text = "\n".join(
+            [
+                self._expansion("expand", self.instances, self.layout.model.actions),
+                self._expansion("start", self.starts, [self.layout.model.initial]),
+                self._check(),
+            ]
+        )
+        parts = [self.code_text, self._homes()]
         if "PROMISES" in constants:
             parts.append(self._promises())
         if self.symmetry:
