@@ -291,7 +291,7 @@ def _tla(model: LoadedModel, sizes: names.Sizes, checked: Checked) -> Iterator[t
 def _smtlib(model: LoadedModel, sizes: names.Sizes, checked: Checked) -> Iterator[tuple[str, str]]:
     from kafkaspec.export import smtlib
 
-    yield f"{model.name}.smt2", smtlib(model)
+    yield from smtlib(model, {n: v for n, v in sizes.items() if isinstance(v, bool)}).items()
 
 
 def _itf(model: LoadedModel, sizes: names.Sizes, checked: Checked) -> Iterator[tuple[str, str]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import LoadedModel, Trace
 from kafkaspec.prove import counterexample
 from kafkaspec.prove.obligations import START, Goal, Kind, Setting, settings
-from kafkaspec.prove.reachable import reachability
+from kafkaspec.prove.reachable import Reachability, reachability
 from kafkaspec.prove.solver import ask, follows
 
 Verdict = Literal["proved", "refuted", "unknown"]
@@ -24,8 +24,10 @@ def _effort(timeout_s: float) -> list[tuple[float, tuple[int, ...]]]:
     return [*[t for t in turns[:-1] if t[0] < timeout_s], turns[-1]]
 
 
-Progress = Callable[[int, int, str], None]
-"""Called with (obligations done, obligations in all, the one at hand)."""
+class Progress(Protocol):
+    """What is told as a proof goes on: so many obligations are done, of a total; the one at hand."""
+
+    def __call__(self, done: float, total: float | None = None, text: str = "") -> None: ...
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Obligation:
     cti: Trace | None = None
     reachable: str = ""
     """What is known of the counterexample's first state: reachable at some size, and so a true error; or not."""
+    way: Trace | None = None
+    """How the counterexample's first state is reached."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,6 @@ class Proved:
     """A claim that exploring at a small size refuted before anything was proved."""
     explored: str = ""
     """At which size the claims were explored first, and what was found."""
-    notes: tuple[str, ...] = field(default=())
 
     @property
     def complete(self) -> bool:
@@ -148,7 +151,9 @@ def _settle(model: LoadedModel, s: Setting, g: Goal, given: Mapping[str, int | b
     assumed = s.assumptions()
     spent = 0.0
     for budget, levels in _effort(timeout_s):
-        rest = [p for p in open_parts if follows([*assumed, *p.hints], s.not_empty, p.formula, budget, spent) != "unsat"]
+        rest = [
+            p for p in open_parts if follows([*assumed, *p.hints], s.not_empty, p.formula, budget, spent) != "unsat"
+        ]
         open_parts, spent = rest, budget
         if not open_parts:
             break
@@ -156,7 +161,9 @@ def _settle(model: LoadedModel, s: Setting, g: Goal, given: Mapping[str, int | b
         if cti is not None:
             break
     verdict: Verdict = "proved" if not open_parts else "refuted" if cti is not None else "unknown"
-    reachable = "" if cti is None else reachability(model, cti)
+    trace, found = None, Reachability("")
+    if cti is not None:
+        trace, found = cti.trace(model, g), reachability(model, cti)
     return Obligation(
         g.action,
         g.claim,
@@ -165,8 +172,9 @@ def _settle(model: LoadedModel, s: Setting, g: Goal, given: Mapping[str, int | b
         verdict,
         max(1, len(g.parts)),
         time.perf_counter() - began,
-        None if cti is None else cti.trace(model, g),
-        reachable,
+        trace,
+        found.text + (f"; {cti.note}" if cti is not None and cti.note else ""),
+        found.way,
     )
 
 

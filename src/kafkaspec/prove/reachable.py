@@ -1,17 +1,100 @@
 """Is the first state of a counterexample to induction one that the model can reach?
 
 If it is, the claim or the model is wrong. If it is not, the claim is true there and too weak to support itself: a lemma
-that excludes the state strengthens it.
+that excludes the state strengthens it. The explorer looks for the state, or one that differs in the names of elements
+only, as it would for a witness.
 """
 
 from __future__ import annotations
 
-from kafkaspec.language import LoadedModel
-from kafkaspec.prove.counterexample import Counterexample
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kafkaspec.errors import UserError
+from kafkaspec.language import Claim, Expr, LoadedModel, Sort, T, Trace
+from kafkaspec.language.expr import TRUE, and_, bound, contains, eq, field, index, lift, node, not_
+from kafkaspec.language.types import INT, resolve
+from kafkaspec.prove.counterexample import Counterexample, Plain
+
+MOST_STATES = 3_000_000
+"""The search ends here, and says so."""
+NAME = "the state of the counterexample"
 
 
-def reachability(model: LoadedModel, cti: Counterexample) -> str:
-    """A sentence for people. The search is exhaustive at the counterexample's own sizes."""
+@dataclass(frozen=True)
+class Reachability:
+    """What was found: a sentence for people, and the way to the state if there is one."""
+
+    text: str
+    way: Trace | None = None
+
+
+def reachability(model: LoadedModel, cti: Counterexample) -> Reachability:
+    """Look for the counterexample's first state among all that are reachable at its own sizes."""
     if cti.before is None:
-        return "it is a first state: the claim or the model is wrong"
-    return "not looked for"
+        return Reachability("it is a first state: the claim or the model is wrong")
+    from kafkaspec.explore import explore
+
+    at = ", ".join(f"{n}={v}" for n, v in cti.sizes.items())
+    for ghosts in (True, False) if model.ghosts else (False,):
+        kept = {n: v for n, v in cti.before.items() if ghosts or n not in model.ghosts}
+        witness = Claim(NAME, (), alike(model, kept), "", (model.file, 1))
+        alone = replace(model, witnesses={NAME: witness}, invariants={}, lemmas={}, steps={}, leads_to={})
+        try:
+            e = explore(alone, cti.sizes, ghosts=ghosts, liveness=False, deadlock=True, max_states=MOST_STATES)
+        except UserError as error:
+            why = str(error)
+            continue
+        apart = "" if ghosts or not model.ghosts else " (ghosts left aside)"
+        way = e.witnesses.get(NAME)
+        if way is not None:
+            steps = len(way.steps) - 1
+            return Reachability(f"reachable at {at} in {steps} steps{apart}: the claim or the model is wrong", way)
+        if e.outcome == "limit":
+            return Reachability(f"not among the first {e.distinct:,} states at {at}{apart}; {e.limit}")
+        return Reachability(
+            f"not reachable at {at}{apart}, among all {e.distinct:,} states: the claim may be true and too weak to "
+            "support itself; a lemma that excludes this state would help"
+        )
+    return Reachability(f"whether it is reachable at {at} could not be looked for: {why}")
+
+
+def alike(model: LoadedModel, state: Mapping[str, Plain]) -> Expr:
+    """The model is in this state, or in one that differs in the names of elements only."""
+    names: dict[Sort, Expr] = {}
+
+    def element(x: Sort) -> Expr:
+        if x not in names:
+            names[x] = bound(resolve(type(x)), x.name)
+        return names[x]
+
+    def key(t: T, k: Plain) -> Expr:
+        return element(k) if isinstance(k, Sort) else lift(k, t)
+
+    def equal(e: Expr, t: T, v: Plain) -> Expr:
+        match t.kind:
+            case "sort":
+                return eq(e, element(v))
+            case "option":
+                return eq(e, None) if v is None else and_(not_(eq(e, None)), equal(node("get", t.item, e), t.item, v))
+            case "map":
+                return and_(*[equal(index(e, key(t.domain, k)), t.item, x) for k, x in v.items()])
+            case "set":
+                inside = [contains(key(t.item, x), e) for x in v]
+                size = eq(node("card", INT, e), len(v))
+                return and_(*inside, size)
+            case "seq":
+                places = [equal(index(e, i), t.item, x) for i, x in enumerate(v)]
+                return and_(eq(node("len", INT, e), len(v)), *places)
+            case "rec":
+                return and_(*[equal(field(e, n), ft, getattr(v, n)) for n, ft in t.fields])
+        return eq(e, v) if isinstance(v, enum.Enum) else eq(e, lift(v, t))
+
+    body = and_(*[equal(node("var", t, aux=n), t, state[n]) for n, t in model.vars.items() if n in state])
+    elements = list(names.items())
+    apart = [not_(eq(b, c)) for i, (x, b) in enumerate(elements) for y, c in elements[:i] if type(x) is type(y)]
+    found = and_(*apart, body)
+    for _, b in elements:
+        found = found if found is TRUE else node("exists", found.t, b, found)
+    return found

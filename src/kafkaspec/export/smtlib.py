@@ -1,0 +1,45 @@
+"""Proof obligations as SMT-LIB 2.6: a script a query, for any solver with quantifiers, uninterpreted functions, linear
+arithmetic and datatypes. The obligation is proved when it answers `unsat`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import z3
+
+from kafkaspec.language import LoadedModel
+from kafkaspec.prove.obligations import settings
+from kafkaspec.prove.symbols import negated
+
+
+def smtlib(model: LoadedModel, fixed: Mapping[str, int | bool] | None = None) -> dict[str, str]:
+    """The text of each script by its file's name. Sizes that `fixed` does not hold are arbitrary; what an action does
+    not touch needs no script."""
+    out: dict[str, str] = {}
+    for s in settings(model, dict(fixed or {})):
+        assumed = [*s.assumptions(), *s.not_empty]
+        for g in s.goals:
+            for i, part in enumerate(g.parts, 1):
+                solver = z3.Solver()
+                solver.add(*assumed, *part.hints, negated(part.formula))
+                number = f"-{i}" if len(g.parts) > 1 else ""
+                name = re.sub(r"\W+", "_", f"{model.name}-{g.action}-{g.claim}".replace("-", " ")).strip("_")
+                out[f"{name}{number}.smt2"] = _script(
+                    solver, f"{model.name}: {g.claim} after {g.action}{number}", fixed
+                )
+    return out
+
+
+def _script(solver: z3.Solver, title: str, fixed: Mapping[str, int | bool] | None) -> str:
+    held = ", ".join(f"{n} = {v}" for n, v in (fixed or {}).items())
+    lines = str(solver.to_smt2()).splitlines()
+    body = [x for x in lines if not x.startswith((";", "(set-info", "(check-sat)", "(exit)"))]
+    head = [
+        f"; {title}, for every size{f' with {held}' if held else ''}.",
+        "; What is assumed, then the denial of what is claimed: unsat is a proof.",
+        "(set-info :smt-lib-version 2.6)",
+        "(set-logic ALL)",
+        "(set-info :status unsat)",
+    ]
+    return "\n".join([*head, *body, "(check-sat)", "(exit)", ""])
