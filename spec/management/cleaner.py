@@ -1318,10 +1318,10 @@ def _log_of(view: Mapping[str, Any], log: Log) -> Log:
 
 
 @machine.operation("logChanged", "CLN-33")
-@a_partition
 @icontract.require(
     lambda state, partition, log: well_formed(_log_of(log, state.logs[partition])), "CLN-33 the log is well-formed"
 )
+@a_partition
 def log_changed(state: Cleaner, partition: str, log: Mapping[str, Any]) -> Step[Cleaner]:
     """Compaction, retention, truncation, replication or a transaction changed the log: it now looks like this."""
     return Step(state.with_log(partition, _log_of(log, state.logs[partition])))
