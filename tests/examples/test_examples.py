@@ -1,0 +1,103 @@
+"""The examples: the text itself, the explorer and (deep, where it can be had) TLC say the same of each."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import kafkaspec.models.examples
+from kafkaspec.explore import explore
+from kafkaspec.explore.checked import Checked
+from kafkaspec.export import tla
+from kafkaspec.language import LoadedModel, action, load, require
+from kafkaspec.language.concrete import Concrete
+from kafkaspec.models.examples import two_phase
+from kafkaspec.models.examples.two_phase import Decision, TwoPhase
+from tests.export.tlc import tlc
+
+MODULES = [
+    importlib.import_module(m.name)
+    for m in pkgutil.iter_modules(kafkaspec.models.examples.__path__, "kafkaspec.models.examples.")
+]
+MODELS: list[Checked] = [c for module in MODULES for c in module.MODELS]
+
+MOST = 700
+"""The text itself runs through so many states in a second or two."""
+
+
+def loaded(entry: Checked) -> LoadedModel:
+    return entry.model if isinstance(entry.model, LoadedModel) else load(entry.model)
+
+
+def small(model: LoadedModel, sizes: dict[str, int | bool]) -> dict[str, int | bool]:
+    """The nearest smaller sizes at which the model has few states: the largest number lowered, again and again."""
+    while explore(model, sizes, liveness=False, max_states=MOST).outcome == "limit":
+        largest = max((n for n, v in sizes.items() if not isinstance(v, bool)), key=lambda n: sizes[n])
+        assert sizes[largest] > 1, f"{model.name} has many states even at {sizes}"
+        sizes = {**sizes, largest: sizes[largest] - 1}
+    return sizes
+
+
+def test_every_example_pins_its_counts() -> None:
+    assert all(module.MODELS for module in MODULES)
+    assert all(c.distinct and c.generated and c.depth for c in MODELS)
+
+
+@pytest.mark.parametrize("entry", MODELS, ids=lambda c: f"{loaded(c).name}-{c.distinct}")
+def test_explorer_and_text_agree(entry: Checked) -> None:
+    model = loaded(entry)
+    sizes = small(model, dict(entry.sizes))
+    found = explore(model, sizes, liveness=False)
+    run = Concrete(model.cls, sizes)
+    states, generated = run.reachable()
+    assert (found.distinct, found.generated, found.depth) == (len(states), generated, max(states.values()))
+    claims = [c.name for c in (*model.invariants.values(), *model.lemmas.values())]
+    broken = [c for c in claims if not all(run.holds(c, s) for s in states)]
+    assert (broken == []) == (found.outcome != "violation"), broken
+    for witness, trace in found.witnesses.items():
+        assert (trace is not None) == any(run.holds(witness, s) for s in states), witness
+
+
+# ---- two-phase commit ------------------------------------------------------------------------------------------------
+def test_two_phase_has_the_published_counts() -> None:
+    (entry,) = two_phase.MODELS
+    assert (entry.sizes, entry.distinct) == ({"Manager": 3}, 288)
+    findings, _ = entry.run()
+    assert findings == []
+
+
+@pytest.mark.parametrize(("managers", "distinct"), [(1, 12), (2, 56), (3, 288), (4, 1568), (5, 8832)])
+def test_two_phase_grows_as_published(managers: int, distinct: int) -> None:
+    """8,832 states for five managers is Stateright's count for its example of the same protocol."""
+    found = explore(load(TwoPhase), {"Manager": managers})
+    assert (found.distinct, found.outcome) == (distinct, "complete")
+
+
+class Hasty(TwoPhase):
+    """The transaction manager does not wait for the promises."""
+
+    @action(who="transaction manager")
+    def decide_commit(s) -> None:
+        require(s.decided == Decision.WORKING)
+        s.next.decided = Decision.COMMITTED
+        s.next.commit = True
+
+
+def test_a_hasty_manager_is_caught() -> None:
+    """Three steps: one aborts by itself, the commit is decided, another hears of it."""
+    found = explore(load(Hasty), {"Manager": 2}, liveness=False)
+    assert found.outcome == "violation"
+    assert found.trace is not None
+    assert found.trace.claim in ("consistent", "heard_was_promised", "a_promise_binds")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("managers", [1, 2, 3, 4])
+def test_tlc_counts_two_phase(tmp_path: Path, managers: int) -> None:
+    found = tlc(tmp_path, *tla(load(TwoPhase), {"Manager": managers}))
+    ours = explore(load(TwoPhase), {"Manager": managers})
+    assert found.error == "", found.output
+    assert (found.generated, found.distinct, found.depth) == (ours.generated, ours.distinct, ours.depth)

@@ -1,0 +1,56 @@
+"""Deep, where TLC can be had: for every model of the project TLC finds our counts, and no claim of it broken."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import kafkaspec.models.examples
+from kafkaspec.explore import Exploration, explore
+from kafkaspec.explore.checked import Checked
+from kafkaspec.export import tla
+from kafkaspec.language import LoadedModel, load
+from kafkaspec.subsystem import subsystems
+from tests.export.tlc import tlc
+
+MOST = 40_000
+"""TLC looks at so many states in some ten seconds."""
+
+
+def entries() -> Iterator[Checked]:
+    """Every pinned model, of the subsystems and of the examples."""
+    modules = [s.layer("models") for s in subsystems().values()]
+    for m in pkgutil.iter_modules(kafkaspec.models.examples.__path__, "kafkaspec.models.examples."):
+        modules.append(importlib.import_module(m.name))
+    for module in modules:
+        yield from getattr(module, "MODELS", ())
+
+
+def loaded(entry: Checked) -> LoadedModel:
+    return entry.model if isinstance(entry.model, LoadedModel) else load(entry.model)
+
+
+def small(entry: Checked) -> Exploration:
+    """The model explored at the entry's sizes, or at the nearest smaller ones that TLC can do soon."""
+    sizes = dict(entry.sizes)
+    while True:
+        found = explore(loaded(entry), sizes, deadlock=entry.deadlock, liveness=False, max_states=MOST)
+        if found.outcome != "limit":
+            return found
+        largest = max((n for n, v in sizes.items() if not isinstance(v, bool)), key=lambda n: sizes[n])
+        assert sizes[largest] > 1, f"{loaded(entry).name} is large even at {sizes}"
+        sizes[largest] -= 1
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("entry", list(entries()), ids=lambda e: f"{loaded(e).name}-{e.distinct}")
+def test_tlc_counts_what_we_count(entry: Checked, tmp_path: Path) -> None:
+    ours = small(entry)
+    module, configuration = tla(loaded(entry), ours.sizes, deadlock=entry.deadlock)
+    found = tlc(tmp_path, module, configuration)
+    assert found.error == "", found.output
+    assert (found.generated, found.distinct, found.depth) == (ours.generated, ours.distinct, ours.depth)
