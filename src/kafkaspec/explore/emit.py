@@ -257,10 +257,21 @@ class Emitter:
         if low(a) >= 0 and low(b) >= 0:
             a, b = self.resize(a, n), self.resize(b, n)
         lo, hi = min(low(a), low(b)), max(high(a), high(b))
+        if self.lanes > 1:
+            return self._blend(c, a, b, n, lo, hi)
         return self.emit(
             f"select {self.type(1)} {c.name}, {self.type(n)} {self.text(a, n)}, {self.type(n)} {self.text(b, n)}",
             n, lo, hi,
         )  # fmt: skip
+
+    def _blend(self, c: Wire, a: Num, b: Num, n: int, lo: int, hi: int) -> Wire:
+        """`choose` by bits. As a select, LLVM 22 may fold it and an `or` before it into one masked vpternlog, and takes
+        the operands of that in the wrong order."""
+        t = self.type(n)
+        mask = self.emit(f"sext {self.type(1)} {c.name} to {t}", n)
+        apart = self.emit(f"xor {t} {self.text(a, n)}, {self.text(b, n)}", n)
+        taken = self.emit(f"and {t} {apart.name}, {mask.name}", n)
+        return self.emit(f"xor {t} {taken.name}, {self.text(b, n)}", n, lo, hi)
 
     def choose_bit(self, c: Bit, a: Bit, b: Bit) -> Bit:
         if isinstance(c, bool):
