@@ -1,7 +1,8 @@
-"""What people and machines read of a result: tables on a terminal, a page, JSON."""
+"""What people and machines read of a result: tables on a terminal, a page, JSON, drawings for the documents."""
 
+from kafkaspec.report.html import html
+from kafkaspec.report.json import to_json
+from kafkaspec.report.sequence import sequence_svg
 from kafkaspec.report.table import table, trace_table
 
-verdict_table = table
-
-__all__ = ["table", "trace_table", "verdict_table"]
+__all__ = ["html", "sequence_svg", "table", "to_json", "trace_table"]

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+import kafkaspec.models
+from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.trace import Trace
 from kafkaspec.lockstep.compare import ABSENT
 from kafkaspec.lockstep.history import answer_text
-from kafkaspec.report.section import Cell, Column, Mood, Section, count, duration, grid, sizes_text, trace_title, words
+from kafkaspec.report.section import (
+    Cell,
+    Column,
+    Mood,
+    Section,
+    count,
+    counts,
+    duration,
+    grid,
+    sizes_text,
+    trace_title,
+    words,
+)
 
 if TYPE_CHECKING:
-    from kafkaspec import explore
     from kafkaspec.cli import verify
+    from kafkaspec.explore import Exploration, RandomWalk
     from kafkaspec.fleet.campaign import CampaignResult
     from kafkaspec.judge.check import Verdict
     from kafkaspec.lockstep import mutants
     from kafkaspec.lockstep.walk import Walk
-    from kafkaspec.prove import Proved
+    from kafkaspec.prove import Bounded, Proved
 
 MAX_DIFFERENCES = 12
 MAX_TEXT = 200
@@ -46,9 +61,9 @@ def _kind(result: Any) -> str:
 
 
 # ---- runs of models --------------------------------------------------------------------------------------------------
-def _trace(t: Trace) -> list[Section]:
+def _trace(t: Trace, model: LoadedModel | None = None, detail: bool = False) -> list[Section]:
     title, verdict = trace_title(t)
-    return [Section(title, verdict, t.clauses, trace=t)]
+    return [Section(title, verdict, t.clauses, trace=t, model=model, detail=detail)]
 
 
 OUTCOMES: Mapping[str, tuple[Mood, str]] = {
@@ -60,13 +75,13 @@ OUTCOMES: Mapping[str, tuple[Mood, str]] = {
 }
 
 
-def _exploration(e: explore.Exploration) -> list[Section]:
+def _exploration(e: Exploration) -> list[Section]:
     mood, said = OUTCOMES[e.outcome]
     missed = [n for n, t in e.witnesses.items() if t is None]
     idle = [n for n, taken in e.taken.items() if not taken]
     if e.outcome == "complete" and (missed or idle):
         mood, said = "bad", "explored, but it says less than it seems to"
-    command = f"kafkaspec explore {e.model.name}" + "".join(f" -s {w}" for w in sizes_text(e.sizes).split())
+    command = f"kafkaspec explore {_argument(e.model)}" + "".join(f" -s {w}" for w in sizes_text(e.sizes).split())
     facts: list[tuple[str, Cell]] = [
         (
             "sizes",
@@ -82,28 +97,40 @@ def _exploration(e: explore.Exploration) -> list[Section]:
         facts.append(("fingerprints", Cell(f"probability of a collision {e.fingerprint_collision:.1e}")))
     facts += [("witness", Cell(f"{words(n)}: never reached", "bad")) for n in missed]
     facts += [("action", Cell(f"{n}: never taken", "bad")) for n in idle]
-    reached = [
+    reached: list[tuple[str | Cell, ...]] = [
         (words(n), Cell("never reached", "bad") if t is None else f"in {count(len(t.steps) - 1, 'step')}")
         for n, t in e.witnesses.items()
     ]
-    grids = [grid(("action", Column("transitions", number=True)), [(n, f"{k:,}") for n, k in e.taken.items()])]
+    grids = [grid(("action", counts("transitions")), [(n, f"{k:,}") for n, k in e.taken.items()])]
     grids += [grid(("witness", "reached"), reached)] if reached else []
     out = [Section(e.model.name, Cell(said, mood), facts=tuple(facts), grids=tuple(grids), again=command)]
-    out += _trace(e.trace) if e.trace is not None else []
+    out += _trace(e.trace, e.model) if e.trace is not None else []
     for t in e.witnesses.values():
-        if t is not None:
-            title, verdict = trace_title(t)
-            out.append(Section(title, verdict, t.clauses, trace=t, detail=True))
+        out += _trace(t, e.model, detail=True) if t is not None else []
     return out
 
 
-def _random_walk(w: explore.Walk) -> list[Section]:
+def _argument(model: LoadedModel) -> str:
+    """A model as the command line takes it: a name for those of ours, a file for others."""
+    file = Path(model.file)
+    ours = any(file.resolve().is_relative_to(Path(p).resolve()) for p in kafkaspec.models.__path__)
+    return f"{file.stem if ours else model.file}:{model.name}"
+
+
+def _random_walk(w: RandomWalk) -> list[Section]:
     broken = w.trace is not None
-    verdict = Cell("a claim is broken", "bad") if broken else Cell(f"tested: {count(w.steps, 'step')}", "good")
+    tested = f"tested: {count(w.steps, 'step')} of seed {w.seed}"
+    verdict = Cell("a claim is broken", "bad") if broken else Cell(tested, "good")
     rate = f"{count(w.steps, 'step')} in {duration(w.seconds)}, {w.steps / max(w.seconds, 1e-9):,.0f} a second"
-    taken = grid(("action", Column("taken", number=True)), [(n, f"{k:,}") for n, k in w.taken.items()])
-    out = [Section("random walk", verdict, facts=(("steps", Cell(rate)),), grids=(taken,))]
-    return out + (_trace(w.trace) if w.trace is not None else [])
+    facts = (
+        ("sizes", Cell(sizes_text(w.sizes) or "none")),
+        ("steps", Cell(f"{rate}; {count(w.walks, 'run')} from a first state")),
+        ("schedule", Cell(w.schedule)),
+    )
+    taken = grid(("action", counts("taken")), [(n, f"{k:,}") for n, k in w.taken.items()])
+    command = f"kafkaspec explore {_argument(w.model)} --walk {w.seed} --steps {w.steps} --schedule {w.schedule}"
+    out = [Section(f"{w.model.name}: random walk", verdict, facts=facts, grids=(taken,), again=command)]
+    return out + (_trace(w.trace, w.model) if w.trace is not None else [])
 
 
 # ---- proofs ----------------------------------------------------------------------------------------------------------
@@ -139,7 +166,6 @@ def _proved(p: Proved) -> list[Section]:
     facts += [("held", Cell(sizes_text(p.fixed)))] if p.fixed else []
     facts += [("explored first", Cell(p.explored))] if p.explored else []
     facts += [("vacuous", Cell(f"{a}: no state satisfies every claim and its guard", "bad")) for a in p.vacuous]
-    facts += [("note", Cell(n, "dim")) for n in p.notes]
     facts += [("only some", Cell("not every obligation was asked for", "unknown"))] if p.partial else []
     for o in p.obligations:
         if o.verdict == "unknown":
@@ -152,6 +178,17 @@ def _proved(p: Proved) -> list[Section]:
             known = (("reachable", Cell(o.reachable)),) if o.reachable else ()
             out.append(Section(title, refuted, o.clauses, facts=known, trace=o.cti))
     return out
+
+
+def _bounded(b: Bounded) -> list[Section]:
+    mood: Mood = "plain" if b.outcome == "complete" else "bad" if b.outcome == "violation" else "unknown"
+    said = {
+        "complete": f"searched: no claim is broken within {count(b.steps, 'step')}",
+        "violation": "a claim is broken",
+        "unknown": f"the solver gave up after {count(b.reached, 'step')}",
+    }[b.outcome]
+    facts = (("sizes", Cell(sizes_text(b.sizes) or "arbitrary")), ("time", Cell(duration(b.seconds))))
+    return [Section(b.model, Cell(said, mood), facts=facts), *(_trace(b.trace) if b.trace is not None else ())]
 
 
 # ---- recorded traces -------------------------------------------------------------------------------------------------
@@ -197,8 +234,8 @@ def _verdict(v: Verdict) -> list[Section]:
         )
     ]
     covered = (
-        grid(("operation", Column("calls", number=True)), [(n, f"{k:,}") for n, k in called]),
-        grid(("clause", Column("exercised", number=True)), exercised),
+        grid(("operation", counts("calls")), [(n, f"{k:,}") for n, k in called]),
+        grid(("clause", counts("exercised")), exercised),
     )
     return [*out, Section(f"{v.source}: coverage", Cell(count(v.events, "event")), grids=covered, detail=True)]
 
@@ -215,7 +252,7 @@ def _more(n: int) -> str:
 # ---- lockstep, campaigns, mutants ------------------------------------------------------------------------------------
 def _walk(w: Walk) -> list[Section]:
     calls = [(n, f"{k:,}") for n, k in sorted(w.coverage.operations.items())]
-    called = grid(("operation", Column("calls", number=True)), calls)
+    called = grid(("operation", counts("calls")), calls)
     if w.failure is None:
         return [Section(f"seed {w.seed}", Cell(f"tested: {count(w.steps, 'call')} agree", "good"), grids=(called,))]
     rules = (w.failure.clause,) if w.failure.clause else ()
@@ -239,14 +276,14 @@ def _campaign(c: CampaignResult) -> list[Section]:
     facts += [("never called", Cell(", ".join(c.never_called), "unknown"))] if c.never_called else []
     rows = [(f.operation, f.clause, f"{f.seeds:,}", str(f.seed), f"{f.calls}") for f in c.failures]
     titles = (
-        "fails at", "clause", Column("seeds", number=True), Column("first seed", number=True),
+        "fails at", "clause", counts("seeds"), Column("first seed", number=True),
         Column("calls, shrunk", number=True),
     )  # fmt: skip
     covered = grid(
-        ("operation", Column("calls", number=True), Column("refused", number=True)),
+        ("operation", counts("calls"), counts("refused")),
         [(n, f"{k:,}", f"{c.refused(n):,}") for n, k in sorted(c.operations.items())],
     )
-    clauses = grid(("clause", Column("exercised", number=True)), [(n, f"{k:,}") for n, k in sorted(c.clauses.items())])
+    clauses = grid(("clause", counts("exercised")), [(n, f"{k:,}") for n, k in sorted(c.clauses.items())])
     again = f"kafkaspec campaign {c.subsystem} --seeds {c.seeds.start}:{c.seeds.stop} --steps {c.steps} --out {c.out}"
     grids = ((grid(titles, rows),) if rows else ()) + (covered,)
     out = [Section(f"{c.subsystem}: campaign", verdict, facts=tuple(facts), grids=grids, again=again)]
@@ -276,12 +313,16 @@ def _kill_matrix(rows: Sequence[mutants.Row]) -> list[Section]:
     dead = sum(r.killed for r in rows)
     excused = sum(not r.killed and not r.wrong for r in rows)
     wrong = [r for r in rows if r.wrong]
-    verdict = f"{dead} of {len(rows)} killed" + (f", {excused} survive for a reason" if excused else "")
+    verdict = f"{dead} of {len(rows)} killed" + (f", {_survivors(excused)} for a reason" if excused else "")
     bad = Cell(f"{verdict}, {len(wrong)} wrong", "bad")
     per = [(f"by {d}", Cell(f"{sum(bool(r.detections[d].killed) for r in rows)}")) for d in detectors]
     return [
         Section("kill matrix", bad if wrong else Cell(verdict, "good"), facts=tuple(per), grids=(grid(titles, body),))
     ]
+
+
+def _survivors(n: int) -> str:
+    return "1 survives" if n == 1 else f"{n} survive"
 
 
 def _killed(killed: bool | None) -> Cell:
@@ -293,10 +334,9 @@ def _verified(rows: Sequence[verify.Row]) -> list[Section]:
     body: list[tuple[str | Cell, ...]] = []
     last = ""
     for r in rows:
-        mood: Mood = "good" if r.ok else "bad" if r.could_judge else "unknown"
-        verdict = {"good": "holds", "bad": "does not hold"}.get(mood, "unknown")
         name = Cell(r.subsystem if r.subsystem != last else "")
-        body.append((name, r.what, Cell(r.word, mood), r.detail, f"{r.seconds:.1f}", Cell(verdict, mood)))
+        found = _verdict_of(r)
+        body.append((name, r.what, Cell(r.word, found.mood), r.detail, f"{r.seconds:.1f}", found))
         last = r.subsystem
     titles = ("subsystem", "what", "how", "found", Column("s", number=True), "verdict")
     failed = [r for r in rows if not r.ok]
@@ -304,17 +344,21 @@ def _verified(rows: Sequence[verify.Row]) -> list[Section]:
     said = f"all {len(rows)} hold, {took}" if not failed else f"{len(failed)} of {len(rows)} do not hold, {took}"
     worst: Mood = "good" if not failed else "bad" if any(r.could_judge for r in failed) else "unknown"
     out = [Section("verify", Cell(said, worst), grids=(grid(titles, body),))]
-    for r in failed:
-        mood = "bad" if r.could_judge else "unknown"
-        out.append(Section(f"{r.subsystem}: {r.what}", Cell(r.word, mood), history=r.why))
-    return out
+    return out + [Section(f"{r.subsystem}: {r.what}", _verdict_of(r), history=r.why) for r in failed]
+
+
+def _verdict_of(row: verify.Row) -> Cell:
+    if row.ok:
+        return Cell("holds", "good")
+    return Cell("does not hold", "bad") if row.could_judge else Cell("unknown", "unknown")
 
 
 DESCRIBERS: Mapping[str, Callable[[Any], list[Section]]] = {
     "language.trace.Trace": _trace,
     "explore.engine.Exploration": _exploration,
-    "explore.walk.Walk": _random_walk,
+    "explore.walk.RandomWalk": _random_walk,
     "prove.engine.Proved": _proved,
+    "prove.bounded.Bounded": _bounded,
     "judge.check.Verdict": _verdict,
     "lockstep.walk.Walk": _walk,
     "fleet.campaign.CampaignResult": _campaign,

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kafkaspec import clauses
+from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.trace import Trace, Value
+from kafkaspec.subsystem import subsystems
 
 Mood = Literal["good", "bad", "unknown", "plain", "dim"]
 """How a word is coloured. "unknown" is never green."""
@@ -28,10 +30,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """`number` stands to the right; `detail` is left out on a terminal, where there is no room for it."""
+    """`number` stands to the right; `bar` draws how much of the greatest it is; `detail` is left out on a terminal,
+    where there is no room for it."""
 
     title: str
     number: bool = False
+    bar: bool = False
     detail: bool = False
 
 
@@ -55,11 +59,18 @@ class Section:
     facts: tuple[tuple[str, Cell], ...] = ()
     grids: tuple[Grid, ...] = ()
     trace: Trace | None = None
+    model: LoadedModel | None = None
+    """the model of the trace, where it is at hand"""
     history: str = ""
     """calls and answers as `kafkaspec check` reads them"""
     again: str = ""
     """the command that shows it again"""
     detail: bool = False
+
+
+def counts(title: str) -> Column:
+    """A column of numbers that are worth comparing at a glance."""
+    return Column(title, number=True, bar=True)
 
 
 def grid(titles: Iterable[str | Column], rows: Iterable[Iterable[str | Cell]], title: str = "") -> Grid:
@@ -72,8 +83,13 @@ def grid(titles: Iterable[str | Column], rows: Iterable[Iterable[str | Cell]], t
 
 
 def sentence(id: str) -> str:
-    """The sentence of a clause; "" if no loaded spec states it."""
-    return next((c.sentence for c in clauses.all_clauses(id[:3]) if c.id == id), "")
+    """The sentence of a clause; "" if no spec states it."""
+    for _ in range(2):
+        for c in clauses.all_clauses(id[:3]):
+            if c.id == id:
+                return c.sentence
+        subsystems()  # models do not load the specs that state their clauses
+    return ""
 
 
 def words(name: str) -> str:
@@ -195,12 +211,7 @@ def trace_title(trace: Trace) -> tuple[str, Cell]:
     """What a run shows: its claim in words, and the verdict on it."""
     word, mood, _ = HEADINGS[trace.kind]
     n = len(trace.steps) - 1
-    about = words(trace.claim) or trace.model
+    about = f": {words(trace.claim)}" if trace.claim else ""
     ids = f" ({', '.join(trace.clauses)})" if trace.clauses else ""
     where = f" at {sizes_text(trace.sizes)}" if trace.sizes else ""
-    return f"{trace.model}: {about}{ids}", Cell(f"{word}: {count(n, 'step')}{where}", mood)
-
-
-def trace_rules(trace: Trace) -> tuple[str, ...]:
-    """The clauses that a run is about: those of its claim."""
-    return tuple(trace.clauses)
+    return f"{trace.model}{about}{ids}", Cell(f"{word}: {count(n, 'step')}{where}", mood)

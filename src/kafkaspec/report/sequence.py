@@ -1,0 +1,279 @@
+"""A run as a sequence diagram: a lane for everyone who acts or is acted upon, an arrow or a box for every step.
+
+The drawing is SVG that stands in a page as it is: no script, no font, no colour that a dark page would swallow (text is
+the page's own colour; the others are the variables --good, --bad, --warn and --accent, each with a default).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from kafkaspec.language.model import LoadedModel
+from kafkaspec.language.trace import Trace, TraceStep, Value
+from kafkaspec.report.section import HEADINGS, Mood, call, value_text, words
+
+CHARACTER_PX, MONO_PX = 6.9, 6.7
+"""The width of a character at 12 px, proportional and monospaced: what text needs is reckoned, not measured."""
+GUTTER_PX, MARGIN_PX, LANE_MIN_PX, LANE_MAX_PX = 54, 14, 120, 260
+HEAD_PX, ARROW_PX, NOTE_PX, GAP_PX, BOX_PX = 52, 30, 17, 16, 24
+MAX_NOTES, MAX_NOTE = 4, 38
+COLOURS: Mapping[Mood, str] = {
+    "good": "var(--good,#1a7f4b)",
+    "bad": "var(--bad,#cf2f3a)",
+    "unknown": "var(--warn,#a86500)",
+    "plain": "var(--accent,#2f6fde)",
+    "dim": "currentColor",
+}
+ELEMENT = re.compile(r"[a-z]\d+")
+"""How an element of a sort is shown, such as "p0"."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One step: who acts, upon whom, and what is noted on which lane. Lanes by their keys: an element, or a `who`."""
+
+    actor: str
+    targets: tuple[str, ...]
+    notes: Mapping[str, tuple[str, ...]]
+
+
+def sequence_svg(trace: Trace, model: LoadedModel | None = None) -> str:
+    """The diagram. With the model at hand it is known which elements are whose; without, the run's own steps tell."""
+    lanes, scenes = staged(trace, model)
+    widths = _widths(trace, lanes, scenes)
+    centres: dict[str, float] = {}
+    x = float(GUTTER_PX)
+    for key in lanes:
+        centres[key] = x + widths[key] / 2
+        x += widths[key]
+    about = _about(trace)
+    width, y = max(x, GUTTER_PX + len(about) * CHARACTER_PX) + MARGIN_PX, float(HEAD_PX)
+    tops, body = [], []
+    for i, scene in enumerate(scenes, 1):
+        tops.append(y + ARROW_PX / 2)
+        drawn, height = _step(trace, i, scene, centres, widths, y)
+        body.append(drawn)
+        y += height
+    end = _end(trace, about, width, y) if about else ""
+    height = y + (46 if end else 10)
+    label = escape(f"{trace.model}: {words(trace.claim)}, {len(scenes)} steps")
+    out = [
+        f'<svg class="sequence" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" role="img" aria-label="{label}" fill="currentColor" '
+        f'font-family="system-ui,sans-serif" font-size="12"><title>{label}</title>',
+        *_lanes(lanes, centres, widths, y),
+        *(_loop(trace, tops) if trace.loop is not None and tops else ()),
+        *body,
+        end,
+        "</svg>",
+    ]
+    return "\n".join(s for s in out if s)
+
+
+# ---- who and what ----------------------------------------------------------------------------------------------------
+def staged(trace: Trace, model: LoadedModel | None) -> tuple[dict[str, str], list[Scene]]:
+    """The lanes (key -> label), those who act first, and the scene of each step after the first state."""
+    steps = trace.steps[1:]
+    leading = _leading(steps, model)
+    actors: dict[str, str] = {}
+    others: dict[str, str] = {}
+    cast = []
+    for step in steps:
+        elements = _elements(step, model)
+        key, label = step.who or trace.model, step.who or trace.model
+        if leading.get(step.who) and elements:
+            key = elements[0]
+            label = f"{step.who} {key}".strip()
+        actors.setdefault(key, label)
+        targets = tuple(e for e in dict.fromkeys(elements) if e != key)
+        others |= dict.fromkeys(targets, "")
+        cast.append((key, targets))
+    lanes = {**actors, **{e: _sort(e, model) for e in sorted(others, key=_natural) if e not in actors}}
+    scenes = []
+    for i, (key, targets) in enumerate(cast, 1):
+        notes: dict[str, list[str]] = {}
+        for path, (_, after) in trace.changed(i).items():
+            where, text = _note(path, after, lanes, key)
+            notes.setdefault(where, []).append(text)
+        scenes.append(Scene(key, targets, {k: _few(v) for k, v in notes.items()}))
+    return lanes, scenes
+
+
+def _leading(steps: Sequence[TraceStep], model: LoadedModel | None) -> dict[str, bool]:
+    """Whether a `who` is many: all that it does begins with an element of one sort, which tells which of them acts."""
+    first: dict[str, set[str]] = {}
+    if model is not None:
+        for a in model.actions:
+            sort = a.params[0].t.name if a.params and a.params[0].t.kind == "sort" else ""
+            first.setdefault(a.who, set()).add(sort)
+    else:
+        for s in steps:
+            value = next(iter(s.arguments.values()), None)
+            text = value if isinstance(value, str) else ""
+            first.setdefault(s.who, set()).add(text[0] if ELEMENT.fullmatch(text) else "")
+    return {who: len(sorts) == 1 and "" not in sorts for who, sorts in first.items()}
+
+
+def _elements(step: TraceStep, model: LoadedModel | None) -> list[str]:
+    """The arguments that are elements of sorts."""
+    names = set(step.arguments)
+    for a in model.actions if model is not None else ():
+        if a.name == step.action:
+            names = {a.parameter(p) for p in a.params if p.t.kind == "sort"}
+    return [v for n, v in step.arguments.items() if n in names and isinstance(v, str) and ELEMENT.fullmatch(v)]
+
+
+def _sort(element: str, model: LoadedModel | None) -> str:
+    """The label of an element that never acts: with its sort's name, if only one sort has such elements."""
+    sorts = [n for n, kind in model.sizes.items() if kind == "sort" and n[0].lower() == element[0]] if model else []
+    return f"{sorts[0].lower()} {element}" if len(sorts) == 1 else element
+
+
+def _natural(element: str) -> tuple[str, int]:
+    return element[0], int(element[1:])
+
+
+def _note(path: str, after: Value, lanes: Mapping[str, str], actor: str) -> tuple[str, str]:
+    """The lane that a change belongs to, and the change in few words."""
+    keys = re.findall(r"\[([^\]]*)\]", path)
+    where = next((k for k in keys if k in lanes), actor)
+    text = f"{path.replace(f'[{where}]', '', 1)} = {value_text(after)}"
+    return where, text if len(text) <= MAX_NOTE else text[: MAX_NOTE - 1] + "…"
+
+
+def _few(notes: Sequence[str]) -> tuple[str, ...]:
+    if len(notes) <= MAX_NOTES:
+        return tuple(notes)
+    return (*notes[: MAX_NOTES - 1], f"and {len(notes) - MAX_NOTES + 1} more")
+
+
+# ---- drawing ---------------------------------------------------------------------------------------------------------
+def _widths(trace: Trace, lanes: Mapping[str, str], scenes: Sequence[Scene]) -> dict[str, float]:
+    need = {k: len(label) * CHARACTER_PX + 34 for k, label in lanes.items()}
+    for step, scene in zip(trace.steps[1:], scenes, strict=True):
+        for key, notes in scene.notes.items():
+            need[key] = max(need[key], max(map(len, notes)) * MONO_PX + 34)
+        if not scene.targets:
+            need[scene.actor] = max(need[scene.actor], _label_px(step) + 40)
+    out = {k: min(max(n, LANE_MIN_PX), LANE_MAX_PX) for k, n in need.items()}
+    # An arrow between neighbours has its label between their lines.
+    order = list(lanes)
+    for step, scene in zip(trace.steps[1:], scenes, strict=True):
+        places = sorted(order.index(k) for k in (scene.actor, *scene.targets))
+        if len(places) > 1:
+            span = (
+                sum(out[k] for k in order[places[0] : places[-1] + 1])
+                - (out[order[places[0]]] + out[order[places[-1]]]) / 2
+            )
+            short = _label_px(step) + 26 - span
+            for k in (order[places[0]], order[places[-1]]) if short > 0 else ():
+                out[k] += short
+    return out
+
+
+def _label_px(step: TraceStep) -> float:
+    return (len(call(step.action, step.arguments)) + len(" ".join(step.clauses)) + 2) * CHARACTER_PX
+
+
+def _lanes(
+    lanes: Mapping[str, str], centres: Mapping[str, float], widths: Mapping[str, float], bottom: float
+) -> list[str]:
+    out = []
+    for key, label in lanes.items():
+        x, w = centres[key], len(label) * CHARACTER_PX + 22
+        out.append(
+            f'<path d="M{x:.1f} 36V{bottom:.1f}" stroke="currentColor" opacity=".22" stroke-dasharray="3 4"/>'
+            f'<rect x="{x - w / 2:.1f}" y="8" width="{w:.1f}" height="28" rx="7" fill="currentColor" opacity=".07"/>'
+            f'<rect x="{x - w / 2:.1f}" y="8" width="{w:.1f}" height="28" rx="7" fill="none" stroke="currentColor" '
+            f'opacity=".35"/><text x="{x:.1f}" y="26.5" text-anchor="middle" font-weight="600">{escape(label)}</text>'
+        )
+    return out
+
+
+def _step(
+    trace: Trace, i: int, scene: Scene, centres: Mapping[str, float], widths: Mapping[str, float], y: float
+) -> tuple[str, float]:
+    """The drawing of one step at y, and its height."""
+    step = trace.steps[i]
+    mood = HEADINGS[trace.kind][1]
+    shown: Mood = mood if i == len(trace.steps) - 1 and mood != "plain" and trace.loop is None else "plain"
+    colour = COLOURS[shown]
+    line = y + ARROW_PX - 6
+    out = [
+        f'<g class="step" data-step="{i}">',
+        f'<circle cx="{GUTTER_PX - 22}" cy="{y + ARROW_PX / 2:.1f}" r="11" fill="{colour}" opacity=".15"/>'
+        f'<text x="{GUTTER_PX - 22}" y="{y + ARROW_PX / 2 + 4:.1f}" text-anchor="middle" font-size="11" '
+        f'font-weight="600" fill="{colour}">{i}</text>',
+    ]
+    name = f'<tspan font-weight="600" fill="{colour}">{escape(call(step.action, step.arguments))}</tspan>'
+    ids = f'<tspan opacity=".6" font-size="10.5">  {escape(" ".join(step.clauses))}</tspan>' if step.clauses else ""
+    halo = 'style="paint-order:stroke;stroke:var(--paper,transparent);stroke-width:4px"'
+    x = centres[scene.actor]
+    if scene.targets:
+        ends = [centres[t] for t in scene.targets]
+        middle = (min(x, *ends) + max(x, *ends)) / 2
+        out.append(f'<circle cx="{x:.1f}" cy="{line:.1f}" r="3.5" fill="{colour}"/>')
+        for end in ends:
+            tip = -7 if end > x else 7
+            out.append(
+                f'<path d="M{x:.1f} {line:.1f}H{end + tip / 2:.1f}" stroke="{colour}" stroke-width="1.6"/>'
+                f'<path d="M{end:.1f} {line:.1f}l{tip} -4.5v9z" fill="{colour}"/>'
+            )
+        out.append(f'<text x="{middle:.1f}" y="{line - 8:.1f}" text-anchor="middle" {halo}>{name}{ids}</text>')
+        y = line + 6
+    else:
+        w = _label_px(step) + 20
+        out.append(
+            f'<rect x="{x - w / 2:.1f}" y="{y + 3:.1f}" width="{w:.1f}" height="{BOX_PX}" rx="12" '
+            f'fill="var(--paper,transparent)"/>'
+            f'<rect x="{x - w / 2:.1f}" y="{y + 3:.1f}" width="{w:.1f}" height="{BOX_PX}" rx="12" fill="{colour}" '
+            f'fill-opacity=".10" stroke="{colour}" stroke-width="1.2"/>'
+            f'<text x="{x:.1f}" y="{y + 19.5:.1f}" text-anchor="middle">{name}{ids}</text>'
+        )
+        y = line + 6
+    deepest = max(map(len, scene.notes.values()), default=0)
+    for key, notes in scene.notes.items():
+        w = min(max(map(len, notes)) * MONO_PX + 16, widths[key] - 8)
+        left = centres[key] - w / 2
+        out.append(
+            f'<rect x="{left:.1f}" y="{y:.1f}" width="{w:.1f}" height="{len(notes) * NOTE_PX + 5}" rx="4" '
+            f'fill="var(--paper,transparent)"/>'
+            f'<rect x="{left:.1f}" y="{y:.1f}" width="{w:.1f}" height="{len(notes) * NOTE_PX + 5}" rx="4" '
+            f'fill="currentColor" opacity=".07"/>'
+        )
+        for n, text in enumerate(notes):
+            out.append(
+                f'<text x="{left + 8:.1f}" y="{y + 14.5 + n * NOTE_PX:.1f}" font-size="11" opacity=".85" '
+                f'font-family="ui-monospace,monospace">{escape(text)}</text>'
+            )
+    out.append("</g>")
+    return "".join(out), ARROW_PX + (deepest * NOTE_PX + 5 if deepest else 0) + GAP_PX
+
+
+def _loop(trace: Trace, tops: Sequence[float]) -> list[str]:
+    """The way back of a lasso, in the gutter."""
+    assert trace.loop is not None
+    bottom, top, colour = tops[-1], tops[trace.loop] - 22 if trace.loop < len(tops) else tops[-1] - 22, COLOURS["bad"]
+    return [
+        f'<path d="M{GUTTER_PX - 36} {bottom:.1f}H9V{top:.1f}H{GUTTER_PX - 14}" fill="none" stroke="{colour}" '
+        f'stroke-width="1.6"/><path d="M{GUTTER_PX - 8} {top:.1f}l-7 -4.5v9z" fill="{colour}"/>'
+    ]
+
+
+def _about(trace: Trace) -> str:
+    """What the run shows, for its last line."""
+    _, mood, at_end = HEADINGS[trace.kind]
+    mark = {"good": "✓", "bad": "✗"}.get(mood, "?")
+    return f"{mark} {at_end if trace.kind == 'deadlock' else f'{words(trace.claim)} {at_end}'}" if at_end else ""
+
+
+def _end(trace: Trace, about: str, width: float, y: float) -> str:
+    colour = COLOURS[HEADINGS[trace.kind][1]]
+    return (
+        f'<rect x="{MARGIN_PX}" y="{y + 4:.1f}" width="{width - 2 * MARGIN_PX:.1f}" height="30" rx="7" '
+        f'fill="{colour}" opacity=".13"/><text x="{width / 2:.1f}" y="{y + 23.5:.1f}" text-anchor="middle" '
+        f'font-weight="600" fill="{colour}">{escape(about)}</text>'
+    )

@@ -1,0 +1,108 @@
+"""One result of every kind, made by the engines themselves on toys, and some runs made by hand."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import orjson
+
+from kafkaspec.cli.verify import Row
+from kafkaspec.explore import explore
+from kafkaspec.explore import walk as random_walk
+from kafkaspec.fleet import campaign
+from kafkaspec.judge.check import check
+from kafkaspec.language import Trace, TraceStep, load
+from kafkaspec.lockstep.mutants import contract_detector, kill_matrix, lockstep_detector, written
+from kafkaspec.lockstep.walk import walk
+from kafkaspec.prove import bounded, prove
+from tests.fleet.faulty import Faulty, FaultyToy, Toy
+from tests.judge.test_check import LONG, lines, recorded
+from tests.lockstep import toy
+from tests.lockstep.toy_model import ForgetsToSave, ToyQueue
+
+
+def step(action: str, who: str, arguments: dict[str, Any], **state: Any) -> TraceStep:
+    return TraceStep(action, who, ("CLN-1",) if action else (), arguments, state)
+
+
+def dirt(p0: str, p1: str, cleaning: str | None, pauses: int = 0) -> dict[str, Any]:
+    return {"status": {"p0": p0, "p1": p1}, "cleaning": {"t0": cleaning}, "pauses": pauses, "isr": ["r0", "r1"]}
+
+
+STEPS = (
+    step("", "", {}, **dirt("FREE", "FREE", None)),
+    step("grab", "cleaner thread", {"t": "t0", "p": "p1"}, **dirt("FREE", "IN_PROGRESS", "p1")),
+    step("abort_and_pause", "retention", {"p": "p1", "n": 2}, **dirt("FREE", "ABORTED", "p1", 2)),
+    step("finish", "cleaner thread", {"t": "t0"}, **dirt("FREE", "FREE", None, 2)),
+)
+SIZES = {"Partition": 2, "FENCED": True}
+VIOLATION = Trace("Cleaner", SIZES, "violation", "a_pause_lasts", ("CLN-7",), STEPS)
+LASSO = Trace("Cleaner", SIZES, "lasso", "the_waiter_returns", (), STEPS, loop=1)
+INDUCTION = Trace("Cleaner", SIZES, "cti", "a_pause_lasts", ("CLN-7",), STEPS[2:])
+START = Trace("Cleaner", SIZES, "cti", "a_pause_lasts", ("CLN-7",), STEPS[:1])
+DEADLOCK = Trace("Cleaner", {}, "deadlock", "", (), STEPS[:2])
+FOLDER = TemporaryDirectory(prefix="kafkaspec-test-")
+RUNS = (VIOLATION, LASSO, INDUCTION, START, DEADLOCK)
+
+
+NAMES = (
+    "accepted",
+    "rejected",
+    "outside",
+    "explored",
+    "broken",
+    "walked",
+    "proved",
+    "bounded",
+    "campaign",
+    "clean campaign",
+    "agrees",
+    "differs",
+    "kills",
+    "verified",
+    "violation",
+    "lasso",
+    "induction",
+    "start",
+    "deadlock",
+)
+
+
+@cache
+def results() -> dict[str, Any]:
+    """By the NAMES; made once."""
+    subsystem = Toy("toy", "lockstep")
+    good = lines(recorded(LONG))
+    altered = orjson.loads(good[3])
+    altered["result"] = "something else"
+    out = Path(FOLDER.name)
+    queue, wrong = load(ToyQueue), load(ForgetsToSave)
+    sizes = {"V": 2, "L": 2}
+    return {
+        "accepted": check(toy.machine, good, name="good.ndjson"),
+        "rejected": check(toy.machine, [*good[:3], orjson.dumps(altered), *good[4:]], name="bad.ndjson"),
+        "outside": check(toy.machine, [b'{"op":"push","args":{"value":-1}}'], name="outside.ndjson"),
+        "explored": explore(queue, sizes),
+        "broken": explore(wrong, sizes),
+        "walked": random_walk(queue, sizes, seed=1, steps=1000),
+        "proved": prove(queue),
+        "bounded": bounded(queue, 2, sizes),
+        "campaign": campaign(FaultyToy("toy", "lockstep"), seeds=range(40), steps=60, out=out / "a"),
+        "clean campaign": campaign(subsystem, seeds=range(5), steps=60, out=out / "b"),
+        "agrees": walk(toy.machine, toy.Driver(), 1, 50),
+        "differs": walk(toy.machine, Faulty(), 3, 50),
+        "kills": kill_matrix(subsystem, written(subsystem), [contract_detector(3, 50), lockstep_detector(20, 50)]),
+        "verified": [
+            Row("timeline", "clauses", "complete", "38 clauses", 0.1),
+            Row("timeline", "Timeline", "explored", "12 distinct, 40 generated", 0.5, "action revert is never taken"),
+            Row("cleaner", "Cleaner", "proved", "", 9.0, "the solver gave up", could_judge=False),
+        ],
+        "violation": VIOLATION,
+        "lasso": LASSO,
+        "induction": INDUCTION,
+        "start": START,
+        "deadlock": DEADLOCK,
+    }

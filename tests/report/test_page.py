@@ -1,0 +1,135 @@
+"""The page and the drawings: whole in themselves, well formed, with everything marked that matters; and the JSON."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from kafkaspec import report
+from kafkaspec.language import Trace, load
+from kafkaspec.lockstep.compare import ABSENT, Difference
+from kafkaspec.report.html import state_rows
+from kafkaspec.report.sequence import staged
+from tests.lockstep.toy_model import ToyQueue
+from tests.report.results import INDUCTION, LASSO, NAMES, RUNS, VIOLATION, results, step
+
+VOID = {"meta", "input", "br", "link"}
+
+
+class Balanced(HTMLParser):
+    """Fails where an element is closed that was not opened last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_whole_and_needs_nothing_else(name: str) -> None:
+    page = report.html(results()[name], title=f"A page of {name}")
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.open == []
+    addresses = re.findall(r'(?:src|href|url|@import|action)\s*[=(]\s*["\']?([^"\')\s>]+)', page)
+    assert all(a.startswith("#s") for a in addresses)
+    assert set(re.findall(r"https?://[^\"'\s]+", page)) <= {"http://www.w3.org/2000/svg"}
+    assert f"<title>A page of {name}</title>" in page
+
+
+def test_text_of_results_cannot_become_markup() -> None:
+    evil = "<script>alert(1)</script>&"
+    trace = replace(VIOLATION, claim=evil, steps=(*VIOLATION.steps, step(evil, evil, {"x": evil}, **{evil: evil})))
+    page = report.html(trace, title=evil)
+    assert "<script>alert" not in page
+    assert "alert(1)" in page
+
+
+def test_the_rule_the_verdict_and_the_command_stand_in_the_page() -> None:
+    page = report.html(results()["rejected"])
+    assert "rejected at step" in page
+    assert "kafkaspec check bad.ndjson" in page
+    page = report.html(VIOLATION)
+    assert "<blockquote><b>CLN-7</b> " in page  # loaded with its spec, though no model loads it
+
+
+def test_the_state_table_marks_what_changes() -> None:
+    rows = {r.path: r for r in state_rows(VIOLATION)}
+    assert rows["status[p1]"].values == ("FREE", "IN_PROGRESS", "ABORTED", "FREE")
+    assert rows["status[p1]"].changed == (False, True, True, True)
+    assert rows["cleaning[t0]"].values == ("none", "p1", "p1", "none")
+    assert rows["isr"].still
+    assert rows["status[p0]"].still
+    assert report.html(VIOLATION).count("class=changed") == sum(sum(r.changed) for r in rows.values()) == 6
+
+
+@pytest.mark.parametrize("trace", RUNS, ids=lambda t: t.kind)
+def test_a_diagram_is_well_formed_and_draws_every_step(trace: Trace) -> None:
+    root = ElementTree.fromstring(report.sequence_svg(trace))
+    drawn = [g.get("data-step") for g in root.iter("{http://www.w3.org/2000/svg}g")]
+    assert drawn == [str(i) for i in range(1, len(trace.steps))]
+    width, height = float(root.get("width", "0")), float(root.get("height", "0"))
+    for e in root.iter():
+        x, y = float(e.get("x", "0")), float(e.get("y", "0"))
+        assert 0 <= x <= x + float(e.get("width", "0")) <= width
+        assert 0 <= y <= y + float(e.get("height", "0")) <= height
+
+
+def test_lanes_are_those_who_act_and_what_is_acted_upon() -> None:
+    lanes, scenes = staged(VIOLATION, None)
+    assert lanes == {"t0": "cleaner thread t0", "p1": "retention p1"}
+    trace = replace(VIOLATION, steps=(*VIOLATION.steps, step("idle", "retention", {}, **VIOLATION.steps[-1].state)))
+    lanes, scenes = staged(trace, None)  # now retention is one, not many
+    assert lanes == {"t0": "cleaner thread t0", "retention": "retention", "p1": "p1"}
+    assert (scenes[1].actor, scenes[1].targets) == ("retention", ("p1",))
+    assert scenes[1].notes == {"p1": ("status = ABORTED",), "retention": ("pauses = 2",)}
+    explored = results()["explored"]
+    lanes, _ = staged(explored.witnesses["full_and_saved"], load(ToyQueue))
+    assert lanes == {"user": "user"}
+
+
+def test_a_lasso_goes_back_and_the_last_line_says_why() -> None:
+    assert "the waiter returns never comes true" in report.sequence_svg(LASSO)
+    assert "need" not in report.sequence_svg(replace(VIOLATION, kind="walk"))
+    assert "is broken after the step" in report.sequence_svg(INDUCTION)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_result_is_json(name: str) -> None:
+    result = results()[name]
+    plain = report.to_json(result)
+    assert orjson.loads(orjson.dumps(plain)) == plain
+    for one, source in zip(plain, result, strict=True) if isinstance(result, list) else [(plain, result)]:
+        assert one["type"] == type(source).__name__
+        assert list(one)[1:] == list(source.__dataclass_fields__)
+
+
+def test_json_of_values_that_json_does_not_have() -> None:
+    assert report.to_json(Difference("x", ABSENT, {1: {"b", "a"}})) == {
+        "type": "Difference",
+        "path": "x",
+        "seen": {"1": ["a", "b"]},
+    }
+    explored = report.to_json(results()["explored"])
+    assert explored["model"] == "ToyQueue"
+    assert report.to_json(results()["campaign"])["seeds"] == [0, 40]
+    assert report.to_json([Path("a/b"), range(3)]) == ["a/b", [0, 3]]
+    with pytest.raises(TypeError, match="object has no shape in JSON"):
+        report.to_json(object())
+
+
+def test_there_is_one_result_of_every_kind() -> None:
+    assert tuple(results()) == NAMES
