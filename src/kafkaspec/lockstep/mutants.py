@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import random
 import re
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -137,6 +138,7 @@ def _module(subsystem: Subsystem) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where the modelling language looks for a model's text
     spec.loader.exec_module(module)
     return module
 
@@ -278,7 +280,7 @@ def explorer_detector() -> Detector:
 
     def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str:
         module = subsystem.layer("models")
-        pinned = [c for c in module.MODELS if _is_fault_of(thing, c.model)] if module is not None else []
+        pinned = _sound_of(thing, module.MODELS) if module is not None else []
         if not pinned:
             raise NotApplicable
         counts = ""
@@ -300,7 +302,7 @@ def prover_detector(timeout_s: float = 10.0) -> Detector:
         from kafkaspec.prove import prove
 
         module = subsystem.layer("proofs")
-        proofs = [p for p in module.PROOFS if _is_fault_of(thing, p.model)] if module is not None else []
+        proofs = _sound_of(thing, module.PROOFS) if module is not None else []
         if not proofs:
             raise NotApplicable
         model = _loaded(thing)
@@ -322,9 +324,12 @@ def prover_detector(timeout_s: float = 10.0) -> Detector:
     return Detector("prover", frozenset({"model"}), look)
 
 
-def _is_fault_of(thing: type[Model] | LoadedModel, model: type[Model] | LoadedModel) -> bool:
-    """Whether a faulty model is that model with a fault: changed as a graph, or as a subclass."""
-    return _loaded(model).cls in _loaded(thing).cls.__mro__
+def _sound_of(thing: type[Model] | LoadedModel, known: Sequence[Any]) -> list[Any]:
+    """Those of the known runs or proofs whose model the faulty one is, with a fault: changed as a graph, or as a
+    subclass; of models that extend each other, the nearest."""
+    models = {_loaded(k.model).cls for k in known}
+    nearest = next((c for c in _loaded(thing).cls.__mro__ if c in models), None)
+    return [k for k in known if _loaded(k.model).cls is nearest]
 
 
 def _pair(subsystem: Subsystem, layer: Layer, thing: Any) -> tuple[Machine[Any], Driver]:
