@@ -15,6 +15,7 @@ from __future__ import annotations
 import enum
 from typing import Annotated
 
+from kafkaspec.explore.checked import Checked
 from kafkaspec.language import (
     Model,
     Range,
@@ -530,3 +531,372 @@ class Cleaner(Model):
     @lemma("CLN-20")
     def a_thread_does_one_thing(s, t: Thread, p: Partition) -> bool:
         return p not in s.deleting[t] or (s.cleaning[t] is None and s.failed[t] is None)
+
+
+class Waits(enum.Enum):
+    """Who waits on an aborted partition: a call that then keeps the pause, or one that gives it back at once."""
+
+    NOBODY = 0
+    TO_PAUSE = 1
+    TO_ABORT = 2
+
+
+class States(Model):
+    """The manager alone, call by call: what the spec says, small enough that every call is compared in every state."""
+
+    status: dict[Partition, Status]
+    pauses: dict[Partition, Pauses]
+    waits: dict[Partition, Waits]
+    dirt: dict[Partition, Dirt]
+    known: dict[Partition, bool]
+    compact: dict[Partition, bool]
+    uncleanable: dict[Partition, bool]
+
+    @initial
+    def start(s, compacted: set[Partition]) -> None:
+        s.next.known = {p: True for p in Partition}
+        s.next.compact = {p: p in compacted for p in Partition}
+
+    @define
+    def free(s, p: Partition) -> bool:
+        return s.status[p] == Status.FREE and s.known[p] and s.compact[p] and not s.uncleanable[p]
+
+    @action("CLN-2", "CLN-3", "CLN-4", "CLN-24", who="cleaner thread")
+    def grab(s, p: Partition) -> None:
+        require(s.free(p), s.dirt[p] > 0, all(s.dirt[q] <= s.dirt[p] for q in Partition if s.free(q)))
+        s.next.status[p] = Status.IN_PROGRESS
+
+    @action("CLN-19", "CLN-24", who="cleaner thread")
+    def take_deletable(s) -> None:
+        s.next.status = {p: Status.IN_PROGRESS if s.free(p) else s.status[p] for p in Partition}
+
+    @define
+    def done(s, p: Partition) -> None:
+        require(s.status[p] in (Status.IN_PROGRESS, Status.ABORTED))
+        keeps = s.status[p] == Status.ABORTED and s.waits[p] == Waits.TO_PAUSE
+        s.next.status[p] = Status.PAUSED if keeps else Status.FREE
+        s.next.pauses[p] = 1 if keeps else 0
+        s.next.waits[p] = Waits.NOBODY
+
+    @action("CLN-15", "CLN-12", "CLN-13", who="cleaner thread")
+    def done_cleaning(s, p: Partition) -> None:
+        s.done(p)
+        if s.status[p] == Status.IN_PROGRESS:
+            s.next.dirt[p] = 0
+
+    @action("CLN-16", "CLN-12", "CLN-13", who="cleaner thread")
+    def done_deleting(s, p: Partition) -> None:
+        s.done(p)
+
+    @action("CLN-11", who="anybody")
+    def abort_and_pause(s, p: Partition) -> None:
+        require(s.status[p] != Status.ABORTED, s.pauses[p] < N)
+        if s.status[p] == Status.IN_PROGRESS:
+            s.next.status[p] = Status.ABORTED
+            s.next.waits[p] = Waits.TO_PAUSE
+        else:
+            s.next.status[p] = Status.PAUSED
+            s.next.pauses[p] = s.pauses[p] + 1
+
+    @action("CLN-13", who="anybody")
+    def abort(s, p: Partition) -> None:
+        """What is not in progress is paused and resumed at once."""
+        require(s.status[p] == Status.IN_PROGRESS)
+        s.next.status[p] = Status.ABORTED
+        s.next.waits[p] = Waits.TO_ABORT
+
+    @action("CLN-14", who="anybody")
+    def resume(s, p: Partition) -> None:
+        require(s.status[p] == Status.PAUSED)
+        s.next.pauses[p] = s.pauses[p] - 1
+        s.next.status[p] = Status.FREE if s.pauses[p] == 1 else Status.PAUSED
+
+    @action("CLN-18", who="retention")
+    def pause_non_compacted(s) -> None:
+        taken = {p for p in Partition if s.known[p] and not s.compact[p] and s.status[p] == Status.FREE}
+        s.next.status = {p: Status.PAUSED if p in taken else s.status[p] for p in Partition}
+        s.next.pauses = {p: 1 if p in taken else s.pauses[p] for p in Partition}
+
+    @action("CLN-24", who="cleaner thread")
+    def mark(s, p: Partition) -> None:
+        s.next.uncleanable[p] = True
+
+    @action("CLN-25", who="cleaner thread")
+    def maintain(s) -> None:
+        s.next.uncleanable = {p: s.uncleanable[p] and s.known[p] for p in Partition}
+
+    @action("CLN-2", who="log manager")
+    def forget(s, p: Partition) -> None:
+        s.next.known[p] = False
+
+    @action("CLN-2", who="log manager")
+    def restore(s, p: Partition) -> None:
+        s.next.known[p] = True
+
+    @action("CLN-3", who="producer")
+    def soil(s, p: Partition) -> None:
+        require(s.dirt[p] < D)
+        s.next.dirt[p] = s.dirt[p] + 1
+
+    @action("CLN-32", who="broker")
+    def restart(s) -> None:
+        """What was in memory is gone."""
+        s.next.status = {p: Status.FREE for p in Partition}
+        s.next.pauses = {p: 0 for p in Partition}
+        s.next.waits = {p: Waits.NOBODY for p in Partition}
+        s.next.uncleanable = {p: False for p in Partition}
+
+    @invariant("CLN-1")
+    def paused_is_counted(s, p: Partition) -> bool:
+        return (s.status[p] == Status.PAUSED) == (s.pauses[p] > 0)
+
+    @invariant("CLN-12")
+    def aborted_is_waited_for(s, p: Partition) -> bool:
+        return (s.status[p] == Status.ABORTED) == (s.waits[p] != Waits.NOBODY)
+
+    @step("CLN-13", "CLN-12")
+    def an_abort_leaves_no_pause(s, p: Partition) -> bool:
+        return s.waits[p] != Waits.TO_ABORT or s.next.waits[p] == Waits.TO_ABORT or s.next.pauses[p] == 0
+
+    @step("CLN-17", "CLN-11")
+    def a_waiter_is_not_replaced(s, p: Partition) -> bool:
+        return s.waits[p] == Waits.NOBODY or s.next.waits[p] in (s.waits[p], Waits.NOBODY)
+
+    @witness
+    def paused_to_the_limit(s, p: Partition) -> bool:
+        return s.pauses[p] == N
+
+    @witness
+    def aborted_without_a_log(s, p: Partition) -> bool:
+        return s.status[p] == Status.ABORTED and not s.known[p]
+
+
+L = Size("L")
+"""The end of all logs."""
+Offset = Annotated[int, Range(0, L)]
+
+
+class Offsets(Model):
+    """One compacted log: how far it may be cleaned, and what its checkpoint says of it. `cleaned` is how far the
+    cleaner has looked, which no checkpoint may exceed: what lies below a checkpoint is never looked at again."""
+
+    log_start: Offset
+    stable: Offset
+    active: Offset
+    log_end: Offset
+    checkpoint: Offset
+    cleaned: Offset
+    truncating: bool
+
+    @define
+    def dirty(s) -> int:
+        """Where the next cleaning begins."""
+        return s.checkpoint if s.log_start <= s.checkpoint and s.checkpoint <= s.log_end else s.log_start
+
+    @define
+    def uncleanable(s) -> int:
+        return max(s.dirty(), min(s.stable, s.active))
+
+    @action("CLN-8", who="leader")
+    def append(s) -> None:
+        require(not s.truncating, s.log_end < L)
+        s.next.log_end = s.log_end + 1
+
+    @action("CLN-8", who="leader")
+    def roll(s) -> None:
+        require(not s.truncating, s.active < s.log_end)
+        s.next.active = s.log_end
+
+    @action("CLN-8", who="replication")
+    def stabilize(s, offset: Offset) -> None:
+        """Up to there all is replicated, and every transaction is decided."""
+        require(s.stable < offset, offset <= s.log_end)
+        s.next.stable = offset
+
+    @action("CLN-9", who="DeleteRecords")
+    def raise_log_start(s, offset: Offset) -> None:
+        require(s.log_start < offset, offset <= s.stable)
+        s.next.log_start = offset
+
+    @action("CLN-34", who="follower")
+    def truncate(s, offset: Offset, base: Offset) -> None:
+        """To follow another leader, one elected uncleanly included. The cleaner is paused; `base` is where the segment
+        begins that becomes the active one."""
+        require(not s.truncating, s.log_start <= offset, offset < s.log_end, base <= offset)
+        require(s.active <= offset or base < s.active, base == s.active or offset < s.active)
+        s.next.log_end = offset
+        s.next.active = base
+        s.next.stable = min(s.stable, offset)
+        s.next.cleaned = min(s.cleaned, offset)
+        s.next.truncating = True
+
+    @action("CLN-27", "CLN-34", who="follower")
+    def truncate_checkpoint(s) -> None:
+        require(s.truncating)
+        s.next.checkpoint = min(s.checkpoint, s.active)
+        s.next.truncating = False
+
+    @action("CLN-9", "CLN-10", who="cleaner thread")
+    def heal(s) -> None:
+        """A grab that only looks at the log: a checkpoint outside it is mended."""
+        require(not s.truncating, s.checkpoint != s.dirty())
+        s.next.checkpoint = s.dirty()
+
+    @action("CLN-8", "CLN-15", who="cleaner thread")
+    def clean(s, end: Offset) -> None:
+        """From the first dirty offset to as far as the cleaner got."""
+        require(not s.truncating, s.dirty() < end, end <= s.uncleanable())
+        s.next.checkpoint = end
+        s.next.cleaned = max(s.cleaned, end)
+
+    @invariant("CLN-27", "CLN-34")
+    def what_is_below_the_checkpoint_was_cleaned(s) -> bool:
+        return s.truncating or s.checkpoint <= max(s.cleaned, s.log_start)
+
+    @invariant("CLN-9")
+    def cleaning_begins_within_the_log(s) -> bool:
+        return s.truncating or (s.log_start <= s.dirty() and s.dirty() <= s.log_end)
+
+    @invariant("CLN-8")
+    def offsets_are_in_order(s) -> bool:
+        return s.log_start <= s.stable and s.stable <= s.log_end and s.active <= s.log_end
+
+    @invariant("CLN-8", "CLN-27")
+    def only_what_is_stable_was_cleaned(s) -> bool:
+        return s.cleaned <= s.stable
+
+    @lemma("CLN-27")
+    def the_closed_part_below_the_checkpoint_was_cleaned(s) -> bool:
+        """Of a truncated log, too, before its checkpoint is lowered."""
+        return min(s.checkpoint, s.active) <= max(s.cleaned, s.log_start)
+
+    @step("CLN-8")
+    def the_active_segment_is_not_cleaned(s) -> bool:
+        return s.next.cleaned <= max(s.cleaned, s.active)
+
+    @step("CLN-10")
+    def a_cleaning_mends_the_checkpoint(s) -> bool:
+        moved = s.next.checkpoint != s.checkpoint and not s.truncating
+        return not moved or (s.log_start <= s.next.checkpoint and s.next.checkpoint <= s.log_end)
+
+    @witness
+    def cleaned_to_the_active_segment(s) -> bool:
+        return s.checkpoint == s.active and s.active > 0 and s.active < s.log_end
+
+    @witness
+    def dirty_above_the_active_segment(s) -> bool:
+        return s.dirty() > s.active
+
+    @witness
+    def checkpoint_above_the_log_while_truncating(s) -> bool:
+        return s.truncating and s.checkpoint > s.log_end
+
+
+class Writing(enum.Enum):
+    """How far the replacement of a checkpoint file has come."""
+
+    NOT = 0
+    WRITTEN = 1
+    FLUSHED = 2
+    RENAMED = 3
+
+
+V = Size("V")
+"""How many versions of the checkpoint are written."""
+Version = Annotated[int, Range(0, V)]
+
+
+class CheckpointFile(Model):
+    """One checkpoint file on a disk that forgets in a crash what was not flushed. `durable` is the version that the
+    name surely leads to, `beside` what is being written, `returned` the last one whose write has returned."""
+
+    writing: Writing
+    durable: Version
+    beside: Version
+    beside_flushed: bool
+    returned: Version
+    torn: bool
+
+    @action("CLN-32", who="manager")
+    def write(s) -> None:
+        """A new file beside the old one; its content is not flushed."""
+        require(s.writing == Writing.NOT, s.durable < V, not s.torn)
+        s.next.writing = Writing.WRITTEN
+        s.next.beside = s.durable + 1
+        s.next.beside_flushed = False
+
+    @action("CLN-32", who="manager")
+    def flush(s) -> None:
+        require(s.writing == Writing.WRITTEN)
+        s.next.beside_flushed = True
+        s.next.writing = Writing.FLUSHED
+
+    @action("CLN-32", who="manager")
+    def rename(s) -> None:
+        """Over the old file; the directory is not flushed."""
+        require(s.writing == Writing.FLUSHED)
+        s.next.writing = Writing.RENAMED
+
+    @action("CLN-32", who="manager")
+    def flush_directory(s) -> None:
+        require(s.writing == Writing.RENAMED)
+        s.next.durable = s.beside
+        s.next.returned = s.beside
+        s.next.writing = Writing.NOT
+
+    @action("CLN-32", who="power")
+    def crash(s, new_name: bool) -> None:
+        """A name that was renamed and not flushed leads to the new file or to the old one; content that was not flushed
+        may be anything."""
+        if s.writing == Writing.RENAMED and new_name:
+            s.next.durable = s.beside
+            s.next.torn = s.torn or not s.beside_flushed
+        s.next.writing = Writing.NOT
+
+    @invariant("CLN-32")
+    def whole(s) -> bool:
+        return not s.torn
+
+    @invariant("CLN-32")
+    def what_returned_is_there(s) -> bool:
+        return s.returned <= s.durable
+
+    @step("CLN-32")
+    def the_old_one_or_the_new_one(s) -> bool:
+        return s.next.durable == s.durable or s.next.durable == s.beside
+
+    @lemma("CLN-32")
+    def renamed_only_when_flushed(s) -> bool:
+        return s.writing not in (Writing.FLUSHED, Writing.RENAMED) or s.beside_flushed
+
+    @lemma("CLN-32")
+    def the_next_version_is_beside(s) -> bool:
+        return s.writing == Writing.NOT or s.beside == s.durable + 1
+
+    @witness
+    def survived_without_having_returned(s) -> bool:
+        return s.writing == Writing.NOT and s.durable > s.returned
+
+
+MODELS = [
+    Checked(
+        Cleaner,
+        sizes={"Partition": 1, "Thread": 2, "User": 2, "N": 2, "D": 1},
+        distinct=6192,
+        generated=26709,
+        depth=19,
+        deadlock=True,
+        note="at the end nobody begins anything new, and what is uncleanable stays so",
+    ),
+    Checked(
+        Cleaner,
+        sizes={"Partition": 2, "Thread": 2, "User": 2, "N": 2, "D": 1},
+        distinct=1358960,
+        generated=8635785,
+        depth=32,
+        deadlock=True,
+    ),
+    Checked(States, sizes={"Partition": 2, "N": 2, "D": 2}, distinct=11664, generated=174098, depth=13),
+    Checked(Offsets, sizes={"L": 6}, distinct=10031, generated=80447, depth=19, deadlock=True, note="the log is full"),
+    Checked(CheckpointFile, sizes={"V": 4}, distinct=65, generated=191, depth=17),
+]

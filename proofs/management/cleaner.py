@@ -1,0 +1,14 @@
+"""For any number of partitions, cleaner threads, users and pauses: who cleans is alone, pauses are counted, no waiter
+is forgotten; for any offsets: what lies below a checkpoint was cleaned, and nothing above the last stable offset was."""
+
+from __future__ import annotations
+
+from kafkaspec.models.management.cleaner import CheckpointFile, Cleaner, Offsets, States
+from kafkaspec.prove.proof import Proof
+
+PROOFS = [
+    Proof(Cleaner, explored_at={"Partition": 2, "Thread": 1, "User": 2, "N": 2, "D": 1}),
+    Proof(States, explored_at={"Partition": 2, "N": 2, "D": 1}),
+    Proof(Offsets, explored_at={"L": 4}),
+    Proof(CheckpointFile, explored_at={"V": 2}),
+]
