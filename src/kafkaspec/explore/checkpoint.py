@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore.kernels import COUNT
+from kafkaspec.explore.kernels import COUNT, STUCK
 
 if TYPE_CHECKING:
     from kafkaspec.explore.engine import Found, Search
@@ -49,6 +49,8 @@ def save(search: Search, path: Path) -> None:
         "taken": s.taken_by_thread(),
         "seen": {name: found(f) for name, f in s.seen.items()},
         "stuck": found(s.stuck),
+        "stopped": any(own[STUCK] for own in s.own),
+        "faults": [i for i in range(len(p.faults)) if any(any(x) for x in s.fault_notes(i))],
         "chunk": p.chunk,
     }
     part = path.with_name(path.name + ".part")
@@ -92,6 +94,9 @@ def load(search: Search, path: Path) -> None:
     s.seen = {name: Found(level, tuple(state)) for name, (level, state) in head["seen"].items()}
     s.stuck = None if head["stuck"] is None else Found(head["stuck"][0], tuple(head["stuck"][1]))
     s.set_taken(head["taken"])
+    s.own[0][STUCK] = int(head["stopped"])
+    for i in head["faults"]:
+        s.fault_notes(i)[0][0] = 1
     while s.distinct > s.allowed():
         s.bits += 1
     s.new_table()

@@ -7,9 +7,11 @@ answers the least state is taken, so that a run's result does not depend on its 
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,11 +21,12 @@ from typing import Literal, Protocol
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.explore import checkpoint as checkpoints
 from kafkaspec.explore import kernels as k
-from kafkaspec.explore.layout import Layout
+from kafkaspec.explore.layout import UNBOUNDED, Layout
 from kafkaspec.explore.memory import Block, Numbers, available_mb, peak_mb, resident_mb
 from kafkaspec.explore.program import Instance, Program
 from kafkaspec.language.model import Claim, LoadedModel
-from kafkaspec.language.trace import Kind, Trace, TraceStep
+from kafkaspec.language.trace import Kind, Trace, TraceStep, Value
+from kafkaspec.language.types import T
 
 Outcome = Literal["complete", "violation", "deadlock", "liveness", "limit"]
 Words = tuple[int, ...]
@@ -88,13 +91,11 @@ class Team:
             except BaseException as e:
                 self.done.put(e)
 
-    def run(
-        self, jobs: Sequence[Callable[[], object]], meanwhile: Callable[[], None], stop: Callable[[], None]
-    ) -> None:
-        """All jobs, one a thread. On Ctrl-C, `stop` is called and the interrupt raised when all have ended."""
+    def run(self, jobs: Sequence[Callable[[], object]], meanwhile: Callable[[], None]) -> None:
+        """All jobs, one a thread."""
         for queue, job in zip(self.jobs, jobs, strict=False):
             queue.put(job)
-        left, interrupted = len(jobs), False
+        left = len(jobs)
         while left:
             try:
                 result = self.done.get(timeout=WAIT_S)
@@ -103,11 +104,6 @@ class Team:
                     raise result
             except Empty:
                 meanwhile()
-            except KeyboardInterrupt:
-                interrupted = True
-                stop()
-        if interrupted:
-            raise KeyboardInterrupt
 
     def close(self) -> None:
         for jobs in self.jobs:
@@ -145,6 +141,7 @@ class Search:
     seen: dict[str, Found] = field(default_factory=dict)
     stuck: Found | None = None
     first_count: int = 0
+    interrupted: bool = False
     extra: Extra = NOTHING
 
     def __post_init__(self) -> None:
@@ -269,29 +266,33 @@ class Search:
                 done = sum(self.counts()) - sum(self.level.lo)
                 self.progress(done, None, text)
 
-        def stop() -> None:
-            self.control[k.STOP] = 1
-
-        self.team.run(jobs, tell, stop)
+        self.team.run(jobs, tell)
 
     # ---- levels
     def begin(self) -> None:
         """The first states, by thread 0."""
         p, own = self.program, self.own[0]
-        self.put(p.layout.first_words())
-        n = self.f["start"](self.one.address, 1, own[k.BUFFERS], own[k.ENABLED], own[k.FAULTY], own[k.SCRATCH])
+        n = self._start()
         wrong = self.faulty()
-        own[k.FIRST] = n
-        self.f["begin"](self.shared.address, self.owns[0].address)
-        self.generated = self.first_count = own[k.COUNT]
-        self.starts = [[0] * self.threads]
-        self.level = Level([0] * self.threads, self.counts())
         if wrong is not None:
             raise UserError(f"{p.layout.model.name}: @initial: {p.faults[wrong]}: a value is outside its limits")
-        for b in self.notes:  # what @initial marked
-            b.bytes(16 * (len(p.layout.model.actions) + 1), b.size)[:] = bytes(
-                b.size - 16 * (len(p.layout.model.actions) + 1)
-            )
+        own[k.FIRST] = n
+        self.f["begin"](self.shared.address, self.owns[0].address)
+        self.generated = self.first_count = n
+        self.starts = [[0] * self.threads]
+        self.level = Level([0] * self.threads, self.counts())
+        self._forget()
+
+    def _start(self) -> int:
+        """The first states, as @initial makes them, into thread 0's buffer; their number."""
+        own = self.own[0]
+        self.put(self.program.layout.first_words())
+        return self.f["start"](self.one.address, 1, own[k.BUFFERS], own[k.ENABLED], own[k.FAULTY], own[k.SCRATCH])
+
+    def _forget(self) -> None:
+        """What @initial left among thread 0's notes is not about instances of actions."""
+        start = self.own[0][k.ENABLED] - self.notes[0].address
+        self.notes[0].bytes(start, self.notes[0].size)[:] = bytes(self.notes[0].size - start)
 
     def put(self, words: Sequence[int]) -> None:
         """A state into lane 0 of `one`."""
@@ -315,14 +316,32 @@ class Search:
             limit = self.make_room(max_states)
             if limit:
                 return limit
-            try:
-                self.all([partial(self.f["work"], self.shared.address, o.address) for o in self.owns])
-            finally:
-                self.level.cursor = c[k.CURSOR] = min(c[k.CURSOR], chunk)
-                self.generated += sum(o[k.GENERATED] for o in self.own)
-                for o in self.own:
-                    o[k.GENERATED] = 0
+            self.all([partial(self.f["work"], self.shared.address, o.address) for o in self.owns])
+            self.level.cursor = c[k.CURSOR] = min(c[k.CURSOR], chunk)
+            self.generated += sum(o[k.GENERATED] for o in self.own)
+            for o in self.own:
+                o[k.GENERATED] = 0
+            if self.interrupted:
+                raise KeyboardInterrupt
         return ""
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """The first Ctrl-C stops the search between two chunks; the second stops at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def stop(*_: object) -> None:
+            signal.signal(signal.SIGINT, before)
+            self.control[k.STOP] = 1
+            self.interrupted = True
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def examine(self, lo: Sequence[int], hi: Sequence[int]) -> None:
         """Check the claims about states of a level."""
@@ -334,15 +353,14 @@ class Search:
         self.level = Level(list(self.level.hi), self.counts())
 
     def faulty(self) -> int | None:
-        """The first claim about transitions that a transition broke."""
-        p = self.program
-        n = len(p.instances)
-        offset = self.own[0][k.FAULTY] - self.notes[0].address
-        for i in range(len(p.faults)):
-            at = offset + i * n
-            if any(any(b.bytes(at, at + n)) for b in self.notes):
-                return i
-        return None
+        """The first claim about transitions that a transition of this level broke."""
+        return next((i for i in range(len(self.program.faults)) if any(any(x) for x in self.fault_notes(i))), None)
+
+    def fault_notes(self, fault: int) -> list[memoryview]:
+        """Each thread's notes on a claim about transitions, a byte an instance."""
+        n = len(self.program.instances)
+        at = self.own[0][k.FAULTY] - self.notes[0].address + fault * n
+        return [b.bytes(at, at + n) for b in self.notes]
 
     def hit(self) -> list[int]:
         """The claims about states that a state broke, or showed."""
@@ -406,9 +424,8 @@ class Search:
 
     def first_states(self) -> list[Words]:
         """The first states as @initial makes them."""
-        p, own = self.program, self.own[0]
-        self.put(p.layout.first_words())
-        n = self.f["start"](self.one.address, 1, own[k.BUFFERS], own[k.ENABLED], own[k.FAULTY], own[k.SCRATCH])
+        p, n = self.program, self._start()
+        self._forget()
         buffer = self.buffers[0].numbers()
         return [tuple(buffer[w * p.stride + j] for w in range(p.words)) for j in range(n)]
 
@@ -518,7 +535,8 @@ def explore(
     while True:
         s = Search(program, max(1, threads), max(budget, 64), progress, extra=_live(program) if live else NOTHING)
         try:
-            found = _run(s, live, deadlock, max_states, checkpoint)
+            with s.interruptible():
+                found = _run(s, live, deadlock, max_states, checkpoint)
         finally:
             s.close()
         if found.outcome != "liveness" or threads == 1:
@@ -539,7 +557,7 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
     started = time.perf_counter()
     outcome: Outcome = "complete"
     trace: Trace | None = None
-    limit = ""
+    limit = beyond = ""
     broken = None
     if checkpoint is not None and checkpoint.exists():
         checkpoints.load(s, checkpoint)
@@ -562,7 +580,9 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
         if fault is not None:
             state = s.least("least_faulty", len(s.starts) - 1, fault)
             assert state is not None
-            outcome, trace = "violation", s.faulty_trace(fault, Found(len(s.starts) - 1, state))
+            outcome, trace, limit = "violation", s.faulty_trace(fault, Found(len(s.starts) - 1, state)), ""
+            if fault < len(p.layout.vars) and _beyond(trace, list(p.layout.vars.items())[fault]):
+                outcome, beyond = "limit", f"a value of {list(p.layout.vars)[fault]} beyond {UNBOUNDED}"
             break
         if limit:
             break
@@ -579,13 +599,12 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
             checkpoints.save(s, checkpoint)
         else:
             checkpoint.unlink(missing_ok=True)
-    searched = time.perf_counter() - started
     if broken is not None:
         claim, found = broken
         outcome, trace = "violation", s.trace("violation", claim.name, claim.clauses, found)
-    elif limit:
+    elif limit or beyond:
         outcome = "limit"
-        limit = _covered(s, limit)
+        limit = _covered(s, limit or beyond)
     elif outcome == "complete" and s.stuck is not None and not deadlock:
         outcome, trace = "deadlock", s.trace("deadlock", "", (), s.stuck)
     elif liveness and outcome == "complete":
@@ -600,6 +619,7 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
             trace = graph.lasso()
             outcome = "liveness" if trace is not None else outcome
             graph.close()
+    seconds = time.perf_counter() - started
     m = p.layout.model
     witnesses: dict[str, Trace | None] = dict.fromkeys(m.witnesses)
     for name, found in s.seen.items():
@@ -608,10 +628,27 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
     per_level = tuple(sum(b) - sum(a) for a, b in zip(s.starts, counts, strict=True))
     n = s.distinct
     return Exploration(
-        m, p.layout.sizes, n, s.generated, len(per_level), per_level, searched, s.compile_seconds, peak_mb(),
+        m, p.layout.sizes, n, s.generated, len(per_level), per_level, seconds, s.compile_seconds, peak_mb(),
         p.layout.bits, p.words, outcome, trace, witnesses, s.taken(), limit,
         n * (n - 1) / 2**64 if p.fingerprinted else None, p.symmetry,
     )  # fmt: skip
+
+
+def _beyond(trace: Trace, variable: tuple[str, T]) -> bool:
+    """Does a run end with a number beyond what one without an upper limit can be here?"""
+
+    def over(t: T, v: Value) -> bool:
+        if t.kind == "range":
+            return t.hi is None and int(v) > UNBOUNDED
+        if isinstance(v, dict):
+            kinds = dict(t.fields) if t.kind == "rec" else dict.fromkeys(v, t.elem)
+            return any(over(kinds[n] or t, x) for n, x in v.items())
+        if isinstance(v, list):
+            return any(over(t.item, x) for x in v)
+        return t.kind == "option" and v is not None and over(t.item, v)
+
+    name, t = variable
+    return over(t, trace.steps[-1].state[name])
 
 
 def _covered(s: Search, limit: str) -> str:

@@ -422,6 +422,8 @@ class Graph:
         """A fair run that breaks the first leads-to claim that can be broken."""
         s, g = self.s, self.g
         for i, promise in enumerate(s.program.promises):
+            if s.interrupted:
+                raise KeyboardInterrupt
             if not s.call(s.f["spread"], self.block.address, i):
                 continue
             while (answer := s.call(s.f["fair_part"], self.block.address)) == 2:

@@ -28,6 +28,8 @@ CHUNK = 512
 MOST_AT_ONCE = 1 << 17
 """Successors that a thread may find before it looks whether the table has room."""
 MANY_INSTANCES = 100_000
+MOST_LINES = 1_000_000
+"""Of code for a model; LLVM compiles some 20,000 a second."""
 
 MIX = (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xBF58476D1CE4E5B9)
 
@@ -159,6 +161,8 @@ class Program:
                 self._check(),
             ]
         )
+        if self.code_text.count("\n") > MOST_LINES:
+            raise UserError(f"{self.layout.model.name}: too large to compile at these sizes")
         parts = [self.code_text, self._homes()]
         if "PROMISES" in constants:
             parts.append(self._promises())
