@@ -1,7 +1,7 @@
 """Which forms a clause has, and which it lacks.
 
-Spec, model and proof register their clauses when they are imported; tests and mutants live in the checkout beside them.
-Tests are read as text (`@pytest.mark.clause("TML-1")`), so that nothing of theirs is run; mutants are imported.
+Spec and model register their clauses when they are imported; a proof has those of the claims that it proves; tests and
+mutants live in the checkout. Tests are read as text (`@pytest.mark.clause("TML-1")`), so that nothing of theirs is run.
 """
 
 from __future__ import annotations
@@ -56,6 +56,12 @@ def _ids(mark: ast.expr) -> list[str]:
 def load() -> None:
     """Import everything that registers a form: every layer of every subsystem, and the mutants of the checkout."""
     load_all()
+    for s in subsystems().values():
+        for proof in getattr(s.layer("proofs"), "PROOFS", ()):
+            m = proof.loaded
+            for claim in (*m.invariants.values(), *m.lemmas.values(), *m.steps.values()):
+                for id in claim.clauses:
+                    clauses.used(id, "proof", f"kafkaspec.proofs.{s.area}.{s.name}:{m.name}.{claim.name}")
     root = checkout()
     if root is None:
         return

@@ -168,13 +168,13 @@ def _explored(e: Exploration) -> int:
 
 def walk(name: str, words: list[str], *, seed: int, steps: int, schedule: str, html: Path | None, json: bool) -> int:
     """One random run of each model that `name` names. 1 if it broke a claim."""
-    _one_of("schedule", schedule, ("uniform", "swarm", "priority"))
     jobs = list(_at_sizes(name, words))
     from kafkaspec.explore import walk as run
 
     found = []
     for model, sizes, _ in jobs:
-        found.append(run(model, sizes, seed=seed, steps=steps, schedule=schedule))  # type: ignore[arg-type]
+        with progress(f"walk {model.name}") as bar:
+            found.append(run(model, sizes, seed=seed, steps=steps, schedule=schedule, progress=bar))  # type: ignore[arg-type]
     tell(found, html=html, json=json, title=f"Walked: {name}, seed {seed}")
     return worst(int(w.trace is not None) for w in found)
 
@@ -203,16 +203,17 @@ def prove(
     html: Path | None,
     json: bool,
 ) -> int:
-    """Prove each model that `name` names, for every size but those in `words`; or search `steps` steps at them."""
+    """Prove each model that `name` names, for every size but those in `words`; or search the runs of `steps` steps."""
     from kafkaspec import prove as prover
 
     found: list[Any] = []
     codes = []
     for checked in names.one_each(names.find_models(name)):
         model = names.loaded(checked)
+        fixed = names.sizes(words, model, {}, complete=False)
         with progress(f"prove {model.name}") as bar:
             if steps is not None:
-                b = prover.bounded(model, steps, names.sizes(words, model, checked.sizes))
+                b = prover.bounded(model, steps, fixed, timeout_s=timeout_s, progress=bar)
                 found.append(b)
                 codes.append({"complete": 0, "violation": 1}.get(b.outcome, 2))
                 continue
@@ -220,7 +221,6 @@ def prove(
             for claim in only:
                 _one_of(f"claim of {model.name}", claim, claims)
             wanted = (lambda action, claim: claim in only) if only else None
-            fixed = names.sizes(words, model, {}, complete=False)
             p = prover.prove(model, timeout_s=timeout_s, fixed=fixed, only=wanted, progress=bar)
         found.append(p)
         codes.append(_proved(p))

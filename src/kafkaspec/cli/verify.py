@@ -104,6 +104,26 @@ def _models(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
         yield _Claim(f"model {e.model.name}", "explored", detail, result.why, could_judge=e.outcome != "limit")
 
 
+def _proofs(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
+    for proof in getattr(s.layer("proofs"), "PROOFS", ()):
+        p = proof.run(bar)
+        held = " ".join(f"{n}={str(v).lower()}" for n, v in p.fixed.items())
+        explored = f"; explored first: {p.explored}" if p.explored else ""
+        detail = f"{len(p.by_verdict('proved'))} of {len(p.obligations)} obligations, all sizes"
+        open_ones = [
+            f"{o.verdict}: {o.claim} after {o.action} {o.reachable}" for o in p.obligations if o.verdict != "proved"
+        ]
+        why = "" if p.complete else "\n".join([p.summary(), *open_ones])
+        refuted = p.false_lemma is not None or bool(p.by_verdict("refuted"))
+        yield _Claim(
+            f"invariants of {p.model}",
+            "proved",
+            f"{detail} {held}".rstrip() + explored,
+            why,
+            could_judge=p.complete or refuted,
+        )
+
+
 def _spec_beside_model(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
     from kafkaspec.lockstep.exhaustive import commute
 
@@ -158,4 +178,4 @@ def _recordings(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
         yield _Claim(f"{r.file}, altered", "judged", detail, "\n".join(holes))
 
 
-CHECKS: tuple[Check, ...] = (_clauses, _models, _spec_beside_model, _spec_beside_impl, _recordings)
+CHECKS: tuple[Check, ...] = (_clauses, _models, _proofs, _spec_beside_model, _spec_beside_impl, _recordings)
