@@ -368,7 +368,7 @@ class Search:
 
     def slices(self, level: int) -> list[tuple[int, int, int]]:
         """A level's states: queue address, first, last + 1, by thread."""
-        ends = self.starts[level + 1] if level + 1 < len(self.starts) else self.counts()
+        ends = self.starts[level + 1] if level + 1 < len(self.starts) else self.level.hi
         out = [(q.address, a, b) for q, a, b in zip(self.queues, self.starts[level], ends, strict=True)]
         return [s for s in out if s[2] > s[1]]
 
