@@ -16,6 +16,7 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.examples import two_phase
 from kafkaspec.models.examples.two_phase import Decision, TwoPhase
+from kafkaspec.proofs.examples import two_phase as two_phase_proof
 from tests.export.tlc import tlc
 
 MODULES = [
@@ -101,3 +102,8 @@ def test_tlc_counts_two_phase(tmp_path: Path, managers: int) -> None:
     ours = explore(load(TwoPhase), {"Manager": managers})
     assert found.error == "", found.output
     assert (found.generated, found.distinct, found.depth) == (ours.generated, ours.distinct, ours.depth)
+
+
+def test_two_phase_is_consistent_at_every_size() -> None:
+    (proof,) = two_phase_proof.PROOFS
+    assert proof.run().complete
