@@ -10,6 +10,7 @@ import orjson
 
 import kafkaspec.models
 from kafkaspec.language.model import LoadedModel
+from kafkaspec.language.text import short
 from kafkaspec.language.trace import Trace
 from kafkaspec.lockstep.compare import ABSENT
 from kafkaspec.lockstep.history import answer_text
@@ -114,7 +115,7 @@ def _argument(model: LoadedModel) -> str:
     """A model as the command line takes it: a name for those of ours, a file for others."""
     file = Path(model.file)
     ours = any(file.resolve().is_relative_to(Path(p).resolve()) for p in kafkaspec.models.__path__)
-    return f"{file.stem if ours else model.file}:{model.name}"
+    return f"{file.stem if ours else short(model.file)}:{model.name}"
 
 
 def _random_walk(w: RandomWalk) -> list[Section]:
