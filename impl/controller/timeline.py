@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from kafkaspec.lockstep.machine import Json, Refused
@@ -228,6 +228,8 @@ class Snapshot:
 class SnapshotRegistry:
     """The snapshots of some collections, in a ring by rising epoch. It keeps no collection alive."""
 
+    New: type[Snapshot] = Snapshot
+
     def __init__(self, max_registrations_since_scrub: int = 10_000) -> None:
         self._head = Snapshot(NO_EPOCH)
         self._snapshots: dict[Epoch, Snapshot] = {}
@@ -307,7 +309,7 @@ class SnapshotRegistry:
             return last
         if not self.highest_epoch < epoch < LATEST_EPOCH:
             raise ValueError(f"TML-2: epoch {epoch} is not above {self.highest_epoch}, the highest epoch used")
-        snapshot = Snapshot(epoch)
+        snapshot = self.New(epoch)
         snapshot.put_after(last)
         self._snapshots[epoch] = snapshot
         self.highest_epoch = epoch
@@ -377,10 +379,12 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
     """The engine of map and set: a table of the present, and deltas in the registry's snapshots."""
 
     __slots__ = ("_registry", "_table")
+    Delta: type[TableDelta[Any, Any]] = TableDelta
+    Table: type[HashTable[Any, Any]] = HashTable
 
     def __init__(self, registry: SnapshotRegistry, expected_size: int) -> None:
         self._registry = registry
-        self._table: HashTable[K, V] = HashTable(expected_size)
+        self._table: HashTable[K, V] = self.Table(expected_size)
         registry.register(self)
 
     def size(self, epoch: Epoch = LATEST_EPOCH) -> int:
@@ -425,7 +429,7 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
             return
         delta: TableDelta[K, V] | None = latest.delta(self)
         if delta is None:
-            delta = TableDelta(size)
+            delta = self.Delta(size)
             latest.keep(self, delta)
         if before is not None:
             delta.take(before)
@@ -516,6 +520,14 @@ class TimelineHashSet(SnapshottableHashTable[K, None]):
     def remove(self, element: K) -> bool:
         """Whether it was there."""
         return self._erase(element) is not None
+
+    def add_all(self, elements: Iterable[K]) -> bool:
+        """Whether one of them was not there."""
+        return sum(self.add(element) for element in elements) > 0
+
+    def remove_all(self, elements: Iterable[K]) -> bool:
+        """Whether one of them was there."""
+        return sum(self.remove(element) for element in elements) > 0
 
     def clear(self) -> None:
         self.reset()
@@ -615,24 +627,27 @@ class TimelineInteger(_TimelineNumber):
 class Driver:
     """One registry with the collections that the recordings have."""
 
+    Registry = SnapshotRegistry
+    Map: type[TimelineHashMap[int, int]] = TimelineHashMap
+    Set: type[TimelineHashSet[int]] = TimelineHashSet
+    Long = TimelineLong
+    Integer = TimelineInteger
+
     def __init__(self) -> None:
         self.reset({})
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
         self.arguments = arguments
-        self.registry = self.make_registry()
-        self.map: TimelineHashMap[int, int] = TimelineHashMap(self.registry, arguments.get("map_expected_size", 4))
-        self.set: TimelineHashSet[int] = TimelineHashSet(self.registry, arguments.get("set_expected_size", 4))
-        self.long = TimelineLong(self.registry)
-        self.int = TimelineInteger(self.registry)
+        self.registry = self.Registry()
+        self.map = self.Map(self.registry, arguments.get("map_expected_size", 4))
+        self.set = self.Set(self.registry, arguments.get("set_expected_size", 4))
+        self.long = self.Long(self.registry)
+        self.int = self.Integer(self.registry)
         self.object = TimelineObject(self.registry, arguments.get("object_", "init"))
         self.further: dict[str, TimelineHashSet[int]] = {}
         self.made: set[str] = set()
         self.iterator: tuple[str, Snapshot, Iterator[Any]] | None = None
         self.given: list[Any] = []
-
-    def make_registry(self) -> SnapshotRegistry:
-        return SnapshotRegistry()
 
     def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
         try:
@@ -698,6 +713,12 @@ class Driver:
 
     def do_set_remove(self, value: int) -> Json:
         return self.set.remove(value)
+
+    def do_set_addAll(self, values: Sequence[int]) -> Json:
+        return self.set.add_all(values)
+
+    def do_set_removeAll(self, values: Sequence[int]) -> Json:
+        return self.set.remove_all(values)
 
     def do_set_clear(self) -> None:
         self.set.clear()
@@ -766,8 +787,15 @@ class Driver:
         everything = sorted([*self.given, *rest])
         return [list(e) for e in everything] if collection == "map" else everything
 
+    def do_iterator_acrossChanges(self, epoch: Epoch, values: Sequence[int]) -> Json:
+        self.do_iterator_open("set", epoch)
+        self.do_iterator_next(1)
+        self.set.add_all(values)
+        self.set.remove_all(set(self.set.elements()).difference(values))
+        return self.do_iterator_finish()
+
     def do_collection_create(self, name: str) -> None:
-        self.further[name] = TimelineHashSet(self.registry, 4)
+        self.further[name] = self.Set(self.registry, 4)
         self.made.add(name)
 
     def do_collection_add(self, name: str, value: int) -> Json:

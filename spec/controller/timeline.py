@@ -499,6 +499,32 @@ def set_remove(state: Timeline, value: int) -> Step[Timeline]:
     return Step(_changed(state, View(entries, elements - {value}, long, integer, object, further)), True)
 
 
+@machine.operation("set.addAll", "TML-14")
+@ensure(_unchanged_past, "TML-4 a change of the present shows at no epoch")
+@ensure(
+    lambda state, values, result: result.state.present.elements == state.present.elements.union(values),
+    "TML-14 what is added is there",
+)
+def set_add_all(state: Timeline, values: Sequence[int]) -> Step[Timeline]:
+    """`addAll`: whether one of them was not there."""
+    elements = state.present.elements.union(values)
+    after = _changed(state, state.present._replace(elements=elements))
+    return Step(after, len(elements) > len(state.present.elements))
+
+
+@machine.operation("set.removeAll", "TML-14")
+@ensure(_unchanged_past, "TML-4 a change of the present shows at no epoch")
+@ensure(
+    lambda state, values, result: result.state.present.elements == state.present.elements.difference(values),
+    "TML-14 what is removed is gone",
+)
+def set_remove_all(state: Timeline, values: Sequence[int]) -> Step[Timeline]:
+    """`removeAll`: whether one of them was there."""
+    elements = state.present.elements.difference(values)
+    after = _changed(state, state.present._replace(elements=elements))
+    return Step(after, len(elements) < len(state.present.elements))
+
+
 @machine.operation("set.clear", "TML-14")
 @ensure(_unchanged_past, "TML-4 a change of the present shows at no epoch")
 @ensure(lambda result: not result.state.present.elements, "TML-14 nothing is left")
@@ -727,10 +753,11 @@ def _can_go_on(state: Timeline) -> bool:
     return state.iterator is not None
 
 
+_OF_A_SNAPSHOT = "TML-11 what an iterator of the present gives while it changes is not said"
+
+
 @machine.operation("iterator.open", "TML-11")
-@require(
-    lambda epoch: epoch != LATEST_EPOCH, "TML-11 what an iterator of the present gives while it changes is not said"
-)
+@require(lambda epoch: epoch != LATEST_EPOCH, _OF_A_SNAPSHOT)
 @ensure(_unchanged_past, "TML-4 a read changes nothing")
 def iterator_open(state: Timeline, collection: Literal["map", "set"], epoch: Epoch) -> Step[Timeline]:
     """An iterator of the map's entries, or of the set, at an epoch; the one before is forgotten."""
@@ -763,6 +790,18 @@ def iterator_finish(state: Timeline) -> Step[Timeline]:
     iterator = state.iterator
     assert iterator is not None
     return Step(state._replace(iterator=None), _iterated(state, iterator))
+
+
+@machine.operation("iterator.acrossChanges", "TML-11")
+@require(lambda epoch: epoch != LATEST_EPOCH, _OF_A_SNAPSHOT)
+@ensure(_unchanged_past, "TML-4 a change of the present shows at no epoch")
+def iterator_across_changes(state: Timeline, epoch: Epoch, values: Sequence[int]) -> Step[Timeline]:
+    """An iterator of the set at an epoch gives one element; then `values` are added to the set and all others removed;
+    then it gives the rest. All that came, sorted, as many times as it came. Another open iterator is forgotten."""
+    if epoch not in state.past:
+        return Step(state, _missing(state, epoch))
+    after = _changed(state, state.present._replace(elements=frozenset(values)))._replace(iterator=None)
+    return Step(after, sorted(state.past[epoch].elements))
 
 
 # further collections of the same registry
@@ -870,18 +909,36 @@ NARROW = 0
 """A walk whose map was made for that many entries stays within the sizes of the model, so that it meets its states."""
 
 
-def _epoch_candidates(state: Timeline) -> Sequence[Epoch]:
+def _between(state: Timeline) -> Epoch:
+    """An epoch without a snapshot, between two of them if there is one."""
+    return next((e + 1 for e in state.past if e + 1 not in state.past), 0)
+
+
+def _epochs_to_read(state: Timeline) -> Sequence[Epoch]:
     """Every snapshot; between them; above all; the present."""
-    between = next((e + 1 for e in state.past if e + 1 not in state.past), 0)
-    above = max(state.highest, -1) + 1
-    epochs = [*state.past, between, above, above + 2]
+    return [*state.past, _between(state), max(state.highest, -1) + 2, LATEST_EPOCH]
+
+
+def _epochs_to_take(state: Timeline) -> Sequence[Epoch]:
+    """The next ones; the latest again; one below it."""
     if state.map_expected_size == NARROW:
-        epochs = [*state.past, *range(SIZES["E"])]
-    return [*epochs, LATEST_EPOCH]
+        return range(SIZES["E"])
+    above = max(state.highest, -1) + 1
+    return (above, above, above + 2, max(state.latest_epoch, above), _between(state))
+
+
+def _epochs_to_delete_up_to(state: Timeline) -> Sequence[Epoch]:
+    """The first two snapshots, and an epoch without one."""
+    return [*list(state.past)[:2], _between(state)]
 
 
 def _of(wide: Sequence[Any], narrow: Sequence[Any]) -> Callable[[Timeline], Sequence[Any]]:
     return lambda state: narrow if state.map_expected_size == NARROW else wide
+
+
+def _worth_iterating(state: Timeline) -> Sequence[Epoch]:
+    """Epochs at which the set has something to give, and one that has no snapshot."""
+    return [*(e for e, view in state.past.items() if view.elements), state.highest + 1]
 
 
 def _names(state: Timeline) -> Sequence[str]:
@@ -899,10 +956,16 @@ machine.candidates |= {
     "map.put:key": _of((None, 0, 1, 2, 3, 5, 8, 13), (0, 1)),
     "map.put:value": _of((None, 0, 1, 5), (0, 1)),
     "set.add:value": _of((None, 0, 1, 2, 3, 5, 8, 13), (0, 1)),
+    "values": _of(((), (0, 1), (2, 3, 5, 8), (0, 2, 13)), ((0,), (0, 1))),
+    "iterator.acrossChanges:epoch": _worth_iterating,
+    "iterator.acrossChanges:values": _of((tuple(range(20, 60)),), ((0,), (0, 1))),
     "long.set:value": lambda state: (0, 1, -1, 2**63 - 1),
     "object.set:value": lambda state: (None, "a", "b"),
     "other": _alike,
-    "epoch": _epoch_candidates,
+    "epoch": _epochs_to_read,
+    "getOrCreateSnapshot:epoch": _epochs_to_take,
+    "idempotentCreateSnapshot:epoch": _epochs_to_take,
+    "deleteSnapshotsUpTo:epoch": _epochs_to_delete_up_to,
     "collection": lambda state: ("map", "set"),
     "count": lambda state: (0, 1, 2),
     "name": _names,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkaspec.judge.deviation import Deviation
@@ -137,9 +137,17 @@ def _remove(stored: Stored, name: str, key: int) -> Stored:
     return _seen_by_snapshot(_store(stored, name, table.without(key)), name, key, start)
 
 
-def _clear(stored: Stored, name: str) -> Stored:
+def _add_all(stored: Stored, name: str, keys: Iterable[int]) -> Stored:
+    for key in keys:
+        if key not in _table(stored, name).starts:
+            stored = _put(stored, name, key)
+    return stored
+
+
+def _remove_all(stored: Stored, name: str, keys: Collection[int]) -> Stored:
     for key in _table(stored, name).last_first():
-        stored = _remove(stored, name, key)
+        if key in keys:
+            stored = _remove(stored, name, key)
     return stored
 
 
@@ -241,6 +249,13 @@ def _iterator_next(stored: Stored, count: int | None) -> Stored:
     return stored._replace(iterator=_next(stored, stored.iterator, count))
 
 
+def _across_changes(stored: Stored, epoch: int, values: Collection[int]) -> Stored:
+    stored = stored._replace(iterator=Open("set", epoch, _table(stored, "set").capacity))
+    stored = _add_all(_iterator_next(stored, 1), "set", values)
+    stored = _remove_all(stored, "set", _table(stored, "set").starts.keys() - values)
+    return _iterator_next(stored, None)
+
+
 def _reset(stored: Stored) -> Stored:
     """The tables keep the slots that they have grown to."""
     return Stored({name: Table({}, table.capacity) for name, table in stored.tables.items()})
@@ -252,10 +267,12 @@ _STEPS: dict[str, Callable[[Stored, Mapping[str, Any]], Stored]] = {
     "map.remove": lambda g, a: _remove(g, "map", a["key"]),
     "map.keySet.iteratorRemove": lambda g, a: _remove(g, "map", a["key"]),
     "map.keySetAtRemove": lambda g, a: _remove(g, "map", a["key"]),
-    "map.clear": lambda g, a: _clear(g, "map"),
+    "map.clear": lambda g, a: _remove_all(g, "map", g.tables["map"].starts),
     "set.add": lambda g, a: _put(g, "set", a["value"]),
     "set.remove": lambda g, a: _remove(g, "set", a["value"]),
-    "set.clear": lambda g, a: _clear(g, "set"),
+    "set.addAll": lambda g, a: _add_all(g, "set", a["values"]),
+    "set.removeAll": lambda g, a: _remove_all(g, "set", a["values"]),
+    "set.clear": lambda g, a: _remove_all(g, "set", g.tables["set"].starts),
     "collection.create": lambda g, a: g._replace(tables={**g.tables, a["name"]: Table({}, released_capacity(4))}),
     "collection.add": lambda g, a: g if a["value"] in _table(g, a["name"]).starts else _put(g, a["name"], a["value"]),
     "getOrCreateSnapshot": lambda g, a: g._replace(tiers=(*g.tiers, (a["epoch"], {}))),
@@ -269,6 +286,7 @@ _STEPS: dict[str, Callable[[Stored, Mapping[str, Any]], Stored]] = {
     ),
     "iterator.next": lambda g, a: _iterator_next(g, a["count"]),
     "iterator.finish": lambda g, a: _iterator_next(g, None),
+    "iterator.acrossChanges": lambda g, a: _across_changes(g, a["epoch"], a["values"]),
 }
 
 
@@ -294,15 +312,21 @@ def _advance(stored: Stored | None, before: Timeline, op: str, arguments: Mappin
 # what is shown
 
 
+_ITERATING = ("iterator.next", "iterator.finish", "iterator.acrossChanges")
+
+
 def _spread(elements: Iterable[int], wanted: Callable[[int], int]) -> list[int]:
     return [e for e in elements for _ in range(wanted(e))]
 
 
 def _shown_again(g: Stored, name: str, epoch: int, elements: list[int], more: bool) -> list[int]:
     """Elements of an epoch with those that come twice repeated (`more`), or with those that are lost left out."""
+    if more:
+        deltas = [d.starts for at, all_deltas in g.tiers if at >= epoch and (d := all_deltas.get(name)) is not None]
+        starts = _table(g, name).starts
+        if sum(map(len, deltas)) + len(starts) == len(starts.keys() | set().union(*deltas)):
+            return elements  # no key is in two places
     come = _iterated(g, name, epoch)
-    if more and max(come.values(), default=1) == 1:
-        return elements
     return _spread(elements, lambda e: max(1, come.get(e, 0)) if more else min(1, come.get(e, 0)))
 
 
@@ -322,7 +346,7 @@ def _reread(
     if op == "collection.elements" and not isinstance(result, Refused) and a["epoch"] != LATEST_EPOCH:
         result = _shown_again(g, a["name"], a["epoch"], result, more)
     it = g.iterator
-    if op in ("iterator.next", "iterator.finish") and it is not None and it.left_behind is None:
+    if op in _ITERATING and not isinstance(result, Refused) and it is not None and it.left_behind is None:
         answer = _answer(state, op, it, result)
         if isinstance(answer, int):
             more_came = answer > result
@@ -334,7 +358,7 @@ def _reread(
 
 def _answer(state: Timeline, op: str, it: Open, result: Any) -> Any:
     """What the released iterator answers to the step just made."""
-    if op == "iterator.finish":
+    if op != "iterator.next":
         values = dict(result) if it.name == "map" else {}
         return [[k, values[k]] if it.name == "map" else k for k in sorted(it.found)]
     return it.came
@@ -353,7 +377,7 @@ def _left_behind(
 ) -> tuple[Any, Json]:
     if g is None or g.iterator is None or g.iterator.left_behind is None:
         return result, seen
-    if op not in ("iterator.next", "iterator.finish"):
+    if op not in _ITERATING or isinstance(result, Refused):
         return result, seen
     return _answer(state, op, g.iterator, result), seen
 
