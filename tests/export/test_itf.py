@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from kafkaspec.errors import UserError
+from kafkaspec.explore import explore
 from kafkaspec.export import from_itf, itf
-from kafkaspec.language import LoadedModel, Trace, TraceStep, load
+from kafkaspec.language import LoadedModel, Model, Trace, TraceStep, load
 from kafkaspec.language.concrete import Concrete
+from kafkaspec.models.examples.replication import Replication
 from tests.export.everything import Everything
 
 SIZES = {"Node": 2, "L": 2, "E": 2, "STRICT": True}
@@ -154,3 +156,14 @@ def test_errors_name_the_state_and_the_field(
     with pytest.raises(UserError) as e:
         from_itf(broken(itf(trace, model), path, value), model)
     assert message in str(e.value)
+
+
+@pytest.mark.parametrize("model_class", [Everything, Replication], ids=lambda m: m.__name__)
+def test_what_the_explorer_shows_comes_back(model_class: type[Model]) -> None:
+    sizes = SIZES if model_class is Everything else {"Replica": 2, "L": 2, "E": 3, "FENCED": True}
+    model = load(model_class)
+    found = explore(model, sizes, liveness=False, ghosts=True)
+    shown = [t for t in (found.trace, *found.witnesses.values()) if t is not None]
+    assert shown
+    for t in shown:
+        assert from_itf(json.loads(json.dumps(itf(t, model))), model) == t

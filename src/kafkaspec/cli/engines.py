@@ -283,7 +283,7 @@ def export(name: str, words: list[str], *, to: str, out: Path, json: bool) -> in
 def _tla(model: LoadedModel, sizes: names.Sizes, checked: Checked) -> Iterator[tuple[str, str]]:
     from kafkaspec.export import tla
 
-    module, configuration = tla(model, sizes)
+    module, configuration = tla(model, sizes, deadlock=checked.deadlock)
     yield f"{model.name}.tla", module
     yield f"{model.name}.cfg", configuration
 
