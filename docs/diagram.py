@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 CHARACTER_PX, LINE_PX, NODE_HEIGHT_PX = 7.4, 15, 34
@@ -13,8 +14,9 @@ HALO = "paint-order:stroke;stroke:var(--md-default-bg-color,#fff);stroke-width:5
 
 def state_machine(nodes: Sequence[str], edges: Mapping[tuple[str, str], Sequence[str]], title: str) -> str:
     """`nodes` in order, the first one initial; `edges`: (from, to) -> the names of the actions that go there."""
-    width, height = 760, 150 + 75 * max(len(nodes) - 1, 1)
-    rx, ry = width / 2 - 150, height / 2 - 70
+    nodes = _arranged(nodes, edges)
+    width, height = 900, 160 + 110 * max(len(nodes) - 1, 1)
+    rx, ry = width / 2 - 130, height / 2 - 60
     half = {n: max(26.0, len(n) * CHARACTER_PX / 2 + 12) for n in nodes}
     centre = {
         n: (
@@ -49,6 +51,21 @@ def state_machine(nodes: Sequence[str], edges: Mapping[tuple[str, str], Sequence
     return "\n".join([*out, *labels, "</svg>"])
 
 
+def _arranged(nodes: Sequence[str], edges: Iterable[tuple[str, str]]) -> list[str]:
+    """The nodes round the ellipse so that arrows go to neighbours where they can; the first stays. All orders are tried
+    up to eight nodes."""
+    pairs = {(a, b) for a, b in edges if a != b}
+
+    def length(order: Sequence[str]) -> int:
+        at = {n: i for i, n in enumerate(order)}
+        return sum(min((at[a] - at[b]) % len(order), (at[b] - at[a]) % len(order)) ** 2 for a, b in pairs)
+
+    first, *rest = nodes
+    if len(rest) > 7:
+        return [first, *rest]
+    return min(([first, *p] for p in itertools.permutations(rest)), key=length)
+
+
 def _border(x: float, y: float, half: float, tx: float, ty: float) -> tuple[float, float]:
     """Where the line from a node's centre towards (tx, ty) leaves its box."""
     dx, dy = tx - x, ty - y
@@ -61,7 +78,7 @@ def _arrow(
 ) -> tuple[str, tuple[float, float]]:
     (x1, y1), (x2, y2) = a, b
     length = math.hypot(x2 - x1, y2 - y1)
-    bend = min(60.0, length * 0.16)
+    bend = min(110.0, length * 0.3)
     cx, cy = (x1 + x2) / 2 + bend * (y2 - y1) / length, (y1 + y2) / 2 - bend * (x2 - x1) / length
     sx, sy = _border(x1, y1, half_a, cx, cy)
     ex, ey = _border(x2, y2, half_b, cx, cy)

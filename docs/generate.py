@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import typing
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +32,12 @@ from diagram import state_machine
 from kafkaspec import forms, subsystem
 from kafkaspec.clauses import FORMS, Use
 from kafkaspec.cli import names
+from kafkaspec.explore import explore
+from kafkaspec.language import LoadedModel, Trace
 from kafkaspec.language.concrete import Concrete
+from kafkaspec.lockstep.mutants import mutants_of
+from kafkaspec.report import sequence_svg
+from kafkaspec.report.section import condensed, sizes_text, value_text
 
 DOCS = Path(__file__).parent
 MARKER = re.compile(r"(<!-- generated:(\w+)([^>\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -164,7 +170,7 @@ def pinned(name: str) -> str:
 
 def machine(name: str, variables: str, *sizes: str) -> str:
     """The states of some variables of a model (`a,b`; of one key, where they are maps) and the actions between them."""
-    (checked,) = names.find_models(name)
+    (checked,) = names.one_each(names.find_models(name))
     model = names.loaded(checked)
     concrete = Concrete(model.cls, names.sizes(sizes, model, checked.sizes))
     chosen = variables.split(",")
@@ -185,6 +191,44 @@ def machine(name: str, variables: str, *sizes: str) -> str:
                 if before[k] != after:
                     edges.setdefault((before[k], after), {})[taken.action.replace("_", " ")] = None
     return svg(state_machine(list(nodes), {k: list(v) for k, v in edges.items()}, f"{name}: {variables}"))
+
+
+def witness(name: str, claim: str, *sizes: str) -> str:
+    """The shortest way to a witness of a model, as a sequence diagram and as a table of steps."""
+    (checked,) = names.one_each(names.find_models(name))
+    model = names.loaded(checked)
+    e = explore(model, names.sizes(sizes, model, checked.sizes), liveness=False, deadlock=True)
+    trace = e.witnesses[claim]
+    if trace is None:
+        raise ValueError(f"{name}: {claim} is not reached")
+    return _drawn(trace, model)
+
+
+def violation(name: str, mutant: str, *sizes: str) -> str:
+    """The shortest way to what a mutant of a subsystem's model breaks; underscores in its name stand for blanks."""
+    s = subsystem.find(name)
+    faults = {m.name.replace(" ", "_"): m for m in mutants_of(s) if m.layer == "model"}
+    fault = faults[mutant]
+    model = fault.make()
+    (checked,) = [c for c in names.one_each(names.find_models(name)) if names.loaded(c).name == model.name]
+    e = explore(model, names.sizes(sizes, model, checked.sizes), deadlock=checked.deadlock)
+    if e.trace is None:
+        raise ValueError(f"{name}: nothing is broken by {mutant}")
+    return f"With the fault *{fault.what}*:\n\n" + _drawn(e.trace, model)
+
+
+def _drawn(trace: Trace, model: LoadedModel) -> str:
+    """A run as a sequence diagram, and below it, folded, what each step changed."""
+    steps = []
+    for i, step in enumerate(trace.steps):
+        called = f"{step.action}({', '.join(map(value_text, step.arguments.values()))})" if step.action else "start"
+        changed = [f"`{k}`: {value_text(a)} → {value_text(b)}" for k, (a, b) in trace.changed(i).items()]
+        if i == 0:
+            changed = [f"`{k}` = {value_text(v)}" for k, v in condensed(step.state).items()]
+        steps.append([str(i), f"`{called}`", step.who, ", ".join(step.clauses), "<br>".join(changed)])
+    rows = table(["", "step", "by", "clauses", "what changed"], steps)
+    folded = f'??? note "{sizes_text(trace.sizes)}: step by step"\n\n' + textwrap.indent(rows, "    ")
+    return f"{svg(sequence_svg(trace, model))}\n\n{folded}"
 
 
 def fields(path: str) -> str:
@@ -265,6 +309,8 @@ GENERATORS: dict[str, Generator] = {
     "operations": operations,
     "pinned": pinned,
     "machine": machine,
+    "witness": witness,
+    "violation": violation,
     "fields": fields,
     "output": output,
     "deviations": deviations,
