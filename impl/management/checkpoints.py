@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -159,8 +159,8 @@ class _File:
 
 @dataclass
 class SimulatedDisk:
-    """A disk in memory that can crash. Content that was not flushed may be lost or torn, names that were not flushed may
-    be the old ones or the new ones; what was flushed stays."""
+    """A disk in memory that can crash. Content that was not flushed may be lost or torn, names that were not flushed
+    may be the old ones or the new ones; what was flushed stays."""
 
     names: dict[str, _File] = field(default_factory=dict)
     durable_names: dict[str, _File] = field(default_factory=dict)
@@ -271,7 +271,7 @@ class CheckpointFile:
             self.disk.flush_directory(self.directory)
 
     @contextlib.contextmanager
-    def _storage_errors(self, doing: str):  # type: ignore[no-untyped-def]
+    def _storage_errors(self, doing: str) -> Iterator[None]:
         try:
             yield
         except (OSError, CheckpointUnreadable) as e:

@@ -77,7 +77,7 @@ class CleanableLog(Protocol):
 
 
 def segments_between(log: CleanableLog, start: int, end: int) -> Sequence[CleanableSegment]:
-    """The segments that hold [start, end); none if that is empty, even where a segment begins before it (KAFKA-9826)."""
+    """The segments that hold [start, end); none if that is empty, even in the middle of a segment (KAFKA-9826)."""
     if end <= start:
         return ()
     bases = [s.base_offset for s in log.segments]
@@ -264,9 +264,7 @@ class LogCleanerManager:
     def _is_free(self, partition: TopicPartition, log: CleanableLog) -> bool:
         return partition not in self.in_progress and partition not in self.uncleanable.get(log.directory, ())
 
-    def grab_filthiest(
-        self, now: int, stats: PreCleanStats, prefer: TopicPartition | None = None
-    ) -> LogToClean | None:
+    def grab_filthiest(self, now: int, stats: PreCleanStats, prefer: TopicPartition | None = None) -> LogToClean | None:
         """Mark the filthiest cleanable log as in progress. `prefer` decides between equally filthy ones."""
         last_clean = self.all_cleaner_checkpoints()
         if last_clean is None:
@@ -423,6 +421,7 @@ class MemoryLog:
 
     directory: str
     compact: bool
+    delete: bool
     min_compaction_lag_ms: int
     max_compaction_lag_ms: int
     min_cleanable_ratio: float
@@ -461,9 +460,7 @@ class MemoryLog:
         self.log_end_offset = view["logEndOffset"]
         self.last_stable_offset = view["lastStableOffset"]
         self.segments = [
-            MemorySegment(
-                s["baseOffset"], s["size"], s.get("largestTimestamp", -1), s.get("firstBatchTimestamp", -1)
-            )
+            MemorySegment(s["baseOffset"], s["size"], s.get("largestTimestamp", -1), s.get("firstBatchTimestamp", -1))
             for s in view["segments"]
         ]
 
@@ -483,6 +480,7 @@ class Driver:
             self.all_logs[topic_partition(settings["partition"])] = MemoryLog(
                 settings["logDir"],
                 "compact" in policies,
+                "delete" in policies,
                 settings.get("min.compaction.lag.ms", 0),
                 settings.get("max.compaction.lag.ms", LONG_MAX),
                 settings.get("min.cleanable.dirty.ratio", 0.5),
@@ -595,9 +593,7 @@ class Driver:
         except StorageError as e:
             raise Refusal("CLN-31", spec.STORAGE_EXCEPTION) from e
 
-    def do_append(
-        self, partition: str, key: str, count: int, then_high_watermark: str | None = "logEndOffset"
-    ) -> Json:
+    def do_append(self, partition: str, key: str, count: int, then_high_watermark: str | None = "logEndOffset") -> Json:
         log = self.all_logs[topic_partition(partition)]
         for _ in range(count):
             log.append(self.now, self.batch_bytes)
@@ -610,6 +606,10 @@ class Driver:
 
     def do_logChanged(self, partition: str, log: Mapping[str, Any]) -> Json:
         self.all_logs[topic_partition(partition)].become(log)
+
+    def do_updateConfig(self, partition: str, policy: str) -> Json:
+        log = self.all_logs[topic_partition(partition)]
+        log.compact, log.delete = "compact" in policy.split(","), "delete" in policy.split(",")
 
     def do_forgetLog(self, partition: str) -> Json:
         self.known.pop(topic_partition(partition), None)
@@ -632,7 +632,7 @@ def abstract(driver: Driver) -> spec.Cleaner:
         config = spec.Config(
             log.directory,
             log.compact,
-            False,
+            log.delete,
             log.min_compaction_lag_ms,
             log.max_compaction_lag_ms,
             log.min_cleanable_ratio,
@@ -656,9 +656,7 @@ def abstract(driver: Driver) -> spec.Cleaner:
         cleaning=spec.Frozen({str(p): s for p, s in manager.in_progress.items()}),
         blocked=spec.Frozen({str(c.partition): c.operation for c in manager.waiting}),
         checkpoints=spec.Frozen({d: spec.Frozen({str(p): o for p, o in e.items()}) for d, e in on_disk.items()}),
-        uncleanable=spec.Frozen(
-            {d: frozenset(map(str, manager.uncleanable.get(d, ()))) for d in driver.directories}
-        ),
+        uncleanable=spec.Frozen({d: frozenset(map(str, manager.uncleanable.get(d, ()))) for d in driver.directories}),
         failed=frozenset(d for d in driver.directories if d not in manager.checkpoints),
         batch_bytes=driver.batch_bytes,
     )

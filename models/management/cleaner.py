@@ -553,9 +553,9 @@ class States(Model):
     uncleanable: dict[Partition, bool]
 
     @initial
-    def start(s, compacted: set[Partition]) -> None:
+    def start(s) -> None:
         s.next.known = {p: True for p in Partition}
-        s.next.compact = {p: p in compacted for p in Partition}
+        s.next.compact = {p: True for p in Partition}
 
     @define
     def free(s, p: Partition) -> bool:
@@ -632,6 +632,10 @@ class States(Model):
     @action("CLN-2", who="log manager")
     def restore(s, p: Partition) -> None:
         s.next.known[p] = True
+
+    @action("CLN-18", "CLN-19", who="operator")
+    def change_policy(s, p: Partition) -> None:
+        s.next.compact[p] = not s.compact[p]
 
     @action("CLN-3", who="producer")
     def soil(s, p: Partition) -> None:

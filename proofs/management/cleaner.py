@@ -1,5 +1,5 @@
 """For any number of partitions, cleaner threads, users and pauses: who cleans is alone, pauses are counted, no waiter
-is forgotten; for any offsets: what lies below a checkpoint was cleaned, and nothing above the last stable offset was."""
+is forgotten; for any offsets: what is below a checkpoint was cleaned, and nothing above the last stable offset was."""
 
 from __future__ import annotations
 

@@ -21,7 +21,10 @@ import icontract
 from kafkaspec.clauses import clause
 from kafkaspec.judge.deviation import Deviation
 from kafkaspec.judge.recording import Recording
+from kafkaspec.language.concrete import element
+from kafkaspec.lockstep.exhaustive import Call, Correspondence
 from kafkaspec.lockstep.machine import All, Json, Machine, Refused, Step
+from kafkaspec.models.management import cleaner as model
 
 PREFIX = "CLN"
 TITLE = "Log cleaner manager"
@@ -281,6 +284,7 @@ INT_MAX = 2**31 - 1
 ILLEGAL_STATE = "java.lang.IllegalStateException"
 ABORTED_EXCEPTION = "org.apache.kafka.storage.internals.log.LogCleaningAbortedException"
 STORAGE_EXCEPTION = "org.apache.kafka.common.errors.KafkaStorageException"
+POLICIES = ("compact", "delete", "compact,delete")
 OUT_OF_RANGE = "org.apache.kafka.common.errors.OffsetOutOfRangeException"
 
 K = TypeVar("K")
@@ -1327,6 +1331,17 @@ def log_changed(state: Cleaner, partition: str, log: Mapping[str, Any]) -> Step[
     return Step(state.with_log(partition, _log_of(log, state.logs[partition])))
 
 
+@machine.operation("updateConfig", "CLN-2")
+@a_partition
+@icontract.require(lambda policy: policy in POLICIES, "CLN-33 the policy is one of Kafka's")
+def update_config(state: Cleaner, partition: str, policy: str) -> Step[Cleaner]:
+    """The log gets another cleanup policy. Nothing that is under way is stopped by that (see CLN-34)."""
+    log = state.logs[partition]
+    policies = policy.split(",")
+    changed = replace(log.config, compact="compact" in policies, delete="delete" in policies)
+    return Step(state.with_log(partition, replace(log, config=changed)))
+
+
 @machine.operation("forgetLog", "CLN-2")
 @a_partition
 def forget_log(state: Cleaner, partition: str) -> Step[Cleaner]:
@@ -1426,6 +1441,7 @@ machine.candidates |= {
     "count": lambda state: [1, 3, 2, 7],
     "then_high_watermark": lambda state: ["logEndOffset", None],
     "log": _changed_logs,
+    "policy": lambda state: list(POLICIES),
     "ms": lambda state: [0, 1, 1999, 2000, 2001, 5001],
     "offsets": lambda state: [
         {},
@@ -1550,11 +1566,125 @@ machine.deviations += [
     ),
 ]
 
-RECORDINGS = [
+# ---- beside the model ------------------------------------------------------------------------------------------------
+SIZES = {"Partition": 1, "N": 2, "D": 2}
+TWO_SIZES = {"Partition": 2, "N": 1, "D": 1}
+_WAITS = {
+    None: model.Waits.NOBODY,
+    "abortAndPauseCleaning": model.Waits.TO_PAUSE,
+    "abortCleaning": model.Waits.TO_ABORT,
+}
+_STATUS = {
+    "NoneType": model.Status.FREE,
+    "InProgress": model.Status.IN_PROGRESS,
+    "Aborted": model.Status.ABORTED,
+    "Paused": model.Status.PAUSED,
+}
+_OPERATIONS = {
+    "take_deletable": "deletableLogs",
+    "done_deleting": "doneDeleting",
+    "abort_and_pause": "abortAndPauseCleaning",
+    "abort": "abortCleaning",
+    "resume": "resumeCleaning",
+    "pause_non_compacted": "pauseCleaningForNonCompactedPartitions",
+    "maintain": "maintainUncleanablePartitions",
+    "forget": "forgetLog",
+    "restore": "restoreLog",
+    "restart": "restart",
+}
+
+
+def _soiled(level: int, most: int) -> Json:
+    """A log of which `level` of `most` parts are dirty: [0, 1) is clean, [1, 2) is dirty, and the rest is active."""
+    segments = [{"baseOffset": 0, "size": most - level}, {"baseOffset": 1, "size": level}, {"baseOffset": 2, "size": 0}]
+    return {"logStartOffset": 1, "logEndOffset": 2, "lastStableOffset": 2, "segments": segments}
+
+
+def beside_model(sizes: Mapping[str, int]) -> Correspondence[Cleaner]:
+    """The spec's partitions a-0, a-1, ... are the model's."""
+    names = {f"a-{n}": element(model.Partition, n) for n in range(sizes["Partition"])}
+    most = sizes["D"]
+
+    def start() -> Cleaner:
+        settings = [{"partition": p, "logDir": "dir", "min.cleanable.dirty.ratio": 0.0} for p in names]
+        state = initial(settings)
+        for p in names:
+            state = log_changed(state, p, _soiled(0, most)).state
+        return state
+
+    def to_model(state: Cleaner) -> dict[str, Any] | None:
+        pauses = {p: s.count if isinstance(s, Paused) else 0 for p in names for s in [state.state(p)]}
+        if any(n > sizes["N"] for n in pauses.values()):
+            return None
+        each = [(names[p], p, state.logs[p]) for p in names]
+        return {
+            "status": {e: _STATUS[type(state.state(p)).__name__] for e, p, _ in each},
+            "pauses": {e: pauses[p] for e, p, _ in each},
+            "waits": {e: _WAITS[state.blocked.get(p)] for e, p, _ in each},
+            "dirt": {e: log.segments[1].size for e, _, log in each},
+            "known": {e: log.known for e, _, log in each},
+            "compact": {e: log.config.compact for e, _, log in each},
+            "uncleanable": {e: p in state.uncleanable["dir"] for e, p, _ in each},
+        }
+
+    def calls(state: Cleaner, action: str, arguments: Mapping[str, Any]) -> list[Call] | None:
+        p = next((p for p, e in names.items() if e == arguments.get("p")), "")
+        one = {"partition": p} if p else {}
+        match action:
+            case "grab":
+                return [("grabFilthiestCompactedLog", {"chosen": p})]
+            case "done_cleaning":
+                clean = [("logChanged", {**one, "log": _soiled(0, most)})] if state.state(p) == InProgress() else []
+                return [("doneCleaning", {**one, "end_offset": 1}), *clean]
+            case "change_policy":
+                policy = "delete" if state.logs[p].config.compact else "compact"
+                return [("updateConfig", {**one, "policy": policy})]
+            case "soil":
+                level = state.logs[p].segments[1].size
+                return None if level == most else [("logChanged", {**one, "log": _soiled(level + 1, most)})]
+            case "mark":
+                return [("markPartitionUncleanable", {**one, "dir": "dir"})]
+        return [(_OPERATIONS[action], one)]
+
+    return Correspondence(model.States, sizes, start, to_model, calls)
+
+
+def _first_of_all(state: Cleaner) -> dict[str, Any] | None:
+    """The part of a state that is about its first partition, as `States` has one."""
+    partition, log = next(iter(state.logs.items()))
+    cleaning, only = state.state(partition), element(model.Partition, 0)
+    pauses = cleaning.count if isinstance(cleaning, Paused) else 0
+    found = measure(partition, log, state.checkpoints[log.config.log_dir].get(partition), state.now)
+    return (
+        None
+        if pauses > SIZES["N"]
+        else {
+            "status": {only: _STATUS[type(cleaning).__name__]},
+            "pauses": {only: pauses},
+            "waits": {only: _WAITS[state.blocked.get(partition)]},
+            "dirt": {only: 0 if not found.cleanable_bytes else 2 if not found.clean_bytes else 1},
+            "known": {only: log.known},
+            "compact": {only: log.config.compact},
+            "uncleanable": {only: partition in state.uncleanable[log.config.log_dir]},
+        }
+    )
+
+
+CORRESPONDENCES = (beside_model(SIZES),)
+CORRESPONDENCE = replace(CORRESPONDENCES[0], to_model=_first_of_all)
+"""For counting the model's states that a random walk reaches: by the first partition alone."""
+
+RECORDINGS = (
     Recording(
         "log-cleaner-manager.ndjson",
         "accepted",
         deviations=("CLN-D1",),
         source="LogCleanerManager of Kafka 4.3.0 over four logs in two directories, arbitrary calls",
     ),
-]
+    Recording(
+        "offset-checkpoint.ndjson",
+        "accepted",
+        deviations=("CLN-D3",),
+        source="OffsetCheckpointFile of Kafka 4.3.0, files well-formed and malformed",
+    ),
+)
