@@ -14,7 +14,7 @@ from kafkaspec.language import Action, Claim, LoadedModel, Trace, TraceStep
 from kafkaspec.prove.counterexample import every_size, plain, plain_state, show
 from kafkaspec.prove.engine import Progress
 from kafkaspec.prove.reading import DENIED, Reading, World
-from kafkaspec.prove.solver import PATIENCE, STEPS_PER_SECOND
+from kafkaspec.prove.solver import limit
 from kafkaspec.prove.symbols import Formula, Term, Value, both, either, implies, negated
 
 
@@ -142,8 +142,7 @@ class _Search:
             for n, c in self.model.steps.items():
                 self.denied[n] = negated(r.read(c.expr, {}, transition, DENIED))
         solver = z3.Solver()
-        solver.set("rlimit", int(timeout_s * STEPS_PER_SECOND))
-        solver.set("timeout", int(timeout_s * PATIENCE * 1000))
+        limit(solver, timeout_s)
         solver.add(*self.formulas, *r.definitions, *r.axioms(), either(self.denied.values()))
         answer = str(solver.check())
         self.model_found = solver.model() if answer == "sat" else None

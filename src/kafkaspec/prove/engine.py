@@ -44,9 +44,10 @@ class Obligation:
     seconds: float
     cti: Trace | None = None
     reachable: str = ""
-    """What is known of the counterexample's first state: reachable at some size, and so a true error; or not."""
+    """What exploring at the counterexample's sizes tells: the claim is false; or its first state is reachable; or not,
+    and a lemma is wanted."""
     way: Trace | None = None
-    """How the counterexample's first state is reached."""
+    """How the broken claim, or the counterexample's first state, is reached."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def _settle(model: LoadedModel, s: Setting, g: Goal, given: Mapping[str, int | b
     verdict: Verdict = "proved" if not open_parts else "refuted" if cti is not None else "unknown"
     trace, found = None, Reachability("")
     if cti is not None:
-        trace, found = cti.trace(model, g), reachability(model, cti)
+        trace, found = cti.trace(model, g), reachability(model, g, cti)
     return Obligation(
         g.action,
         g.claim,

@@ -18,7 +18,7 @@ class Proof:
 
     model: type[Model] | LoadedModel
     timeout_s: float = 10.0
-    explored_at: Mapping[str, int | bool] = field(default_factory=dict)
+    explored_at: Mapping[str, int | bool] | None = None
     fixed: Mapping[str, int | bool] = field(default_factory=dict)
     note: str = ""
 
@@ -30,13 +30,12 @@ class Proof:
     def run(self, progress: Progress | None = None) -> Proved:
         """Explore, then prove. Raises UserError for a model that cannot be explored with its ghosts."""
         model, explored = self.loaded, ""
-        if self.explored_at:
+        if self.explored_at is not None:
             from kafkaspec.explore import explore
 
             sizes = {**self.explored_at, **self.fixed}
             e = explore(model, sizes, ghosts=True, liveness=False, deadlock=True, progress=progress)
-            at = ", ".join(f"{n}={v}" for n, v in sizes.items())
-            explored = f"{e.distinct:,} states at {at}"
+            explored = f"{e.distinct:,} states" + "".join(f", {n}={v}" for n, v in sizes.items())
             if e.outcome == "violation":
                 return Proved(
                     model.name, self.fixed, (), (), e.seconds, self.timeout_s, false_lemma=e.trace, explored=explored

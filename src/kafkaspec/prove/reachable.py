@@ -1,8 +1,9 @@
-"""Is the first state of a counterexample to induction one that the model can reach?
+"""Is the claim that failed false, or only too weak? What the model can reach at the counterexample's sizes tells.
 
-If it is, the claim or the model is wrong. If it is not, the claim is true there and too weak to support itself: a lemma
-that excludes the state strengthens it. The explorer looks for the state, or one that differs in the names of elements
-only, as it would for a witness.
+If the claim is broken in a reachable state, it or the model is wrong, and the shortest way there is shown. If the first
+state of the counterexample is reachable, so is the second. If neither, the claim may be true and too weak to support
+itself: a lemma that excludes the first state strengthens it. The explorer looks for that state, or one that differs in
+the names of elements only, as it would for a witness.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from kafkaspec.language import Claim, Expr, LoadedModel, Sort, T, Trace
 from kafkaspec.language.expr import TRUE, and_, bound, contains, eq, field, index, lift, node, not_
 from kafkaspec.language.types import INT, resolve
 from kafkaspec.prove.counterexample import Counterexample, Plain
+from kafkaspec.prove.obligations import Goal, reads
 
 MOST_STATES = 3_000_000
 """The search ends here, and says so."""
@@ -30,27 +32,34 @@ class Reachability:
     way: Trace | None = None
 
 
-def reachability(model: LoadedModel, cti: Counterexample) -> Reachability:
-    """Look for the counterexample's first state among all that are reachable at its own sizes."""
+def reachability(model: LoadedModel, goal: Goal, cti: Counterexample) -> Reachability:
+    """Explore the model at the counterexample's sizes for a state that breaks the claim, and for its first state."""
     if cti.before is None:
         return Reachability("it is a first state: the claim or the model is wrong")
     from kafkaspec.explore import explore
 
-    at = ", ".join(f"{n}={v}" for n, v in cti.sizes.items())
+    at = ", ".join(f"{n}={v}" for n, v in cti.sizes.items()) or "its one size"
     for ghosts in (True, False) if model.ghosts else (False,):
         kept = {n: v for n, v in cti.before.items() if ghosts or n not in model.ghosts}
         witness = Claim(NAME, (), alike(model, kept), "", (model.file, 1))
-        alone = replace(model, witnesses={NAME: witness}, invariants={}, lemmas={}, steps={}, leads_to={})
+        claims = {
+            n: c
+            for n, c in (model.invariants | model.lemmas).items()
+            if n == goal.claim and reads(c.expr) <= kept.keys()
+        }
+        steps = {n: c for n, c in model.steps.items() if n == goal.claim and reads(c.expr) <= kept.keys()}
+        alone = replace(model, witnesses={NAME: witness}, invariants=claims, lemmas={}, steps=steps, leads_to={})
         try:
             e = explore(alone, cti.sizes, ghosts=ghosts, liveness=False, deadlock=True, max_states=MOST_STATES)
         except UserError as error:
             why = str(error)
             continue
         apart = "" if ghosts or not model.ghosts else " (ghosts left aside)"
+        if e.outcome == "violation" and e.trace is not None:
+            return Reachability(f"{e.trace.claim} is false: broken in {_steps(e.trace)} at {at}{apart}", e.trace)
         way = e.witnesses.get(NAME)
         if way is not None:
-            steps = len(way.steps) - 1
-            return Reachability(f"reachable at {at} in {steps} steps{apart}: the claim or the model is wrong", way)
+            return Reachability(f"reachable at {at} in {_steps(way)}{apart}: the claim or the model is wrong", way)
         if e.outcome == "limit":
             return Reachability(f"not among the first {e.distinct:,} states at {at}{apart}; {e.limit}")
         return Reachability(
@@ -58,6 +67,11 @@ def reachability(model: LoadedModel, cti: Counterexample) -> Reachability:
             "support itself; a lemma that excludes this state would help"
         )
     return Reachability(f"whether it is reachable at {at} could not be looked for: {why}")
+
+
+def _steps(way: Trace) -> str:
+    n = len(way.steps) - 1
+    return f"{n} step{'s' if n != 1 else ''}"
 
 
 def alike(model: LoadedModel, state: Mapping[str, Plain]) -> Expr:

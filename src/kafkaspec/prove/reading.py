@@ -98,6 +98,7 @@ class Reading:
         self.definitions: list[Formula] = []
         self.constants: dict[str, list[Term]] = {}
         self.ground: set[str] = set()
+        self._given_names: set[str] = set()
         self._axioms: dict[str, Formula] = {}
         self._functions: dict[str, z3.FuncDeclRef] = {}
         self._memo: dict[object, tuple[Value, object]] = {}
@@ -395,11 +396,15 @@ class Reading:
                 x, y = a if a[0].op != "none" else (a[1], a[0])
                 if y.op == "none":
                     return go(x).none
-                return self._compared(e, env, world) or self.equal(x.t, go(x), go(y))
+                known = self._compared(e, env, world)
+                return self.equal(x.t, go(x), go(y)) if known is None else known
             case "lt" if self._said(e):
                 return TRUE
             case "lt" | "le":
-                return self._compared(e, env, world) or (less if e.op == "lt" else at_most)(go(a[0]), go(a[1]))
+                known = self._compared(e, env, world)
+                if known is not None:
+                    return known
+                return (less if e.op == "lt" else at_most)(go(a[0]), go(a[1]))
             case "in":
                 return go(a[1])(go(a[0]))
             case "subset":
@@ -637,13 +642,13 @@ class Reading:
             for x in known:
                 total = plus(total, pick(member(x), z3.IntVal(1), z3.IntVal(0)))
             return total
-        names = sorted(n for n in e.free if n not in self.ground)
+        names = sorted(n for n in e.free if n not in self._given_names)
         if any(n[0] == "=" for n in env):
             raise self.error(f"{show(e)}: bind what it speaks of (`for x in ... if y == x`) before counting")
         of_world = self._counts.setdefault(e.id, {})
         if id(world) not in of_world:
             k = next(self._made)
-            outer = {n: v for n, v in env.items() if n in self.ground}
+            outer = {n: v for n, v in env.items() if n in self._given_names}
 
             def function(args: list[Term]) -> Term:
                 return self._leaf(f"count!{k}", tuple(args), z3.IntSort())
@@ -698,6 +703,7 @@ class Reading:
             name = f"{a.name}.{a.parameter(p)}{suffix}"
             env[p.aux] = self.fresh(p.t, name)
             self.ground.add(p.aux)
+            self._given_names.add(p.aux)
             if p.t.kind == "sort":
                 self.constants.setdefault(p.t.name, []).append(env[p.aux])
             typed += [f for _, f in self.typed(p.t, env[p.aux])]

@@ -12,8 +12,8 @@ from kafkaspec.prove.symbols import Formula, negated
 
 STEPS_PER_SECOND = 4_000_000
 """Z3's resource units that a quiet core does in about a second; only the size of a budget depends on it."""
-PATIENCE = 6
-"""The clock stops a query at this many times its budget: only a machine that busy can change a verdict."""
+PATIENCE = 30
+"""The clock stops a query at this many times its budget, and 10 s: only a machine that busy changes a verdict."""
 
 Answer = Literal["unsat", "sat", "unknown"]
 
@@ -40,11 +40,16 @@ class Asked:
     steps: int
 
 
+def limit(solver: z3.Solver, budget_s: float) -> None:
+    """Give a solver its budget."""
+    solver.set("rlimit", int(budget_s * STEPS_PER_SECOND))
+    solver.set("timeout", int((budget_s * PATIENCE + 10) * 1000))
+
+
 def ask(formulas: Sequence[Formula], budget_s: float, options: Mapping[str, Any] | None = None) -> Asked:
     """Are the formulas satisfiable together?"""
     s = z3.Solver()
-    s.set("rlimit", int(budget_s * STEPS_PER_SECOND))
-    s.set("timeout", int(budget_s * PATIENCE * 1000))
+    limit(s, budget_s)
     for name, value in (options or {}).items():
         s.set(name, value)
     s.add(*formulas)

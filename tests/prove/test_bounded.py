@@ -1,0 +1,67 @@
+"""Bounded symbolic search: the shortest violation, the explorer's, or none within so many steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaspec.errors import UserError
+from kafkaspec.explore import explore
+from kafkaspec.language import load
+from kafkaspec.language.concrete import Concrete
+from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
+from kafkaspec.models.examples.replication import Replication
+from kafkaspec.prove import bounded
+from tests.prove.rooms import FalseCounter, Overflow
+
+UNFENCED = {"Replica": 2, "L": 1, "E": 2, "FENCED": False}
+
+
+def test_it_finds_the_shortest_violation_as_the_explorer_does() -> None:
+    model = load(Replication)
+    b = bounded(model, 6, UNFENCED)
+    e = explore(model, UNFENCED, ghosts=True, deadlock=True)
+    assert b.outcome == "violation"
+    assert b.trace is not None
+    assert e.trace is not None
+    assert len(b.trace.steps) == len(e.trace.steps) == b.reached + 1
+    assert b.trace.claim == "leader_moves_first"
+
+
+def test_its_trace_is_a_run_of_the_text() -> None:
+    b = bounded(load(Replication), 6, UNFENCED)
+    assert b.trace is not None
+    c = Concrete(Replication, UNFENCED, ghosts=True)
+    (state,) = c.initial_states()
+    for s in b.trace.steps[1:]:
+        taken = {(t.action, str(c.show(t.state))): t.state for t in c.successors(state)}
+        state = taken[s.action, str(s.state)]
+    assert not c.holds("leader_moves_first", state)
+
+
+def test_without_sizes_it_searches_every_size() -> None:
+    assert bounded(load(CleanerAnchor), 2).outcome == "complete"
+    b = bounded(load(FalseCounter), 4)
+    assert b.outcome == "violation"
+    assert b.trace is not None
+    assert [s.state for s in b.trace.steps] == [{"n": 0}, {"n": 1}, {"n": 2}]
+    b = bounded(load(Overflow), 3)
+    assert b.trace is not None
+    assert b.trace.claim == "type of n"
+    assert b.trace.sizes == {"L": 1}
+
+
+def test_no_violation_within_its_steps_is_no_more_than_that() -> None:
+    b = bounded(load(FalseCounter), 1)
+    assert b.outcome == "complete"
+    assert "no violation within 1 steps" in b.summary()
+
+
+def test_a_search_that_gives_up_says_how_far_it_came() -> None:
+    b = bounded(load(Replication), 6, {"Replica": 3, "L": 3, "E": 3, "FENCED": True}, timeout_s=0.0001)
+    assert b.outcome == "unknown"
+    assert "gave up" in b.summary()
+
+
+def test_sizes_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(UserError, match="whole number >= 1"):
+        bounded(load(CleanerAnchor), 2, {"Partition": 0})
