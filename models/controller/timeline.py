@@ -530,6 +530,6 @@ class Iteration(Tiers):
 
 MODELS = [
     Checked(Copies, {"Key": 2, "Value": 2, "E": 3}, distinct=9_999, generated=166_396, depth=12),
-    Checked(Tiers, {"Key": 2, "Value": 2, "E": 4}, distinct=741_917, generated=8_091_832, depth=15),
-    Checked(Iteration, {"Key": 3, "Value": 1, "E": 3}, distinct=1_588_964, generated=21_727_030, depth=20),
+    Checked(Tiers, {"Key": 2, "Value": 2, "E": 3}, distinct=44_532, generated=447_035, depth=12),
+    Checked(Iteration, {"Key": 2, "Value": 1, "E": 3}, distinct=35_462, generated=395_580, depth=15),
 ]
