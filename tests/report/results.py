@@ -49,26 +49,10 @@ RUNS = (VIOLATION, LASSO, INDUCTION, START, DEADLOCK)
 
 
 NAMES = (
-    "accepted",
-    "rejected",
-    "outside",
-    "explored",
-    "broken",
-    "walked",
-    "proved",
-    "bounded",
-    "campaign",
-    "clean campaign",
-    "agrees",
-    "differs",
-    "kills",
-    "verified",
-    "violation",
-    "lasso",
-    "induction",
-    "start",
+    "accepted", "rejected", "outside", "explored", "broken", "walked", "proved", "bounded", "campaign",
+    "clean campaign", "agrees", "differs", "kills", "verified", "violation", "lasso", "induction", "start",
     "deadlock",
-)
+)  # fmt: skip
 
 
 @cache

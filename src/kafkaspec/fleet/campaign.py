@@ -201,8 +201,8 @@ def row(subsystem: Subsystem, seed: int, steps: int, model_state: ModelState | N
     except Exception as e:  # the spec itself, not what stands beside it
         said = next((s for s in str(e).splitlines() if not s.startswith("File ")), "")  # icontract says the file first
         clause = m[0] if (m := re.match(r"[A-Z]{3}-\d+", said)) else ""
-        told = f"the spec fails: {type(e).__name__}: {said}".rstrip(": ")
-        broken = {"verdict": "broken", "clause": clause, "shape": told, "steps": 0, "covered": []}
+        fails = f"the spec fails: {type(e).__name__}: {said}".rstrip(": ")
+        broken = {"verdict": "broken", "clause": clause, "shape": fails, "steps": 0, "covered": []}
         return {"seed": seed, **out, **broken, "seconds": time.perf_counter() - began}
     if w.failure is not None:
         last = w.failure.records[-1]

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import logging
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -72,7 +76,7 @@ def java_version(java: Path) -> int:
 
 
 @contextlib.contextmanager
-def session(master: str, configuration: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+def session(master: str) -> Iterator[SparkSession]:
     """A Spark session on `master`, stopped at the end. An active session is used as it is, and left running.
 
     Raises UserError, one line, if Spark or Java are not there or the session does not start.
@@ -81,18 +85,21 @@ def session(master: str, configuration: Mapping[str, str] | None = None) -> Iter
         raise UserError(f"Spark is not installed: {INSTALL}")
     from pyspark.sql import SparkSession
 
+    interrupt = signal.getsignal(signal.SIGINT)
     active = SparkSession.getActiveSession()
     if active is not None:
         yield active
         return
-    with tempfile.TemporaryDirectory(prefix="kafkaspec-spark-") as folder, _gateway(find_java(), Path(folder)):
+    with _quiet(), tempfile.TemporaryDirectory(prefix="kafkaspec-spark-") as folder, _gateway(Path(folder)):
         builder = SparkSession.Builder().appName("kafkaspec").master(master)
-        for name, value in {**_configuration(master, folder), **(configuration or {})}.items():
+        for name, value in _configuration(master, folder).items():
             builder = builder.config(name, value)
         try:
             spark = builder.getOrCreate()
         except Exception as e:
             raise UserError(f"Spark does not start on {master}: {_first_line(e)}") from e
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, interrupt)  # Ctrl-C is ours, not PySpark's: the session is stopped in order
         try:
             if not is_local(master):
                 spark.sparkContext.addPyFile(str(package_zip(Path(folder))))
@@ -102,7 +109,9 @@ def session(master: str, configuration: Mapping[str, str] | None = None) -> Iter
                 raise UserError(f"Spark on {master} fails: {_first_line(e)}") from e
             raise
         finally:
-            spark.stop()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # after Ctrl-C the connection is gone
+                spark.stop()
 
 
 def is_local(master: str) -> bool:
@@ -124,10 +133,27 @@ def _configuration(master: str, folder: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _gateway(java: Path, folder: Path) -> Iterator[None]:
+def _quiet() -> Iterator[None]:
+    """What Py4J logs of a call that Ctrl-C interrupts is not shown."""
+    logger, quiet = logging.getLogger(), _NotOfTheCall()
+    logger.addFilter(quiet)
+    try:
+        yield
+    finally:
+        logger.removeFilter(quiet)
+
+
+class _NotOfTheCall(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        return "while sending command" not in record.getMessage()
+
+
+@contextlib.contextmanager
+def _gateway(folder: Path) -> Iterator[None]:
     """Start Spark's Java process, let PySpark find it, and end it."""
     from pyspark import SparkContext
 
+    java = find_java()
     where, log, quiet = folder / "connection", folder / "log", folder / "log4j2.properties"
     quiet.write_text(QUIET)
     environment = {**os.environ, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(where)}
