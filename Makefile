@@ -3,7 +3,7 @@
 #   make test     style, types and all tests (what CI runs)
 #   make deep     the long checks: more seeds, larger models, TLC where Java and TLC can be had
 #   make docs     the documentation site, into site/
-#   make tables   write the generated parts of the docs anew
+#   make tables   write the generated parts of the docs anew, the kill matrices too (minutes)
 #   make bench    the measurements that the performance claims rest on
 #   make clean    remove everything that was built
 
@@ -32,7 +32,7 @@ docs: .venv/dev
 	$(BIN)/mkdocs build --strict
 
 tables: .venv/dev
-	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/generate.py --measure
 
 bench: .venv/dev
 	$(BIN)/python bench/run.py

@@ -1,5 +1,6 @@
 """Writes the generated parts of the documentation: whatever stands between `<!-- generated:NAME ARGUMENTS -->` and
 `<!-- end -->`. `python docs/generate.py` writes them, `--check` names the pages that are out of date; a test does that.
+What stands after `<!-- measured:NAME ARGUMENTS -->` takes minutes: written too, but checked for what it is about only.
 
 Each generator is a function from the marker's words to Markdown; the table of all of them, GENERATORS, is at the end.
 """
@@ -35,31 +36,36 @@ from kafkaspec.cli import names
 from kafkaspec.explore import explore
 from kafkaspec.language import LoadedModel, Trace
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.mutants import mutants_of
+from kafkaspec.lockstep.mutants import mutants_of, written
 from kafkaspec.report import sequence_svg
 from kafkaspec.report.section import condensed, sizes_text, value_text
 
 DOCS = Path(__file__).parent
-MARKER = re.compile(r"(<!-- generated:(\w+)([^>\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+MARKER = re.compile(r"(<!-- (generated|measured):(\w+)([^>\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 CAPTURED: Any = {"check": True, "cwd": DOCS.parent, "capture_output": True, "text": True}
 Generator = Callable[..., str]
 
 
-def rewritten(text: str, generators: dict[str, Generator]) -> str:
-    """`text` with every generated part written anew. Raises KeyError for an unknown generator."""
+def rewritten(text: str, generators: dict[str, Generator], measure: bool) -> str:
+    """`text` with every generated part written anew, measured ones only if asked for. Raises KeyError for an unknown
+    generator."""
 
     def one(m: re.Match[str]) -> str:
-        return f"{m[1]}\n{generators[m[2]](*m[3].split()).strip()}\n\n{m[5]}"
+        generator = generators[m[3]]
+        if m[2] == "measured" and not measure:
+            missing = [w for w in ABOUT[m[3]](*m[4].split()) if w not in m[5]]
+            return m[0] if not missing else f"{m[1]}\nnot measured yet: {', '.join(missing)}\n\n{m[6]}"
+        return f"{m[1]}\n{generator(*m[4].split()).strip()}\n\n{m[6]}"
 
     return MARKER.sub(one, text)
 
 
-def out_of_date(generators: dict[str, Generator], write: bool) -> list[Path]:
+def out_of_date(generators: dict[str, Generator], write: bool, measure: bool = False) -> list[Path]:
     """The pages whose generated parts differ from what is generated now; rewritten if `write`."""
     out = []
     for page in [DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))]:
         text = page.read_text("utf-8")
-        new = rewritten(text, generators)
+        new = rewritten(text, generators, measure)
         if new != text:
             out.append(page)
             if write:
@@ -275,12 +281,12 @@ def kills(name: str) -> str:
     """The kill matrix of a subsystem's written mutants, and what became of the generated ones."""
     rows = json.loads(subprocess.run([sys.executable, "-m", "kafkaspec", "mutants", name, "--json"], **CAPTURED).stdout)
     detectors = list(rows[0]["detections"])
-    written: list[Any] = []
+    by_hand: list[Any] = []
     generated: list[Any] = []
     for r in rows:
-        (generated if re.match(r"\w+\.\w+: (no|not) ", r["mutant"]["name"]) else written).append(r)
+        (generated if re.match(r"\w+\.\w+: (no|not) ", r["mutant"]["name"]) else by_hand).append(r)
     body = []
-    for r in written:
+    for r in by_hand:
         m = r["mutant"]
         bug = f" ({m['bug']})" if m["bug"] else ""
         marks = [{True: "✓", False: "·", None: ""}[r["detections"][d]["killed"]] for d in detectors]
@@ -318,9 +324,12 @@ GENERATORS: dict[str, Generator] = {
     "kills": kills,
 }
 
+ABOUT: dict[str, Callable[[str], list[str]]] = {"kills": lambda name: [m.name for m in written(subsystem.find(name))]}
+"""For what is measured: what it must speak of to be up to date."""
+
 if __name__ == "__main__":
     checking = "--check" in sys.argv[1:]
-    stale = out_of_date(GENERATORS, write=not checking)
+    stale = out_of_date(GENERATORS, write=not checking, measure="--measure" in sys.argv[1:])
     tutorial = DOCS / "tutorial.md"
     new = played(tutorial.read_text("utf-8"))
     if new != tutorial.read_text("utf-8"):
