@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,8 +14,9 @@ import orjson
 import pytest
 
 from kafkaspec import report
-from kafkaspec.language import Trace, load
+from kafkaspec.language import Trace, TraceStep, load
 from kafkaspec.lockstep.compare import ABSENT, Difference
+from kafkaspec.models.examples.two_phase import TwoPhase
 from kafkaspec.report.html import state_rows
 from kafkaspec.report.sequence import staged
 from tests.lockstep.toy_model import ToyQueue
@@ -90,15 +92,26 @@ def test_a_diagram_is_well_formed_and_draws_every_step(trace: Trace) -> None:
 
 def test_lanes_are_those_who_act_and_what_is_acted_upon() -> None:
     lanes, scenes = staged(VIOLATION, None)
-    assert lanes == {"t0": "cleaner thread t0", "p1": "retention p1"}
-    trace = replace(VIOLATION, steps=(*VIOLATION.steps, step("idle", "retention", {}, **VIOLATION.steps[-1].state)))
-    lanes, scenes = staged(trace, None)  # now retention is one, not many
-    assert lanes == {"t0": "cleaner thread t0", "retention": "retention", "p1": "p1"}
+    assert lanes == {"t0": "cleaner thread t0", "retention": "retention", "p1": "p1"}  # others act upon p1
     assert (scenes[1].actor, scenes[1].targets) == ("retention", ("p1",))
     assert scenes[1].notes == {"p1": ("status = ABORTED",), "retention": ("pauses = 2",)}
+    alone = replace(VIOLATION, steps=(VIOLATION.steps[1], VIOLATION.steps[3]))
+    assert staged(alone, None)[0] == {"t0": "cleaner thread t0"}
+    idle = step("idle", "cleaner thread", {}, **VIOLATION.steps[3].state)
+    assert staged(replace(alone, steps=(*alone.steps, idle)), None)[0]["cleaner thread"] == "cleaner thread"
     explored = results()["explored"]
     lanes, _ = staged(explored.witnesses["full_and_saved"], load(ToyQueue))
     assert lanes == {"user": "user"}
+    transactions = load(TwoPhase)
+    lanes, _ = staged(Trace("TwoPhase", {}, "walk", "", (), (*two_phase(),)), transactions)
+    assert lanes == {"m0": "resource manager m0", "transaction manager": "transaction manager"}
+
+
+def two_phase() -> Iterator[TraceStep]:
+    """A manager prepares, and is heard."""
+    yield step("", "", {}, promised=[])
+    yield step("prepare", "resource manager", {"m": "m0"}, promised=["m0"])
+    yield step("hear_prepared", "transaction manager", {"m": "m0"}, promised=["m0"])
 
 
 def test_a_lasso_goes_back_and_the_last_line_says_why() -> None:

@@ -310,7 +310,7 @@ def _kill_matrix(rows: Sequence[mutants.Row]) -> list[Section]:
             )
         )  # fmt: skip
     fault, by = Column("fault", detail=True), Column("by", detail=True)
-    titles: list[str | Column] = ["mutant", fault, "layer", "clauses", *detectors, by, ""]
+    titles: list[str | Column] = ["mutant", fault, "layer", "clauses", *detectors, by, "survives"]
     dead = sum(r.killed for r in rows)
     excused = sum(not r.killed and not r.wrong for r in rows)
     wrong = [r for r in rows if r.wrong]

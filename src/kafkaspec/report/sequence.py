@@ -77,21 +77,21 @@ def sequence_svg(trace: Trace, model: LoadedModel | None = None) -> str:
 def staged(trace: Trace, model: LoadedModel | None) -> tuple[dict[str, str], list[Scene]]:
     """The lanes (key -> label), those who act first, and the scene of each step after the first state."""
     steps = trace.steps[1:]
-    leading = _leading(steps, model)
+    many = _many(_deeds(steps, model))
     actors: dict[str, str] = {}
     others: dict[str, str] = {}
     cast = []
     for step in steps:
         elements = _elements(step, model)
-        key, label = step.who or trace.model, step.who or trace.model
-        if leading.get(step.who) and elements:
-            key = elements[0]
+        key = label = step.who or trace.model
+        if elements and (step.who, elements[0][0]) in many:
+            key = elements[0][1]
             label = f"{step.who} {key}".strip()
         actors.setdefault(key, label)
-        targets = tuple(e for e in dict.fromkeys(elements) if e != key)
-        others |= dict.fromkeys(targets, "")
+        targets = tuple(e for e in dict.fromkeys(e for _, e in elements) if e != key)
+        others |= {e: f"{sort.lower()} {e}".strip() if len(sort) > 1 else e for sort, e in elements if e != key}
         cast.append((key, targets))
-    lanes = {**actors, **{e: _sort(e, model) for e in sorted(others, key=_natural) if e not in actors}}
+    lanes = actors | {e: label for e, label in sorted(others.items(), key=_natural) if e not in actors}
     scenes = []
     for i, (key, targets) in enumerate(cast, 1):
         notes: dict[str, list[str]] = {}
@@ -102,38 +102,40 @@ def staged(trace: Trace, model: LoadedModel | None) -> tuple[dict[str, str], lis
     return lanes, scenes
 
 
-def _leading(steps: Sequence[TraceStep], model: LoadedModel | None) -> dict[str, bool]:
-    """Whether a `who` is many: all that it does begins with an element of one sort, which tells which of them acts."""
-    first: dict[str, set[str]] = {}
-    if model is not None:
-        for a in model.actions:
-            sort = a.params[0].t.name if a.params and a.params[0].t.kind == "sort" else ""
-            first.setdefault(a.who, set()).add(sort)
-    else:
-        for s in steps:
-            value = next(iter(s.arguments.values()), None)
-            text = value if isinstance(value, str) else ""
-            first.setdefault(s.who, set()).add(text[0] if ELEMENT.fullmatch(text) else "")
-    return {who: len(sorts) == 1 and "" not in sorts for who, sorts in first.items()}
+Deed = tuple[str, tuple[str, ...]]
+"""A `who`, and the sorts of what it names in an action, in order."""
 
 
-def _elements(step: TraceStep, model: LoadedModel | None) -> list[str]:
-    """The arguments that are elements of sorts."""
-    names = set(step.arguments)
-    for a in model.actions if model is not None else ():
-        if a.name == step.action:
-            names = {a.parameter(p) for p in a.params if p.t.kind == "sort"}
-    return [v for n, v in step.arguments.items() if n in names and isinstance(v, str) and ELEMENT.fullmatch(v)]
+def _deeds(steps: Sequence[TraceStep], model: LoadedModel | None) -> list[Deed]:
+    if model is None:
+        return [(s.who, tuple(sort for sort, _ in _elements(s, None))) for s in steps]
+    return [(a.who, tuple(p.t.name for p in a.params if p.t.kind == "sort")) for a in model.actions]
 
 
-def _sort(element: str, model: LoadedModel | None) -> str:
-    """The label of an element that never acts: with its sort's name, if only one sort has such elements."""
-    sorts = [n for n, kind in model.sizes.items() if kind == "sort" and n[0].lower() == element[0]] if model else []
-    return f"{sorts[0].lower()} {element}" if len(sorts) == 1 else element
+def _many(deeds: Sequence[Deed]) -> set[tuple[str, str]]:
+    """Each `who` that is many, with the sort whose elements its members are ("cleaner thread", Thread): they come first
+    in what they do, to others or always, and nobody of another sort does anything to them."""
+    acted_upon = {sort for _, sorts in deeds for sort in sorts[1:] if sort != sorts[0]}
+    out = set()
+    for who, sort in {(who, sorts[0]) for who, sorts in deeds if sorts}:
+        mine = [sorts for w, sorts in deeds if w == who]
+        to_others = any(len(sorts) > 1 and sorts[0] == sort for sorts in mine)
+        if sort not in acted_upon and (to_others or all(sorts[:1] == (sort,) for sorts in mine)):
+            out.add((who, sort))
+    return out
 
 
-def _natural(element: str) -> tuple[str, int]:
-    return element[0], int(element[1:])
+def _elements(step: TraceStep, model: LoadedModel | None) -> list[tuple[str, str]]:
+    """The arguments that are elements of sorts, with the sort's name; without a model, with its first letter."""
+    action = next((a for a in model.actions if a.name == step.action), None) if model is not None else None
+    if action is not None:
+        sorts = {action.parameter(p): p.t.name for p in action.params if p.t.kind == "sort"}
+        return [(sorts[n], str(v)) for n, v in step.arguments.items() if n in sorts]
+    return [(v[0], v) for v in step.arguments.values() if isinstance(v, str) and ELEMENT.fullmatch(v)]
+
+
+def _natural(lane: tuple[str, str]) -> tuple[str, int]:
+    return lane[0][0], int(lane[0][1:])
 
 
 def _note(path: str, after: Value, lanes: Mapping[str, str], actor: str) -> tuple[str, str]:
