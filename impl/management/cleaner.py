@@ -465,6 +465,20 @@ class MemoryLog:
         ]
 
 
+def _report(found: LogToClean) -> dict[str, Json]:
+    """As the recordings show it."""
+    return {
+        "partition": str(found.partition),
+        "firstDirtyOffset": found.first_dirty_offset,
+        "firstUncleanableOffset": found.first_uncleanable_offset,
+        "cleanBytes": found.clean_bytes,
+        "cleanableBytes": found.cleanable_bytes,
+        "totalBytes": found.total_bytes,
+        "cleanableRatio": found.cleanable_ratio,
+        "needCompactionNow": found.need_compaction_now,
+    }
+
+
 class Driver:
     """The manager over logs in memory and a simulated disk, for the spec to walk beside."""
 
@@ -501,18 +515,7 @@ class Driver:
         stats = PreCleanStats()
         found = self.manager.grab_filthiest(self.now, stats, None if chosen is None else topic_partition(chosen))
         return {
-            "log": None
-            if found is None
-            else {
-                "partition": str(found.partition),
-                "firstDirtyOffset": found.first_dirty_offset,
-                "firstUncleanableOffset": found.first_uncleanable_offset,
-                "cleanBytes": found.clean_bytes,
-                "cleanableBytes": found.cleanable_bytes,
-                "totalBytes": found.total_bytes,
-                "cleanableRatio": found.cleanable_ratio,
-                "needCompactionNow": found.need_compaction_now,
-            },
+            "log": None if found is None else _report(found),
             "cleanablePartitions": stats.cleanable_partitions,
             "delayedPartitions": stats.delayed_partitions,
             "maxCompactionDelayMs": stats.max_compaction_delay_ms,
@@ -525,6 +528,16 @@ class Driver:
             "firstUncleanableDirtyOffset": found.first_uncleanable_dirty_offset,
             "forceUpdateCheckpoint": found.force_update_checkpoint,
         }
+
+    def do_logToClean(self, partition: str, last_clean_offset: int | None) -> Json:
+        which = topic_partition(partition)
+        log = self.all_logs[which]
+        offsets = cleanable_offsets(log, last_clean_offset, self.now)
+        delay_ms = compaction_delay_ms(log, offsets.first_dirty_offset, self.now)
+        found = log_to_clean(which, log, offsets, delay_ms > 0)
+        if not found.total_bytes:
+            return None
+        return {**_report(found), "cleanable": found.is_cleanable, "compactionDelayMs": delay_ms}
 
     def do_abortAndPauseCleaning(self, partition: str) -> Json:
         return {"blocked": self.manager.abort_and_pause(topic_partition(partition)).waits}

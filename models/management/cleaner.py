@@ -894,13 +894,21 @@ MODELS = [
     ),
     Checked(
         Cleaner,
+        sizes={"Partition": 2, "Thread": 1, "User": 2, "N": 2, "D": 2},
+        distinct=421718,
+        generated=2399736,
+        depth=33,
+        deadlock=True,
+    ),
+    Checked(
+        Cleaner,
         sizes={"Partition": 2, "Thread": 2, "User": 2, "N": 2, "D": 1},
         distinct=1358960,
         generated=8635785,
         depth=32,
         deadlock=True,
     ),
-    Checked(States, sizes={"Partition": 2, "N": 2, "D": 2}, distinct=11664, generated=174098, depth=13),
+    Checked(States, sizes={"Partition": 2, "N": 2, "D": 2}, distinct=20736, generated=359999, depth=15),
     Checked(Offsets, sizes={"L": 6}, distinct=10031, generated=80447, depth=19, deadlock=True, note="the log is full"),
     Checked(CheckpointFile, sizes={"V": 4}, distinct=65, generated=191, depth=17),
 ]

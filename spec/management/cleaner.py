@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn, TypeVar
 
@@ -466,27 +466,28 @@ class Cleaner:
         return replace(self, logs=self.logs.with_(partition, log))
 
 
+_QUICK: dict[str, Any] = {"max.compaction.lag.ms": 5000, "segment.bytes": 200}
 PARTITIONS: list[dict[str, Any]] = [
-    {"partition": "c-0", "logDir": "dir0", "cleanup.policy": "compact", "segment.bytes": 200},
-    {
-        "partition": "c-1",
-        "logDir": "dir1",
-        "cleanup.policy": "compact",
-        "max.compaction.lag.ms": 5000,
-        "min.cleanable.dirty.ratio": 0.9,
-        "segment.bytes": 200,
-    },
+    {"partition": "c-0", "logDir": "dir0", "cleanup.policy": "compact", **_QUICK},
+    {"partition": "c-1", "logDir": "dir1", "cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0.9, **_QUICK},
     {
         "partition": "cd-0",
         "logDir": "dir0",
         "cleanup.policy": "compact,delete",
         "min.compaction.lag.ms": 2000,
         "min.cleanable.dirty.ratio": 0.2,
-        "segment.bytes": 200,
+        **_QUICK,
     },
-    {"partition": "d-0", "logDir": "dir1", "cleanup.policy": "delete", "segment.bytes": 200},
+    {"partition": "d-0", "logDir": "dir1", "cleanup.policy": "delete", **_QUICK},
 ]
-"""What histories begin with unless they say otherwise: as the recordings do, but segments fill up sooner."""
+"""What histories begin with unless they say otherwise: as the recordings do, but all are overdue and full sooner."""
+
+
+PAIR: list[dict[str, Any]] = [
+    {"partition": "a-0", "logDir": "dir0", "cleanup.policy": "compact", "min.compaction.lag.ms": 2000},
+    {"partition": "a-1", "logDir": "dir0", "cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0.9, **_QUICK},
+]
+"""Two logs, of which one may be overdue while the other is filthier."""
 
 
 def config(settings: Mapping[str, Any]) -> Config:
@@ -809,6 +810,36 @@ def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int 
             "forceUpdateCheckpoint": found.force_update_checkpoint,
         },
     )
+
+
+@machine.operation("logToClean", "CLN-5", "CLN-3", "CLN-7", "CLN-2")
+@a_partition
+@icontract.ensure(
+    lambda result: (
+        result.result is None
+        or (
+            0 <= result.result["cleanableRatio"] <= 1
+            and result.result["totalBytes"] == result.result["cleanBytes"] + result.result["cleanableBytes"]
+        )
+    ),
+    "CLN-5 a ratio of the two kinds of bytes",
+)
+@icontract.ensure(
+    lambda result: (
+        result.result is None
+        or result.result["needCompactionNow"]
+        or not result.result["cleanable"]
+        or result.result["cleanableRatio"] > 0
+    ),
+    "CLN-3 what nothing forces is cleanable by its ratio alone",
+)
+def log_to_clean(state: Cleaner, partition: str, last_clean_offset: int | None) -> Step[Cleaner]:
+    """What a grab would find of a log, if that offset is what is checkpointed; nothing if the log is empty."""
+    log = state.logs[partition]
+    found = measure(partition, log, last_clean_offset, state.now)
+    if found.total_bytes == 0:
+        return Step(state)
+    return Step(state, {**found.report(), "cleanable": found.cleanable, "compactionDelayMs": found.delay_ms})
 
 
 # ---- the state machine -----------------------------------------------------------------------------------------------
@@ -1390,35 +1421,61 @@ def _view(log: Log) -> Json:
     }
 
 
+def _focus(state: Cleaner) -> str:
+    """The partition whose log changes next. It goes with the clock, so that the change can suit its configuration."""
+    return list(state.logs)[state.now % len(state.logs)]
+
+
+def _at_the_borders(state: Cleaner, log: Log) -> Iterator[Log]:
+    """A clean segment and a dirty one, just at the minimum ratio and the lags, or just beyond them."""
+    config, minimum = log.config, round(100 * log.config.min_cleanable_dirty_ratio)
+    young, old = state.now - config.min_compaction_lag_ms, state.now - config.max_compaction_lag_ms
+    stamps = [(young, max(old, -1)), (young + 1, max(old - 1, -1)), (-1, -1)]
+    for dirty, (largest, first) in itertools.product((minimum, minimum + 1, 1, 0), stamps):
+        segments = (Segment(0, 100 - dirty), Segment(1, dirty, largest, first), Segment(2))
+        yield replace(log, log_start_offset=1, log_end_offset=2, last_stable_offset=2, segments=segments)
+
+
+def _as_it_goes(state: Cleaner, log: Log) -> Iterator[Log]:
+    """What a log may turn into: unstable, rolled, compacted, retained, truncated, huge, begun anew."""
+    first, *rest = log.segments
+    start, end, active = log.log_start_offset, log.log_end_offset, log.active_base_offset
+    yield replace(log, last_stable_offset=max(start, active - 1))
+    yield replace(log, segments=(*log.segments, Segment(end)))
+    yield replace(log, segments=(replace(first, size=first.size // 2), *rest))
+    if rest:
+        kept = max(start, rest[0].base_offset)
+        stable = max(kept, log.last_stable_offset)
+        yield replace(log, segments=tuple(rest), log_start_offset=kept, last_stable_offset=stable)
+        cut = max(active - 1, start)
+        yield replace(log, segments=log.segments[:-1], log_end_offset=cut, last_stable_offset=cut)
+    huge = tuple(Segment(start + n, 2_000_000_000) for n in range(3))
+    yield replace(log, segments=huge, log_end_offset=start + 3, last_stable_offset=start + 3)
+    yield replace(log, segments=(Segment(0),), log_start_offset=0, log_end_offset=0, last_stable_offset=0)
+
+
 def _changed_logs(state: Cleaner) -> list[Json]:
-    """What the logs there are may turn into: truncated, retained, compacted, unstable, rolled, huge, begun anew."""
-    out: list[Log] = []
-    for log in state.logs.values():
-        first, *rest = log.segments
-        end, start = log.log_end_offset, log.log_start_offset
-        out.append(replace(log, last_stable_offset=max(start, log.active_base_offset - 1)))
-        if rest:
-            base = max(log.active_base_offset - 1, start)
-            kept = tuple(s for s in log.segments if s.base_offset <= base) or (first,)
-            if kept[-1].base_offset <= base:
-                out.append(replace(log, segments=kept, log_end_offset=base, last_stable_offset=base))
-            out.append(
-                replace(
-                    log,
-                    segments=tuple(rest),
-                    log_start_offset=max(start, rest[0].base_offset),
-                    last_stable_offset=max(log.last_stable_offset, rest[0].base_offset, start),
-                )
-            )
-            out.append(replace(log, segments=(replace(first, size=first.size // 2), *rest)))
-        if log.active_base_offset < end:
-            out.append(replace(log, segments=(*log.segments, Segment(end))))
-        huge = tuple(Segment(start + n, 2_000_000_000, state.now - 10_000, state.now - 10_000) for n in range(3))
-        out.append(
-            replace(log, segments=huge, log_end_offset=max(end, start + 3), last_stable_offset=max(end, start + 3))
-        )
-        out.append(replace(log, segments=(Segment(0),), log_start_offset=0, log_end_offset=0, last_stable_offset=0))
-    return [_view(log) for log in out if well_formed(log)]
+    log = state.logs[_focus(state)]
+    return [
+        _view(to) for to in dict.fromkeys([*_at_the_borders(state, log), *_as_it_goes(state, log)]) if well_formed(to)
+    ]
+
+
+def _mostly(likely: Iterable[Any], every: Iterable[Any]) -> list[Any]:
+    """All candidates, the likely ones weighing more: most calls should find something to do."""
+    return [*likely] * 4 + [*every]
+
+
+def _in_state(*kinds: type) -> Callable[[Cleaner], list[str]]:
+    return lambda state: _mostly((p for p in state.logs if isinstance(state.state(p), kinds)), state.logs)
+
+
+def _marks(state: Cleaner) -> list[str]:
+    return [p for marked in state.uncleanable.values() for p in marked]
+
+
+def _own_dir(state: Cleaner) -> list[str]:
+    return _mostly([state.logs[_focus(state)].config.log_dir], state.checkpoints)
 
 
 def _or_none(values: Iterable[Any]) -> list[Any]:
@@ -1426,22 +1483,37 @@ def _or_none(values: Iterable[Any]) -> list[Any]:
 
 
 machine.candidates |= {
+    "init:partitions": lambda state: [PARTITIONS, PAIR, PARTITIONS[1:2]],
     "partition": lambda state: All(state.logs),
     "dir": lambda state: list(state.checkpoints),
-    "source": lambda state: list(state.checkpoints),
     "dest": lambda state: list(state.checkpoints),
     "chosen": lambda state: All(filthiest(state)),
     "offset": _offsets,
     "end_offset": _offsets,
-    "updateCheckpoints:update": lambda state: _or_none(state.logs),
+    "doneCleaning:partition": _in_state(InProgress, Aborted),
+    "doneDeleting:partition": _in_state(InProgress, Aborted),
+    "checkCleaningAborted:partition": _in_state(InProgress, Aborted),
+    "resumeCleaning:partition": _in_state(Paused),
+    "abortCleaning:partition": _in_state(InProgress),
+    "abortAndPauseCleaning:partition": _in_state(InProgress, Paused),
+    "restoreLog:partition": lambda state: _mostly((p for p in state.logs if not state.knows(p)), state.logs),
+    "forgetLog:partition": lambda state: [_focus(state)] if sum(1 for _ in state.known()) > len(state.logs) / 2 else [],
+    "markPartitionUncleanable:partition": lambda state: [_focus(state)] if len(_marks(state)) < 2 else [],
+    "alterCheckpointDir:partition": lambda state: [_focus(state)],
+    "source": _own_dir,
+    "updateCheckpoints:dir": _own_dir,
+    "updateCheckpoints:update": lambda state: _or_none([_focus(state)]),
     "updateCheckpoints:offset": lambda state: _or_none(_offsets(state)),
     "updateCheckpoints:remove": lambda state: _or_none(state.logs),
     "last_clean_offset": lambda state: _or_none(_offsets(state)),
     "key": lambda state: ["k0"],
     "count": lambda state: [1, 3, 2, 7],
     "then_high_watermark": lambda state: ["logEndOffset", None],
+    "logChanged:partition": lambda state: [_focus(state)],
+    "logToClean:partition": lambda state: [_focus(state)],
+    "logToClean:last_clean_offset": lambda state: _mostly([1], _or_none(_offsets(state))),
     "log": _changed_logs,
-    "policy": lambda state: list(POLICIES),
+    "policy": lambda state: _mostly(["compact", "compact,delete"], POLICIES),
     "ms": lambda state: [0, 1, 1999, 2000, 2001, 5001],
     "offsets": lambda state: [
         {},

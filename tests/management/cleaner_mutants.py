@@ -1,0 +1,788 @@
+"""Faults of the log cleaner's manager: Kafka's own bugs, and slips that anyone may make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from kafkaspec.impl.management import checkpoints
+from kafkaspec.impl.management import cleaner as impl
+from kafkaspec.impl.management.checkpoints import CheckpointFile, StorageError, TopicPartition
+from kafkaspec.language import LoadedModel, action, define, load, require
+from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
+from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.models.management import cleaner as model
+from kafkaspec.models.management.cleaner import WAITING, Doing, Partition, Status, Thread, User, Waits, Writing
+from kafkaspec.spec.management import cleaner as spec
+from kafkaspec.spec.management.cleaner import Aborted, InProgress, Paused
+
+# ---- faults of the implementation
+
+
+def _manager(**methods: Any) -> Callable[[], impl.Driver]:
+    """The driver with other methods in its manager."""
+
+    def make() -> impl.Driver:
+        manager = type("Faulty", (impl.LogCleanerManager,), methods)
+        driver: impl.Driver = type("FaultyDriver", (impl.Driver,), {"manager_class": manager})()
+        return driver
+
+    return make
+
+
+def _patched(module: Any = impl, **functions: Any) -> Callable[[], impl.Driver]:
+    """The driver with other functions in a module, while it is called."""
+
+    class Faulty(impl.Driver):
+        def reset(self, arguments: Mapping[str, Any]) -> None:
+            with patch.multiple(module, **functions):
+                super().reset(arguments)
+
+        def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+            with patch.multiple(module, **functions):
+                return super().apply(name, arguments)
+
+    return Faulty
+
+
+Manager = impl.LogCleanerManager
+
+
+def _forgets_the_abort(self: Manager, partitions: Iterable[TopicPartition]) -> None:
+    for partition in partitions:
+        if partition not in self.in_progress:
+            raise impl.Refusal("CLN-16", spec.ILLEGAL_STATE, f"State for partition {partition} should exist.")
+        if isinstance(self.in_progress[partition], Paused):
+            Manager.done_deleting(self, [partition])
+        del self.in_progress[partition]
+
+
+def _pauses_once(self: Manager, partition: TopicPartition, operation: str = "abortAndPauseCleaning") -> impl.Caller:
+    if isinstance(self.in_progress.get(partition), Paused):
+        return impl.Caller(operation, partition)
+    return Manager.abort_and_pause(self, partition, operation)
+
+
+def _claims_nothing(self: Manager) -> list[TopicPartition]:
+    return [p for p, log in self.logs.items() if not log.compact and p not in self.in_progress]
+
+
+def _ignores_the_stable_offset(log: impl.CleanableLog, checkpoint: int | None, now: int) -> impl.OffsetsToClean:
+    found = _cleanable_offsets(log, checkpoint, now)
+    bounds = [log.segments[-1].base_offset]
+    if log.min_compaction_lag_ms > 0:
+        closed = impl.non_active_segments_from(log, found.first_dirty_offset)
+        bounds += [s.base_offset for s in closed if s.largest_timestamp > now - log.min_compaction_lag_ms]
+    return replace(found, first_uncleanable_dirty_offset=max(found.first_dirty_offset, min(bounds)))
+
+
+_cleanable_offsets, _log_to_clean, _between = impl.cleanable_offsets, impl.log_to_clean, impl.segments_between
+
+
+def _cleans_the_active_segment(log: impl.CleanableLog, checkpoint: int | None, now: int) -> impl.OffsetsToClean:
+    found = _cleanable_offsets(log, checkpoint, now)
+    if log.min_compaction_lag_ms > 0:
+        return found
+    return replace(found, first_uncleanable_dirty_offset=max(found.first_dirty_offset, log.last_stable_offset))
+
+
+def _takes_the_youngest_too(log: impl.CleanableLog, checkpoint: int | None, now: int) -> impl.OffsetsToClean:
+    return _cleanable_offsets(log, checkpoint, now + 1)
+
+
+def _heals_to_the_end(log: impl.CleanableLog, checkpoint: int | None, now: int) -> impl.OffsetsToClean:
+    found = _cleanable_offsets(log, checkpoint, now)
+    if checkpoint is not None and checkpoint > log.log_end_offset:
+        return impl.OffsetsToClean(log.log_end_offset, log.log_end_offset, True)
+    return found
+
+
+def _counts_the_floor_of_nothing(log: impl.CleanableLog, start: int, end: int) -> Sequence[impl.CleanableSegment]:
+    return _between(log, start, end + 1) if start == end else _between(log, start, end)
+
+
+def _refuses_ranges_the_wrong_way_round(
+    log: impl.CleanableLog, start: int, end: int
+) -> Sequence[impl.CleanableSegment]:
+    if end < start:
+        raise ValueError(f"invalid range {start}..{end}")
+    return _between(log, start, end)
+
+
+def _int32(n: int) -> int:
+    return (n + 2**31) % 2**32 - 2**31
+
+
+def _adds_in_32_bits(segments: Iterable[impl.CleanableSegment]) -> int:
+    return _int32(sum(s.size for s in segments))
+
+
+def _starts_at_the_minimum(self: impl.LogToClean) -> bool:
+    forced = self.need_compaction_now and self.cleanable_bytes > 0
+    return forced or self.cleanable_ratio >= self.log.min_cleanable_ratio
+
+
+def _forces_without_bytes(self: impl.LogToClean) -> bool:
+    return self.need_compaction_now or self.cleanable_ratio > self.log.min_cleanable_ratio
+
+
+def _never_forces(self: impl.LogToClean) -> bool:
+    return self.cleanable_ratio > self.log.min_cleanable_ratio
+
+
+def _with_property(test: Any) -> type[impl.LogToClean]:
+    return type("Faulty", (impl.LogToClean,), {"is_cleanable": property(test)})
+
+
+def _ignores_uncleanable(self: Manager, partition: TopicPartition, log: impl.CleanableLog) -> bool:
+    return partition not in self.in_progress
+
+
+def _heals_what_it_cleans(self: Manager, now: int, stats: Any, prefer: Any = None) -> impl.LogToClean | None:
+    before = {d: self._read(d) for d in self.checkpoints}
+    found = Manager.grab_filthiest(self, now, stats, prefer)
+    for directory, entries in before.items():
+        after = self._read(directory)
+        if entries is not None and after is not None and after != entries:
+            kept = {p: o for p, o in entries.items() if p in self.logs}
+            if found is not None and found.partition in after:
+                kept[found.partition] = after[found.partition]
+            self._write(directory, kept)
+    return found
+
+
+def _keeps_the_source(self: Manager, partition: TopicPartition, source: str, dest: str) -> None:
+    offset = (self._read(source) or {}).get(partition)
+    Manager.alter_checkpoint_dir(self, partition, source, dest)
+    if offset is not None and source != dest:
+        self.update_checkpoints(source, {partition: offset})
+
+
+def _leaves_the_mark(self: Manager, partition: TopicPartition, source: str, dest: str) -> None:
+    marked = partition in self.uncleanable.get(source, ())
+    Manager.alter_checkpoint_dir(self, partition, source, dest)
+    if marked:
+        self.uncleanable[source].add(partition)
+
+
+def _truncates_nothing(self: Manager, directory: str, partition: TopicPartition, offset: int) -> None:
+    return
+
+
+def _raises_too(self: Manager, directory: str, partition: TopicPartition, offset: int) -> None:
+    log, entries = self.logs.get(partition), self._read(directory)
+    if log is not None and log.compact and entries is not None and partition in entries:
+        self._write(directory, {**entries, partition: offset})
+
+
+def _keeps_the_unknown(self: Manager, directory: str, update: Any, remove: TopicPartition | None = None) -> None:
+    entries = self._read(directory)
+    if entries is not None:
+        self._write(directory, {**{p: o for p, o in entries.items() if p != remove}, **update})
+
+
+def _goes_on_writing(self: Manager, directory: str) -> None:
+    return
+
+
+def _signals_nobody(self: Manager) -> None:
+    return
+
+
+def _one_signal_is_enough(self: Manager) -> None:
+    self.signalled = self.waiting[:1]
+
+
+def _checkpoints_an_aborted_cleaning(self: Manager, partition: TopicPartition, directory: str, end_offset: int) -> None:
+    if partition in self.in_progress and not isinstance(self.in_progress[partition], Paused):
+        self.update_checkpoints(directory, {partition: end_offset})
+    Manager.done_cleaning(self, partition, directory, end_offset)
+
+
+def _lets_two_wait(self: Manager, partition: TopicPartition, operation: str = "abortAndPauseCleaning") -> impl.Caller:
+    if isinstance(self.in_progress.get(partition), Aborted):
+        return impl.Caller(operation, partition, waits=True)
+    return Manager.abort_and_pause(self, partition, operation)
+
+
+def _abort_keeps_the_pause(self: Manager, partition: TopicPartition) -> impl.Caller:
+    return self.abort_and_pause(partition)
+
+
+def _resumes_all_pauses(self: Manager, partitions: Iterable[TopicPartition]) -> None:
+    for partition in partitions:
+        Manager.resume(self, [partition])
+        if isinstance(self.in_progress.get(partition), Paused):
+            del self.in_progress[partition]
+
+
+def _only_with_delete(self: Manager) -> list[TopicPartition]:
+    logs: Any = self.logs
+    taken = [p for p, log in logs.items() if log.compact and log.delete and self._is_free(p, log)]
+    self.in_progress |= dict.fromkeys(taken, InProgress())
+    return taken
+
+
+def _maintains_one_directory(self: Manager) -> None:
+    for directory in sorted(self.uncleanable)[:1]:
+        self.uncleanable[directory] = {p for p in self.uncleanable[directory] if p in self.logs}
+
+
+def _checkpoint(**methods: Any) -> Callable[[], impl.Driver]:
+    """The driver with other checkpoint files."""
+    return _patched(CheckpointFile=type("Faulty", (CheckpointFile,), methods))
+
+
+def _writes_in_place(self: CheckpointFile, offsets: Mapping[TopicPartition, int]) -> None:
+    with self._storage_errors("writing"):
+        self.disk.write(self.path, checkpoints.encode(offsets))
+
+
+def _flushes_no_content(self: CheckpointFile, offsets: Mapping[TopicPartition, int]) -> None:
+    with self._storage_errors("writing"):
+        beside = self.path + ".tmp"
+        self.disk.write(beside, checkpoints.encode(offsets))
+        self.disk.rename(beside, self.path)
+        self.disk.flush_directory(self.directory)
+
+
+def _flushes_no_name(self: CheckpointFile, offsets: Mapping[TopicPartition, int]) -> None:
+    with self._storage_errors("writing"):
+        beside = self.path + ".tmp"
+        self.disk.write(beside, checkpoints.encode(offsets))
+        self.disk.flush(beside)
+        self.disk.rename(beside, self.path)
+
+
+_encode, _decode = checkpoints.encode, checkpoints.decode
+
+
+def _miscounts(offsets: Mapping[TopicPartition, int]) -> bytes:
+    version, count, *lines = _encode(offsets).decode().split("\n")
+    return "\n".join([version, str(int(count) + 1), *lines]).encode()
+
+
+def _believes_every_count(data: bytes) -> dict[TopicPartition, int]:
+    version, _, *lines = [*data.decode().split("\n"), ""]
+    body = [line for line in lines if line]
+    return _decode("\n".join([version, str(len(body)), *body, ""]).encode() if body else data)
+
+
+def _reads_every_version(data: bytes) -> dict[TopicPartition, int]:
+    return _decode(b"0" + data[1:] if data[:1].isdigit() else data)
+
+
+def _fails_on_the_unreadable(self: CheckpointFile) -> dict[TopicPartition, int]:
+    try:
+        return CheckpointFile.read(self)
+    except StorageError as e:
+        raise impl.Refusal("CLN-31", "java.lang.NumberFormatException") from e
+
+
+def _counts_timestamps_of_0(log: impl.CleanableLog, first_dirty_offset: int, now: int) -> int:
+    stamps = [s.first_batch_timestamp for s in impl.non_active_segments_from(log, first_dirty_offset)]
+    return max(now - max(log.max_compaction_lag_ms, 0) - min(stamps, default=impl.LONG_MAX), 0)
+
+
+# ---- faults of the spec
+
+
+def _fault(operation: str, body: Callable[..., Step[spec.Cleaner]]) -> Callable[[], Machine[spec.Cleaner]]:
+    return lambda: with_fault(spec.machine, operation, body)
+
+
+def _resumes_the_aborted(state: spec.Cleaner, partition: str) -> Step[spec.Cleaner]:
+    if isinstance(state.state(partition), Aborted):
+        return Step(state.with_state(partition, None))
+    return spec.machine.operations["resumeCleaning"].body(state, partition)
+
+
+def _restart_empties_checkpoints(state: spec.Cleaner) -> Step[spec.Cleaner]:
+    after = spec.machine.operations["restart"].body(state).state
+    return Step(replace(after, checkpoints=spec.Frozen({d: spec.Frozen() for d in state.checkpoints})))
+
+
+def _grabs_above_the_stable_offset(state: spec.Cleaner, partition: str, last_clean_offset: int | None) -> Step[Any]:
+    step = spec.machine.operations["cleanableOffsets"].body(state, partition, last_clean_offset)
+    assert isinstance(step.result, dict)
+    return Step(state, {**step.result, "firstUncleanableDirtyOffset": state.logs[partition].log_end_offset})
+
+
+# ---- faults of the models
+
+
+def _retention_claims_nothing() -> LoadedModel:
+    class Cleaner(model.Cleaner):
+        @action("CLN-18", who="retention")
+        def start_retention(s, u: User) -> None:
+            require(not s.quiet, s.doing[u] == Doing.NOTHING)
+            taken = {p for p in Partition if s.known[p] and not s.compact[p] and s.status[p] == Status.FREE}
+            require(any(p in taken for p in Partition))
+            s.next.doing[u] = Doing.RETAINING
+            s.next.held[u] = taken
+
+        @action("CLN-18", who="retention", fair="weak", per=("u",))
+        def end_retention(s, u: User) -> None:
+            require(s.doing[u] == Doing.RETAINING)
+            s.next.held[u] = {p for p in Partition if False}
+            s.end(u)
+
+    return load(Cleaner)
+
+
+def _pause_is_a_flag() -> LoadedModel:
+    class Cleaner(model.Cleaner):
+        @define
+        def resume(s, u: User) -> None:
+            s.next.pauses = {p: 0 if p in s.held[u] else s.pauses[p] for p in Partition}
+            s.next.status = {p: Status.FREE if p in s.held[u] else s.status[p] for p in Partition}
+            s.next.held[u] = {p for p in Partition if False}
+
+    return load(Cleaner)
+
+
+def _deleting_forgets_the_abort() -> LoadedModel:
+    class Cleaner(model.Cleaner):
+        @action("CLN-16", "CLN-12", who="cleaner thread", fair="weak", per=("t",))
+        def done_deleting(s, t: Thread) -> None:
+            require(any(p in s.deleting[t] for p in Partition))
+            s.next.status = {p: Status.FREE if p in s.deleting[t] else s.status[p] for p in Partition}
+            s.next.deleting[t] = {p for p in Partition if False}
+
+    return load(Cleaner)
+
+
+def _failure_leaves_the_pause() -> LoadedModel:
+    class Cleaner(model.Cleaner):
+        @action("CLN-34", who="truncation or move")
+        def fail_holding(s, u: User) -> None:
+            require(s.doing[u] == Doing.HOLDING)
+            s.next.held[u] = {p for p in Partition if False}
+            s.end(u)
+
+    return load(Cleaner)
+
+
+def _policy_changes_alone() -> LoadedModel:
+    class Cleaner(model.Cleaner):
+        @action("CLN-13", "CLN-34", who="operator", fair="weak", per=("u",))
+        def abort_to_change(s, u: User, p: Partition) -> None:
+            require(s.doing[u] == Doing.TO_CHANGE, s.target[u] == p)
+            s.end(u)
+
+    return load(Cleaner)
+
+
+def _deletes_under_the_cleaner() -> LoadedModel:
+    class Cleaner(model.Cleaner):
+        @action("CLN-13", "CLN-34", who="deletion", fair="weak", per=("u",))
+        def abort_to_delete(s, u: User, p: Partition) -> None:
+            require(s.doing[u] == Doing.TO_DELETE, s.target[u] == p)
+            s.next.doing[u] = Doing.DELETING
+
+    return load(Cleaner)
+
+
+def _signal_is_lost() -> LoadedModel:
+    class Cleaner(model.Cleaner):
+        @define
+        def done(s, p: Partition) -> None:
+            if s.status[p] == Status.IN_PROGRESS:
+                s.next.status[p] = Status.FREE
+            else:
+                s.next.status[p] = Status.PAUSED
+                s.next.pauses[p] = 1
+
+    return load(Cleaner)
+
+
+def _waiter_does_not_look() -> LoadedModel:
+    class Cleaner(model.Cleaner):
+        @action("CLN-12", who="waiter", fair="weak", per=("u",))
+        def wake(s, u: User, p: Partition) -> None:
+            require(s.doing[u] in WAITING, s.signalled[u], s.target[u] == p)
+            s.next.signalled[u] = False
+            s.next.doing[u] = Doing.HOLDING
+
+    return load(Cleaner)
+
+
+def _the_dirtiest_may_wait() -> LoadedModel:
+    class Cleaner(model.Cleaner):
+        @action("CLN-4", who="cleaner thread")
+        def grab_filthiest(s, t: Thread, p: Partition) -> None:
+            require(s.idle(t), s.free(p), s.dirt[p] > 0)
+            s.next.status[p] = Status.IN_PROGRESS
+            s.next.dirt[p] = 0
+            s.next.cleaning[t] = p
+
+    return load(Cleaner)
+
+
+def _two_clean_at_once() -> LoadedModel:
+    class Cleaner(model.Cleaner):
+        @define
+        def free(s, p: Partition) -> bool:
+            held = s.status[p] in (Status.ABORTED, Status.PAUSED)
+            return not held and s.known[p] and s.compact[p] and not s.uncleanable[p]
+
+    return load(Cleaner)
+
+
+def _abort_keeps_a_pause() -> LoadedModel:
+    class States(model.States):
+        @define
+        def done(s, p: Partition) -> None:
+            require(s.status[p] in (Status.IN_PROGRESS, Status.ABORTED))
+            s.next.status[p] = Status.PAUSED if s.status[p] == Status.ABORTED else Status.FREE
+            s.next.pauses[p] = 1 if s.status[p] == Status.ABORTED else 0
+            s.next.waits[p] = Waits.NOBODY
+
+    return load(States)
+
+
+def _unstable_is_cleaned() -> LoadedModel:
+    class Offsets(model.Offsets):
+        @define
+        def uncleanable(s) -> int:
+            return max(s.dirty(), s.active)
+
+    return load(Offsets)
+
+
+def _truncation_keeps_the_checkpoint() -> LoadedModel:
+    class Offsets(model.Offsets):
+        @action("CLN-27", "CLN-34", who="follower")
+        def truncate_checkpoint(s) -> None:
+            require(s.truncating)
+            s.next.truncating = False
+
+    return load(Offsets)
+
+
+def _renames_what_is_not_flushed() -> LoadedModel:
+    class CheckpointFile(model.CheckpointFile):
+        @action("CLN-32", who="manager")
+        def rename(s) -> None:
+            require(s.writing in (Writing.WRITTEN, Writing.FLUSHED))
+            s.next.writing = Writing.RENAMED
+
+    return load(CheckpointFile)
+
+
+def _returns_before_the_name_is_flushed() -> LoadedModel:
+    class CheckpointFile(model.CheckpointFile):
+        @action("CLN-32", who="manager")
+        def rename(s) -> None:
+            require(s.writing == Writing.FLUSHED)
+            s.next.writing = Writing.RENAMED
+            s.next.returned = s.beside
+
+    return load(CheckpointFile)
+
+
+def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
+    return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
+
+
+def _spec(name: str, clauses: str, what: str, make: Callable[[], Any]) -> Mutant:
+    return Mutant(name, tuple(clauses.split()), what, "spec", make)
+
+
+def _model(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
+    return Mutant(name, tuple(clauses.split()), what, "model", make, bug)
+
+
+MUTANTS = [
+    _impl(
+        "done deleting forgets the abort",
+        "CLN-16 CLN-12",
+        "the state is removed though somebody waits for a pause",
+        _manager(done_deleting=_forgets_the_abort),
+        "KAFKA-6568",
+    ),
+    _impl(
+        "pause is a flag",
+        "CLN-11",
+        "a second pause is not counted",
+        _manager(abort_and_pause=_pauses_once),
+        "KAFKA-7441",
+    ),
+    _impl(
+        "resume ends every pause",
+        "CLN-14 CLN-1",
+        "the first resume frees what somebody else still holds",
+        _manager(resume=_resumes_all_pauses),
+        "KAFKA-7441",
+    ),
+    _impl(
+        "retention claims nothing",
+        "CLN-18",
+        "retention takes its logs without pausing their cleaning",
+        _manager(pause_non_compacted=_claims_nothing),
+        "KAFKA-7322",
+    ),
+    _impl(
+        "unstable records are cleaned",
+        "CLN-8",
+        "the last stable offset does not bound cleaning",
+        _patched(cleanable_offsets=_ignores_the_stable_offset),
+        "KAFKA-13194",
+    ),
+    _impl(
+        "the active segment is cleaned",
+        "CLN-8",
+        "only the last stable offset bounds cleaning",
+        _patched(cleanable_offsets=_cleans_the_active_segment),
+    ),
+    _impl(
+        "a millisecond too young",
+        "CLN-8",
+        "a segment exactly at the minimum lag and one more millisecond is cleaned",
+        _patched(cleanable_offsets=_takes_the_youngest_too),
+    ),
+    _impl(
+        "a bad checkpoint heals to the end",
+        "CLN-9",
+        "a checkpoint beyond the log is taken for all clean",
+        _patched(cleanable_offsets=_heals_to_the_end),
+    ),
+    _impl(
+        "an empty range has a segment",
+        "CLN-5",
+        "from = to gives the segment that holds it",
+        _patched(segments_between=_counts_the_floor_of_nothing),
+        "KAFKA-9826",
+    ),
+    _impl(
+        "a range the wrong way round fails",
+        "CLN-8",
+        "a first dirty offset above the active segment throws",
+        _patched(segments_between=_refuses_ranges_the_wrong_way_round),
+        "KAFKA-9133",
+    ),
+    _impl("bytes in 32 bits", "CLN-5", "sums of sizes overflow", _patched(total_size=_adds_in_32_bits), "KAFKA-6030"),
+    _impl(
+        "the minimum ratio is enough",
+        "CLN-3",
+        ">= instead of >",
+        _patched(LogToClean=_with_property(_starts_at_the_minimum)),
+    ),
+    _impl(
+        "forced without bytes",
+        "CLN-3",
+        "an overdue log is grabbed though nothing of it can be cleaned",
+        _patched(LogToClean=_with_property(_forces_without_bytes)),
+    ),
+    _impl(
+        "never forced",
+        "CLN-3 CLN-7",
+        "max.compaction.lag.ms forces nothing",
+        _patched(LogToClean=_with_property(_never_forces)),
+    ),
+    _impl(
+        "missing timestamps make a log overdue",
+        "CLN-7 CLN-6",
+        "timestamps of 0 and -1 count as the oldest",
+        _patched(compaction_delay_ms=_counts_timestamps_of_0),
+    ),
+    _impl(
+        "uncleanable is ignored",
+        "CLN-2 CLN-24",
+        "a marked partition is grabbed again",
+        _manager(_is_free=_ignores_uncleanable),
+    ),
+    _impl(
+        "marks stay in other directories",
+        "CLN-25",
+        "maintenance looks at one directory",
+        _manager(maintain_uncleanable=_maintains_one_directory),
+    ),
+    _impl(
+        "healed only when cleaned",
+        "CLN-10",
+        "a forced update is kept for the grabbed log alone",
+        _manager(grab_filthiest=_heals_what_it_cleans),
+        "KAFKA-6266",
+    ),
+    _impl(
+        "truncation keeps the checkpoint",
+        "CLN-27",
+        "a checkpoint above the truncated log stays",
+        _manager(maybe_truncate_checkpoint=_truncates_nothing),
+        "KAFKA-3330",
+    ),
+    _impl(
+        "truncation raises the checkpoint",
+        "CLN-27",
+        "a checkpoint below the active segment is set to its base",
+        _manager(maybe_truncate_checkpoint=_raises_too),
+    ),
+    _impl(
+        "the source keeps its entry",
+        "CLN-28 CLN-35",
+        "a moved partition stands in both directories",
+        _manager(alter_checkpoint_dir=_keeps_the_source),
+        "KAFKA-8362",
+    ),
+    _impl(
+        "the mark stays behind",
+        "CLN-28",
+        "a moved partition stays uncleanable in its old directory",
+        _manager(alter_checkpoint_dir=_leaves_the_mark),
+    ),
+    _impl(
+        "entries of the deleted stay",
+        "CLN-26",
+        "an update keeps entries of partitions that are gone",
+        _manager(update_checkpoints=_keeps_the_unknown),
+        "KAFKA-1819",
+    ),
+    _impl(
+        "a failed directory is written on",
+        "CLN-29",
+        "the failure of a directory changes nothing",
+        _manager(handle_log_dir_failure=_goes_on_writing),
+    ),
+    _impl("nobody is signalled", "CLN-12", "done tells no waiter", _manager(_signal_all=_signals_nobody)),
+    _impl(
+        "one waiter is signalled",
+        "CLN-12",
+        "the first waiter is woken, whichever partition it waits for",
+        _manager(_signal_all=_one_signal_is_enough),
+    ),
+    _impl(
+        "an aborted cleaning is checkpointed",
+        "CLN-15",
+        "the end offset is written though the cleaning was stopped",
+        _manager(done_cleaning=_checkpoints_an_aborted_cleaning),
+    ),
+    _impl("two wait for one", "CLN-11", "a second abort waits as well", _manager(abort_and_pause=_lets_two_wait)),
+    _impl("abort keeps its pause", "CLN-13", "an abort does not resume", _manager(abort=_abort_keeps_the_pause)),
+    _impl(
+        "compact-only logs keep their segments",
+        "CLN-19",
+        "only logs with delete in their policy are taken for deletion",
+        _manager(deletable_logs=_only_with_delete),
+        "KAFKA-7400",
+    ),
+    _impl(
+        "checkpoint written in place",
+        "CLN-32",
+        "not beside, not flushed",
+        _checkpoint(write=_writes_in_place),
+    ),
+    _impl(
+        "checkpoint content not flushed",
+        "CLN-32",
+        "renamed over the old one before it is on the disk",
+        _checkpoint(write=_flushes_no_content),
+    ),
+    _impl(
+        "checkpoint name not flushed",
+        "CLN-32",
+        "the rename may be undone after the write has returned",
+        _checkpoint(write=_flushes_no_name),
+    ),
+    _impl("count line wrong", "CLN-30", "one entry too many announced", _patched(checkpoints, encode=_miscounts)),
+    _impl(
+        "any count will do",
+        "CLN-31",
+        "the announced number of entries is not compared",
+        _patched(checkpoints, decode=_believes_every_count),
+    ),
+    _impl(
+        "any version will do",
+        "CLN-31",
+        "a file of another version is read",
+        _patched(checkpoints, decode=_reads_every_version),
+    ),
+    _impl(
+        "a bad number is no storage error",
+        "CLN-31",
+        "an unreadable file is reported as Kafka 4.3.0 does a bad number",
+        _checkpoint(read=_fails_on_the_unreadable),
+    ),
+    _spec(
+        "what is aborted can be resumed",
+        "CLN-14 CLN-1 CLN-17",
+        "a waiter is left behind",
+        _fault("resumeCleaning", _resumes_the_aborted),
+    ),
+    _spec(
+        "checkpoints do not outlive a restart",
+        "CLN-32",
+        "all is cleaned again",
+        _fault("restart", _restart_empties_checkpoints),
+    ),
+    _spec(
+        "everything may be cleaned",
+        "CLN-8",
+        "up to the log end",
+        _fault("cleanableOffsets", _grabs_above_the_stable_offset),
+    ),
+    _model(
+        "Cleaner: retention claims nothing",
+        "CLN-18 CLN-20",
+        "retention and compaction meet after a change of policy",
+        _retention_claims_nothing,
+        "KAFKA-7322",
+    ),
+    _model(
+        "Cleaner: pause is a flag",
+        "CLN-21 CLN-14 CLN-23",
+        "one resume undoes all pauses",
+        _pause_is_a_flag,
+        "KAFKA-7441",
+    ),
+    _model(
+        "Cleaner: deleting forgets the abort",
+        "CLN-16 CLN-12 CLN-22",
+        "the waiter waits for ever",
+        _deleting_forgets_the_abort,
+        "KAFKA-6568",
+    ),
+    _model(
+        "Cleaner: failure leaves the pause",
+        "CLN-34 CLN-21 CLN-23",
+        "a truncation that fails does not resume",
+        _failure_leaves_the_pause,
+        "KAFKA-3123",
+    ),
+    _model(
+        "Cleaner: the policy changes alone",
+        "CLN-34",
+        "a cleaning goes on after compact was dropped",
+        _policy_changes_alone,
+        "KAFKA-12840",
+    ),
+    _model(
+        "Cleaner: deletes under the cleaner", "CLN-34 CLN-20", "deletion does not abort", _deletes_under_the_cleaner
+    ),
+    _model("Cleaner: the signal is lost", "CLN-12 CLN-22", "done tells no waiter", _signal_is_lost),
+    _model("Cleaner: the waiter does not look", "CLN-12 CLN-20", "any signal will do", _waiter_does_not_look),
+    _model("Cleaner: the dirtiest may wait", "CLN-4", "any dirty log is grabbed", _the_dirtiest_may_wait),
+    _model("Cleaner: two clean at once", "CLN-20 CLN-2", "what is in progress is taken again", _two_clean_at_once),
+    _model("States: abort keeps a pause", "CLN-13", "nobody will resume it", _abort_keeps_a_pause),
+    _model(
+        "Offsets: the unstable is cleaned", "CLN-8", "up to the active segment", _unstable_is_cleaned, "KAFKA-13194"
+    ),
+    _model(
+        "Offsets: truncation keeps the checkpoint",
+        "CLN-27 CLN-34",
+        "what is appended again is taken for clean",
+        _truncation_keeps_the_checkpoint,
+        "KAFKA-3330",
+    ),
+    _model(
+        "CheckpointFile: renamed, not flushed", "CLN-32", "the name leads to a torn file", _renames_what_is_not_flushed
+    ),
+    _model(
+        "CheckpointFile: returned, not flushed",
+        "CLN-32",
+        "a write that had returned is undone",
+        _returns_before_the_name_is_flushed,
+    ),
+]

@@ -1,0 +1,390 @@
+"""The log cleaner's manager: spec beside impl and models, the checkpoint file through every crash, Kafka's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import run_state_machine_as_test
+
+from kafkaspec.impl.management import cleaner as impl
+from kafkaspec.impl.management.checkpoints import (
+    CheckpointFile,
+    CheckpointUnreadable,
+    Crashed,
+    Disk,
+    RealDisk,
+    SimulatedDisk,
+    StorageError,
+    TopicPartition,
+    decode,
+    encode,
+)
+from kafkaspec.lockstep.exhaustive import commute
+from kafkaspec.lockstep.machine import Outside, Refused
+from kafkaspec.lockstep.walk import Coverage, Pair, draw, state_machine, walk
+from kafkaspec.models.management.cleaner import MODELS
+from kafkaspec.proofs.management.cleaner import PROOFS
+from kafkaspec.prove.proof import Proof
+from kafkaspec.spec.management import cleaner as spec
+from kafkaspec.spec.management.cleaner import machine
+
+# ---- the layers beside each other
+
+
+def test_impl_does_what_the_spec_says() -> None:
+    run_state_machine_as_test(state_machine(machine, impl.Driver))
+
+
+def test_long_walks_cover_every_operation() -> None:
+    covered = Coverage()
+    for seed in range(30):
+        walked = walk(machine, impl.Driver(), seed, 150)
+        assert walked.failure is None, str(walked.failure)
+        covered.add(walked.coverage)
+    assert covered.operations.keys() == machine.operations.keys()
+    assert {"doneCleaning CLN-15", "abortCleaning CLN-11", "checkCleaningAborted CLN-17"} <= covered.refusals.keys()
+
+
+@given(st.data())
+def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
+    driver = impl.Driver()
+    pair = Pair(machine, driver, {})
+    for _ in range(20):
+        op = machine.find(data.draw(st.sampled_from(sorted(machine.operations))))
+        arguments = draw(machine, op, pair.state, lambda c: data.draw(st.sampled_from(c)))
+        if arguments is not None:
+            pair.call(op, arguments)
+            assert pair.failure is None, str(pair.failure)
+            assert impl.abstract(driver) == pair.state
+
+
+@pytest.mark.clause("CLN-1")
+@pytest.mark.clause("CLN-4")
+def test_spec_and_model_agree_in_every_state() -> None:
+    for how in spec.CORRESPONDENCES:
+        compared = commute(machine, how)
+        assert compared.problem is None, str(compared.problem)
+        assert compared.states == compared.reachable
+
+
+@pytest.mark.deep
+@pytest.mark.clause("CLN-4")
+def test_spec_and_model_agree_in_every_state_of_two_partitions() -> None:
+    compared = commute(machine, spec.beside_model(spec.TWO_SIZES))
+    assert compared.problem is None, str(compared.problem)
+    assert compared.states == compared.reachable == 6400
+
+
+@pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
+@pytest.mark.clause("CLN-20")
+@pytest.mark.clause("CLN-21")
+@pytest.mark.clause("CLN-22")
+@pytest.mark.clause("CLN-23")
+@pytest.mark.clause("CLN-34")
+def test_models_are_explored_as_pinned(checked: Any) -> None:
+    assert checked.run().why == ""
+
+
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
+@pytest.mark.clause("CLN-20")
+@pytest.mark.clause("CLN-21")
+def test_proofs_hold_for_every_size(proof: Proof) -> None:
+    proved = proof.run()
+    assert proved.complete, proved.summary()
+
+
+# ---- histories
+
+
+def run(*calls: tuple[str, dict[str, Any]], begin: spec.Cleaner | None = None) -> tuple[spec.Cleaner, list[Any]]:
+    """The state after some calls, and their answers."""
+    state, answers = begin or machine.start({}), []
+    for name, arguments in calls:
+        op = machine.find(name)
+        step = machine.apply(state, name, {op.parameters[k]: v for k, v in arguments.items()})
+        assert not isinstance(step, Outside), step
+        state = step.state
+        answers.append(step.result)
+    return state, answers
+
+
+def grab(state: spec.Cleaner) -> tuple[spec.Cleaner, Any]:
+    step = machine.apply(state, "grabFilthiestCompactedLog", {"chosen": spec.filthiest(state)[0]})
+    assert not isinstance(step, Outside)
+    return step.state, step.result
+
+
+def dirty(partition: str, level: int, first: int = -1) -> tuple[str, dict[str, Any]]:
+    """`level` of a hundred parts of a log are dirty."""
+    segments = [
+        {"baseOffset": 0, "size": 100 - level},
+        {"baseOffset": 1, "size": level, "firstBatchTimestamp": first},
+        {"baseOffset": 2, "size": 0},
+    ]
+    log = {"logStartOffset": 1, "logEndOffset": 2, "lastStableOffset": 2, "segments": segments}
+    return "logChanged", {"partition": partition, "log": log}
+
+
+@pytest.mark.clause("CLN-2")
+@pytest.mark.clause("CLN-3")
+@pytest.mark.clause("CLN-4")
+def test_the_filthiest_is_grabbed_even_before_an_overdue_one() -> None:
+    overdue = 1_000_000 - 6000
+    state, _ = run(dirty("c-0", 60), dirty("c-1", 10, first=overdue))
+    state, result = grab(state)
+    assert result["log"]["partition"] == "c-0"
+    assert (result["cleanablePartitions"], result["delayedPartitions"], result["maxCompactionDelayMs"]) == (2, 1, 1000)
+    state, result = grab(state)
+    assert result["log"]["partition"] == "c-1"
+    assert result["log"]["needCompactionNow"] is True
+    assert grab(state)[1]["log"] is None
+
+
+@pytest.mark.clause("CLN-3")
+def test_the_minimum_ratio_itself_is_not_enough() -> None:
+    assert grab(run(dirty("c-0", 50))[0])[1]["log"] is None
+    assert grab(run(dirty("c-0", 51))[0])[1]["log"]["cleanableRatio"] == 0.51
+
+
+@pytest.mark.clause("CLN-5")
+def test_a_segment_in_which_the_dirty_part_begins_counts_twice() -> None:
+    state, _ = run(("append", {"partition": "c-0", "key": "k", "count": 5, "thenHighWatermark": "logEndOffset"}))
+    _, (found,) = run(("logToClean", {"partition": "c-0", "lastCleanOffset": 1}), begin=state)
+    assert (found["cleanBytes"], found["cleanableBytes"]) == (144, 288)
+
+
+@pytest.mark.clause("CLN-6")
+@pytest.mark.clause("CLN-7")
+def test_an_overdue_log_is_reported_though_nothing_of_it_can_be_cleaned() -> None:
+    _, result = grab(run(dirty("c-1", 0, first=1_000_000 - 5001))[0])
+    assert result == {"log": None, "cleanablePartitions": 0, "delayedPartitions": 1, "maxCompactionDelayMs": 1}
+
+
+@pytest.mark.clause("CLN-8")
+@pytest.mark.clause("CLN-9")
+def test_cleaning_begins_within_the_log_and_ends_before_what_is_unstable() -> None:
+    state, _ = run(("append", {"partition": "c-0", "key": "k", "count": 5, "thenHighWatermark": None}))
+    asked = ("cleanableOffsets", {"partition": "c-0", "lastCleanOffset": 6})
+    _, (found,) = run(asked, begin=state)
+    assert found == {"firstDirtyOffset": 0, "firstUncleanableDirtyOffset": 0, "forceUpdateCheckpoint": True}
+
+
+@pytest.mark.clause("CLN-8")
+def test_a_log_start_above_the_active_segment_is_no_error() -> None:
+    state, _ = run(
+        ("append", {"partition": "c-0", "key": "k", "count": 6, "thenHighWatermark": "logEndOffset"}),
+        ("maybeIncrementLogStartOffset", {"partition": "c-0", "offset": 6}),
+    )
+    _, (found,) = run(("cleanableOffsets", {"partition": "c-0", "lastCleanOffset": 2}), begin=state)
+    assert found == {"firstDirtyOffset": 6, "firstUncleanableDirtyOffset": 6, "forceUpdateCheckpoint": True}
+
+
+@pytest.mark.clause("CLN-10")
+def test_a_bad_checkpoint_is_mended_though_the_log_is_not_cleaned() -> None:
+    state, _ = run(("updateCheckpoints", {"dir": "dir0", "update": "c-0", "offset": 7}))
+    state, result = grab(state)
+    assert result["log"] is None
+    assert state.checkpoints["dir0"] == {"c-0": 0}
+
+
+@pytest.mark.clause("CLN-11")
+@pytest.mark.clause("CLN-12")
+@pytest.mark.clause("CLN-14")
+def test_a_waiter_returns_with_the_pause_and_others_hold_theirs() -> None:
+    state, _ = grab(run(dirty("c-0", 60))[0])
+    pause, resume = ("abortAndPauseCleaning", {"partition": "c-0"}), ("resumeCleaning", {"partition": "c-0"})
+    state, answers = run(pause, pause, ("doneCleaning", {"partition": "c-0", "endOffset": 2}), pause, begin=state)
+    assert answers[0] == {"blocked": True}
+    assert isinstance(answers[1], Refused)
+    assert answers[2:] == [{"released": "abortAndPauseCleaning"}, {"blocked": False}]
+    assert state.state("c-0") == spec.Paused(2)
+    assert run(resume, resume, begin=state)[0].state("c-0") is None
+
+
+@pytest.mark.clause("CLN-13")
+@pytest.mark.clause("CLN-16")
+def test_an_abort_leaves_nothing_behind() -> None:
+    state, answers = run(("deletableLogs", {}), ("abortCleaning", {"partition": "c-0"}))
+    assert answers == [["c-0", "c-1", "cd-0"], {"blocked": True}]
+    state, answers = run(("doneDeleting", {"partition": "c-0"}), begin=state)
+    assert answers == [{"released": "abortCleaning"}]
+    assert state.state("c-0") is None
+
+
+@pytest.mark.clause("CLN-15")
+def test_an_aborted_cleaning_is_not_checkpointed() -> None:
+    state, _ = grab(run(dirty("c-0", 60))[0])
+    done = ("doneCleaning", {"partition": "c-0", "endOffset": 2})
+    assert run(done, begin=state)[0].checkpoints["dir0"] == {"c-0": 2}
+    assert run(("abortCleaning", {"partition": "c-0"}), done, begin=state)[0].checkpoints["dir0"] == {}
+
+
+@pytest.mark.clause("CLN-17")
+def test_only_an_abort_throws() -> None:
+    check = ("checkCleaningAborted", {"partition": "c-0"})
+    state, _ = run(("deletableLogs", {}))
+    assert run(check, begin=state)[1] == [None]
+    _, answers = run(("abortCleaning", {"partition": "c-0"}), check, begin=state)
+    assert answers[1] == Refused("CLN-17", spec.ABORTED_EXCEPTION)
+
+
+@pytest.mark.clause("CLN-18")
+@pytest.mark.clause("CLN-19")
+@pytest.mark.clause("CLN-24")
+def test_retention_and_cleaners_take_what_is_theirs_and_free() -> None:
+    _state, answers = run(
+        ("pauseCleaningForNonCompactedPartitions", {}),
+        ("updateConfig", {"partition": "d-0", "policy": "compact"}),
+        ("markPartitionUncleanable", {"dir": "dir0", "partition": "c-0"}),
+        ("markPartitionUncleanable", {"dir": "dir0", "partition": "c-1"}),
+        ("deletableLogs", {}),
+    )
+    assert answers[0] == ["d-0"]
+    assert answers[-1] == ["c-1", "cd-0"]
+
+
+@pytest.mark.clause("CLN-25")
+@pytest.mark.clause("CLN-26")
+@pytest.mark.clause("CLN-35")
+def test_unknown_partitions_are_dropped_and_ambiguous_ones_stop_everything() -> None:
+    state, _ = run(
+        dirty("c-1", 95),
+        ("markPartitionUncleanable", {"dir": "dir0", "partition": "c-0"}),
+        ("updateCheckpoints", {"dir": "dir0", "update": "c-0", "offset": 1}),
+        ("updateCheckpoints", {"dir": "dir1", "update": "c-0", "offset": 2}),
+    )
+    assert grab(state)[1]["log"] is None
+    forget = ("forgetLog", {"partition": "c-0"})
+    state, _ = run(forget, ("updateCheckpoints", {"dir": "dir1"}), ("maintainUncleanablePartitions", {}), begin=state)
+    assert state.checkpoints == {"dir0": {"c-0": 1}, "dir1": {}}
+    assert state.uncleanable["dir0"] == frozenset()
+    assert grab(state)[1]["log"]["partition"] == "c-1"
+
+
+@pytest.mark.clause("CLN-27")
+@pytest.mark.clause("CLN-28")
+@pytest.mark.clause("CLN-29")
+def test_checkpoints_are_lowered_moved_and_left_alone_after_a_failure() -> None:
+    update = ("updateCheckpoints", {"dir": "dir0", "update": "c-0", "offset": 5})
+    lower = ("maybeTruncateCheckpoint", {"dir": "dir0", "partition": "c-0", "offset": 3})
+    move = ("alterCheckpointDir", {"partition": "c-0", "source": "dir0", "dest": "dir1"})
+    fail = ("handleLogDirFailure", {"dir": "dir0"})
+    mark = ("markPartitionUncleanable", {"dir": "dir0", "partition": "c-0"})
+    assert run(update, lower)[0].checkpoints["dir0"] == {"c-0": 3}
+    moved, _ = run(update, mark, move)
+    assert moved.checkpoints == {"dir0": {}, "dir1": {"c-0": 5}}
+    assert moved.uncleanable == {"dir0": frozenset(), "dir1": frozenset({"c-0"})}
+    assert run(update, fail, lower, move)[0].checkpoints == {"dir0": {"c-0": 5}, "dir1": {}}
+
+
+@pytest.mark.clause("CLN-33")
+def test_a_log_grows_by_batches_and_rolls_when_full() -> None:
+    state, answers = run(("append", {"partition": "c-0", "key": "k", "count": 3, "thenHighWatermark": None}))
+    log = state.logs["c-0"]
+    assert answers == [3]
+    assert [(s.base_offset, s.size) for s in log.segments] == [(0, 144), (2, 72)]
+    assert (log.log_end_offset, log.last_stable_offset) == (3, 0)
+
+
+def test_ties_are_free_and_nothing_else_is() -> None:
+    state, _ = run(dirty("c-0", 60), dirty("cd-0", 60))
+    assert spec.filthiest(state) == ["c-0", "cd-0"]
+    assert isinstance(machine.apply(state, "grabFilthiestCompactedLog", {"chosen": "c-1"}), Outside)
+
+
+# ---- the checkpoint file
+
+P, Q = TopicPartition("orders", 0), TopicPartition("a-b", 7)
+
+
+@pytest.mark.clause("CLN-30")
+def test_the_text_is_kafkas() -> None:
+    assert encode({P: 98112, Q: 0}) == b"0\n2\norders 0 98112\na-b 7 0\n"
+
+
+@pytest.mark.clause("CLN-31")
+@pytest.mark.parametrize("text", spec.CHECKPOINT_TEXTS)
+def test_impl_reads_what_the_spec_reads(text: str) -> None:
+    expected = spec.checkpoint_entries(text)
+    if isinstance(expected, spec.Unreadable):
+        with pytest.raises(CheckpointUnreadable):
+            decode(text.encode())
+    else:
+        assert {str(p): offset for p, offset in decode(text.encode()).items()} == expected
+
+
+@pytest.mark.clause("CLN-30")
+@pytest.mark.clause("CLN-31")
+@given(
+    st.dictionaries(
+        st.tuples(st.from_regex(r"[a-zA-Z0-9._-]{1,9}", fullmatch=True), st.integers(0, 2**31 - 1)),
+        st.integers(-(2**63), 2**63 - 1),
+    )
+)
+def test_what_is_written_is_read(offsets: dict[tuple[str, int], int]) -> None:
+    entries = {TopicPartition(*p): offset for p, offset in offsets.items()}
+    assert decode(encode(entries)) == entries
+    assert encode(entries).decode() == spec.checkpoint_text({str(p): offset for p, offset in entries.items()})
+
+
+def crashes(write: Callable[[CheckpointFile], None]) -> Iterator[tuple[int, bool, dict[TopicPartition, int]]]:
+    """Every crash of a write over {P: 1}: before which step, whether the write had returned, what is read after it."""
+    for crash_at in range(100):
+        disk = SimulatedDisk()
+        file = CheckpointFile("dir", "file", disk)
+        file.write({P: 1})
+        disk.crash_at = disk.steps + crash_at
+        try:
+            write(file)
+            returned = True
+        except Crashed:
+            returned = False
+        for after in disk.outcomes():
+            yield crash_at, returned, CheckpointFile("dir", "file", after).read()
+        if returned:
+            return
+
+
+@pytest.mark.clause("CLN-32")
+def test_a_crash_leaves_the_old_one_or_the_new_one() -> None:
+    old, new = {P: 1}, {P: 2, Q: 3}
+    found = list(crashes(lambda file: file.write(new)))
+    assert max(step for step, _, _ in found) == 4
+    assert all(entries in (old, new) for _, _, entries in found)
+    assert all(entries == new for _, returned, entries in found if returned)
+    assert {tuple(entries) for _, returned, entries in found if not returned} == {(P,), (P, Q)}
+
+
+@pytest.mark.clause("CLN-32")
+def test_a_write_in_place_would_be_torn() -> None:
+    with pytest.raises(StorageError):
+        list(crashes(lambda file: file.disk.write(file.path, encode({P: 2, Q: 3}))))
+
+
+@pytest.mark.parametrize("disk", [SimulatedDisk(), RealDisk()], ids=["simulated", "real"])
+def test_a_checkpoint_file_on_a_disk(disk: Disk, tmp_path: Path) -> None:
+    file = CheckpointFile(str(tmp_path), "cleaner-offset-checkpoint", disk)
+    assert file.read() == {}
+    file.write({P: 5})
+    assert CheckpointFile(str(tmp_path), "cleaner-offset-checkpoint", disk).read() == {P: 5}
+    assert not disk.exists(file.path + ".tmp")
+
+
+@pytest.mark.clause("CLN-31")
+def test_an_unreadable_directory_is_reported_and_the_manager_goes_on() -> None:
+    disk = SimulatedDisk()
+    manager = impl.LogCleanerManager({}, ["dir0", "dir1"], disk)
+    disk.write("dir0/cleaner-offset-checkpoint", b"1\n0\n")
+    manager.logs[P] = impl.MemoryLog("dir1", True, False, 0, impl.LONG_MAX, 0.5, 1000)
+    manager.update_checkpoints("dir1", {P: 3})
+    manager.update_checkpoints("dir0", {P: 4})
+    assert manager.all_cleaner_checkpoints() == {P: 3}
+    assert set(manager.failed_directories) == {"dir0"}
+    disk.broken.add("dir1")
+    manager.update_checkpoints("dir1", {P: 9})
+    assert manager.all_cleaner_checkpoints() == {}
