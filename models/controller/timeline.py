@@ -65,9 +65,9 @@ class Copies(Model):
         s.next.keys = s.keys - {k}
 
     @define
-    def is_latest(s, e: Epoch) -> bool:
-        """e is the epoch of the latest snapshot, or 0 if there is none."""
-        return (e == 0 or s.taken[e]) and all(not s.taken[f] for f in range(E + 1) if f > e)
+    def none_above(s, e: Epoch) -> bool:
+        """No snapshot is later than e."""
+        return all(not s.taken[f] for f in range(E + 1) if f > e)
 
     @action("TML-1", "TML-2", "TML-4", "TML-17", who="caller")
     def take_snapshot(s, e: Epoch) -> None:
@@ -80,7 +80,7 @@ class Copies(Model):
     @action("TML-3", who="caller")
     def take_snapshot_again(s, e: Epoch) -> None:
         """Nothing happens, whatever was written since."""
-        require(e > 0, s.taken[e], s.is_latest(e))
+        require(s.taken[e], s.none_above(e))
 
     @define
     def forget(s, low: int, high: int) -> None:
@@ -178,9 +178,14 @@ class Tiers(Model):
     sized: dict[Epoch, set[Key]]
 
     @define
+    def none_above(s, e: Epoch) -> bool:
+        """No snapshot is later than e."""
+        return all(not s.taken[f] for f in range(E + 1) if f > e)
+
+    @define
     def is_latest(s, e: Epoch) -> bool:
         """e is the epoch of the latest snapshot, or 0 if there is none."""
-        return (e == 0 or s.taken[e]) and all(not s.taken[f] for f in range(E + 1) if f > e)
+        return (e == 0 or s.taken[e]) and s.none_above(e)
 
     @define
     def is_before(s, b: Epoch, e: Epoch) -> bool:
@@ -260,7 +265,7 @@ class Tiers(Model):
     @action("TML-7", "TML-20", "TML-21", who="caller")
     def restore(s, e: Epoch) -> None:
         """The end of a revert to the latest snapshot: what was written since goes, what was moved comes back."""
-        require(s.taken[e], s.is_latest(e))
+        require(s.taken[e], s.none_above(e))
         s.next.highest = e
         s.next.now = s.copy[e]
         s.next.held = {
@@ -464,7 +469,8 @@ class Tiers(Model):
 
 class Iteration(Tiers):
     """An iterator at the epoch `reading` (0: none is open), which looks at key after key, in any order, each once, in
-    the table and in the deltas from that epoch on, while the map changes."""
+    the table and in the deltas from that epoch on, while the map changes. `given_again` is never emptied: nothing may
+    ever be in it."""
 
     reading: Epoch
     looked: set[Key]
@@ -477,7 +483,6 @@ class Iteration(Tiers):
             s.next.reading = 0
             s.next.looked = set()
             s.next.given = set()
-            s.next.given_again = set()
 
     @action("TML-11", "TML-6", who="caller")
     def open_iterator(s, e: Epoch) -> None:
@@ -485,7 +490,6 @@ class Iteration(Tiers):
         s.next.reading = e
         s.next.looked = set()
         s.next.given = set()
-        s.next.given_again = set()
 
     @action("TML-11", who="iterator")
     def look(s, k: Key) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafkaspec.impl.controller import timeline as impl
-from kafkaspec.language import LoadedModel, action, define, load, require
+from kafkaspec.language import LoadedModel, action, define, invariant, load, require
 from kafkaspec.lockstep.machine import Machine, Refused, Step
 from kafkaspec.lockstep.mutants import Mutant, with_fault
 from kafkaspec.models.controller import timeline as model
@@ -276,6 +276,20 @@ def _leaves_the_delta() -> LoadedModel:
             }
 
     return load(Tiers)
+
+
+def _iterates_leftovers() -> LoadedModel:
+    class Iteration(model.Iteration):
+        @define
+        def drop(s, e: Epoch) -> None:
+            s.next.changed[e] = s.changed[e] and s.taken[e] and s.none_above(e)
+
+        @invariant("TML-11")
+        def never_in_two_places(s) -> bool:
+            """Not looked at, so that the iterator is what notices."""
+            return True
+
+    return load(Iteration)
 
 
 def _drops_instead_of_merging() -> LoadedModel:
@@ -606,6 +620,24 @@ MUTANTS = [
         "model",
         _looks_at_the_table_alone,
     ),
+    Mutant(
+        "model: iterator counts twice",
+        ("TML-11",),
+        "a revert leaves its delta, so that an iterator gives what it put back twice",
+        "model",
+        _iterates_leftovers,
+    ),
 ]
 
-SURVIVORS: Mapping[str, str] = {}
+_PERMITS = "it lets the caller use epochs again; every state reached so is reached without doing so too"
+_NEVER = "nothing is ever given twice in the sound model; `model: iterator counts twice` shows that it would be seen"
+
+SURVIVORS: Mapping[str, str] = {
+    "Copies.revert: no effect 3": _PERMITS,
+    "Copies.reset: no effect 3": _PERMITS,
+    "Tiers.restore: no effect 1": _PERMITS,
+    "Tiers.reset: no effect 2": _PERMITS,
+    "Iteration.restore: no effect 1": _PERMITS,
+    "Iteration.reset: no effect 2": _PERMITS,
+    "Iteration.look: no effect 3": _NEVER,
+}
