@@ -371,7 +371,7 @@ class Cleaner(Model):
     def one_thread_a_partition(s, t: Thread, v: Thread, p: Partition) -> bool:
         return not (s.worked_on(t, p) and s.worked_on(v, p)) or (t == v)
 
-    @invariant("CLN-1", "CLN-16")
+    @invariant("CLN-1", "CLN-15", "CLN-16")
     def in_progress_is_worked_on(s, p: Partition) -> bool:
         """The state says whether a cleaner thread has the partition."""
         return (s.status[p] in (Status.IN_PROGRESS, Status.ABORTED)) == any(s.worked_on(t, p) for t in Thread)
@@ -392,7 +392,7 @@ class Cleaner(Model):
         waits = s.status[p] == Status.ABORTED and p in s.held[u] and p in s.held[v]
         return not (waits) or (u == v)
 
-    @invariant("CLN-14", "CLN-21")
+    @invariant("CLN-14", "CLN-18", "CLN-21")
     def no_resume_is_refused(s, u: User, p: Partition) -> bool:
         """Whoever will resume finds the partition paused."""
         return not (s.doing[u] in AT_WORK and p in s.held[u]) or (s.status[p] == Status.PAUSED)
@@ -434,7 +434,7 @@ class Cleaner(Model):
         grabbed = s.cleaning[t] is None and s.next.cleaning[t] == p
         return not (grabbed and s.free(q)) or (s.dirt[q] <= s.dirt[p])
 
-    @step("CLN-2", "CLN-3", "CLN-24")
+    @step("CLN-2", "CLN-3", "CLN-19", "CLN-24")
     def only_what_may_be_is_taken(s, t: Thread, p: Partition) -> bool:
         taken = not s.worked_on(t, p) and (s.next.cleaning[t] == p or p in s.next.deleting[t])
         return not (taken) or (s.free(p) and (s.dirt[p] > 0 or p in s.next.deleting[t]))
@@ -761,7 +761,7 @@ class Offsets(Model):
     def cleaning_begins_within_the_log(s) -> bool:
         return s.truncating or (s.log_start <= s.dirty() and s.dirty() <= s.log_end)
 
-    @invariant("CLN-8")
+    @invariant("CLN-8", "CLN-33")
     def offsets_are_in_order(s) -> bool:
         return s.log_start <= s.stable and s.stable <= s.log_end and s.active <= s.log_end
 

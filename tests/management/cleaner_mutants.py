@@ -256,6 +256,13 @@ def _flushes_no_name(self: CheckpointFile, offsets: Mapping[TopicPartition, int]
         self.disk.rename(beside, self.path)
 
 
+def _rolls_late(self: impl.MemoryLog, now: int, size: int) -> None:
+    fits, self.segment_bytes = self.segment_bytes, self.segment_bytes + size
+    _append(self, now, size)
+    self.segment_bytes = fits
+
+
+_append = impl.MemoryLog.append
 _encode, _decode = checkpoints.encode, checkpoints.decode
 
 
@@ -705,6 +712,7 @@ MUTANTS = [
         "an unreadable file is reported as Kafka 4.3.0 does a bad number",
         _checkpoint(read=_fails_on_the_unreadable),
     ),
+    _impl("rolls late", "CLN-33", "one batch beyond segment.bytes", _patched(impl.MemoryLog, append=_rolls_late)),
     _spec(
         "what is aborted can be resumed",
         "CLN-14 CLN-1 CLN-17",

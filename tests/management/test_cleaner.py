@@ -1,4 +1,4 @@
-"""The log cleaner's manager: spec beside impl and models, the checkpoint file through every crash, Kafka's own words."""
+"""The log cleaner's manager: spec beside impl and models, and the checkpoint file through every crash."""
 
 from __future__ import annotations
 
