@@ -209,9 +209,10 @@ class M(Model):
 LINES = HEAD.count("\n")
 
 
-def read(tmp_path: Path, body: str) -> Any:
+def read(tmp_path: Path, body: str, further: str = "") -> Any:
     file = tmp_path / "faulty.py"
-    file.write_text(HEAD + textwrap.indent(textwrap.dedent(body), "    "))
+    head = HEAD.replace("class M(", further + "class M(")
+    file.write_text(head + textwrap.indent(textwrap.dedent(body), "    "))
     spec = importlib.util.spec_from_file_location("faulty", file)
     assert spec is not None
     assert spec.loader is not None
@@ -287,3 +288,8 @@ def test_a_value_that_leaves_its_range_is_an_error_on_concrete_states(tmp_path: 
     m = read(tmp_path, "@action()\ndef a(s) -> None:\n    s.next.n = s.n + 1")
     with pytest.raises(UserError, match=r"n = 3 leaves its range 0\.\.N"):
         Concrete(m.cls, {"P": 1, "N": 2}).reachable()
+
+
+def test_two_sorts_whose_elements_would_have_the_same_names(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"the sorts P and Pear begin with one letter"):
+        read(tmp_path, "y: dict[Pear, bool]", "class Pear(Sort): ...\n")

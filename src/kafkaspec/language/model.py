@@ -368,6 +368,15 @@ def _load(cls: type[Model]) -> LoadedModel:
         tracing.reset(token)
     _check_start(model)
     model.sizes = _sizes(model)
+    letters: dict[str, str] = {}
+    for name, kind in model.sizes.items():
+        if kind == "sort":
+            other = letters.setdefault(name[0].lower(), name)
+            if other != name:
+                raise ModelError(
+                    f"{text.short(file)}:{line}: the sorts {other} and {name} begin with one letter, "
+                    f"so that both would have elements named {name[0].lower()}0: rename one"
+                )
     return model
 
 
