@@ -97,7 +97,7 @@ def ran(command: str, where: Path) -> str:
     done = subprocess.run(
         ["bash", "-c", script], cwd=where, env=environment, capture_output=True, text=True, timeout=600
     )
-    shown = re.sub(r"\b[\d.,]+ (?:ms|s|min)\b(?: \d+ s)?", "… s", done.stdout + done.stderr)
+    shown = re.sub(r"\b[\d.,]+ ?(?:ms|s|min)\b(?: \d+ s)?", "… s", done.stdout + done.stderr)
     shown = re.sub(r"\b\d+ (?=MB\b)", "… ", shown)
     shown = re.sub(r"(?<![\w.])\d+\.\d+(?![\w.])", lambda m: f"{'…':>{len(m[0])}}", shown)
     return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
@@ -142,7 +142,7 @@ def clauses(name: str) -> str:
             elif form in c.without:
                 cells.append(f"no {form}: {c.without[form]}")
         rows.append(
-            [f'<span id="{c.id}">**{c.id}**</span>', f"{c.sentence}<br><small>{c.source}</small>", "<br>".join(cells)]
+            [f'<span id="{c.id}" class="clause">**{c.id}**</span>', f"{c.sentence}<br><small>{c.source}</small>", "<br>".join(cells)]
         )
     return table(["", "clause and source", "its forms"], rows)
 

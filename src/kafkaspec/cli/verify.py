@@ -86,7 +86,7 @@ def _clauses(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
     missing = forms.incomplete(s.prefix)
     reasons = sum(len(c.without) for c in s.clauses)
     kinds = ", ".join(forms.forms_known())
-    detail = f"{len(s.clauses)} clauses in {kinds}" + (f"; {reasons} forms left out for a reason" if reasons else "")
+    detail = f"{len(s.clauses)} clauses in {kinds}" + (f"; left out for a reason: {reasons}" if reasons else "")
     yield _Claim("clauses", "complete", detail, "\n".join(missing))
 
 
