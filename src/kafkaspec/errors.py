@@ -26,4 +26,5 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     names = sorted(known)
     near = difflib.get_close_matches(name, names, 1, 0.5)
     hint = f"; did you mean '{near[0]}'?" if near else ""
-    return UserError(f"unknown {kind} '{name}'{hint} (known: {', '.join(names) or 'none'})")
+    several = f"{len(names)} are known" if len(names) > 12 else f"known: {', '.join(names) or 'none'}"
+    return UserError(f"unknown {kind} '{name}'{hint} ({several})")
