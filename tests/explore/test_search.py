@@ -1,0 +1,358 @@
+"""Breadth-first search: counts, shortest runs, everything that can be wrong with a model, limits and resuming."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+
+from kafkaspec.errors import UserError
+from kafkaspec.explore import explore
+from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.engine import Exploration
+from kafkaspec.explore.layout import Layout
+from kafkaspec.explore.program import Program
+from kafkaspec.language import (
+    Bounded,
+    Model,
+    Range,
+    Size,
+    Sort,
+    Trace,
+    action,
+    initial,
+    invariant,
+    lemma,
+    load,
+    require,
+    step,
+    witness,
+)
+from kafkaspec.language.concrete import Concrete
+from kafkaspec.models.examples import cleaner_anchor, replication
+from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
+from kafkaspec.models.examples.replication import Replication
+
+CLEANER: dict[str, int | bool] = {"Partition": 3, "Thread": 2, "N": 3, "D": 1}
+UNFENCED: dict[str, int | bool] = {"Replica": 3, "L": 2, "E": 3, "FENCED": False}
+
+
+def counts(e: Exploration) -> tuple[int, int, int]:
+    return e.distinct, e.generated, e.depth
+
+
+# ---- counts
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_counts_do_not_depend_on_the_threads(threads: int) -> None:
+    e = explore(load(CleanerAnchor), CLEANER, threads=threads)
+    assert counts(e) == (8_792, 64_093, 13)
+    assert (sum(e.states_per_level), len(e.states_per_level)) == (8_792, 13)
+    assert sum(e.taken.values()) == 64_093 - 1
+
+
+@pytest.mark.parametrize(("usable", "exact", "words"), [(63, 4, 1), (14, 4, 2), (5, 4, 5), (63, 0, 1), (14, 1, 2)])
+def test_counts_do_not_depend_on_the_layout(usable: int, exact: int, words: int) -> None:
+    program = Program(Layout(load(CleanerAnchor), CLEANER, usable=usable), exact_words=exact)
+    e = explore(load(CleanerAnchor), CLEANER, program=program)
+    assert counts(e) == (8_792, 64_093, 13)
+    assert (e.words, e.fingerprint_collision is not None) == (words, words > exact)
+    assert e.fingerprint_collision is None or 0 < e.fingerprint_collision < 1e-10
+
+
+@pytest.mark.parametrize("entry", [*cleaner_anchor.MODELS, *replication.MODELS], ids=lambda c: f"{c.distinct}")
+def test_the_anchors_have_their_counts(entry: Checked) -> None:
+    assert entry.run().findings == []
+
+
+def test_ghosts_are_kept_when_asked_for() -> None:
+    sizes: dict[str, int | bool] = {"Replica": 2, "L": 2, "E": 3, "FENCED": True}
+    without, kept = (explore(load(Replication), sizes, ghosts=g, deadlock=True) for g in (False, True))
+    assert (without.distinct, kept.distinct) == (4_725, 6_019)
+    assert kept.outcome == "complete"
+    states, generated = Concrete(Replication, {**sizes, "E": 2}, ghosts=True).reachable()
+    e = explore(load(Replication), {**sizes, "E": 2}, ghosts=True, deadlock=True)
+    assert (e.distinct, e.generated) == (len(states), generated)
+
+
+# ---- shortest runs
+def follow(model: type[Model], trace: Trace) -> None:
+    """The text itself takes every step of the run."""
+    c = Concrete(model, trace.sizes)
+    (here,) = [s for s in c.initial_states() if c.show(s).items() >= dict(trace.steps[0].state).items()]
+    for s in trace.steps[1:]:
+        ways = [t for t in c.successors(here) if t.action == s.action]
+        here = next(t.state for t in ways if c.show(t.state).items() >= dict(s.state).items())
+
+
+def test_a_counterexample_is_shortest_and_the_same_with_any_threads() -> None:
+    one, two = (explore(load(Replication), UNFENCED, threads=n) for n in (1, 2))
+    assert one.outcome == "violation"
+    assert one.trace == two.trace
+    assert one.trace is not None
+    assert (one.trace.claim, len(one.trace.steps)) == ("strong_isr", 12)  # as TLC finds it
+    follow(Replication, one.trace)
+
+
+def test_witnesses_come_with_shortest_runs() -> None:
+    e = explore(load(CleanerAnchor), CLEANER)
+    trace = e.witnesses["paused_twice"]
+    assert trace is not None
+    assert (trace.kind, [s.action for s in trace.steps]) == ("witness", ["", "abort_and_pause", "abort_and_pause"])
+    assert list(trace.changed(2)) == [f"pauses[{trace.steps[2].arguments['p']}]"]
+    follow(CleanerAnchor, trace)
+
+
+# ---- what can be wrong
+N = Size("N")
+
+
+class Item(Sort): ...
+
+
+class Counter(Model):
+    """Counts up to N, with a log of what was counted."""
+
+    count: Annotated[int, Range(0, N)]
+    log: Annotated[list[Annotated[int, Range(1, 2)]], Bounded(2)]
+    total: Annotated[int, Range(0)]
+    ghosts = ("total",)
+
+    @action("XXX-1", who="clerk")
+    def up(s) -> None:
+        require(s.count < N)
+        s.next.count = s.count + 1
+        s.next.total = s.total + 1
+
+    @action()
+    def down(s) -> None:
+        require(s.count > 0, s.count < N)
+        s.next.count = s.count - 1
+
+
+class Steps(Counter):
+    @step("XXX-2")
+    def by_one(s) -> bool:
+        return s.next.count != 1 or s.count == 0
+
+
+class Low(Counter):
+    @invariant("XXX-2")
+    def low(s) -> bool:
+        return s.count < 2
+
+
+class Overflowing(Counter):
+    @action("XXX-1", who="clerk")
+    def up(s) -> None:
+        s.next.count = s.count + 1
+
+
+class Growing(Counter):
+    @action()
+    def note(s) -> None:
+        s.next.log = s.log + [1]
+
+
+class Vacuous(Counter):
+    @action()
+    def never(s) -> None:
+        require(s.count > N)
+        s.next.count = 0
+
+    @witness
+    def beyond(s) -> bool:
+        return s.count > N
+
+
+class Ghostly(Counter):
+    @lemma()
+    def total_covers(s) -> bool:
+        return s.count < s.total or s.count == s.total
+
+
+class Wrong(Counter):
+    @initial
+    def start(s) -> None:
+        s.next.count = N + 1
+
+
+def test_a_deadlock_is_reported_when_all_is_known() -> None:
+    e = explore(load(Counter), {"N": 3})
+    assert (counts(e), e.outcome) == ((4, 6, 4), "deadlock")
+    assert e.trace is not None
+    assert (e.trace.kind, e.trace.steps[-1].state["count"]) == ("deadlock", 3)
+    assert explore(load(Counter), {"N": 3}, deadlock=True).outcome == "complete"
+
+
+def test_an_invariant_that_breaks() -> None:
+    e = explore(load(Low), {"N": 5})
+    assert (e.outcome, counts(e)) == ("violation", (3, 4, 3))
+    assert e.trace is not None
+    assert (e.trace.claim, e.trace.clauses, [s.action for s in e.trace.steps]) == ("low", ("XXX-2",), ["", "up", "up"])
+    assert e.trace.steps[1].who == "clerk"
+
+
+def test_a_step_property_that_breaks() -> None:
+    e = explore(load(Steps), {"N": 3})
+    assert e.outcome == "violation"
+    assert e.trace is not None
+    assert (e.trace.claim, e.trace.clauses) == ("by_one", ("XXX-2",))
+    assert [(s.action, s.state["count"]) for s in e.trace.steps] == [("", 0), ("up", 1), ("up", 2), ("down", 1)]
+
+
+def test_a_value_that_leaves_its_type_is_shown() -> None:
+    e = explore(load(Overflowing), {"N": 3})
+    assert e.outcome == "violation"
+    assert e.trace is not None
+    assert (e.trace.claim, e.trace.clauses) == ("type of count", ("XXX-1",))
+    assert [s.state["count"] for s in e.trace.steps] == [0, 1, 2, 3, 4]
+
+
+def test_a_sequence_that_grows_too_long_is_shown() -> None:
+    e = explore(load(Growing), {"N": 1})
+    assert e.trace is not None
+    assert (e.trace.claim, e.trace.steps[-1].state["log"]) == ("type of log", [1, 1, 1])
+
+
+def test_a_number_without_a_limit_ends_in_a_limit() -> None:
+    class Endless(Counter):
+        @action()
+        def again(s) -> None:
+            s.next.total = s.total + 1
+
+    e = explore(load(Endless), {"N": 1}, ghosts=True)
+    assert (e.outcome, e.trace is not None) == ("limit", True)
+    assert e.limit.startswith("stopped at a value of total beyond 255: every state that 255 steps can reach")
+
+
+def test_lemmas_need_their_ghosts() -> None:
+    class Mistaken(Ghostly):
+        @lemma()
+        def total_covers(s) -> bool:
+            return s.total < 1
+
+    for model, outcome in ((Ghostly, "complete"), (Mistaken, "violation")):
+        assert explore(load(model), {"N": 1}, deadlock=True).outcome == "complete"
+        e = explore(load(model), {"N": 1}, ghosts=True, deadlock=True)
+        assert e.outcome == outcome
+    assert e.trace is not None
+    assert e.trace.claim == "total_covers"
+
+
+def test_a_wrong_first_state_is_an_error() -> None:
+    with pytest.raises(UserError, match="Wrong: @initial: type of count: a value is outside its limits"):
+        explore(load(Wrong), {"N": 3})
+
+
+def test_pinned_models_say_all_that_is_wrong() -> None:
+    entry = Checked(Vacuous, sizes={"N": 2}, distinct=4, generated=9, depth=3)
+    assert entry.run().why.splitlines() == [
+        "Vacuous: no action is possible after 2 steps",
+        "Vacuous: witness beyond is never reached",
+        "Vacuous: action never is never taken",
+        "Vacuous: other counts than pinned: distinct 3 (pinned 4), generated 4 (pinned 9)",
+    ]
+    assert replace(entry, model=load(Low), sizes={"N": 3}).run().why == "Low: low is broken in 2 steps"
+    assert replace(entry, model=Counter, distinct=3, generated=4, deadlock=True).run().findings == []
+
+
+def test_sizes_and_names_are_checked() -> None:
+    with pytest.raises(UserError, match="Counter needs the size of N"):
+        explore(load(Counter), {})
+    with pytest.raises(UserError, match="unknown sort 'Partitoin'; did you mean 'Partition'"):
+        explore(load(CleanerAnchor), CLEANER, symmetry=("Partitoin",))
+
+
+# ---- limits and resuming
+def test_a_limit_says_what_was_covered() -> None:
+    e = explore(load(CleanerAnchor), CLEANER, max_states=1_000)
+    assert e.outcome == "limit"
+    assert 1_000 <= e.distinct < 8_792
+    assert e.limit.startswith("stopped at states: 1,000: every state that ")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_run_goes_on_where_it_stopped(tmp_path: Path, threads: int) -> None:
+    file = tmp_path / "run"
+    sizes: dict[str, int | bool] = {**CLEANER, "Partition": 4}
+    whole = explore(load(CleanerAnchor), sizes)
+    met = []
+    for most in (2_000, 60_000, 100_000, None):
+        e = explore(load(CleanerAnchor), sizes, max_states=most, checkpoint=file, threads=threads)
+        met.append(e.outcome)
+        assert file.exists() == (most is not None)
+    assert met == ["limit", "limit", "limit", "complete"]
+    assert (counts(e), e.taken, e.states_per_level) == (counts(whole), whole.taken, whole.states_per_level)
+    assert e.witnesses == whole.witnesses
+
+
+def test_memory_is_a_limit_too(tmp_path: Path) -> None:
+    file = tmp_path / "run"
+    e = explore(load(CleanerAnchor), CLEANER, max_memory_mb=64, checkpoint=file)
+    assert (e.outcome, e.distinct) == ("limit", 1)
+    assert "memory: 64 MB" in e.limit
+    assert explore(load(CleanerAnchor), CLEANER, checkpoint=file).distinct == 8_792
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "run"
+    explore(load(CleanerAnchor), CLEANER, max_states=100, checkpoint=file)
+    with pytest.raises(UserError, match="run: is of another exploration"):
+        explore(load(CleanerAnchor), {**CLEANER, "N": 2}, checkpoint=file)
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(UserError, match="run: is cut short"):
+        explore(load(CleanerAnchor), CLEANER, checkpoint=file)
+    file.write_text("nothing\n")
+    with pytest.raises(UserError, match="run: is no checkpoint of an exploration"):
+        explore(load(CleanerAnchor), CLEANER, checkpoint=file)
+
+
+RUN = """
+import sys
+from pathlib import Path
+from kafkaspec.explore import explore
+from kafkaspec.language import load
+from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
+
+def told(done, total=None, text=""):
+    print("working", flush=True)
+
+explore(
+    load(CleanerAnchor), {"Partition": 7, "Thread": 2, "N": 3, "D": 1},
+    checkpoint=Path(sys.argv[1]), max_memory_mb=1500, progress=told,
+)
+"""
+
+
+def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "run"
+    p = subprocess.Popen([sys.executable, "-c", RUN, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert p.stdout is not None
+    assert p.stdout.readline() == b"working\n"
+    os.kill(p.pid, signal.SIGINT)
+    _, errors = p.communicate(timeout=60)
+    assert errors.rstrip().endswith(b"KeyboardInterrupt")
+    sizes: dict[str, int | bool] = {"Partition": 7, "Thread": 2, "N": 3, "D": 1}
+    e = explore(load(CleanerAnchor), sizes, max_states=1_000, checkpoint=file)
+    fresh = explore(load(CleanerAnchor), sizes, max_states=e.distinct)
+    done = min(e.depth, fresh.depth) - 1
+    assert e.states_per_level[:done] == fresh.states_per_level[:done]
+
+
+def test_progress_is_told() -> None:
+    told: list[float] = []
+
+    def tell(done: float, total: float | None = None, text: str = "") -> None:
+        told.append(done)
+
+    started = time.monotonic()
+    sizes: dict[str, int | bool] = {**CLEANER, "Partition": 5}
+    explore(load(CleanerAnchor), sizes, threads=1, progress=tell)
+    assert told or time.monotonic() - started < 1

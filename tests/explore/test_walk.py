@@ -1,0 +1,62 @@
+"""Random walks: the seed replays them, they find what is there, and they say what they did."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaspec.errors import UserError
+from kafkaspec.explore import walk
+from kafkaspec.explore.walk import LONGEST, WALKERS, Schedule
+from kafkaspec.language import load
+from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
+from kafkaspec.models.examples.replication import Replication
+
+from .test_search import Low, Overflowing, Steps, follow
+
+CLEANER: dict[str, int | bool] = {"Partition": 3, "Thread": 2, "N": 3, "D": 1}
+UNFENCED: dict[str, int | bool] = {"Replica": 3, "L": 2, "E": 3, "FENCED": False}
+SCHEDULES: tuple[Schedule, ...] = ("uniform", "swarm", "priority")
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_seed_replays_the_walk(schedule: Schedule) -> None:
+    first, again, other = (
+        walk(load(CleanerAnchor), CLEANER, seed=n, steps=50_000, schedule=schedule) for n in (7, 7, 8)
+    )
+    assert (first.steps, first.walks, first.taken) == (again.steps, again.walks, again.taken)
+    assert first.taken != other.taken
+    assert first.trace is None
+    assert first.steps == sum(first.taken.values())
+    assert 0 <= 50_000 - first.steps < 50_000 // LONGEST + 2 * WALKERS
+    assert all(first.taken.values())
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_violation_is_found_and_its_run_is_one(schedule: Schedule) -> None:
+    w = walk(load(Replication), UNFENCED, seed=1, steps=10_000_000, schedule=schedule)
+    assert w.trace is not None
+    assert (w.trace.kind, w.trace.claim) == ("walk", "strong_isr")
+    assert w.steps < 10_000_000
+    follow(Replication, w.trace)
+    assert walk(load(Replication), UNFENCED, seed=1, steps=10_000_000, schedule=schedule).trace == w.trace
+
+
+def test_claims_about_transitions_are_checked() -> None:
+    w = walk(load(Steps), {"N": 5}, seed=1, steps=10_000)
+    assert w.trace is not None
+    assert (w.trace.claim, w.trace.clauses, w.trace.steps[-1].action) == ("by_one", ("XXX-2",), "down")
+    w = walk(load(Overflowing), {"N": 2}, seed=1, steps=10_000)
+    assert w.trace is not None
+    assert (w.trace.claim, w.trace.steps[-1].state["count"]) == ("type of count", 3)
+
+
+def test_a_walk_ends_where_the_claim_breaks() -> None:
+    w = walk(load(Low), {"N": 5}, seed=3, steps=100)
+    assert w.trace is not None
+    assert [s.state["count"] for s in w.trace.steps][-1] == 2
+    assert (w.trace.claim, w.trace.clauses) == ("low", ("XXX-2",))
+
+
+def test_an_unknown_schedule_is_named() -> None:
+    with pytest.raises(UserError, match="unknown schedule 'unifrom'; did you mean 'uniform'"):
+        walk(load(Low), {"N": 5}, seed=3, steps=100, schedule="unifrom")  # type: ignore[arg-type]
