@@ -165,6 +165,8 @@ class Concrete:
                 return None if v is None else (self._freeze(t.item, v, where),)
             case "rec":
                 return tuple(self._freeze(f, getattr(v, n), f"{where}.{n}") for n, f in t.fields)
+            case "bool":
+                return bool(v)
             case "range":
                 v = int(v)
                 lo = static(t.lo, self.sizes)
