@@ -356,12 +356,15 @@ class SnapshotRegistry:
 
 
 class TableDelta(Delta, Generic[K, V]):
-    """The size at the snapshot, and the entries that it saw and the present no longer has."""
+    """The size at the snapshot, the entries that it saw and the present no longer has, and the keys added since.
 
-    __slots__ = ("size", "table")
+    Kafka keeps no such keys: its revert looks through the whole table. With them a revert, too, costs what changed."""
+
+    __slots__ = ("added", "size", "table")
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self.added: set[K] = set()
         self.table: HashTable[K, V] | None = None
 
     def take(self, entry: Entry[K, V]) -> None:
@@ -370,6 +373,7 @@ class TableDelta(Delta, Generic[K, V]):
         self.table.put(entry)
 
     def merge_from(self, epoch: Epoch, later: TableDelta[K, V]) -> None:
+        self.added |= later.added
         for entry in later.table or ():
             if entry.start_epoch <= epoch:
                 self.take(entry)
@@ -412,17 +416,17 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
     def _write(self, key: K, value: V) -> Entry[K, V] | None:
         size = self._table.size
         before = self._table.put(Entry(key, value, self._registry.latest_epoch + 1))
-        self._note(before, size)
+        self._note(key, before, size)
         return before
 
     def _erase(self, key: K) -> Entry[K, V] | None:
         size = self._table.size
         before = self._table.remove(key)
         if before is not None:
-            self._note(before, size)
+            self._note(key, before, size)
         return before
 
-    def _note(self, before: Entry[K, V] | None, size: int) -> None:
+    def _note(self, key: K, before: Entry[K, V] | None, size: int) -> None:
         """The latest snapshot takes over what was replaced or removed, if it saw it, and the size on a first change."""
         latest = self._registry.latest
         if latest is None or (before is not None and before.start_epoch > latest.epoch):
@@ -431,7 +435,9 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
         if delta is None:
             delta = self.Delta(size)
             latest.keep(self, delta)
-        if before is not None:
+        if before is None:
+            delta.added.add(key)
+        else:
             delta.take(before)
 
     def _iterate(self, epoch: Epoch) -> Iterator[Entry[K, V]]:
@@ -451,10 +457,12 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
             yield from [entry for entry in ready if entry.start_epoch <= snapshot.epoch]
 
     def execute_revert(self, epoch: Epoch, delta: TableDelta[K, V]) -> None:
-        for entry in list(self._table):
-            if entry.start_epoch > epoch:
-                self._table.remove(entry.key)
-        for entry in delta.table or ():
+        replaced = delta.table or ()
+        for key in (*delta.added, *(entry.key for entry in replaced)):
+            entry = self._table.get(key)
+            if entry is not None and entry.start_epoch > epoch:
+                self._table.remove(key)
+        for entry in replaced:
             self._table.put(entry)
 
     def reset(self) -> None:

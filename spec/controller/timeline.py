@@ -178,7 +178,7 @@ TML_22 = clause(
 TML_23 = clause(
     "TML-23",
     """What a snapshot costs is what changes after it: an operation touches a bounded number of entries, taking a
-    snapshot none, and a delta holds at most one entry a key changed since.""",
+    snapshot none, a delta holds at most one entry a key changed since, and a revert looks at those alone.""",
     source="Kafka Internals, ch. 11 (copy-on-write tiers); SnapshottableHashTable, Kafka 4.3.0",
     without={
         "spec": "the spec copies",
