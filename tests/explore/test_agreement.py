@@ -17,10 +17,12 @@ from kafkaspec.language.concrete import Concrete, State
 from ..export.everything import Everything
 from .random_model import random_model
 
-OPERATIONS = set(
-    "const size bound var nextvar idx at field len append take drop and or not ite eq lt le add sub none some get empty "
-    "full with without union inter diff subset in card rec forall exists greatest least count setof mapof".split()
-)
+OPERATIONS = {
+    "const", "size", "bound", "var", "nextvar", "idx", "at", "field", "len", "append", "take", "drop", "and", "or",
+    "not", "ite", "eq", "lt", "le", "add", "sub", "none", "some", "get", "empty", "full", "with", "without",
+    "union", "inter", "diff", "subset", "in", "card", "rec", "forall", "exists", "greatest", "least", "count",
+    "setof", "mapof",
+}  # fmt: skip
 SEEDS = range(6)
 SIZES: dict[str, int | bool] = {"P": 2, "N": 2, "F": True}
 MOST = 40
