@@ -61,7 +61,7 @@ def _judge(trace: str, wanted: Subsystem | None, strict: bool) -> Verdict:
     if path.stat().st_size == 0:
         raise UserError(f"{path}: is empty")
     if wanted is None:
-        wanted = guess(path.name, _first_lines(path))
+        wanted = guess(str(path), _first_lines(path))
     with progress(path.name) as bar:
         return judge(wanted.spec.machine, path, strict=strict, progress=bar)
 
@@ -85,7 +85,7 @@ def guess(name: str, lines: Iterable[bytes]) -> Subsystem:
 
     called = set(_operations(name, lines))
     knowing = {n: s for n, s in subsystems().items() if called and called <= s.spec.machine.operations.keys()}
-    named = [n for n in subsystems() if n in re.split(r"[^a-z0-9]+", name.lower())]
+    named = [n for n in subsystems() if n in re.split(r"[^a-z0-9]+", Path(name).name.lower())]
     choice = [n for n in named if n in knowing] or list(knowing) or named
     if len(choice) == 1:
         return subsystems()[choice[0]]
