@@ -34,8 +34,11 @@ from kafkaspec import forms, subsystem
 from kafkaspec.clauses import FORMS, Use
 from kafkaspec.cli import names
 from kafkaspec.explore import explore
+from kafkaspec.judge.deviation import shown
 from kafkaspec.language import LoadedModel, Trace
 from kafkaspec.language.concrete import Concrete
+from kafkaspec.lockstep.compare import differences
+from kafkaspec.lockstep.history import answer_text, outcome
 from kafkaspec.lockstep.mutants import mutants_of, written
 from kafkaspec.report import sequence_svg
 from kafkaspec.report.section import condensed, sizes_text, value_text
@@ -142,7 +145,11 @@ def clauses(name: str) -> str:
             elif form in c.without:
                 cells.append(f"no {form}: {c.without[form]}")
         rows.append(
-            [f'<span id="{c.id}" class="clause">**{c.id}**</span>', f"{c.sentence}<br><small>{c.source}</small>", "<br>".join(cells)]
+            [
+                f'<span id="{c.id}" class="clause">**{c.id}**</span>',
+                f"{c.sentence}<br><small>{c.source}</small>",
+                "<br>".join(cells),
+            ]
         )
     return table(["", "clause and source", "its forms"], rows)
 
@@ -310,7 +317,32 @@ def deviations(name: str) -> str:
     return table(["", "breaks", "what", "seen in", "exactly when"], rows)
 
 
+def deviation(id: str) -> str:
+    """All that is recorded of one known deviation, with what its history shows and what would be right."""
+    for s in subsystem.subsystems().values():
+        for d in s.spec.machine.deviations:
+            if d.id == id:
+                right, wrong = shown(s.spec.machine, d)
+                seen, expected = answer_text(outcome(wrong.result)), answer_text(outcome(right.result))
+                states = [str(x) for x in differences(right.observation, wrong.observation, "state")]
+                calls = "\n".join([*d.history[:-1], f"{d.history[-1]}  {seen}", *(f"  {x}" for x in states)])
+                return "\n\n".join(
+                    [
+                        f"Breaks **{d.clause}**: {forms.clauses.find(d.clause).sentence}",
+                        f"**Versions.** {d.versions[0].upper()}{d.versions[1:]}.",
+                        f"**Exactly when.** {' '.join(d.condition.split())}",
+                        f"**A minimal history.**\n\n```text\n{calls}\n```",
+                        *([f"The right answer is `{expected}`."] if seen != expected else []),
+                        f"**Cause.** {' '.join(d.cause.split())}",
+                        f"**What it does to a user of Kafka.** {' '.join(d.effect.split())}",
+                        f"**Mend.** {' '.join(d.mend.split())}",
+                    ]
+                )
+    raise KeyError(id)
+
+
 GENERATORS: dict[str, Generator] = {
+    "deviation": deviation,
     "clauses": clauses,
     "operations": operations,
     "pinned": pinned,
