@@ -32,6 +32,7 @@ from diagram import state_machine
 
 from kafkaspec import forms, subsystem
 from kafkaspec.clauses import FORMS, Use
+from kafkaspec.clauses import find as find_clause
 from kafkaspec.cli import names
 from kafkaspec.explore import explore
 from kafkaspec.judge.deviation import shown
@@ -328,7 +329,7 @@ def deviation(id: str) -> str:
                 calls = "\n".join([*d.history[:-1], f"{d.history[-1]}  {seen}", *(f"  {x}" for x in states)])
                 return "\n\n".join(
                     [
-                        f"Breaks **{d.clause}**: {forms.clauses.find(d.clause).sentence}",
+                        f"Breaks **{d.clause}**: {find_clause(d.clause).sentence}",
                         f"**Versions.** {d.versions[0].upper()}{d.versions[1:]}.",
                         f"**Exactly when.** {' '.join(d.condition.split())}",
                         f"**A minimal history.**\n\n```text\n{calls}\n```",
