@@ -29,6 +29,7 @@ from kafkaspec.spec.management import cleaner as spec
 
 OFFSET_CHECKPOINT_FILE = "cleaner-offset-checkpoint"
 LONG_MAX = 2**63 - 1
+WEEK_MS = 604_800_000
 
 
 class Refusal(Exception):
@@ -433,7 +434,11 @@ class MemoryLog:
 
     def append(self, now: int, size: int) -> None:
         active = self.segments[-1]
-        if active.size + size > self.segment_bytes and self.log_end_offset > active.base_offset:
+        waited_ms = now - active.first_batch_timestamp if active.size else 0
+        longest_ms = WEEK_MS if not self.compact else min(WEEK_MS, self.max_compaction_lag_ms or WEEK_MS)
+        if (
+            active.size + size > self.segment_bytes or waited_ms > longest_ms
+        ) and self.log_end_offset > active.base_offset:
             active = MemorySegment(self.log_end_offset)
             self.segments.append(active)
         if not active.size:

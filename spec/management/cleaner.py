@@ -261,8 +261,9 @@ CLN_33 = clause(
     "CLN-33",
     """A log, as the manager sees it, has log start <= last stable offset <= log end and segments in ascending order
     of their base offsets, the last of which is active and begins at or below the log end; an append adds to the
-    active segment, and rolls to a new one at the log end when the batch would not fit into segment.bytes.""",
-    source="UnifiedLog and LogSegments, Kafka 4.3.0",
+    active segment, and rolls to a new one at the log end when the batch would not fit into segment.bytes, or the
+    segment's first batch is older than segment.ms (of a compacted log: or than max.compaction.lag.ms).""",
+    source="UnifiedLog, LogSegment.shouldRoll and LogConfig.maxSegmentMs, Kafka 4.3.0; KIP-354",
 )
 CLN_34 = clause(
     "CLN-34",
@@ -283,6 +284,8 @@ CLN_35 = clause(
 
 LONG_MAX = 2**63 - 1
 INT_MAX = 2**31 - 1
+WEEK_MS = 7 * 24 * 3600 * 1000
+"""segment.ms, where it is not set."""
 
 ILLEGAL_STATE = "java.lang.IllegalStateException"
 ABORTED_EXCEPTION = "org.apache.kafka.storage.internals.log.LogCleaningAbortedException"
@@ -335,6 +338,11 @@ class Config:
     min_cleanable_dirty_ratio: float = 0.5
     segment_bytes: int = 2**30
 
+    @property
+    def segment_ms(self) -> int:
+        """How old the active segment may grow: a week, but not beyond what compaction must not wait for."""
+        return min(WEEK_MS, self.max_compaction_lag_ms) if self.compact and self.max_compaction_lag_ms > 0 else WEEK_MS
+
 
 @dataclass(frozen=True)
 class Log:
@@ -382,7 +390,9 @@ def appended(log: Log, now: int, count: int, batch_bytes: int) -> Log:
     end = log.log_end_offset
     for _ in range(count):
         active = segments[-1]
-        if active.size > log.config.segment_bytes - batch_bytes and active.base_offset < end:
+        full = active.size > log.config.segment_bytes - batch_bytes
+        old = active.size > 0 and now - active.first_batch_timestamp > log.config.segment_ms
+        if (full or old) and active.base_offset < end:
             active = Segment(end)
             segments.append(active)
         first = active.first_batch_timestamp if active.size else now
@@ -1607,7 +1617,7 @@ machine.deviations += [
         id="CLN-D2",
         clause="CLN-35",
         title="A partition in the checkpoints of two directories kills every cleaner thread that looks for work",
-        versions="4.3.0 (run); the Scala class of October 2024 takes one of the two silently",
+        versions="4.3.0 (recorded); the Scala class of October 2024 takes one of the two silently",
         condition="grabFilthiestCompactedLog while the checkpoints of two live directories have one partition",
         history=(
             "init",
@@ -1755,6 +1765,12 @@ RECORDINGS = (
         "accepted",
         deviations=("CLN-D1",),
         source="LogCleanerManager of Kafka 4.3.0 over four logs in two directories, arbitrary calls",
+    ),
+    Recording(
+        "log-cleaner-manager-further.ndjson",
+        "accepted",
+        deviations=("CLN-D1", "CLN-D2"),
+        source="the same, with high watermarks that lag, changes of policy and failures of directories",
     ),
     Recording(
         "offset-checkpoint.ndjson",
