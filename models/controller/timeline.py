@@ -2,8 +2,8 @@
 
 `Copies` is the rules: a map and a set of its keys in one registry, and a full copy of both for each snapshot. `Tiers`
 is one map as Kafka stores it, entries with start epochs and a delta for each snapshot, with the copies kept beside it
-as the judge. `Iteration` is an iterator at an epoch while that map changes. Source: Kafka Internals, ch. 11, "Timeline
-data structures".
+as the judge. `Iteration` is an iterator at an epoch while that map changes. `Scalar` is a number or an object.
+Source: Kafka Internals, ch. 11, "Timeline data structures".
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kafkaspec.language import (
     Sort,
     action,
     define,
+    initial,
     invariant,
     lemma,
     require,
@@ -121,7 +122,7 @@ class Copies(Model):
     def epochs_rise(s) -> bool:
         return not s.taken[0] and all(e <= s.highest for e in range(E + 1) if s.taken[e])
 
-    @invariant("TML-17", "TML-7", "TML-10")
+    @invariant("TML-17", "TML-7", "TML-10", "TML-14")
     def one_registry(s) -> bool:
         """The set is the set of the map's keys, now and at every epoch."""
         return all((s.entries[k] is not None) == (k in s.keys) for k in Key) and all(
@@ -131,7 +132,7 @@ class Copies(Model):
             if s.taken[e]
         )
 
-    @step("TML-4", "TML-8", "TML-9", "TML-16")
+    @step("TML-4", "TML-3", "TML-8", "TML-9", "TML-12", "TML-16")
     def past_does_not_change(s) -> bool:
         """A snapshot that stays shows what it showed."""
         return all(
@@ -532,8 +533,123 @@ class Iteration(Tiers):
         return s.reading > 0 and s.looked == set(Key) and s.given == set(Key) and all(s.held[k] is None for k in Key)
 
 
+class Scalar(Model):
+    """A timeline object, or a number: the first change after a snapshot leaves the old value there. `now` and `copy`
+    are what it ought to show. Revert and deleting up to an epoch are put together as in `Tiers`."""
+
+    first: Value
+    value: Value
+    now: Value
+    taken: dict[Epoch, bool]
+    highest: Epoch
+    copy: dict[Epoch, Value | None]
+    kept: dict[Epoch, Value | None]
+
+    @initial
+    def start(s, v: Value) -> None:
+        s.next.first = v
+        s.next.value = v
+        s.next.now = v
+
+    @define
+    def none_above(s, e: Epoch) -> bool:
+        """No snapshot is later than e."""
+        return all(not s.taken[f] for f in range(E + 1) if f > e)
+
+    @action("TML-15", who="caller")
+    def set_value(s, v: Value, latest: Epoch) -> None:
+        require(latest == 0 or s.taken[latest], s.none_above(latest))
+        s.next.now = v
+        s.next.value = v
+        if latest > 0 and s.kept[latest] is None:
+            s.next.kept[latest] = s.value
+
+    @action("TML-15", "TML-4", who="caller")
+    def take_snapshot(s, e: Epoch) -> None:
+        require(e > s.highest)
+        s.next.taken[e] = True
+        s.next.highest = e
+        s.next.copy[e] = s.now
+
+    @action("TML-15", "TML-8", "TML-9", who="caller")
+    def delete(s, e: Epoch, before: Epoch) -> None:
+        """The snapshot before takes over the old value, unless it has one of its own."""
+        require(s.taken[e], before < e, before == 0 or s.taken[before])
+        require(all(not s.taken[f] for f in range(E + 1) if before < f and f < e))
+        s.next.taken[e] = False
+        s.next.copy[e] = None
+        if before > 0 and s.kept[before] is None:
+            s.next.kept[before] = s.kept[e]
+        s.next.kept[e] = None
+
+    @action("TML-15", "TML-7", who="caller")
+    def restore(s, e: Epoch, was: Value, old: Value) -> None:
+        """`was` is the copy's value, `old` the one that was kept, or still is the present one."""
+        require(s.taken[e], s.none_above(e), s.copy[e] == was)
+        require(s.kept[e] == old or (s.kept[e] is None and s.value == old))
+        s.next.highest = e
+        s.next.now = was
+        s.next.value = old
+        s.next.kept[e] = None
+
+    @action("TML-15", "TML-10", who="caller")
+    def reset(s) -> None:
+        s.next.value = s.first
+        s.next.now = s.first
+        s.next.highest = 0
+        s.next.taken = {e: False for e in range(E + 1)}
+        s.next.copy = {e: None for e in range(E + 1)}
+        s.next.kept = {e: None for e in range(E + 1)}
+
+    @invariant("TML-15", "TML-7", "TML-10")
+    def present_is_right(s) -> bool:
+        return s.value == s.now
+
+    @invariant("TML-15", "TML-4", "TML-8")
+    def first_kept_value_shows_the_copy(s) -> bool:
+        return all(
+            s.kept[f] == s.copy[e]
+            for e in range(E + 1)
+            for f in range(E + 1)
+            if s.taken[e]
+            and e <= f
+            and s.kept[f] is not None
+            and all(s.kept[g] is None for g in range(E + 1) if e <= g and g < f)
+        )
+
+    @invariant("TML-15", "TML-4", "TML-8")
+    def present_shows_the_copy(s) -> bool:
+        """If no value is kept from e on."""
+        return all(
+            s.copy[e] == s.value
+            for e in range(E + 1)
+            if s.taken[e] and all(s.kept[f] is None for f in range(E + 1) if e <= f)
+        )
+
+    @lemma()
+    def epochs_rise(s) -> bool:
+        return not s.taken[0] and all(e <= s.highest for e in range(E + 1) if s.taken[e])
+
+    @lemma()
+    def only_snapshots_keep(s) -> bool:
+        return all(s.taken[e] or s.kept[e] is None for e in range(E + 1))
+
+    @lemma()
+    def every_snapshot_has_a_copy(s) -> bool:
+        return all(s.copy[e] is not None for e in range(E + 1) if s.taken[e])
+
+    @witness
+    def read_from_a_later_snapshot(s) -> bool:
+        return any(
+            s.taken[e] and s.kept[e] is None and e < f and s.kept[f] is not None and s.kept[f] != s.value
+            for e in range(E + 1)
+            for f in range(E + 1)
+        )
+
+
 MODELS = [
     Checked(Copies, {"Key": 2, "Value": 2, "E": 3}, distinct=9_999, generated=166_396, depth=12),
     Checked(Tiers, {"Key": 2, "Value": 2, "E": 3}, distinct=44_532, generated=447_035, depth=12),
     Checked(Iteration, {"Key": 2, "Value": 1, "E": 3}, distinct=35_462, generated=395_580, depth=15),
+    Checked(Scalar, {"Value": 3, "E": 3}, distinct=1_404, generated=10_425, depth=8),
 ]

@@ -11,11 +11,12 @@ one's as it is.
 
 from __future__ import annotations
 
-from kafkaspec.models.controller.timeline import Copies, Iteration, Tiers
+from kafkaspec.models.controller.timeline import Copies, Iteration, Scalar, Tiers
 from kafkaspec.prove.proof import Proof
 
 PROOFS = [
     Proof(Copies, timeout_s=5, explored_at={"Key": 2, "Value": 2, "E": 2}),
     Proof(Tiers, timeout_s=20, explored_at={"Key": 2, "Value": 2, "E": 3}),
     Proof(Iteration, timeout_s=30, explored_at={"Key": 2, "Value": 1, "E": 3}),
+    Proof(Scalar, timeout_s=5, explored_at={"Value": 3, "E": 3}),
 ]

@@ -139,6 +139,7 @@ TML_18 = clause(
     """A collection made after a snapshot was taken is, at that epoch and after a revert to it, what it was when it
     was made.""",
     source="SnapshottableHashTable, TimelineLong, TimelineObject, Kafka 4.3.0",
+    without={"proof": "to the models a collection that was not made yet is one in its first state: TML-7 is the proof"},
 )
 TML_19 = clause(
     "TML-19",

@@ -332,6 +332,19 @@ def _size_at_every_change_model() -> LoadedModel:
     return load(Tiers)
 
 
+def _keeps_every_value() -> LoadedModel:
+    class Scalar(model.Scalar):
+        @action("TML-15", who="caller")
+        def set_value(s, v: Value, latest: Epoch) -> None:
+            require(latest == 0 or s.taken[latest], s.none_above(latest))
+            s.next.now = v
+            s.next.value = v
+            if latest > 0:
+                s.next.kept[latest] = s.value
+
+    return load(Scalar)
+
+
 def _looks_at_the_table_alone() -> LoadedModel:
     class Iteration(model.Iteration):
         @action("TML-11", who="iterator")
@@ -616,6 +629,13 @@ MUTANTS = [
         _size_at_every_change_model,
     ),
     Mutant(
+        "scalar keeps every value (model)",
+        ("TML-15",),
+        "a snapshot keeps the value before the last change, not before the first",
+        "model",
+        _keeps_every_value,
+    ),
+    Mutant(
         "iterator looks at the table alone (model)",
         ("TML-11",),
         "an iterator at an epoch forgets the deltas",
@@ -642,4 +662,7 @@ SURVIVORS: Mapping[str, str] = {
     "Iteration.restore: no effect 1": _PERMITS,
     "Iteration.reset: no effect 2": _PERMITS,
     "Iteration.look: no effect 3": _NEVER,
+    "Scalar.restore: no effect 1": _PERMITS,
+    "Scalar.reset: no effect 3": _PERMITS,
+    "Scalar.restore: no effect 4": "the value left there is the snapshot's own, as if it had been set to itself since",
 }
