@@ -585,7 +585,7 @@ class Scalar(Model):
     @action("TML-15", "TML-7", who="caller")
     def restore(s, e: Epoch, was: Value, old: Value) -> None:
         """`was` is the copy's value, `old` the one that was kept, or still is the present one."""
-        require(s.taken[e], s.none_above(e), s.copy[e] == was)
+        require(s.none_above(e), s.copy[e] == was)
         require(s.kept[e] == old or (s.kept[e] is None and s.value == old))
         s.next.highest = e
         s.next.now = was
@@ -635,8 +635,8 @@ class Scalar(Model):
         return all(s.taken[e] or s.kept[e] is None for e in range(E + 1))
 
     @lemma()
-    def every_snapshot_has_a_copy(s) -> bool:
-        return all(s.copy[e] is not None for e in range(E + 1) if s.taken[e])
+    def every_snapshot_and_nothing_else_has_a_copy(s) -> bool:
+        return all((s.copy[e] is not None) == s.taken[e] for e in range(E + 1))
 
     @witness
     def read_from_a_later_snapshot(s) -> bool:
