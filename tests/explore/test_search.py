@@ -22,6 +22,7 @@ from kafkaspec.explore.program import Program
 from kafkaspec.language import (
     Bounded,
     Model,
+    NonEmpty,
     Range,
     Size,
     Sort,
@@ -183,6 +184,36 @@ class Wrong(Counter):
         s.next.count = N + 1
 
 
+class Sets(Model):
+    """Sets of which a part may be empty, and a set of numbers."""
+
+    group: Annotated[set[Item], NonEmpty]
+    some: set[Item]
+    digits: set[Annotated[int, Range(2, 4)]]
+    n: Annotated[int, Range(0, N)]
+
+    @initial
+    def start(s) -> None:
+        s.next.group = set(Item)
+
+    @action()
+    def join(s, i: Item) -> None:
+        s.next.group = (s.some if s.n == 0 else s.group) | {i}
+        s.next.n = min(N, s.n + 1)
+
+
+class Emptied(Sets):
+    @action()
+    def leave(s) -> None:
+        s.next.group = s.some & s.group
+
+
+class Strange(Sets):
+    @action()
+    def note(s) -> None:
+        s.next.digits = (s.digits | {s.n + 2}) | {3}
+
+
 def test_a_deadlock_is_reported_when_all_is_known() -> None:
     e = explore(load(Counter), {"N": 3})
     assert (counts(e), e.outcome) == ((4, 6, 4), "deadlock")
@@ -219,6 +250,20 @@ def test_a_sequence_that_grows_too_long_is_shown() -> None:
     e = explore(load(Growing), {"N": 1})
     assert e.trace is not None
     assert (e.trace.claim, e.trace.steps[-1].state["log"]) == ("type of log", [1, 1, 1])
+
+
+def test_only_the_set_that_is_assigned_may_not_be_empty() -> None:
+    assert explore(load(Sets), {"Item": 2, "N": 2}).outcome == "complete"
+    e = explore(load(Emptied), {"Item": 2, "N": 2})
+    assert e.trace is not None
+    assert (e.trace.claim, e.trace.steps[-1].state["group"]) == ("type of group", [])
+
+
+def test_an_element_that_is_none_of_a_set_s_type() -> None:
+    assert explore(load(Strange), {"Item": 1, "N": 2}).outcome == "complete"
+    e = explore(load(Strange), {"Item": 1, "N": 3})
+    assert e.trace is not None
+    assert (e.trace.claim, len(e.trace.steps)) == ("type of digits", 5)
 
 
 def test_a_number_without_a_limit_ends_in_a_limit() -> None:

@@ -39,6 +39,7 @@ class Reader:
         self.before, self.after = before, after
         self.memo: list[dict[tuple[object, ...], object]] = [{}]
         self.checks: list[Bit] | None = None
+        self.asks_nonempty = True
 
     # ---- scopes: what is computed under a branch is known only there
     def enter(self) -> None:
@@ -231,23 +232,24 @@ class Reader:
         self.check(self.e.compare("sle", size, i))
 
     def nonempty(self, code: Num, t: T) -> Num:
-        if t.kind == "set" and t.nonempty:
+        if t.kind == "set" and t.nonempty and self.asks_nonempty:
             self.check(self.e.compare("eq", code, 0))
         return code
 
     def members(self, x: Expr, t: T, env: Env) -> Num:
-        """The elements of a set, as bits of the set type t. That t may never be empty is not asked."""
+        """The elements of a set, as bits of the set type t. That a set on the way may never be empty is not asked."""
+        asked, self.asks_nonempty = self.asks_nonempty, False
         if x.op in ("empty", "full", "with", "without", "union", "inter", "diff"):
-            checks, self.checks = self.checks, None
             r = self.coded(x, t, env)
-            self.checks = checks
-            return r
-        return self.recode(self.own(x, env), x.t, t, ask=False)
+        else:
+            r = self.recode(self.own(x, env), x.t, t)
+        self.asks_nonempty = asked
+        return r
 
-    def recode(self, v: Num, a: T, b: T, ask: bool = True) -> Num:
+    def recode(self, v: Num, a: T, b: T) -> Num:
         """The code of a value of type a as type b lies."""
         lay, e = self.layout, self.e
-        if a.kind == "set" and ask and b.nonempty and not a.nonempty:
+        if a.kind == "set" and b.nonempty and not a.nonempty:
             self.nonempty(v, b)
         if lay.alike(a, b):
             return v
