@@ -156,7 +156,7 @@ class Cleaner(Model):
         s.next.cleaning[t] = None
         s.next.failed[t] = p
 
-    @action("CLN-24", who="cleaner thread", fair="weak", per=("t",))
+    @action("CLN-24", who="cleaner thread")
     def mark_uncleanable(s, t: Thread, p: Partition) -> None:
         require(s.failed[t] == p)
         s.next.uncleanable[p] = True
@@ -218,10 +218,6 @@ class Cleaner(Model):
         }
 
     @define
-    def can_resume(s, u: User) -> bool:
-        return all(s.pauses[p] > 0 for p in Partition if p in s.held[u])
-
-    @define
     def end(s, u: User) -> None:
         s.next.doing[u] = Doing.NOTHING
         s.next.target[u] = None
@@ -242,7 +238,7 @@ class Cleaner(Model):
 
     @action("CLN-14", "CLN-18", "CLN-34", who="retention", fair="weak", per=("u",))
     def end_retention(s, u: User) -> None:
-        require(s.doing[u] == Doing.RETAINING, s.can_resume(u))
+        require(s.doing[u] == Doing.RETAINING)
         s.resume(u)
         s.end(u)
 
@@ -259,7 +255,7 @@ class Cleaner(Model):
     @action("CLN-14", "CLN-34", who="truncation or move", fair="weak", per=("u",))
     def end_holding(s, u: User) -> None:
         """The work is done, or has failed: the pause is undone on either way."""
-        require(s.doing[u] == Doing.HOLDING, s.can_resume(u))
+        require(s.doing[u] == Doing.HOLDING)
         s.resume(u)
         s.end(u)
 

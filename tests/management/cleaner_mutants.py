@@ -794,3 +794,9 @@ MUTANTS = [
         _returns_before_the_name_is_flushed,
     ),
 ]
+
+SURVIVORS = {
+    "Cleaner.finish_cleaning: no effect 5": "how dirty a log is after a cleaning that was stopped is promised nowhere",
+    "Cleaner.maintain_uncleanable: no effect 1": "a mark of a log that is gone matters only if the log comes back",
+}
+"""Generated faults of the models that nobody can notice, and why."""
