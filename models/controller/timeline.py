@@ -638,6 +638,19 @@ class Scalar(Model):
     def every_snapshot_and_nothing_else_has_a_copy(s) -> bool:
         return all((s.copy[e] is not None) == s.taken[e] for e in range(E + 1))
 
+    @lemma()
+    def kept_is_the_copy(s) -> bool:
+        return all(s.kept[e] == s.copy[e] for e in range(E + 1) if s.kept[e] is not None)
+
+    @lemma()
+    def unchanged_copies_agree(s) -> bool:
+        return all(
+            s.copy[e] == s.copy[f]
+            for e in range(E + 1)
+            for f in range(E + 1)
+            if s.taken[e] and s.taken[f] and e <= f and all(s.kept[g] is None for g in range(E + 1) if e <= g and g < f)
+        )
+
     @witness
     def read_from_a_later_snapshot(s) -> bool:
         return any(

@@ -125,7 +125,7 @@ def _seen_by_snapshot(stored: Stored, name: str, key: int, start: int | None) ->
 def _put(stored: Stored, name: str, key: int) -> Stored:
     table = _table(stored, name)
     start = table.starts.get(key)
-    after = _store(stored, name, table.with_(key, max(stored.latest_epoch, NO_EPOCH) + 1))
+    after = _store(stored, name, table.with_(key, stored.latest_epoch + 1))
     return _seen_by_snapshot(after, name, key, start)
 
 
