@@ -69,9 +69,10 @@ def agree(cls: type[Model], sizes: dict[str, int | bool], lanes: int | None, usa
                 if not ghosts:
                     went = c.take(state, step.action, _arguments(c, model, step.action, instance.arguments))
                     assert went is not None
-                    for i, claim in enumerate(program.step_claims, len(lay.vars)):
+                    for i, claim in enumerate(program.step_claims, len(lay.vars) + 1):
                         assert (i in faults) == (not c.holds(claim.name, state, went)), claim.name
-                assert all(i >= len(lay.vars) for i in faults), "a value left its type"
+                assert all(i > len(lay.vars) for i in faults), "a value left its type"
+                assert search.undefined(words) is None
             assert sorted(map(repr, ours)) == sorted(map(repr, theirs))
             compared += len(ours)
             search.put(words)

@@ -266,6 +266,48 @@ def test_an_element_that_is_none_of_a_set_s_type() -> None:
     assert (e.trace.claim, len(e.trace.steps)) == ("type of digits", 5)
 
 
+class Beyond(Counter):
+    @action("XXX-3")
+    def peek(s) -> None:
+        require(s.count == 2, s.log[s.count - 1] == 1)
+        s.next.count = 0
+
+
+class Guarded(Counter):
+    @action()
+    def peek(s) -> None:
+        require(len(s.log) > 1 and s.log[1] == 2)
+        s.next.count = 0
+
+
+class Unwrapped(Sets):
+    owner: Item | None
+
+    @action("XXX-3")
+    def leave(s) -> None:
+        s.next.group = {s.owner} | s.group  # type: ignore[assignment]
+
+
+class Claimed(Counter):
+    @invariant()
+    def first_is_one(s) -> bool:
+        return s.log[0] == 1
+
+
+def test_reading_what_is_not_there_is_a_violation() -> None:
+    e = explore(load(Beyond), {"N": 3})
+    assert e.trace is not None
+    assert (e.outcome, e.trace.claim, e.trace.clauses) == ("violation", "reading what is there", ("XXX-3",))
+    assert [s.action for s in e.trace.steps] == ["", "up", "up", "peek"]
+    assert explore(load(Guarded), {"N": 3}, deadlock=True).outcome == "complete"
+    e = explore(load(Unwrapped), {"Item": 2, "N": 2})
+    assert e.trace is not None
+    assert (e.trace.claim, [s.action for s in e.trace.steps]) == ("reading what is there", ["", "leave"])
+    e = explore(load(Claimed), {"N": 3})
+    assert e.trace is not None
+    assert (e.trace.claim, len(e.trace.steps)) == ("first_is_one", 1)
+
+
 def test_a_number_without_a_limit_ends_in_a_limit() -> None:
     class Endless(Counter):
         @action()

@@ -11,7 +11,7 @@ from kafkaspec.language import load
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication
 
-from .test_search import Low, Overflowing, Steps, follow
+from .test_search import Beyond, Low, Overflowing, Steps, follow
 
 CLEANER: dict[str, int | bool] = {"Partition": 3, "Thread": 2, "N": 3, "D": 1}
 UNFENCED: dict[str, int | bool] = {"Replica": 3, "L": 2, "E": 3, "FENCED": False}
@@ -48,6 +48,12 @@ def test_claims_about_transitions_are_checked() -> None:
     w = walk(load(Overflowing), {"N": 2}, seed=1, steps=10_000)
     assert w.trace is not None
     assert (w.trace.claim, w.trace.steps[-1].state["count"]) == ("type of count", 3)
+
+
+def test_a_walk_that_reads_what_is_not_there_ends() -> None:
+    w = walk(load(Beyond), {"N": 3}, seed=2, steps=1_000)
+    assert w.trace is not None
+    assert (w.trace.claim, w.trace.steps[-1].action) == ("reading what is there", "peek")
 
 
 def test_a_walk_ends_where_the_claim_breaks() -> None:

@@ -39,6 +39,7 @@ class Reader:
         self.before, self.after = before, after
         self.memo: list[dict[tuple[object, ...], object]] = [{}]
         self.checks: list[Bit] | None = None
+        self._partial: dict[int, bool] = {}
         self.asks_nonempty = True
 
     # ---- scopes: what is computed under a branch is known only there
@@ -521,17 +522,71 @@ class Reader:
         bit = e.both(e.shift("lshr", members, i, self.room(s.t)), 1)
         return e.and_(inside, e.not_(e.compare("eq", bit, 0)))
 
+    # ---- definedness: what plain Python would stumble over
+    def partial(self, x: Expr) -> bool:
+        """Does x index a sequence or unwrap an option anywhere?"""
+        known = self._partial.get(x.id)
+        if known is None:
+            known = self._partial[x.id] = x.op in ("at", "get") or any(map(self.partial, x.args))
+        return known
+
+    def defined(self, x: Expr, env: Env) -> Bit:
+        """Can x be evaluated, from left to right, without indexing beyond a sequence's end or unwrapping None?"""
+        if not self.partial(x):
+            return True
+        r = self._once("defined", x, env, self._defined)
+        return r  # type: ignore[return-value]
+
+    def _defined(self, x: Expr, env: Env) -> Bit:
+        e, a = self.e, x.args
+        match x.op:
+            case "and" | "or":
+                return self._in_turn(x.op == "and", [(y, env) for y in a])
+            case "forall" | "exists":
+                every = [(a[1], {**env, a[0].aux: v}) for v in self.layout.values(a[0].t)]
+                return self._in_turn(x.op == "forall", every)
+            case "ite":
+                branches = e.choose_bit(self.truth(a[0], env), self.defined(a[1], env), self.defined(a[2], env))
+                return e.and_(self.defined(a[0], env), branches)
+            case "greatest" | "least" | "count" | "setof" | "mapof":
+                r: Bit = all_defined(e, [self.defined(y, env) for y in a[2:]])
+                for v in self.layout.values(a[0].t):
+                    r = e.and_(r, self.defined(a[1], {**env, a[0].aux: v}))
+                return r
+        r = all_defined(e, [self.defined(y, env) for y in a])
+        if x.op == "at":
+            i = self.number(a[1], env)
+            inside = e.and_(e.compare("sle", 0, i), e.compare("slt", i, self.length(a[0], env)))
+            return e.and_(r, inside)
+        return e.and_(r, e.not_(self.absent(a[0], env))) if x.op == "get" else r
+
+    def _in_turn(self, go_on: bool, parts: list[tuple[Expr, Env]]) -> Bit:
+        """Are these defined, one after the other, as long as each is `go_on`?"""
+        e = self.e
+        r: Bit = True
+        reached: Bit = True
+        for x, env in parts:
+            r = e.and_(r, e.or_(e.not_(reached), self.defined(x, env)))
+            value = self.truth(x, env)
+            reached = e.and_(reached, value if go_on else e.not_(value))
+        return r
+
     # ---- effects
     def next_words(self, action: Action, env: Env) -> tuple[Words, list[tuple[str, Bit]]]:
-        """The words of the state after, and by variable when a value assigned leaves its type."""
+        """The words of the state after, and when a value assigned leaves its type, by variable, or cannot be computed,
+        by ""."""
         lay, e = self.layout, self.e
-        new, wrong = list(self.before), []
+        new: Words = list(self.before)
+        wrong: list[tuple[str, Bit]] = []
         for u in action.updates:
             if u.var not in lay.place:
                 continue
             cond = self.truth(u.cond, env)
             if cond is False:
                 continue
+            wrong.append(("", e.not_(self.defined(u.cond, env))))
+            for x in (*u.keys, u.value):
+                wrong.append(("", e.and_(cond, e.not_(self.defined(x, env)))))
             t, at = lay.vars[u.var], 0
             self.checks = []
             for k in u.keys:
@@ -568,6 +623,13 @@ class Reader:
             if isinstance(part, int):
                 part &= ALL
             words[i + k] = e.choose(cond, part, words[i + k])
+
+
+def all_defined(e: Emitter, parts: list[Bit]) -> Bit:
+    r: Bit = True
+    for p in parts:
+        r = e.and_(r, p)
+    return r
 
 
 def _total(x: Expr) -> bool:

@@ -23,7 +23,7 @@ from kafkaspec.explore import checkpoint as checkpoints
 from kafkaspec.explore import kernels as k
 from kafkaspec.explore.layout import UNBOUNDED, Layout
 from kafkaspec.explore.memory import Block, Numbers, available_mb, peak_mb, resident_mb
-from kafkaspec.explore.program import Instance, Program
+from kafkaspec.explore.program import UNDEFINED, Instance, Program
 from kafkaspec.language.model import Claim, LoadedModel
 from kafkaspec.language.trace import Kind, Trace, TraceStep, Value
 from kafkaspec.language.types import T
@@ -155,9 +155,8 @@ class Search:
         self.control = self.shared.numbers()
         self.owns = [Block(8 * 16) for _ in range(threads)]
         self.own = [b.numbers() for b in self.owns]
-        reserve = int(self.budget_mb) << 20
-        self.capacity = reserve // (8 * p.words) - 8 * p.lanes
-        self.queues = [Block(reserve) for _ in range(threads)]
+        self.queues = self._reserve(int(self.budget_mb) << 20)
+        self.capacity = self.queues[0].size // (8 * p.words) - 8 * p.lanes
         self.buffers = [Block(8 * 2 * p.stride * (p.words + 2)) for _ in range(threads)]
         n, faults = max(len(p.instances), len(p.starts)), len(p.faults)
         self.notes = [Block(8 * (n // 8 + 2) + faults * n + 16 * (len(p.layout.model.actions) + 1)) for _ in self.owns]
@@ -211,6 +210,16 @@ class Search:
 
     def used_mb(self, bits: int) -> float:
         return self.base_mb + self.table_mb(bits) + self.distinct * 8 * self.program.words / 2**20
+
+    def _reserve(self, size: int) -> list[Block]:
+        """A queue for each thread; of less than `size` bytes where the system does not promise so much."""
+        while True:
+            try:
+                return [Block(size) for _ in range(self.threads)]
+            except OSError:
+                size //= 2
+                if size < 1 << 20:
+                    raise UserError("there is no memory to explore in") from None
 
     def new_table(self) -> None:
         """An empty table of the size that is wanted now."""
@@ -410,6 +419,14 @@ class Search:
                 out.append((instance, words, broken))
         return out
 
+    def undefined(self, state: Words) -> Instance | None:
+        """The first instance that cannot be evaluated in a state (see `UNDEFINED`)."""
+        p = self.program
+        self.put(state)
+        self.f["successors"](self.owns[0].address, self.one.address)
+        notes = self.fault_notes(p.faults.index(UNDEFINED))[0]
+        return next((instance for i, instance in enumerate(p.instances) if notes[i]), None)
+
     def orbit(self, states: Sequence[Words]) -> list[Words]:
         """The representatives of states; the states themselves without symmetry."""
         p = self.program
@@ -470,7 +487,11 @@ class Search:
         """A run that ended in `here`, and the transition from there that breaks a claim about transitions."""
         p = self.program
         claims: dict[str, Claim] = {c.name: c for c in p.step_claims}
-        if fault >= len(p.layout.vars):
+        if p.faults[fault] == UNDEFINED:
+            instance = self.undefined(self.here)
+            assert instance is not None
+            last, clauses = self.step(instance, p.layout, self.here), instance.action.clauses
+        elif fault > len(p.layout.vars):
             way = next(w for w in self.successors(self.here) if fault in w[2])
             last, clauses = self.step(way[0], p.layout, way[1]), claims[p.faults[fault]].clauses
         else:
@@ -581,8 +602,9 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
             state = s.least("least_faulty", len(s.starts) - 1, fault)
             assert state is not None
             outcome, trace, limit = "violation", s.faulty_trace(fault, Found(len(s.starts) - 1, state)), ""
-            if fault < len(p.layout.vars) and _beyond(trace, list(p.layout.vars.items())[fault]):
-                outcome, beyond = "limit", f"a value of {list(p.layout.vars)[fault]} beyond {UNBOUNDED}"
+            name = p.faults[fault].removeprefix("type of ")
+            if name in p.layout.vars and _beyond(p.layout.vars[name], trace.steps[-1].state[name]):
+                outcome, beyond = "limit", f"a value of {name} beyond {UNBOUNDED}"
             break
         if limit:
             break
@@ -634,21 +656,17 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
     )  # fmt: skip
 
 
-def _beyond(trace: Trace, variable: tuple[str, T]) -> bool:
-    """Does a run end with a number beyond what one without an upper limit can be here?"""
-
-    def over(t: T, v: Value) -> bool:
-        if t.kind == "range":
-            return t.hi is None and int(v) > UNBOUNDED
-        if isinstance(v, dict):
-            kinds = dict(t.fields) if t.kind == "rec" else dict.fromkeys(v, t.elem)
-            return any(over(kinds[n] or t, x) for n, x in v.items())
-        if isinstance(v, list):
-            return any(over(t.item, x) for x in v)
-        return t.kind == "option" and v is not None and over(t.item, v)
-
-    name, t = variable
-    return over(t, trace.steps[-1].state[name])
+def _beyond(t: T, v: Value) -> bool:
+    """Is there a number in a value that is beyond what one without an upper limit can be here?"""
+    if t.kind == "range":
+        return t.hi is None and int(v) > UNBOUNDED
+    if t.kind == "rec":
+        return any(_beyond(f, v[n]) for n, f in t.fields)
+    if isinstance(v, dict):
+        return any(_beyond(t.item, x) for x in v.values())
+    if isinstance(v, list):
+        return any(_beyond(t.item, x) for x in v)
+    return t.kind == "option" and v is not None and _beyond(t.item, v)
 
 
 def _covered(s: Search, limit: str) -> str:

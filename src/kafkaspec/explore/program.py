@@ -27,6 +27,8 @@ CHUNK = 512
 """States that a thread takes from a level at a time."""
 MOST_AT_ONCE = 1 << 17
 """Successors that a thread may find before it looks whether the table has room."""
+UNDEFINED = "reading what is there"
+"""The claim that no action indexes beyond a sequence's end or unwraps None."""
 MANY_INSTANCES = 100_000
 MOST_LINES = 1_000_000
 """Of code for a model; LLVM compiles some 20,000 a second."""
@@ -101,7 +103,7 @@ class Program:
             raise UserError(f"{model.name} has {len(self.instances)} instances of its actions at these sizes: too many")
         self.state_claims = self._state_claims()
         self.step_claims = [c for c in model.steps.values() if self._visible(c.expr)]
-        self.faults = [f"type of {n}" for n in layout.vars] + [c.name for c in self.step_claims]
+        self.faults = [UNDEFINED] + [f"type of {n}" for n in layout.vars] + [c.name for c in self.step_claims]
         self.chunk = max(self.lanes, min(CHUNK, MOST_AT_ONCE // max(1, len(self.instances))) & -self.lanes)
         self.promises = [
             Promise(c, tuple(env.items()))
@@ -248,10 +250,16 @@ class Program:
         e, action = reader.e, instance.action
         env: Env = dict(instance.arguments)
         mask: Bit = active
+        undefined: Bit = False
         for g in action.guard:
+            undefined = e.or_(undefined, e.and_(mask, e.not_(reader.defined(g, env))))
             mask = e.and_(mask, reader.truth(g, env))
             if mask is False:
-                return n
+                break
+        if undefined is not False:
+            self._mark(e, "%faulty.p", i, undefined)
+        if mask is False:
+            return n
         byte, p, some = e.mask_byte(mask), e.fresh("p"), e.fresh()
         e.line(f"{p} = getelementptr i8, ptr %enabled.p, i64 {i}")
         e.line(f"store i8 {byte}, ptr {p}")
@@ -262,12 +270,12 @@ class Program:
         reader.enter()
         after, wrong = reader.next_words(action, env)
         for var, bad in wrong:
-            claim = self.faults.index(f"type of {var}")
+            claim = self.faults.index(f"type of {var}" if var else UNDEFINED)
             self._mark(e, "%faulty.p", claim * len(self.instances) + i, e.and_(mask, bad))
         if action is not self.layout.model.initial:
             reader.after = after
-            for k, c in enumerate(self.step_claims, len(self.layout.vars)):
-                broken = e.not_(reader.truth(c.expr, {}))
+            for k, c in enumerate(self.step_claims, len(self.layout.vars) + 1):
+                broken = e.not_(e.and_(reader.defined(c.expr, {}), reader.truth(c.expr, {})))
                 if broken is not False:
                     self._mark(e, "%faulty.p", k * len(self.instances) + i, e.and_(mask, broken))
             reader.after = None
@@ -307,7 +315,7 @@ class Program:
         active = self._active(e)
         reader = Reader(self.layout, e, list(before))
         for i, (kind, c) in enumerate(self.state_claims):
-            holds = reader.truth(c.expr, {})
+            holds = e.and_(reader.defined(c.expr, {}), reader.truth(c.expr, {}))
             hit = e.and_(active, holds if kind == "witness" else e.not_(holds))
             if hit is not False:
                 self._mark(e, "%hits.p", i, hit)

@@ -33,7 +33,7 @@ from kafkaspec.explore.kernels import (
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.memory import Block
 from kafkaspec.explore.native import load, load8, load32, lowest, store, store32
-from kafkaspec.explore.program import Program
+from kafkaspec.explore.program import UNDEFINED, Program
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.trace import Trace, TraceStep
 
@@ -297,9 +297,11 @@ class _Walk:
             trace = Trace(p.layout.model.name, p.layout.sizes, "walk", name, clauses, tuple(steps))
             if claim is not None:
                 return trace
+            s.here = here
+            if s.undefined(here) is not None:
+                return s.with_fault(replace(trace, claim=UNDEFINED), p.faults.index(UNDEFINED))
             for _, _, faults in s.successors(here):
                 if faults:
-                    s.here = here
                     return s.with_fault(replace(trace, claim=p.faults[faults[0]]), faults[0])
         return None
 
