@@ -188,17 +188,25 @@ class Cleaner(Model):
     # pausing and resuming, as all users do it
 
     @define
+    def abort(s, u: User, p: Partition) -> None:
+        """What is in progress is to stop; the caller waits for a pause of its own."""
+        s.next.status[p] = Status.ABORTED
+        s.next.held[u] = s.held[u] | {p}
+        s.next.rank[u][p] = 0
+        s.next.taken_ranks[p] = s.taken_ranks[p] | {0}
+
+    @define
     def ask(s, u: User, p: Partition) -> None:
         """Abort-and-pause: of what is in progress the caller must wait for the end. Refused if another one does."""
         require(s.status[p] != Status.ABORTED, s.pauses[p] < N)
         if s.status[p] == Status.IN_PROGRESS:
-            s.next.status[p] = Status.ABORTED
+            s.abort(u, p)
         else:
             s.next.status[p] = Status.PAUSED
             s.next.pauses[p] = s.pauses[p] + 1
-        s.next.held[u] = s.held[u] | {p}
-        s.next.rank[u][p] = s.pauses[p]
-        s.next.taken_ranks[p] = s.taken_ranks[p] | {s.pauses[p]}
+            s.next.held[u] = s.held[u] | {p}
+            s.next.rank[u][p] = s.pauses[p]
+            s.next.taken_ranks[p] = s.taken_ranks[p] | {s.pauses[p]}
 
     @define
     def resume(s, u: User) -> None:
@@ -240,7 +248,7 @@ class Cleaner(Model):
     def end_retention(s, u: User) -> None:
         require(s.doing[u] == Doing.RETAINING)
         s.resume(u)
-        s.end(u)
+        s.next.doing[u] = Doing.NOTHING
 
     # truncation, and moving to another directory
 
@@ -269,19 +277,19 @@ class Cleaner(Model):
         s.next.target[u] = p
         s.next.doing[u] = Doing.TO_DELETE
 
-    @action("CLN-13", "CLN-34", who="deletion", fair="weak", per=("u",))
+    @action("CLN-13", "CLN-34", who="deletion")
     def abort_to_delete(s, u: User, p: Partition) -> None:
         """Abort the cleaning. What need not wait pauses and resumes at once. Refused, the deletion ends in an error."""
         require(s.doing[u] == Doing.TO_DELETE, s.target[u] == p)
         if s.status[p] == Status.IN_PROGRESS:
-            s.ask(u, p)
+            s.abort(u, p)
             s.next.doing[u] = Doing.WAITS_TO_DELETE
         elif s.status[p] == Status.ABORTED:
             s.end(u)
         else:
             s.next.doing[u] = Doing.DELETING
 
-    @action("CLN-34", who="deletion", fair="weak", per=("u",))
+    @action("CLN-34", who="deletion")
     def end_deletion(s, u: User) -> None:
         require(s.doing[u] == Doing.DELETING)
         s.end(u)
@@ -313,11 +321,11 @@ class Cleaner(Model):
         s.next.target[u] = p
         s.next.doing[u] = Doing.TO_CHANGE
 
-    @action("CLN-13", "CLN-34", who="operator", fair="weak", per=("u",))
+    @action("CLN-13", "CLN-34", who="operator")
     def abort_to_change(s, u: User, p: Partition) -> None:
         require(s.doing[u] == Doing.TO_CHANGE, s.target[u] == p)
         if s.status[p] == Status.IN_PROGRESS:
-            s.ask(u, p)
+            s.abort(u, p)
             s.next.doing[u] = Doing.WAITS_TO_CHANGE
         else:
             s.end(u)
