@@ -222,7 +222,7 @@ def walks(quick: bool) -> Contest:
         return {"steps_per_second": found["steps"] / found["seconds"]}
 
     return Contest(
-        "Random walks, one thread",
+        "Random walks",
         [("steps/s", "steps_per_second", ",.0f")],
         [
             Contestant("kafkaspec, cleaner model", lambda: ours_walks("cleaner")),

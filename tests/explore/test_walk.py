@@ -6,7 +6,7 @@ import pytest
 
 from kafkaspec.errors import UserError
 from kafkaspec.explore import walk
-from kafkaspec.explore.walk import LONGEST, WALKERS, Schedule
+from kafkaspec.explore.walk import LONGEST, PARTIES, WALKERS, Schedule
 from kafkaspec.language import load
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication
@@ -27,7 +27,7 @@ def test_a_seed_replays_the_walk(schedule: Schedule) -> None:
     assert first.taken != other.taken
     assert first.trace is None
     assert first.steps == sum(first.taken.values())
-    assert 0 <= 50_000 - first.steps < 50_000 // LONGEST + 2 * WALKERS
+    assert 0 <= 50_000 - first.steps < 50_000 // LONGEST + 2 * PARTIES * WALKERS
     assert all(first.taken.values())
 
 

@@ -1,6 +1,7 @@
 """Random walks: long runs by chance through states too many to visit them all. The seed replays the walk anywhere.
 
-Eight walkers go side by side; one that cannot go on, or has gone LONGEST steps, begins again. Among the transitions
+Two parties of eight walkers each go on, on two threads; a walker that cannot go on, or has gone LONGEST steps, begins
+again. Among the transitions
 possible, the one of the highest rank is taken; chance decides between equals. The schedules differ in the ranks:
 "uniform" has one rank; "swarm" draws for each walk which actions rank above the others; "priority" draws for each walk
 a rank of each process (who acts, with the first parameter), and now and then degrades the one that has just acted.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Literal, get_args
 
 from kafkaspec.errors import unknown
@@ -39,6 +41,7 @@ from kafkaspec.language.trace import Trace, TraceStep
 
 Schedule = Literal["uniform", "swarm", "priority"]
 
+PARTIES: Final = 2
 WALKERS: Final = 8
 LONGEST: Final = 1_000
 CHANGE: Final = 32
@@ -201,6 +204,7 @@ def walk(
     progress: Progress | None = None,
 ) -> RandomWalk:
     """Take so many random steps (rounded up to all walkers), checking every claim about states and transitions.
+    Whatever the machine, the same seed is the same walk.
 
     Raises UserError for sizes that do not fit, an unknown schedule or a model without a finite layout.
     """
@@ -212,11 +216,46 @@ def walk(
     constants["INVARIANTS"] = sum(kind == "invariant" for kind, _ in program.state_claims)
     constants |= {n: v for n, v in globals().items() if n.isupper() and isinstance(v, int) and n not in constants}
     constants = {n: v for n, v in constants.items() if n not in program.constants()}
-    search = Search(program, 1, 64, extra=(LOOPS, {"restart", "wander"}, constants))
+    search = Search(program, PARTIES, 64, extra=(LOOPS, {"restart", "wander"}, constants))
     try:
-        return _Walk(search, units, constants["UNIT_COUNT"]).run(seed, steps, schedule, progress)
+        with search.interruptible():
+            parties = [_Party(search, t, units, constants["UNIT_COUNT"]) for t in range(PARTIES)]
+            return _run(search, parties, seed, steps, schedule, progress)
     finally:
         search.close()
+
+
+def _run(
+    s: Search, parties: list[_Party], seed: int, steps: int, schedule: Schedule, progress: Progress | None
+) -> RandomWalk:
+    layout = s.program.layout
+    started = time.perf_counter()
+    for party in parties:
+        party.begin(seed, schedule)
+    broken = parties[0].first_broken(range(WALKERS))
+    rounds = -(-steps // (WALKERS * PARTIES))
+    done = 0
+    while done < rounds and broken is None:
+        n = min(ROUNDS, rounds - done)
+        s.all([partial(party.wander, n) for party in parties])
+        if s.interrupted:
+            raise KeyboardInterrupt
+        for party in parties:
+            if party.group and broken is None:
+                broken = party.first_broken(range(party.group - 1, party.group - 1 + s.program.lanes))
+                assert broken is not None, "a walker that cannot be replayed"
+        done += n
+        if progress is not None:
+            progress(done * WALKERS * PARTIES, steps, "steps")
+    seconds = time.perf_counter() - started
+    taken = {a.name: 0 for a in layout.model.actions}
+    for party in parties:
+        for i, t in zip(s.program.instances, party.times.numbers(), strict=False):
+            taken[i.action.name] += t
+    walks = sum(party.block.numbers()[WALKS] for party in parties)
+    return RandomWalk(
+        layout.model, layout.sizes, seed, schedule, sum(taken.values()), walks, seconds, broken, taken
+    )  # fmt: skip
 
 
 def _units(program: Program, schedule: Schedule) -> list[int]:
@@ -231,11 +270,12 @@ def _units(program: Program, schedule: Schedule) -> list[int]:
     return out
 
 
-class _Walk:
-    """The memory of a walk in progress."""
+class _Party:
+    """The memory of eight walkers, who go on the search's thread t."""
 
-    def __init__(self, search: Search, units: list[int], unit_count: int) -> None:
-        self.s, p = search, search.program
+    def __init__(self, search: Search, t: int, units: list[int], unit_count: int) -> None:
+        self.s, self.t, p = search, t, search.program
+        self.group = 0
         n = len(p.instances)
         self.starts = search.first_states()
         self.states, self.paths = Block(8 * WALKERS * p.words), Block(4 * WALKERS * LONGEST)
@@ -252,36 +292,18 @@ class _Walk:
         b[RANKS], b[UNITS], b[PATHS] = self.ranks.address, self.units.address, self.paths.address
         b[STARTS], b[START_COUNT], b[TIMES] = self.first.address, len(self.starts), self.times.address
 
-    def run(self, seed: int, steps: int, schedule: Schedule, progress: Progress | None) -> RandomWalk:
-        s, p, b = self.s, self.s.program, self.block.numbers()
-        b[SCHEDULE] = get_args(Schedule).index(schedule)
-        started = time.perf_counter()
+    def begin(self, seed: int, schedule: Schedule) -> None:
+        """Every walker at a first state."""
+        self.block.numbers()[SCHEDULE] = get_args(Schedule).index(schedule)
         for w in range(WALKERS):
-            self.small.numbers()[w] = _spread(seed * WALKERS + w)
-            s.f["restart"](self.block.address, w)
-        broken = self._first_broken(range(WALKERS))
-        rounds = -(-steps // WALKERS)
-        done = 0
-        while done < rounds and broken is None:
-            n = min(ROUNDS, rounds - done)
-            group = s.f["wander"](s.owns[0].address, self.block.address, n)
-            if group:
-                broken = self._first_broken(range(group - 1, group - 1 + p.lanes))
-                assert broken is not None, "a walker that cannot be replayed"
-            done += n
-            if progress is not None:
-                progress(done * WALKERS, steps, "steps")
-        seconds = time.perf_counter() - started
-        times = self.times.numbers()[: len(p.instances)]
-        taken = {a.name: 0 for a in p.layout.model.actions}
-        for i, t in zip(p.instances, times, strict=True):
-            taken[i.action.name] += t
-        m = p.layout
-        return RandomWalk(
-            m.model, m.sizes, seed, schedule, sum(times), b[WALKS], seconds, broken, taken
-        )  # fmt: skip
+            self.small.numbers()[w] = _spread((seed * PARTIES + self.t) * WALKERS + w)
+            self.s.f["restart"](self.block.address, w)
 
-    def _first_broken(self, walkers: range) -> Trace | None:
+    def wander(self, rounds: int) -> None:
+        """Go on; `group` is 1 + the first walker of those among whom a claim was broken."""
+        self.group = self.s.f["wander"](self.s.owns[self.t].address, self.block.address, rounds)
+
+    def first_broken(self, walkers: range) -> Trace | None:
         """The run of the first of these walkers that broke a claim."""
         s, p = self.s, self.s.program
         paths = memoryview(self.paths.bytes(0, self.paths.size)).cast("I")
