@@ -1042,7 +1042,7 @@ def _calls(state: Timeline, action: str, arguments: Mapping[str, Any]) -> Sequen
 
 
 CORRESPONDENCES = (Correspondence(model.Copies, SIZES, initial, _to_model, _calls),)
-CORRESPONDENCE = replace(CORRESPONDENCES[0], to_model=lambda state: _to_model(state, set_is_index=False))
+COVERAGE = replace(CORRESPONDENCES[0], to_model=lambda state: _to_model(state, set_is_index=False))
 """For counting the model's states that a random walk reaches: by the map alone, as its set is seldom just its keys."""
 
 

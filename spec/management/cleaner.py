@@ -1756,7 +1756,7 @@ def _first_of_all(state: Cleaner) -> dict[str, Any] | None:
 
 
 CORRESPONDENCES = (beside_model(SIZES),)
-CORRESPONDENCE = replace(CORRESPONDENCES[0], to_model=_first_of_all)
+COVERAGE = replace(CORRESPONDENCES[0], to_model=_first_of_all)
 """For counting the model's states that a random walk reaches: by the first partition alone."""
 
 RECORDINGS = (

@@ -21,7 +21,7 @@ class Toy(Subsystem):
     def layer(self, layer: str) -> ModuleType | None:
         how = Correspondence(ToyQueue, {"V": 2, "L": 2}, lambda: toy.Queue(capacity=2), _to_model, lambda *_: None)
         modules: dict[str, Any] = {
-            "spec": SimpleNamespace(machine=toy.machine, CORRESPONDENCE=how),
+            "spec": SimpleNamespace(machine=toy.machine, COVERAGE=how),
             "impl": SimpleNamespace(Driver=self.driver),
         }
         return cast(ModuleType | None, modules.get(layer))
