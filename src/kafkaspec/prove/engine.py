@@ -110,11 +110,13 @@ def prove(
     fixed: Mapping[str, int | bool] | None = None,
     only: Callable[[str, str], bool] | None = None,
     progress: Progress | None = None,
+    until: Callable[[Obligation], bool] | None = None,
 ) -> Proved:
     """Ask every obligation (or those for which `only(action, claim)` is true; the start is the action "(start)").
 
     `fixed` holds some sizes, as {"FENCED": True}; all others are arbitrary. `timeout_s` is the budget of one query with
-    one setting of the solver, in seconds of a quiet core. Raises UserError for a text that has no symbolic reading."""
+    one setting of the solver, in seconds of a quiet core. The first obligation for which `until` is true is the last
+    that is asked. Raises UserError for a text that has no symbolic reading."""
     began = time.perf_counter()
     given = _fixed(model, fixed or {})
     wanted = only or (lambda action, claim: True)
@@ -131,9 +133,13 @@ def prove(
             if progress is not None:
                 progress(len(found), total, f"{g.action} / {g.claim}")
             found.append(_settle(model, s, g, given, timeout_s))
-    return Proved(
-        model.name, given, tuple(found), tuple(vacuous), time.perf_counter() - began, timeout_s, only is not None
-    )
+            if until is not None and until(found[-1]):
+                break
+        else:
+            continue
+        break
+    partial = only is not None or len(found) < total
+    return Proved(model.name, given, tuple(found), tuple(vacuous), time.perf_counter() - began, timeout_s, partial)
 
 
 def _fixed(model: LoadedModel, fixed: Mapping[str, int | bool]) -> dict[str, int | bool]:
