@@ -808,6 +808,6 @@ SURVIVORS = {
     "States.restart: no effect 4": _COMPARED,
     "Offsets.truncate: no guard 5": "the claims hold wherever at or below the new end the last segment begins",
     "CheckpointFile.write: no guard 3": "no file is ever torn",
-    "CheckpointFile.crash: no effect 2": "what is renamed was flushed: it shows together with the fault of not flushing",
+    "CheckpointFile.crash: no effect 2": "what is renamed was flushed: it shows with the fault of not flushing",
 }
 """Generated faults of the models that nobody can notice, and why."""
