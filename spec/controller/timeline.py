@@ -646,19 +646,33 @@ def _kept(state: Timeline, result: Step[Timeline]) -> bool:
     return result.state.present == state.present and all(result.state.past[e] == v for e, v in state.past.items())
 
 
-@machine.operation("getOrCreateSnapshot", "TML-1", "TML-3", "TML-4", "TML-17")
-@require(
+def _refused_below_the_latest(state: Timeline, epoch: Epoch, result: Step[Timeline]) -> bool:
+    return _refused(result) == (epoch < state.latest_epoch)
+
+
+def _again_changes_nothing(state: Timeline, epoch: Epoch, result: Step[Timeline]) -> bool:
+    return epoch != state.latest_epoch or result.state == state
+
+
+def _a_copy_is_taken(state: Timeline, epoch: Epoch, result: Step[Timeline]) -> bool:
+    return epoch <= state.latest_epoch or result.state.past[epoch] == state.present
+
+
+a_new_epoch = require(
     _may_be_used, "TML-2 a new epoch is above every epoch used since the last reset, or the revert that lowered it"
 )
-@ensure(lambda state, epoch, result: _refused(result) == (epoch < state.latest_epoch), "TML-1 refused below the latest")
-@ensure(
-    lambda state, epoch, result: epoch != state.latest_epoch or result.state == state, "TML-3 again changes nothing"
-)
-@ensure(
-    lambda state, epoch, result: epoch <= state.latest_epoch or result.state.past[epoch] == state.present,
-    "TML-4 the snapshot is a copy of all collections",
-)
-@ensure(_kept, "TML-4 nothing else changes")
+refused_below_the_latest = ensure(_refused_below_the_latest, "TML-1 refused below the latest")
+again_changes_nothing = ensure(_again_changes_nothing, "TML-3 again changes nothing")
+a_copy_is_taken = ensure(_a_copy_is_taken, "TML-4 the snapshot is a copy of all collections")
+nothing_else_changes = ensure(_kept, "TML-4 nothing else changes")
+
+
+@machine.operation("getOrCreateSnapshot", "TML-1", "TML-3", "TML-4", "TML-17")
+@a_new_epoch
+@refused_below_the_latest
+@again_changes_nothing
+@a_copy_is_taken
+@nothing_else_changes
 def get_or_create_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline]:
     """`getOrCreateSnapshot`: the epoch of the snapshot."""
     after, answer = _created(state, epoch)
@@ -666,18 +680,11 @@ def get_or_create_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline]:
 
 
 @machine.operation("idempotentCreateSnapshot", "TML-1", "TML-3", "TML-4", "TML-17")
-@require(
-    _may_be_used, "TML-2 a new epoch is above every epoch used since the last reset, or the revert that lowered it"
-)
-@ensure(lambda state, epoch, result: _refused(result) == (epoch < state.latest_epoch), "TML-1 refused below the latest")
-@ensure(
-    lambda state, epoch, result: epoch != state.latest_epoch or result.state == state, "TML-3 again changes nothing"
-)
-@ensure(
-    lambda state, epoch, result: epoch <= state.latest_epoch or result.state.past[epoch] == state.present,
-    "TML-4 the snapshot is a copy of all collections",
-)
-@ensure(_kept, "TML-4 nothing else changes")
+@a_new_epoch
+@refused_below_the_latest
+@again_changes_nothing
+@a_copy_is_taken
+@nothing_else_changes
 def idempotent_create_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline]:
     """The same, without an answer."""
     return _created(state, epoch)
