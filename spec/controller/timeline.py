@@ -292,7 +292,11 @@ def shown(view: View) -> dict[str, Json]:
 
 @_Written
 def _shown_past(past: dict[Epoch, View]) -> dict[str, Json]:
-    return {"epochs": list(past), "at": {str(epoch): shown(view) for epoch, view in past.items()}}
+    return {
+        "epochs": list(past),
+        "latestEpoch": next(reversed(past), NO_EPOCH),
+        "at": {str(epoch): shown(view) for epoch, view in past.items()},
+    }
 
 
 def observe(state: Timeline) -> Json:
@@ -300,7 +304,7 @@ def observe(state: Timeline) -> Json:
     past = _shown_past(state.past)
     return {
         "epochs": past["epochs"],
-        "latestEpoch": state.latest_epoch,
+        "latestEpoch": past["latestEpoch"],
         "latest": shown(state.present),
         "at": past["at"],
     }

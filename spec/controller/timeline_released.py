@@ -304,7 +304,7 @@ def _begin(state: Timeline) -> Stored:
 
 
 def _advance(stored: Stored | None, before: Timeline, op: str, arguments: Mapping[str, Any], after: Timeline) -> Any:
-    if op not in _STEPS or after is before:
+    if after is before or op not in _STEPS:
         return stored
     return _STEPS[op](stored if stored is not None else _begin(before), arguments)
 
@@ -315,19 +315,39 @@ def _advance(stored: Stored | None, before: Timeline, op: str, arguments: Mappin
 _ITERATING = ("iterator.next", "iterator.finish", "iterator.acrossChanges")
 
 
-def _spread(elements: Iterable[int], wanted: Callable[[int], int]) -> list[int]:
-    return [e for e in elements for _ in range(wanted(e))]
+Places = Mapping[int, list[tuple[int, int]]]
+"""By key, where an iteration finds it: up to which epoch the place is looked at, and since when the entry is there."""
 
 
-def _shown_again(g: Stored, name: str, epoch: int, elements: list[int], more: bool) -> list[int]:
-    """Elements of an epoch with those that come twice repeated (`more`), or with those that are lost left out."""
-    if more:
-        deltas = [d.starts for at, all_deltas in g.tiers if at >= epoch and (d := all_deltas.get(name)) is not None]
-        starts = _table(g, name).starts
-        if sum(map(len, deltas)) + len(starts) == len(starts.keys() | set().union(*deltas)):
-            return elements  # no key is in two places
+def _several_places(g: Stored, name: str) -> Places:
+    """The keys of a collection that are in more than one place."""
+    table = _table(g, name)
+    places = {k: [(LATEST_EPOCH, start)] for k, start in table.starts.items()}
+    for at, deltas in g.tiers:
+        delta = deltas.get(name)
+        if delta is not None:
+            for k, start in delta.starts.items():
+                if delta.capacity <= table.capacity or slot_of(k, delta.capacity) == 0:
+                    places.setdefault(k, []).append((at, start))
+    return {k: found for k, found in places.items() if len(found) > 1}
+
+
+def _with_repeats(elements: list[int], places: Places, epoch: int) -> list[int]:
+    """Elements of an epoch, those that come several times repeated."""
+    again: list[int] = []
+    for k, found in places.items():
+        comes = 0
+        for at, start in found:
+            if at >= epoch >= start:
+                comes += 1
+        again += [k] * (comes - 1)
+    return sorted(elements + again) if again else elements
+
+
+def _without_lost(g: Stored, name: str, epoch: int, elements: list[int]) -> list[int]:
+    """Elements of an epoch, those that never come left out."""
     come = _iterated(g, name, epoch)
-    return _spread(elements, lambda e: max(1, come.get(e, 0)) if more else min(1, come.get(e, 0)))
+    return [e for e in elements if e in come]
 
 
 def _reread(
@@ -337,14 +357,21 @@ def _reread(
     if g is None:
         return result, seen
     at = dict(seen["at"])
-    for epoch in state.past:
+    repeated = _several_places(g, "set") if more else {}
+    for epoch in state.past if repeated or not more else ():
         view = at[str(epoch)]
-        elements = _shown_again(g, "set", epoch, view["set"], more)
-        entries = view["map"] if more else {str(k): view["map"][str(k)] for k in _iterated(g, "map", epoch)}
-        if elements != view["set"] or len(entries) != len(view["map"]):
+        if more:
+            elements, entries = _with_repeats(view["set"], repeated, epoch), view["map"]
+        else:
+            elements = _without_lost(g, "set", epoch, view["set"])
+            entries = {str(k): view["map"][str(k)] for k in _iterated(g, "map", epoch)}
+        if elements is not view["set"] or len(entries) != len(view["map"]):
             at[str(epoch)] = {**view, "set": elements, "map": entries}
     if op == "collection.elements" and not isinstance(result, Refused) and a["epoch"] != LATEST_EPOCH:
-        result = _shown_again(g, a["name"], a["epoch"], result, more)
+        if more:
+            result = _with_repeats(result, _several_places(g, a["name"]), a["epoch"])
+        else:
+            result = _without_lost(g, a["name"], a["epoch"], result)
     it = g.iterator
     if op in _ITERATING and not isinstance(result, Refused) and it is not None and it.left_behind is None:
         answer = _answer(state, op, it, result)
