@@ -71,7 +71,7 @@ def results() -> dict[str, Any]:
         "outside": check(toy.machine, [b'{"op":"push","args":{"value":-1}}'], name="outside.ndjson"),
         "explored": explore(queue, sizes),
         "broken": explore(wrong, sizes),
-        "walked": random_walk(queue, sizes, seed=1, steps=1000),
+        "walked": random_walk(queue, sizes, seed=1, steps=1600),
         "proved": prove(queue),
         "bounded": bounded(queue, 2, sizes),
         "campaign": campaign(FaultyToy("toy", "lockstep"), seeds=range(40), steps=60, out=out / "a"),

@@ -68,7 +68,7 @@ def test_a_deadlock_needs_no_claim() -> None:
         ("explored", "full and saved   in 3 steps"),
         ("broken", "ForgetsToSave  ✗ explored, but it says less than it seems to"),
         ("broken", "full and saved: never reached"),
-        ("walked", "✓ tested: 1,000 steps of seed 1"),
+        ("walked", "✓ tested: 1,600 steps of seed 1"),
         ("proved", "ToyQueue  ✓ proved for every size"),
         ("bounded", "ToyQueue  searched: no claim is broken within 2 steps"),
         ("campaign", "toy: campaign  ✗ "),
