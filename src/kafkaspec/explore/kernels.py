@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kafkaspec.explore.native import (
+from kafkaspec.native import (
     exchange,
     fetch_add,
     load,

@@ -43,7 +43,7 @@ from kafkaspec.explore.kernels import (
     prepare,
 )
 from kafkaspec.explore.memory import Block
-from kafkaspec.explore.native import load, load8, load32, prefetch, store, store8, store32
+from kafkaspec.native import load, load8, load32, prefetch, store, store8, store32
 from kafkaspec.language.model import Fairness, LeadsTo
 from kafkaspec.language.trace import Trace
 

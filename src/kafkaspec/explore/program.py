@@ -12,7 +12,8 @@ from types import ModuleType
 from typing import Any
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import kernels, native
+from kafkaspec import native
+from kafkaspec.explore import kernels
 from kafkaspec.explore.code import Env, Reader, valuations
 from kafkaspec.explore.emit import WORD, Bit, Emitter, Wire
 from kafkaspec.explore.layout import Layout

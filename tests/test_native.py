@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from kafkaspec.explore.memory import Block
-from kafkaspec.explore.native import (
+from kafkaspec.native import (
     DECLARATIONS,
     compiled,
     exchange,

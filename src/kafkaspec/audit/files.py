@@ -1,0 +1,74 @@
+"""What lies in a broker's directories, by name: nothing here reads a file's content.
+
+Source of the names: LogFileUtils, UnifiedLog, LocalLog and LogManager, Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+
+class Kind(Enum):
+    """What a partition's directory is, by the end of its name."""
+
+    CURRENT = ""
+    FUTURE = "-future"
+    """a copy that is being moved here from another directory of the broker"""
+    DELETED = "-delete"
+    STRAY = "-stray"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file and its size, bytes, when it was listed."""
+
+    path: Path
+    size: int
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The files of one segment, without a suffix. Only `log` makes it a segment; orphans have `log` None."""
+
+    base_offset: int
+    log: File | None = None
+    offset_index: File | None = None
+    time_index: File | None = None
+    transaction_index: File | None = None
+
+
+@dataclass(frozen=True)
+class PartitionFiles:
+    """A partition's directory."""
+
+    path: Path
+    topic: str
+    partition: int
+    kind: Kind = Kind.CURRENT
+    segments: tuple[Segment, ...] = ()
+    """those with a .log, ascending by base offset"""
+    orphans: tuple[Segment, ...] = ()
+    """index files without a .log"""
+    snapshots: tuple[tuple[int, File], ...] = ()
+    """producer snapshots by offset, ascending"""
+    transient: tuple[File, ...] = ()
+    """.deleted, .cleaned, .swap"""
+    leader_epoch_checkpoint: File | None = None
+    metadata: File | None = None
+    """partition.metadata"""
+    others: tuple[File, ...] = ()
+    """what is none of these (quorum-state and .checkpoint files of the metadata log among them)"""
+
+
+@dataclass(frozen=True)
+class LogDirectory:
+    """One entry of log.dirs."""
+
+    path: Path
+    partitions: tuple[PartitionFiles, ...] = ()
+    files: dict[str, File] = field(default_factory=dict)
+    """the directory's own files by name: checkpoints, meta.properties, .kafka_cleanshutdown, .lock, left-over .tmp"""
+    folders: tuple[Path, ...] = ()
+    """sub-directories that are no partition's"""
