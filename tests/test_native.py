@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from kafkaspec.explore.memory import Block
+from kafkaspec.explore.program import _llvm, _machine
 from kafkaspec.native import (
     DECLARATIONS,
     compiled,
@@ -23,7 +24,6 @@ from kafkaspec.native import (
     store32,
     unsigned_less,
 )
-from kafkaspec.explore.program import _llvm, _machine
 
 LIMIT = 5
 

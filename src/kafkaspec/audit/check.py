@@ -113,8 +113,7 @@ class Log:
     topic_id: str | None = None
     """what the metadata log says, base64 as Kafka prints it"""
     facts: dict[str, Any] = field(default_factory=dict)
-    """what checks tell each other and the summary: see Facts in the engine; keys are set in `ended` or `end`, in the
-    order of AUDIT_ORDER"""
+    """what checks add to the log's Summary, by name; set in `end`"""
 
     @property
     def topic(self) -> str:

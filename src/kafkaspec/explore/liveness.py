@@ -43,9 +43,9 @@ from kafkaspec.explore.kernels import (
     prepare,
 )
 from kafkaspec.explore.memory import Block
-from kafkaspec.native import load, load8, load32, prefetch, store, store8, store32
 from kafkaspec.language.model import Fairness, LeadsTo
 from kafkaspec.language.trace import Trace
+from kafkaspec.native import load, load8, load32, prefetch, store, store8, store32
 
 if TYPE_CHECKING:
     from kafkaspec.explore.engine import Search, Words

@@ -11,8 +11,8 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from kafkaspec.errors import UserError
 from kafkaspec import native
+from kafkaspec.errors import UserError
 from kafkaspec.explore import kernels
 from kafkaspec.explore.code import Env, Reader, valuations
 from kafkaspec.explore.emit import WORD, Bit, Emitter, Wire

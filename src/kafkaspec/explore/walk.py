@@ -34,10 +34,10 @@ from kafkaspec.explore.kernels import (
 )
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.memory import Block
-from kafkaspec.native import load, load8, load32, lowest, store, store32
 from kafkaspec.explore.program import UNDEFINED, Program
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.trace import Trace, TraceStep
+from kafkaspec.native import load, load8, load32, lowest, store, store32
 
 Schedule = Literal["uniform", "swarm", "priority"]
 
