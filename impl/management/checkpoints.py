@@ -10,12 +10,11 @@ Source: OffsetCheckpointFile, CheckpointFile and Utils.atomicMoveWithFallback, K
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from kafkaspec.impl.disk import Disk, StorageError
 
 VERSION = 0
 INT_BITS, LONG_BITS = 32, 64
@@ -37,14 +36,6 @@ def topic_partition(name: str) -> TopicPartition:
 
 class CheckpointUnreadable(Exception):
     """The text is no checkpoint, or one of another version (CLN-31)."""
-
-
-class StorageError(Exception):
-    """A file of a directory cannot be read or written: the directory is to be taken out of service (CLN-31)."""
-
-    def __init__(self, directory: str, message: str) -> None:
-        super().__init__(message)
-        self.directory = directory
 
 
 # ---- the text --------------------------------------------------------------------------------------------------------
@@ -94,153 +85,6 @@ def decode(data: bytes) -> dict[TopicPartition, int]:
     if len(lines) - 2 != announced:
         raise CheckpointUnreadable(f"{len(lines) - 2} entries, {announced} announced")
     return offsets
-
-
-# ---- the disk --------------------------------------------------------------------------------------------------------
-class Disk(Protocol):
-    """What a checkpoint needs of a disk. Every method may raise OSError."""
-
-    def exists(self, path: str) -> bool: ...
-    def read(self, path: str) -> bytes: ...
-
-    def write(self, path: str, data: bytes) -> None:
-        """Create the file or empty it, and write; not flushed."""
-
-    def flush(self, path: str) -> None:
-        """Have the file's content outlive a crash."""
-
-    def rename(self, source: str, target: str) -> None:
-        """Replace `target`, in one step; not flushed."""
-
-    def flush_directory(self, path: str) -> None:
-        """Have the directory's names outlive a crash."""
-
-
-class RealDisk:
-    """The machine's own."""
-
-    def exists(self, path: str) -> bool:
-        return Path(path).exists()
-
-    def read(self, path: str) -> bytes:
-        return Path(path).read_bytes()
-
-    def write(self, path: str, data: bytes) -> None:
-        Path(path).write_bytes(data)
-
-    def flush(self, path: str) -> None:
-        self._flush(path, os.O_RDWR)
-
-    def rename(self, source: str, target: str) -> None:
-        os.replace(source, target)
-
-    def flush_directory(self, path: str) -> None:
-        if os.name != "nt":  # Windows flushes no directories
-            self._flush(path, os.O_RDONLY)
-
-    @staticmethod
-    def _flush(path: str, how: int) -> None:
-        descriptor = os.open(path, how)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-class Crashed(Exception):
-    """The simulated machine stopped before this step."""
-
-
-@dataclass
-class _File:
-    content: bytes = b""
-    durable: bytes = b""
-
-
-@dataclass
-class SimulatedDisk:
-    """A disk in memory that can crash. Content that was not flushed may be lost or torn, names that were not flushed
-    may be the old ones or the new ones; what was flushed stays."""
-
-    names: dict[str, _File] = field(default_factory=dict)
-    durable_names: dict[str, _File] = field(default_factory=dict)
-    steps: int = 0
-    """how many writing steps were made"""
-    crash_at: int | None = None
-    """stop before the step of this number"""
-    broken: set[str] = field(default_factory=set)
-    """directories on which everything fails"""
-
-    def _step(self, path: str) -> None:
-        if self.crash_at is not None and self.steps >= self.crash_at:
-            raise Crashed
-        self.steps += 1
-        self._check(path)
-
-    def _check(self, path: str) -> None:
-        if path.rpartition("/")[0] in self.broken or path in self.broken:
-            raise OSError(5, "simulated disk error", path)
-
-    def exists(self, path: str) -> bool:
-        self._check(path)
-        return path in self.names
-
-    def read(self, path: str) -> bytes:
-        self._check(path)
-        if path not in self.names:
-            raise FileNotFoundError(2, "no such file", path)
-        return self.names[path].content
-
-    def write(self, path: str, data: bytes) -> None:
-        self._step(path)
-        self.names.setdefault(path, _File()).content = data
-
-    def flush(self, path: str) -> None:
-        self._step(path)
-        self.names[path].durable = self.names[path].content
-
-    def rename(self, source: str, target: str) -> None:
-        self._step(target)
-        self.names[target] = self.names.pop(source)
-
-    def flush_directory(self, path: str) -> None:
-        self._step(path)
-        inside = path + "/"
-        for name in [n for n in self.durable_names if n.startswith(inside) and n not in self.names]:
-            del self.durable_names[name]
-        self.durable_names |= {n: f for n, f in self.names.items() if n.startswith(inside)}
-
-    def crash(self, keep_names: Callable[[str], bool], keep_content: Callable[[_File], bytes]) -> SimulatedDisk:
-        """The disk as the next boot finds it: of each name that was not flushed `keep_names` says whether it is as last
-        seen (or as last flushed), of each file that was not flushed `keep_content` says what is in it."""
-        names: dict[str, _File] = {}
-        for name in {*self.names, *self.durable_names}:
-            before, now = self.durable_names.get(name), self.names.get(name)
-            file = now if before is now or keep_names(name) else before
-            if file is not None:
-                content = file.content if file.content == file.durable else keep_content(file)
-                names[name] = _File(content, content)
-        return SimulatedDisk(names, dict(names), broken=set(self.broken))
-
-    def outcomes(self) -> list[SimulatedDisk]:
-        """Every disk that a crash now may leave, with a torn file cut in the middle of what was written."""
-        unsure = [n for n in {*self.names, *self.durable_names} if self.names.get(n) is not self.durable_names.get(n)]
-        contents: list[Callable[[_File], bytes]] = [
-            lambda f: f.durable,
-            lambda f: f.content,
-            lambda f: b"",
-            lambda f: f.content[: len(f.content) // 2],
-            lambda f: f.content[:-1],
-        ]
-        return [
-            self.crash(lambda n, kept=kept: bool(kept >> unsure.index(n) & 1), content)  # type: ignore[misc]
-            for kept in range(1 << len(unsure))
-            for content in contents
-        ]
-
-    def lose(self) -> SimulatedDisk:
-        """The disk after a crash that keeps only what was flushed."""
-        return self.crash(lambda name: False, lambda file: file.durable)
 
 
 # ---- the file --------------------------------------------------------------------------------------------------------

@@ -14,16 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequenc
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from kafkaspec.impl.management.checkpoints import (
-    CheckpointFile,
-    Disk,
-    SimulatedDisk,
-    StorageError,
-    TopicPartition,
-    decode,
-    encode,
-    topic_partition,
-)
+from kafkaspec.impl.disk import Disk, SimulatedDisk, StorageError
+from kafkaspec.impl.management.checkpoints import CheckpointFile, TopicPartition, decode, encode, topic_partition
 from kafkaspec.lockstep.machine import Json, Refused
 from kafkaspec.spec.management import cleaner as spec
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+from kafkaspec.impl.disk import StorageError
 from kafkaspec.impl.management import checkpoints
 from kafkaspec.impl.management import cleaner as impl
-from kafkaspec.impl.management.checkpoints import CheckpointFile, StorageError, TopicPartition
+from kafkaspec.impl.management.checkpoints import CheckpointFile, TopicPartition
 from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
 from kafkaspec.lockstep.mutants import Mutant, with_fault

@@ -11,15 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
+from kafkaspec.impl.disk import Crashed, Disk, RealDisk, SimulatedDisk, StorageError
 from kafkaspec.impl.management import cleaner as impl
 from kafkaspec.impl.management.checkpoints import (
     CheckpointFile,
     CheckpointUnreadable,
-    Crashed,
-    Disk,
-    RealDisk,
-    SimulatedDisk,
-    StorageError,
     TopicPartition,
     decode,
     encode,
