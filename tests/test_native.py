@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 
 import pytest
 
 from kafkaspec.explore.memory import Block
-from kafkaspec.explore.program import _llvm, _machine
 from kafkaspec.native import (
+    CRC_DECLARATIONS,
     DECLARATIONS,
+    arithmetic_shift,
     compiled,
+    copy,
+    crc32c_here,
+    crc32c_step8,
+    crc32c_step64,
     exchange,
     fetch_add,
     load,
     load8,
     load32,
+    load_big16,
+    load_big32,
+    load_big64,
+    load_bytes,
+    load_bytes32,
     lowest,
+    machine_code,
+    multiply_high,
     popcount,
     store,
     store8,
     store32,
+    store_big16,
+    store_big32,
+    store_big64,
     unsigned_less,
 )
 
@@ -67,14 +81,12 @@ def calls(n: int) -> int:
     return collatz(n) * 1000 + sign(-n) + (n > 3) + (~n & 15)
 
 
-def made(*functions: Callable[[int], int]) -> tuple[dict[str, Callable[[int], int]], object]:
-    llvm = _llvm()
+def made(*functions: Callable[[int], int]) -> tuple[dict[str, Callable[..., int]], object]:
     names = {f.__name__ for f in functions}
-    text = compiled(list(functions), {"LIMIT": LIMIT}, names) + "\n" + "\n".join(DECLARATIONS)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), _machine(llvm))
-    engine.finalize_object()
-    prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
-    return {n: prototype(engine.get_function_address(n)) for n in names}, engine
+    crc = crc32c_here()
+    text = compiled(list(functions), {"LIMIT": LIMIT, "CRC32C": crc}, names)
+    code = machine_code("\n".join([text, *DECLARATIONS, *CRC_DECLARATIONS.get(crc, ())]), names)
+    return code.functions, code
 
 
 def test_functions_compute_as_python_does() -> None:
@@ -102,6 +114,47 @@ def test_memory_and_bits() -> None:
     native, _engine = made(memory)
     assert native["memory"](block.address) == 0 + 10 * 7 + 100 * 9 + 10000 * (40 + 40 + 1) + 255 + 1
     assert block.numbers()[5] == 9
+    block.close()
+
+
+def wide(a: int) -> int:
+    return multiply_high(a, a) + arithmetic_shift(0 - a, 3)
+
+
+def test_wide_products_and_signed_shifts() -> None:
+    native, _code = made(wide)
+    for a in (0, 1, 7, 2**32 + 12345, 2**62 + 99):
+        assert native["wide"](a) == (a * a >> 64) + (-a >> 3)
+
+
+def unaligned(at: int) -> int:
+    store_big16(at, 1, 0x1122)
+    store_big32(at, 3, 0x33445566)
+    store_big64(at, 7, 0x778899AABBCCDDEE)
+    copy(at + 33, at + 1, 14)
+    near = (load_big16(at, 33) == 0x1122) + (load_big32(at, 35) == 0x33445566)
+    far = (load_big64(at, 39) == 0x778899AABBCCDDEE) + (load_bytes32(at, 33) == 0x44332211)
+    return near + far + (load_bytes(at, 39) & 255 == 0x77)
+
+
+def test_bytes_at_any_address() -> None:
+    block = Block(64)
+    native, _code = made(unaligned)
+    assert native["unaligned"](block.address) == 5
+    assert bytes(block.bytes(1, 15)) == bytes(block.bytes(33, 47)) == bytes.fromhex("112233445566778899aabbccddee")
+    block.close()
+
+
+def crc_of_nine(at: int) -> int:
+    return crc32c_step8(crc32c_step64(0xFFFFFFFF, load_bytes(at, 0)), load8(at, 8)) ^ 0xFFFFFFFF
+
+
+@pytest.mark.skipif(not crc32c_here(), reason="this processor has no instruction for CRC-32C")
+def test_checksum_by_instruction() -> None:
+    block = Block(64)
+    native, _code = made(crc_of_nine)
+    block.bytes(3, 12)[:] = b"123456789"
+    assert native["crc_of_nine"](block.address + 3) == 0xE3069283
     block.close()
 
 

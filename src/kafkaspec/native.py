@@ -1,15 +1,21 @@
 """A small compiler from restricted Python functions to LLVM code.
 
-The engine's inner loops (`kernels.py`) are Python functions of whole numbers: `while`, `for ... in range`, `if`,
-assignment and calls. Every variable is a 64-bit number; addresses are numbers too. `>>` is logical, `<` is signed. A
-name in capitals is a constant that the caller gives; what it decides at compile time leaves no code.
+The explorer's inner loops (`kernels.py`), and the loops that read and write batches (`impl.storage.scan`), are Python
+functions of whole numbers: `while`, `for ... in range`, `if`, assignment and calls. Every variable is a 64-bit number;
+addresses are numbers too. `>>` is logical, `<` is signed. A name in capitals is a constant that the caller gives; what
+it decides at compile time leaves no code. `machine_code` makes the text callable, in this process.
 """
 
 from __future__ import annotations
 
 import ast
+import ctypes
 import inspect
 from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any
 
 BINARY = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
@@ -83,11 +89,76 @@ def unsigned_less(a: int, b: int) -> int:
     raise NotImplementedError
 
 
+def arithmetic_shift(x: int, n: int) -> int:
+    """x >> n of a signed number."""
+    raise NotImplementedError
+
+
+def multiply_high(a: int, b: int) -> int:
+    """The upper 64 bits of the product of two naturals."""
+    raise NotImplementedError
+
+
+# ---- at any address, aligned or not; indices count bytes -------------------------------------------------------------
+def load_bytes(address: int, index: int) -> int:
+    """Eight bytes as a natural, the lowest first."""
+    raise NotImplementedError
+
+
+def load_bytes32(address: int, index: int) -> int:
+    """Four bytes as a natural, the lowest first."""
+    raise NotImplementedError
+
+
+def load_big16(address: int, index: int) -> int:
+    """Two bytes as a natural, the highest first."""
+    raise NotImplementedError
+
+
+def load_big32(address: int, index: int) -> int:
+    """Four bytes as a natural, the highest first."""
+    raise NotImplementedError
+
+
+def load_big64(address: int, index: int) -> int:
+    """Eight bytes, the highest first."""
+    raise NotImplementedError
+
+
+def store_big16(address: int, index: int, value: int) -> None:
+    raise NotImplementedError
+
+
+def store_big32(address: int, index: int, value: int) -> None:
+    raise NotImplementedError
+
+
+def store_big64(address: int, index: int, value: int) -> None:
+    raise NotImplementedError
+
+
+def copy(to: int, source: int, size: int) -> None:
+    """`size` bytes from an address to another; they do not overlap."""
+    raise NotImplementedError
+
+
+# ---- CRC-32C by the processor's instruction, where `crc32c_here` -----------------------------------------------------
+def crc32c_step64(crc: int, word: int) -> int:
+    """The register after eight more bytes, the lowest first."""
+    raise NotImplementedError
+
+
+def crc32c_step8(crc: int, byte: int) -> int:
+    """The register after one more byte."""
+    raise NotImplementedError
+
+
 INTRINSICS = {
     f.__name__: f
     for f in (
         load, store, load8, store8, load32, store32, load_shared, store_shared, exchange, fetch_add, prefetch, popcount,
-        lowest, unsigned_less,
+        lowest, unsigned_less, arithmetic_shift, multiply_high, load_bytes, load_bytes32, load_big16, load_big32,
+        load_big64, store_big16, store_big32, store_big64, copy, crc32c_step64, crc32c_step8,
     )
 }  # fmt: skip
 
@@ -95,7 +166,82 @@ DECLARATIONS = {
     "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
     "declare i64 @llvm.ctpop.i64(i64)",
     "declare i64 @llvm.cttz.i64(i64, i1)",
+    "declare i16 @llvm.bswap.i16(i16)",
+    "declare i32 @llvm.bswap.i32(i32)",
+    "declare i64 @llvm.bswap.i64(i64)",
+    "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
 }
+
+CRC_X86, CRC_ARM = 1, 2
+CRC_DECLARATIONS = {
+    CRC_X86: {"declare i64 @llvm.x86.sse42.crc32.64.64(i64, i64)", "declare i32 @llvm.x86.sse42.crc32.32.8(i32, i8)"},
+    CRC_ARM: {"declare i32 @llvm.aarch64.crc32cx(i32, i64)", "declare i32 @llvm.aarch64.crc32cb(i32, i32)"},
+}
+"""The instructions of the two families that have them; the constant CRC32C of a function's module says which."""
+
+
+# ---- machine code ----------------------------------------------------------------------------------------------------
+@cache
+def llvm() -> ModuleType:
+    """LLVM's binding, ready for this machine."""
+    import llvmlite.binding as llvm  # type: ignore[import-untyped]
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm  # type: ignore[no-any-return]
+
+
+def machine() -> Any:
+    """This machine, as LLVM compiles for it; the engine that it is given to keeps it."""
+    features = llvm().get_host_cpu_features().flatten()
+    return (
+        llvm()
+        .Target.from_default_triple()
+        .create_target_machine(cpu=llvm().get_host_cpu_name(), features=features, opt=2)
+    )
+
+
+def crc32c_here() -> int:
+    """Which of the instructions for CRC-32C this machine has; 0 if none."""
+    triple, features = llvm().get_default_triple(), llvm().get_host_cpu_features()
+    if triple.startswith(("x86_64", "amd64")) and features.get("sse4.2"):
+        return CRC_X86
+    if triple.startswith(("aarch64", "arm64")) and features.get("crc"):
+        return CRC_ARM
+    return 0
+
+
+@dataclass
+class MachineCode:
+    """Functions that were compiled, by name: each takes and returns 64-bit numbers. They live as long as this."""
+
+    functions: dict[str, Callable[..., int]]
+    engine: Any
+
+
+def machine_code(text: str, exported: Set[str], *, whole_pipeline: bool = False) -> MachineCode:
+    """The functions of an LLVM text. `whole_pipeline`: optimise as `clang -O2` does, and inline; it pays for loops over
+    many bytes, not for a model's long code."""
+    here, target = llvm(), machine()
+    module = here.parse_assembly(text)
+    builder = here.create_pass_builder(
+        target, here.create_pipeline_tuning_options(speed_level=2 if whole_pipeline else 1)
+    )
+    if whole_pipeline:
+        passes = builder.getModulePassManager()
+    else:
+        passes = here.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+    passes.run(module, builder)
+    engine = here.create_mcjit_compiler(module, target)
+    engine.finalize_object()
+    functions: dict[str, Callable[..., int]] = {}
+    for f in module.functions:
+        if f.name in exported:
+            prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(list(f.arguments)))
+            functions[f.name] = prototype(engine.get_function_address(f.name))
+    return MachineCode(functions, engine)
 
 
 def compiled(functions: list[Callable[..., object]], constants: Mapping[str, int], exported: Set[str]) -> str:
@@ -364,6 +510,43 @@ class _Function:
                 self.put(f"store i32 {self.new(f'trunc i64 {a[2]} to i32')}, ptr {self.at(a[0], a[1], 4)}")
             case "store_shared":
                 self.put(f"store atomic i64 {a[2]}, ptr {self.at(a[0], a[1], 8)} release, align 8")
+            case "arithmetic_shift":
+                return self.new(f"ashr i64 {a[0]}, {a[1]}")
+            case "multiply_high":
+                wide = [self.new(f"zext i64 {x} to i128") for x in a]
+                high = self.new(f"lshr i128 {self.new(f'mul i128 {wide[0]}, {wide[1]}')}, 64")
+                return self.new(f"trunc i128 {high} to i64")
+            case "load_bytes":
+                return self.new(f"load i64, ptr {self.at(a[0], a[1], 1)}, align 1")
+            case "load_bytes32":
+                return self.new(f"zext i32 {self.new(f'load i32, ptr {self.at(a[0], a[1], 1)}, align 1')} to i64")
+            case "load_big16" | "load_big32" | "load_big64":
+                t = f"i{name[-2:]}"
+                x = self.new(f"load {t}, ptr {self.at(a[0], a[1], 1)}, align 1")
+                x = self.new(f"call {t} @llvm.bswap.{t}({t} {x})")
+                return x if t == "i64" else self.new(f"zext {t} {x} to i64")
+            case "store_big16" | "store_big32" | "store_big64":
+                t = f"i{name[-2:]}"
+                x = a[2] if t == "i64" else self.new(f"trunc i64 {a[2]} to {t}")
+                x = self.new(f"call {t} @llvm.bswap.{t}({t} {x})")
+                self.put(f"store {t} {x}, ptr {self.at(a[0], a[1], 1)}, align 1")
+            case "copy":
+                to, source = self.at(a[0], "0", 1), self.at(a[1], "0", 1)
+                self.put(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {a[2]}, i1 false)")
+            case "crc32c_step64" if self.constants["CRC32C"] == CRC_X86:
+                return self.new(f"call i64 @llvm.x86.sse42.crc32.64.64(i64 {a[0]}, i64 {a[1]})")
+            case "crc32c_step8" if self.constants["CRC32C"] == CRC_X86:
+                crc, byte = self.new(f"trunc i64 {a[0]} to i32"), self.new(f"trunc i64 {a[1]} to i8")
+                crc = self.new(f"call i32 @llvm.x86.sse42.crc32.32.8(i32 {crc}, i8 {byte})")
+                return self.new(f"zext i32 {crc} to i64")
+            case "crc32c_step64":
+                crc = self.new(f"trunc i64 {a[0]} to i32")
+                crc = self.new(f"call i32 @llvm.aarch64.crc32cx(i32 {crc}, i64 {a[1]})")
+                return self.new(f"zext i32 {crc} to i64")
+            case "crc32c_step8":
+                crc, byte = self.new(f"trunc i64 {a[0]} to i32"), self.new(f"trunc i64 {a[1]} to i32")
+                crc = self.new(f"call i32 @llvm.aarch64.crc32cb(i32 {crc}, i32 {byte})")
+                return self.new(f"zext i32 {crc} to i64")
             case "prefetch":
                 self.put(f"call void @llvm.prefetch.p0(ptr {self.at(a[0], a[1], 8)}, i32 0, i32 3, i32 1)")
         return "0"

@@ -3,12 +3,9 @@ compiled together by LLVM. Neither a C compiler nor a cache is needed."""
 
 from __future__ import annotations
 
-import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cache
-from types import ModuleType
 from typing import Any
 
 from kafkaspec import native
@@ -57,25 +54,8 @@ class Compiled:
 
 def lanes_here() -> int:
     """How many states this machine's widest vectors hold."""
-    features = _llvm().get_host_cpu_features()
+    features = native.llvm().get_host_cpu_features()
     return 8 if features.get("avx512f") and features.get("avx512dq") and features.get("avx512vl") else 1
-
-
-@cache
-def _llvm() -> ModuleType:
-    import llvmlite.binding as llvm  # type: ignore[import-untyped]
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm  # type: ignore[no-any-return]
-
-
-def _machine(llvm: ModuleType) -> Any:
-    """This machine, as LLVM compiles for it; the engine that it is given to keeps it."""
-    features = llvm.get_host_cpu_features().flatten()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features, opt=2
-    )
 
 
 class Program:
@@ -182,24 +162,9 @@ class Program:
     ) -> Compiled:
         """Machine code for the search's loops, and more, over this model."""
         started = time.perf_counter()
-        llvm = _llvm()
-        machine = _machine(llvm)
         exported = kernels.EXPORTED | exported | {"start"} | ({"canonical"} if self.symmetry else set())
-        module = llvm.parse_assembly(self.text(more, exported, constants or {}))
-        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
-        passes = llvm.create_new_module_pass_manager()
-        passes.add_sroa_pass()
-        passes.add_simplify_cfg_pass()
-        passes.run(module, builder)
-        engine = llvm.create_mcjit_compiler(module, machine)
-        engine.finalize_object()
-        functions: dict[str, Callable[..., int]] = {}
-        for f in module.functions:
-            if f.name in exported:
-                count = len(list(f.arguments))
-                prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * count)
-                functions[f.name] = prototype(engine.get_function_address(f.name))
-        return Compiled(functions, time.perf_counter() - started, engine, self.constants())
+        code = native.machine_code(self.text(more, exported, constants or {}), exported)
+        return Compiled(code.functions, time.perf_counter() - started, code.engine, self.constants())
 
     def _words(self, e: Emitter, states: str) -> list[Wire]:
         words = []
