@@ -1,50 +1,55 @@
 """Every batch of a segment as a row of numbers: the audit's reader.
 
-Reads the file once, by read(), through one buffer. What is damaged becomes a row too, with `problem` and the byte where
-it shows; behind it the scan goes on at the next batch.
+The file is read once, by read(), through one buffer of a fixed size; compiled loops (`kernels`) check and decode it
+there. What is damaged becomes a row too, with `problem` and the byte where it shows; behind it the scan goes on at the
+next batch. `spec.storage.batch` is the judge of what a row says.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
-import struct
+import stat
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-import cramjam
-import crc32c
 import numpy as np
 
-from kafkaspec.audit.check import BATCH, CODEC, CONTROL, LOG_APPEND_TIME, RECORD, Chunk, Ending
+from kafkaspec.audit.check import BATCH, CODEC, RECORD, Chunk, Ending
 from kafkaspec.audit.files import File
 from kafkaspec.errors import UserError
+from kafkaspec.impl.storage import kernels as k
 
-HEADER = struct.Struct(">qiibIhiqqqhii")
-OVERHEAD = 61
-LEAST_LEGACY = 14
-LOG_OVERHEAD = 12
-ROWS = 4096
-FIELDS = BATCH.names or ()
+BUFFER = 1 << 20
+"""Bytes that are read at a time; a larger batch gets a larger buffer once its CRC is known to be right."""
+ROWS = 8192
+RECORDS = 1 << 16
+MAGIC_END = 17
+"""Bytes up to the magic byte, it included: what Kafka reads of a batch first."""
+LEAST_LEGACY = 26
+"""Bytes of the smallest message of format 0, offset and length included."""
+WIDEST = (1 << 31) - 1
+"""A batch's offset less its segment's base offset is at most this."""
 
 
 class Problem(IntEnum):
-    """What can be wrong with a batch: the values of a row's `problem`."""
+    """What can be wrong with a batch: the values of a row's `problem`. Of several the first in the order of the bytes,
+    but that the CRC is looked at before what it covers, and the records before what the header says of them."""
 
     NONE = 0
-    LENGTH = 1
-    MAGIC = 2
-    CRC = 3
-    ATTRIBUTES = 4
-    LAST_OFFSET_DELTA = 5
-    COUNT = 6
-    COMPRESSION = 7
-    RECORD = 8
-    OFFSET = 9
-    TIMESTAMP = 10
-    CONTROL = 11
+    LENGTH = k.BAD_LENGTH
+    MAGIC = k.BAD_MAGIC
+    CRC = k.BAD_CRC
+    ATTRIBUTES = k.BAD_ATTRIBUTES
+    LAST_OFFSET_DELTA = k.BAD_LAST_DELTA
+    COUNT = k.BAD_COUNT
+    COMPRESSION = k.BAD_COMPRESSION
+    RECORD = k.BAD_RECORD
+    OFFSET = k.BAD_OFFSET
+    TIMESTAMP = k.BAD_TIMESTAMP
+    CONTROL = k.BAD_CONTROL
 
 
 TEXTS = {
@@ -67,99 +72,357 @@ def problem_text(row: Any) -> tuple[str, str]:
     return TEXTS[Problem(int(row["problem"]))]
 
 
-class Malformed(Exception):
-    def __init__(self, problem: Problem, at: int) -> None:
-        self.problem, self.at = problem, at
+class _Window:
+    """A part of a file in memory: `filled` bytes from `start` on. Raises UserError where reading fails."""
+
+    def __init__(self, file: File, capacity: int) -> None:
+        self.path = file.path
+        try:
+            self.fd = os.open(file.path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
+            found = os.fstat(self.fd)
+        except OSError as e:
+            raise self.failed(e) from None
+        if not stat.S_ISREG(found.st_mode):
+            os.close(self.fd)
+            raise UserError(f"{file.path}: not a regular file")
+        self.size = found.st_size
+        """of the file; less once it turned out to have shrunk"""
+        self.start = self.filled = 0
+        self.allocate(capacity)
+
+    def failed(self, e: OSError) -> UserError:
+        return UserError(f"{self.path}: {e.strerror or e}")
+
+    def allocate(self, capacity: int) -> None:
+        self.memory = np.empty(capacity, np.uint8)
+        self.address = self.memory.ctypes.data
+        self.view = self.memory.data
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.filled
+
+    def at(self, position: int) -> int:
+        """The address of a byte of the file that is here."""
+        return self.address + position - self.start
+
+    def move(self, position: int) -> None:
+        """Begin at a position of the file, and read on as far as there is room."""
+        if self.start < position < self.stop:
+            kept = self.stop - position
+            ctypes.memmove(self.address, self.at(position), kept)
+            self.filled = kept
+        elif position != self.start:
+            self.filled = 0
+        self.start = position
+        while self.filled < len(self.view) and self.stop < self.size:
+            part = self.view[self.filled : self.filled + self.size - self.stop]
+            try:
+                got = os.preadv(self.fd, [part], self.stop)
+            except OSError as e:
+                raise self.failed(e) from None
+            if got == 0:
+                self.size = self.stop
+            self.filled += got
+
+    def more(self, position: int) -> bool:
+        """Read on, with the window beginning at a position: False if it does, or all was read, already."""
+        if position == self.start and (self.filled == len(self.view) or self.stop == self.size):
+            return False
+        before = self.stop
+        self.move(position)
+        return self.stop > before
+
+    def have(self, position: int, size: int) -> bool:
+        """Bring bytes here; False if the file, or the buffer, is too small for them."""
+        if position < self.start or position + size > self.stop:
+            self.move(position)
+        return position + size <= self.stop
+
+    def bytes(self, position: int, size: int) -> bytes:
+        """Bytes that are here."""
+        at = position - self.start
+        return bytes(self.view[at : at + size])
+
+    def number(self, position: int, size: int, signed: bool = True) -> int:
+        """A number that is here."""
+        return int.from_bytes(self.bytes(position, size), "big", signed=signed)
+
+    def grow(self, position: int, size: int) -> None:
+        """Bring a batch here that is larger than the buffer."""
+        self.allocate(size)
+        self.start, self.filled = position, 0
+        self.move(position)
+
+    def close(self) -> None:
+        os.close(self.fd)
 
 
-@dataclass
-class _Found:
-    first: int = -1
-    last: int = -1
-    largest: int = -1
-    tombstones: int = 0
-    control_type: int = -1
-    coordinator_epoch: int = -1
+class _Scan:
+    """One pass over a segment from byte `start` on."""
+
+    def __init__(self, window: _Window, base_offset: int | None, deep: bool, records: bool, start: int) -> None:
+        self.window, self.base_offset, self.deep = window, base_offset, deep
+        self.position = start
+        self.end_offset: int | None = None
+        self.table = k.crc_table()
+        self.call = k.compiled().functions
+        self.state = np.zeros(k.STATE, np.int64)
+        self.s = self.state.ctypes.data
+        self.state[k.DEEP] = deep
+        self.state[k.TABLE] = self.table.ctypes.data
+        self.room = RECORDS if records else 0
+        self.fresh()
+
+    # ---- rows
+    def fresh(self) -> None:
+        """Empty rows: those that were yielded are the caller's."""
+        self.rows = np.empty(ROWS, BATCH)
+        self.state[k.ROW] = self.rows.ctypes.data
+        self.state[k.ROWS], self.state[k.ROWS_ROOM] = 0, ROWS
+        if self.room:
+            self.records = np.empty(self.room, RECORD)
+            self.state[k.RECORDS_AT] = self.records.ctypes.data
+            self.state[k.RECORDS], self.state[k.RECORDS_ROOM] = 0, self.room
+
+    @property
+    def count(self) -> int:
+        return int(self.state[k.ROWS])
+
+    def chunk(self) -> Chunk:
+        """What was read since the last."""
+        self.remember()
+        rows = self.rows[: self.count]
+        records = self.records[: int(self.state[k.RECORDS])] if self.room else None
+        self.fresh()
+        return Chunk(rows, records)
+
+    def remember(self) -> None:
+        """The end offset by the rows at hand."""
+        good = np.flatnonzero(self.rows["problem"][: self.count] == 0)
+        if len(good):
+            self.end_offset = int(self.rows["last_offset"][good[-1]]) + 1
+
+    def row_address(self) -> int:
+        return int(self.state[k.ROW]) + self.count * BATCH.itemsize
+
+    def put(self, position: int, size: int, problem: Problem = Problem.NONE, at: int = -1, **fields: int) -> None:
+        """A row with what is given and -1 elsewhere."""
+        row = self.rows[self.count]
+        row["position"], row["size"] = position, size
+        for name in (BATCH.names or ())[2:]:
+            row[name] = fields.get(name, -1)
+        row["problem"], row["problem_at"] = problem, at
+        self.state[k.ROWS] += 1
+
+    # ---- the pass
+    def run(self) -> Iterator[Chunk | Ending]:
+        """What `read_segment` yields."""
+        ending: Ending | None = None
+        while ending is None:
+            why = self.loops()
+            full = why == k.ROOM
+            if why == k.COMPRESSED:
+                full = not self.compressed()
+            elif why == k.RECORD_ROOM:
+                full = not self.more_room()
+            elif why == k.ODD or (why == k.MORE and not self.window.more(self.position)):
+                full = self.count == ROWS
+                ending = None if full else self.odd()
+            if full or (ending and self.count):
+                yield self.chunk()
+        yield ending
+
+    def loops(self) -> int:
+        """Let the compiled loops go on from `position`. Why they stopped there."""
+        w = self.window
+        if not w.start <= self.position <= w.stop:
+            w.move(self.position)
+        self.state[k.AT], self.state[k.STOP] = w.at(self.position), w.at(w.stop)
+        self.state[k.SHIFT] = w.start - w.address
+        why = self.call["scan"](self.s)
+        self.position = int(self.state[k.AT]) + w.start - w.address
+        return why
+
+    def more_room(self) -> bool:
+        """Room for the records of the next batch; False if a chunk must go first."""
+        if self.count:
+            return False
+        self.room = max(self.room, int(self.state[k.ROOM_ASKED]))
+        self.fresh()
+        return True
+
+    def compressed(self) -> bool:
+        """Read the records of a compressed batch, whose row was begun. False if a chunk must go first."""
+        if self.count == ROWS:
+            return False
+        row = self.rows[self.count]
+        size = int(row["size"])
+        data = decompressed(
+            int(row["attributes"]) & CODEC, self.window.bytes(self.position + k.OVERHEAD, size - k.OVERHEAD)
+        )
+        problem, at = int(Problem.COMPRESSION), k.OVERHEAD
+        if data is not None:
+            first = np.frombuffer(data, np.uint8).ctypes.data
+            problem = self.call["decode"](self.s, self.row_address(), first, first + len(data))
+            if problem == -1:
+                return self.more_room()
+            if problem == Problem.TIMESTAMP:
+                at = 35
+        if problem:
+            self.call["judge"](self.row_address(), problem, self.position + at)
+        self.state[k.ROWS] += 1
+        self.position += size
+        return True
+
+    def odd(self) -> Ending | None:
+        """Something at `position` that the loops do not go over: a damaged batch, one of format 0 or 1, one that is
+        larger than the buffer, the end."""
+        w, at = self.window, self.position
+        left = w.size - at
+        if left == 0 or not w.have(at, MAGIC_END):
+            return self.ending()
+        size, magic = k.LOG_OVERHEAD + w.number(at + 8, 4), w.number(at + 16, 1)
+        if not LEAST_LEGACY <= size <= left:
+            return self.damaged()
+        good = size >= k.OVERHEAD and self.valid(at, size)
+        if good and magic == 2:
+            if not w.have(at, size):
+                w.grow(at, size)
+            return None
+        if magic in (0, 1) and not good:
+            return self.legacy(at, size, magic)
+        if size < k.OVERHEAD or not (good or self.plausible(at + size)):
+            return self.damaged()
+        w.have(at, k.OVERHEAD)
+        self.state[k.SHIFT] = w.start - w.address
+        self.call["header"](self.s, self.row_address(), w.at(at), size)
+        problem, place = (Problem.MAGIC, 16) if magic != 2 else (Problem.CRC, 17)
+        self.call["judge"](self.row_address(), problem, at + place)
+        self.state[k.ROWS] += 1
+        self.position += size
+        return None
+
+    def legacy(self, at: int, size: int, magic: int) -> Ending | None:
+        """A message of format 0 or 1, by the CRC-32 of its bytes from the magic byte on."""
+        w = self.window
+        crc, place, stop = 0, at + 16, at + size
+        stored = w.number(at + 12, 4, signed=False)
+        base = w.number(at, 8)
+        while place < stop and w.have(place, 1):
+            part = min(w.stop, stop) - place
+            crc = zlib.crc32(w.view[place - w.start : place - w.start + part], crc)
+            place += part
+        if crc == stored and place == stop:
+            self.put(at, size, magic=magic, base_offset=base, last_offset=base)
+        elif self.plausible(stop):
+            self.put(at, size, Problem.CRC, at + 12, magic=magic, base_offset=base, last_offset=base)
+        else:
+            return self.damaged()
+        self.position = stop
+        return None
+
+    def valid(self, at: int, size: int) -> bool:
+        """Whether `size` bytes, no more than the file has, agree with the CRC in them."""
+        w = self.window
+        if not w.have(at, k.OVERHEAD):
+            return False
+        stored, crc, place, stop = w.number(at + 17, 4, signed=False), 0, at + 21, at + size
+        while place < stop:
+            if not w.have(place, min(stop - place, len(w.view))):
+                return False
+            part = min(w.stop, stop) - place
+            crc = self.call["checksum"](self.table.ctypes.data, crc, w.at(place), part)
+            place += part
+        return crc == stored
+
+    def limits(self) -> tuple[int, int]:
+        """The least and the greatest base offset of a batch that stands in this segment."""
+        if self.base_offset is None:
+            return 0, (1 << 63) - 1
+        return self.base_offset, self.base_offset + WIDEST
+
+    def plausible(self, at: int) -> bool:
+        """Whether a batch may begin here, by its first bytes; the end of the file is plausible too."""
+        w = self.window
+        if at == w.size:
+            return True
+        if not w.have(at, MAGIC_END):
+            return False
+        size, magic, (low, high) = k.LOG_OVERHEAD + w.number(at + 8, 4), w.number(at + 16, 1), self.limits()
+        least = k.OVERHEAD if magic == 2 else LEAST_LEGACY
+        return magic in (0, 1, 2) and size >= least and low <= w.number(at, 8) <= high
+
+    def next_valid(self, at: int) -> int | None:
+        """The next place where a batch of format 2 surely begins: header plausible, CRC right, behind what was read."""
+        w = self.window
+        self.remember()
+        low, high = self.limits()
+        if self.end_offset is not None and low <= self.end_offset <= high:
+            low = self.end_offset
+        while at + k.OVERHEAD <= w.size and w.have(at, k.OVERHEAD):
+            found = self.call["seek"](w.at(at), w.at(w.stop), low, high, w.size - at) + w.start - w.address
+            if found < w.stop:
+                size = k.LOG_OVERHEAD + w.number(found + 8, 4)
+                if found + size <= w.size and self.valid(found, size):
+                    return found
+                at = found + 1
+            else:
+                at = max(at + 1, w.stop - k.OVERHEAD + 1)
+        return None
+
+    def damaged(self) -> Ending | None:
+        """Bytes that are no batch: a row up to the next that is one, or the segment's end."""
+        at, after = self.position, self.next_valid(self.position + 1)
+        if after is None:
+            return self.ending()
+        self.put(at, after - at, Problem.LENGTH, at + 8)
+        self.position = after
+        return None
+
+    def ending(self) -> Ending:
+        """How the segment ends: nothing that follows is a whole batch."""
+        w, at = self.window, self.position
+        self.remember()
+        left = w.size - at
+        return Ending(at, w.size, self.reason(at, left) if left else "", self.end_offset)
+
+    def reason(self, at: int, left: int) -> str:
+        w = self.window
+        here = w.have(at, min(left, MAGIC_END))
+        size = k.LOG_OVERHEAD + w.number(at + 8, 4) if here and left >= MAGIC_END else 0
+        if left >= MAGIC_END and size > left and self.plausible(at):
+            return f"a cut batch of {size} bytes, {left} there"
+        place = at
+        while place < w.size and w.have(place, 1):
+            if w.memory[place - w.start : w.filled].any():
+                if left < MAGIC_END:
+                    return f"a cut batch: {left} bytes, fewer than a header's {k.OVERHEAD}"
+                return f"{left} bytes that are no batch"
+            place = w.stop
+        return f"{left} bytes of zeros"
 
 
-def _varint(data: bytes, at: int, most: int) -> tuple[int, int]:
-    raw, start = 0, at
-    for shift in range(0, 7 * most, 7):
-        if at >= len(data):
-            raise Malformed(Problem.RECORD, start)
-        b = data[at]
-        at += 1
-        raw |= (b & 0x7F) << shift
-        if b < 0x80:
-            return (raw >> 1) ^ -(raw & 1), at
-    raise Malformed(Problem.RECORD, start)
+def read_segment(
+    file: File, *, deep: bool = True, records: bool = False, start: int = 0, buffer: int = BUFFER
+) -> Iterator[Chunk | Ending]:
+    """The batches of a segment from byte `start` on, a chunk at a time, and last how it ends.
+
+    `deep`: decode the records too; without, their columns are -1. `records`: a RECORD row for each. `buffer`: bytes to
+    read at a time. A file that shrinks meanwhile ends where it ends then. Raises UserError if it cannot be read.
+    """
+    window = _Window(file, max(buffer, k.OVERHEAD))
+    try:
+        name = file.path.name.split(".")[0]
+        base_offset = int(name) if len(name) == 20 and name.isdecimal() and name.isascii() else None
+        yield from _Scan(window, base_offset, deep, records and deep, start).run()
+    finally:
+        window.close()
 
 
-def _bytes(data: bytes, at: int, stop: int, null: bool = True) -> tuple[bytes | None, int]:
-    n, after = _varint(data, at, 5)
-    if n == -1 and null:
-        return None, after
-    if n < 0 or after + n > stop:
-        raise Malformed(Problem.RECORD, at)
-    return data[after : after + n], after + n
+def decompressed(codec: int, data: bytes) -> bytes | None:
+    import cramjam
 
-
-def _hash(*parts: bytes | None) -> int:
-    h = b""
-    for p in parts:
-        h += b"-" if p is None else b"%d:" % len(p) + p
-    return zlib.crc32(h) << 32 | crc32c.crc32c(h)
-
-
-def _records(data: bytes, header: tuple[int, ...], row: int, out: list[tuple[Any, ...]] | None) -> _Found:
-    base, _, _, _, _, attributes, last_delta, base_time, max_time, *_, count = header
-    found, at, before = _Found(), 0, -1
-    appended, control = attributes & LOG_APPEND_TIME, attributes & CONTROL
-    for _ in range(count):
-        length, body = _varint(data, at, 5)
-        stop = body + length
-        if length < 0 or stop > len(data):
-            raise Malformed(Problem.RECORD, at)
-        delta_time, p = _varint(data, body + 1, 10)
-        delta, q = _varint(data, p, 5)
-        if not before < delta <= last_delta:
-            raise Malformed(Problem.OFFSET, p)
-        before = delta
-        key, p = _bytes(data, q, stop)
-        value, q = _bytes(data, p, stop)
-        n, p = _varint(data, q, 5)
-        if n < 0:
-            raise Malformed(Problem.RECORD, q)
-        headers = p
-        for _ in range(n):
-            _name, p = _bytes(data, p, stop, null=False)
-            _content, p = _bytes(data, p, stop)
-        if p != stop:
-            raise Malformed(Problem.RECORD, at)
-        time = max_time if appended else base_time + delta_time
-        offset = base + delta
-        found.first = offset if found.first < 0 else found.first
-        found.last, found.largest = offset, max(found.largest, time)
-        found.tombstones += value is None
-        if control and found.control_type < 0:
-            if key is None or len(key) < 4:
-                raise Malformed(Problem.CONTROL, at)
-            found.control_type = int.from_bytes(key[2:4], "big", signed=True)
-            if found.control_type in (0, 1):
-                if value is None or len(value) < 6:
-                    raise Malformed(Problem.CONTROL, at)
-                found.coordinator_epoch = int.from_bytes(value[2:6], "big", signed=True)
-        if out is not None:
-            flags = (key is not None) + 2 * (value is not None) + 4 * bool(control)
-            hashes = (0, 0) if key is None else (_hash(key), _hash(b"second", key))
-            out.append((offset, time, row, hashes, _hash(key, value, data[headers:stop]), flags))
-        at = stop
-    if at != len(data):
-        raise Malformed(Problem.COUNT, at)
-    return found
-
-
-def _decompressed(codec: int, data: bytes) -> bytes:
     try:
         if codec == 1:
             return bytes(cramjam.gzip.decompress(data))
@@ -176,157 +439,4 @@ def _decompressed(codec: int, data: bytes) -> bytes:
             at += 4 + n
         return out
     except Exception:
-        raise Malformed(Problem.COMPRESSION, 0) from None
-
-
-class _Scan:
-    def __init__(self, data: bytes, deep: bool, records: bool) -> None:
-        self.data, self.deep = data, deep
-        self.rows: list[tuple[int, ...]] = []
-        self.records: list[tuple[Any, ...]] | None = [] if records else None
-        self.end_offset: int | None = None
-
-    def chunk(self) -> Chunk:
-        rows, self.rows = np.array(self.rows, np.int64).view(BATCH).reshape(-1), []
-        if self.records is None:
-            return Chunk(rows)
-        records, self.records = np.array(self.records, RECORD), []
-        return Chunk(rows, records)
-
-    def plausible(self, at: int) -> bool:
-        """Whether a batch may begin here; the end of the file is plausible too."""
-        if at == len(self.data):
-            return True
-        if at + 17 > len(self.data):
-            return False
-        base, length, _, magic = struct.unpack_from(">qiib", self.data, at)
-        least = OVERHEAD - LOG_OVERHEAD if magic == 2 else LEAST_LEGACY
-        near = self.end_offset is None or self.end_offset <= base < self.end_offset + (1 << 31)
-        return magic in (0, 1, 2) and base >= 0 and length >= least and near
-
-    def valid(self, at: int) -> bool:
-        """Whether a whole batch of format 2 with a good CRC stands here."""
-        if at + OVERHEAD > len(self.data):
-            return False
-        length, _, _, crc = struct.unpack_from(">iibI", self.data, at + 8)
-        stop = at + LOG_OVERHEAD + length
-        return (
-            length >= OVERHEAD - LOG_OVERHEAD
-            and stop <= len(self.data)
-            and crc32c.crc32c(self.data[at + 21 : stop]) == crc
-        )
-
-    def next_valid(self, at: int) -> int | None:
-        """The next place where a batch surely begins."""
-        while (at := self.data.find(b"\x02", at + 16) - 16) >= 0:
-            if self.plausible(at) and self.valid(at):
-                return at
-            at += 1
         return None
-
-    def bad(self, at: int, size: int, problem: Problem, place: int) -> None:
-        row = dict.fromkeys(FIELDS, -1) | {"position": at, "size": size, "problem": problem, "problem_at": place}
-        row["tombstones"] = 0
-        self.rows.append(tuple(row[f] for f in FIELDS))
-
-    def reason(self, at: int) -> str:
-        left = len(self.data) - at
-        if not any(self.data[at:]):
-            return f"{left} bytes of zeros"
-        if left < 17:
-            return f"a cut batch: {left} of at least {OVERHEAD} bytes"
-        length = int.from_bytes(self.data[at + 8 : at + 12], "big", signed=True)
-        if self.plausible(at) and at + LOG_OVERHEAD + length > len(self.data):
-            return f"a cut batch of {LOG_OVERHEAD + length} bytes, {left} there"
-        return f"{left} bytes that are no batch"
-
-    def step(self, at: int) -> int | Ending:
-        """Read what stands here: the position behind it."""
-        data, size = self.data, len(self.data)
-        if at == size:
-            return Ending(at, size, "", self.end_offset)
-        whole = at + 17 <= size
-        length = int.from_bytes(data[at + 8 : at + 12], "big", signed=True)
-        stop = at + LOG_OVERHEAD + length
-        magic = data[at + 16] if whole else -1
-        if whole and magic in (0, 1) and length >= LEAST_LEGACY and stop <= size and not self.valid(at):
-            base = int.from_bytes(data[at : at + 8], "big", signed=True)
-            row = dict.fromkeys(FIELDS, -1) | {
-                "position": at, "size": stop - at, "base_offset": base, "last_offset": base, "magic": magic,
-                "problem": 0, "tombstones": 0,
-            }  # fmt: skip
-            self.rows.append(tuple(row[f] for f in FIELDS))
-            self.end_offset = base + 1
-            return stop
-        good = self.valid(at)
-        if good or (whole and length >= OVERHEAD - LOG_OVERHEAD and stop <= size and self.plausible(stop)):
-            self.batch(at, stop, good)
-            return stop
-        after = self.next_valid(at + 1)
-        if after is None:
-            return Ending(at, size, self.reason(at), self.end_offset)
-        self.bad(at, after - at, Problem.LENGTH, at + 8)
-        return after
-
-    def batch(self, at: int, stop: int, good: bool) -> None:
-        header = HEADER.unpack_from(self.data, at)
-        base, _, epoch, magic, crc, attributes, delta, base_time, max_time, pid, pepoch, sequence, count = header
-        found, problem, place = _Found(), Problem.NONE, -1
-        try:
-            if magic != 2:
-                raise Malformed(Problem.MAGIC, 16 - OVERHEAD)
-            if not good:
-                raise Malformed(Problem.CRC, 17 - OVERHEAD)
-            codec = attributes & CODEC
-            if codec > 4 or attributes & ~0x7F:
-                raise Malformed(Problem.ATTRIBUTES, 21 - OVERHEAD)
-            if delta < 0:
-                raise Malformed(Problem.LAST_OFFSET_DELTA, 23 - OVERHEAD)
-            if count < 0:
-                raise Malformed(Problem.COUNT, 57 - OVERHEAD)
-            if self.deep:
-                data = self.data[at + OVERHEAD : stop]
-                mark = len(self.records) if self.records is not None else 0
-                try:
-                    found = _records(
-                        _decompressed(codec, data) if codec else data, header, len(self.rows), self.records
-                    )
-                    if count and not attributes & LOG_APPEND_TIME and found.largest != max_time:
-                        raise Malformed(Problem.TIMESTAMP, 35 - OVERHEAD)
-                except Malformed as e:
-                    if self.records is not None:
-                        del self.records[mark:]
-                    raise Malformed(e.problem, 0 if codec and e.at >= 0 else e.at) from None
-        except Malformed as e:
-            found, problem, place = _Found(), e.problem, at + OVERHEAD + e.at
-        if problem == 0:
-            self.end_offset = base + delta + 1
-        self.rows.append(
-            (
-                at, stop - at, base, base + delta, epoch, magic, crc, attributes, base_time, max_time, pid, pepoch,
-                sequence, count, problem, place, found.first, found.last, found.largest, found.tombstones,
-                found.control_type, found.coordinator_epoch,
-            )
-        )  # fmt: skip
-
-
-def read_segment(file: File, *, deep: bool = True, records: bool = False, start: int = 0) -> Iterator[Chunk | Ending]:
-    """The batches of a segment from byte `start` on, a chunk at a time, and last how it ends.
-
-    `deep`: decode the records too. `records`: give a RECORD row for each. Raises UserError if it cannot be read.
-    """
-    try:
-        with file.path.open("rb") as f:
-            f.seek(start)
-            data = bytes(start) + f.read()
-    except OSError as e:
-        raise UserError(f"{file.path}: {e.strerror or os.strerror(e.errno or 0)}") from None
-    scan, at = _Scan(data, deep, records), start
-    while True:
-        done = scan.step(at)
-        if len(scan.rows) >= ROWS or (isinstance(done, Ending) and scan.rows):
-            yield scan.chunk()
-        if isinstance(done, Ending):
-            yield done
-            return
-        at = done

@@ -1,0 +1,488 @@
+"""The loops over batches and records, in the restricted Python that `kafkaspec.native` compiles: reading (`scan`),
+writing (`writer`), CRC-32C.
+
+Bytes are untrusted: every load is behind a comparison with the end of what may be read. Numbers on a batch's header
+are signed unless said; addresses are numbers. A `state` is a block of 64-bit numbers, with the indices below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkaspec import native
+from kafkaspec.audit.check import BATCH
+from kafkaspec.native import (
+    arithmetic_shift,
+    crc32c_step8,
+    crc32c_step64,
+    load,
+    load8,
+    load_big16,
+    load_big32,
+    load_big64,
+    load_bytes,
+    load_bytes32,
+    multiply_high,
+    store,
+)
+
+# ---- a row of BATCH, by index ----------------------------------------------------------------------------------------
+POSITION, SIZE, BASE_OFFSET, LAST_OFFSET, LEADER_EPOCH, MAGIC, CRC, ATTRIBUTES, BASE_TIMESTAMP, MAX_TIMESTAMP = range(
+    10
+)
+PRODUCER_ID, PRODUCER_EPOCH, BASE_SEQUENCE, COUNT, PROBLEM, PROBLEM_AT, FIRST_RECORD, LAST_RECORD = range(10, 18)
+LARGEST_TIMESTAMP, TOMBSTONES, CONTROL_TYPE, COORDINATOR_EPOCH, COLUMNS = range(18, 23)
+assert (BATCH.names or ())[COORDINATOR_EPOCH] == "coordinator_epoch"
+assert len(BATCH.names or ()) == COLUMNS
+
+# ---- a scan's state --------------------------------------------------------------------------------------------------
+AT, STOP, SHIFT, ROW, ROWS, ROWS_ROOM, RECORDS_AT, RECORDS, RECORDS_ROOM, ROOM_ASKED, DEEP, FAULT, TABLE = range(13)
+"""AT, STOP: addresses of the next byte and behind the last. SHIFT: position in the file minus address. ROW: address of
+the rows. RECORDS_AT: of the records' rows, 0 if nobody asked. FAULT: address of what is wrong."""
+STATE = 16
+
+# ---- why a scan stopped
+MORE, ROOM, ODD, COMPRESSED, RECORD_ROOM = range(5)
+"""MORE: the batch at AT is not there in full. ROOM: no room for its row. ODD: its header or its CRC is wrong.
+COMPRESSED: its row is begun, its records are the caller's. RECORD_ROOM: ROOM_ASKED rows of records are needed."""
+
+# ---- what can be wrong with a batch (see scan.Problem)
+BAD_LENGTH, BAD_MAGIC, BAD_CRC, BAD_ATTRIBUTES, BAD_LAST_DELTA, BAD_COUNT, BAD_COMPRESSION, BAD_RECORD = range(1, 9)
+BAD_OFFSET, BAD_TIMESTAMP, BAD_CONTROL = range(9, 12)
+
+OVERHEAD, LOG_OVERHEAD, LEAST_RECORD = 61, 12, 7
+RECORD_WORDS = 7
+P0, P1, P2, P3 = 0xA0761D6478BD642F, 0xE7037ED1A0B428DB, 0x8EBC6AF09C88C6E3, 0x589965CC75374CC3
+SEED, OTHER_SEED, CONTENT_SEED = 0x1D8E4E27C47D124F, 0xEB44ACCAB455D165, 0x2F8B1E6C5A9D3C71
+NONE, MARK = 0x9FB21C651E98DF25, 0xD6E8FEB86659FD93
+EVERY = 0xFFFFFFFF
+CRC32C = 0
+"""Here for the names' sake: the machine's own value takes its place."""
+
+
+def checksum(table: int, crc: int, p: int, n: int) -> int:
+    """CRC-32C of n bytes at p, behind bytes whose CRC is known (0 for none). Where the processor cannot: eight bytes at
+    a time, by eight tables of 256."""
+    c = crc ^ EVERY
+    if CRC32C:
+        while n >= 32:
+            c = crc32c_step64(c, load_bytes(p, 0))
+            c = crc32c_step64(c, load_bytes(p, 8))
+            c = crc32c_step64(c, load_bytes(p, 16))
+            c = crc32c_step64(c, load_bytes(p, 24))
+            p += 32
+            n -= 32
+        while n >= 8:
+            c = crc32c_step64(c, load_bytes(p, 0))
+            p += 8
+            n -= 8
+        while n > 0:
+            c = crc32c_step8(c, load8(p, 0))
+            p += 1
+            n -= 1
+    else:
+        while n >= 8:
+            w = load_bytes(p, 0) ^ c
+            c = load(table, 0x700 + (w & 255)) ^ load(table, 0x600 + ((w >> 8) & 255))
+            c = c ^ load(table, 0x500 + ((w >> 16) & 255)) ^ load(table, 0x400 + ((w >> 24) & 255))
+            c = c ^ load(table, 0x300 + ((w >> 32) & 255)) ^ load(table, 0x200 + ((w >> 40) & 255))
+            c = c ^ load(table, 0x100 + ((w >> 48) & 255)) ^ load(table, w >> 56)
+            p += 8
+            n -= 8
+        while n > 0:
+            c = load(table, (c ^ load8(p, 0)) & 255) ^ (c >> 8)
+            p += 1
+            n -= 1
+    return c ^ EVERY
+
+
+# ---- varints ---------------------------------------------------------------------------------------------------------
+def varint_end(p: int, stop: int, most: int) -> int:
+    """The address behind the varint at p; 0 if it does not end before `stop`, or has more than `most` bytes."""
+    if p < stop and load8(p, 0) < 128:
+        return p + 1
+    limit = p + most
+    if stop < limit:
+        limit = stop
+    while p < limit:
+        if load8(p, 0) < 128:
+            return p + 1
+        p += 1
+    return 0
+
+
+def raw_varint(p: int, q: int) -> int:
+    """The seven-bit groups between p and q, the lowest first."""
+    raw = load8(p, 0) & 127
+    shift = 7
+    p += 1
+    while p < q:
+        raw = raw | ((load8(p, 0) & 127) << shift)
+        shift += 7
+        p += 1
+    return raw
+
+
+def varlong(p: int, q: int) -> int:
+    """The zig-zag number between p and q: 64 bits."""
+    raw = raw_varint(p, q)
+    return (raw >> 1) ^ -(raw & 1)
+
+
+def varint(p: int, q: int) -> int:
+    """The zig-zag number between p and q: the lowest 32 bits count, as in Kafka's reader."""
+    if q == p + 1:
+        b = load8(p, 0)
+        return (b >> 1) ^ -(b & 1)
+    raw = raw_varint(p, q) & EVERY
+    return (raw >> 1) ^ -(raw & 1)
+
+
+def signed16(x: int) -> int:
+    return arithmetic_shift(x << 48, 48)
+
+
+def signed32(x: int) -> int:
+    return arithmetic_shift(x << 32, 32)
+
+
+# ---- hashes ----------------------------------------------------------------------------------------------------------
+def mix(a: int, b: int) -> int:
+    """Both halves of the product: each bit of either factor reaches every bit."""
+    return (a * b) ^ multiply_high(a, b)
+
+
+def hashed(p: int, n: int, seed: int) -> int:
+    """64 bits of n bytes at p; another seed gives another, independent function."""
+    h = mix(seed ^ P0, n ^ P1)
+    a = 0
+    b = 0
+    if n > 16:
+        while n > 16:
+            h = mix(load_bytes(p, 0) ^ P1 ^ seed, load_bytes(p, 8) ^ h)
+            p += 16
+            n -= 16
+        a = load_bytes(p + n - 16, 0)
+        b = load_bytes(p + n - 8, 0)
+    elif n >= 8:
+        a = load_bytes(p, 0)
+        b = load_bytes(p + n - 8, 0)
+    elif n >= 4:
+        a = load_bytes32(p, 0)
+        b = load_bytes32(p + n - 4, 0)
+    elif n > 0:
+        a = (load8(p, 0) << 16) | (load8(p, n // 2) << 8) | load8(p, n - 1)
+    return mix(mix(a ^ P2 ^ seed, b ^ h), P3 ^ h)
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+def decode(state: int, row: int, p: int, stop: int) -> int:
+    """Read the records between two addresses into a row whose header is written (and into rows of records). 0, or what
+    is wrong, with FAULT; or -1 if there is no room."""
+    base = load(row, BASE_OFFSET)
+    attributes = load(row, ATTRIBUTES)
+    last_delta = load(row, LAST_OFFSET) - base
+    max_time = load(row, MAX_TIMESTAMP)
+    base_time = load(row, BASE_TIMESTAMP)
+    count = load(row, COUNT)
+    control = attributes & 0x20
+    appended = attributes & 0x08
+    out = load(state, RECORDS_AT)
+    number = load(state, ROWS)
+    written = load(state, RECORDS)
+    if out != 0:
+        asked = (stop - p) // LEAST_RECORD
+        if count < asked:
+            asked = count
+        if written + asked > load(state, RECORDS_ROOM):
+            store(state, ROOM_ASKED, asked)
+            return -1
+        out = out + written * (8 * RECORD_WORDS)
+    before = -1
+    first = -1
+    largest = -1
+    tombstones = 0
+    control_type = -1
+    coordinator_epoch = -1
+    time = max_time
+    for i in range(count):
+        store(state, FAULT, p)
+        q = varint_end(p, stop, 5)
+        if q == 0:
+            return BAD_RECORD
+        length = varint(p, q)
+        if length < 1 or length > stop - q:
+            return BAD_RECORD
+        end = q + length
+        p = q + 1
+        q = varint_end(p, end, 10)
+        if q == 0:
+            return BAD_RECORD
+        if appended == 0:
+            time = base_time + varlong(p, q)
+        p = varint_end(q, end, 5)
+        if p == 0:
+            return BAD_RECORD
+        delta = varint(q, p)
+        if delta <= before or delta > last_delta:
+            store(state, FAULT, q)
+            return BAD_OFFSET
+        before = delta
+        if i == 0:
+            first = base + delta
+        if time > largest:
+            largest = time
+        # ---- key
+        q = varint_end(p, end, 5)
+        if q == 0:
+            return BAD_RECORD
+        key_size = varint(p, q)
+        if key_size < -1 or key_size > end - q:
+            return BAD_RECORD
+        key = q
+        p = q
+        if key_size > 0:
+            p = q + key_size
+        # ---- value
+        q = varint_end(p, end, 5)
+        if q == 0:
+            return BAD_RECORD
+        value_size = varint(p, q)
+        if value_size < -1 or value_size > end - q:
+            return BAD_RECORD
+        value = q
+        p = q
+        if value_size < 0:
+            tombstones += 1
+        else:
+            p = q + value_size
+        # ---- headers
+        q = varint_end(p, end, 5)
+        if q == 0:
+            return BAD_RECORD
+        headers = varint(p, q)
+        if headers < 0:
+            return BAD_RECORD
+        p = q
+        content = 0
+        if out != 0:
+            if value_size < 0:
+                content = mix(CONTENT_SEED, NONE)
+            else:
+                content = hashed(value, value_size, CONTENT_SEED)
+        while headers > 0:
+            headers -= 1
+            q = varint_end(p, end, 5)
+            if q == 0:
+                return BAD_RECORD
+            size = varint(p, q)
+            if size < 0 or size > end - q:
+                return BAD_RECORD
+            if out != 0:
+                content = mix(content ^ MARK, hashed(q, size, SEED))
+            p = q + size
+            q = varint_end(p, end, 5)
+            if q == 0:
+                return BAD_RECORD
+            size = varint(p, q)
+            if size < -1 or size > end - q:
+                return BAD_RECORD
+            p = q
+            if size >= 0:
+                p = q + size
+                if out != 0:
+                    content = mix(content ^ MARK, hashed(q, size, OTHER_SEED))
+            elif out != 0:
+                content = mix(content ^ MARK, NONE)
+        if p != end:
+            return BAD_RECORD
+        if control != 0 and i == 0:
+            if key_size < 4 or signed16(load_big16(key, 0)) < 0:
+                return BAD_CONTROL
+            control_type = signed16(load_big16(key, 2))
+            if control_type == 0 or control_type == 1:
+                if value_size < 6 or signed16(load_big16(value, 0)) < 0:
+                    return BAD_CONTROL
+                coordinator_epoch = signed32(load_big32(value, 2))
+        if out != 0:
+            one = 0
+            two = 0
+            flags = control >> 3
+            if key_size >= 0:
+                one = hashed(key, key_size, SEED)
+                two = hashed(key, key_size, OTHER_SEED)
+                flags = flags | 1
+            if value_size >= 0:
+                flags = flags | 2
+            store(out, 0, base + delta)
+            store(out, 1, time)
+            store(out, 2, number)
+            store(out, 3, one)
+            store(out, 4, two)
+            store(out, 5, mix(content ^ P2, one ^ (flags & 1) ^ P3))
+            store(out, 6, flags)
+            out = out + 8 * RECORD_WORDS
+    if p != stop:
+        store(state, FAULT, p)
+        return BAD_COUNT
+    store(row, FIRST_RECORD, first)
+    if count > 0:
+        store(row, LAST_RECORD, base + before)
+        store(row, LARGEST_TIMESTAMP, largest)
+    store(row, TOMBSTONES, tombstones)
+    store(row, CONTROL_TYPE, control_type)
+    store(row, COORDINATOR_EPOCH, coordinator_epoch)
+    if out != 0:
+        store(state, RECORDS, written + count)
+    if count > 0 and appended == 0 and largest != max_time:
+        store(state, RECORDS, written)
+        return BAD_TIMESTAMP
+    return 0
+
+
+def forget(row: int) -> int:
+    """No record was decoded."""
+    store(row, FIRST_RECORD, -1)
+    store(row, LAST_RECORD, -1)
+    store(row, LARGEST_TIMESTAMP, -1)
+    store(row, TOMBSTONES, -1)
+    store(row, CONTROL_TYPE, -1)
+    store(row, COORDINATOR_EPOCH, -1)
+    return 0
+
+
+def judge(row: int, problem: int, position: int) -> int:
+    """Write a problem into a row."""
+    store(row, PROBLEM, problem)
+    store(row, PROBLEM_AT, position)
+    forget(row)
+    return 0
+
+
+def header(state: int, row: int, at: int, size: int) -> int:
+    """Write the header of the batch at an address into a row; 61 bytes are there. What is wrong with it, or 0."""
+    base = load_big64(at, 0)
+    attributes = load_big16(at, 21)
+    delta = signed32(load_big32(at, 23))
+    count = signed32(load_big32(at, 57))
+    store(row, POSITION, at + load(state, SHIFT))
+    store(row, SIZE, size)
+    store(row, BASE_OFFSET, base)
+    store(row, LAST_OFFSET, base + delta)
+    store(row, LEADER_EPOCH, signed32(load_big32(at, 12)))
+    store(row, MAGIC, arithmetic_shift(load8(at, 16) << 56, 56))
+    store(row, CRC, load_big32(at, 17))
+    store(row, ATTRIBUTES, attributes)
+    store(row, BASE_TIMESTAMP, load_big64(at, 27))
+    store(row, MAX_TIMESTAMP, load_big64(at, 35))
+    store(row, PRODUCER_ID, load_big64(at, 43))
+    store(row, PRODUCER_EPOCH, signed16(load_big16(at, 51)))
+    store(row, BASE_SEQUENCE, signed32(load_big32(at, 53)))
+    store(row, COUNT, count)
+    store(row, PROBLEM, 0)
+    store(row, PROBLEM_AT, -1)
+    forget(row)
+    if attributes > 0x7F or (attributes & 7) > 4:
+        store(state, FAULT, at + 21)
+        return BAD_ATTRIBUTES
+    if delta < 0:
+        store(state, FAULT, at + 23)
+        return BAD_LAST_DELTA
+    if count < 0:
+        store(state, FAULT, at + 57)
+        return BAD_COUNT
+    return 0
+
+
+def batch(state: int, at: int, size: int) -> int:
+    """The row of the batch of `size` bytes at an address, whose CRC is right: 0, COMPRESSED or RECORD_ROOM."""
+    row = load(state, ROW) + load(state, ROWS) * (8 * COLUMNS)
+    problem = header(state, row, at, size)
+    if problem == 0 and load(state, DEEP) != 0:
+        if load(row, ATTRIBUTES) & 7 != 0:
+            if load(row, COUNT) != 0 or size > OVERHEAD:
+                return COMPRESSED
+        else:
+            problem = decode(state, row, at + OVERHEAD, at + size)
+            if problem < 0:
+                return RECORD_ROOM
+            if problem == BAD_TIMESTAMP:
+                store(state, FAULT, at + 35)
+    if problem != 0:
+        judge(row, problem, load(state, FAULT) + load(state, SHIFT))
+    store(state, ROWS, load(state, ROWS) + 1)
+    return 0
+
+
+def scan(state: int) -> int:
+    """Rows of the batches from AT on, until something keeps it from going on."""
+    at = load(state, AT)
+    stop = load(state, STOP)
+    table = load(state, TABLE)
+    room = load(state, ROWS_ROOM)
+    why = 0
+    while True:
+        store(state, AT, at)
+        if stop - at < OVERHEAD:
+            return MORE
+        size = signed32(load_big32(at, 8)) + LOG_OVERHEAD
+        if size < OVERHEAD or load8(at, 16) != 2:
+            return ODD
+        if size > stop - at:
+            return MORE
+        if load(state, ROWS) >= room:
+            return ROOM
+        if checksum(table, 0, at + 21, size - 21) != load_big32(at, 17):
+            return ODD
+        why = batch(state, at, size)
+        if why != 0:
+            return why
+        at += size
+
+
+def seek(at: int, stop: int, lowest_base: int, highest_base: int, most: int) -> int:
+    """The first address at which a batch of format 2 could begin, by 17 bytes of its header; `stop` if there is none.
+    A base offset within limits, a size of `most` bytes at most."""
+    while at + OVERHEAD <= stop:
+        if load8(at, 16) == 2:
+            base = load_big64(at, 0)
+            size = signed32(load_big32(at, 8)) + LOG_OVERHEAD
+            if base >= lowest_base and base <= highest_base and size >= OVERHEAD and size <= most:
+                return at
+        at += 1
+    return stop
+
+
+READING: list[Callable[..., object]] = [
+    checksum, varint_end, raw_varint, varlong, varint, signed16, signed32, mix, hashed, decode, forget, judge, header,
+    batch, scan, seek,
+]  # fmt: skip
+
+
+@cache
+def crc_table() -> NDArray[np.int64]:
+    """Eight tables of 256: what a byte at distance 0 to 7 from the end of eight adds to CRC-32C."""
+    table = np.zeros((8, 256), np.int64)
+    for n in range(256):
+        c = n
+        for _ in range(8):
+            c = c >> 1 ^ (0x82F63B78 if c & 1 else 0)
+        table[0, n] = c
+    for k in range(1, 8):
+        table[k] = table[0, table[k - 1] & 255] ^ table[k - 1] >> 8
+    return table.reshape(-1)
+
+
+@cache
+def compiled(instruction: int | None = None) -> native.MachineCode:
+    """The loops as machine code. `instruction`: 0 for CRC-32C by tables; by default what the machine has."""
+    crc = native.crc32c_here() if instruction is None else instruction
+    constants = {n: v for n, v in globals().items() if n.isupper() and isinstance(v, int)} | {"CRC32C": crc}
+    exported = {"scan", "batch", "header", "decode", "judge", "seek", "checksum"}
+    text = native.compiled(READING, constants, exported)
+    text = "\n".join([text, *sorted(native.DECLARATIONS | native.CRC_DECLARATIONS.get(crc, set()))])
+    return native.machine_code(text, exported, whole_pipeline=True)
