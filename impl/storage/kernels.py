@@ -17,6 +17,7 @@ from kafkaspec import native
 from kafkaspec.audit.check import BATCH
 from kafkaspec.native import (
     arithmetic_shift,
+    copy,
     crc32c_step8,
     crc32c_step64,
     load,
@@ -28,6 +29,10 @@ from kafkaspec.native import (
     load_bytes32,
     multiply_high,
     store,
+    store8,
+    store_big16,
+    store_big32,
+    store_big64,
 )
 
 # ---- a row of BATCH, by index ----------------------------------------------------------------------------------------
@@ -55,7 +60,7 @@ BAD_LENGTH, BAD_MAGIC, BAD_CRC, BAD_ATTRIBUTES, BAD_LAST_DELTA, BAD_COUNT, BAD_C
 BAD_OFFSET, BAD_TIMESTAMP, BAD_CONTROL = range(9, 12)
 
 OVERHEAD, LOG_OVERHEAD, LEAST_RECORD = 61, 12, 7
-RECORD_WORDS = 7
+RECORD_WORDS, NO_TIMESTAMP = 7, -1
 P0, P1, P2, P3 = 0xA0761D6478BD642F, 0xE7037ED1A0B428DB, 0x8EBC6AF09C88C6E3, 0x589965CC75374CC3
 SEED, OTHER_SEED, CONTENT_SEED = 0x1D8E4E27C47D124F, 0xEB44ACCAB455D165, 0x2F8B1E6C5A9D3C71
 NONE, MARK = 0x9FB21C651E98DF25, 0xD6E8FEB86659FD93
@@ -204,7 +209,7 @@ def decode(state: int, row: int, p: int, stop: int) -> int:
         out = out + written * (8 * RECORD_WORDS)
     before = -1
     first = -1
-    largest = -1
+    largest = NO_TIMESTAMP
     tombstones = 0
     control_type = -1
     coordinator_epoch = -1
@@ -457,6 +462,162 @@ def seek(at: int, stop: int, lowest_base: int, highest_base: int, most: int) -> 
     return stop
 
 
+# ---- writing ---------------------------------------------------------------------------------------------------------
+KEYS, KEY_SIZES, VALUES, VALUE_SIZES, HEADERS, HEADER_SIZES, TIMES, FIRST, LAST, OUT, SUMS, BARE = range(12)
+"""A writer's state. Columns one after the other, and their sizes (-1: null; HEADERS 0: nobody has any); timestamps;
+the records from FIRST to LAST go into the batch at address OUT. BARE: only its records, without a header."""
+HEAD = 12
+"""The numbers of the header, from this index of the state on, as a row of BATCH has them."""
+WRITER_STATE = HEAD + COLUMNS
+
+
+def zigzag(x: int) -> int:
+    return (x << 1) ^ arithmetic_shift(x, 63)
+
+
+def varint_size(raw: int) -> int:
+    n = 1
+    raw = raw >> 7
+    while raw != 0:
+        n += 1
+        raw = raw >> 7
+    return n
+
+
+def put_varint(p: int, raw: int) -> int:
+    """Write a natural in groups of seven bits; the address behind it."""
+    while raw >> 7 != 0:
+        store8(p, 0, raw | 128)
+        raw = raw >> 7
+        p += 1
+    store8(p, 0, raw)
+    return p + 1
+
+
+def put_bytes(p: int, source: int, size: int) -> int:
+    """Write a size and so many bytes; -1 is a null."""
+    p = put_varint(p, zigzag(size))
+    if size > 0:
+        copy(p, source, size)
+        return p + size
+    return p
+
+
+def write(state: int) -> int:
+    """Write one batch, and move the columns' addresses behind it. The address behind what was written."""
+    p = load(state, OUT)
+    start = p
+    if load(state, BARE) == 0:
+        p = start + OVERHEAD
+    keys = load(state, KEYS)
+    values = load(state, VALUES)
+    headers = load(state, HEADERS)
+    key_sizes = load(state, KEY_SIZES)
+    value_sizes = load(state, VALUE_SIZES)
+    header_sizes = load(state, HEADER_SIZES)
+    times = load(state, TIMES)
+    first = load(state, FIRST)
+    last = load(state, LAST)
+    base_time = load(state, HEAD + BASE_TIMESTAMP)
+    for i in range(first, last):
+        key_size = load(key_sizes, i)
+        value_size = load(value_sizes, i)
+        delta = zigzag(i - first)
+        time = zigzag(load(times, i) - base_time)
+        size = 1 + varint_size(time) + varint_size(delta) + varint_size(zigzag(key_size))
+        size += varint_size(zigzag(value_size))
+        if key_size > 0:
+            size += key_size
+        if value_size > 0:
+            size += value_size
+        if headers != 0:
+            size += load(header_sizes, i)
+        else:
+            size += 1
+        p = put_varint(p, zigzag(size))
+        store8(p, 0, 0)
+        p = put_varint(p + 1, time)
+        p = put_varint(p, delta)
+        p = put_bytes(p, keys, key_size)
+        p = put_bytes(p, values, value_size)
+        if key_size > 0:
+            keys += key_size
+        if value_size > 0:
+            values += value_size
+        if headers != 0:
+            size = load(header_sizes, i)
+            copy(p, headers, size)
+            headers += size
+            p += size
+        else:
+            store8(p, 0, 0)
+            p += 1
+    store(state, KEYS, keys)
+    store(state, VALUES, values)
+    store(state, HEADERS, headers)
+    if load(state, BARE) == 0:
+        seal(state, start, p - start)
+    return p
+
+
+def seal(state: int, p: int, size: int) -> int:
+    """Write the header of a batch of `size` bytes whose records stand there."""
+    head = state + 8 * HEAD
+    base = load(head, BASE_OFFSET)
+    store_big64(p, 0, base)
+    store_big32(p, 8, size - LOG_OVERHEAD)
+    store_big32(p, 12, load(head, LEADER_EPOCH))
+    store8(p, 16, 2)
+    store_big16(p, 21, load(head, ATTRIBUTES))
+    store_big32(p, 23, load(head, LAST_OFFSET) - base)
+    store_big64(p, 27, load(head, BASE_TIMESTAMP))
+    store_big64(p, 35, load(head, MAX_TIMESTAMP))
+    store_big64(p, 43, load(head, PRODUCER_ID))
+    store_big16(p, 51, load(head, PRODUCER_EPOCH))
+    store_big32(p, 53, load(head, BASE_SEQUENCE))
+    store_big32(p, 57, load(head, COUNT))
+    store_big32(p, 17, checksum(load(state, SUMS), 0, p + 21, size - 21))
+    return 0
+
+
+def write_all(state: int, records: int, batch_records: int, append_time: int) -> int:
+    """Write `records` records in batches of `batch_records` (the last may be smaller), base offset and sequence going
+    on from one to the next. `append_time`: the largest timestamp of each, -1 for that of its records. The address
+    behind the last."""
+    head = state + 8 * HEAD
+    times = load(state, TIMES)
+    first = 0
+    while first < records:
+        last = first + batch_records
+        if last > records:
+            last = records
+        largest = NO_TIMESTAMP
+        for i in range(first, last):
+            if load(times, i) > largest:
+                largest = load(times, i)
+        if append_time >= 0:
+            largest = append_time
+        base = load(head, BASE_OFFSET)
+        store(state, FIRST, first)
+        store(state, LAST, last)
+        store(head, COUNT, last - first)
+        store(head, LAST_OFFSET, base + last - first - 1)
+        store(head, BASE_TIMESTAMP, load(times, first))
+        store(head, MAX_TIMESTAMP, largest)
+        p = write(state)
+        store(state, OUT, p)
+        store(head, BASE_OFFSET, base + last - first)
+        sequence = load(head, BASE_SEQUENCE)
+        if sequence >= 0:
+            store(head, BASE_SEQUENCE, (sequence + last - first) & 0x7FFFFFFF)
+        first = last
+    return load(state, OUT)
+
+
+WRITING: list[Callable[..., object]] = [
+    checksum, zigzag, varint_size, put_varint, put_bytes, write, seal, write_all,
+]  # fmt: skip
+
 READING: list[Callable[..., object]] = [
     checksum, varint_end, raw_varint, varlong, varint, signed16, signed32, mix, hashed, decode, forget, judge, header,
     batch, scan, seek,
@@ -478,11 +639,21 @@ def crc_table() -> NDArray[np.int64]:
 
 
 @cache
-def compiled(instruction: int | None = None) -> native.MachineCode:
-    """The loops as machine code. `instruction`: 0 for CRC-32C by tables; by default what the machine has."""
+def _compiled(writing: bool, instruction: int | None) -> native.MachineCode:
     crc = native.crc32c_here() if instruction is None else instruction
     constants = {n: v for n, v in globals().items() if n.isupper() and isinstance(v, int)} | {"CRC32C": crc}
-    exported = {"scan", "batch", "header", "decode", "judge", "seek", "checksum"}
-    text = native.compiled(READING, constants, exported)
+    functions = WRITING if writing else READING
+    exported = {"write", "seal", "write_all"} if writing else {"scan", "header", "decode", "judge", "seek", "checksum"}
+    text = native.compiled(functions, constants, exported)
     text = "\n".join([text, *sorted(native.DECLARATIONS | native.CRC_DECLARATIONS.get(crc, set()))])
     return native.machine_code(text, exported, whole_pipeline=True)
+
+
+def reader(instruction: int | None = None) -> native.MachineCode:
+    """The loops that read, as machine code. `instruction`: 0 for CRC-32C by tables; by default what the machine has."""
+    return _compiled(False, instruction)
+
+
+def writer(instruction: int | None = None) -> native.MachineCode:
+    """The loops that write, as machine code."""
+    return _compiled(True, instruction)

@@ -166,7 +166,7 @@ class _Scan:
         self.position = start
         self.end_offset: int | None = None
         self.table = k.crc_table()
-        self.call = k.compiled().functions
+        self.call = k.reader().functions
         self.state = np.zeros(k.STATE, np.int64)
         self.s = self.state.ctypes.data
         self.state[k.DEEP] = deep
