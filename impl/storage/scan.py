@@ -380,27 +380,36 @@ class _Scan:
         self.position = after
         return None
 
-    def ending(self) -> Ending:
-        """How the segment ends: nothing that follows is a whole batch."""
+    def ending(self) -> Ending | None:
+        """How the segment ends: nothing that follows is a whole batch. But if the rest agrees with its CRC, it is one
+        whose length field is wrong: a row, and the end comes next."""
         w, at = self.window, self.position
-        self.remember()
         left = w.size - at
-        return Ending(at, w.size, self.reason(at, left) if left else "", self.end_offset)
+        if left >= k.OVERHEAD and w.have(at, k.OVERHEAD) and w.number(at + 16, 1) == 2 and self.valid(at, left):
+            self.put(at, left, Problem.LENGTH, at + 8)
+            self.position = w.size
+            return None
+        self.remember()
+        if left == 0:
+            return Ending(at, w.size, "", self.end_offset)
+        torn, reason = self.rest(at, left)
+        return Ending(at, w.size, reason, self.end_offset, torn)
 
-    def reason(self, at: int, left: int) -> str:
+    def rest(self, at: int, left: int) -> tuple[bool, str]:
+        """What stands behind the last batch: whether a cut append leaves such, and what it is."""
         w = self.window
-        here = w.have(at, min(left, MAGIC_END))
-        size = k.LOG_OVERHEAD + w.number(at + 8, 4) if here and left >= MAGIC_END else 0
-        if left >= MAGIC_END and size > left and self.plausible(at):
-            return f"a cut batch of {size} bytes, {left} there"
-        place = at
-        while place < w.size and w.have(place, 1):
-            if w.memory[place - w.start : w.filled].any():
-                if left < MAGIC_END:
-                    return f"a cut batch: {left} bytes, fewer than a header's {k.OVERHEAD}"
-                return f"{left} bytes that are no batch"
+        zeros, place = True, at
+        while zeros and place < w.size and w.have(place, 1):
+            zeros = not w.memory[place - w.start : w.filled].any()
             place = w.stop
-        return f"{left} bytes of zeros"
+        if zeros:
+            return True, f"{left} bytes of zeros"
+        if left < MAGIC_END or not w.have(at, MAGIC_END):
+            return True, f"a cut batch: {left} bytes, fewer than the {MAGIC_END} up to its magic byte"
+        size = k.LOG_OVERHEAD + w.number(at + 8, 4)
+        if size > left and self.plausible(at):
+            return True, f"a cut batch of {size} bytes, {left} there"
+        return False, f"{left} bytes that are no batch"
 
 
 def read_segment(

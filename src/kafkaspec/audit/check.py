@@ -150,6 +150,8 @@ class Ending:
     reason: str = ""
     end_offset: int | None = None
     """last offset + 1 of the last whole batch; None if there is none"""
+    torn: bool = False
+    """an append that was cut short leaves just this: the first bytes of a batch, or zeros"""
 
 
 class LogCheck:
