@@ -361,10 +361,11 @@ def forget(row: int) -> int:
 
 
 def judge(row: int, problem: int, position: int) -> int:
-    """Write a problem into a row."""
+    """Write a problem into a row. Of the records only what contradicts the header stays."""
     store(row, PROBLEM, problem)
     store(row, PROBLEM_AT, position)
-    forget(row)
+    if problem != BAD_TIMESTAMP:
+        forget(row)
     return 0
 
 
