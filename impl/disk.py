@@ -186,7 +186,7 @@ class SimulatedDisk:
         self._step(path)
         file = self._file(path)
         file.emptied = file.emptied or size < len(file.durable)
-        file.content = file.content[:size] + bytes(size - len(file.content))
+        file.content = file.content[:size].ljust(size, b"\0")
 
     def flush(self, path: str) -> None:
         self._step(path)
