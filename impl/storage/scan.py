@@ -165,6 +165,8 @@ class _Scan:
         self.window, self.base_offset, self.deep = window, base_offset, deep
         self.position = start
         self.end_offset: int | None = None
+        self.chain = set[int]()
+        """where batches begin that lead to a good one"""
         self.table = k.crc_table()
         self.call = k.reader().functions
         self.state = np.zeros(k.STATE, np.int64)
@@ -292,7 +294,7 @@ class _Scan:
             return None
         if magic in (0, 1) and not good:
             return self.legacy(at, size, magic)
-        if size < k.OVERHEAD or not (good or self.plausible(at + size)):
+        if size < k.OVERHEAD or not (good or (self.leads(at + size) and self.next_valid(at + 1, at + size) is None)):
             return self.damaged()
         w.have(at, k.OVERHEAD)
         self.state[k.SHIFT] = w.start - w.address
@@ -304,23 +306,28 @@ class _Scan:
         return None
 
     def legacy(self, at: int, size: int, magic: int) -> Ending | None:
-        """A message of format 0 or 1, by the CRC-32 of its bytes from the magic byte on."""
+        """A message of format 0 or 1."""
+        base = self.window.number(at, 8)
+        if self.valid_legacy(at, size):
+            self.put(at, size, magic=magic, base_offset=base, last_offset=base)
+        elif self.leads(at + size):
+            self.put(at, size, Problem.CRC, at + 12, magic=magic, base_offset=base, last_offset=base)
+        else:
+            return self.damaged()
+        self.position = at + size
+        return None
+
+    def valid_legacy(self, at: int, size: int) -> bool:
+        """Whether a message of format 0 or 1 agrees with its CRC-32, of the bytes from the magic byte on."""
         w = self.window
-        crc, place, stop = 0, at + 16, at + size
-        stored = w.number(at + 12, 4, signed=False)
-        base = w.number(at, 8)
+        if not w.have(at, MAGIC_END):
+            return False
+        stored, crc, place, stop = w.number(at + 12, 4, signed=False), 0, at + 16, at + size
         while place < stop and w.have(place, 1):
             part = min(w.stop, stop) - place
             crc = zlib.crc32(w.view[place - w.start : place - w.start + part], crc)
             place += part
-        if crc == stored and place == stop:
-            self.put(at, size, magic=magic, base_offset=base, last_offset=base)
-        elif self.plausible(stop):
-            self.put(at, size, Problem.CRC, at + 12, magic=magic, base_offset=base, last_offset=base)
-        else:
-            return self.damaged()
-        self.position = stop
-        return None
+        return crc == stored and place == stop
 
     def valid(self, at: int, size: int) -> bool:
         """Whether `size` bytes, no more than the file has, agree with the CRC in them."""
@@ -342,29 +349,51 @@ class _Scan:
             return 0, (1 << 63) - 1
         return self.base_offset, self.base_offset + WIDEST
 
-    def plausible(self, at: int) -> bool:
-        """Whether a batch may begin here, by its first bytes; the end of the file is plausible too."""
+    def leads(self, at: int) -> bool:
+        """Whether batches, damaged perhaps but one behind the other, lead from here to a good one or to the end."""
         w = self.window
-        if at == w.size:
+        if at in self.chain:
             return True
+        self.chain = set[int]()
+        while at < w.size:
+            if not self.plausible(at):
+                self.chain.clear()
+                return False
+            self.chain.add(at)
+            w.have(at, MAGIC_END)
+            size, magic = k.LOG_OVERHEAD + w.number(at + 8, 4), w.number(at + 16, 1)
+            if at + size <= w.size and (self.valid(at, size) if magic == 2 else self.valid_legacy(at, size)):
+                return True
+            at += size
+        if at > w.size:
+            self.chain.clear()
+        return at == w.size
+
+    def plausible(self, at: int) -> bool:
+        """Whether a batch may begin here, by its first bytes."""
+        w = self.window
         if not w.have(at, MAGIC_END):
             return False
         size, magic, (low, high) = k.LOG_OVERHEAD + w.number(at + 8, 4), w.number(at + 16, 1), self.limits()
         least = k.OVERHEAD if magic == 2 else LEAST_LEGACY
         return magic in (0, 1, 2) and size >= least and low <= w.number(at, 8) <= high
 
-    def next_valid(self, at: int) -> int | None:
-        """The next place where a batch of format 2 surely begins: header plausible, CRC right, behind what was read."""
+    def next_valid(self, at: int, stop: int | None = None) -> int | None:
+        """The next place, before byte `stop` if given, where a batch of format 2 surely begins: header plausible, CRC
+        right, behind what was read."""
         w = self.window
         self.remember()
         low, high = self.limits()
         if self.end_offset is not None and low <= self.end_offset <= high:
             low = self.end_offset
-        while at + k.OVERHEAD <= w.size and w.have(at, k.OVERHEAD):
+        stop = w.size if stop is None else stop
+        while at + k.OVERHEAD <= stop and w.have(at, k.OVERHEAD):
             found = self.call["seek"](w.at(at), w.at(w.stop), low, high, w.size - at) + w.start - w.address
+            if found >= stop:
+                return None
             if found < w.stop:
                 size = k.LOG_OVERHEAD + w.number(found + 8, 4)
-                if found + size <= w.size and self.valid(found, size):
+                if self.valid(found, size):
                     return found
                 at = found + 1
             else:
