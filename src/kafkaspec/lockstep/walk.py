@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -283,7 +284,7 @@ def state_machine(
                 self.pair.call(op, arguments)
                 self.judge()
 
-        call.__name__ = call.__qualname__ = op.name.replace(".", "_")
+        call.__name__ = call.__qualname__ = re.sub(r"\W", "_", op.name)
         return rule(data=st.data())(call)
 
     for op in machine.operations.values():

@@ -1,0 +1,353 @@
+"""A partition's leader epochs as the broker keeps them: two sorted columns in memory, and a small text file.
+
+An assignment replaces the file before it returns. A truncation only schedules that: the thread that calls it must not
+wait for a disk. The disk and the scheduler come in as arguments.
+
+Source: LeaderEpochFileCache, LeaderEpochCheckpointFile, CheckpointFile and LogLoader, Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from kafkaspec.impl.disk import Disk, SimulatedDisk, StorageError
+from kafkaspec.lockstep.machine import Fields, Json, Refused
+from kafkaspec.spec.storage import leader_epochs as spec
+
+FILE_NAME = "leader-epoch-checkpoint"
+VERSION = 0
+UNDEFINED = -1
+
+
+class EpochEntry(NamedTuple):
+    """An epoch and the offset of its first record."""
+
+    epoch: int
+    start_offset: int
+
+
+class EpochsUnreadable(Exception):
+    """The text is no leader epoch checkpoint (LEC-17). `line` counts from 1; `found` is what stands there, `expected`
+    what would have been right."""
+
+    def __init__(self, line: int, found: str, expected: str) -> None:
+        super().__init__(f"line {line}: {found}, expected {expected}")
+        self.line, self.found, self.expected = line, found, expected
+
+
+class InvalidEntry(ValueError):
+    """A negative epoch or offset (LEC-3)."""
+
+
+# ---- the file --------------------------------------------------------------------------------------------------------
+_INTEGER = re.compile(r"[+-]?\d+")
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_BLANKS = re.compile(r"\s+", re.ASCII)
+
+
+def encode(entries: Iterable[EpochEntry]) -> bytes:
+    """The file's bytes (LEC-16)."""
+    lines = [f"{e.epoch} {e.start_offset}\n" for e in entries]
+    return "".join((f"{VERSION}\n{len(lines)}\n", *lines)).encode()
+
+
+def _number(text: str, bits: int) -> int | None:
+    value = int(text) if _INTEGER.fullmatch(text) else None
+    return value if value is not None and -(1 << bits - 1) <= value < 1 << bits - 1 else None
+
+
+def _count(text: str, line: int, what: str) -> int:
+    value = _number(text, 32)
+    if value is None:
+        raise EpochsUnreadable(line, repr(text), what)
+    return value
+
+
+def decode(data: bytes) -> list[EpochEntry]:
+    """The entries of a file's bytes, in the order of its lines (LEC-17). Raises EpochsUnreadable."""
+    try:
+        lines = _LINE_END.split(data.decode())
+    except UnicodeDecodeError as e:
+        raise EpochsUnreadable(data.count(b"\n", 0, e.start) + 1, "bytes that are no UTF-8", "text") from None
+    if not lines[-1]:
+        del lines[-1]
+    if not lines:
+        return []
+    version = _count(lines[0], 1, f"the version {VERSION}")
+    if version != VERSION:
+        raise EpochsUnreadable(1, f"version {version}", f"version {VERSION}")
+    if len(lines) == 1:
+        return []
+    announced = _count(lines[1], 2, "the number of entries")
+    if announced < 0:
+        raise EpochsUnreadable(2, f"{announced} entries", f"{len(lines) - 2}")
+    entries = []
+    for n, line in enumerate(lines[2:], 3):
+        fields = _BLANKS.split(line.rstrip(" \t\n\v\f\r"))
+        epoch, offset = (_number(fields[0], 32), _number(fields[1], 64)) if len(fields) == 2 else (None, None)
+        if epoch is None or offset is None:
+            raise EpochsUnreadable(n, repr(line), "an epoch and an offset")
+        entries.append(EpochEntry(epoch, offset))
+    if announced != len(entries):
+        raise EpochsUnreadable(2, f"{announced} entries announced", f"{len(entries)}, as many as there are lines")
+    return entries
+
+
+class LeaderEpochCheckpoint:
+    """The file in a partition's directory."""
+
+    def __init__(self, directory: str, disk: Disk) -> None:
+        """Creates the file, empty, if it is not there. Raises StorageError."""
+        self.directory, self.disk = directory, disk
+        self.path = f"{directory}/{FILE_NAME}"
+        with self._storage_errors("creating"):
+            if not disk.exists(self.path):
+                disk.write(self.path, b"")
+                disk.flush_directory(directory)
+
+    def read(self) -> list[EpochEntry]:
+        """The entries. Raises StorageError for what cannot be read."""
+        with self._storage_errors("reading"):
+            return decode(self.disk.read(self.path))
+
+    def write(self, entries: Iterable[EpochEntry]) -> None:
+        """Replace the file; once this returns a crash does not undo it (LEC-18). Raises StorageError."""
+        with self._storage_errors("writing"):
+            beside = self.path + ".tmp"
+            self.disk.write(beside, encode(entries))
+            self.disk.flush(beside)
+            self.disk.rename(beside, self.path)
+            self.disk.flush_directory(self.directory)
+
+    @contextlib.contextmanager
+    def _storage_errors(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, EpochsUnreadable) as e:
+            raise StorageError(self.directory, f"error while {doing} {self.path}: {e}") from e
+
+
+# ---- the cache -------------------------------------------------------------------------------------------------------
+class LeaderEpochCache:
+    """The entries: two columns, both strictly rising (LEC-1). `schedule` is given what is to be done soon."""
+
+    def __init__(self, checkpoint: LeaderEpochCheckpoint, schedule: Callable[[Callable[[], None]], None]) -> None:
+        """Reads the file; raises StorageError if it cannot, InvalidEntry for a negative number in it."""
+        self.checkpoint = checkpoint
+        self.schedule = schedule
+        self.epochs: list[int] = []
+        self.starts: list[int] = []
+        for e in checkpoint.read():
+            self._assign(e.epoch, e.start_offset)
+
+    @property
+    def entries(self) -> list[EpochEntry]:
+        return [EpochEntry(*e) for e in zip(self.epochs, self.starts, strict=True)]
+
+    def _assign(self, epoch: int, start_offset: int) -> bool:
+        if epoch < 0 or start_offset < 0:
+            raise InvalidEntry(f"epoch {epoch} at offset {start_offset}")
+        if self.epochs and self.epochs[-1] == epoch and self.starts[-1] <= start_offset:
+            return False
+        keep = min(bisect_left(self.epochs, epoch), bisect_left(self.starts, start_offset))
+        self.epochs[keep:], self.starts[keep:] = [epoch], [start_offset]
+        return True
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """LEC-2. Raises InvalidEntry, StorageError."""
+        if self._assign(epoch, start_offset):
+            self.flush()
+
+    def flush(self) -> None:
+        """The entries of this moment into the file."""
+        self.checkpoint.write(self.entries)
+
+    @staticmethod
+    def _cut_end(epochs: list[int], starts: list[int], end_offset: int) -> bool:
+        keep = len(starts) if end_offset < 0 else bisect_left(starts, end_offset)
+        dropped = keep < len(starts)
+        del epochs[keep:], starts[keep:]
+        return dropped
+
+    @staticmethod
+    def _cut_start(epochs: list[int], starts: list[int], start_offset: int) -> bool:
+        begun = bisect_right(starts, start_offset)
+        if begun:
+            starts[begun - 1] = start_offset
+            del epochs[: begun - 1], starts[: begun - 1]
+        return begun > 0
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """LEC-5; the file follows when the scheduler gets to it (LEC-7)."""
+        if self._cut_end(self.epochs, self.starts, end_offset):
+            self.schedule(self.flush)
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """LEC-6; the file follows when the scheduler gets to it (LEC-7)."""
+        if self._cut_start(self.epochs, self.starts, start_offset):
+            self.schedule(self.flush)
+
+    def clear(self) -> None:
+        """LEC-8. Raises StorageError."""
+        self.epochs, self.starts = [], []
+        self.flush()
+
+    def entries_in_range(self, start_offset: int, end_offset: int) -> list[EpochEntry]:
+        """LEC-15."""
+        epochs, starts = list(self.epochs), list(self.starts)
+        if start_offset >= 0:
+            self._cut_start(epochs, starts, start_offset)
+        self._cut_end(epochs, starts, end_offset)
+        return [EpochEntry(*e) for e in zip(epochs, starts, strict=True)]
+
+    def end_offset_for(self, requested: int, log_end: int) -> tuple[int, int]:
+        """The epoch, and where it ends (LEC-10, LEC-12)."""
+        if requested == UNDEFINED or not self.epochs:
+            return UNDEFINED, UNDEFINED
+        if requested == self.epochs[-1]:
+            return requested, log_end
+        above = bisect_right(self.epochs, requested)
+        if above == len(self.epochs):
+            return UNDEFINED, UNDEFINED
+        return (self.epochs[above - 1] if above else requested), self.starts[above]
+
+    def epoch_for(self, offset: int) -> int | None:
+        """LEC-13."""
+        begun = bisect_right(self.starts, offset)
+        return self.epochs[begun - 1] if begun else None
+
+    def previous_epoch(self, epoch: int) -> int | None:
+        """LEC-14."""
+        lower = bisect_left(self.epochs, epoch)
+        return self.epochs[lower - 1] if lower else None
+
+    def next_epoch(self, epoch: int) -> int | None:
+        """LEC-14."""
+        higher = bisect_right(self.epochs, epoch)
+        return self.epochs[higher] if higher < len(self.epochs) else None
+
+
+def load(
+    directory: str, disk: Disk, schedule: Callable[[Callable[[], None]], None], log_start: int, log_end: int
+) -> LeaderEpochCache:
+    """The cache of a log that is loaded with these ends (LEC-9). Raises StorageError, InvalidEntry."""
+    cache = LeaderEpochCache(LeaderEpochCheckpoint(directory, disk), schedule)
+    cache.truncate_from_end(log_end)
+    cache.truncate_from_start(log_start)
+    return cache
+
+
+# ---- beside the spec -------------------------------------------------------------------------------------------------
+class Driver:
+    """The cache over a simulated disk, for the spec to walk beside. What is not durable is gone when the process
+    stops."""
+
+    cache_class = LeaderEpochCache
+    checkpoint_class = LeaderEpochCheckpoint
+    directory = "logs/topic-0"
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        self.deferred: bool = arguments.get("deferred", False)
+        self.disk = SimulatedDisk()
+        self.waiting: list[Callable[[], None]] = []
+        self._open()
+
+    def schedule(self, task: Callable[[], None]) -> None:
+        if self.deferred:
+            self.waiting.append(task)
+        else:
+            task()
+
+    def _open(self) -> None:
+        self.waiting = []
+        self.cache = self.cache_class(self.checkpoint_class(self.directory, self.disk), self.schedule)
+
+    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+        what = "do_" + name.replace("/", "_").replace(".", "_")
+        try:
+            return getattr(self, what)(**arguments)
+        except InvalidEntry:
+            return Refused("LEC-3", spec.ILLEGAL_ARGUMENT)
+        except StorageError:
+            return Refused("LEC-17", spec.STORAGE_EXCEPTION)
+
+    def do_assign(self, epoch: int, start_offset: int) -> Json:
+        self.cache.assign(epoch, start_offset)
+
+    def do_truncateFromEndAsyncFlush(self, end_offset: int) -> Json:
+        self.cache.truncate_from_end(end_offset)
+
+    def do_truncateFromStartAsyncFlush(self, start_offset: int) -> Json:
+        self.cache.truncate_from_start(start_offset)
+
+    def do_runScheduled(self) -> Json:
+        tasks, self.waiting = self.waiting, []
+        for task in tasks:
+            task()
+
+    def do_clearAndFlush(self) -> Json:
+        self.cache.clear()
+
+    def do_reopen(self) -> Json:
+        self.disk = self.disk.lose()
+        self._open()
+
+    def do_load(self, log_start: int, log_end: int) -> Json:
+        self.do_reopen()
+        self.cache.truncate_from_end(log_end)
+        self.cache.truncate_from_start(log_start)
+
+    def do_endOffsetFor(self, requested_epoch: int, log_end_offset: int) -> Json:
+        epoch, offset = self.cache.end_offset_for(requested_epoch, log_end_offset)
+        return {"epoch": epoch, "endOffset": offset}
+
+    def do_epochForOffset(self, offset: int) -> Json:
+        return self.cache.epoch_for(offset)
+
+    def do_previousEpoch_nextEpoch(self, epoch: int) -> Json:
+        return {"previous": self.cache.previous_epoch(epoch), "next": self.cache.next_epoch(epoch)}
+
+    def do_epochEntriesInRange(self, start_offset: int, end_offset: int) -> Json:
+        return [list(e) for e in self.cache.entries_in_range(start_offset, end_offset)]
+
+    def do_leaderEpochCheckpoint_write(self, entries: list[list[int]]) -> Json:
+        return encode(EpochEntry(*e) for e in entries).decode()
+
+    def do_leaderEpochCheckpoint_read(self, file: str) -> Json:
+        disk = SimulatedDisk()
+        disk.write(f"{self.directory}/{FILE_NAME}", file.encode())
+        return [list(e) for e in self.checkpoint_class(self.directory, disk).read()]
+
+    def do_openText(self, file: str) -> Json:
+        disk = SimulatedDisk()
+        path = f"{self.directory}/{FILE_NAME}"
+        disk.write(path, file.encode())
+        disk.flush(path)
+        disk.flush_directory(self.directory)
+        cache = self.cache_class(self.checkpoint_class(self.directory, disk), self.schedule)
+        self.disk, self.cache, self.waiting = disk, cache, []
+
+    def do_judge(self, batches: list[list[int]], entries: list[list[int]], log_start: int, log_end: int) -> Json:
+        from kafkaspec.impl.storage import leader_epochs_audit as audit
+
+        return audit.judged(batches, entries, log_start, log_end)
+
+    def observe(self) -> Json:
+        entries = self.cache.entries
+        return Fields(
+            entries=[list(e) for e in entries],
+            latestEpoch=entries[-1].epoch if entries else None,
+            file=self.disk.read(self.cache.checkpoint.path).decode(),
+            scheduled=bool(self.waiting),
+        )
+
+
+def abstract(driver: Driver) -> spec.Cache:
+    """The spec's state that the driver is in; the file as a crash would leave it."""
+    entries = tuple(spec.Entry(*e) for e in driver.cache.entries)
+    file = driver.disk.lose().read(driver.cache.checkpoint.path).decode()
+    return spec.Cache(entries, file, bool(driver.waiting), driver.deferred)

@@ -1,0 +1,771 @@
+"""A partition's leader epochs: at which offset each leader began to write, and the small file that remembers it.
+
+A follower that returns asks where the leader's copy of its last epoch ended, and cuts its own log there. So the entries
+must be right after any crash: an assignment is on the disk before the record that needs it; a truncation reaches the
+disk later, and what it leaves behind is cut away when the log is loaded again.
+
+Source: Kafka Internals, ch. 03, "LeaderEpochFileCache"; KIP-101, KIP-279; LeaderEpochFileCache,
+LeaderEpochCheckpointFile, CheckpointFile, LogLoader and UnifiedLog, Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import icontract
+
+from kafkaspec.clauses import clause
+from kafkaspec.judge.deviation import Deviation
+from kafkaspec.judge.recording import Recording
+from kafkaspec.lockstep.exhaustive import Call, Correspondence
+from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
+from kafkaspec.models.storage import leader_epochs as model
+
+PREFIX = "LEC"
+TITLE = "Leader epochs"
+
+CHAPTER = "Kafka Internals, ch. 03, 'LeaderEpochFileCache'"
+CACHE = "LeaderEpochFileCache, Kafka 4.3.0"
+FILE = "LeaderEpochCheckpointFile and CheckpointFile, Kafka 4.3.0"
+
+A_QUESTION = {
+    "model": "a question about one state, that changes nothing",
+    "proof": "a question about one state, that changes nothing",
+}
+OF_THE_FILE = {"model": "a matter of text, not of interleavings", "proof": "a matter of text: tested on every kind"}
+OF_A_LOG_ON_DISK = {
+    "model": "a predicate over one log at rest; the models have what makes it true",
+    "proof": "a predicate over one log at rest",
+}
+
+LEC_1 = clause(
+    "LEC-1",
+    """The entries are pairs of a leader epoch and the offset at which it began. In every state the epochs rise
+    strictly from entry to entry, and so do the offsets; none is negative.""",
+    source=f"{CHAPTER}; {CACHE}",
+)
+LEC_2 = clause(
+    "LEC-2",
+    """Assigning an epoch and an offset changes nothing if the epoch is the latest one and began no later. Otherwise
+    every entry from the latest one down that has no lower epoch or no lower offset is dropped, and the new one is
+    the latest.""",
+    source=f"{CHAPTER}; {CACHE}",
+)
+LEC_3 = clause(
+    "LEC-3",
+    "Assigning a negative epoch or a negative offset is refused.",
+    source=CACHE,
+    without={"model": "the model has no negative numbers", "proof": "the model has no negative numbers"},
+)
+LEC_4 = clause(
+    "LEC-4",
+    """An assignment that changes something is in the file, and outlives a crash, before it returns: no batch is in
+    the log whose epoch is not in the file.""",
+    source=f"{CACHE}; UnifiedLog.append, Kafka 4.3.0",
+)
+LEC_5 = clause(
+    "LEC-5",
+    """Truncating from the end drops the entries that begin at the given offset or beyond; a negative offset drops
+    none.""",
+    source=f"{CHAPTER}; {CACHE}",
+)
+LEC_6 = clause(
+    "LEC-6",
+    """Truncating from the start drops the entries that begin at or before the given offset and puts the last of them
+    back, as one that begins there. Without any such entry nothing changes.""",
+    source=f"{CHAPTER}; {CACHE}",
+)
+LEC_7 = clause(
+    "LEC-7",
+    """A truncation reaches the file later, if it dropped anything: until then, and after a crash or a stop before
+    then, the file has the entries from before it. What is written is the entries of the moment of writing.""",
+    source=f"{CHAPTER}; {CACHE}; KafkaScheduler.shutdown, Kafka 4.3.0; KAFKA-15046, KAFKA-16541",
+)
+LEC_8 = clause("LEC-8", "Clearing drops all entries, and the file has none when it returns.", source=CACHE)
+LEC_9 = clause(
+    "LEC-9",
+    """Loading a log reads the file, assigns its entries in the order of its lines without writing, drops what begins
+    at the log's end or beyond, and moves the first entry to the checkpointed log start. So it comes to the entries
+    that there were, whatever truncation had not reached the file, unless batches were appended since to the epoch that
+    the truncation had left as the latest: those write nothing, and what was cut away may come back over them.""",
+    source="LogLoader.load and UnifiedLog.create, Kafka 4.3.0; KAFKA-15046, KAFKA-16541",
+)
+LEC_10 = clause(
+    "LEC-10",
+    """The end offset of the latest epoch is the log's end. Of any other epoch it is the offset at which the next
+    higher entry begins; the epoch answered is the highest entry's that is not above the requested one, or the
+    requested one itself where all are above it.""",
+    source=f"{CHAPTER}; {CACHE}; KIP-101, KIP-279",
+    without={"proof": "proved of it is what a follower relies on (LEC-11)"},
+)
+LEC_11 = clause(
+    "LEC-11",
+    """Where the end offset of a requested epoch is known, it is not above the log's end, and no record of the log
+    below it is of a higher epoch.""",
+    source=f"{CHAPTER}; KIP-101, KIP-279",
+)
+LEC_12 = clause(
+    "LEC-12",
+    """The end offset of epoch -1, of an epoch above the latest one, and of any epoch where there is no entry, is
+    unknown: epoch -1, offset -1.""",
+    source=f"{CACHE}; KIP-101",
+    without=A_QUESTION,
+)
+LEC_13 = clause(
+    "LEC-13",
+    "The epoch of an offset is that of the last entry that begins at or before it; before the first entry none.",
+    source=CACHE,
+    without=A_QUESTION,
+)
+LEC_14 = clause(
+    "LEC-14",
+    "The previous epoch of an epoch is the nearest lower one that has an entry, the next epoch the nearest higher.",
+    source=CACHE,
+    without=A_QUESTION,
+)
+LEC_15 = clause(
+    "LEC-15",
+    """The entries in a range are what the two truncations, from the start unless it is negative and then from the
+    end, would leave of them; the entries themselves stay.""",
+    source=CACHE,
+    without=A_QUESTION,
+)
+LEC_16 = clause(
+    "LEC-16",
+    """The checkpoint file is text: a line with the version 0, a line with the number of entries, and a line
+    `epoch offset` for each, from the lowest epoch up, every line ended by a newline.""",
+    source=f"{CHAPTER}; {FILE}",
+    without=OF_THE_FILE,
+)
+LEC_17 = clause(
+    "LEC-17",
+    """Reading the file gives its entries in the order of its lines; nothing if it has no second line. Another
+    version, a line that is no number or no entry, or a number of entries that is not the one announced makes it
+    unreadable: a storage error, which takes the log's directory out of service.""",
+    source=FILE,
+    without=OF_THE_FILE,
+)
+LEC_18 = clause(
+    "LEC-18",
+    """The file is written beside its place, flushed, and renamed over it: a crash at any moment leaves the old one or
+    the new one, whole.""",
+    source=f"{FILE}; Utils.atomicMoveWithFallback, Kafka 4.3.0",
+    without={"model": "see CLN-32, whose model it is", "proof": "see CLN-32, whose proof it is"},
+)
+LEC_19 = clause(
+    "LEC-19",
+    """The leader epochs in a log's batches after the last one of a format before 2 never fall. A batch without one (-1:
+    of a format before 2, and converted by the cleaner) says nothing.""",
+    source=f"{CHAPTER}; UnifiedLog.append and MemoryRecords.filterTo, Kafka 4.3.0; KIP-101",
+)
+LEC_20 = clause(
+    "LEC-20",
+    """For every batch with an epoch that lies at or above the log start, and after the last batch of a format before
+    2, the last entry that begins at or before it (for one in which the log start lies, at or before the log start) is
+    its epoch's, and the next entry begins above its last offset. An entry whose epoch no batch has is legal.""",
+    source=f"{CHAPTER}; UnifiedLog.append, Kafka 4.3.0",
+)
+LEC_21 = clause(
+    "LEC-21",
+    """Entries that begin above the log's end, and a first entry that begins below the log start, are what a truncation
+    leaves that had not reached the file. A first entry above the log start of a log that was not stopped cleanly is
+    one whose log start had not been checkpointed.""",
+    source="LogLoader.load and UnifiedLog.maybeIncrementLogStartOffset, Kafka 4.3.0; KAFKA-15046",
+    without=OF_A_LOG_ON_DISK,
+)
+
+NO_EPOCH = -1
+NO_OFFSET = -1
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
+NUMBER_FORMAT = "java.lang.NumberFormatException"
+STORAGE_EXCEPTION = "org.apache.kafka.common.errors.KafkaStorageException"
+
+
+class Entry(NamedTuple):
+    """An epoch and the offset of its first record."""
+
+    epoch: int
+    start_offset: int
+
+
+Entries = tuple[Entry, ...]
+
+
+def rising(entries: Entries) -> bool:
+    """LEC-1."""
+    return all(e.epoch >= 0 and e.start_offset >= 0 for e in entries) and all(
+        a.epoch < b.epoch and a.start_offset < b.start_offset for a, b in itertools.pairwise(entries)
+    )
+
+
+def assigned(entries: Entries, new: Entry) -> Entries:
+    """LEC-2."""
+    if entries and entries[-1].epoch == new.epoch and entries[-1].start_offset <= new.start_offset:
+        return entries
+    kept = entries
+    while kept and (kept[-1].epoch >= new.epoch or kept[-1].start_offset >= new.start_offset):
+        kept = kept[:-1]
+    return (*kept, new)
+
+
+def cut_from_end(entries: Entries, end_offset: int) -> Entries:
+    """LEC-5."""
+    return tuple(e for e in entries if end_offset < 0 or e.start_offset < end_offset)
+
+
+def cut_from_start(entries: Entries, start_offset: int) -> Entries:
+    """LEC-6."""
+    before = [e for e in entries if e.start_offset <= start_offset]
+    moved = (Entry(before[-1].epoch, start_offset),) if before else ()
+    return moved + entries[len(before) :]
+
+
+def end_offset_for(entries: Entries, requested: int, log_end: int) -> tuple[int, int]:
+    """LEC-10, LEC-12: the epoch and the end offset."""
+    above = [e for e in entries if e.epoch > requested]
+    not_above = [e for e in entries if e.epoch <= requested]
+    if requested == NO_EPOCH or not entries:
+        return NO_EPOCH, NO_OFFSET
+    if entries[-1].epoch == requested:
+        return requested, log_end
+    if not above:
+        return NO_EPOCH, NO_OFFSET
+    return (not_above[-1].epoch if not_above else requested), above[0].start_offset
+
+
+def epoch_at(entries: Entries, offset: int) -> int | None:
+    """LEC-13."""
+    return next((e.epoch for e in reversed(entries) if e.start_offset <= offset), None)
+
+
+# ---- the file --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Unreadable:
+    """Why a checkpoint file cannot be read. `line` counts from 1; `text` is the piece of it that is to blame."""
+
+    reason: Literal["version", "line", "count", "negative count", "number"]
+    line: int
+    text: str = ""
+
+
+def text_of(entries: Sequence[Entry]) -> str:
+    """LEC-16."""
+    return "".join(f"{line}\n" for line in ("0", len(entries), *(f"{e.epoch} {e.start_offset}" for e in entries)))
+
+
+def _integer(text: str, largest: int) -> int | None:
+    """A whole number as Java reads it; None if it is none or does not fit."""
+    if not re.fullmatch(r"[+-]?\d+", text):
+        return None
+    value = int(text)
+    return value if -largest - 1 <= value <= largest else None
+
+
+def entries_of(text: str) -> Entries | Unreadable:
+    """LEC-17."""
+    lines = re.split(r"\r\n|\r|\n", text)
+    if lines[-1] == "":
+        lines.pop()
+    numbers = [_integer(line, INT_MAX) for line in lines[:2]]
+    if not lines:
+        return ()
+    if numbers[0] != 0:
+        return Unreadable("line" if numbers[0] is None else "version", 1, lines[0])
+    if len(lines) == 1:
+        return ()
+    if numbers[1] is None or numbers[1] < 0:
+        return Unreadable("line" if numbers[1] is None else "negative count", 2, lines[1])
+    entries: list[Entry] = []
+    for n, line in enumerate(lines[2:], 3):
+        parts = re.split(r"\s+", line, flags=re.ASCII)
+        while parts and parts[-1] == "":
+            parts.pop()
+        if len(parts) != 2:
+            return Unreadable("line", n, line)
+        epoch, offset = _integer(parts[0], INT_MAX), _integer(parts[1], LONG_MAX)
+        if epoch is None or offset is None:
+            return Unreadable("number", n, parts[0] if epoch is None else parts[1])
+        entries.append(Entry(epoch, offset))
+    return tuple(entries) if len(entries) == numbers[1] else Unreadable("count", 2, lines[1])
+
+
+# ---- the state -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Cache:
+    """The entries, and the file as a crash would leave it. `scheduled`: a truncation is to be written. `deferred`: it
+    is written when `runScheduled` is called; otherwise (a mock scheduler) at once."""
+
+    entries: Entries = ()
+    file: str = ""
+    scheduled: bool = False
+    deferred: bool = False
+
+
+def initial(deferred: bool = False) -> Cache:
+    """No entries; the file is there, and empty."""
+    return Cache(deferred=deferred)
+
+
+def observe(state: Cache) -> Json:
+    """Entries, latest epoch, file."""
+    return Fields(
+        entries=[list(e) for e in state.entries],
+        latestEpoch=state.entries[-1].epoch if state.entries else None,
+        file=state.file,
+        scheduled=state.scheduled,
+    )
+
+
+machine = Machine("leader_epochs", initial, observe)
+
+
+def _written(state: Cache, entries: Entries) -> Cache:
+    return replace(state, entries=entries, file=text_of(entries))
+
+
+def _truncated(state: Cache, entries: Entries, dropped: bool) -> Cache:
+    """LEC-7."""
+    if not dropped:
+        return state
+    if not state.deferred:
+        return _written(state, entries)
+    return replace(state, entries=entries, scheduled=True)
+
+
+def stays(state: Cache, result: Step[Cache]) -> bool:
+    """A question changes nothing."""
+    return result.state == state
+
+
+def on_disk(state: Cache) -> Entries:
+    """The entries that the file has; of an unreadable file none."""
+    entries = entries_of(state.file)
+    return () if isinstance(entries, Unreadable) else entries
+
+
+def loaded(entries: Sequence[Entry]) -> Entries:
+    """What a list of entries comes to when they are assigned one after the other."""
+    out: Entries = ()
+    for e in entries:
+        out = assigned(out, e)
+    return out
+
+
+_keeps_order = icontract.ensure(lambda result: rising(result.state.entries), "LEC-1 epochs and offsets rise")
+_changes_nothing = icontract.ensure(stays, "LEC-15 a question changes nothing")
+
+
+@machine.operation("assign", "LEC-2", "LEC-3", "LEC-4")
+@_keeps_order
+@icontract.ensure(
+    lambda state, epoch, start_offset, result: (
+        isinstance(result.result, Refused)
+        or result.state == state
+        or (result.state.entries[-1] == (epoch, start_offset) and on_disk(result.state) == result.state.entries)
+    ),
+    "LEC-4 what was assigned is the latest entry, and in the file",
+)
+@icontract.ensure(
+    lambda state, result: set(result.state.entries[:-1]) <= set(state.entries), "LEC-2 no entry is moved or made up"
+)
+def assign(state: Cache, epoch: int, start_offset: int) -> Step[Cache]:
+    """A leader's first offset, before its first batch is appended, or a batch that a follower is about to append."""
+    if epoch < 0 or start_offset < 0:
+        return Step(state, Refused("LEC-3", ILLEGAL_ARGUMENT))
+    entries = assigned(state.entries, Entry(epoch, start_offset))
+    return Step(state if entries == state.entries else _written(state, entries))
+
+
+@machine.operation("truncateFromEndAsyncFlush", "LEC-5", "LEC-7")
+@_keeps_order
+@icontract.ensure(
+    lambda end_offset, result: end_offset < 0 or all(e.start_offset < end_offset for e in result.state.entries),
+    "LEC-5 no entry begins at the end or beyond",
+)
+def truncate_from_end(state: Cache, end_offset: int) -> Step[Cache]:
+    """The log was cut at that offset."""
+    entries = cut_from_end(state.entries, end_offset)
+    return Step(_truncated(state, entries, entries != state.entries))
+
+
+@machine.operation("truncateFromStartAsyncFlush", "LEC-6", "LEC-7")
+@_keeps_order
+@icontract.ensure(
+    lambda state, start_offset, result: (
+        epoch_at(result.state.entries, start_offset) == epoch_at(state.entries, start_offset)
+        and all(e.start_offset >= start_offset for e in result.state.entries)
+    ),
+    "LEC-6 nothing begins before the start, and the start keeps its epoch",
+)
+def truncate_from_start(state: Cache, start_offset: int) -> Step[Cache]:
+    """The log start rose to that offset."""
+    dropped = any(e.start_offset <= start_offset for e in state.entries)
+    return Step(_truncated(state, cut_from_start(state.entries, start_offset), dropped))
+
+
+@machine.operation("runScheduled", "LEC-7")
+@icontract.ensure(
+    lambda state, result: not state.scheduled or on_disk(result.state) == state.entries,
+    "LEC-7 what is written is the entries of the moment",
+)
+def run_scheduled(state: Cache) -> Step[Cache]:
+    """The broker's scheduler gets to the writing of a truncation, if one is waiting."""
+    return Step(replace(_written(state, state.entries), scheduled=False) if state.scheduled else state)
+
+
+@machine.operation("clearAndFlush", "LEC-8")
+@icontract.ensure(
+    lambda result: result.state.entries == () == on_disk(result.state), "LEC-8 no entry is left, here and in the file"
+)
+def clear_and_flush(state: Cache) -> Step[Cache]:
+    """The log was emptied, or got a batch of a format without epochs."""
+    return Step(_written(state, ()))
+
+
+@machine.operation("reopen", "LEC-7", "LEC-9")
+@icontract.ensure(
+    lambda state, result: (
+        (result.state.entries == on_disk(state) or not rising(on_disk(state))) and result.state.file == state.file
+    ),
+    "LEC-9 what the file has is what is loaded, and loading writes nothing",
+)
+def reopen(state: Cache) -> Step[Cache]:
+    """The process stops, in whatever way, and the file is read again; a waiting write is forgotten."""
+    return Step(replace(state, entries=loaded(on_disk(state)), scheduled=False))
+
+
+@machine.operation("load", "LEC-9", "LEC-17")
+@icontract.require(lambda log_start, log_end: 0 <= log_start <= log_end, "LEC-9 a log begins before it ends")
+@_keeps_order
+@icontract.ensure(
+    lambda log_start, log_end, result: all(
+        e.start_offset == log_start or log_start < e.start_offset < log_end for e in result.state.entries
+    ),
+    "LEC-9 no entry begins before the log start, or at its end",
+)
+def load(state: Cache, log_start: int, log_end: int) -> Step[Cache]:
+    """The process stops and the log is loaded, with these ends."""
+    cache = replace(state, entries=loaded(on_disk(state)), scheduled=False)
+    cache = truncate_from_end(cache, log_end).state
+    return Step(truncate_from_start(cache, log_start).state)
+
+
+@machine.operation("endOffsetFor", "LEC-10", "LEC-12")
+@_changes_nothing
+@icontract.require(
+    lambda state, log_end_offset: all(e.start_offset <= log_end_offset for e in state.entries),
+    "LEC-11 no entry begins above the log's end",
+)
+@icontract.ensure(
+    lambda log_end_offset, result: result.result["endOffset"] <= log_end_offset, "LEC-11 never above the log's end"
+)
+@icontract.ensure(
+    lambda state, result: (
+        result.result["endOffset"] == NO_OFFSET
+        or all(
+            e.start_offset >= result.result["endOffset"]
+            for e in state.entries
+            if e.epoch > max(result.result["epoch"], -1)
+        )
+    ),
+    "LEC-11 no higher epoch begins below it",
+)
+def end_offset(state: Cache, requested_epoch: int, log_end_offset: int) -> Step[Cache]:
+    """Where the requested epoch ended in this log."""
+    epoch, offset = end_offset_for(state.entries, requested_epoch, log_end_offset)
+    return Step(state, {"epoch": epoch, "endOffset": offset})
+
+
+@machine.operation("epochForOffset", "LEC-13")
+@_changes_nothing
+def epoch_for_offset(state: Cache, offset: int) -> Step[Cache]:
+    """The epoch of the record at that offset."""
+    return Step(state, epoch_at(state.entries, offset))
+
+
+@machine.operation("previousEpoch/nextEpoch", "LEC-14")
+@_changes_nothing
+@icontract.ensure(
+    lambda epoch, result: (
+        (result.result["previous"] is None or result.result["previous"] < epoch)
+        and (result.result["next"] is None or result.result["next"] > epoch)
+    ),
+    "LEC-14 below it, and above it",
+)
+def neighbours(state: Cache, epoch: int) -> Step[Cache]:
+    """The nearest epochs that have an entry."""
+    lower = [e.epoch for e in state.entries if e.epoch < epoch]
+    higher = [e.epoch for e in state.entries if e.epoch > epoch]
+    return Step(state, {"previous": max(lower, default=None), "next": min(higher, default=None)})
+
+
+@machine.operation("epochEntriesInRange", "LEC-15")
+@_changes_nothing
+def entries_in_range(state: Cache, start_offset: int, end_offset: int) -> Step[Cache]:
+    """What tiered storage keeps beside a segment."""
+    entries = state.entries if start_offset < 0 else cut_from_start(state.entries, start_offset)
+    return Step(state, [list(e) for e in cut_from_end(entries, end_offset)])
+
+
+@machine.operation("leaderEpochCheckpoint.write", "LEC-16")
+@_changes_nothing
+@icontract.ensure(
+    lambda entries, result: entries_of(result.result) == tuple(Entry(*e) for e in entries),
+    "LEC-17 what is written is read back",
+)
+def checkpoint_write(state: Cache, entries: Sequence[Sequence[int]]) -> Step[Cache]:
+    """The text of a file with these entries."""
+    return Step(state, text_of([Entry(*e) for e in entries]))
+
+
+@machine.operation("leaderEpochCheckpoint.read", "LEC-17")
+@_changes_nothing
+@icontract.ensure(
+    lambda result: (
+        isinstance(result.result, Refused)
+        or [list(e) for e in entries_of(text_of([Entry(*e) for e in result.result]))] == result.result  # type: ignore[union-attr]
+    ),
+    "LEC-16 what is read can be written",
+)
+def checkpoint_read(state: Cache, file: str) -> Step[Cache]:
+    """The entries of a file with this text."""
+    entries = entries_of(file)
+    if isinstance(entries, Unreadable):
+        return Step(state, Refused("LEC-17", STORAGE_EXCEPTION))
+    return Step(state, [list(e) for e in entries])
+
+
+@machine.operation("openText", "LEC-9", "LEC-17", "LEC-3")
+@_keeps_order
+def open_text(state: Cache, file: str) -> Step[Cache]:
+    """The process stops, and finds a file with this text: somebody else's hand, or a failing disk."""
+    entries = entries_of(file)
+    if isinstance(entries, Unreadable):
+        return Step(state, Refused("LEC-17", STORAGE_EXCEPTION))
+    if any(e.epoch < 0 or e.start_offset < 0 for e in entries):
+        return Step(state, Refused("LEC-3", ILLEGAL_ARGUMENT))
+    return Step(replace(state, entries=loaded(entries), file=file, scheduled=False))
+
+
+# ---- the entries beside the batches ----------------------------------------------------------------------------------
+class Batch(NamedTuple):
+    """What of a batch matters here. `epoch` is -1 where it has none."""
+
+    base_offset: int
+    last_offset: int
+    epoch: int
+    magic: int = 2
+
+
+def judged(batches: Sequence[Batch], log_start: int) -> list[Batch]:
+    """The batches that the entries must know (LEC-20)."""
+    last_old = max((i for i, b in enumerate(batches) if b.magic < 2), default=-1)
+    return [b for b in batches[last_old + 1 :] if b.epoch >= 0 and b.last_offset >= log_start]
+
+
+def epochs_never_fall(batches: Sequence[Batch]) -> bool:
+    """LEC-19."""
+    epochs = [b.epoch for b in judged(batches, 0)]
+    return all(a <= b for a, b in itertools.pairwise(epochs))
+
+
+def known_to(entries: Entries, b: Batch, log_start: int) -> bool:
+    """LEC-20, of one batch."""
+    begun = [e for e in entries if e.start_offset <= max(b.base_offset, log_start)]
+    later = entries[len(begun) :]
+    return bool(begun) and begun[-1].epoch == b.epoch and all(e.start_offset > b.last_offset for e in later)
+
+
+def left_over(entries: Entries, log_start: int, log_end: int) -> bool:
+    """LEC-21: a truncation that had not reached the file."""
+    return any(e.start_offset > log_end for e in entries) or (bool(entries) and entries[0].start_offset < log_start)
+
+
+@machine.operation("judge", "LEC-19", "LEC-20", "LEC-21")
+@_changes_nothing
+def judge(
+    state: Cache, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]], log_start: int, log_end: int
+) -> Step[Cache]:
+    """A log at rest that was stopped cleanly: its batches (base offset, last offset, epoch, magic; offsets rising)
+    beside the entries of its file (rising)."""
+    log = [Batch(*b) for b in batches]
+    known = tuple(Entry(*e) for e in entries)
+    return Step(
+        state,
+        {
+            "fall": not epochs_never_fall(log),
+            "unknown": not all(known_to(known, b, log_start) for b in judged(log, log_start)),
+            "leftOver": left_over(known, log_start, log_end),
+        },
+    )
+
+
+# ---- arguments -------------------------------------------------------------------------------------------------------
+def _offsets(state: Cache) -> list[int]:
+    """Around each entry."""
+    starts = [e.start_offset for e in state.entries]
+    return list(dict.fromkeys([*(s + d for s in starts for d in (0, -1, 1)), 0, 7, 12]))
+
+
+def _epochs(state: Cache) -> list[int]:
+    epochs = [e.epoch for e in state.entries]
+    return list(dict.fromkeys([*(e + d for e in epochs for d in (0, 1, -1)), -1, 0, 5]))
+
+
+TEXTS = [
+    "",
+    "0\n",
+    "0\n0\n",
+    "0\n1\n3 7\n",
+    "0\n2\n0 0\n3 7",
+    "0\r\n1\r\n4  9 \r\n",
+    "0\n2\n3 7\n1 9\n",
+    "0\n2\n1 9\n3 9\n",
+    "0\n3\n0 0\n2 8\n5 4\n",
+    "1\n0\n",
+    "x\n",
+    "0\n2\n0 0\n",
+    "0\n0\n0 0\n",
+    "0\nx\n",
+    "0\n-1\n",
+    "0\n1\n0 0 0\n",
+    "0\n1\n 0 0\n",
+    "0\n1\nx 0\n",
+    "0\n1\n0 9223372036854775808\n",
+    "0\n1\n2147483648 0\n",
+    "0\n1\n-1 4\n",
+    "0\n1\n1 -4\n",
+    "0\n1\n\n",
+]
+_LOGS = [
+    [],
+    [[0, 4, 0, 2], [5, 9, 0, 2], [10, 10, 3, 2], [11, 19, 3, 2]],
+    [[0, 4, 0, 2], [5, 9, 3, 2], [10, 14, 0, 2], [15, 19, 3, 2]],
+    [[0, 4, -1, 0], [5, 9, 2, 2], [10, 14, 2, 2]],
+    [[0, 4, 4, 2], [5, 9, -1, 1], [10, 14, 2, 2]],
+    [[0, 4, 0, 2], [8, 9, 0, 2], [15, 19, 5, 2]],
+    [[0, 9, 0, 2], [10, 19, 2, 2]],
+]
+_ENTRIES: list[list[list[int]]] = [
+    [],
+    [[0, 0], [3, 10]],
+    [[0, 3], [3, 10]],
+    [[0, 5], [3, 10]],
+    [[2, 5]],
+    [[3, 10]],
+    [[0, 0], [1, 10], [5, 12]],
+    [[0, 0], [5, 18]],
+    [[0, 0], [2, 10], [4, 20]],
+    [[0, 0], [2, 10], [4, 25]],
+    [[0, 0], [2, 9]],
+    [[0, 0], [2, 11]],
+]
+
+machine.candidates |= {
+    "init:deferred": lambda state: [True, False],
+    "epoch": _epochs,
+    "requested_epoch": _epochs,
+    "start_offset": lambda state: [*_offsets(state), -1],
+    "end_offset": lambda state: [*_offsets(state), -1],
+    "offset": lambda state: [*_offsets(state), -1],
+    "log_start": lambda state: [0, 3, 5, 7, *_offsets(state)[:4]],
+    "log_end": lambda state: [20, *_offsets(state)],
+    "log_end_offset": lambda state: (
+        [state.entries[-1].start_offset + d for d in (0, 1, 9)] if state.entries else [0, 5]
+    ),
+    "entries": lambda state: _ENTRIES,
+    "leaderEpochCheckpoint.write:entries": lambda state: [*_ENTRIES, [list(e) for e in state.entries]],
+    "batches": lambda state: _LOGS,
+    "file": lambda state: TEXTS,
+}
+
+
+# ---- known deviations of released Kafka ------------------------------------------------------------------------------
+def _reading_numbers(
+    ghost: Any, state: Cache, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if op in ("leaderEpochCheckpoint.read", "openText"):
+        match entries_of(arguments["file"]):
+            case Unreadable("number", _, text):
+                return Refused("LEC-17", NUMBER_FORMAT, number_message(text)), observation
+            case Unreadable("negative count", _, text):
+                return Refused("LEC-17", ILLEGAL_ARGUMENT, f"Illegal Capacity: {int(text)}"), observation
+    return result, observation
+
+
+def number_message(text: str) -> str:
+    """What Java says of a text that it does not take for a number."""
+    return f'For input string: "{text}"'
+
+
+machine.deviations += [
+    Deviation(
+        id="LEC-D1",
+        clause="LEC-17",
+        title="A leader epoch checkpoint with a bad number in it is not taken for unreadable",
+        versions="4.3.0 (seen)",
+        condition="""the first thing wrong in the file is an epoch or offset that is no number or too large, or a
+        negative number of entries""",
+        history=("init", 'leaderEpochCheckpoint.read file="0\\n1\\nx 0\\n"'),
+        cause="""The version and the count are read by a helper that turns a bad number into a malformed line; the
+        fields of an entry are not, and a list is made with the announced capacity before that is looked at. It is the
+        same code as for the other checkpoints (CLN-D3).""",
+        effect="""A NumberFormatException or IllegalArgumentException passes by the handler that marks the directory as
+        failed. While logs are loaded it stops the broker.""",
+        mend="Treat it as a malformed line.",
+        rewrite=_reading_numbers,
+    ),
+]
+
+# ---- beside the model ------------------------------------------------------------------------------------------------
+SIZES = {"E": 2, "L": 2}
+
+
+def beside_model(sizes: Mapping[str, int]) -> Correspondence[Cache]:
+    """Epoch e of the spec is the model's e; no entry is the model's offset -1."""
+    most = sizes["E"]
+
+    def of(entries: Entries) -> dict[int, int]:
+        return {e: next((x.start_offset for x in entries if x.epoch == e), -1) for e in range(most + 1)}
+
+    def to_model(state: Cache) -> dict[str, Any] | None:
+        return {"start": of(state.entries), "stored": of(on_disk(state)), "scheduled": state.scheduled}
+
+    def calls(state: Cache, action: str, arguments: Mapping[str, Any]) -> list[Call] | None:
+        match action:
+            case "assign":
+                return [("assign", {"epoch": arguments["e"], "start_offset": arguments["o"]})]
+            case "truncate_from_end":
+                return [("truncateFromEndAsyncFlush", {"end_offset": arguments["o"]})]
+            case "truncate_from_start":
+                return [("truncateFromStartAsyncFlush", {"start_offset": arguments["o"]})]
+            case "clear":
+                return [("clearAndFlush", {})]
+            case "write":
+                return [("runScheduled", {})]
+        return [("reopen", {})]
+
+    return Correspondence(model.Entries, sizes, lambda: initial(deferred=True), to_model, calls)
+
+
+CORRESPONDENCES = (beside_model(SIZES),)
+
+RECORDINGS = (
+    Recording(
+        "leader-epoch.ndjson",
+        "accepted",
+        source="LeaderEpochFileCache of Kafka 4.3.0 over a checkpoint file, arbitrary calls",
+    ),
+    Recording(
+        "leader-epoch-further.ndjson",
+        "accepted",
+        deviations=("LEC-D1",),
+        source="the same with truncations that are written later, crashes before that, and files of any text",
+    ),
+)
