@@ -1,23 +1,35 @@
-"""The offset checkpoint file: Kafka's text format, replaced so that a crash at any moment leaves it whole.
+"""The small files of a log directory in Kafka's bytes, replaced so that a crash at any moment leaves them whole.
 
-The file is written beside its place, flushed, renamed over it, and the rename is flushed: four steps, of which a crash
-may undo what was not flushed. The disk comes in as an argument: the real one, or a simulated one that forgets what a
-real one may forget.
+A file is written beside its place, flushed, renamed over it, and the rename is flushed: four steps, of which a crash
+may undo what was not flushed. `Checkpoints` is what the broker's log manager does with them.
 
-Source: OffsetCheckpointFile, CheckpointFile and Utils.atomicMoveWithFallback, Kafka 4.3.0.
+Source: CheckpointFile, OffsetCheckpointFile, PartitionMetadataFile, CleanShutdownFileHandler, LogManager and
+Utils.atomicMoveWithFallback, Kafka 4.3.0.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import contextlib
+import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar
 
-from kafkaspec.impl.disk import Disk, StorageError
+from kafkaspec.impl.disk import Disk, SimulatedDisk, StorageError
+from kafkaspec.lockstep.machine import Json, Refused
+from kafkaspec.spec.management import checkpoints as spec
+from kafkaspec.spec.management.cleaner import Frozen
 
 VERSION = 0
 INT_BITS, LONG_BITS = 32, 64
+MARKER = ".kafka_cleanshutdown"
+PARTITION_METADATA = "partition.metadata"
+TEMPORARY = ".tmp"
+
+T = TypeVar("T")
 
 
 class TopicPartition(NamedTuple):
@@ -35,88 +47,473 @@ def topic_partition(name: str) -> TopicPartition:
 
 
 class CheckpointUnreadable(Exception):
-    """The text is no checkpoint, or one of another version (CLN-31)."""
+    """The text is no checkpoint, or one of another version (CKP-3). `line` counts from 1."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 # ---- the text --------------------------------------------------------------------------------------------------------
-def encode(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """The file's bytes, entries in the order given (CLN-30)."""
-    lines = [str(VERSION), str(len(offsets))]
-    lines += [f"{tp.topic} {tp.partition} {offset}" for tp, offset in offsets.items()]
-    return ("\n".join(lines) + "\n").encode()
-
-
 _INTEGER = re.compile(r"[+-]?\d+")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _BLANKS = re.compile(r"\s+", re.ASCII)
 
 
-def _integer(text: str, bits: int, line: str) -> int:
+def encode_entries(entries: Sequence[str]) -> bytes:
+    """A checkpoint file's bytes (CKP-1)."""
+    return ("\n".join([str(VERSION), str(len(entries)), *entries]) + "\n").encode()
+
+
+def integer(text: str, bits: int, at: int, line: str) -> int:
+    """A number as Java reads it. Raises CheckpointUnreadable."""
     value = int(text) if _INTEGER.fullmatch(text) else None
     if value is None or not -(1 << bits - 1) <= value < 1 << bits - 1:
-        raise CheckpointUnreadable(f"malformed line: {line!r}")
+        raise CheckpointUnreadable(at, f"malformed line: {line!r}")
     return value
 
 
-def decode(data: bytes) -> dict[TopicPartition, int]:
-    """The entries of a file's bytes. Raises CheckpointUnreadable (CLN-31)."""
+def lines(data: bytes) -> list[str]:
+    """The lines of a text file. Raises CheckpointUnreadable if it is not UTF-8."""
     try:
         text = data.decode()
     except UnicodeDecodeError as e:
-        raise CheckpointUnreadable(f"not UTF-8 at byte {e.start}") from None
-    lines = _LINE_END.split(text)
-    if not lines[-1]:
-        del lines[-1]
-    if not lines:
-        return {}
-    version = _integer(lines[0], INT_BITS, lines[0])
+        raise CheckpointUnreadable(data.count(b"\n", 0, e.start) + 1, f"not UTF-8 at byte {e.start}") from None
+    found = _LINE_END.split(text)
+    return found if found[-1] else found[:-1]
+
+
+def entries(data: bytes, parse: Callable[[list[str], int, str], T], fields: int) -> list[tuple[int, T]]:
+    """The entries of a checkpoint file, each with its line: `parse` is given an entry's fields, its line's number and
+    the line. Raises CheckpointUnreadable (CKP-2, CKP-3)."""
+    found = lines(data)
+    if not found:
+        return []
+    version = integer(found[0], INT_BITS, 1, found[0])
     if version != VERSION:
-        raise CheckpointUnreadable(f"version {version}, expected {VERSION}")
-    if len(lines) < 2:
-        return {}
-    announced = _integer(lines[1], INT_BITS, lines[1])
-    offsets: dict[TopicPartition, int] = {}
-    for line in lines[2:]:
-        fields = _BLANKS.split(line.rstrip(" \t\n\v\f\r"))
-        if len(fields) != 3:
-            raise CheckpointUnreadable(f"malformed line: {line!r}")
-        topic, partition, offset = fields
-        offsets[TopicPartition(topic, _integer(partition, INT_BITS, line))] = _integer(offset, LONG_BITS, line)
-    if len(lines) - 2 != announced:
-        raise CheckpointUnreadable(f"{len(lines) - 2} entries, {announced} announced")
-    return offsets
+        raise CheckpointUnreadable(1, f"version {version}, expected {VERSION}")
+    if len(found) < 2:
+        return []
+    announced = integer(found[1], INT_BITS, 2, found[1])
+    out = []
+    for at, line in enumerate(found[2:], 3):
+        words = _BLANKS.split(line.rstrip(" \t\n\v\f\r"))
+        if len(words) != fields:
+            raise CheckpointUnreadable(at, f"malformed line: {line!r}")
+        out.append((at, parse(words, at, line)))
+    if len(out) != announced:
+        raise CheckpointUnreadable(2, f"{len(out)} entries, {announced} announced")
+    return out
+
+
+def encode(offsets: Mapping[TopicPartition, int]) -> bytes:
+    """An offset checkpoint's bytes, entries in the order given (CKP-5)."""
+    return encode_entries([f"{tp.topic} {tp.partition} {offset}" for tp, offset in offsets.items()])
+
+
+def decode_lines(data: bytes) -> list[tuple[int, tuple[TopicPartition, int]]]:
+    """The entries of an offset checkpoint, each with its line. Raises CheckpointUnreadable (CKP-3)."""
+
+    def parse(words: list[str], at: int, line: str) -> tuple[TopicPartition, int]:
+        topic, partition, offset = words
+        return TopicPartition(topic, integer(partition, INT_BITS, at, line)), integer(offset, LONG_BITS, at, line)
+
+    return entries(data, parse, fields=3)
+
+
+def decode(data: bytes) -> dict[TopicPartition, int]:
+    """The same, the last where a partition stands twice."""
+    return dict(entry for _, entry in decode_lines(data))
+
+
+def decode_epochs(data: bytes) -> list[tuple[int, tuple[int, int]]]:
+    """The entries (epoch, start offset) of a leader-epoch-checkpoint, each with its line. Raises
+    CheckpointUnreadable."""
+
+    def parse(words: list[str], at: int, line: str) -> tuple[int, int]:
+        return integer(words[0], INT_BITS, at, line), integer(words[1], LONG_BITS, at, line)
+
+    return entries(data, parse, fields=2)
+
+
+_COLON = re.compile(r":\s+", re.ASCII)
+ZERO_ID = bytes(16)
+
+
+def encode_metadata(topic_id: str) -> bytes:
+    """partition.metadata (CKP-7)."""
+    return f"version: {VERSION}\ntopic_id: {topic_id}".encode()
+
+
+def decode_metadata(data: bytes) -> str:
+    """The topic's id, 22 characters. Raises CheckpointUnreadable (CKP-7)."""
+    found = lines(data)
+
+    def value(at: int) -> str:
+        line = found[at - 1] if len(found) >= at else ""
+        words = _COLON.split(line)
+        if len(words) != 2:
+            raise CheckpointUnreadable(at, f"malformed line: {line!r}" if line else "the line is missing")
+        return words[1]
+
+    if integer(value(1), INT_BITS, 1, found[0] if found else "") < VERSION:
+        raise CheckpointUnreadable(1, f"version {value(1)}, expected {VERSION} or more")
+    text = value(2)
+    try:
+        if len(text) > 24:
+            raise binascii.Error
+        id = base64.b64decode(text.rstrip("=") + "==", altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        id = b""
+    if len(id) != 16 or id == ZERO_ID:
+        raise CheckpointUnreadable(2, f"no topic id: {text!r}")
+    return text[:22]
+
+
+def encode_marker(broker_epoch: int) -> bytes:
+    """The clean-shutdown marker (CKP-8)."""
+    return f'{{"version":{VERSION},"brokerEpoch":{broker_epoch}}}'.encode()
+
+
+def decode_marker(data: bytes) -> int | None:
+    """The broker epoch; None if the marker tells none (CKP-8)."""
+    with contextlib.suppress(ValueError, OverflowError):
+        match json.JSONDecoder().raw_decode(data.decode().lstrip(" \t\r\n")):
+            case ({"brokerEpoch": epoch, **other}, _):
+                _coerced(other.get("version", 0), INT_BITS)
+                return _coerced(epoch, LONG_BITS)
+    return None
+
+
+def _coerced(value: Any, bits: int) -> int:
+    """As Kafka's JSON reader makes a whole number of a value. Raises ValueError."""
+    if value is None or isinstance(value, bool | list | dict):
+        raise ValueError(value)
+    number = int(value)
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise ValueError(value)
+    return number
 
 
 # ---- the file --------------------------------------------------------------------------------------------------------
+def replace_file(disk: Disk, path: str, data: bytes) -> None:
+    """Atomically: once this returns, a crash does not undo it; before that it leaves the old file or the new one
+    (CKP-6). Raises OSError."""
+    beside = path + TEMPORARY
+    disk.write(beside, data)
+    disk.flush(beside)
+    disk.rename(beside, path)
+    disk.flush_directory(path.rpartition("/")[0])
+
+
+@contextlib.contextmanager
+def storage_errors(directory: str, doing: str, path: str) -> Iterator[None]:
+    """What cannot be read or written is a StorageError of the directory (CKP-4)."""
+    try:
+        yield
+    except (OSError, CheckpointUnreadable) as e:
+        raise StorageError(directory, f"error while {doing} {path}: {e}") from e
+
+
 class CheckpointFile:
-    """One directory's checkpoint of one kind."""
+    """One directory's offset checkpoint of one kind."""
 
     def __init__(self, directory: str, name: str, disk: Disk) -> None:
         """Creates the file, empty, if it is not there. Raises StorageError."""
         self.directory = directory
         self.path = f"{directory}/{name}"
         self.disk = disk
-        with self._storage_errors("creating"):
+        with storage_errors(directory, "creating", self.path):
             if not disk.exists(self.path):
                 disk.write(self.path, b"")
 
     def read(self) -> dict[TopicPartition, int]:
         """The entries. Raises StorageError for what cannot be read, or is no checkpoint."""
-        with self._storage_errors("reading"):
+        with storage_errors(self.directory, "reading", self.path):
             return decode(self.disk.read(self.path))
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Replace the file. Once this returns, a crash does not undo it (CLN-32). Raises StorageError."""
-        with self._storage_errors("writing"):
-            beside = self.path + ".tmp"
-            self.disk.write(beside, encode(offsets))
-            self.disk.flush(beside)
-            self.disk.rename(beside, self.path)
-            self.disk.flush_directory(self.directory)
+        """Replace the file. Raises StorageError."""
+        with storage_errors(self.directory, "writing", self.path):
+            replace_file(self.disk, self.path, encode(offsets))
 
-    @contextlib.contextmanager
-    def _storage_errors(self, doing: str) -> Iterator[None]:
+
+# ---- what the log manager does with them -----------------------------------------------------------------------------
+@dataclass
+class CheckpointedLog:
+    """A log as the checkpoints see it."""
+
+    first_base: int = 0
+    start: int = 0
+    high_watermark: int = 0
+    flushed: int = 0
+    recovery_point: int = 0
+    end: int = 0
+
+    def flush(self) -> None:
+        self.flushed = self.recovery_point = self.end
+
+    def truncate(self, offset: int) -> bool:
+        """Whether there was something to cut."""
+        if offset >= self.end:
+            return False
+        self.end = max(offset, self.start)
+        self.flushed = min(self.flushed, self.end)
+        self.recovery_point = min(self.recovery_point, self.end)
+        self.high_watermark = min(self.high_watermark, self.end)
+        return True
+
+    def load(self, clean: bool, point: int, start: int, mark: int) -> None:
+        """As the loader does it, with what three checkpoints say."""
+        if self.end < start:
+            self.first_base = self.end = self.flushed = start
+        self.start = max(start, self.first_base)
+        self.recovery_point = self.end if clean else max(0, min(point, self.end))
+        self.flushed = max(self.flushed, self.recovery_point)
+        self.high_watermark = max(self.start, min(mark, self.end))
+
+
+@dataclass
+class Checkpoints:
+    """The files of one log directory, and the broker that keeps them. Raises StorageError for a disk that fails."""
+
+    directory: str
+    disk: Disk
+    logs: dict[TopicPartition, CheckpointedLog] = field(default_factory=dict)
+    files: dict[str, CheckpointFile] = field(init=False)
+    had_clean_shutdown: bool = False
+    loaded: bool = True
+
+    def __post_init__(self) -> None:
+        self.files = {name: CheckpointFile(self.directory, name, self.disk) for name in spec.CHECKPOINTS}
+
+    @property
+    def marker(self) -> str:
+        return f"{self.directory}/{MARKER}"
+
+    def write_recovery_points(self) -> None:
+        self.files[spec.RECOVERY_POINTS].write({p: log.recovery_point for p, log in self.known()})
+
+    def write_log_starts(self) -> None:
+        """Only of the logs that begin within a segment: the others' start is seen by the file names."""
+        starts = {p: log.start for p, log in self.known() if log.start > log.first_base}
+        self.files[spec.LOG_STARTS].write(starts)
+
+    def write_high_watermarks(self) -> None:
+        self.files[spec.HIGH_WATERMARKS].write({p: log.high_watermark for p, log in self.known()})
+
+    def known(self) -> list[tuple[TopicPartition, CheckpointedLog]]:
+        """The logs that were loaded."""
+        return list(self.logs.items()) if self.loaded else []
+
+    def truncate(self, partition: TopicPartition, offset: int) -> None:
+        if self.logs[partition].truncate(offset):
+            self.write_recovery_points()
+
+    def delete(self, partition: TopicPartition) -> None:
+        del self.logs[partition]
+        self.write_recovery_points()
+        self.write_log_starts()
+
+    def shut_down(self, broker_epoch: int) -> None:
+        """Flush everything, checkpoint, and mark the directory last of all."""
+        for _, log in self.known():
+            log.flush()
+        if self.loaded:
+            self.write_high_watermarks()
+        self.write_recovery_points()
+        self.write_log_starts()
+        if self.had_clean_shutdown or self.loaded:
+            self.disk.write(self.marker, encode_marker(broker_epoch))
+            self.disk.flush(self.marker)
+
+    def begin_loading(self) -> None:
+        """Take the marker away and remember it (KAFKA-10471)."""
+        self.loaded = False
+        self.had_clean_shutdown = self.disk.exists(self.marker)
+        if self.had_clean_shutdown:
+            self.disk.remove(self.marker)
+
+    def load(self) -> bool:
+        """Load every log with what the checkpoints say; False if one cannot be read: then the directory has failed."""
+        found: list[dict[TopicPartition, int]] = []
+        failed = False
+        for name in spec.CHECKPOINTS:
+            try:
+                found.append(self.files[name].read())
+            except StorageError:
+                failed = True
+                found.append({})
+        points, starts, marks = found
+        for p, log in self.logs.items():
+            log.load(self.had_clean_shutdown, points.get(p, 0), starts.get(p, 0), marks.get(p, 0))
+        self.loaded = not failed
+        return self.loaded
+
+
+# ---- the driver for lockstep -----------------------------------------------------------------------------------------
+class Driver:
+    """The files on a simulated disk, for the spec to walk beside. A kill keeps what was flushed and nothing else."""
+
+    checkpoints_class = Checkpoints
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        self.disk = SimulatedDisk()
+        self.broker = self.checkpoints_class("dir", self.disk)
+        self.disk.flush_directory("dir")
+        self.running = True
+
+    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+        return getattr(self, "do_" + name.replace(".", "_"))(**arguments)
+
+    def observe(self) -> Json:
+        shown = self.running and self.broker.loaded
+        return {
+            "logs": {
+                str(p): {
+                    "start": log.start,
+                    "highWatermark": log.high_watermark,
+                    "recoveryPoint": log.recovery_point,
+                    "end": log.end,
+                }
+                for p, log in self.broker.logs.items()
+                if shown
+            },
+            "files": {name: self._content(file) for name, file in self.broker.files.items()},
+            "marker": decode_marker(self.disk.read("dir/" + MARKER)) if self.disk.exists("dir/" + MARKER) else None,
+            "running": self.running,
+        }
+
+    def _content(self, file: CheckpointFile) -> Json:
         try:
-            yield
-        except (OSError, CheckpointUnreadable) as e:
-            raise StorageError(self.directory, f"error while {doing} {self.path}: {e}") from e
+            return {str(p): offset for p, offset in file.read().items()}
+        except StorageError:
+            return "unreadable"
+
+    # the text
+
+    def _read(self, clause: str, read: Callable[[bytes], Json], file: str) -> Json | Refused:
+        self.disk.write("dir/file", file.encode())
+        try:
+            with storage_errors("dir", "reading", "dir/file"):
+                return read(self.disk.read("dir/file"))
+        except StorageError:
+            return Refused(clause, spec.STORAGE_EXCEPTION)
+        finally:
+            self.disk.remove("dir/file")
+
+    def do_offsetCheckpoint_write(self, offsets: Mapping[str, int]) -> Json:
+        return encode({topic_partition(p): offset for p, offset in offsets.items()}).decode()
+
+    def do_offsetCheckpoint_read(self, file: str) -> Json | Refused:
+        return self._read("CKP-3", lambda data: {str(p): offset for p, offset in decode(data).items()}, file)
+
+    def do_leaderEpochCheckpoint_read(self, file: str) -> Json | Refused:
+        return self._read("CKP-3", lambda data: [list(entry) for _, entry in decode_epochs(data)], file)
+
+    def do_partitionMetadata_writeRead(self, topic_id: str) -> Json:
+        data = encode_metadata(topic_id)
+        return {"file": data.decode(), "topicId": decode_metadata(data)}
+
+    def do_partitionMetadata_read(self, file: str) -> Json | Refused:
+        return self._read("CKP-7", decode_metadata, file)
+
+    def do_cleanShutdown_read(self, file: str) -> Json:
+        return decode_marker(file.encode())
+
+    # the logs
+
+    def _log(self, partition: str) -> CheckpointedLog:
+        return self.broker.logs[topic_partition(partition)]
+
+    def do_createLog(self, partition: str) -> Json:
+        self.broker.logs[topic_partition(partition)] = CheckpointedLog()
+        return partition
+
+    def do_append(self, partition: str, count: int) -> None:
+        self._log(partition).end += count
+
+    def do_flush(self, partition: str) -> None:
+        self._log(partition).flush()
+
+    def do_advanceHighWatermark(self, partition: str, offset: int) -> None:
+        log = self._log(partition)
+        log.high_watermark = max(log.high_watermark, min(offset, log.end))
+
+    def do_raiseStart(self, partition: str, offset: int, delete_segments: bool) -> None:
+        log = self._log(partition)
+        log.start = max(log.start, min(offset, log.high_watermark))
+        if delete_segments:
+            log.first_base = log.start
+
+    def do_truncate(self, partition: str, offset: int) -> None:
+        self.broker.truncate(topic_partition(partition), offset)
+
+    def do_deleteLog(self, partition: str) -> None:
+        self.broker.delete(topic_partition(partition))
+
+    def do_checkpointRecoveryPoints(self) -> None:
+        self.broker.write_recovery_points()
+
+    def do_checkpointLogStarts(self) -> None:
+        self.broker.write_log_starts()
+
+    def do_checkpointHighWatermarks(self) -> None:
+        self.broker.write_high_watermarks()
+
+    # stop and start
+
+    def _stopped(self) -> None:
+        """The broker's memory is gone: of the logs the disk remembers what it holds, of the files what was flushed."""
+        self.running = False
+        self.disk = self.disk.lose()
+
+    def do_shutdown(self, broker_epoch: int) -> None:
+        self.broker.shut_down(broker_epoch)
+        self.disk.flush_directory("dir")
+        self._stopped()
+        self._restarted()
+
+    def do_kill(self) -> None:
+        self._stopped()
+        self._restarted()
+
+    def _restarted(self) -> None:
+        logs = {p: replace(log) for p, log in self.broker.logs.items()}
+        before = self.broker
+        self.broker = self.checkpoints_class("dir", self.disk, logs)
+        self.broker.had_clean_shutdown, self.broker.loaded = before.had_clean_shutdown, False
+        self.disk.flush_directory("dir")
+
+    def do_damage(self, name: str, file: str) -> None:
+        replace_file(self.disk, f"dir/{name}", file.encode())
+
+    def do_start(self, crash_while_loading: bool) -> Json:
+        self.broker.begin_loading()
+        clean, readable = self.broker.had_clean_shutdown, True
+        self.disk.flush_directory("dir")
+        if crash_while_loading:
+            readable = all(self._content(file) != "unreadable" for file in self.broker.files.values())
+        if not crash_while_loading or not readable:
+            readable = self.broker.load()
+        self.running = readable
+        return {"clean": clean, "halted": not readable}
+
+
+def abstract(driver: Driver) -> spec.Directory:
+    """The spec's state that a driver stands for."""
+    broker, disk = driver.broker, driver.disk
+    marker = decode_marker(disk.read(broker.marker)) if disk.exists(broker.marker) else None
+    return spec.Directory(
+        logs=Frozen({str(p): spec.LogView(**vars(log)) for p, log in broker.logs.items()}),
+        files=Frozen({name: _abstract(disk.read(file.path)) for name, file in broker.files.items()}),
+        marker=marker,
+        running=driver.running,
+        was_clean=broker.had_clean_shutdown,
+        loaded=broker.loaded,
+    )
+
+
+def _abstract(data: bytes) -> spec.Content:
+    found = spec.checkpoint_entries(data.decode())
+    return found if isinstance(found, spec.Unreadable) else Frozen(found)

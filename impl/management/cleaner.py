@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kafkaspec.impl.disk import Disk, SimulatedDisk, StorageError
-from kafkaspec.impl.management.checkpoints import CheckpointFile, TopicPartition, decode, encode, topic_partition
+from kafkaspec.impl.management.checkpoints import CheckpointFile, TopicPartition, decode, topic_partition
 from kafkaspec.lockstep.machine import Json, Refused
 from kafkaspec.spec.management import cleaner as spec
 
@@ -215,7 +215,7 @@ class LogCleanerManager:
             self.failed_directories.append(e.directory)
 
     def all_cleaner_checkpoints(self) -> dict[TopicPartition, int] | None:
-        """The entries of all live directories; None while a partition stands in two of them (CLN-35)."""
+        """The entries of all live directories; None while a partition stands in two of them (CLN-30)."""
         entries: dict[TopicPartition, int] = {}
         for directory in self.checkpoints:
             for partition, offset in (self._read(directory) or {}).items():
@@ -446,7 +446,7 @@ class MemoryLog:
                 f"Cannot increment the log start offset to {offset} of partition {partition} since it is larger than "
                 f"the high watermark {self.last_stable_offset}"
             )
-            raise Refusal("CLN-33", spec.OUT_OF_RANGE, message)
+            raise Refusal("CLN-32", spec.OUT_OF_RANGE, message)
         moved = offset > self.log_start_offset
         self.log_start_offset = max(offset, self.log_start_offset)
         return moved
@@ -591,17 +591,6 @@ class Driver:
     def do_restart(self) -> Json:
         self.disk = self.disk.lose()
         self.manager = self.manager_class(self.known, self.directories, self.disk)
-
-    def do_offsetCheckpoint_write(self, offsets: Mapping[str, int]) -> Json:
-        return encode({topic_partition(p): offset for p, offset in offsets.items()}).decode()
-
-    def do_offsetCheckpoint_read(self, file: str) -> Json:
-        disk = SimulatedDisk()
-        disk.write("dir/file", file.encode())
-        try:
-            return {str(p): offset for p, offset in CheckpointFile("dir", "file", disk).read().items()}
-        except StorageError as e:
-            raise Refusal("CLN-31", spec.STORAGE_EXCEPTION) from e
 
     def do_append(self, partition: str, key: str, count: int, then_high_watermark: str | None = "logEndOffset") -> Json:
         log = self.all_logs[topic_partition(partition)]

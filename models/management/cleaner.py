@@ -244,7 +244,7 @@ class Cleaner(Model):
         s.next.rank[u] = {p: 0 if p in taken else s.rank[u][p] for p in Partition}
         s.next.taken_ranks = {p: s.taken_ranks[p] | {0} if p in taken else s.taken_ranks[p] for p in Partition}
 
-    @action("CLN-14", "CLN-18", "CLN-34", who="retention", fair="weak", per=("u",))
+    @action("CLN-14", "CLN-18", "CLN-33", who="retention", fair="weak", per=("u",))
     def end_retention(s, u: User) -> None:
         require(s.doing[u] == Doing.RETAINING)
         s.resume(u)
@@ -252,7 +252,7 @@ class Cleaner(Model):
 
     # truncation, and moving to another directory
 
-    @action("CLN-11", "CLN-34", who="truncation or move")
+    @action("CLN-11", "CLN-33", who="truncation or move")
     def start_holding(s, u: User, p: Partition) -> None:
         """If the call is refused (another user waits), truncation fails before it has begun: nothing to undo."""
         require(not s.quiet, s.doing[u] == Doing.NOTHING, s.known[p])
@@ -260,7 +260,7 @@ class Cleaner(Model):
         s.next.target[u] = p
         s.next.doing[u] = Doing.WAITS_TO_HOLD if s.status[p] == Status.IN_PROGRESS else Doing.HOLDING
 
-    @action("CLN-14", "CLN-34", who="truncation or move", fair="weak", per=("u",))
+    @action("CLN-14", "CLN-33", who="truncation or move", fair="weak", per=("u",))
     def end_holding(s, u: User) -> None:
         """The work is done, or has failed: the pause is undone on either way."""
         require(s.doing[u] == Doing.HOLDING)
@@ -269,7 +269,7 @@ class Cleaner(Model):
 
     # deletion
 
-    @action("CLN-34", who="deletion")
+    @action("CLN-33", who="deletion")
     def start_deletion(s, u: User, p: Partition) -> None:
         """The log leaves the map; its cleaning may be under way."""
         require(not s.quiet, s.doing[u] == Doing.NOTHING, s.known[p])
@@ -277,7 +277,7 @@ class Cleaner(Model):
         s.next.target[u] = p
         s.next.doing[u] = Doing.TO_DELETE
 
-    @action("CLN-13", "CLN-34", who="deletion")
+    @action("CLN-13", "CLN-33", who="deletion")
     def abort_to_delete(s, u: User, p: Partition) -> None:
         """Abort the cleaning. What need not wait pauses and resumes at once. Refused, the deletion ends in an error."""
         require(s.doing[u] == Doing.TO_DELETE, s.target[u] == p)
@@ -289,7 +289,7 @@ class Cleaner(Model):
         else:
             s.next.doing[u] = Doing.DELETING
 
-    @action("CLN-34", who="deletion")
+    @action("CLN-33", who="deletion")
     def end_deletion(s, u: User) -> None:
         require(s.doing[u] == Doing.DELETING)
         s.end(u)
@@ -314,14 +314,14 @@ class Cleaner(Model):
         require(not s.compact[p])
         s.next.compact[p] = True
 
-    @action("CLN-34", who="operator")
+    @action("CLN-33", who="operator")
     def drop_compact(s, u: User, p: Partition) -> None:
         require(not s.quiet, s.doing[u] == Doing.NOTHING, s.known[p], s.compact[p])
         s.next.compact[p] = False
         s.next.target[u] = p
         s.next.doing[u] = Doing.TO_CHANGE
 
-    @action("CLN-13", "CLN-34", who="operator")
+    @action("CLN-13", "CLN-33", who="operator")
     def abort_to_change(s, u: User, p: Partition) -> None:
         require(s.doing[u] == Doing.TO_CHANGE, s.target[u] == p)
         if s.status[p] == Status.IN_PROGRESS:
@@ -406,7 +406,7 @@ class Cleaner(Model):
         """No partition stays paused, or aborted, that nobody holds."""
         return s.status[p] not in (Status.PAUSED, Status.ABORTED) or (any(p in s.held[u] for u in User))
 
-    @invariant("CLN-34")
+    @invariant("CLN-33")
     def dropped_policy_stops_cleaning(s, t: Thread, p: Partition) -> bool:
         """A log that is no longer compacted is not cleaned on undisturbed, once the change is through."""
         return not (s.worked_on(t, p) and s.status[p] == Status.IN_PROGRESS and s.known[p]) or (
@@ -501,7 +501,7 @@ class Cleaner(Model):
         lowest = 0 in s.taken_ranks[p] and any(p in s.held[u] and s.rank[u][p] == 0 for u in User)
         return (not held or lowest) and (s.pauses[p] == 0 or s.pauses[p] - 1 in s.taken_ranks[p])
 
-    @lemma("CLN-34")
+    @lemma("CLN-33")
     def a_log_that_is_gone_will_be_aborted(s, p: Partition) -> bool:
         """A cleaning goes on undisturbed on a log that left the map only while its deletion has yet to abort it."""
         left = s.status[p] == Status.IN_PROGRESS and not s.known[p]
@@ -646,7 +646,7 @@ class States(Model):
         require(s.dirt[p] < D)
         s.next.dirt[p] = s.dirt[p] + 1
 
-    @action("CLN-32", who="broker")
+    @action("CLN-31", who="broker")
     def restart(s) -> None:
         """What was in memory is gone."""
         s.next.status = {p: Status.FREE for p in Partition}
@@ -726,7 +726,7 @@ class Offsets(Model):
         require(s.log_start < offset, offset <= s.stable)
         s.next.log_start = offset
 
-    @action("CLN-34", who="follower")
+    @action("CLN-33", who="follower")
     def truncate(s, offset: Offset, base: Offset) -> None:
         """To follow another leader, one elected uncleanly included. The cleaner is paused; `base` is where the segment
         begins that becomes the active one."""
@@ -738,7 +738,7 @@ class Offsets(Model):
         s.next.cleaned = min(s.cleaned, offset)
         s.next.truncating = True
 
-    @action("CLN-27", "CLN-34", who="follower")
+    @action("CLN-27", "CLN-33", who="follower")
     def truncate_checkpoint(s) -> None:
         require(s.truncating)
         s.next.checkpoint = min(s.checkpoint, s.active)
@@ -757,7 +757,7 @@ class Offsets(Model):
         s.next.checkpoint = end
         s.next.cleaned = max(s.cleaned, end)
 
-    @invariant("CLN-27", "CLN-34")
+    @invariant("CLN-27", "CLN-33")
     def what_is_below_the_checkpoint_was_cleaned(s) -> bool:
         return s.truncating or s.checkpoint <= max(s.cleaned, s.log_start)
 
@@ -765,7 +765,7 @@ class Offsets(Model):
     def cleaning_begins_within_the_log(s) -> bool:
         return s.truncating or (s.log_start <= s.dirty() and s.dirty() <= s.log_end)
 
-    @invariant("CLN-8", "CLN-33")
+    @invariant("CLN-8", "CLN-32")
     def offsets_are_in_order(s) -> bool:
         return s.log_start <= s.stable and s.stable <= s.log_end and s.active <= s.log_end
 
@@ -800,92 +800,6 @@ class Offsets(Model):
         return s.truncating and s.checkpoint > s.log_end
 
 
-class Writing(enum.Enum):
-    """How far the replacement of a checkpoint file has come."""
-
-    NOT = 0
-    WRITTEN = 1
-    FLUSHED = 2
-    RENAMED = 3
-
-
-V = Size("V")
-"""How many versions of the checkpoint are written."""
-Version = Annotated[int, Range(0, V)]
-
-
-class CheckpointFile(Model):
-    """One checkpoint file on a disk that forgets in a crash what was not flushed. `durable` is the version that the
-    name surely leads to, `beside` what is being written, `returned` the last one whose write has returned."""
-
-    writing: Writing
-    durable: Version
-    beside: Version
-    beside_flushed: bool
-    returned: Version
-    torn: bool
-
-    @action("CLN-32", who="manager")
-    def write(s) -> None:
-        """A new file beside the old one; its content is not flushed."""
-        require(s.writing == Writing.NOT, s.durable < V, not s.torn)
-        s.next.writing = Writing.WRITTEN
-        s.next.beside = s.durable + 1
-        s.next.beside_flushed = False
-
-    @action("CLN-32", who="manager")
-    def flush(s) -> None:
-        require(s.writing == Writing.WRITTEN)
-        s.next.beside_flushed = True
-        s.next.writing = Writing.FLUSHED
-
-    @action("CLN-32", who="manager")
-    def rename(s) -> None:
-        """Over the old file; the directory is not flushed."""
-        require(s.writing == Writing.FLUSHED)
-        s.next.writing = Writing.RENAMED
-
-    @action("CLN-32", who="manager")
-    def flush_directory(s) -> None:
-        require(s.writing == Writing.RENAMED)
-        s.next.durable = s.beside
-        s.next.returned = s.beside
-        s.next.writing = Writing.NOT
-
-    @action("CLN-32", who="power")
-    def crash(s, new_name: bool) -> None:
-        """A name that was renamed and not flushed leads to the new file or to the old one; content that was not flushed
-        may be anything."""
-        if s.writing == Writing.RENAMED and new_name:
-            s.next.durable = s.beside
-            s.next.torn = s.torn or not s.beside_flushed
-        s.next.writing = Writing.NOT
-
-    @invariant("CLN-32")
-    def whole(s) -> bool:
-        return not s.torn
-
-    @invariant("CLN-32")
-    def what_returned_is_there(s) -> bool:
-        return s.returned <= s.durable
-
-    @step("CLN-32")
-    def the_old_one_or_the_new_one(s) -> bool:
-        return s.next.durable == s.durable or s.next.durable == s.beside
-
-    @lemma("CLN-32")
-    def renamed_only_when_flushed(s) -> bool:
-        return s.writing not in (Writing.FLUSHED, Writing.RENAMED) or s.beside_flushed
-
-    @lemma("CLN-32")
-    def the_next_version_is_beside(s) -> bool:
-        return s.writing == Writing.NOT or s.beside == s.durable + 1
-
-    @witness
-    def survived_without_having_returned(s) -> bool:
-        return s.writing == Writing.NOT and s.durable > s.returned
-
-
 MODELS = [
     Checked(
         Cleaner,
@@ -914,5 +828,4 @@ MODELS = [
     ),
     Checked(States, sizes={"Partition": 2, "N": 2, "D": 2}, distinct=20736, generated=359999, depth=15),
     Checked(Offsets, sizes={"L": 6}, distinct=10031, generated=80447, depth=19, deadlock=True, note="the log is full"),
-    Checked(CheckpointFile, sizes={"V": 4}, distinct=65, generated=191, depth=17),
 ]

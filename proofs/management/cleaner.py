@@ -3,12 +3,11 @@ is forgotten; for any offsets: what is below a checkpoint was cleaned, and nothi
 
 from __future__ import annotations
 
-from kafkaspec.models.management.cleaner import CheckpointFile, Cleaner, Offsets, States
+from kafkaspec.models.management.cleaner import Cleaner, Offsets, States
 from kafkaspec.prove.proof import Proof
 
 PROOFS = [
     Proof(Cleaner, explored_at={"Partition": 2, "Thread": 1, "User": 2, "N": 2, "D": 1}),
     Proof(States, explored_at={"Partition": 2, "N": 2, "D": 1}),
     Proof(Offsets, explored_at={"L": 4}),
-    Proof(CheckpointFile, explored_at={"V": 2}),
 ]

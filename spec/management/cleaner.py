@@ -5,16 +5,15 @@ its return is part of the step that lets it go. Logs are seen through an interfa
 segments and configuration, and never writes a record.
 
 Source: Kafka Internals, ch. 04, "Choosing the filthiest log", "Cleaning state in LogCleanerManager" and "The cleaning
-state machine"; LogCleanerManager, LogToClean, OffsetCheckpointFile and CheckpointFile, Kafka 4.3.0.
+state machine"; LogCleanerManager, LogToClean, Kafka 4.3.0.
 """
 
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import icontract
 
@@ -32,10 +31,6 @@ TITLE = "Log cleaner manager"
 CHAPTER = "Kafka Internals, ch. 04"
 MANAGER = "LogCleanerManager, Kafka 4.3.0"
 
-OF_THE_FILE = {
-    "model": "a matter of text, not of interleavings",
-    "proof": "a matter of text: tested on every malformed kind, and judged on recordings",
-}
 OF_THE_DIRECTORY = {
     "model": "the model has one directory: nothing here depends on who acts at the same time",
     "proof": "see the model",
@@ -229,57 +224,40 @@ CLN_28 = clause(
 )
 CLN_29 = clause(
     "CLN-29",
-    """After the failure of a directory its checkpoint is neither read nor written; the file stays as it was, and
-    cleaning states and uncleanable marks stay.""",
+    """After the failure of a directory, of which a checkpoint that cannot be read is one (CKP-4), its checkpoint is
+    neither read nor written; the file stays as it was, and cleaning states and uncleanable marks stay.""",
     source=f"{CHAPTER}, 'Disk failure'; {MANAGER}",
     without=OF_THE_DIRECTORY,
 )
 CLN_30 = clause(
     "CLN-30",
-    """An offset checkpoint is UTF-8 text: a line with the version 0, a line with the number of entries, and a line
-    `topic partition offset` for each, every line ended by a newline; their order is free.""",
-    source=f"{CHAPTER}, 'On-disk: the offset checkpoint file'; OffsetCheckpointFile, Kafka 4.3.0",
-    without=OF_THE_FILE,
+    """A partition's entry stands in the checkpoint of one live directory at most. While it stands in two, it is not
+    known how far the partition is clean, and nothing is grabbed.""",
+    source=f"KAFKA-8362; {MANAGER}",
+    without=OF_THE_DIRECTORY,
 )
 CLN_31 = clause(
     "CLN-31",
-    """Reading an offset checkpoint gives its entries, the last one where a partition stands twice; nothing if it has
-    no second line. Any other version, a line that is no number or no entry, or a number of entries that is not the
-    one announced makes it unreadable: a storage error, which the manager answers by going on without that
-    directory.""",
-    source="CheckpointFile and OffsetCheckpointFile, Kafka 4.3.0",
-    without=OF_THE_FILE,
+    """Checkpoints outlive a restart; cleaning states, uncleanable marks and waiting callers do not.""",
+    source=f"{CHAPTER}, 'On-disk: the offset checkpoint file'; {MANAGER}",
+    without={"proof": "no claim of its own: what is proved holds with a restart at any moment"},
 )
 CLN_32 = clause(
     "CLN-32",
-    """A checkpoint is replaced atomically: after a crash at any moment the file is whole, the old one or the new one,
-    and the new one if the write had returned. Cleaning states, uncleanable marks and waiting callers do not outlive a
-    restart.""",
-    source=f"{CHAPTER}, 'On-disk: the offset checkpoint file'; CheckpointFile, Kafka 4.3.0",
-)
-CLN_33 = clause(
-    "CLN-33",
     """A log, as the manager sees it, has log start <= last stable offset <= log end and segments in ascending order
     of their base offsets, the last of which is active and begins at or below the log end; an append adds to the
     active segment, and rolls to a new one at the log end when the batch would not fit into segment.bytes, or the
     segment's first batch is older than segment.ms (of a compacted log: or than max.compaction.lag.ms).""",
     source="UnifiedLog, LogSegment.shouldRoll and LogConfig.maxSegmentMs, Kafka 4.3.0; KIP-354",
 )
-CLN_34 = clause(
-    "CLN-34",
+CLN_33 = clause(
+    "CLN-33",
     """Who works on a partition's segments aborts and pauses its cleaning, works, and resumes, on the way of failure
     too; truncation also lowers the checkpoint, deletion removes it, and giving up the compact policy aborts a
     cleaning.""",
     source=f"{CHAPTER}, 'The cleaning state machine'; LogManager, Kafka sources of October 2024; "
     "KAFKA-3123, KAFKA-3330, KAFKA-1819, KAFKA-12840",
     without={"spec": "about the users of the manager: the model has them"},
-)
-CLN_35 = clause(
-    "CLN-35",
-    """A partition's entry stands in the checkpoint of one live directory at most. While it stands in two, it is not
-    known how far the partition is clean, and nothing is grabbed.""",
-    source=f"KAFKA-8362; {MANAGER}",
-    without=OF_THE_DIRECTORY,
 )
 
 LONG_MAX = 2**63 - 1
@@ -289,7 +267,6 @@ WEEK_MS = 7 * 24 * 3600 * 1000
 
 ILLEGAL_STATE = "java.lang.IllegalStateException"
 ABORTED_EXCEPTION = "org.apache.kafka.storage.internals.log.LogCleaningAbortedException"
-STORAGE_EXCEPTION = "org.apache.kafka.common.errors.KafkaStorageException"
 POLICIES = ("compact", "delete", "compact,delete")
 OUT_OF_RANGE = "org.apache.kafka.common.errors.OffsetOutOfRangeException"
 
@@ -372,7 +349,7 @@ class Log:
 
 
 def well_formed(log: Log) -> bool:
-    """CLN-33."""
+    """CLN-32."""
     bases = [s.base_offset for s in log.segments]
     return (
         0 <= log.log_start_offset <= log.last_stable_offset <= log.log_end_offset <= LONG_MAX
@@ -385,7 +362,7 @@ def well_formed(log: Log) -> bool:
 
 
 def appended(log: Log, now: int, count: int, batch_bytes: int) -> Log:
-    """The log after `count` batches of one record, `batch_bytes` each, with the timestamp `now` (CLN-33)."""
+    """The log after `count` batches of one record, `batch_bytes` each, with the timestamp `now` (CLN-32)."""
     segments = list(log.segments)
     end = log.log_end_offset
     for _ in range(count):
@@ -592,7 +569,7 @@ def _refusal_changes_nothing(state: Cleaner, result: Step[Cleaner]) -> bool:
 
 legal_moves = icontract.ensure(_moves_legally, "CLN-1 each state moves as the machine allows")
 waiters = icontract.ensure(_aborted_have_waiters, "CLN-12 a caller waits on just the aborted partitions")
-a_partition = icontract.require(_is_a_partition, "CLN-33 the partition is one that the history began with")
+a_partition = icontract.require(_is_a_partition, "CLN-32 the partition is one that the history began with")
 refused_changes_nothing = icontract.ensure(_refusal_changes_nothing, "CLN-1 what is refused changes nothing")
 
 
@@ -684,7 +661,7 @@ def measure(partition: str, log: Log, checkpoint: int | None, now: int) -> Candi
 
 
 def ambiguous(state: Cleaner) -> bool:
-    """CLN-35: some partition stands in the checkpoints of two live directories."""
+    """CLN-30: some partition stands in the checkpoints of two live directories."""
     entries = [p for checkpoint in state.live_checkpoints() for p in checkpoint]
     return len(entries) != len(set(entries))
 
@@ -705,7 +682,7 @@ def looked_at(state: Cleaner) -> list[Candidate]:
 
 
 def filthiest(state: Cleaner) -> list[str | None]:
-    """The partitions that a grab may take, in ascending order; [None] if it takes none (CLN-4, CLN-35)."""
+    """The partitions that a grab may take, in ascending order; [None] if it takes none (CLN-4, CLN-30)."""
     if ambiguous(state):
         return [None]
     cleanable = [c for c in looked_at(state) if c.total_bytes > 0 and c.cleanable]
@@ -714,7 +691,7 @@ def filthiest(state: Cleaner) -> list[str | None]:
 
 
 @machine.operation(
-    "grabFilthiestCompactedLog", "CLN-4", "CLN-2", "CLN-3", "CLN-5", "CLN-6", "CLN-7", "CLN-10", "CLN-35"
+    "grabFilthiestCompactedLog", "CLN-4", "CLN-2", "CLN-3", "CLN-5", "CLN-6", "CLN-7", "CLN-10", "CLN-30"
 )
 @icontract.require(
     lambda state, chosen: chosen in filthiest(state), "CLN-4 what is chosen is among the filthiest cleanable logs"
@@ -1195,8 +1172,8 @@ def handle_log_dir_failure(state: Cleaner, dir: str) -> Step[Cleaner]:
     return Step(replace(state, failed=state.failed | {dir}))
 
 
-@machine.operation("restart", "CLN-32")
-@icontract.ensure(lambda state, result: result.state.checkpoints == state.checkpoints, "CLN-32 checkpoints outlive it")
+@machine.operation("restart", "CLN-31")
+@icontract.ensure(lambda state, result: result.state.checkpoints == state.checkpoints, "CLN-31 checkpoints outlive it")
 def restart(state: Cleaner) -> Step[Cleaner]:
     """The broker crashes and comes back: what was in memory is gone, what was checkpointed is there."""
     return Step(
@@ -1210,104 +1187,20 @@ def restart(state: Cleaner) -> Step[Cleaner]:
     )
 
 
-# ---- the offset checkpoint file --------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Unreadable:
-    """Why a checkpoint file cannot be read."""
-
-    reason: Literal["version", "line", "count", "negative count", "number"]
-    text: str = ""
-    """the piece of text that is to blame"""
-
-
-def topic_and_partition(name: str) -> tuple[str, str]:
-    topic, _, number = name.rpartition("-")
-    return topic, number
-
-
-def checkpoint_text(offsets: Mapping[str, int]) -> str:
-    """CLN-30, the entries in the order given."""
-    lines = ["0", str(len(offsets)), *(f"{' '.join(topic_and_partition(p))} {o}" for p, o in offsets.items())]
-    return "".join(line + "\n" for line in lines)
-
-
-def _integer(text: str, largest: int) -> int | None:
-    """A whole number as Java reads it; None if it is none or does not fit."""
-    if not re.fullmatch(r"[+-]?\d+", text):
-        return None
-    value = int(text)
-    return value if -largest - 1 <= value <= largest else None
-
-
-def checkpoint_entries(text: str) -> dict[str, int] | Unreadable:
-    """CLN-31."""
-    lines = re.split(r"\r\n|\r|\n", text)
-    if lines[-1] == "":
-        lines.pop()
-    if not lines:
-        return {}
-    version = _integer(lines[0], INT_MAX)
-    if version is None:
-        return Unreadable("line", lines[0])
-    if version != 0:
-        return Unreadable("version", lines[0])
-    if len(lines) == 1:
-        return {}
-    count = _integer(lines[1], INT_MAX)
-    if count is None:
-        return Unreadable("line", lines[1])
-    if count < 0:
-        return Unreadable("negative count", lines[1])
-    entries: dict[str, int] = {}
-    for line in lines[2:]:
-        parts = re.split(r"\s+", line, flags=re.ASCII)
-        while parts and parts[-1] == "":
-            parts.pop()
-        if len(parts) != 3:
-            return Unreadable("line", line)
-        number, offset = _integer(parts[1], INT_MAX), _integer(parts[2], LONG_MAX)
-        if number is None or offset is None:
-            return Unreadable("number", parts[1] if number is None else parts[2])
-        entries[f"{parts[0]}-{number}"] = offset
-    return entries if len(lines) - 2 == count else Unreadable("count", lines[1])
-
-
-@machine.operation("offsetCheckpoint.write", "CLN-30")
-@icontract.ensure(
-    lambda offsets, result: checkpoint_entries(result.result) == dict(offsets), "CLN-31 what is written is read back"
-)
-def offset_checkpoint_write(state: Cleaner, offsets: Mapping[str, int]) -> Step[Cleaner]:
-    """The text of a checkpoint file with these entries."""
-    return Step(state, checkpoint_text(offsets))
-
-
-@machine.operation("offsetCheckpoint.read", "CLN-31")
-@icontract.ensure(
-    lambda result: (
-        isinstance(result.result, Refused) or checkpoint_entries(checkpoint_text(result.result)) == result.result
-    ),
-    "CLN-30 what is read can be written",
-)
-def offset_checkpoint_read(state: Cleaner, file: str) -> Step[Cleaner]:
-    """The entries of a checkpoint file with this text."""
-    entries = checkpoint_entries(file)
-    return Step(state, Refused("CLN-31", STORAGE_EXCEPTION) if isinstance(entries, Unreadable) else entries)
-
-
 # ---- what happens to the logs and to the clock -----------------------------------------------------------------------
-@machine.operation("append", "CLN-33")
+@machine.operation("append", "CLN-32")
 @a_partition
-@icontract.require(lambda count: 0 <= count <= 1000, "CLN-33 at most a thousand batches at once")
+@icontract.require(lambda count: 0 <= count <= 1000, "CLN-32 at most a thousand batches at once")
 @icontract.require(
     lambda then_high_watermark: then_high_watermark in ("logEndOffset", None),
-    "CLN-33 the high watermark goes to the end or stays",
+    "CLN-32 the high watermark goes to the end or stays",
 )
 @icontract.ensure(
     lambda state, partition, count, result: (
         result.result == state.logs[partition].log_end_offset + count
         and result.state.logs[partition].log_end_offset == result.result
     ),
-    "CLN-33 offsets advance by the number of records",
+    "CLN-32 offsets advance by the number of records",
 )
 @icontract.ensure(
     lambda state, partition, result: (
@@ -1315,7 +1208,7 @@ def offset_checkpoint_read(state: Cleaner, file: str) -> Step[Cleaner]:
         and state.logs[partition].segments[:-1]
         == result.state.logs[partition].segments[: len(state.logs[partition].segments) - 1]
     ),
-    "CLN-33 the log stays well-formed, and its closed segments as they are",
+    "CLN-32 the log stays well-formed, and its closed segments as they are",
 )
 def append(
     state: Cleaner, partition: str, key: str, count: int, then_high_watermark: str | None = "logEndOffset"
@@ -1327,14 +1220,14 @@ def append(
     return Step(state.with_log(partition, log), log.log_end_offset)
 
 
-@machine.operation("maybeIncrementLogStartOffset", "CLN-33")
+@machine.operation("maybeIncrementLogStartOffset", "CLN-32")
 @a_partition
 @icontract.ensure(
     lambda state, partition, result: (
         result.state.logs[partition].log_start_offset >= state.logs[partition].log_start_offset
         and well_formed(result.state.logs[partition])
     ),
-    "CLN-33 the log start never goes back, nor beyond what is stable",
+    "CLN-32 the log start never goes back, nor beyond what is stable",
 )
 @refused_changes_nothing
 def maybe_increment_log_start_offset(state: Cleaner, partition: str, offset: int) -> Step[Cleaner]:
@@ -1345,7 +1238,7 @@ def maybe_increment_log_start_offset(state: Cleaner, partition: str, offset: int
             f"Cannot increment the log start offset to {offset} of partition {partition} since it is larger than the "
             f"high watermark {log.last_stable_offset}"
         )
-        return Step(state, Refused("CLN-33", OUT_OF_RANGE, message))
+        return Step(state, Refused("CLN-32", OUT_OF_RANGE, message))
     if offset <= log.log_start_offset:
         return Step(state, False)
     return Step(state.with_log(partition, replace(log, log_start_offset=offset)), True)
@@ -1365,9 +1258,9 @@ def _log_of(view: Mapping[str, Any], log: Log) -> Log:
     )
 
 
-@machine.operation("logChanged", "CLN-33")
+@machine.operation("logChanged", "CLN-32")
 @icontract.require(
-    lambda state, partition, log: well_formed(_log_of(log, state.logs[partition])), "CLN-33 the log is well-formed"
+    lambda state, partition, log: well_formed(_log_of(log, state.logs[partition])), "CLN-32 the log is well-formed"
 )
 @a_partition
 def log_changed(state: Cleaner, partition: str, log: Mapping[str, Any]) -> Step[Cleaner]:
@@ -1377,9 +1270,9 @@ def log_changed(state: Cleaner, partition: str, log: Mapping[str, Any]) -> Step[
 
 @machine.operation("updateConfig", "CLN-2")
 @a_partition
-@icontract.require(lambda policy: policy in POLICIES, "CLN-33 the policy is one of Kafka's")
+@icontract.require(lambda policy: policy in POLICIES, "CLN-32 the policy is one of Kafka's")
 def update_config(state: Cleaner, partition: str, policy: str) -> Step[Cleaner]:
-    """The log gets another cleanup policy. Nothing that is under way is stopped by that (see CLN-34)."""
+    """The log gets another cleanup policy. Nothing that is under way is stopped by that (see CLN-33)."""
     log = state.logs[partition]
     policies = policy.split(",")
     changed = replace(log.config, compact="compact" in policies, delete="delete" in policies)
@@ -1528,42 +1421,7 @@ machine.candidates |= {
     "log": _changed_logs,
     "policy": lambda state: _mostly(["compact", "compact,delete"], POLICIES),
     "ms": lambda state: [0, 1, 1999, 2000, 2001, 5001],
-    "offsets": lambda state: [
-        {},
-        {"c-0": 0},
-        {"c-0": 5, "c-1": LONG_MAX},
-        {"a-b-1": 7, "topic.with_all-0": 3},
-    ],
-    "file": lambda state: CHECKPOINT_TEXTS,
 }
-
-CHECKPOINT_TEXTS: list[str] = [
-    "",
-    "0\n",
-    "0\n0\n",
-    "0\n1\nc 0 5\n",
-    "0\n1\nc 0 5",
-    "0\r\n1\r\nc\t0  5 \r\n",
-    "+0\n+1\nc +0 -5\n",
-    "0\n2\nc 0 5\nc 0 6\n",
-    "1\n0\n",
-    "x\n0\n",
-    "\n0\n",
-    " 0\n0\n",
-    "0\nx\n",
-    "0\n-1\n",
-    "0\n99999999999\n",
-    "0\n2\nc 0 5\n",
-    "0\n0\nc 0 5\n",
-    "0\n1\nc 0\n",
-    "0\n1\nc 0 5 6\n",
-    "0\n1\n c 0 5\n",
-    "0\n1\nc 0 5\n\n",
-    "0\n1\nc x 5\n",
-    "0\n1\nc 0 x\n",
-    "0\n1\nc 0 9223372036854775808\n",
-]
-"""Checkpoint files, well-formed and malformed in every way."""
 
 
 # ---- where the released Kafka does otherwise -------------------------------------------------------------------------
@@ -1579,20 +1437,7 @@ def _grabbing_amid_ambiguity(
     ghost: Any, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
     if op == "grabFilthiestCompactedLog" and ambiguous(state):
-        return Refused("CLN-35", ILLEGAL_STATE), observation
-    return result, observation
-
-
-def _reading_numbers(
-    ghost: Any, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
-) -> tuple[Json | Refused, Json]:
-    if op == "offsetCheckpoint.read":
-        match checkpoint_entries(arguments["file"]):
-            case Unreadable("number", text):
-                return Refused("CLN-31", "java.lang.NumberFormatException", f'For input string: "{text}"'), observation
-            case Unreadable("negative count", text):
-                message = f"Illegal Capacity: {int(text)}"
-                return Refused("CLN-31", "java.lang.IllegalArgumentException", message), observation
+        return Refused("CLN-30", ILLEGAL_STATE), observation
     return result, observation
 
 
@@ -1615,7 +1460,7 @@ machine.deviations += [
     ),
     Deviation(
         id="CLN-D2",
-        clause="CLN-35",
+        clause="CLN-30",
         title="A partition in the checkpoints of two directories kills every cleaner thread that looks for work",
         versions="4.3.0 (recorded); the Scala class of October 2024 takes one of the two silently",
         condition="grabFilthiestCompactedLog while the checkpoints of two live directories have one partition",
@@ -1633,21 +1478,6 @@ machine.deviations += [
         fails.""",
         mend="Let the entry of the directory that holds the log count.",
         rewrite=_grabbing_amid_ambiguity,
-    ),
-    Deviation(
-        id="CLN-D3",
-        clause="CLN-31",
-        title="A checkpoint file with a bad number in it is not taken for unreadable",
-        versions="4.3.0 (recorded)",
-        condition="""the first thing wrong in the file is a partition or offset that is no number or too large, or a
-        negative number of entries""",
-        history=("init", 'offsetCheckpoint.read file="0\\n1\\nc x 5\\n"'),
-        cause="""The version and the count are read by a helper that turns a bad number into a malformed line; the
-        fields of an entry are not, and a list is made with the announced capacity before that is looked at.""",
-        effect="""A NumberFormatException or IllegalArgumentException passes by the handler that marks a directory as
-        failed and by those who wait for a storage error: it ends the cleaner thread that looks for work.""",
-        mend="Treat it as a malformed line.",
-        rewrite=_reading_numbers,
     ),
 ]
 
@@ -1771,11 +1601,5 @@ RECORDINGS = (
         "accepted",
         deviations=("CLN-D1", "CLN-D2"),
         source="the same, with high watermarks that lag, changes of policy and failures of directories",
-    ),
-    Recording(
-        "offset-checkpoint.ndjson",
-        "accepted",
-        deviations=("CLN-D3",),
-        source="OffsetCheckpointFile of Kafka 4.3.0, files well-formed and malformed",
     ),
 )

@@ -7,15 +7,13 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from kafkaspec.impl.disk import StorageError
-from kafkaspec.impl.management import checkpoints
 from kafkaspec.impl.management import cleaner as impl
-from kafkaspec.impl.management.checkpoints import CheckpointFile, TopicPartition
+from kafkaspec.impl.management.checkpoints import TopicPartition
 from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
 from kafkaspec.lockstep.mutants import Mutant, with_fault
 from kafkaspec.models.management import cleaner as model
-from kafkaspec.models.management.cleaner import WAITING, Doing, Partition, Status, Thread, User, Waits, Writing
+from kafkaspec.models.management.cleaner import WAITING, Doing, Partition, Status, Thread, User, Waits
 from kafkaspec.spec.management import cleaner as spec
 from kafkaspec.spec.management.cleaner import Aborted, InProgress, Paused
 
@@ -231,32 +229,6 @@ def _maintains_one_directory(self: Manager) -> None:
         self.uncleanable[directory] = {p for p in self.uncleanable[directory] if p in self.logs}
 
 
-def _checkpoint(**methods: Any) -> Callable[[], impl.Driver]:
-    """The driver with other checkpoint files."""
-    return _patched(CheckpointFile=type("Faulty", (CheckpointFile,), methods))
-
-
-def _writes_in_place(self: CheckpointFile, offsets: Mapping[TopicPartition, int]) -> None:
-    with self._storage_errors("writing"):
-        self.disk.write(self.path, checkpoints.encode(offsets))
-
-
-def _flushes_no_content(self: CheckpointFile, offsets: Mapping[TopicPartition, int]) -> None:
-    with self._storage_errors("writing"):
-        beside = self.path + ".tmp"
-        self.disk.write(beside, checkpoints.encode(offsets))
-        self.disk.rename(beside, self.path)
-        self.disk.flush_directory(self.directory)
-
-
-def _flushes_no_name(self: CheckpointFile, offsets: Mapping[TopicPartition, int]) -> None:
-    with self._storage_errors("writing"):
-        beside = self.path + ".tmp"
-        self.disk.write(beside, checkpoints.encode(offsets))
-        self.disk.flush(beside)
-        self.disk.rename(beside, self.path)
-
-
 def _rolls_late(self: impl.MemoryLog, now: int, size: int) -> None:
     fits, self.segment_bytes = self.segment_bytes, self.segment_bytes + size
     _append(self, now, size)
@@ -264,29 +236,6 @@ def _rolls_late(self: impl.MemoryLog, now: int, size: int) -> None:
 
 
 _append = impl.MemoryLog.append
-_encode, _decode = checkpoints.encode, checkpoints.decode
-
-
-def _miscounts(offsets: Mapping[TopicPartition, int]) -> bytes:
-    version, count, *lines = _encode(offsets).decode().split("\n")
-    return "\n".join([version, str(int(count) + 1), *lines]).encode()
-
-
-def _believes_every_count(data: bytes) -> dict[TopicPartition, int]:
-    version, _, *lines = [*data.decode().split("\n"), ""]
-    body = [line for line in lines if line]
-    return _decode("\n".join([version, str(len(body)), *body, ""]).encode() if body else data)
-
-
-def _reads_every_version(data: bytes) -> dict[TopicPartition, int]:
-    return _decode(b"0" + data[1:] if data[:1].isdigit() else data)
-
-
-def _fails_on_the_unreadable(self: CheckpointFile) -> dict[TopicPartition, int]:
-    try:
-        return CheckpointFile.read(self)
-    except StorageError as e:
-        raise impl.Refusal("CLN-31", "java.lang.NumberFormatException") from e
 
 
 def _counts_timestamps_of_0(log: impl.CleanableLog, first_dirty_offset: int, now: int) -> int:
@@ -364,7 +313,7 @@ def _deleting_forgets_the_abort() -> LoadedModel:
 
 def _failure_leaves_the_pause() -> LoadedModel:
     class Cleaner(model.Cleaner):
-        @action("CLN-34", who="truncation or move")
+        @action("CLN-33", who="truncation or move")
         def fail_holding(s, u: User) -> None:
             require(s.doing[u] == Doing.HOLDING)
             s.next.held[u] = {p for p in Partition if False}
@@ -375,7 +324,7 @@ def _failure_leaves_the_pause() -> LoadedModel:
 
 def _policy_changes_alone() -> LoadedModel:
     class Cleaner(model.Cleaner):
-        @action("CLN-13", "CLN-34", who="operator", fair="weak", per=("u",))
+        @action("CLN-13", "CLN-33", who="operator", fair="weak", per=("u",))
         def abort_to_change(s, u: User, p: Partition) -> None:
             require(s.doing[u] == Doing.TO_CHANGE, s.target[u] == p)
             s.end(u)
@@ -385,7 +334,7 @@ def _policy_changes_alone() -> LoadedModel:
 
 def _deletes_under_the_cleaner() -> LoadedModel:
     class Cleaner(model.Cleaner):
-        @action("CLN-13", "CLN-34", who="deletion", fair="weak", per=("u",))
+        @action("CLN-13", "CLN-33", who="deletion", fair="weak", per=("u",))
         def abort_to_delete(s, u: User, p: Partition) -> None:
             require(s.doing[u] == Doing.TO_DELETE, s.target[u] == p)
             s.next.doing[u] = Doing.DELETING
@@ -462,33 +411,12 @@ def _unstable_is_cleaned() -> LoadedModel:
 
 def _truncation_keeps_the_checkpoint() -> LoadedModel:
     class Offsets(model.Offsets):
-        @action("CLN-27", "CLN-34", who="follower")
+        @action("CLN-27", "CLN-33", who="follower")
         def truncate_checkpoint(s) -> None:
             require(s.truncating)
             s.next.truncating = False
 
     return load(Offsets)
-
-
-def _renames_what_is_not_flushed() -> LoadedModel:
-    class CheckpointFile(model.CheckpointFile):
-        @action("CLN-32", who="manager")
-        def rename(s) -> None:
-            require(s.writing in (Writing.WRITTEN, Writing.FLUSHED))
-            s.next.writing = Writing.RENAMED
-
-    return load(CheckpointFile)
-
-
-def _returns_before_the_name_is_flushed() -> LoadedModel:
-    class CheckpointFile(model.CheckpointFile):
-        @action("CLN-32", who="manager")
-        def rename(s) -> None:
-            require(s.writing == Writing.FLUSHED)
-            s.next.writing = Writing.RENAMED
-            s.next.returned = s.beside
-
-    return load(CheckpointFile)
 
 
 def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
@@ -630,7 +558,7 @@ MUTANTS = [
     ),
     _impl(
         "the source keeps its entry",
-        "CLN-28 CLN-35",
+        "CLN-28 CLN-30",
         "a moved partition stands in both directories",
         _manager(alter_checkpoint_dir=_keeps_the_source),
         "KAFKA-8362",
@@ -676,44 +604,7 @@ MUTANTS = [
         _manager(deletable_logs=_only_with_delete),
         "KAFKA-7400",
     ),
-    _impl(
-        "checkpoint written in place",
-        "CLN-32",
-        "not beside, not flushed",
-        _checkpoint(write=_writes_in_place),
-    ),
-    _impl(
-        "checkpoint content not flushed",
-        "CLN-32",
-        "renamed over the old one before it is on the disk",
-        _checkpoint(write=_flushes_no_content),
-    ),
-    _impl(
-        "checkpoint name not flushed",
-        "CLN-32",
-        "the rename may be undone after the write has returned",
-        _checkpoint(write=_flushes_no_name),
-    ),
-    _impl("count line wrong", "CLN-30", "one entry too many announced", _patched(checkpoints, encode=_miscounts)),
-    _impl(
-        "any count will do",
-        "CLN-31",
-        "the announced number of entries is not compared",
-        _patched(checkpoints, decode=_believes_every_count),
-    ),
-    _impl(
-        "any version will do",
-        "CLN-31",
-        "a file of another version is read",
-        _patched(checkpoints, decode=_reads_every_version),
-    ),
-    _impl(
-        "a bad number is no storage error",
-        "CLN-31",
-        "an unreadable file is reported as Kafka 4.3.0 does a bad number",
-        _checkpoint(read=_fails_on_the_unreadable),
-    ),
-    _impl("rolls late", "CLN-33", "one batch beyond segment.bytes", _patched(impl.MemoryLog, append=_rolls_late)),
+    _impl("rolls late", "CLN-32", "one batch beyond segment.bytes", _patched(impl.MemoryLog, append=_rolls_late)),
     _spec(
         "what is aborted can be resumed",
         "CLN-14 CLN-1 CLN-17",
@@ -722,7 +613,7 @@ MUTANTS = [
     ),
     _spec(
         "checkpoints do not outlive a restart",
-        "CLN-32",
+        "CLN-31",
         "all is cleaned again",
         _fault("restart", _restart_empties_checkpoints),
     ),
@@ -755,20 +646,20 @@ MUTANTS = [
     ),
     _model(
         "Cleaner: failure leaves the pause",
-        "CLN-34 CLN-21 CLN-23",
+        "CLN-33 CLN-21 CLN-23",
         "a truncation that fails does not resume",
         _failure_leaves_the_pause,
         "KAFKA-3123",
     ),
     _model(
         "Cleaner: the policy changes alone",
-        "CLN-34",
+        "CLN-33",
         "a cleaning goes on after compact was dropped",
         _policy_changes_alone,
         "KAFKA-12840",
     ),
     _model(
-        "Cleaner: deletes under the cleaner", "CLN-34 CLN-20", "deletion does not abort", _deletes_under_the_cleaner
+        "Cleaner: deletes under the cleaner", "CLN-33 CLN-20", "deletion does not abort", _deletes_under_the_cleaner
     ),
     _model("Cleaner: the signal is lost", "CLN-12 CLN-22", "done tells no waiter", _signal_is_lost),
     _model("Cleaner: the waiter does not look", "CLN-12 CLN-20", "any signal will do", _waiter_does_not_look),
@@ -780,19 +671,10 @@ MUTANTS = [
     ),
     _model(
         "Offsets: truncation keeps the checkpoint",
-        "CLN-27 CLN-34",
+        "CLN-27 CLN-33",
         "what is appended again is taken for clean",
         _truncation_keeps_the_checkpoint,
         "KAFKA-3330",
-    ),
-    _model(
-        "CheckpointFile: renamed, not flushed", "CLN-32", "the name leads to a torn file", _renames_what_is_not_flushed
-    ),
-    _model(
-        "CheckpointFile: returned, not flushed",
-        "CLN-32",
-        "a write that had returned is undone",
-        _returns_before_the_name_is_flushed,
     ),
 ]
 
@@ -808,7 +690,5 @@ SURVIVORS = {
     "States.restore: no effect 1": _COMPARED,
     "States.restart: no effect 4": _COMPARED,
     "Offsets.truncate: no guard 5": "the claims hold wherever at or below the new end the last segment begins",
-    "CheckpointFile.write: no guard 3": "no file is ever torn",
-    "CheckpointFile.crash: no effect 2": "what is renamed was flushed: it shows with the fault of not flushing",
 }
 """Generated faults of the models that nobody can notice, and why."""

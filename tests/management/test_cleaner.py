@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,15 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
-from kafkaspec.impl.disk import Crashed, Disk, RealDisk, SimulatedDisk, StorageError
+from kafkaspec.impl.disk import SimulatedDisk
 from kafkaspec.impl.management import cleaner as impl
-from kafkaspec.impl.management.checkpoints import (
-    CheckpointFile,
-    CheckpointUnreadable,
-    TopicPartition,
-    decode,
-    encode,
-)
+from kafkaspec.impl.management.checkpoints import TopicPartition
 from kafkaspec.lockstep.exhaustive import commute
 from kafkaspec.lockstep.machine import Outside, Refused
 from kafkaspec.lockstep.walk import Coverage, Pair, draw, state_machine, walk
@@ -81,7 +73,7 @@ def test_spec_and_model_agree_in_every_state_of_two_partitions() -> None:
 @pytest.mark.clause("CLN-21")
 @pytest.mark.clause("CLN-22")
 @pytest.mark.clause("CLN-23")
-@pytest.mark.clause("CLN-34")
+@pytest.mark.clause("CLN-33")
 def test_models_are_explored_as_pinned(checked: Any) -> None:
     assert checked.run().why == ""
 
@@ -246,7 +238,7 @@ def test_retention_and_cleaners_take_what_is_theirs_and_free() -> None:
 
 @pytest.mark.clause("CLN-25")
 @pytest.mark.clause("CLN-26")
-@pytest.mark.clause("CLN-35")
+@pytest.mark.clause("CLN-30")
 def test_unknown_partitions_are_dropped_and_ambiguous_ones_stop_everything() -> None:
     state, _ = run(
         dirty("c-1", 95),
@@ -278,7 +270,7 @@ def test_checkpoints_are_lowered_moved_and_left_alone_after_a_failure() -> None:
     assert run(update, fail, lower, move)[0].checkpoints == {"dir0": {"c-0": 5}, "dir1": {}}
 
 
-@pytest.mark.clause("CLN-33")
+@pytest.mark.clause("CLN-32")
 def test_a_log_grows_by_batches_and_rolls_when_full() -> None:
     state, answers = run(("append", {"partition": "c-0", "key": "k", "count": 3, "thenHighWatermark": None}))
     log = state.logs["c-0"]
@@ -293,85 +285,21 @@ def test_ties_are_free_and_nothing_else_is() -> None:
     assert isinstance(machine.apply(state, "grabFilthiestCompactedLog", {"chosen": "c-1"}), Outside)
 
 
-# ---- the checkpoint file
+# ---- directories
 
-P, Q = TopicPartition("orders", 0), TopicPartition("a-b", 7)
-
-
-@pytest.mark.clause("CLN-30")
-def test_the_text_is_kafkas() -> None:
-    assert encode({P: 98112, Q: 0}) == b"0\n2\norders 0 98112\na-b 7 0\n"
+P = TopicPartition("orders", 0)
 
 
 @pytest.mark.clause("CLN-31")
-@pytest.mark.parametrize("text", spec.CHECKPOINT_TEXTS)
-def test_impl_reads_what_the_spec_reads(text: str) -> None:
-    expected = spec.checkpoint_entries(text)
-    if isinstance(expected, spec.Unreadable):
-        with pytest.raises(CheckpointUnreadable):
-            decode(text.encode())
-    else:
-        assert {str(p): offset for p, offset in decode(text.encode()).items()} == expected
+def test_a_restart_forgets_all_but_the_checkpoints() -> None:
+    update = ("updateCheckpoints", {"dir": "dir0", "update": "c-0", "offset": 5})
+    mark = ("markPartitionUncleanable", {"dir": "dir0", "partition": "c-0"})
+    state, _ = run(update, mark, ("deletableLogs", {}), ("restart", {}))
+    assert state.checkpoints["dir0"] == {"c-0": 5}
+    assert (state.cleaning, state.uncleanable["dir0"]) == ({}, frozenset())
 
 
-@pytest.mark.clause("CLN-30")
-@pytest.mark.clause("CLN-31")
-@given(
-    st.dictionaries(
-        st.tuples(st.from_regex(r"[a-zA-Z0-9._-]{1,9}", fullmatch=True), st.integers(0, 2**31 - 1)),
-        st.integers(-(2**63), 2**63 - 1),
-    )
-)
-def test_what_is_written_is_read(offsets: dict[tuple[str, int], int]) -> None:
-    entries = {TopicPartition(*p): offset for p, offset in offsets.items()}
-    assert decode(encode(entries)) == entries
-    assert encode(entries).decode() == spec.checkpoint_text({str(p): offset for p, offset in entries.items()})
-
-
-def crashes(write: Callable[[CheckpointFile], None]) -> Iterator[tuple[int, bool, dict[TopicPartition, int]]]:
-    """Every crash of a write over {P: 1}: before which step, whether the write had returned, what is read after it."""
-    for crash_at in range(100):
-        disk = SimulatedDisk()
-        file = CheckpointFile("dir", "file", disk)
-        file.write({P: 1})
-        disk.crash_at = disk.steps + crash_at
-        try:
-            write(file)
-            returned = True
-        except Crashed:
-            returned = False
-        for after in disk.outcomes():
-            yield crash_at, returned, CheckpointFile("dir", "file", after).read()
-        if returned:
-            return
-
-
-@pytest.mark.clause("CLN-32")
-def test_a_crash_leaves_the_old_one_or_the_new_one() -> None:
-    old, new = {P: 1}, {P: 2, Q: 3}
-    found = list(crashes(lambda file: file.write(new)))
-    assert max(step for step, _, _ in found) == 4
-    assert all(entries in (old, new) for _, _, entries in found)
-    assert all(entries == new for _, returned, entries in found if returned)
-    assert {tuple(entries) for _, returned, entries in found if not returned} == {(P,), (P, Q)}
-
-
-@pytest.mark.clause("CLN-32")
-def test_a_write_in_place_would_be_torn() -> None:
-    with pytest.raises(StorageError):
-        list(crashes(lambda file: file.disk.write(file.path, encode({P: 2, Q: 3}))))
-
-
-@pytest.mark.parametrize("disk", [SimulatedDisk(), RealDisk()], ids=["simulated", "real"])
-def test_a_checkpoint_file_on_a_disk(disk: Disk, tmp_path: Path) -> None:
-    file = CheckpointFile(str(tmp_path), "cleaner-offset-checkpoint", disk)
-    assert file.read() == {}
-    file.write({P: 5})
-    assert CheckpointFile(str(tmp_path), "cleaner-offset-checkpoint", disk).read() == {P: 5}
-    assert not disk.exists(file.path + ".tmp")
-
-
-@pytest.mark.clause("CLN-31")
+@pytest.mark.clause("CLN-29")
 def test_an_unreadable_directory_is_reported_and_the_manager_goes_on() -> None:
     disk = SimulatedDisk()
     manager = impl.LogCleanerManager({}, ["dir0", "dir1"], disk)

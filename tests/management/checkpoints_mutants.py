@@ -1,0 +1,439 @@
+"""Faults of the small files of a log directory, each to be caught."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from kafkaspec.impl.management import checkpoints as impl
+from kafkaspec.impl.management.checkpoints import CheckpointFile, Checkpoints, TopicPartition
+from kafkaspec.language import LoadedModel, action, load, require
+from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
+from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.models.management import checkpoints as model
+from kafkaspec.models.management.checkpoints import Log, Phase, Writing
+from kafkaspec.spec.management import checkpoints as spec
+from kafkaspec.spec.management.checkpoints import machine
+from kafkaspec.spec.management.cleaner import Frozen
+
+
+def _patched(module: Any = impl, **functions: Any) -> Callable[[], impl.Driver]:
+    """The driver with other functions in a module, while it is called."""
+
+    class Faulty(impl.Driver):
+        def reset(self, arguments: Mapping[str, Any]) -> None:
+            with patch.multiple(module, **functions):
+                super().reset(arguments)
+
+        def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+            with patch.multiple(module, **functions):
+                return super().apply(name, arguments)
+
+        def observe(self) -> Json:
+            return super().observe()
+
+    return Faulty
+
+
+def _checkpoint(**methods: Any) -> Callable[[], impl.Driver]:
+    """The driver with other checkpoint files."""
+    return _patched(CheckpointFile=type("Faulty", (CheckpointFile,), methods))
+
+
+def _broker(**methods: Any) -> Callable[[], impl.Driver]:
+    """The driver with another broker."""
+    broker = type("Faulty", (Checkpoints,), methods)
+    return type("FaultyDriver", (impl.Driver,), {"checkpoints_class": broker})
+
+
+def _log(**methods: Any) -> Callable[[], impl.Driver]:
+    return _patched(impl.CheckpointedLog, **methods)
+
+
+def _writes_in_place(self: CheckpointFile, offsets: Mapping[TopicPartition, int]) -> None:
+    with impl.storage_errors(self.directory, "writing", self.path):
+        self.disk.write(self.path, impl.encode(offsets))
+
+
+def _flushes_no_content(self: CheckpointFile, offsets: Mapping[TopicPartition, int]) -> None:
+    with impl.storage_errors(self.directory, "writing", self.path):
+        beside = self.path + ".tmp"
+        self.disk.write(beside, impl.encode(offsets))
+        self.disk.rename(beside, self.path)
+        self.disk.flush_directory(self.directory)
+
+
+def _flushes_no_name(self: CheckpointFile, offsets: Mapping[TopicPartition, int]) -> None:
+    with impl.storage_errors(self.directory, "writing", self.path):
+        beside = self.path + ".tmp"
+        self.disk.write(beside, impl.encode(offsets))
+        self.disk.flush(beside)
+        self.disk.rename(beside, self.path)
+
+
+_encode, _decode = impl.encode, impl.decode
+
+
+def _miscounts(offsets: Mapping[TopicPartition, int]) -> bytes:
+    version, count, *lines = _encode(offsets).decode().split("\n")
+    return "\n".join([version, str(int(count) + 1), *lines]).encode()
+
+
+def _believes_every_count(data: bytes) -> dict[TopicPartition, int]:
+    version, _, *lines = [*data.decode().split("\n"), ""]
+    body = [line for line in lines if line]
+    return _decode("\n".join([version, str(len(body)), *body, ""]).encode() if body else data)
+
+
+def _reads_every_version(data: bytes) -> dict[TopicPartition, int]:
+    return _decode(b"0" + data[1:] if data[:1].isdigit() else data)
+
+
+def _reads_blanks_before(data: bytes, parse: Any, fields: int) -> Any:
+    return _entries(b"\n".join(line.strip(b" ") for line in data.split(b"\n")), parse, fields)
+
+
+def _first_counts(data: bytes) -> dict[TopicPartition, int]:
+    return dict(entry for _, entry in reversed(impl.decode_lines(data)))
+
+
+_entries = impl.entries
+_decode_metadata, _decode_marker = impl.decode_metadata, impl.decode_marker
+
+
+def _takes_the_zero_id(data: bytes) -> str:
+    return spec.ZERO_ID if data.endswith(spec.ZERO_ID.encode()) else _decode_metadata(data)
+
+
+def _reads_version_0_alone(data: bytes) -> str:
+    if data.startswith(b"version: 1"):
+        raise impl.CheckpointUnreadable(1, "version 1")
+    return _decode_metadata(data)
+
+
+def _wants_its_version(data: bytes) -> int | None:
+    return _decode_marker(data) if b'"version":0' in data else None
+
+
+def _keeps_the_marker(self: Checkpoints) -> None:
+    """Until everything is loaded."""
+    self.loaded = False
+    self.had_clean_shutdown = self.disk.exists(self.marker)
+
+
+def _loads_and_deletes(self: Checkpoints) -> bool:
+    if self.disk.exists(self.marker):
+        self.disk.remove(self.marker)
+    return Checkpoints.load(self)
+
+
+def _marks_whatever_was_loaded(self: Checkpoints, broker_epoch: int) -> None:
+    Checkpoints.shut_down(self, broker_epoch)
+    self.disk.write(self.marker, impl.encode_marker(broker_epoch))
+    self.disk.flush(self.marker)
+
+
+def _stops_without_flushing(self: Checkpoints, broker_epoch: int) -> None:
+    with patch.object(impl.CheckpointedLog, "flush", lambda log: None):
+        Checkpoints.shut_down(self, broker_epoch)
+
+
+def _checkpoints_the_end(self: Checkpoints) -> None:
+    self.files[spec.RECOVERY_POINTS].write({p: log.end for p, log in self.known()})
+
+
+def _writes_every_start(self: Checkpoints) -> None:
+    self.files[spec.LOG_STARTS].write({p: log.start for p, log in self.known()})
+
+
+def _truncates_and_says_nothing(self: Checkpoints, partition: TopicPartition, offset: int) -> None:
+    self.logs[partition].truncate(offset)
+
+
+def _keeps_the_entries(self: Checkpoints, partition: TopicPartition) -> None:
+    del self.logs[partition]
+
+
+def _goes_on_without(self: Checkpoints) -> bool:
+    Checkpoints.load(self)
+    self.loaded = True
+    return True
+
+
+def _believes_the_high_watermark(self: impl.CheckpointedLog, clean: bool, point: int, start: int, mark: int) -> None:
+    _load(self, clean, point, start, mark)
+    self.high_watermark = max(self.start, mark)
+
+
+def _recovers_to_the_end(self: impl.CheckpointedLog, clean: bool, point: int, start: int, mark: int) -> None:
+    _load(self, True, point, start, mark)
+
+
+def _begins_at_the_first_segment(self: impl.CheckpointedLog, clean: bool, point: int, start: int, mark: int) -> None:
+    _load(self, clean, point, 0, mark)
+
+
+_load = impl.CheckpointedLog.load
+
+
+# ---- faults of the models
+
+
+def _renames_what_is_not_flushed() -> LoadedModel:
+    class CheckpointFile(model.CheckpointFile):
+        @action("CKP-6", who="manager")
+        def rename(s) -> None:
+            require(s.writing in (Writing.WRITTEN, Writing.FLUSHED))
+            s.next.writing = Writing.RENAMED
+
+    return load(CheckpointFile)
+
+
+def _returns_before_the_name_is_flushed() -> LoadedModel:
+    class CheckpointFile(model.CheckpointFile):
+        @action("CKP-6", who="manager")
+        def rename(s) -> None:
+            require(s.writing == Writing.FLUSHED)
+            s.next.writing = Writing.RENAMED
+            s.next.returned = s.beside
+
+    return load(CheckpointFile)
+
+
+def _marker_deleted_after_loading() -> LoadedModel:
+    class Marker(model.Marker):
+        @action("CKP-10", who="broker")
+        def start(s) -> None:
+            require(s.phase == Phase.DOWN)
+            s.next.phase = Phase.LOADING
+            s.next.clean = s.marker
+            s.next.loaded = {log: False for log in Log}
+            s.next.closed = {log: False for log in Log}
+
+        @action("CKP-9", who="broker")
+        def serve(s) -> None:
+            require(s.phase == Phase.LOADING, all(s.loaded[log] for log in Log))
+            s.next.phase = Phase.UP
+            s.next.marker = False
+
+    return load(Marker)
+
+
+def _marker_before_the_logs_are_closed() -> LoadedModel:
+    class Marker(model.Marker):
+        @action("CKP-9", who="broker")
+        def finish(s) -> None:
+            require(s.phase == Phase.CLOSING)
+            s.next.phase = Phase.DOWN
+            s.next.marker = True
+
+    return load(Marker)
+
+
+def _recovery_point_jumps_to_the_end() -> LoadedModel:
+    class RecoveryPoint(model.RecoveryPoint):
+        @action("CKP-15", who="loader thread")
+        def recover(s) -> None:
+            require(not s.running)
+            s.next.skipped = s.skipped or (not s.stale and s.sound < min(s.checkpoint, s.end))
+            s.next.end = s.sound
+            s.next.flushed = min(s.flushed, s.sound)
+            s.next.point = s.sound
+            s.next.stale = s.stale or s.checkpoint > s.sound
+            s.next.truncated = False
+            s.next.running = True
+
+    return load(RecoveryPoint)
+
+
+def _recovery_point_advances_first() -> LoadedModel:
+    class RecoveryPoint(model.RecoveryPoint):
+        @action("CKP-11", who="flusher")
+        def advance(s) -> None:
+            require(s.running, s.point < s.end)
+            s.next.point = s.end
+
+    return load(RecoveryPoint)
+
+
+def _truncation_is_not_checkpointed() -> LoadedModel:
+    class RecoveryPoint(model.RecoveryPoint):
+        @action("CKP-11", who="leader or follower")
+        def append(s) -> None:
+            require(s.running, s.end < model.L)
+            s.next.end = s.end + 1
+            s.next.sound = s.end + 1
+
+    return load(RecoveryPoint)
+
+
+# ---- faults of the spec
+
+
+def _fault(operation: str, body: Callable[..., Step[spec.Directory]]) -> Callable[[], Machine[spec.Directory]]:
+    return lambda: with_fault(spec.machine, operation, body)
+
+
+def _start_keeps_the_marker(state: spec.Directory, crash_while_loading: bool) -> Step[spec.Directory]:
+    step = machine.find("start").body(state, crash_while_loading)
+    return Step(replace(step.state, marker=state.marker), step.result)
+
+
+def _starts_of_all(state: spec.Directory) -> Step[spec.Directory]:
+    starts = Frozen({p: log.start for p, log in state.logs.items()})
+    return Step(replace(state, files=state.files.with_(spec.LOG_STARTS, starts)))
+
+
+def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
+    return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
+
+
+def _spec(name: str, clauses: str, what: str, make: Callable[[], Any]) -> Mutant:
+    return Mutant(name, tuple(clauses.split()), what, "spec", make)
+
+
+def _model(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
+    return Mutant(name, tuple(clauses.split()), what, "model", make, bug)
+
+
+MUTANTS = [
+    _impl("checkpoint written in place", "CKP-6", "not beside, not flushed", _checkpoint(write=_writes_in_place)),
+    _impl(
+        "checkpoint content not flushed",
+        "CKP-6",
+        "renamed over the old one before it is on the disk",
+        _checkpoint(write=_flushes_no_content),
+    ),
+    _impl(
+        "checkpoint name not flushed",
+        "CKP-6",
+        "the rename may be undone after the write has returned",
+        _checkpoint(write=_flushes_no_name),
+    ),
+    _impl("count line wrong", "CKP-1 CKP-5", "one entry too many announced", _patched(encode=_miscounts)),
+    _impl(
+        "any count will do",
+        "CKP-3",
+        "the announced number of entries is not compared",
+        _patched(decode=_believes_every_count),
+    ),
+    _impl("any version will do", "CKP-3", "a file of another version is read", _patched(decode=_reads_every_version)),
+    _impl("blanks before an entry", "CKP-2", "a line may begin with blanks", _patched(entries=_reads_blanks_before)),
+    _impl("the first entry counts", "CKP-5", "of two entries of a partition", _patched(decode=_first_counts)),
+    _impl("the zero id is an id", "CKP-7", "a topic without an id", _patched(decode_metadata=_takes_the_zero_id)),
+    _impl(
+        "version 0 alone",
+        "CKP-7",
+        "a partition.metadata of a later version is refused",
+        _patched(decode_metadata=_reads_version_0_alone),
+    ),
+    _impl(
+        "the marker's version matters",
+        "CKP-8",
+        "an epoch without a version is none",
+        _patched(decode_marker=_wants_its_version),
+    ),
+    _impl(
+        "the marker goes after loading",
+        "CKP-10",
+        "a crash while logs are loaded is taken for a clean stop",
+        _broker(begin_loading=_keeps_the_marker, load=_loads_and_deletes),
+        "KAFKA-10471",
+    ),
+    _impl(
+        "a marker for every stop",
+        "CKP-9",
+        "though not all logs were loaded",
+        _broker(shut_down=_marks_whatever_was_loaded),
+    ),
+    _impl(
+        "stops without flushing",
+        "CKP-9 CKP-11",
+        "the recovery points are older than the marker",
+        _broker(shut_down=_stops_without_flushing),
+    ),
+    _impl(
+        "the end is the recovery point",
+        "CKP-11",
+        "flushed or not",
+        _broker(write_recovery_points=_checkpoints_the_end),
+        "KAFKA-10101",
+    ),
+    _impl("every start is written", "CKP-12", "those of segments too", _broker(write_log_starts=_writes_every_start)),
+    _impl(
+        "truncation says nothing",
+        "CKP-11",
+        "the checkpoint stays above the end",
+        _broker(truncate=_truncates_and_says_nothing),
+    ),
+    _impl("deletion says nothing", "CKP-16", "the entries stay", _broker(delete=_keeps_the_entries)),
+    _impl("goes on without a checkpoint", "CKP-4", "an unreadable file is none", _broker(load=_goes_on_without)),
+    _impl("the high watermark is believed", "CKP-13", "beyond the log end", _log(load=_believes_the_high_watermark)),
+    _impl(
+        "recovered means flushed",
+        "CKP-15",
+        "the recovery point jumps to the end",
+        _log(load=_recovers_to_the_end),
+        "KAFKA-10101",
+    ),
+    _impl(
+        "deleted records come back",
+        "CKP-12 CKP-15",
+        "the log start is not looked at",
+        _log(load=_begins_at_the_first_segment),
+    ),
+    _spec(
+        "a start keeps the marker",
+        "CKP-10",
+        "the marker lies from the first write on",
+        _fault("start", _start_keeps_the_marker),
+    ),
+    _spec("a start for every log", "CKP-12", "those of segments too", _fault("checkpointLogStarts", _starts_of_all)),
+    _model(
+        "CheckpointFile: renamed, not flushed", "CKP-6", "the name leads to a torn file", _renames_what_is_not_flushed
+    ),
+    _model(
+        "CheckpointFile: returned, not flushed",
+        "CKP-6",
+        "a write that had returned is undone",
+        _returns_before_the_name_is_flushed,
+    ),
+    _model(
+        "Marker: deleted after loading",
+        "CKP-10",
+        "a crash while loading leaves it",
+        _marker_deleted_after_loading,
+        "KAFKA-10471",
+    ),
+    _model(
+        "Marker: written before the logs are closed",
+        "CKP-9",
+        "a crash finds it beside open logs",
+        _marker_before_the_logs_are_closed,
+    ),
+    _model(
+        "RecoveryPoint: jumps to the end",
+        "CKP-11 CKP-15",
+        "a second loss of power is not recovered",
+        _recovery_point_jumps_to_the_end,
+        "KAFKA-10101",
+    ),
+    _model("RecoveryPoint: advances first", "CKP-11", "before the flush", _recovery_point_advances_first),
+    _model(
+        "RecoveryPoint: a truncation is not checkpointed",
+        "CKP-11",
+        "what is appended again is taken for flushed",
+        _truncation_is_not_checkpointed,
+    ),
+]
+
+SURVIVORS = {
+    "CheckpointFile.write: no guard 3": "no file is ever torn",
+    "CheckpointFile.crash: no effect 2": "what is renamed was flushed: it shows with the fault of not flushing",
+    "Marker.load: no effect 3": "nothing touched is ever trusted: it shows with the faults of the marker",
+    "RecoveryPoint.write_checkpoint: no effect 2": "nothing is appended any more: less happens, and nothing worse",
+    "RecoveryPoint.recover: no effect 1": "nothing unsound is ever skipped: it shows with the faults of the point",
+}
+"""Generated faults of the models that nobody can notice, and why."""
