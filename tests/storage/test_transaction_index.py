@@ -1,0 +1,240 @@
+"""The transaction index: spec beside impl and model, and the rules one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import run_state_machine_as_test
+
+from kafkaspec.impl.disk import Crashed, SimulatedDisk
+from kafkaspec.impl.storage import transaction_index as impl
+from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
+from kafkaspec.language.concrete import Concrete
+from kafkaspec.lockstep.machine import Refused, Step
+from kafkaspec.lockstep.walk import Coverage, Pair, draw, state_machine, walk
+from kafkaspec.models.storage.transaction_index import MODELS, Aborts
+from kafkaspec.proofs.storage.transaction_index import PROOFS
+from kafkaspec.spec.storage import transaction_index as spec
+from kafkaspec.spec.storage.transaction_index import Aborted, Index, Log, machine
+
+# ---- the layers beside each other
+
+
+def test_impl_does_what_the_spec_says() -> None:
+    run_state_machine_as_test(state_machine(machine, impl.Driver))
+
+
+def test_long_walks_cover_every_operation() -> None:
+    covered = Coverage()
+    for seed in range(30):
+        walked = walk(machine, impl.Driver(), seed, 100)
+        assert walked.failure is None, str(walked.failure)
+        covered.add(walked.coverage)
+    assert covered.operations.keys() == machine.operations.keys()
+    assert {"append TXI-3", "sanityCheck TXI-10", "read TXI-11"} <= covered.refusals.keys()
+
+
+@given(st.data())
+def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
+    driver = impl.Driver()
+    pair = Pair(machine, driver, {})
+    for _ in range(20):
+        op = machine.find(data.draw(st.sampled_from(sorted(machine.operations))))
+        arguments = draw(machine, op, pair.state, lambda c: data.draw(st.sampled_from(c)))
+        if arguments is not None:
+            pair.call(op, arguments)
+            assert pair.failure is None, str(pair.failure)
+            assert impl.abstract(driver) == pair.state
+
+
+@pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
+def test_recordings_are_judged_as_they_must(recording: Any) -> None:
+    assert recording.wrong(recording.judge(machine)) == ""
+
+
+@pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
+@pytest.mark.clause("TXI-12")
+def test_models_are_explored_as_pinned(checked: Any) -> None:
+    assert checked.run().why == ""
+
+
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
+@pytest.mark.clause("TXI-7")
+@pytest.mark.clause("TXI-12")
+def test_proofs_hold_for_every_size(proof: Any) -> None:
+    proved = proof.run()
+    assert proved.complete, proved.summary()
+
+
+@pytest.mark.clause("TXI-7")
+@pytest.mark.clause("TXI-12")
+def test_what_the_model_appends_is_in_order_for_the_spec_and_no_fetch_misses_any() -> None:
+    """Every reachable state of the model, every fetch, and every way to cut the entries into two segments."""
+    concrete = Concrete(Aborts, {"Producer": 2, "L": 6})
+    seen = set()
+    for state in concrete.reachable()[0]:
+        _busy, _first, _end, aborted, began, stable = state
+        entries = tuple(Aborted(0, began[n], n, stable[n]) for n in sorted(aborted))
+        if entries in seen:
+            continue
+        seen.add(entries)
+        assert spec.in_order(entries)
+        for base in range(1, 7):
+            first = Index(0, tuple(e for e in entries if e.last_offset < base), True)
+            second = Index(base, tuple(e for e in entries if e.last_offset >= base), True)
+            log = Log((first, second))
+            assert spec.orderly(log)
+            for fetch in range(7):
+                for bound in range(fetch, 8):
+                    got = spec.log_collect_aborted_txns(log, fetch, bound).result
+                    assert got == spec.shown(spec.overlapping(entries, fetch, bound))
+    assert len(seen) > 30
+
+
+# ---- the rules, one by one
+
+ONE, TWO = (1, 0, 4, 5), (2, 3, 9, 10)
+
+
+def run(*calls: tuple[Any, ...], start: int = 0) -> Step[Log]:
+    """The state after some calls of the spec, and the last answer."""
+    step: Step[Log] = Step(spec.initial(start))
+    for name, *arguments in calls:
+        step = machine.find(name).function(step.state, *arguments)
+    return step
+
+
+@pytest.mark.clause("TXI-1")
+def test_an_entry_is_34_bytes() -> None:
+    state, digits = run(("append", *ONE), ("file",))
+    assert digits == "0000" + "0000000000000001" + "0" * 16 + "0000000000000004" + "0000000000000005"
+    assert state.active.size == 34
+    assert AbortedTxn(*ONE).encode().hex() == digits
+
+
+@pytest.mark.clause("TXI-2")
+def test_there_is_no_file_until_something_is_aborted() -> None:
+    disk = SimulatedDisk()
+    index = TransactionIndex("t-0/0.txnindex", 0, disk)
+    assert index.collect(0, 100) == ([], False)
+    index.reset()
+    index.truncate_to(0)
+    index.flush()
+    assert disk.names == {}
+    index.append(AbortedTxn(*ONE))
+    assert disk.size("t-0/0.txnindex") == 34
+
+
+@pytest.mark.clause("TXI-3")
+def test_last_offsets_rise_as_far_as_is_known() -> None:
+    again = ("append", 3, 0, 4, 5)
+    assert run(("append", *ONE), again).result == Refused("TXI-3", spec.ILLEGAL_ARGUMENT)
+    assert not isinstance(run(("append", *ONE), ("reopen",), again).result, Refused)
+    assert isinstance(run(("append", *ONE), ("append", *TWO), ("truncateTo", 9), again).result, Refused)
+
+
+@pytest.mark.clause("TXI-4")
+@pytest.mark.clause("TXI-5")
+def test_collecting_stops_at_what_was_stable_beyond() -> None:
+    state, _ = run(("append", *ONE), ("append", *TWO))
+    collect = machine.find("collectAbortedTxns").function
+    assert collect(state, 0, 5).result == {"abortedTransactions": [list(ONE)], "isComplete": True}
+    assert collect(state, 4, 6).result == {"abortedTransactions": [list(ONE), list(TWO)], "isComplete": True}
+    assert collect(state, 5, 11).result == {"abortedTransactions": [list(TWO)], "isComplete": False}
+
+
+@pytest.mark.clause("TXI-6")
+@pytest.mark.clause("TXI-7")
+@pytest.mark.clause("TXI-13")
+def test_a_marker_in_a_later_segment_is_found() -> None:
+    later = (1, 2, 12, 13)
+    _, found = run(("append", *ONE), ("roll", 10), ("append", *later), ("log.collectAbortedTxns", 1, 8))
+    assert found == [list(ONE), list(later)]
+    _, found = run(("append", *ONE), ("roll", 10), ("append", *later), ("log.collectAbortedTxns", 1, 2))
+    assert found == [list(ONE)]
+
+
+@pytest.mark.clause("TXI-8")
+def test_a_marker_at_the_offset_goes() -> None:
+    both = (("append", *ONE), ("append", *TWO))
+    assert run(*both, ("truncateTo", 10)).state.active.entries == (ONE, TWO)
+    assert run(*both, ("truncateTo", 9)).state.active.entries == (ONE,)
+    assert run(*both, ("truncateTo", 0)).state.active.size == 0
+
+
+@pytest.mark.clause("TXI-9")
+def test_a_reset_keeps_the_file_alone() -> None:
+    active = run(("append", *TWO), ("reset",), ("append", *ONE)).state.active
+    assert (active.entries, active.exists) == ((ONE,), True)
+
+
+@pytest.mark.clause("TXI-10")
+def test_an_entry_of_an_earlier_segment_is_corrupt() -> None:
+    assert run(("append", *ONE), ("sanityCheck",), start=4).result is None
+    assert run(("append", *ONE), ("sanityCheck",), start=5).result == Refused("TXI-10", spec.CORRUPT_INDEX)
+
+
+@pytest.mark.clause("TXI-11")
+def test_a_torn_entry_is_none_and_a_later_version_is_refused() -> None:
+    state, _ = run(("append", *ONE), ("append", *TWO), ("crash", 1))
+    assert (state.active.entries, state.active.rest) == ((ONE,), 33)
+    assert run(("reset",)).state.active.rest == 0
+    later = "0100" + AbortedTxn(*TWO).encode().hex()[4:]
+    assert run(("read", AbortedTxn(*ONE).encode().hex() + later)).result == Refused("TXI-11", spec.KAFKA_EXCEPTION)
+
+
+@pytest.mark.clause("TXI-12")
+def test_what_brokers_do_not_append_is_not_in_order() -> None:
+    first = Aborted(1, 0, 4, 5)
+    assert spec.in_order([first, Aborted(2, 5, 9, 10)])
+    for wrong in (
+        [Aborted(1, 4, 4, 5)],
+        [Aborted(1, 0, 4, 6)],
+        [first, Aborted(2, 5, 4, 5)],
+        [first, Aborted(2, 5, 9, 4)],
+        [first, Aborted(2, 3, 9, 10)],
+    ):
+        assert not spec.in_order(wrong)
+    assert not spec.orderly(Log((Index(0, (Aborted(1, 0, 12, 13),), True), Index(10))))
+
+
+@pytest.mark.clause("TXI-11")
+@pytest.mark.clause("TXI-9")
+def test_whatever_a_crash_leaves_recovery_makes_it_whole() -> None:
+    """Every crash of appends and flushes: what was flushed is there, a part of an entry is none, and after the reset
+    that recovery begins with the entries come again."""
+    entries = [AbortedTxn(1, 0, 4, 5), AbortedTxn(2, 5, 9, 10), AbortedTxn(1, 10, 14, 15)]
+    path = "t-0/00000000000000000000.txnindex"
+    steps = outcomes = 0
+    while True:
+        disk = SimulatedDisk(crash_at=steps)
+        index = TransactionIndex(path, 0, disk)
+        flushed = 0
+        try:
+            index.append(entries[0])
+            index.flush()
+            disk.flush_directory("t-0")
+            flushed = 1
+            index.append(entries[1])
+            index.append(entries[2])
+            index.flush()
+            flushed = 3
+        except Crashed:
+            pass
+        for after in disk.outcomes():
+            outcomes += 1
+            left = TransactionIndex(path, 0, after)
+            read = [e for e in left if e.last_offset]
+            assert read == entries[: len(read)]
+            assert len(read) >= flushed
+            left.reset()
+            for e in entries:
+                left.append(e)
+            assert list(left) == entries
+        if flushed == 3:
+            break
+        steps += 1
+    assert (steps, outcomes > 10) == (6, True)
