@@ -30,6 +30,7 @@ MAGIC_END = 17
 """Bytes up to the magic byte, it included: what Kafka reads of a batch first."""
 LEAST_LEGACY = 26
 """Bytes of the smallest message of format 0, offset and length included."""
+ENOUGH = 1000
 WIDEST = (1 << 31) - 1
 """A batch's offset less its segment's base offset is at most this."""
 
@@ -350,24 +351,19 @@ class _Scan:
         return self.base_offset, self.base_offset + WIDEST
 
     def leads(self, at: int) -> bool:
-        """Whether batches, damaged perhaps but one behind the other, lead from here to a good one or to the end."""
+        """Whether batches, damaged perhaps but one behind the other, lead from here to a good one or to the end;
+        so many one behind the other are no accident either."""
         w = self.window
-        if at in self.chain:
-            return True
-        self.chain = set[int]()
-        while at < w.size:
-            if not self.plausible(at):
-                self.chain.clear()
-                return False
-            self.chain.add(at)
-            w.have(at, MAGIC_END)
+        visited, good = set[int](), at == w.size or at in self.chain
+        while not good and self.plausible(at):
+            visited.add(at)
             size, magic = k.LOG_OVERHEAD + w.number(at + 8, 4), w.number(at + 16, 1)
-            if at + size <= w.size and (self.valid(at, size) if magic == 2 else self.valid_legacy(at, size)):
-                return True
             at += size
-        if at > w.size:
-            self.chain.clear()
-        return at == w.size
+            whole = self.valid if magic == 2 else self.valid_legacy
+            good = at == w.size or len(visited) == ENOUGH or (at < w.size and whole(at - size, size))
+        if good and visited:
+            self.chain = visited
+        return good
 
     def plausible(self, at: int) -> bool:
         """Whether a batch may begin here, by its first bytes."""
