@@ -1,0 +1,298 @@
+"""meta.properties as Kafka reads and writes it: java.util.Properties character by character, and the files of a broker.
+
+Source: PropertiesUtils, MetaProperties and MetaPropertiesEnsemble, Kafka 4.3.0; java.util.Properties.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkaspec.impl.disk import Disk, SimulatedDisk
+from kafkaspec.impl.management.checkpoints import replace_file
+from kafkaspec.lockstep.machine import Json, Refused
+from kafkaspec.spec.management import meta_properties as spec
+
+NAME = "meta.properties"
+BLANKS = " \t\f"
+CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
+
+
+class PropertiesUnreadable(Exception):
+    """The file cannot be read: `clause` says what is wrong, `key` at which property, `line` in which line, from 1."""
+
+    def __init__(self, clause: str, message: str, line: int | None = None, key: str = "") -> None:
+        super().__init__(message)
+        self.clause = clause
+        self.line = line
+        self.key = key
+
+
+# ---- java.util.Properties --------------------------------------------------------------------------------------------
+def logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that hold properties, comments left out, continued ones joined; each with its number, from 1."""
+    at, n, first, out, continues = 1, 0, 1, "", False
+    while n <= len(text):
+        begin = n
+        while n < len(text) and text[n] not in "\r\n":
+            n += 1
+        line = text[begin:n].lstrip(BLANKS)
+        if text[n : n + 2] == "\r\n":
+            n += 1
+        n += 1
+        if continues or (line and line[0] not in "#!"):
+            first = first if continues else at
+            out = out + line if continues else line
+            trailing = 0
+            while trailing < len(out) and out[-1 - trailing] == "\\":
+                trailing += 1
+            continues = trailing % 2 == 1
+            if continues:
+                out = out[:-1]
+            else:
+                yield first, out
+        at += 1
+    if continues:
+        yield first, out
+
+
+def unescape(text: str, line: int) -> str:
+    """Raises PropertiesUnreadable for a malformed \\u."""
+    out, n = [], 0
+    while n < len(text):
+        c = text[n]
+        n += 1
+        if c != "\\" or n == len(text):
+            out.append(c if c != "\\" else "")
+            continue
+        c = text[n]
+        n += 1
+        if c == "u":
+            digits = text[n : n + 4]
+            if len(digits) < 4 or not HEXADECIMAL.issuperset(digits):
+                raise PropertiesUnreadable("MTP-2", f"malformed \\u{digits}", line)
+            out.append(chr(int(digits, 16)))
+            n += 4
+        else:
+            out.append(CONTROL.get(c, c))
+    return "".join(out)
+
+
+def decode(data: bytes) -> dict[str, tuple[int, str]]:
+    """The properties: key -> (line, value). Raises PropertiesUnreadable."""
+    found: dict[str, tuple[int, str]] = {}
+    for at, line in logical_lines(data.decode("latin-1")):
+        end = 0
+        while end < len(line) and line[end] not in "=:" + BLANKS:
+            end += 2 if line[end] == "\\" else 1
+        begin = end
+        while begin < len(line) and line[begin] in BLANKS:
+            begin += 1
+        if begin < len(line) and line[begin] in "=:":
+            begin += 1
+            while begin < len(line) and line[begin] in BLANKS:
+                begin += 1
+        found[unescape(line[:end], at)] = at, unescape(line[begin:], at)
+    return found
+
+
+def escape(value: str) -> str:
+    """As java.util.Properties.store writes a value to a writer: nothing beyond its own marks is escaped."""
+    backwards = {control: letter for letter, control in CONTROL.items()}
+    out = []
+    for n, c in enumerate(value):
+        if c in backwards:
+            out.append("\\" + backwards[c])
+        elif c in "=:#!\\" or (c == " " and not n):
+            out.append("\\" + c)
+        else:
+            out.append(c)
+    return "".join(out)
+
+
+# ---- the file --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class MetaProperties:
+    """What the file says. `lines` are those of the keys that it has."""
+
+    version: int
+    cluster_id: str | None = None
+    node_id: int | None = None
+    directory_id: str | None = None
+    lines: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+    @property
+    def node_key(self) -> str:
+        return "node.id" if self.version else "broker.id"
+
+    def check(self) -> None:
+        """Raises PropertiesUnreadable where version 1 lacks what it must have."""
+        for key, value in (("node.id", self.node_id), ("cluster.id", self.cluster_id)):
+            if self.version and value is None:
+                raise PropertiesUnreadable("MTP-4", f"{key} is missing", key=key)
+
+    def encode(self, comment: str = "#\n") -> bytes:
+        """The file's bytes; Kafka's comment has the time of writing."""
+        values = {"cluster.id": self.cluster_id, "directory.id": self.directory_id, "version": str(self.version)}
+        if self.node_id is not None:
+            values[self.node_key] = str(self.node_id)
+        body = "".join(f"{key}={escape(value)}\n" for key, value in values.items() if value is not None)
+        return (comment + body).encode("latin-1")
+
+
+def parse(data: bytes) -> MetaProperties:
+    """Raises PropertiesUnreadable (MTP-4)."""
+    found = decode(data)
+
+    def number(key: str) -> int | None:
+        if key not in found:
+            return None
+        at, text = found[key]
+        digits = text[1:] if text[:1] in ("+", "-") else text
+        value = int(text) if digits.isdecimal() else None
+        if value is None or not -(2**31) <= value < 2**31:
+            raise PropertiesUnreadable("MTP-4", f"{key} is no number: {text!r}", at, key)
+        return value
+
+    version = number("version") or 0
+    if version not in (0, 1):
+        raise PropertiesUnreadable("MTP-4", f"version {version}, expected 0 or 1", found["version"][0], "version")
+    node = number("node.id" if version else "broker.id")
+    directory = None
+    if "directory.id" in found:
+        at, text = found["directory.id"]
+        directory = text[:22]
+        if _uuid(text) is None:
+            raise PropertiesUnreadable("MTP-4", f"directory.id is no id: {text!r}", at, "directory.id")
+    cluster = found["cluster.id"][1] if "cluster.id" in found else None
+    out = MetaProperties(version, cluster, node, directory, {key: at for key, (at, _) in found.items()})
+    out.check()
+    return out
+
+
+def _uuid(text: str) -> bytes | None:
+    bare = text[:-2] if text.endswith("==") else text
+    try:
+        id = base64.b64decode(bare + "==", altchars=b"-_", validate=True)
+    except ValueError:
+        return None
+    return id if len(id) == 16 and len(bare) == 22 else None
+
+
+def is_reserved(directory_id: str) -> bool:
+    """One of the ids that mean something else than a directory (MTP-6)."""
+    id = _uuid(directory_id)
+    return id is not None and id[:8] == bytes(8) and (id[8] >= 128 or int.from_bytes(id[8:], "big") < 100)
+
+
+def write(disk: Disk, directory: str, of: MetaProperties) -> None:
+    """Replace a directory's file atomically (MTP-8). Raises OSError."""
+    replace_file(disk, f"{directory}/{NAME}", of.encode())
+
+
+class EnsembleInvalid(Exception):
+    """The directories of a broker do not fit together: it stops."""
+
+    def __init__(self, clause: str, message: str) -> None:
+        super().__init__(message)
+        self.clause = clause
+
+
+@dataclass
+class Ensemble:
+    """The files of all directories of a broker."""
+
+    valid: dict[str, MetaProperties] = field(default_factory=dict)
+    empty: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    @classmethod
+    def load(cls, disk: Disk, directories: list[str]) -> Ensemble:
+        out = cls()
+        for directory in directories:
+            path = f"{directory}/{NAME}"
+            try:
+                out.valid[directory] = parse(disk.read(path))
+            except FileNotFoundError:
+                out.empty.append(directory)
+            except (OSError, PropertiesUnreadable):
+                out.failed.append(directory)
+        return out
+
+    def verify(self, cluster_id: str | None, node_id: int | None) -> tuple[str | None, int | None]:
+        """The cluster and the node. Raises EnsembleInvalid (MTP-5, MTP-6)."""
+        if not self.valid:
+            raise EnsembleInvalid("MTP-5", "no readable meta.properties")
+        seen: dict[str, str] = {}
+        for directory, p in self.valid.items():
+            cluster_id = cluster_id if cluster_id is not None else p.cluster_id
+            node_id = node_id if node_id is not None else p.node_id
+            if p.cluster_id not in (None, cluster_id):
+                raise EnsembleInvalid("MTP-5", f"{directory}: cluster.id {p.cluster_id}, expected {cluster_id}")
+            if p.node_id not in (None, node_id):
+                raise EnsembleInvalid("MTP-5", f"{directory}: {p.node_key} {p.node_id}, expected {node_id}")
+        for directory, p in self.valid.items():
+            if p.directory_id is None:
+                continue
+            if is_reserved(p.directory_id):
+                raise EnsembleInvalid("MTP-6", f"{directory}: directory.id {p.directory_id} is reserved")
+            if p.directory_id in seen:
+                raise EnsembleInvalid("MTP-6", f"{directory}: has the directory.id of {seen[p.directory_id]}")
+            seen[p.directory_id] = directory
+        return cluster_id, node_id
+
+
+# ---- the driver for lockstep -----------------------------------------------------------------------------------------
+class Driver:
+    """Files on a simulated disk, read as a broker reads them."""
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        self.disk = SimulatedDisk()
+
+    def observe(self) -> Json:
+        return {}
+
+    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+        try:
+            return getattr(self, "do_" + name.replace(".", "_"))(**arguments)
+        except PropertiesUnreadable as e:
+            return Refused(e.clause, spec.ILLEGAL_ARGUMENT if e.clause == "MTP-2" else spec.RUNTIME)
+        except EnsembleInvalid as e:
+            return Refused(e.clause, spec.RUNTIME)
+
+    def do_properties_read(self, file: str) -> Json:
+        return {key: value for key, (_, value) in decode(file.encode("latin-1")).items()}
+
+    def do_metaProperties_read(self, file: str) -> Json:
+        p = parse(file.encode("latin-1"))
+        return {
+            "version": p.version,
+            "clusterId": p.cluster_id,
+            "nodeId": p.node_id,
+            "directoryId": p.directory_id,
+        }
+
+    def do_metaProperties_write(
+        self, version: int, cluster_id: str | None, node_id: int | None, directory_id: str | None
+    ) -> Json:
+        of = MetaProperties(version, cluster_id, node_id, directory_id)
+        of.check()
+        write(self.disk, "dir", of)
+        lines = self.disk.read(f"dir/{NAME}").decode("latin-1").splitlines()
+        return sorted(line for line in lines if not line.startswith("#"))
+
+    def do_ensemble_verify(
+        self, files: Mapping[str, str | None], expected_cluster_id: str | None, expected_node_id: int | None
+    ) -> Json:
+        self.disk = SimulatedDisk()
+        for directory, text in files.items():
+            if text is not None:
+                self.disk.write(f"{directory}/{NAME}", text.encode("latin-1"))
+        ensemble = Ensemble.load(self.disk, sorted(files))
+        ensemble.verify(expected_cluster_id, expected_node_id)
+        cluster = next((p.cluster_id for p in ensemble.valid.values() if p.cluster_id is not None), None)
+        node = next((p.node_id for p in ensemble.valid.values() if p.node_id is not None), None)
+        return {"clusterId": cluster, "nodeId": node, "empty": ensemble.empty, "failed": ensemble.failed}

@@ -1,0 +1,127 @@
+"""meta.properties: spec beside impl, Kafka's own answers, and every crash of a replacement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import run_state_machine_as_test
+
+from kafkaspec.impl.disk import Crashed, RealDisk, SimulatedDisk
+from kafkaspec.impl.management import meta_properties as impl
+from kafkaspec.lockstep.machine import Outside, Refused
+from kafkaspec.lockstep.walk import Coverage, state_machine, walk
+from kafkaspec.spec.management import meta_properties as spec
+from kafkaspec.spec.management.meta_properties import machine
+
+V1 = "version=1\ncluster.id=c\nnode.id=1\n"
+D, E = "Wz2UP7E_QO2kiOpi3I8jIQ", "Xz2UP7E_QO2kiOpi3I8jIQ"
+
+
+def test_impl_does_what_the_spec_says() -> None:
+    run_state_machine_as_test(state_machine(machine, impl.Driver))
+
+
+def test_long_walks_cover_every_operation() -> None:
+    covered = Coverage()
+    for seed in range(10):
+        walked = walk(machine, impl.Driver(), seed, 150)
+        assert walked.failure is None, str(walked.failure)
+        covered.add(walked.coverage)
+    assert covered.operations.keys() == machine.operations.keys()
+
+
+@pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
+@pytest.mark.clause("MTP-3")
+@pytest.mark.clause("MTP-4")
+def test_recordings_are_accepted(recording: Any) -> None:
+    assert recording.wrong(recording.judge(machine)) == ""
+
+
+def ask(operation: str, **arguments: Any) -> Any:
+    step = machine.apply(spec.initial(), operation, arguments)
+    assert not isinstance(step, Outside), step
+    return step.result
+
+
+@given(st.text(st.sampled_from("aé=:# !\\ut\n\r\t\f\x01" + "0" * 3), max_size=30))
+@pytest.mark.clause("MTP-1")
+@pytest.mark.clause("MTP-2")
+def test_every_text_is_read_as_the_spec_reads_it(text: str) -> None:
+    def of(read: Any, failure: type[Any], data: Any) -> Any:
+        try:
+            return read(data)
+        except failure as e:
+            return e.clause
+
+    data = text.encode("latin-1")
+    found = of(impl.decode, impl.PropertiesUnreadable, data)
+    plain = found if isinstance(found, str) else {key: value for key, (_, value) in found.items()}
+    assert plain == of(spec.properties, spec.Unreadable, text)
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=20), st.integers(0, 2**31 - 1))
+@pytest.mark.clause("MTP-1")
+def test_what_is_written_is_read(cluster: str, node: int) -> None:
+    of = impl.MetaProperties(1, cluster, node, D)
+    assert impl.parse(of.encode()) == of
+
+
+@pytest.mark.clause("MTP-1")
+def test_lines_are_known() -> None:
+    found = impl.parse(b"#\n#when\nversion=1\n\ncluster.id=\\\n  c\nnode.id=1\n")
+    assert (found.cluster_id, found.lines["cluster.id"], found.lines["node.id"]) == ("c", 5, 7)
+
+
+@pytest.mark.clause("MTP-5")
+@pytest.mark.clause("MTP-7")
+def test_directories_must_agree() -> None:
+    def verify(**files: str | None) -> Any:
+        return ask("ensemble.verify", files=files, expected_cluster_id=None, expected_node_id=None)
+
+    assert verify(a=V1, b=None, c="version=9")["failed"] == ["c"]
+    assert isinstance(verify(a=V1, b=V1.replace("node.id=1", "node.id=2")), Refused)
+    assert isinstance(verify(a=V1, b=V1.replace("=c", "=d")), Refused)
+    assert isinstance(verify(a=None), Refused)
+
+
+@pytest.mark.clause("MTP-6")
+def test_directories_have_ids_of_their_own() -> None:
+    def clause(*ids: str) -> str:
+        files = {f"d{n}": f"{V1}directory.id={id}\n" for n, id in enumerate(ids)}
+        found = ask("ensemble.verify", files=files, expected_cluster_id=None, expected_node_id=None)
+        return found.clause if isinstance(found, Refused) else ""
+
+    assert clause(D, E) == ""
+    assert clause(D, D) == "MTP-6"
+    assert clause("AAAAAAAAAAAAAAAAAAAAAQ") == "MTP-6"
+    assert clause("AAAAAAAAAAAAAAAAAAAAZA") == ""
+
+
+@pytest.mark.clause("MTP-8")
+def test_a_crash_leaves_the_old_one_or_the_new_one() -> None:
+    old, new = impl.MetaProperties(1, "c", 1, D), impl.MetaProperties(1, "c", 1, E)
+    seen = set()
+    for crash_at in range(5):
+        disk = SimulatedDisk()
+        impl.write(disk, "dir", old)
+        disk.crash_at = disk.steps + crash_at
+        returned = True
+        try:
+            impl.write(disk, "dir", new)
+        except Crashed:
+            returned = False
+        for after in disk.outcomes():
+            found = impl.parse(after.read(f"dir/{impl.NAME}"))
+            assert found in ((new,) if returned else (old, new))
+            seen.add(found.directory_id)
+    assert seen == {D, E}
+
+
+def test_on_the_machines_own_disk(tmp_path: Path) -> None:
+    impl.write(RealDisk(), str(tmp_path), impl.MetaProperties(1, "c", 1, D))
+    assert impl.Ensemble.load(RealDisk(), [str(tmp_path), str(tmp_path / "none")]).empty == [str(tmp_path / "none")]
+    assert not (tmp_path / "meta.properties.tmp").exists()
