@@ -163,16 +163,15 @@ class _Scan:
     """One pass over a segment from byte `start` on."""
 
     def __init__(self, window: _Window, base_offset: int | None, deep: bool, records: bool, start: int) -> None:
-        self.window, self.base_offset, self.deep = window, base_offset, deep
+        self.window, self.base_offset = window, base_offset
         self.position = start
         self.end_offset: int | None = None
         self.chain = set[int]()
         """where batches begin that lead to a good one"""
         self.table = k.crc_table()
-        self.call = k.reader().functions
+        self.call = k.reader(deep).functions
         self.state = np.zeros(k.STATE, np.int64)
         self.s = self.state.ctypes.data
-        self.state[k.DEEP] = deep
         self.state[k.TABLE] = self.table.ctypes.data
         self.room = RECORDS if records else 0
         self.fresh()

@@ -220,13 +220,11 @@ class MachineCode:
 
 
 def machine_code(text: str, exported: Set[str], *, whole_pipeline: bool = False) -> MachineCode:
-    """The functions of an LLVM text. `whole_pipeline`: optimise as `clang -O2` does, and inline; it pays for loops over
+    """The functions of an LLVM text. `whole_pipeline`: optimise as `clang -O1` does, and inline; it pays for loops over
     many bytes, not for a model's long code."""
     here, target = llvm(), machine()
     module = here.parse_assembly(text)
-    builder = here.create_pass_builder(
-        target, here.create_pipeline_tuning_options(speed_level=2 if whole_pipeline else 1)
-    )
+    builder = here.create_pass_builder(target, here.create_pipeline_tuning_options(speed_level=1))
     if whole_pipeline:
         passes = builder.getModulePassManager()
     else:
@@ -244,17 +242,23 @@ def machine_code(text: str, exported: Set[str], *, whole_pipeline: bool = False)
     return MachineCode(functions, engine)
 
 
-def compiled(functions: list[Callable[..., object]], constants: Mapping[str, int], exported: Set[str]) -> str:
-    """The LLVM text of functions of one module. Those in `exported` can be called from outside."""
-    return "\n".join(_Function(f, constants, f.__name__ in exported).text() for f in functions)
+def compiled(
+    functions: list[Callable[..., object]],
+    constants: Mapping[str, int],
+    exported: Set[str],
+    apart: Set[str] = frozenset(),
+) -> str:
+    """The LLVM text of functions of one module. Those in `exported` can be called from outside; those in `apart` are
+    never copied into their callers."""
+    return "\n".join(_Function(f, constants, f.__name__ in exported, f.__name__ in apart).text() for f in functions)
 
 
 class _Function:
-    def __init__(self, f: Callable[..., object], constants: Mapping[str, int], exported: bool) -> None:
+    def __init__(self, f: Callable[..., object], constants: Mapping[str, int], exported: bool, apart: bool) -> None:
         lines, first = inspect.getsourcelines(f)
         (tree,) = ast.parse("".join(lines)).body
         assert isinstance(tree, ast.FunctionDef)
-        self.tree, self.constants, self.exported = tree, constants, exported
+        self.tree, self.constants, self.exported, self.apart = tree, constants, exported, apart
         self.where = f"{inspect.getsourcefile(f)}:{first}"
         self.lines: list[str] = []
         self.variables: list[str] = []
@@ -271,7 +275,8 @@ class _Function:
         head = f"define {linkage}i64 @{self.tree.name}({arguments})"
         allocas = [f"  %v.{v} = alloca i64" for v in self.variables]
         stores = [f"  store i64 %{n}, ptr %v.{n}" for n in names]
-        return "\n".join([head + " nounwind {", *allocas, *stores, *self.lines, "}"])
+        attributes = " nounwind noinline {" if self.apart else " nounwind {"
+        return "\n".join([head + attributes, *allocas, *stores, *self.lines, "}"])
 
     # ---- text
     def put(self, s: str) -> None:

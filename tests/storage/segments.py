@@ -26,10 +26,13 @@ NOW = 1_700_000_000_000
 GZIP, TRANSACTIONAL, CONTROL, DELETE_HORIZON, APPEND_TIME = 1, 0x10, 0x20, 0x40, 0x08
 
 
+BY_TABLES = kernels.reader(False, 0).functions
+
+
 def checksum(data: bytes) -> int:
     """CRC-32C, by the tables."""
     body, table = np.frombuffer(data, np.uint8), kernels.crc_table()
-    return kernels.reader(0).functions["checksum"](table.ctypes.data, 0, body.ctypes.data, len(body)) & 0xFFFFFFFF
+    return BY_TABLES["checksum"](table.ctypes.data, 0, body.ctypes.data, len(body)) & 0xFFFFFFFF
 
 
 def sealed(batch: bytes | bytearray) -> bytes:

@@ -116,8 +116,8 @@ def test_from_a_position_on(path: Path) -> None:
 def test_checksum_by_tables_finds_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = b"".join(batches(random.Random(6)))
     one = read(path, data, records=True)
-    by_tables = kernels.reader(0)
-    monkeypatch.setattr(kernels, "reader", lambda instruction=None: by_tables)
+    by_tables = kernels.reader(True, 0)
+    monkeypatch.setattr(kernels, "reader", lambda deep: by_tables)
     other = read(path, None, records=True)
     assert np.array_equal(one.rows, other.rows)
     assert not len(other.bad)
@@ -398,7 +398,7 @@ def test_no_load_outside_the_data(guarded: Guarded) -> None:
             data = data[: r.randrange(len(data) + 1)]
         at = guarded.put(data)
         state[:] = 0
-        state[[kernels.AT, kernels.STOP, kernels.DEEP, kernels.TABLE]] = at, guarded.end, 1, table.ctypes.data
+        state[[kernels.AT, kernels.STOP, kernels.TABLE]] = at, guarded.end, table.ctypes.data
         state[[kernels.ROW, kernels.ROWS_ROOM]] = rows.ctypes.data, len(rows)
         if n % 2:
             state[[kernels.RECORDS_AT, kernels.RECORDS_ROOM]] = records.ctypes.data, len(records)
