@@ -1,4 +1,4 @@
-"""The codecs of record batches: none, gzip, snappy, lz4 and zstd, as Kafka's readers take them and its writers make them.
+"""The codecs of record batches: none, gzip, snappy, lz4, zstd, as Kafka's readers take and its writers make them.
 
 What decompresses to more than `limit` bytes is refused before the memory for it is taken: a few bytes that say "a
 gigabyte of zeros" cost nothing. Formats:
