@@ -21,7 +21,10 @@ from icontract import ensure, require
 
 from kafkaspec.clauses import clause
 from kafkaspec.judge.recording import Recording
+from kafkaspec.language.concrete import element
+from kafkaspec.lockstep.exhaustive import Correspondence
 from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
+from kafkaspec.models.storage import producer_state as model
 
 PREFIX = "PSM"
 TITLE = "Producer state"
@@ -1320,6 +1323,77 @@ machine.candidates |= {
     "file": _files,
     "init:transaction_verification_enabled": lambda state: (True, False),
 }
+
+
+# ---- beside the model ------------------------------------------------------------------------------------------------
+SIZES: Final = {"Producer": 2, "E": 1, "S": 2, "L": 3}
+
+
+def _to_model(state: State) -> dict[str, Any] | None:
+    """The state of `Producers` that a state stands for; None beyond the sizes."""
+    ids = range(1, SIZES["Producer"] + 1)
+    if state.end > SIZES["L"] or any(i not in ids for i in state.producers) or state.verifications:
+        return None
+    known = {element(model.Producer, i - 1): state.producers.get(i, UNKNOWN) for i in ids}
+    if any(max(p.epoch, p.coordinator_epoch) > SIZES["E"] for p in known.values()):
+        return None
+    return {
+        "epoch": {e: None if p.epoch == NO_EPOCH else p.epoch for e, p in known.items()},
+        "following": {e: next_sequence(p.last_sequence) for e, p in known.items()},
+        "coordinator": {e: None if p.coordinator_epoch < 0 else p.coordinator_epoch for e, p in known.items()},
+        "opened": {e: p.transaction for e, p in known.items()},
+        "ended": {
+            f: state.ended[f].last_offset if f in state.ended else None for f in range(SIZES["L"] + 1)
+        },
+        "end": state.end,
+    }
+
+
+def _calls(state: State, action: str, arguments: Mapping[str, Any]) -> Sequence[tuple[str, dict[str, Any]]] | None:
+    """The calls for an action of `Producers`, whose log is full at its size, and whose producers begin at 0."""
+    if action == "replicate":
+        return [("onHighWatermarkUpdated", {"high_watermark": arguments["h"]})]
+    ids = {element(model.Producer, i - 1): i for i in range(1, SIZES["Producer"] + 1)}
+    producer_id, epoch = ids[arguments["p"]], arguments["e"]
+    if state.end >= SIZES["L"]:
+        return None
+    if action == "mark":
+        version = 2 if arguments["bumps"] else 0
+        return [
+            (
+                "appendEndTxnMarker",
+                {
+                    "producer_id": producer_id,
+                    "origin": "COORDINATOR",
+                    "type": "COMMIT",
+                    "coordinator_epoch": arguments["c"],
+                    "producer_epoch": epoch,
+                    "offset": state.end,
+                    "timestamp": state.now,
+                    "transaction_version": version,
+                },
+            )
+        ]
+    q = arguments["q"]
+    if q >= SIZES["S"] or (producer_id not in state.producers and q != 0):
+        return None
+    numbers = {"first_seq": q, "last_seq": q, "first_offset": state.end, "last_offset": state.end}
+    return [
+        (
+            "appendDataBatch",
+            {
+                "producer_id": producer_id,
+                "origin": "CLIENT",
+                "producer_epoch": epoch,
+                **numbers,
+                "timestamp": state.now,
+                "transactional": arguments["transactional"],
+            },
+        )
+    ]
+
+
+CORRESPONDENCES = (Correspondence(model.Producers, SIZES, initial, _to_model, _calls),)
 
 
 # ---- what was recorded -----------------------------------------------------------------------------------------------
