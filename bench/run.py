@@ -135,9 +135,9 @@ def explored(p: Process, search: float, start: float, generated: int, distinct: 
     }
 
 
-def script(name: str, *arguments: str) -> tuple[Process, dict[str, Any]]:
+def script(name: str, *arguments: str, one_core: bool = False) -> tuple[Process, dict[str, Any]]:
     """One of the single-run scripts beside this one: the process, and the JSON that it prints."""
-    p = tools.run([sys.executable, str(HERE / f"{name}.py"), *arguments])
+    p = tools.run([sys.executable, str(HERE / f"{name}.py"), *arguments], one_core=one_core)
     try:
         return p, json.loads(p.output[p.output.index("{") :])
     except ValueError:
@@ -317,6 +317,114 @@ def verification() -> Contest:
     return Contest("Everything re-established", columns, [Contestant("kafkaspec verify", once)])
 
 
+# ---- the audit -------------------------------------------------------------------------------------------------------
+EVERYTHING, HEADERS = "kafkaspec audit, every check", "kafkaspec, headers and CRCs alone"
+DEEP, PLAIN = "DumpLogSegments --deep-iteration", "DumpLogSegments"
+READ = (
+    ("records/s", "record_rate", ",.0f"),
+    ("MB/s", "mb_rate", ",.0f"),
+    ("whole process s", "whole_seconds", ".2f"),
+    ("CPU s", "cpu_seconds", ".2f"),
+    ("peak MB", "peak_mb", ".0f"),
+)
+
+
+@dataclass(frozen=True)
+class Data:
+    """A partition's directory that was made for a contest, and what is in it."""
+
+    folder: Path
+    records: int
+    bytes: int
+
+    @staticmethod
+    def made(folder: Path, size: int, codec: str = "none", batch: int = 100) -> Data:
+        made = script("audit", "make", str(folder), str(size), "--codec", codec, "--batch", str(batch))[1]
+        return Data(folder, made["records"], made["bytes"])
+
+    def part(self, folder: Path, size: int) -> Data:
+        """The first segments, with at least so many bytes, as a partition of its own."""
+        folder.mkdir(parents=True)
+        logs, total = sorted(self.folder.glob("*.log")), 0
+        for n, log in enumerate(logs):
+            if total >= size:
+                return Data(folder, int(logs[n].stem), total)
+            total += log.stat().st_size
+            for suffix in (".log", ".index", ".timeindex"):
+                (folder / log.name).with_suffix(suffix).hardlink_to(log.with_suffix(suffix))
+            for name in ("leader-epoch-checkpoint", "partition.metadata"):
+                if not (folder / name).exists():
+                    (folder / name).hardlink_to(self.folder / name)
+        return Data(folder, self.records, total)
+
+    def sample(self, p: Process) -> Sample:
+        return {
+            "record_rate": self.records / p.seconds,
+            "mb_rate": self.bytes / p.seconds / 1e6,
+            "whole_seconds": p.seconds,
+            "cpu_seconds": p.cpu_seconds,
+            "peak_mb": p.peak_mb,
+        }
+
+    def audited(self) -> Sample:
+        return self.sample(tools.run([sys.executable, "-m", "kafkaspec", "audit", str(self.folder)], one_core=True))
+
+    def headers(self) -> Sample:
+        p, found = script("audit", "headers", str(self.folder), one_core=True)
+        if (found["records"], found["bytes"]) != (self.records, self.bytes):
+            raise Failed(f"{self}: {found}")
+        return self.sample(p)
+
+    def dumped(self, *options: str) -> Sample:
+        return self.sample(tools.dump_log_segments(sorted(self.folder.glob("*.log")), *options))
+
+
+def audits(work: Path, quick: bool) -> dict[str, Contest]:
+    """The audit against Kafka's own reader: uncompressed, by codec, by records a batch; its memory; the writer."""
+    mb = 1 << 20
+    large = Data.made(work / "large" / "bench-0", 150 * mb if quick else 4200 * mb)
+    data = large.part(work / "part" / "bench-0", 100 * mb if quick else 1024 * mb)
+    small = 20 * mb if quick else 200 * mb
+    kafka = tools.kafka_jars() is not None
+    missing = [] if kafka else ["DumpLogSegments was not here: set KAFKASPEC_KAFKA to a folder of Kafka 4.3.0's jars."]
+
+    def both(d: Data, what: str = "") -> list[Contestant]:
+        ours = Contestant(f"{EVERYTHING}{what}", d.audited)
+        return [ours, *([Contestant(f"{DEEP}{what}", lambda: d.dumped("--deep-iteration"))] if kafka else [])]
+
+    flat = [Contestant(HEADERS, data.headers), *([Contestant(PLAIN, data.dumped)] if kafka else [])]
+    shown = f"{data.records:,} records, {data.bytes / 1e6:,.0f} MB, 100 a batch"
+    codecs = {c: Data.made(work / c / "bench-0", small, c) for c in ("gzip", "snappy", "lz4", "zstd")}
+    shapes = {n: Data.made(work / str(n) / "bench-0", small, batch=n) for n in (1, 10, 1000)}
+    pinned = "Every process on one core, the files in the page cache, what is printed thrown away."
+
+    def rates() -> Sample:
+        return {f"rate{n}": rate for n, rate in script("audit", "write", one_core=True)[1].items()}
+
+    return {
+        "audit": Contest(f"Audit: {shown}", READ, [*both(data), *flat], [pinned, *missing]),
+        "audit codecs": Contest(
+            f"Audit by codec: {small / 1e6:,.0f} MB each as compressed",
+            READ,
+            [c for name, d in codecs.items() for c in both(d, f", {name}")],
+            ["MB/s are those of the file."],
+        ),
+        "audit shapes": Contest(
+            f"Audit by records a batch: {small / 1e6:,.0f} MB each",
+            READ,
+            [c for n, d in shapes.items() for c in both(d, f", {n} a batch")],
+        ),
+        "audit memory": Contest(
+            f"Audit of one log of {large.bytes / 1e6:,.0f} MB", READ, [Contestant(EVERYTHING, large.audited)]
+        ),
+        "writer": Contest(
+            "Batches written from lists of bytes, one core",
+            [(f"records/s, {n} a batch", f"rate{n}", ",.0f") for n in (1, 10, 100, 1000)],
+            [Contestant("kafkaspec, uncompressed", rates)],
+        ),
+    }
+
+
 # ---- goals -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Goal:
@@ -385,6 +493,17 @@ def goals(contests: Mapping[str, Contest]) -> list[Goal]:
             Goal("memory on the longest trace, of that on the shortest", 1.1,
                  ratio(("check", long, memory), ("check", short, memory)), most=True),
         ]  # fmt: skip
+    if "audit" in contests:
+        out += [
+            Goal("records audited with every check, against DumpLogSegments --deep-iteration", 20,
+                 ratio(("audit", EVERYTHING, "record_rate"), ("audit", DEEP, "record_rate"))),
+            Goal("headers and CRCs alone, against DumpLogSegments", 6,
+                 ratio(("audit", HEADERS, "mb_rate"), ("audit", PLAIN, "mb_rate"))),
+            Goal("peak memory of the audit, one log of 4 GB", 300,
+                 m("audit memory", EVERYTHING, "peak_mb"), "MB", most=True),
+            Goal("records written, 100 a batch", 1_000_000,
+                 m("writer", "kafkaspec, uncompressed", "rate100"), "records/s"),
+        ]  # fmt: skip
     out.append(Goal("kafkaspec verify", 60, m("verify", "kafkaspec verify", "whole_seconds"), "s", most=True))
     return out
 
@@ -409,7 +528,7 @@ def as_json(date: str, rounds: int, contests: Mapping[str, Contest], found: Sequ
     }
 
 
-PARTS = ("explore", "walk", "check", "timeline", "prove", "verify")
+PARTS = ("explore", "walk", "check", "timeline", "prove", "audit", "verify")
 
 
 def main() -> int:
@@ -434,6 +553,8 @@ def main() -> int:
                 if part == "explore":
                     for title, anchor in (QUICK if options.quick else ANCHORS).items():
                         contests[title] = exploration(title, anchor, Path(work), options.quick)
+                elif part == "audit":
+                    contests |= audits(Path(work), options.quick)
                 else:
                     contests[part] = makers[part]()
             for c in contests.values():

@@ -31,11 +31,15 @@ class Process:
     output: str
 
 
-def run(command: list[str], cwd: Path | None = None) -> Process:
-    """Run a command to its end. Raises Failed if its exit status is not 0."""
+def run(command: list[str], cwd: Path | None = None, *, one_core: bool = False, quiet: bool = False) -> Process:
+    """Run a command to its end. Raises Failed if its exit status is not 0. `one_core`: kept on one, where the system
+    can do that. `quiet`: what it prints goes nowhere, so that nobody pays for keeping it; its errors are kept."""
+    if one_core and shutil.which("taskset"):
+        command = ["taskset", "-c", "0", *command]
     with tempfile.TemporaryFile("w+") as out:
         start = time.perf_counter()
-        p = subprocess.Popen(command, cwd=cwd, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        to = subprocess.DEVNULL if quiet else out
+        p = subprocess.Popen(command, cwd=cwd, stdout=to, stderr=out, stdin=subprocess.DEVNULL)
         _, status, usage = os.wait4(p.pid, 0)
         seconds = time.perf_counter() - start
         p.returncode = os.waitstatus_to_exitcode(status)
@@ -110,6 +114,20 @@ def spin(verifier: Verifier, search: str, hash_bits: int) -> tuple[Process, int,
     if "errors: 0" not in p.output or "max search depth too small" in p.output:
         raise Failed(f"SPIN did not search everything: {p.output[-2000:]}")
     return p, number(r"^ *(\d+) transitions", p.output), number(r"^ *(\d+) states, stored", p.output)
+
+
+# ---- Kafka ---------------------------------------------------------------------------------------------------------
+def kafka_jars() -> Path | None:
+    """The folder of Kafka's jars: KAFKASPEC_KAFKA, or ~/.cache/kafkaspec/kafka-4.3.0; None if there are none, or no
+    java."""
+    folder = Path(os.environ.get("KAFKASPEC_KAFKA") or "~/.cache/kafkaspec/kafka-4.3.0").expanduser()
+    return folder if list(folder.glob("kafka-tools-*.jar")) and shutil.which("java") else None
+
+
+def dump_log_segments(files: list[Path], *options: str) -> Process:
+    """Kafka's own reader of segments, its output thrown away."""
+    command = ["java", "-cp", f"{kafka_jars()}/*", "org.apache.kafka.tools.DumpLogSegments", *options]
+    return run([*command, "--files", ",".join(map(str, files))], one_core=True, quiet=True)
 
 
 # ---- the machine -----------------------------------------------------------------------------------------------------

@@ -21,11 +21,13 @@ from kafkaspec.audit.check import BATCH, CODEC, RECORD, Chunk, Ending
 from kafkaspec.audit.files import File
 from kafkaspec.errors import UserError
 from kafkaspec.impl.storage import kernels as k
+from kafkaspec.spec.storage.compression import NotDecompressed, TooMuch, decompress
 
 BUFFER = 1 << 20
 """Bytes that are read at a time; a larger batch gets a larger buffer once its CRC is known to be right."""
 ROWS = 8192
 RECORDS = 1 << 16
+NO_ROOM = -1
 MAGIC_END = 17
 """Bytes up to the magic byte, it included: what Kafka reads of a batch first."""
 LEAST_LEGACY = 26
@@ -51,6 +53,8 @@ class Problem(IntEnum):
     OFFSET = k.BAD_OFFSET
     TIMESTAMP = k.BAD_TIMESTAMP
     CONTROL = k.BAD_CONTROL
+    TOO_MUCH = k.TOO_MUCH
+    """nothing is known to be wrong: more records than are decompressed here"""
 
 
 TEXTS = {
@@ -260,17 +264,19 @@ class _Scan:
             return False
         row = self.rows[self.count]
         size = int(row["size"])
-        data = decompressed(
-            int(row["attributes"]) & CODEC, self.window.bytes(self.position + k.OVERHEAD, size - k.OVERHEAD)
-        )
-        problem, at = int(Problem.COMPRESSION), k.OVERHEAD
-        if data is not None:
-            first = np.frombuffer(data, np.uint8).ctypes.data
-            problem = self.call["decode"](self.s, self.row_address(), first, first + len(data))
-            if problem == -1:
-                return self.more_room()
-            if problem == Problem.TIMESTAMP:
-                at = 35
+        data, at = self.window.bytes(self.position + k.OVERHEAD, size - k.OVERHEAD), k.OVERHEAD
+        try:
+            plain = decompress(int(row["attributes"]) & CODEC, data)
+            first = np.frombuffer(plain, np.uint8).ctypes.data
+            problem = self.call["decode"](self.s, self.row_address(), first, first + len(plain))
+        except TooMuch:
+            problem = Problem.TOO_MUCH
+        except NotDecompressed:
+            problem = Problem.COMPRESSION
+        if problem == NO_ROOM:
+            return self.more_room()
+        if problem == Problem.TIMESTAMP:
+            at = 35
         if problem:
             self.call["judge"](self.row_address(), problem, self.position + at)
         self.state[k.ROWS] += 1
@@ -451,25 +457,3 @@ def read_segment(
         yield from _Scan(window, base_offset, deep, records and deep, start).run()
     finally:
         window.close()
-
-
-def decompressed(codec: int, data: bytes) -> bytes | None:
-    import cramjam
-
-    try:
-        if codec == 1:
-            return bytes(cramjam.gzip.decompress(data))
-        if codec == 3:
-            return bytes(cramjam.lz4.decompress(data))
-        if codec == 4:
-            return bytes(cramjam.zstd.decompress(data))
-        if data[:8] != b"\x82SNAPPY\x00":
-            return bytes(cramjam.snappy.decompress_raw(data))
-        out, at = b"", 16
-        while at < len(data):
-            n = int.from_bytes(data[at : at + 4], "big")
-            out += bytes(cramjam.snappy.decompress_raw(data[at + 4 : at + 4 + n]))
-            at += 4 + n
-        return out
-    except Exception:
-        return None
