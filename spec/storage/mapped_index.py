@@ -1,0 +1,153 @@
+"""What the offset index and the time index have in common: slots in a file, of which some first ones are in use.
+
+Nothing here is a rule of its own; the rules are OIX and TIX. Source: AbstractIndex, Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from struct import Struct
+from typing import TypeVar
+
+Cell = tuple[int, int]
+"""What a slot holds, as it is stored: two signed numbers."""
+UNWRITTEN: Cell = (0, 0)
+
+PAGE = 4096
+"""Bytes."""
+WARM = 8192
+"""Bytes of the warm section."""
+MOST_RELATIVE = 2**31 - 1
+SHOWN = 256
+"""An observation shows the bytes of a file of at most this size, bytes."""
+
+ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
+ILLEGAL_STATE = "java.lang.IllegalStateException"
+READ_ONLY = "java.nio.ReadOnlyBufferException"
+BUFFER_OVERFLOW = "java.nio.BufferOverflowException"
+INVALID_OFFSET = "org.apache.kafka.common.errors.InvalidOffsetException"
+OVERFLOW = "org.apache.kafka.storage.internals.log.IndexOffsetOverflowException"
+CORRUPT = "org.apache.kafka.storage.internals.log.CorruptIndexException"
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index and its file. Where it is not open, all that the file holds is in `beyond`."""
+
+    base_offset: int
+    max_index_size: int
+    """bytes"""
+    used: tuple[Cell, ...] = ()
+    """the entries"""
+    beyond: tuple[Cell, ...] = ()
+    """what the slots after them hold, up to the last that is not unwritten"""
+    slots: int = 0
+    """how many there are"""
+    odd: bytes = b""
+    """what follows the last whole slot"""
+    is_open: bool = False
+    writable: bool = True
+    """if open"""
+
+
+def written(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+    """Without the unwritten ones at the end."""
+    out = list(cells)
+    while out and out[-1] == UNWRITTEN:
+        del out[-1]
+    return tuple(out)
+
+
+def content(index: Index, layout: Struct) -> bytes:
+    """The file's bytes."""
+    cells = b"".join(layout.pack(*c) for c in index.used + index.beyond)
+    return cells + bytes(index.slots * layout.size - len(cells)) + index.odd
+
+
+def laid(index: Index, layout: Struct, data: bytes, used: int) -> Index:
+    """The index over a file of these bytes, with its first `used` slots in use."""
+    whole = len(data) // layout.size * layout.size
+    cells: list[Cell] = [(a, b) for a, b in layout.iter_unpack(data[:whole])]
+    return replace(
+        index, used=tuple(cells[:used]), beyond=written(cells[used:]), slots=len(cells), odd=data[whole:]
+    )
+
+
+def rounded(size: int, layout: Struct) -> int:
+    """The most whole slots that fit, bytes."""
+    return size // layout.size * layout.size
+
+
+def with_size(index: Index, layout: Struct, size: int) -> Index:
+    """The file cut, or filled up with zeros, to `size` bytes; entries that do not fit are gone, and the index with
+    them."""
+    if size == index.slots * layout.size + len(index.odd):
+        return index
+    used = len(index.used)
+    if not index.odd and size >= used * layout.size and size % layout.size == 0:
+        slots = size // layout.size
+        return replace(index, slots=slots, beyond=written(index.beyond[: slots - used]))
+    data = content(index, layout)[:size]
+    return laid(index, layout, data + bytes(size - len(data)), min(used, size // layout.size))
+
+
+def closed(index: Index) -> Index:
+    """Unmapped, and the file as it is."""
+    return replace(index, used=(), beyond=written(index.used + index.beyond), is_open=False, writable=True)
+
+
+def opened(index: Index, max_index_size: int, writable: bool) -> Index:
+    """The file as it is, every whole slot of it an entry."""
+    held = closed(index).beyond
+    used = held + (UNWRITTEN,) * (index.slots - len(held))
+    return replace(
+        index, used=used, beyond=(), max_index_size=max_index_size, is_open=True, writable=writable
+    )
+
+
+def keep(index: Index, entries: int) -> Index:
+    """The first so many entries; the slots after them keep what they hold."""
+    return replace(index, used=index.used[:entries], beyond=written(index.used[entries:] + index.beyond))
+
+
+def append(index: Index, cell: Cell) -> Index:
+    """One entry more, in the next slot."""
+    return replace(index, used=(*index.used, cell), beyond=index.beyond[1:])
+
+
+T = TypeVar("T")
+
+
+def first_warm(entries: int, layout: Struct) -> int:
+    """The slot in which the warm section begins."""
+    return max(0, entries - 1 - WARM // layout.size)
+
+
+def probed(entries: int, layout: Struct, key: Callable[[int], int], target: int) -> list[int]:
+    """The slots that a search for the greatest key not above the target reads, in order."""
+    if entries == 0:
+        return []
+    warm = first_warm(entries, layout)
+    if key(warm) < target:
+        return [warm, *halving(key, target, warm, entries - 1)]
+    if key(0) > target:
+        return [warm, 0]
+    return [warm, 0, *halving(key, target, 0, warm)]
+
+
+def halving(key: Callable[[int], int], target: int, low: int, high: int) -> list[int]:
+    """Those between, each time the upper middle of what is left."""
+    if low >= high:
+        return []
+    middle = high - (high - low) // 2
+    found = key(middle)
+    if found == target:
+        return [middle]
+    return [middle, *(halving(key, target, middle, high) if found < target else halving(key, target, low, middle - 1))]
+
+
+def pages(slots: Iterable[int], layout: Struct) -> list[int]:
+    """The pages on which these slots lie."""
+    ends = ((s * layout.size, s * layout.size + layout.size - 1) for s in slots)
+    return sorted({at // PAGE for both in ends for at in both})

@@ -1,0 +1,781 @@
+"""The offset index of a segment: from some of its offsets to positions in the .log file.
+
+A reader that wants an offset looks up the greatest one in the index that is not above it, and reads the log from that
+position on. So an index may leave offsets out, but must never lead a reader past the batch that it wants. The index is
+a file of slots, made as long as it may get and mapped into memory; how many slots are in use is not in the file.
+
+Source: Kafka Internals, ch. 03, "Data structures: the index files" and "AbstractIndex"; OffsetIndex, AbstractIndex,
+LazyIndex, LogSegment, LogLoader and FileRecords, Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from struct import Struct
+from typing import Any, NamedTuple
+
+import icontract
+
+from kafkaspec.clauses import clause
+from kafkaspec.judge.deviation import Deviation
+from kafkaspec.judge.recording import Recording
+from kafkaspec.lockstep.exhaustive import Call, Correspondence
+from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
+from kafkaspec.models.storage import offset_index as model
+from kafkaspec.spec.storage import mapped_index as mapped
+from kafkaspec.spec.storage.mapped_index import (
+    CORRUPT,
+    ILLEGAL_ARGUMENT,
+    INVALID_OFFSET,
+    OVERFLOW,
+    READ_ONLY,
+    SHOWN,
+    Index,
+)
+
+PREFIX = "OIX"
+TITLE = "Offset index"
+
+FILES = "Kafka Internals, ch. 03, 'Data structures: the index files, field by field'"
+SEARCH = "Kafka Internals, ch. 03, 'AbstractIndex: mmap, the warm-section search, and locking'"
+WRITING = "Kafka Internals, ch. 03, 'Writing into the segment & the sparse index'"
+OFFSET_INDEX = "OffsetIndex, Kafka 4.3.0"
+ABSTRACT = "AbstractIndex, Kafka 4.3.0"
+
+OF_ONE_CALL = {
+    "model": "a matter of one call and one file, not of interleavings",
+    "proof": "a matter of one call and one file: tested beside the implementation",
+}
+OF_A_LOG_ON_DISK = {
+    "model": "a predicate over one log at rest",
+    "proof": "a predicate over one log at rest",
+}
+
+OIX_1 = clause(
+    "OIX-1",
+    """The file is slots of 8 bytes, one after the other: the offset less the segment's base offset, 4 bytes, and a
+    position in the .log file, 4 bytes, both signed and big-endian. Entries fill it from the start; nothing in it says
+    how many there are.""",
+    source=f"{FILES}; {OFFSET_INDEX}",
+    without=OF_ONE_CALL,
+)
+OIX_2 = clause(
+    "OIX-2",
+    """An offset can be stored if it is not below the base offset, and not more than 2147483647 above it. To append
+    any other, or to ask for its relative value, is refused.""",
+    source=f"{FILES}; {ABSTRACT}",
+    without=OF_ONE_CALL,
+)
+OIX_3 = clause(
+    "OIX-3",
+    """Offsets rise strictly from entry to entry: to append one that is not above the last is refused.""",
+    source=f"{WRITING}; {OFFSET_INDEX}",
+)
+OIX_4 = clause(
+    "OIX-4",
+    "An index whose slots are all in use is full: to append to it is refused.",
+    source=f"{SEARCH}; {OFFSET_INDEX}",
+)
+OIX_5 = clause(
+    "OIX-5",
+    "An append puts one entry after the others, and changes none of them.",
+    source=f"{WRITING}; {OFFSET_INDEX}",
+)
+OIX_6 = clause(
+    "OIX-6",
+    """A lookup answers the entry of the greatest offset that is not above the target. Where there is none, because the
+    index is empty or begins above the target, it answers the base offset and position 0.""",
+    source=f"{FILES}; {OFFSET_INDEX}",
+)
+OIX_7 = clause(
+    "OIX-7",
+    """A search looks first at the entry with which the warm section begins: the one 8192 bytes of entries before the
+    last, or the first entry where there are not so many. If that is below the target, the search stays within the warm
+    section; otherwise it looks at the first entry, and stays before the warm section.""",
+    source=f"{SEARCH}; {ABSTRACT}",
+)
+OIX_8 = clause(
+    "OIX-8",
+    """Of what is left to be searched, the entry at the upper middle is looked at next, and at least half of it is then
+    left out. In a warm section of 1025 entries of 8 bytes that makes at most 11 such looks, whatever the index's
+    size.""",
+    source=f"{SEARCH}; {ABSTRACT}",
+)
+OIX_9 = clause(
+    "OIX-9",
+    """A lookup in the warm section touches at most 3 pages of 4096 bytes. One for the last offset or beyond, as those of
+    followers in sync and of consumers at the end are, touches all pages of the warm section, and so keeps them in
+    memory. (The source says that every lookup in the warm section touches its last entry: one whose target lies
+    further down does not.)""",
+    source=f"{SEARCH}; {ABSTRACT}",
+    without={
+        "model": "pages need multiplication; counted for every alignment of the warm section instead",
+        "proof": "pages need multiplication; counted for every alignment of the warm section instead",
+    },
+)
+OIX_10 = clause(
+    "OIX-10",
+    """The upper bound of a fetch is the first entry whose position is at or beyond the fetch's first position plus its
+    size; none if there is no such entry. Its offset lies outside the fetch, and need not be the first that does.""",
+    source=OFFSET_INDEX,
+    without=OF_ONE_CALL,
+)
+OIX_11 = clause(
+    "OIX-11",
+    """Truncating to an offset keeps the entries below it, and no other. An offset above the last entry's changes
+    nothing. The slots that are no longer in use keep what they hold, and the file its size.""",
+    source=OFFSET_INDEX,
+)
+OIX_12 = clause("OIX-12", "Truncating the index leaves no entry.", source=OFFSET_INDEX)
+OIX_13 = clause(
+    "OIX-13",
+    """A file that is not there is made, filled with zeros, as long as the whole slots that fit into the maximum index
+    size, without an entry. A maximum of less than one slot is refused, and leaves an empty file.""",
+    source=f"{SEARCH}; {ABSTRACT}",
+    without=OF_ONE_CALL,
+)
+OIX_14 = clause(
+    "OIX-14",
+    """Resizing makes the file as long as the whole slots that fit into the new size, by cutting it or by adding zeros,
+    and keeps the entries; it answers whether the length changed.""",
+    source=ABSTRACT,
+    without=OF_ONE_CALL,
+)
+OIX_15 = clause(
+    "OIX-15",
+    """Resizing to less than the entries in use is refused; but by then the file is cut, and the index is of no use
+    until it is opened anew.""",
+    source=ABSTRACT,
+    without=OF_ONE_CALL,
+)
+OIX_16 = clause(
+    "OIX-16",
+    """Trimming cuts the file to the entries in use. Closing trims, and unmaps. Closing the handler alone, as is done
+    when the disk has failed or the file is to be deleted, leaves the file as long as it was. Closing twice does
+    nothing more.""",
+    source=f"{SEARCH}; {ABSTRACT}; KAFKA-4614",
+    without=OF_ONE_CALL,
+)
+OIX_17 = clause(
+    "OIX-17",
+    "Resetting leaves no entry, and as many slots as fit into the maximum index size.",
+    source=ABSTRACT,
+    without=OF_ONE_CALL,
+)
+OIX_18 = clause(
+    "OIX-18",
+    """A file that is there is opened as it is: every whole slot of it counts as an entry, unwritten ones and those that
+    a truncation left behind too. So an index that was not trimmed, because the process was killed, is full when it is
+    opened, and its last entries are not to be relied on.""",
+    source=f"{ABSTRACT}; {OFFSET_INDEX}",
+    without=OF_ONE_CALL,
+)
+OIX_19 = clause(
+    "OIX-19",
+    """To append to an index that was opened read-only is refused. Resizing it is not, and leaves it writable.""",
+    source=f"{SEARCH}; {ABSTRACT}",
+    without=OF_ONE_CALL,
+)
+OIX_20 = clause(
+    "OIX-20",
+    """The sanity check fails if there are entries and the last one's offset is below the base offset, or if the file is
+    no whole number of slots. (Opening a log does not call it in 4.3.0.)""",
+    source=f"{OFFSET_INDEX}; LogSegment.sanityCheck, Kafka 4.3.0; KAFKA-19200",
+    without=OF_ONE_CALL,
+)
+OIX_21 = clause(
+    "OIX-21",
+    "The n-th entry is answered, from 0; to ask for one at or beyond their number is refused.",
+    source=OFFSET_INDEX,
+    without=OF_ONE_CALL,
+)
+OIX_22 = clause(
+    "OIX-22",
+    """Lookups take no lock against appends and truncations. Beside appends alone, a lookup answers what is right for some
+    moment while it ran. Beside a truncation, it may answer an entry that is no longer there; beside a truncation and
+    appends after it, one above its target: what it leads to is recognised as wrong by CRC and leader epoch.""",
+    source=f"{SEARCH}; {ABSTRACT}",
+    without={
+        "spec": "a call of the spec is one step; the race is the model's",
+        "test": "the model is explored and proved; no test of threads would show more",
+    },
+)
+OIX_23 = clause(
+    "OIX-23",
+    """In the file of a segment at rest the offsets of entries rise strictly, none is below the base offset, and the file
+    is a whole number of slots.""",
+    source=f"{WRITING}; {OFFSET_INDEX}",
+    without=OF_A_LOG_ON_DISK,
+)
+OIX_24 = clause(
+    "OIX-24",
+    """An entry's position is the first byte of a batch of the segment, and all batches before it end below the entry's
+    offset: otherwise a reader that looks it up finds no batch, or is led past the one that it wants.""",
+    source=f"{FILES}; {OFFSET_INDEX}; FileRecords.searchForOffsetFromPosition, Kafka 4.3.0",
+    without=OF_A_LOG_ON_DISK,
+)
+OIX_25 = clause(
+    "OIX-25",
+    """An entry's offset is the last one of the batch at its position (since 4.0), the last one of a later batch that was
+    appended together with it (2.0 to 3.9), or the first one of the batch at its position (up to 1.1).""",
+    source="LogSegment.append, Kafka 0.10.2 to 4.3.0 (seen in recordings of 0.8.2, 0.10.2, 1.1, 2.8, 3.0, 3.9, 4.3)",
+    without=OF_A_LOG_ON_DISK,
+)
+OIX_26 = clause(
+    "OIX-26",
+    """Positions of neighbouring entries are more than index.interval.bytes apart, and the first entry's is above that:
+    an entry is made for the batch before which more than so many bytes were appended since the last one. A segment that
+    was written under another value of the configuration keeps its entries.""",
+    source=f"{WRITING}; LogSegment.append and recover, Kafka 4.3.0",
+    without=OF_A_LOG_ON_DISK,
+)
+OIX_27 = clause(
+    "OIX-27",
+    """After a clean stop, and in every segment but the last, the file has no unwritten slot, and no entry that points
+    beyond the segment's end. A killed broker leaves both in its last segment, as does a deletion in the segments of a
+    directory that is to be deleted.""",
+    source=f"{FILES}; LogSegment.onBecomeInactiveSegment, AbstractIndex.close and trimToValidSize, Kafka 4.3.0",
+    without=OF_A_LOG_ON_DISK,
+)
+OIX_28 = clause(
+    "OIX-28",
+    """A segment without its offset index is recovered when the log is loaded, after a clean stop too: both indexes are
+    made anew from the .log file.""",
+    source="Kafka Internals, ch. 03, 'Crash recovery & startup: LogLoader'; LogLoader.loadSegmentFiles, Kafka 4.3.0",
+    without={**OF_A_LOG_ON_DISK, "spec": "of the index alone there is nothing left to say", "mutant": "a missing file"},
+)
+
+REFUSALS = {
+    "overflow": OIX_2,
+    "not above": OIX_3,
+    "full": OIX_4,
+    "no slot": OIX_13,
+    "cut": OIX_15,
+    "read-only": OIX_19,
+    "corrupt": OIX_20,
+    "no such entry": OIX_21,
+}
+"""The clause by which the implementation refuses."""
+
+LAYOUT = Struct(">ii")
+BASE = 100
+MAX_SIZE = 43
+"""Bytes: five slots, and no whole number of them."""
+
+
+class Entry(NamedTuple):
+    """An offset, and a position in the .log file, bytes."""
+
+    offset: int
+    position: int
+
+
+def entries(index: Index) -> list[Entry]:
+    """Those in use."""
+    return [Entry(index.base_offset + relative, position) for relative, position in index.used]
+
+
+def rising(state: Index) -> bool:
+    """What a search relies on."""
+    return all(a[0] < b[0] for a, b in pairwise(state.used))
+
+
+def positions_rise(state: Index) -> bool:
+    return all(a[1] < b[1] for a, b in pairwise(state.used))
+
+
+def index_of(data: bytes, base_offset: int, max_index_size: int, used: int, is_open: bool, writable: bool) -> Index:
+    """The index over a file of these bytes."""
+    index = Index(base_offset, max_index_size, is_open=is_open, writable=writable)
+    return mapped.laid(index, LAYOUT, data, used)
+
+
+def initial(base_offset: int = BASE, max_index_size: int = MAX_SIZE) -> Index:
+    """A new index. `max_index_size` bytes, at least a slot."""
+    return Index(base_offset, max_index_size, slots=max_index_size // LAYOUT.size, is_open=True)
+
+
+def last_offset(index: Index) -> int:
+    """Of the last entry; the base offset without any."""
+    return entries(index)[-1].offset if index.used else index.base_offset
+
+
+def is_full(index: Index) -> bool:
+    return len(index.used) >= index.slots
+
+
+def observe(index: Index) -> Json:
+    length = index.slots * LAYOUT.size + len(index.odd)
+    shown: dict[str, Any] = {"open": index.is_open, "fileLength": length}
+    if length <= SHOWN:
+        shown["file"] = mapped.content(index, LAYOUT).hex()
+    if index.is_open:
+        shown |= {
+            "entries": [list(e) for e in entries(index)],
+            "maxEntries": index.slots,
+            "length": length,
+            "isFull": is_full(index),
+            "lastOffset": last_offset(index),
+        }
+    return Fields(shown)
+
+
+machine = Machine("offset_index", initial, observe)
+
+_open = icontract.require(lambda state: state.is_open, "OIX-16 a closed index is not used")
+_rising = icontract.require(rising, "OIX-18 entries rise")
+_changes_nothing = icontract.ensure(lambda state, result: result.state == state, "OIX-5 a question changes nothing")
+
+
+def _rising_still(state: Index, result: Step[Index]) -> bool:
+    return not rising(state) or rising(result.state)
+
+
+_keeps_order = icontract.ensure(_rising_still, "OIX-3 entries that rise still do")
+
+
+@machine.operation("append", "OIX-5", "OIX-2", "OIX-3", "OIX-4", "OIX-19")
+@_open
+@icontract.require(lambda position: 0 <= position < 2**31, "OIX-1 a position fits into four bytes")
+@_keeps_order
+@icontract.ensure(
+    lambda state, offset, position, result: (
+        isinstance(result.result, Refused)
+        or entries(result.state) == [*entries(state), Entry(offset, position)]
+    ),
+    "OIX-5 one entry after the others",
+)
+def append(state: Index, offset: int, position: int) -> Step[Index]:
+    """The batch at that position ends with that offset."""
+    if is_full(state):
+        return Step(state, Refused("OIX-4", ILLEGAL_ARGUMENT))
+    if state.used and offset <= last_offset(state):
+        return Step(state, Refused("OIX-3", INVALID_OFFSET))
+    if not fits(state, offset):
+        return Step(state, Refused("OIX-2", OVERFLOW))
+    if not state.writable:
+        return Step(state, Refused("OIX-19", READ_ONLY))
+    return Step(mapped.append(state, (offset - state.base_offset, position)))
+
+
+def fits(index: Index, offset: int) -> bool:
+    """OIX-2."""
+    return 0 <= offset - index.base_offset <= mapped.MOST_RELATIVE
+
+
+def greatest_lower_bound(index: Index, target: int) -> Entry | None:
+    """OIX-6, of an index whose entries rise."""
+    below = [e for e in entries(index) if e.offset <= target]
+    return below[-1] if below else None
+
+
+@machine.operation("lookup", "OIX-6")
+@_open
+@_rising
+@_changes_nothing
+@icontract.ensure(
+    lambda state, offset, result: result.result
+    == list(max((e for e in entries(state) if e.offset <= offset), default=(state.base_offset, 0))),
+    "OIX-6 the greatest offset that is not above the target",
+)
+def lookup(state: Index, offset: int) -> Step[Index]:
+    """From where to read, to find that offset."""
+    return Step(state, list(greatest_lower_bound(state, offset) or Entry(state.base_offset, 0)))
+
+
+@machine.operation("pagesTouched", "OIX-7", "OIX-8", "OIX-9")
+@_open
+@_rising
+@_changes_nothing
+@icontract.ensure(
+    lambda state, result: (
+        len(result.result["pages"]) <= 3 or min(result.result["slots"]) < mapped.first_warm(len(state.used), LAYOUT)
+    ),
+    "OIX-9 at most three pages in the warm section",
+)
+def pages_touched(state: Index, offset: int) -> Step[Index]:
+    """The slots that a lookup reads, in order, before it reads the answer, and all pages on which they lie."""
+    slots = mapped.probed(len(state.used), LAYOUT, lambda n: state.base_offset + state.used[n][0], offset)
+    found = greatest_lower_bound(state, offset)
+    answer = [] if found is None else [entries(state).index(found)]
+    if found is None:
+        slots, read = slots[:-1], slots
+    else:
+        read = slots + answer
+    return Step(state, {"slots": slots, "pages": mapped.pages(read, LAYOUT)})
+
+
+@machine.operation("entry", "OIX-21")
+@_open
+@icontract.require(lambda n: n >= 0, "OIX-21 entries are counted from 0")
+@_changes_nothing
+def entry(state: Index, n: int) -> Step[Index]:
+    """The n-th."""
+    if n >= len(state.used):
+        return Step(state, Refused("OIX-21", ILLEGAL_ARGUMENT))
+    return Step(state, list(entries(state)[n]))
+
+
+@machine.operation("fetchUpperBoundOffset", "OIX-10")
+@_open
+@icontract.require(positions_rise, "OIX-10 positions rise with offsets")
+@icontract.require(lambda position, size: position >= 0 and size >= 0, "OIX-10 a fetch begins within the file")
+@_changes_nothing
+def fetch_upper_bound_offset(state: Index, position: int, size: int) -> Step[Index]:
+    """An offset beyond a fetch of `size` bytes from `position` on."""
+    beyond = [e for e in entries(state) if e.position >= position + size]
+    return Step(state, list(beyond[0]) if beyond else None)
+
+
+@machine.operation("canAppendOffset", "OIX-2")
+@_changes_nothing
+def can_append_offset(state: Index, offset: int) -> Step[Index]:
+    """Whether the offset can be stored at all."""
+    return Step(state, fits(state, offset))
+
+
+@machine.operation("relativeOffset", "OIX-2")
+@_changes_nothing
+def relative_offset(state: Index, offset: int) -> Step[Index]:
+    """The offset as it is stored."""
+    return Step(state, offset - state.base_offset if fits(state, offset) else Refused("OIX-2", OVERFLOW))
+
+
+@machine.operation("truncateTo", "OIX-11")
+@_open
+@_rising
+@_keeps_order
+@icontract.ensure(
+    lambda state, offset, result: entries(result.state) == [e for e in entries(state) if e.offset < offset],
+    "OIX-11 what is below the offset stays, and nothing else",
+)
+@icontract.ensure(
+    lambda state, result: mapped.content(result.state, LAYOUT) == mapped.content(state, LAYOUT),
+    "OIX-11 the file stays as it is",
+)
+def truncate_to(state: Index, offset: int) -> Step[Index]:
+    """The log was cut there."""
+    return Step(mapped.keep(state, sum(1 for e in entries(state) if e.offset < offset)))
+
+
+@machine.operation("truncate", "OIX-12")
+@_open
+@icontract.ensure(lambda result: result.state.used == (), "OIX-12 no entry is left")
+def truncate(state: Index) -> Step[Index]:
+    """The log was emptied."""
+    return Step(mapped.keep(state, 0))
+
+
+def resized(state: Index, size: int) -> Step[Index]:
+    """OIX-14, OIX-15."""
+    length = mapped.rounded(size, LAYOUT)
+    after = mapped.with_size(state, LAYOUT, length)
+    if after is state:
+        return Step(state, False)
+    if len(after.used) < len(state.used):
+        return Step(mapped.closed(after), Refused("OIX-15", ILLEGAL_ARGUMENT))
+    return Step(replace(after, writable=True), True)
+
+
+@machine.operation("resize", "OIX-14", "OIX-15", "OIX-19")
+@_open
+@icontract.require(lambda new_size: new_size >= 0, "OIX-14 a size is not negative")
+@icontract.ensure(
+    lambda state, new_size, result: (
+        isinstance(result.result, Refused)
+        or (result.state.used == state.used and result.state.slots == new_size // LAYOUT.size)
+    ),
+    "OIX-14 the entries stay, and the slots are those that fit",
+)
+def resize(state: Index, new_size: int) -> Step[Index]:
+    """Longer when a segment becomes the last one again, shorter when it no longer is."""
+    return resized(state, new_size)
+
+
+@machine.operation("trimToValidSize", "OIX-16")
+@icontract.ensure(
+    lambda state, result: not state.is_open or (result.state.slots, result.state.odd) == (len(state.used), b""),
+    "OIX-16 the file is the entries in use",
+)
+def trim_to_valid_size(state: Index) -> Step[Index]:
+    """Another segment is the last one now."""
+    return Step(resized(state, len(state.used) * LAYOUT.size).state if state.is_open else state)
+
+
+@machine.operation("reset", "OIX-17")
+@_open
+@icontract.ensure(
+    lambda state, result: result.state.used == () and result.state.slots == state.max_index_size // LAYOUT.size,
+    "OIX-17 no entry, and all slots",
+)
+def reset(state: Index) -> Step[Index]:
+    """The segment is recovered, and its index made anew."""
+    return Step(resized(mapped.keep(state, 0), state.max_index_size).state)
+
+
+@machine.operation("sanityCheck", "OIX-20")
+@_open
+@_changes_nothing
+def sanity_check(state: Index) -> Step[Index]:
+    """Whether obvious things are wrong."""
+    wrong = (bool(state.used) and last_offset(state) < state.base_offset) or bool(state.odd)
+    return Step(state, Refused("OIX-20", CORRUPT) if wrong else None)
+
+
+@machine.operation("close", "OIX-16")
+@icontract.ensure(
+    lambda state, result: (
+        not state.is_open or mapped.content(result.state, LAYOUT) == b"".join(LAYOUT.pack(*c) for c in state.used)
+    ),
+    "OIX-1 the file is the entries, one after the other",
+)
+def close(state: Index) -> Step[Index]:
+    """The broker stops."""
+    return Step(mapped.closed(trim_to_valid_size(state).state))
+
+
+@machine.operation("closeHandler", "OIX-16")
+@icontract.ensure(
+    lambda state, result: mapped.content(result.state, LAYOUT) == mapped.content(state, LAYOUT),
+    "OIX-16 the file stays as it is",
+)
+def close_handler(state: Index) -> Step[Index]:
+    """The disk has failed, or the file is to be deleted."""
+    return Step(mapped.closed(state))
+
+
+_all_entries = icontract.ensure(
+    lambda result: result.state.is_open and len(result.state.used) == result.state.slots,
+    "OIX-18 every whole slot is an entry",
+)
+
+
+@machine.operation("open", "OIX-18")
+@_all_entries
+def open_(state: Index, max_index_size: int, writable: bool) -> Step[Index]:
+    """The process stops, in whatever way, and the next one opens the file."""
+    return Step(mapped.opened(state, max_index_size, writable))
+
+
+@machine.operation("openNew", "OIX-13")
+@icontract.require(lambda max_index_size: max_index_size >= 0, "OIX-13 a size is not negative")
+def open_new(state: Index, max_index_size: int) -> Step[Index]:
+    """The file is deleted, and made anew."""
+    if max_index_size < LAYOUT.size:
+        return Step(Index(state.base_offset, state.max_index_size), Refused("OIX-13", ILLEGAL_ARGUMENT))
+    return Step(initial(state.base_offset, max_index_size))
+
+
+@machine.operation("openFile", "OIX-18", "OIX-1")
+@_all_entries
+def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> Step[Index]:
+    """The next process finds a file of these bytes (hexadecimal)."""
+    there = index_of(bytes.fromhex(file), state.base_offset, max_index_size, 0, False, True)
+    return Step(mapped.opened(there, max_index_size, writable))
+
+
+# ---- a file beside its log -------------------------------------------------------------------------------------------
+class Batch(NamedTuple):
+    """What of a batch matters here: its first byte and its size, bytes, and its first and last offset."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+
+
+def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
+    """What is wrong with an entry of a segment with these batches, by the clause; "" if nothing. `before`: the entry
+    before it."""
+    end = batches[-1].position + batches[-1].size if batches else 0
+    if e.position >= end:
+        return "OIX-27"
+    if before is not None and e.offset <= before.offset:
+        return "OIX-23"
+    at = next((b for b in batches if b.position == e.position), None)
+    if at is None or any(b.last_offset >= e.offset for b in batches if b.position < e.position):
+        return "OIX-24"
+    if e.offset == at.base_offset or any(b.last_offset == e.offset for b in batches if b.position >= e.position):
+        return ""
+    return "OIX-25"
+
+
+@machine.operation("judge", "OIX-23", "OIX-24", "OIX-25", "OIX-27")
+@_changes_nothing
+@icontract.require(
+    lambda batches: all(a[0] + a[1] == b[0] and a[3] < b[2] for a, b in pairwise(batches)), "OIX-24 a sound log"
+)
+def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> Step[Index]:
+    """A segment that was closed cleanly: its batches (position, size, first and last offset) beside the entries of its
+    file (offset, position). For each entry the clause that it breaks, or ""."""
+    log, file = [Batch(*b) for b in batches], [Entry(*e) for e in entries]
+    return Step(
+        state, [verdict(log, b, e) for b, e in zip([None, *file[:-1]], file, strict=True)] if file else []
+    )
+
+
+# ---- arguments -------------------------------------------------------------------------------------------------------
+def _offsets(state: Index) -> list[int]:
+    """Around each entry, and where it overflows."""
+    known = [e.offset for e in entries(state)] if state.is_open else []
+    last = max([*known, state.base_offset])
+    near = [last + 1, last + 2, last + 9, *(o + d for o in dict.fromkeys(known) for d in (0, -1, 1))]
+    limit = state.base_offset + mapped.MOST_RELATIVE
+    return list(dict.fromkeys([*near, state.base_offset, state.base_offset - 1, limit, limit + 1, 0]))
+
+
+def _positions(state: Index) -> list[int]:
+    last = state.used[-1][1] if state.used else 0
+    return list(dict.fromkeys([last + 1 if last < 2**31 - 1 else last, last, 4097, 0, 2**31 - 1]))
+
+
+FILES_HEX = [
+    "",
+    "00000005000010000000000900002000",
+    "000000050000100000000009000020000000000000000000",
+    "0000000500001000000000",
+    "fffffffe00000000",
+    "0000000900000001000000050000000200000007",
+    "000000000000000000000000000000000000000000000000",
+]
+_LOGS: list[list[list[int]]] = [
+    [],
+    [[0, 100, 100, 104], [100, 50, 105, 105], [150, 70, 109, 112], [220, 70, 113, 113]],
+    [[0, 100, 90, 104], [100, 50, 105, 120]],
+]
+_ENTRIES: list[list[list[int]]] = [
+    [],
+    [[105, 100], [113, 220]],
+    [[112, 100], [113, 220]],
+    [[104, 100]],
+    [[105, 101]],
+    [[108, 150], [120, 100]],
+    [[106, 150], [110, 150], [113, 220]],
+    [[105, 100], [105, 150]],
+    [[113, 100], [112, 150]],
+    [[105, 100], [114, 290], [100, 0]],
+]
+
+machine.candidates |= {
+    "offset": _offsets,
+    "position": _positions,
+    "size": lambda state: [0, 1, 4096, 2**31 - 1],
+    "n": lambda state: [max(len(state.used) - 1, 0), len(state.used), 0],
+    "new_size": lambda state: [len(state.used) * 8 + d for d in (0, 9, 7, 24)] + [0, 43, 120],
+    "max_index_size": lambda state: [MAX_SIZE, 64, 8, 0, 7],
+    "open:max_index_size": lambda state: [MAX_SIZE, 64, 8],
+    "writable": lambda state: [True, False],
+    "file": lambda state: FILES_HEX,
+    "batches": lambda state: _LOGS,
+    "entries": lambda state: _ENTRIES,
+}
+
+
+# ---- known deviations of released Kafka ------------------------------------------------------------------------------
+def _wraps(
+    ghost: Any, state: Index, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if op == "fetchUpperBoundOffset" and arguments["position"] + arguments["size"] >= 2**31 and state.used:
+        return list(entries(state)[0]), observation
+    return result, observation
+
+
+def _passes_the_first(
+    ghost: Any, state: Index, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if op == "fetchUpperBoundOffset" and state.used:
+        first, *rest = entries(state)
+        if first.position == arguments["position"] + arguments["size"]:
+            return list(rest[0]) if rest else None, observation
+    return result, observation
+
+
+machine.deviations += [
+    Deviation(
+        id="OIX-D1",
+        clause="OIX-10",
+        title="The upper bound of a fetch that ends beyond 2 GiB is the first entry of the index",
+        versions="4.3.0 (seen)",
+        condition="the fetch's position plus its size is 2147483648 or more, and the index has an entry",
+        history=(
+            "init",
+            "append offset=105 position=4200",
+            "append offset=109 position=8400",
+            "fetchUpperBoundOffset position=4200 size=2147483647",
+        ),
+        cause="Position and size are added in 32 bits; the sum is negative, and below every position.",
+        effect="""The answer is an offset within the fetch, or before it. Fetching with read_committed uses it to choose
+        the aborted transactions: those that begin after it are left out. LocalLog.addAbortedTransactions passes the
+        size of what was read, so that a sum of 2 GiB needs a segment file of nearly that size.""",
+        mend="Add in 64 bits.",
+        rewrite=_wraps,
+    ),
+    Deviation(
+        id="OIX-D2",
+        clause="OIX-10",
+        title="A fetch that ends exactly at the first entry's position has the second entry as its upper bound",
+        versions="4.3.0 (seen)",
+        condition="the fetch's position plus its size is the first entry's position",
+        history=("init", "append offset=105 position=4200", "fetchUpperBoundOffset position=0 size=4200"),
+        cause="""The search never looks at the first slot of its range: it takes it to be below the target, which the
+        first entry of the index need not be.""",
+        effect="""An offset further on, or none, which makes a fetch with read_committed look at more of the transaction
+        index than it must. No record is lost by it.""",
+        mend="Compare the first entry before the search begins.",
+        rewrite=_passes_the_first,
+    ),
+]
+
+
+# ---- beside the model ------------------------------------------------------------------------------------------------
+def beside_model(sizes: Mapping[str, int]) -> Correspondence[Index]:
+    """Offset o of the model is the base offset and o; the search's steps are inside the spec's lookup."""
+    slots, keys = sizes["N"], sizes["K"]
+
+    def to_model(state: Index) -> dict[str, Any] | None:
+        if any(c[0] > keys for c in (*state.used, *state.beyond)):
+            return None
+        held = [c[0] for c in (*state.used, *state.beyond)]
+        return {
+            "key": {n: held[n] if n < len(held) else 0 for n in range(slots + 1)},
+            "entries": len(state.used),
+            "phase": model.Phase.IDLE,
+            "target": 0,
+            "low": 0,
+            "high": 0,
+            "answer": -1,
+        }
+
+    def calls(state: Index, action: str, arguments: Mapping[str, Any]) -> list[Call] | None:
+        match action:
+            case "append":
+                return [("append", {"offset": BASE + arguments["k"], "position": 1})]
+            case "truncate":
+                offset = BASE + arguments["k"]
+                kept = sum(1 for e in entries(state) if e.offset < offset)
+                return [("truncateTo", {"offset": offset})] if arguments["m"] == kept else None
+        return None
+
+    inside = "a step inside a lookup, which is one call of the spec"
+    return Correspondence(
+        model.Search,
+        sizes,
+        lambda: initial(BASE, slots * LAYOUT.size),
+        to_model,
+        calls,
+        {"begin": inside, "choose": inside, "halve": inside, "done": inside, "forget": inside},
+    )
+
+
+CORRESPONDENCES = (beside_model({"N": 3, "K": 4, "W": 1}),)
+
+RECORDINGS = (
+    Recording(
+        "offset-index.ndjson",
+        "accepted",
+        deviations=("OIX-D1", "OIX-D2"),
+        source="OffsetIndex of Kafka 4.3.0 over a mapped file, arbitrary calls",
+    ),
+)

@@ -1,0 +1,653 @@
+"""The time index of a segment: from the largest timestamps so far to the offsets that have them.
+
+An entry (T, O) says that T is the largest timestamp in the segment up to offset O. A reader that wants the first record of
+a time or later looks up the greatest timestamp that is not above it, and reads the log from that entry's offset on. The
+last entry of a closed segment is its largest timestamp: retention by time and the choice of the segment in which a time
+is looked for go by it.
+
+Source: Kafka Internals, ch. 03, "Data structures: the index files"; KIP-33; TimeIndex, AbstractIndex, LogSegment and
+LogLoader, Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from struct import Struct
+from typing import Any, NamedTuple
+
+import icontract
+
+from kafkaspec.clauses import clause
+from kafkaspec.judge.deviation import Deviation
+from kafkaspec.judge.recording import Recording
+from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
+from kafkaspec.spec.storage import mapped_index as mapped
+from kafkaspec.spec.storage.mapped_index import (
+    BUFFER_OVERFLOW,
+    CORRUPT,
+    ILLEGAL_ARGUMENT,
+    ILLEGAL_STATE,
+    INVALID_OFFSET,
+    OVERFLOW,
+    READ_ONLY,
+    SHOWN,
+    Index,
+)
+
+PREFIX = "TIX"
+TITLE = "Time index"
+
+FILES = "Kafka Internals, ch. 03, 'Data structures: the index files, field by field'"
+WRITING = "Kafka Internals, ch. 03, 'Writing into the segment & the sparse index'"
+TIME_INDEX = "TimeIndex, Kafka 4.3.0"
+ABSTRACT = "AbstractIndex, Kafka 4.3.0"
+
+SEARCHED_ALIKE = {
+    "model": "the search is OIX's, and its model is there",
+    "proof": "the search is OIX's, and its proof is there",
+}
+OF_ONE_CALL = {
+    "model": "a matter of one call and one file, not of interleavings",
+    "proof": "a matter of one call and one file: tested beside the implementation",
+}
+OF_A_LOG_ON_DISK = {
+    "model": "a predicate over one log at rest",
+    "proof": "a predicate over one log at rest",
+}
+
+TIX_1 = clause(
+    "TIX-1",
+    """The file is slots of 12 bytes, one after the other: a timestamp, 8 bytes, and an offset less the segment's base
+    offset, 4 bytes, both signed and big-endian. Entries fill it from the start; nothing in it says how many there
+    are.""",
+    source=f"{FILES}; {TIME_INDEX}",
+    without=OF_ONE_CALL,
+)
+TIX_2 = clause(
+    "TIX-2",
+    """Timestamps rise strictly from entry to entry, and offsets never fall. To append an offset below the last entry's,
+    or a timestamp below the last entry's, is refused.""",
+    source=f"{FILES}; {TIME_INDEX}; KIP-33",
+    without=OF_ONE_CALL,
+)
+TIX_3 = clause(
+    "TIX-3",
+    """To append a timestamp that is not above the last entry's (or -1, without entries) changes nothing, and is no error
+    where it is the same: a segment that is closed twice offers its last entry twice, and records without timestamps
+    leave the index empty.""",
+    source=TIME_INDEX,
+    without=OF_ONE_CALL,
+)
+TIX_4 = clause(
+    "TIX-4",
+    """The index is full when only one slot is left: to append to it is then refused, even what would change nothing.
+    That last slot is for the entry with the largest timestamp that is made when the segment is closed or rolled, to
+    which the check does not apply. When that slot is in use too, an entry that is made anyway is refused.""",
+    source=f"{FILES}; {TIME_INDEX}; LogSegment.onBecomeInactiveSegment, Kafka 4.3.0",
+    without=OF_ONE_CALL,
+)
+TIX_5 = clause(
+    "TIX-5",
+    "An entry whose offset does not fit (OIX-2) is refused, and nothing changes.",
+    source=f"{FILES}; {TIME_INDEX}; {ABSTRACT}",
+    without=OF_ONE_CALL,
+)
+TIX_6 = clause(
+    "TIX-6",
+    """A lookup answers the entry of the greatest timestamp that is not above the target. Where there is none, it answers
+    no timestamp (-1) and the base offset.""",
+    source=f"{FILES}; {TIME_INDEX}",
+    without=SEARCHED_ALIKE,
+)
+TIX_7 = clause(
+    "TIX-7",
+    """The search is the offset index's (OIX-7 to OIX-9), over timestamps: its warm section is the last 683 entries, and
+    a lookup in it touches at most 3 pages.""",
+    source=f"Kafka Internals, ch. 03, 'AbstractIndex: mmap, the warm-section search, and locking'; {ABSTRACT}",
+    without=SEARCHED_ALIKE,
+)
+TIX_8 = clause(
+    "TIX-8",
+    """Truncating to an offset keeps the entries below it, and no other. The slots that are no longer in use keep what
+    they hold, and the file its size. Truncating the index leaves no entry.""",
+    source=TIME_INDEX,
+    without=SEARCHED_ALIKE,
+)
+TIX_9 = clause(
+    "TIX-9",
+    """Making a new file, resizing, trimming, closing, resetting and opening are as with the offset index (OIX-13 to
+    OIX-19), in slots of 12 bytes. The last entry is read anew where the length changed.""",
+    source=f"{TIME_INDEX}; {ABSTRACT}",
+    without=OF_ONE_CALL,
+)
+TIX_10 = clause(
+    "TIX-10",
+    """The sanity check fails if there are entries and the last one's timestamp is below the first one's or its offset
+    below the base offset, or if the file is no whole number of slots. (Opening a log does not call it in 4.3.0.)""",
+    source=f"{TIME_INDEX}; LogSegment.sanityCheck, Kafka 4.3.0; KAFKA-19200",
+    without=OF_ONE_CALL,
+)
+TIX_11 = clause(
+    "TIX-11",
+    "The n-th entry is answered, from 0; to ask for one at or beyond their number is refused.",
+    source=TIME_INDEX,
+    without=OF_ONE_CALL,
+)
+TIX_12 = clause(
+    "TIX-12",
+    """In the file of a segment at rest timestamps and offsets rise from entry to entry, and the file is a whole number
+    of slots.""",
+    source=f"{FILES}; {TIME_INDEX}",
+    without=OF_A_LOG_ON_DISK,
+)
+TIX_13 = clause(
+    "TIX-13",
+    """An entry (T, O) is true: O lies in a batch whose largest timestamp is T, and no batch before that has a larger one.
+    Else a reader is led past records of the time that it wants. What a batch's largest timestamp is, its header says;
+    with LogAppendTime that is the time of the append.""",
+    source=f"{FILES}; LogSegment.append, findOffsetByTimestamp, Kafka 4.3.0; KIP-33",
+    without=OF_A_LOG_ON_DISK,
+)
+TIX_14 = clause(
+    "TIX-14",
+    """After a clean stop, and in every segment but the last, the last entry has the largest timestamp of the segment's
+    batches; only where no batch has a timestamp is there no entry. Else the segment is deleted too early, or passed over
+    when a time is looked for.""",
+    source=f"{FILES}; LogSegment.onBecomeInactiveSegment, close and recover, Kafka 4.3.0",
+    without=OF_A_LOG_ON_DISK,
+)
+TIX_15 = clause(
+    "TIX-15",
+    """After a clean stop, and in every segment but the last, the file has no unwritten slot, and no entry beyond the
+    segment's end. A killed broker leaves both in its last segment. An unwritten slot at the end counts as the time 0:
+    in a segment that is not recovered, retention then takes it for the oldest of all.""",
+    source=f"{FILES}; {ABSTRACT}; LogSegment.largestTimestamp, Kafka 4.3.0; KAFKA-4734",
+    without=OF_A_LOG_ON_DISK,
+)
+TIX_16 = clause(
+    "TIX-16",
+    """A segment that lacks its time index alone gets an empty one when the log is loaded; its largest timestamp is then
+    the time at which the .log file was modified last. (Kafka Internals says that a lost index is made anew: that is so
+    of the offset index, and of the time index in a segment that is recovered.)""",
+    source="LogLoader.loadSegmentFiles, LogSegment.sanityCheck and largestTimestamp, Kafka 4.3.0",
+    without={**OF_A_LOG_ON_DISK, "spec": "of the index alone there is nothing left to say", "mutant": "a missing file"},
+)
+
+REFUSALS = {
+    "offset below": TIX_2,
+    "time below": TIX_2,
+    "full": TIX_4,
+    "overfull": TIX_4,
+    "overflow": TIX_5,
+    "no slot": TIX_9,
+    "cut": TIX_9,
+    "read-only": TIX_9,
+    "corrupt": TIX_10,
+    "no such entry": TIX_11,
+}
+"""The clause by which the implementation refuses."""
+
+LAYOUT = Struct(">qi")
+BASE = 100
+MAX_SIZE = 65
+"""Bytes: five slots, and no whole number of them."""
+NO_TIMESTAMP = -1
+
+
+class Entry(NamedTuple):
+    """A timestamp, ms, and an offset."""
+
+    timestamp: int
+    offset: int
+
+
+def entries(index: Index) -> list[Entry]:
+    """Those in use."""
+    return [Entry(timestamp, index.base_offset + relative) for timestamp, relative in index.used]
+
+
+def rising(state: Index) -> bool:
+    """What a search relies on."""
+    return all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(state.used))
+
+
+def index_of(data: bytes, base_offset: int, max_index_size: int, used: int, is_open: bool, writable: bool) -> Index:
+    """The index over a file of these bytes."""
+    index = Index(base_offset, max_index_size, is_open=is_open, writable=writable)
+    return mapped.laid(index, LAYOUT, data, used)
+
+
+def initial(base_offset: int = BASE, max_index_size: int = MAX_SIZE) -> Index:
+    """A new index. `max_index_size` bytes, at least a slot."""
+    return Index(base_offset, max_index_size, slots=max_index_size // LAYOUT.size, is_open=True)
+
+
+def last_entry(index: Index) -> Entry:
+    return entries(index)[-1] if index.used else Entry(NO_TIMESTAMP, index.base_offset)
+
+
+def is_full(index: Index) -> bool:
+    return len(index.used) >= index.slots - 1
+
+
+def observe(index: Index) -> Json:
+    length = index.slots * LAYOUT.size + len(index.odd)
+    shown: dict[str, Any] = {"open": index.is_open, "fileLength": length}
+    if length <= SHOWN:
+        shown["file"] = mapped.content(index, LAYOUT).hex()
+    if index.is_open:
+        shown |= {
+            "entries": [list(e) for e in entries(index)],
+            "maxEntries": index.slots,
+            "length": length,
+            "isFull": is_full(index),
+            "lastEntry": list(last_entry(index)),
+        }
+    return Fields(shown)
+
+
+machine = Machine("time_index", initial, observe)
+
+_open = icontract.require(lambda state: state.is_open, "TIX-9 a closed index is not used")
+_rising = icontract.require(lambda state: rising(state), "TIX-9 entries rise")
+_changes_nothing = icontract.ensure(lambda state, result: result.state == state, "TIX-6 a question changes nothing")
+
+
+@machine.operation("maybeAppend", "TIX-2", "TIX-3", "TIX-4", "TIX-5", "TIX-9")
+@_open
+@icontract.require(lambda state: not state.odd, "TIX-9 the file is a whole number of slots")
+@icontract.ensure(
+    lambda state, result: not rising(state) or rising(result.state), "TIX-2 entries that rise still do"
+)
+@icontract.ensure(
+    lambda state, timestamp, offset, result: (
+        result.state == state
+        if isinstance(result.result, Refused) or timestamp <= last_entry(state).timestamp
+        else entries(result.state) == [*entries(state), Entry(timestamp, offset)]
+    ),
+    "TIX-3 one entry after the others if the time is later, else nothing",
+)
+@icontract.ensure(
+    lambda state, skip_full_check, result: (
+        skip_full_check or result.state.used == state.used or len(result.state.used) < state.slots
+    ),
+    "TIX-4 the last slot is kept",
+)
+def maybe_append(state: Index, timestamp: int, offset: int, skip_full_check: bool) -> Step[Index]:
+    """The largest timestamp so far, and the offset that has it."""
+    last = last_entry(state)
+    if is_full(state) and not skip_full_check:
+        return Step(state, Refused("TIX-4", ILLEGAL_ARGUMENT))
+    if state.used and offset < last.offset:
+        return Step(state, Refused("TIX-2", INVALID_OFFSET))
+    if state.used and timestamp < last.timestamp:
+        return Step(state, Refused("TIX-2", ILLEGAL_STATE))
+    if timestamp <= last.timestamp:
+        return Step(state)
+    if not state.writable:
+        return Step(state, Refused("TIX-9", READ_ONLY))
+    if len(state.used) == state.slots:
+        return Step(state, Refused("TIX-4", BUFFER_OVERFLOW))
+    if not 0 <= offset - state.base_offset <= mapped.MOST_RELATIVE:
+        return Step(state, Refused("TIX-5", OVERFLOW))
+    return Step(mapped.append(state, (timestamp, offset - state.base_offset)))
+
+
+@machine.operation("lookup", "TIX-6")
+@_open
+@_rising
+@_changes_nothing
+@icontract.ensure(
+    lambda state, timestamp, result: result.result
+    == list(max((e for e in entries(state) if e.timestamp <= timestamp), default=(NO_TIMESTAMP, state.base_offset))),
+    "TIX-6 the greatest timestamp that is not above the target",
+)
+def lookup(state: Index, timestamp: int) -> Step[Index]:
+    """From which offset to read, to find that time."""
+    below = [e for e in entries(state) if e.timestamp <= timestamp]
+    return Step(state, list(below[-1] if below else Entry(NO_TIMESTAMP, state.base_offset)))
+
+
+@machine.operation("pagesTouched", "TIX-7")
+@_open
+@_rising
+@_changes_nothing
+def pages_touched(state: Index, timestamp: int) -> Step[Index]:
+    """The pages of the file that a lookup reads."""
+    below = [n for n, e in enumerate(entries(state)) if e.timestamp <= timestamp]
+    slots = mapped.probed(len(state.used), LAYOUT, lambda n: state.used[n][0], timestamp)
+    return Step(state, mapped.pages([*slots, *below[-1:]], LAYOUT))
+
+
+@machine.operation("entry", "TIX-11")
+@_open
+@icontract.require(lambda n: n >= 0, "TIX-11 entries are counted from 0")
+@_changes_nothing
+def entry(state: Index, n: int) -> Step[Index]:
+    """The n-th."""
+    if n >= len(state.used):
+        return Step(state, Refused("TIX-11", ILLEGAL_ARGUMENT))
+    return Step(state, list(entries(state)[n]))
+
+
+@machine.operation("truncateTo", "TIX-8")
+@_open
+@_rising
+@icontract.ensure(
+    lambda state, offset, result: entries(result.state) == [e for e in entries(state) if e.offset < offset],
+    "TIX-8 what is below the offset stays, and nothing else",
+)
+@icontract.ensure(
+    lambda state, result: mapped.content(result.state, LAYOUT) == mapped.content(state, LAYOUT),
+    "TIX-8 the file stays as it is",
+)
+def truncate_to(state: Index, offset: int) -> Step[Index]:
+    """The log was cut there."""
+    return Step(mapped.keep(state, sum(1 for e in entries(state) if e.offset < offset)))
+
+
+@machine.operation("truncate", "TIX-8")
+@_open
+@icontract.ensure(lambda result: result.state.used == (), "TIX-8 no entry is left")
+def truncate(state: Index) -> Step[Index]:
+    """The log was emptied."""
+    return Step(mapped.keep(state, 0))
+
+
+def resized(state: Index, size: int) -> Step[Index]:
+    """TIX-9, OIX-14, OIX-15."""
+    after = mapped.with_size(state, LAYOUT, mapped.rounded(size, LAYOUT))
+    if after is state:
+        return Step(state, False)
+    if len(after.used) < len(state.used):
+        return Step(mapped.closed(after), Refused("TIX-9", ILLEGAL_ARGUMENT))
+    return Step(replace(after, writable=True), True)
+
+
+@machine.operation("resize", "TIX-9")
+@_open
+@icontract.require(lambda new_size: new_size >= 0, "TIX-9 a size is not negative")
+@icontract.ensure(
+    lambda state, new_size, result: (
+        isinstance(result.result, Refused)
+        or (result.state.used == state.used and result.state.slots == new_size // LAYOUT.size)
+    ),
+    "TIX-9 the entries stay, and the slots are those that fit",
+)
+def resize(state: Index, new_size: int) -> Step[Index]:
+    """Longer when a segment becomes the last one again, shorter when it no longer is."""
+    return resized(state, new_size)
+
+
+@machine.operation("trimToValidSize", "TIX-9")
+@icontract.ensure(
+    lambda state, result: not state.is_open or (result.state.slots, result.state.odd) == (len(state.used), b""),
+    "TIX-9 the file is the entries in use",
+)
+def trim_to_valid_size(state: Index) -> Step[Index]:
+    """Another segment is the last one now."""
+    return Step(resized(state, len(state.used) * LAYOUT.size).state if state.is_open else state)
+
+
+@machine.operation("reset", "TIX-9")
+@_open
+@icontract.ensure(
+    lambda state, result: result.state.used == () and result.state.slots == state.max_index_size // LAYOUT.size,
+    "TIX-9 no entry, and all slots",
+)
+def reset(state: Index) -> Step[Index]:
+    """The segment is recovered, and its index made anew."""
+    return Step(resized(mapped.keep(state, 0), state.max_index_size).state)
+
+
+@machine.operation("sanityCheck", "TIX-10")
+@_open
+@_changes_nothing
+def sanity_check(state: Index) -> Step[Index]:
+    """Whether obvious things are wrong."""
+    last = last_entry(state)
+    wrong = bool(state.used) and (last.timestamp < state.used[0][0] or last.offset < state.base_offset)
+    return Step(state, Refused("TIX-10", CORRUPT) if wrong or state.odd else None)
+
+
+@machine.operation("close", "TIX-9")
+@icontract.ensure(
+    lambda state, result: (
+        not state.is_open or mapped.content(result.state, LAYOUT) == b"".join(LAYOUT.pack(*c) for c in state.used)
+    ),
+    "TIX-1 the file is the entries, one after the other",
+)
+def close(state: Index) -> Step[Index]:
+    """The broker stops."""
+    return Step(mapped.closed(trim_to_valid_size(state).state))
+
+
+@machine.operation("closeHandler", "TIX-9")
+def close_handler(state: Index) -> Step[Index]:
+    """The disk has failed, or the file is to be deleted."""
+    return Step(mapped.closed(state))
+
+
+_all_entries = icontract.ensure(
+    lambda result: result.state.is_open and len(result.state.used) == result.state.slots,
+    "TIX-9 every whole slot is an entry",
+)
+
+
+@machine.operation("open", "TIX-9")
+@_all_entries
+def open_(state: Index, max_index_size: int, writable: bool) -> Step[Index]:
+    """The process stops, in whatever way, and the next one opens the file."""
+    return Step(mapped.opened(state, max_index_size, writable))
+
+
+@machine.operation("openNew", "TIX-9")
+@icontract.require(lambda max_index_size: max_index_size >= 0, "TIX-9 a size is not negative")
+def open_new(state: Index, max_index_size: int) -> Step[Index]:
+    """The file is deleted, and made anew."""
+    if max_index_size < LAYOUT.size:
+        return Step(Index(state.base_offset, state.max_index_size), Refused("TIX-9", ILLEGAL_ARGUMENT))
+    return Step(initial(state.base_offset, max_index_size))
+
+
+@machine.operation("openFile", "TIX-9", "TIX-1")
+@_all_entries
+def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> Step[Index]:
+    """The next process finds a file of these bytes (hexadecimal)."""
+    there = index_of(bytes.fromhex(file), state.base_offset, max_index_size, 0, False, True)
+    return Step(mapped.opened(there, max_index_size, writable))
+
+
+# ---- a file beside its log -------------------------------------------------------------------------------------------
+class Batch(NamedTuple):
+    """What of a batch matters here: its first and last offset, and the largest timestamp that its header names, ms."""
+
+    base_offset: int
+    last_offset: int
+    max_timestamp: int
+
+
+def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
+    """What is wrong with an entry of a segment with these batches, by the clause; "" if nothing. `before`: the entry
+    before it."""
+    if not batches or e.offset > batches[-1].last_offset:
+        return "TIX-15"
+    if before is not None and (e.offset <= before.offset or e.timestamp <= before.timestamp):
+        return "TIX-12"
+    n = next(n for n, b in enumerate(batches) if b.last_offset >= e.offset)
+    true = batches[n].base_offset <= e.offset and batches[n].max_timestamp == e.timestamp
+    return "" if true and all(b.max_timestamp <= e.timestamp for b in batches[:n]) else "TIX-13"
+
+
+def is_complete(batches: Sequence[Batch], file: Sequence[Entry]) -> bool:
+    """TIX-14."""
+    most = max((b.max_timestamp for b in batches), default=NO_TIMESTAMP)
+    return (file[-1].timestamp if file else NO_TIMESTAMP) == most
+
+
+@machine.operation("judge", "TIX-12", "TIX-13", "TIX-14", "TIX-15")
+@_changes_nothing
+@icontract.require(lambda batches: all(a[1] < b[0] for a, b in pairwise(batches)), "TIX-13 a sound log")
+def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> Step[Index]:
+    """A segment that was closed cleanly: its batches (first and last offset, largest timestamp) beside the entries of its
+    file (timestamp, offset). For each entry the clause that it breaks, or ""; and whether the last one is the
+    largest, which is asked only where all entries are right."""
+    log, file = [Batch(*b) for b in batches], [Entry(*e) for e in entries]
+    verdicts = [verdict(log, b, e) for b, e in zip([None, *file[:-1]], file, strict=True)] if file else []
+    return Step(state, {"entries": verdicts, "complete": any(verdicts) or is_complete(log, file)})
+
+
+# ---- arguments -------------------------------------------------------------------------------------------------------
+def _offsets(state: Index) -> list[int]:
+    known = [e.offset for e in entries(state)] if state.is_open else []
+    last = max([*known, state.base_offset])
+    near = [last + 1, last + 2, last + 9, *(o + d for o in dict.fromkeys(known) for d in (0, -1, 1))]
+    limit = state.base_offset + mapped.MOST_RELATIVE
+    return list(dict.fromkeys([*near, state.base_offset, state.base_offset - 1, limit, limit + 1, 0]))
+
+
+def _timestamps(state: Index) -> list[int]:
+    known = [c[0] for c in state.used]
+    last = max([*known, 0])
+    near = [last + 1, last + 5, *(t + d for t in dict.fromkeys(known) for d in (0, -1, 1)), -1, 0, 2**62]
+    return [t for t in dict.fromkeys(near) if -(2**63) <= t < 2**63]
+
+
+FILES_HEX = [
+    "",
+    "000000000000000500000004" "000000000000000900000008",
+    "000000000000000500000004" "000000000000000900000008" "000000000000000000000000",
+    "000000000000000500000004" "0000000000",
+    "0000000000000005fffffffe",
+    "000000000000000500000004" "000000000000000900000004",
+    "0000000000000009000000040000000000000005000000080000000000000007000000090000000000000008" "0000000a",
+]
+_LOGS: list[list[list[int]]] = [
+    [],
+    [[100, 104, 10], [105, 105, 12], [109, 112, 11], [113, 113, 15]],
+    [[90, 104, 7], [105, 120, 7]],
+    [[100, 104, -1]],
+]
+_ENTRIES: list[list[list[int]]] = [
+    [],
+    [[10, 104], [15, 113]],
+    [[12, 105], [15, 113]],
+    [[12, 105]],
+    [[11, 112], [15, 113]],
+    [[7, 104]],
+    [[7, 103]],
+    [[12, 107], [15, 113]],
+    [[12, 105], [10, 104]],
+    [[15, 113], [16, 113]],
+    [[15, 113], [0, 100]],
+    [[15, 113], [19, 130]],
+]
+
+machine.candidates |= {
+    "timestamp": _timestamps,
+    "offset": _offsets,
+    "skip_full_check": lambda state: [False, True],
+    "n": lambda state: [max(len(state.used) - 1, 0), len(state.used), 0],
+    "new_size": lambda state: [len(state.used) * 12 + d for d in (0, 13, 11, 36)] + [0, 65, 180],
+    "max_index_size": lambda state: [MAX_SIZE, 96, 12, 0, 11],
+    "open:max_index_size": lambda state: [MAX_SIZE, 96, 12],
+    "writable": lambda state: [True, False],
+    "file": lambda state: FILES_HEX,
+    "batches": lambda state: _LOGS,
+    "entries": lambda state: _ENTRIES,
+}
+
+
+# ---- known deviations of released Kafka ------------------------------------------------------------------------------
+def _torn(
+    ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], after: Index
+) -> Any:
+    """The timestamp that a refused append has left in the next slot, if any."""
+    if op != "maybeAppend":
+        return ghost if op in ("lookup", "entry", "sanityCheck", "pagesTouched") else None
+    return arguments["timestamp"] if _refused_for_its_offset(before, arguments) else ghost if after == before else None
+
+
+def _refused_for_its_offset(state: Index, arguments: Mapping[str, Any]) -> bool:
+    if not state.is_open or state.odd:
+        return False
+    step = machine.operations["maybeAppend"].body(state, **arguments)
+    return isinstance(step.result, Refused) and step.result.clause == "TIX-5"
+
+
+def _leaves_the_timestamp(
+    ghost: Any, state: Index, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if ghost is None or not state.is_open or "file" not in observation:
+        return result, observation
+    data = bytearray(mapped.content(state, LAYOUT))
+    at = len(state.used) * LAYOUT.size
+    data[at : at + 8] = int(ghost).to_bytes(8, "big", signed=True)
+    return result, Fields({**observation, "file": data.hex()})
+
+
+def _keeps_one_of_equals(
+    ghost: Any, state: Index, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    """The search stops at any entry that has the offset; those before it stay."""
+    if op != "truncateTo" or not isinstance(ghost, Index) or not ghost.is_open or not rising(ghost):
+        return result, observation
+    keys = [e.offset for e in entries(ghost)]
+    slots = mapped.probed(len(keys), LAYOUT, lambda n: keys[n], arguments["offset"])
+    hit = next((n for n in slots[1:] if keys[n] == arguments["offset"] and n > 0), None)
+    if hit is None or hit == len(state.used):
+        return result, observation
+    return result, observe(mapped.keep(ghost, hit))
+
+
+machine.deviations += [
+    Deviation(
+        id="TIX-D1",
+        clause="TIX-5",
+        title="An append that is refused because its offset does not fit leaves its timestamp behind",
+        versions="4.3.0 (seen)",
+        condition="""an entry is appended that would be made but for its offset, which is below the base offset or more
+        than 2147483647 above it""",
+        history=("init", "maybeAppend timestamp=7 offset=99 skipFullCheck=false"),
+        cause="""The timestamp is written through the mapping, which moves its position by 8 bytes, before the offset is
+        looked at; the position is not set back.""",
+        effect="""The next append begins 8 bytes further on, counts an entry that nobody wrote, and throws an
+        IllegalStateException, and so does every one after it, until the index is truncated or opened anew. A segment
+        looks at the offset of an append beforehand, so that this needs another caller.""",
+        mend="Work out the relative offset before anything is written, as the offset index does.",
+        rewrite=_leaves_the_timestamp,
+        advance=_torn,
+    ),
+    Deviation(
+        id="TIX-D2",
+        clause="TIX-8",
+        title="Of entries with one offset, truncating to that offset may keep the first",
+        versions="4.3.0 (seen)",
+        condition="""two entries have the offset that is truncated to, which appending with a later timestamp and the
+        same offset makes, and the search meets the later one first""",
+        history=(
+            "init",
+            "maybeAppend timestamp=1 offset=101 skipFullCheck=false",
+            "maybeAppend timestamp=2 offset=105 skipFullCheck=false",
+            "maybeAppend timestamp=3 offset=105 skipFullCheck=false",
+            "truncateTo offset=105",
+        ),
+        cause="The search ends at any entry that equals the target, and what lies before that entry is kept.",
+        effect="""An entry stays whose offset is no longer in the log. A segment appends an entry for an offset once, so
+        that this needs another caller.""",
+        mend="Go down to the first of equal offsets.",
+        rewrite=_keeps_one_of_equals,
+        advance=lambda ghost, before, op, arguments, after: before if op == "truncateTo" else None,
+    ),
+]
+
+RECORDINGS = (
+    Recording(
+        "time-index.ndjson",
+        "accepted",
+        deviations=("TIX-D1", "TIX-D2"),
+        source="TimeIndex of Kafka 4.3.0 over a mapped file, arbitrary calls",
+    ),
+)
