@@ -1,0 +1,419 @@
+"""The audit's findings about producers: each damage once, at its place, under its clause; nothing of what Kafka allows."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kafkaspec.audit.check import BATCH, CONTROL, TRANSACTIONAL, Chunk, Ending, Log
+from kafkaspec.audit.files import File, Kind, PartitionFiles, Segment
+from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.impl.storage import producer_state_audit as audit
+from kafkaspec.impl.storage.producer_state import SnapshotEntry, encode, file_name
+from kafkaspec.impl.storage.transaction_index import AbortedTxn
+
+NOW = 1_700_000_000_000
+DAY = 86_400_000
+UNREAD = -2
+
+
+@dataclass
+class Made:
+    """A log as rows, with the files that a broker would have written beside it."""
+
+    folder: Path
+    segments: list[list[dict[str, int]]] = field(default_factory=lambda: [[]])
+    bases: list[int] = field(default_factory=lambda: [0])
+    aborted: dict[int, list[AbortedTxn]] = field(default_factory=dict)
+    snapshots: dict[int, bytes] = field(default_factory=dict)
+    clean: bool | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+    topic: str = "t"
+    kind: Kind = Kind.CURRENT
+    compiled: bool = True
+
+    @property
+    def end(self) -> int:
+        return self.segments[-1][-1]["last_offset"] + 1 if self.segments[-1] else self.bases[-1]
+
+    def batch(self, producer: int = -1, sequence: int = -1, count: int = 1, epoch: int = 0, **more: int) -> Made:
+        base = more.pop("base_offset", self.end)
+        row = dict.fromkeys(BATCH.names or (), -1) | {
+            "position": 1000 * len(self.segments[-1]), "size": 1000, "base_offset": base,
+            "last_offset": base + count - 1, "magic": 2, "attributes": 0, "problem": 0, "count": count,
+            "max_timestamp": NOW, "producer_id": producer, "producer_epoch": epoch if producer >= 0 else -1,
+            "base_sequence": sequence,
+        }  # fmt: skip
+        self.segments[-1].append(row | more)
+        return self
+
+    def data(self, producer: int, sequence: int, count: int = 1, epoch: int = 0, **more: int) -> Made:
+        """Of a transaction."""
+        return self.batch(producer, sequence, count, epoch, **{"attributes": TRANSACTIONAL, **more})
+
+    def marker(self, producer: int, kind: int, epoch: int = 0, coordinator: int = 0, **more: int) -> Made:
+        return self.batch(
+            producer, -1, 1, epoch, attributes=TRANSACTIONAL | CONTROL, control_type=kind,
+            coordinator_epoch=coordinator, **more,
+        )  # fmt: skip
+
+    def commit(self, producer: int, epoch: int = 0, coordinator: int = 0) -> Made:
+        return self.marker(producer, audit.COMMIT, epoch, coordinator)
+
+    def abort(self, producer: int, first: int, stable: int | None = None, epoch: int = 0) -> Made:
+        """An abort, and its entry in the index."""
+        entry = AbortedTxn(producer, first, self.end, self.end + 1 if stable is None else stable)
+        self.aborted.setdefault(self.bases[-1], []).append(entry)
+        return self.marker(producer, audit.ABORT, epoch)
+
+    def roll(self, *entries: SnapshotEntry) -> Made:
+        self.snapshots[self.end] = encode(entries)
+        self.bases.append(self.end)
+        self.segments.append([])
+        return self
+
+    def close(self, *entries: SnapshotEntry) -> Made:
+        self.snapshots[self.end] = encode(entries)
+        return self
+
+    def log(self) -> Log:
+        found = []
+        for base in self.bases:
+            path = self.folder / f"{base:020}.log"
+            path.write_bytes(b"")
+            index = path.with_suffix(".txnindex")
+            index.unlink(missing_ok=True)
+            if base in self.aborted:
+                index.write_bytes(b"".join(e.encode() for e in self.aborted[base]))
+            there = File(index, index.stat().st_size) if base in self.aborted else None
+            found.append(Segment(base, File(path, 0), None, None, there))
+        snapshots = []
+        for offset, data in sorted(self.snapshots.items()):
+            file = self.folder / file_name(offset)
+            file.write_bytes(data)
+            snapshots.append((offset, File(file, len(data))))
+        files = PartitionFiles(
+            self.folder, self.topic, 0, self.kind, segments=tuple(found), snapshots=tuple(snapshots)
+        )
+        return Log(files, clean=self.clean, **self.more)
+
+    def check(self) -> tuple[list[Finding], Log]:
+        log = self.log()
+        assert audit.ProducerCheck.applies(log)
+        check, out = audit.ProducerCheck(log), []
+        check.compiled = self.compiled
+        for segment, rows in zip(log.files.segments, self.segments, strict=True):
+            out += check.begin(segment)
+            columns = BATCH.names or ()
+            table = np.array([tuple(r[c] for c in columns) for r in rows], BATCH)
+            for part in (table[: len(rows) // 2], table[len(rows) // 2 :]):
+                out += check.chunk(segment, Chunk(part))
+            out += check.ended(segment, Ending(0, 0))
+        out += check.end()
+        return sorted(out, key=Finding.order), log
+
+    def findings(self) -> list[tuple[str, str, str, int | None, int | None]]:
+        """Severity, clause, file's name, position and offset of each finding; the same with and without compiling."""
+        seen = []
+        for compiled in (True, False):
+            found, _ = replace(self, compiled=compiled).check()
+            assert all(f.message and f.expected and f.recovery for f in found)
+            assert all(f.topic == self.topic for f in found)
+            seen.append(
+                [(f.severity.name, f.clause, Path(f.file).name, f.position, f.offset) for f in found]
+            )
+        assert seen[0] == seen[1]
+        return seen[0]
+
+
+LOG = "00000000000000000000.log"
+INDEX = "00000000000000000000.txnindex"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    return Made(tmp_path)
+
+
+def entry(producer: int, sequence: int, offset: int, **more: int) -> SnapshotEntry:
+    return SnapshotEntry(producer, 0, sequence, offset, 0, NOW, -1, -1)._replace(**more)
+
+
+# what Kafka allows
+
+
+@pytest.mark.clause("PSM-3")
+@pytest.mark.clause("PSM-10")
+@pytest.mark.clause("PSM-16")
+def test_nothing_to_say_of_a_good_log(made: Made) -> None:
+    made.batch(1, 0, 3).batch(1, 3, 2).batch().data(2, 0, 2).data(3, 0).commit(2).data(2, 2)
+    made.abort(3, 8, stable=10)
+    made.roll(
+        entry(1, 4, 4, offset_delta=1), entry(2, 2, 10, coordinator_epoch=0, transaction=10),
+        entry(3, 0, 8, coordinator_epoch=0),
+    )  # fmt: skip
+    made.commit(2, epoch=1).data(2, 0, epoch=1).abort(2, 13, epoch=2).batch(4, 77)
+    made.close(
+        entry(1, 4, 4, offset_delta=1), entry(2, -1, -1, epoch=2, coordinator_epoch=0),
+        entry(3, 0, 8, coordinator_epoch=0), entry(4, 77, 15),
+    )  # fmt: skip
+    assert made.findings() == []
+    facts = made.check()[1].facts
+    assert facts == {"committed": 2, "aborted": 2, "open_transactions": 0, "last_stable_offset": 16}
+
+
+@pytest.mark.clause("PSM-14")
+def test_open_transactions_and_the_last_stable_offset(made: Made) -> None:
+    made.batch(1, 0, 3).data(2, 0).data(3, 0).commit(3)
+    facts = made.check()[1].facts
+    assert (facts["open_transactions"], facts["last_stable_offset"]) == (1, 3)
+    assert replace(made, more={"high_watermark": 2}).check()[1].facts["last_stable_offset"] == 2
+
+
+ALLOWED: dict[str, Callable[[Made], object]] = {
+    "sequences that wrap": lambda m: m.batch(1, 2**31 - 2, 3).batch(1, 1),
+    "an unknown producer begins anywhere": lambda m: m.batch(1, 9),
+    "a new epoch": lambda m: m.batch(1, 0, 5).batch(1, 0, epoch=1),
+    "a batch lacks records": lambda m: (m.batch(1, 0, 5).segments[0][0].update(count=0), m.batch(1, 5)),
+    "compaction removed batches": lambda m: m.batch(1, 0).batch(1, 4, base_offset=9),
+    "compaction removed an epoch": lambda m: m.batch(1, 0).batch(1, 4, epoch=3, base_offset=9),
+    "compaction removed markers": lambda m: m.data(1, 0).batch(1, 1, base_offset=9),
+    "a producer was idle for a day": lambda m: m.batch(1, 0).batch(1, 7, max_timestamp=NOW + DAY),
+    "its records are below the log start": lambda m: m.batch(1, 0).batch(1, 7),
+    "a marker without records": lambda m: m.commit(1).marker(1, audit.ABORT),
+    "a marker is written again": lambda m: m.data(1, 0).commit(1, epoch=1).commit(1, epoch=1),
+    "a fenced producer's abort": lambda m: m.data(1, 0).abort(1, 0, epoch=2),
+    "an empty control batch": lambda m: m.batch(1, -1, epoch=4, attributes=TRANSACTIONAL | CONTROL, count=0),
+    "a control record that is no transaction's": lambda m: m.batch(attributes=CONTROL, control_type=2),
+    "a coordinator's topic has no sequences": lambda m: m.data(1, 0).data(1, 0),
+    "a damaged batch may have held anything": lambda m: (
+        m.data(1, 0).batch(problem=3).batch(1, 7, epoch=3).data(2, 0).batch(problem=3).marker(2, audit.ABORT)
+    ),
+    "batches of an old format": lambda m: m.batch(magic=1, count=-1).batch(1, 0),
+    "an index entry of the follower's": lambda m: m.data(1, 0).abort(1, 0, stable=3).batch().data(2, 0),
+    "a cleaned segment has no index": lambda m: m.data(1, 0).marker(1, audit.ABORT, base_offset=9),
+    "a snapshot knows producers whose batches are gone": lambda m: (
+        m.batch(3, 0, base_offset=9).close(entry(1, 5, 5), entry(3, 0, 9))
+    ),
+    "a snapshot lacks a producer that was idle": lambda m: (
+        m.batch(1, 0, max_timestamp=NOW - 9).batch(2, 0).close(entry(2, 0, 1))
+    ),
+    "a snapshot of Kafka 0.11": lambda m: (
+        m.data(1, 0, 2).commit(1).close(entry(1, 1, 2, coordinator_epoch=0))
+    ),
+    "a snapshot within a compressed batch of an old format": lambda m: (
+        m.batch(magic=1, count=-1, last_offset=9).close()
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_what_kafka_allows_is_no_finding(made: Made, name: str) -> None:
+    if "coordinator's topic" in name:
+        made.topic = "__consumer_offsets"
+    if "log start" in name:
+        made.more = {"log_start": 1}
+    ALLOWED[name](made)
+    assert made.findings() == []
+
+
+@pytest.mark.clause("PSM-22")
+def test_the_state_before_the_first_segment_is_its_snapshot_or_unknown(made: Made) -> None:
+    made.bases = [100]
+    made.data(1, 5).abort(1, 100).batch(2, 5).data(3, 1).marker(4, audit.ABORT)
+    made.aborted[100].append(AbortedTxn(4, 50, 104, 103))
+    assert made.findings() == []
+    made.snapshots[100] = encode(
+        [entry(1, 4, 90), entry(3, 0, 91, transaction=91), entry(4, 0, 50, transaction=50)]
+    )
+    made.aborted[100] = [AbortedTxn(1, 100, 101, 50), AbortedTxn(4, 50, 104, 91)]
+    made.close(
+        entry(1, 5, 100, coordinator_epoch=0), entry(2, 5, 102), entry(3, 1, 103, transaction=91),
+        entry(4, 0, 50, coordinator_epoch=0),
+    )  # fmt: skip
+    assert made.findings() == []
+    assert made.check()[1].facts["open_transactions"] == 1
+    made.snapshots[50] = made.snapshots[100]
+    assert made.findings() == []
+
+
+# damage
+
+
+@pytest.mark.clause("PSM-3")
+@pytest.mark.clause("PSM-2")
+@pytest.mark.clause("PSM-5")
+@pytest.mark.clause("PSM-6")
+@pytest.mark.parametrize(
+    ("clause", "row"),
+    [
+        ("PSM-3", {"base_sequence": 6}),
+        ("PSM-3", {"base_sequence": 3}),
+        ("PSM-2", {"base_sequence": 2}),
+        ("PSM-5", {"producer_epoch": 6}),
+        ("PSM-6", {"producer_epoch": 4}),
+    ],
+)
+def test_a_wrong_number_of_a_batch_is_found_once(made: Made, clause: str, row: dict[str, int]) -> None:
+    made.batch(1, 0, 2, 5).batch(1, 2, 3, 5).batch(1, 5, 3, 5).batch(2, 0)
+    made.segments[0][2] |= row
+    made.batch(1, row.get("base_sequence", 5) + 3, 1, row.get("producer_epoch", 5))
+    assert made.findings() == [("ERROR", clause, LOG, 2000, 5)]
+
+
+@pytest.mark.clause("PSM-9")
+def test_a_plain_batch_in_a_transaction(made: Made) -> None:
+    made.data(1, 0).batch(1, 1).commit(1)
+    assert made.findings() == [("ERROR", "PSM-9", LOG, 1000, 1)]
+
+
+@pytest.mark.clause("PSM-11")
+@pytest.mark.clause("PSM-12")
+def test_wrong_markers(made: Made) -> None:
+    made.data(1, 0, epoch=5).commit(1, epoch=5, coordinator=3).data(1, 1, epoch=5).commit(1, epoch=5, coordinator=2)
+    made.data(1, 2, epoch=5).commit(1, epoch=9, coordinator=3).commit(1, epoch=8, coordinator=3)
+    assert made.findings() == [
+        ("ERROR", "PSM-12", LOG, 3000, 3),
+        ("ERROR", "PSM-11", LOG, 6000, 6),
+        ("WARNING", "PSM-11", LOG, 5000, 5),
+    ]
+
+
+@pytest.mark.clause("PSM-16")
+def test_the_transaction_index_against_the_transactions(made: Made) -> None:
+    made.data(1, 0).data(2, 0).abort(1, 0, stable=1).abort(2, 1).data(1, 1).abort(1, 4).batch()
+    assert made.findings() == []
+    whole = made.aborted[0]
+    for n, e in enumerate(whole):
+        made.aborted[0] = whole[:n] + whole[n + 1 :]
+        assert made.findings() == [("ERROR", "PSM-16", INDEX, 34 * n, e.first_offset)]
+        for wrong in (
+            e._replace(producer_id=7),
+            e._replace(first_offset=e.first_offset + 1),
+            e._replace(last_offset=e.last_offset + 30),
+            e._replace(last_stable_offset=e.last_stable_offset + 5),
+        ):
+            made.aborted[0] = [*whole[:n], wrong, *whole[n + 1 :]]
+            assert made.findings() == [("ERROR", "PSM-16", INDEX, 34 * n, e.first_offset)]
+    made.aborted[0] = [*whole, AbortedTxn(9, 4, 6, 7)]
+    assert made.findings() == [("ERROR", "PSM-16", INDEX, 34 * 3, 4)]
+    made.aborted = {}
+    (one,) = made.findings()
+    assert one == ("ERROR", "PSM-16", INDEX, 0, 0)
+    text = made.check()[0][0]
+    assert "3 aborted transactions" in text.message
+    assert "0 to 1, 1 to 2, 4 to 4" in text.recovery
+
+
+@pytest.mark.clause("PSM-16")
+def test_an_abort_that_a_kill_kept_out_of_the_index_is_left_over(made: Made) -> None:
+    made.data(1, 0).abort(1, 0).data(1, 1).marker(1, audit.ABORT)
+    made.clean = False
+    assert [f[:2] for f in made.findings()] == [("LEFTOVER", "PSM-16")]
+    made.more = {"recovery_point": 4}  # flushed: nothing will look at it again
+    assert [f[:2] for f in made.findings()] == [("ERROR", "PSM-16")]
+
+
+@pytest.mark.clause("PSM-18")
+@pytest.mark.clause("PSM-28")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epoch": 1}, {"last_sequence": 2}, {"last_offset": 3}, {"offset_delta": 0}, {"timestamp": NOW - 1},
+        {"coordinator_epoch": 2}, {"transaction": 4}, {"transaction": -1}, {"producer_id": 6},
+    ],
+)  # fmt: skip
+def test_a_snapshot_that_is_not_what_the_records_make(made: Made, wrong: dict[str, int]) -> None:
+    made.batch(9, 0).data(1, 0).commit(1).data(1, 1, 3).batch()
+    right = entry(1, 3, 5, offset_delta=2, coordinator_epoch=0, transaction=3)
+    assert made.close(entry(9, 0, 0), right).findings() == []
+    made.close(entry(9, 0, 0), right._replace(**wrong))
+    (found,) = made.findings()
+    assert found == ("ERROR", "PSM-18", file_name(7), 56, 7)
+    made.batch().close(entry(9, 0, 0), right)
+    (found,) = made.findings()
+    assert found[:2] == ("WARNING", "PSM-18")  # there is a later one
+
+
+@pytest.mark.clause("PSM-18")
+@pytest.mark.clause("PSM-17")
+def test_a_snapshot_that_lacks_a_producer(made: Made) -> None:
+    made.batch(1, 0).batch(2, 0)
+    made.close(entry(1, 0, 0))
+    assert [f[:3] for f in made.findings()] == [("ERROR", "PSM-18", file_name(2))]
+    made.data(3, 0).close(entry(1, 0, 0), entry(2, 0, 1))
+    made.snapshots.pop(2)
+    assert [f[:3] for f in made.findings()] == [("ERROR", "PSM-18", file_name(3))]
+
+
+@pytest.mark.clause("PSM-25")
+@pytest.mark.clause("PSM-19")
+@pytest.mark.parametrize(("clean", "severity"), [(True, "WARNING"), (False, "LEFTOVER")])
+def test_unreadable_snapshots_and_those_above_the_end(made: Made, clean: bool, severity: str) -> None:
+    made.clean = clean
+    made.batch(1, 0).batch(1, 1).close(entry(1, 1, 1))
+    data = bytearray(made.snapshots[2])
+    data[20] ^= 4
+    made.snapshots = {2: bytes(data), 5: encode([])}
+    assert made.findings() == [
+        (severity, "PSM-25", file_name(2), 2, 2),
+        (severity, "PSM-19", file_name(5), None, 5),
+    ]
+
+
+@pytest.mark.clause("PSM-20")
+def test_no_snapshot_after_a_clean_stop_is_forgetting(made: Made) -> None:
+    made.batch(1, 0)
+    assert made.findings() == []
+    made.clean = True
+    assert made.findings() == [("WARNING", "PSM-18", made.folder.name, None, 1)]
+    made.data(2, 0)
+    assert [f[0] for f in made.findings()] == ["ERROR"]  # its transaction is forgotten, and its records show
+    made.more = {"log_start": 2}
+    assert made.findings() == []
+    made.more = {}
+    assert made.close(entry(1, 0, 0), entry(2, 0, 1, transaction=1)).findings() == []
+
+
+@pytest.mark.clause("PSM-2")
+def test_many_producers_are_followed_in_bounded_room(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "MOST_PRODUCERS", 64)
+    for n in range(1000):
+        made.batch(n, 0)
+    for n in range(1000):
+        made.batch(n, 1)
+    made.data(5000, 0)
+    found, log = made.check()
+    assert found == []
+    assert log.facts["open_transactions"] == 1
+
+
+def test_an_index_of_another_version_is_left_to_its_own_check(made: Made) -> None:
+    made.data(1, 0).abort(1, 0)
+    log = made.log()
+    assert log.files.segments[0].transaction_index is not None
+    path = log.files.segments[0].transaction_index.path
+    path.write_bytes(struct.pack(">hqqqq", 7, 1, 2, 3, 4))
+    check = audit.ProducerCheck(log)
+    segment = log.files.segments[0]
+    rows = np.array([tuple(r[c] for c in BATCH.names or ()) for r in made.segments[0]], BATCH)
+    assert [*check.begin(segment), *check.chunk(segment, Chunk(rows)), *check.ended(segment, Ending(0, 0))] == []
+
+
+def test_deleted_directories_are_not_judged(made: Made) -> None:
+    made.kind = Kind.DELETED
+    assert not audit.ProducerCheck.applies(made.batch(1, 0).log())
+
+
+@pytest.mark.clause("PSM-2")
+def test_severities_say_what_a_reader_notices(made: Made) -> None:
+    made.batch(1, 0).batch(1, 0)
+    (found, _) = made.check()
+    assert [f.severity for f in found] == [Severity.ERROR]
+    assert "stands twice" in found[0].message
