@@ -1,0 +1,180 @@
+"""Faults of the comparison of replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from unittest.mock import patch
+
+from kafkaspec.audit.files import Kind
+from kafkaspec.impl.storage import replicas as impl
+from kafkaspec.impl.storage import replicas_audit as audit
+from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
+from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.spec.storage import replicas as spec
+
+_agreed, _look, _compare = audit.agreed, audit._look, audit.compare
+_are_replicas, _take = audit.are_replicas, audit.Side.take
+
+
+def _patched(**functions: Any) -> Callable[[], impl.Driver]:
+    """The driver with other functions in the audit's module, while it is called."""
+
+    class Faulty(impl.Driver):
+        def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+            with patch.multiple(audit, **functions):
+                return super().apply(name, arguments)
+
+    return Faulty
+
+
+def _up_to_the_higher_mark(a: Any, b: Any) -> tuple[int, int]:
+    start, _ = _agreed(a, b)
+    return start, min(a.end, b.end, max(a.log.high_watermark or 0, b.log.high_watermark or 0))
+
+
+def _up_to_the_end(a: Any, b: Any) -> tuple[int, int]:
+    return _agreed(a, b)[0], min(a.end, b.end)
+
+
+def _from_the_smaller_start(a: Any, b: Any) -> tuple[int, int]:
+    return min(a.start, b.start), _agreed(a, b)[1]
+
+
+def _from_the_mark_of_the_metadata(a: Any, b: Any) -> tuple[int, int]:
+    start, end = _agreed(a, b)
+    return start, min(end, a.log.high_watermark or 0, b.log.high_watermark or 0)
+
+
+def _without_lone(a: Any, b: Any, ours: Any, theirs: Any, missing: bool) -> Any:
+    return _look(a, b, ours, theirs, False)
+
+
+def _lone_always(a: Any, b: Any, ours: Any, theirs: Any, missing: bool) -> Any:
+    return _look(a, b, ours, theirs, True)
+
+
+def _old_formats_too(a: Any, b: Any, ours: Any, theirs: Any, missing: bool) -> Any:
+    ours, theirs = ours.copy(), theirs.copy()
+    ours["magic"], theirs["magic"] = 2, 2
+    return _look(a, b, ours, theirs, missing)
+
+
+def _batches_alone(a: Any, b: Any, reread: Any) -> Any:
+    start, end = _agreed(a, b)
+    if start >= end:
+        return None
+    ours, theirs = (audit.Side(s.log, iter(reread(s.log, False)), False, start, False) for s in (a, b))
+    found = audit.first_difference(ours, theirs, end, missing=True)
+    behind = found is not None and found.kind == "behind" and a.log.topic == audit.METADATA_TOPIC
+    return None if found is None or behind else (found, ours, theirs)
+
+
+def _always_damage(a: Any, b: Any, ours: Any, theirs: Any, missing: bool) -> Any:
+    found = _look(a, b, ours, theirs, missing)
+    return found if found is None or found.kind != "behind" else audit.Difference("diverged", *_parts(found)[1:])
+
+
+def _parts(found: Any) -> tuple[Any, ...]:
+    return found.kind, found.offset, found.ours, found.theirs
+
+
+def _the_last(a: Any, b: Any, ours: Any, theirs: Any, missing: bool) -> Any:
+    found = _look(a, b, ours[::-1][:1], theirs[::-1][:1], missing)
+    return found if found is not None else _look(a, b, ours, theirs, missing)
+
+
+def _takes_one_less(self: audit.Side, limit: int) -> Any:
+    out = _take(self, limit)
+    return out[:-1] if len(out) > 1 else out
+
+
+def _first_entries_too(a: Any, b: Any) -> Any:
+    if a.log.compacted is not False or b.log.compacted is not False:
+        return None
+    ours, theirs = dict(a.facts["epochs"]), dict(b.facts["epochs"])
+    end = _agreed(a, b)[1]
+    differ = [e for e in sorted(ours.keys() & theirs.keys()) if ours[e] != theirs[e] and min(ours[e], theirs[e]) < end]
+    return (differ[0], ours[differ[0]], theirs[differ[0]]) if differ else None
+
+
+def _of_any_cluster(a: Any, b: Any) -> bool:
+    x, y = a.directory, b.directory
+    current = a.summary.log.files.kind == b.summary.log.files.kind == Kind.CURRENT
+    return current and x.node not in (None, y.node) and y.node is not None and _same_topic(a, b)
+
+
+def _same_topic(a: Any, b: Any) -> bool:
+    return a.topic_id is None or b.topic_id is None or a.topic_id == b.topic_id
+
+
+def _of_any_topic(a: Any, b: Any) -> bool:
+    return _are_replicas(audit.Copy(a.directory, a.summary, None), audit.Copy(b.directory, b.summary, None))
+
+
+def _of_one_broker(a: Any, b: Any) -> bool:
+    current = a.summary.log.files.kind == b.summary.log.files.kind == Kind.CURRENT
+    return current and a.directory.cluster == b.directory.cluster and _same_topic(a, b)
+
+
+def _impl(name: str, clauses: str, what: str, make: Callable[[], Any]) -> Mutant:
+    return Mutant(name, tuple(clauses.split()), what, "impl", make)
+
+
+def _says_nothing(state: spec.Nothing, a: Any, b: Any, metadata: bool) -> Step[spec.Nothing]:
+    return Step(state, ["diverged", 1 << 40])
+
+
+def _spec(operation: str, body: Callable[..., Step[Any]]) -> Callable[[], Machine[Any]]:
+    return lambda: with_fault(spec.machine, operation, body)
+
+
+MUTANTS = [
+    _impl("up to the higher mark", "RPL-2", "a lagging replica's tail counts", _patched(agreed=_up_to_the_higher_mark)),
+    _impl("up to the end", "RPL-2", "uncommitted records count", _patched(agreed=_up_to_the_end)),
+    _impl(
+        "from the smaller start",
+        "RPL-2",
+        "what one has deleted counts",
+        _patched(agreed=_from_the_smaller_start),
+    ),
+    _impl(
+        "the metadata log has a mark",
+        "RPL-2",
+        "its replicas are not compared without one",
+        _patched(agreed=_from_the_mark_of_the_metadata),
+    ),
+    _impl("what is missing passes", "RPL-3", "a batch that one lacks is no difference", _patched(_look=_without_lone)),
+    _impl("sizes alone", "RPL-3", "CRCs are not compared", _patched(SAME=("offset", "last", "epoch", "a"))),
+    _impl("offsets alone", "RPL-3 RPL-4", "content is not compared", _patched(SAME=("offset", "last"))),
+    _impl("old formats count", "RPL-3", "batches that were converted differ", _patched(_look=_old_formats_too)),
+    _impl("batches alone", "RPL-4", "what each has cleaned differs", _patched(compare=_batches_alone)),
+    _impl(
+        "what one has cleaned is missing",
+        "RPL-4",
+        "a record that one lacks is a difference",
+        _patched(_look=_lone_always),
+    ),
+    _impl(
+        "all is damage", "RPL-5", "a replica that has not followed is taken for damaged", _patched(_look=_always_damage)
+    ),
+    _impl("the last difference", "RPL-3 RPL-4", "not the first one of a step", _patched(_look=_the_last)),
+    _impl(
+        "steps overlap",
+        "RPL-3",
+        "the last item of each step is not compared",
+        _patched(Side=type("Faulty", (audit.Side,), {"take": _takes_one_less})),
+    ),
+    _impl("first entries count", "RPL-6", "a moved log start differs", _patched(epochs_differ=_first_entries_too)),
+    _impl("any cluster", "RPL-1", "logs of different clusters are compared", _patched(are_replicas=_of_any_cluster)),
+    _impl("any topic", "RPL-1 RPL-7", "topic ids are not looked at", _patched(are_replicas=_of_any_topic)),
+    _impl("one broker", "RPL-1", "two states of one broker are compared", _patched(are_replicas=_of_one_broker)),
+    Mutant(
+        "spec: beyond what is agreed",
+        ("RPL-2",),
+        "a difference above the high watermark",
+        "spec",
+        _spec("compare", _says_nothing),
+    ),
+]
+"""Faults written by hand."""
