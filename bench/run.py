@@ -357,6 +357,10 @@ class Data:
                     (folder / name).hardlink_to(self.folder / name)
         return Data(folder, self.records, total)
 
+    @property
+    def shown(self) -> str:
+        return f"{self.records:,} records, {self.bytes / 1e6:,.0f} MB, 100 a batch"
+
     def sample(self, p: Process) -> Sample:
         return {
             "record_rate": self.records / p.seconds,
@@ -392,8 +396,7 @@ def audits(work: Path, quick: bool) -> dict[str, Contest]:
         ours = Contestant(f"{EVERYTHING}{what}", d.audited)
         return [ours, *([Contestant(f"{DEEP}{what}", lambda: d.dumped("--deep-iteration"))] if kafka else [])]
 
-    flat = [Contestant(HEADERS, data.headers), *([Contestant(PLAIN, data.dumped)] if kafka else [])]
-    shown = f"{data.records:,} records, {data.bytes / 1e6:,.0f} MB, 100 a batch"
+    flat = [Contestant(HEADERS, large.headers), *([Contestant(PLAIN, large.dumped)] if kafka else [])]
     codecs = {c: Data.made(work / c / "bench-0", small, c) for c in ("gzip", "snappy", "lz4", "zstd")}
     shapes = {n: Data.made(work / str(n) / "bench-0", small, batch=n) for n in (1, 10, 1000)}
     pinned = "Every process on one core, the files in the page cache, what is printed thrown away."
@@ -402,7 +405,8 @@ def audits(work: Path, quick: bool) -> dict[str, Contest]:
         return {f"rate{n}": rate for n, rate in script("audit", "write", one_core=True)[1].items()}
 
     return {
-        "audit": Contest(f"Audit: {shown}", READ, [*both(data), *flat], [pinned, *missing]),
+        "audit": Contest(f"Audit: {data.shown}", READ, both(data), [pinned, *missing]),
+        "audit headers": Contest(f"Headers and CRCs alone: {large.shown}", READ, flat),
         "audit codecs": Contest(
             f"Audit by codec: {small / 1e6:,.0f} MB each as compressed",
             READ,
@@ -414,9 +418,7 @@ def audits(work: Path, quick: bool) -> dict[str, Contest]:
             READ,
             [c for n, d in shapes.items() for c in both(d, f", {n} a batch")],
         ),
-        "audit memory": Contest(
-            f"Audit of one log of {large.bytes / 1e6:,.0f} MB", READ, [Contestant(EVERYTHING, large.audited)]
-        ),
+        "audit memory": Contest(f"Audit of one log: {large.shown}", READ, [Contestant(EVERYTHING, large.audited)]),
         "writer": Contest(
             "Batches written from lists of bytes, one core",
             [(f"records/s, {n} a batch", f"rate{n}", ",.0f") for n in (1, 10, 100, 1000)],
@@ -498,7 +500,7 @@ def goals(contests: Mapping[str, Contest]) -> list[Goal]:
             Goal("records audited with every check, against DumpLogSegments --deep-iteration", 20,
                  ratio(("audit", EVERYTHING, "record_rate"), ("audit", DEEP, "record_rate"))),
             Goal("headers and CRCs alone, against DumpLogSegments", 6,
-                 ratio(("audit", HEADERS, "mb_rate"), ("audit", PLAIN, "mb_rate"))),
+                 ratio(("audit headers", HEADERS, "mb_rate"), ("audit headers", PLAIN, "mb_rate"))),
             Goal("peak memory of the audit, one log of 4 GB", 300,
                  m("audit memory", EVERYTHING, "peak_mb"), "MB", most=True),
             Goal("records written, 100 a batch", 1_000_000,

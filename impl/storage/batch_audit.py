@@ -16,6 +16,7 @@ from kafkaspec.audit.files import Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.impl.storage.log_loader_audit import recovery_consequence
 from kafkaspec.impl.storage.scan import Problem, problem_text
+from kafkaspec.spec.storage.compression import LIMIT
 
 METADATA_TOPIC = "__cluster_metadata"
 CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
@@ -114,15 +115,16 @@ class BatchCheck(LogCheck):
     def _damaged(self, d: _Damage) -> Finding:
         assert d.segment.log is not None
         row, problem = d.row, Problem(int(d.row["problem"]))
+        unjudged = problem is Problem.TOO_MUCH
         clause, sentence = problem_text(row)
         message, expected = _words(row, problem)
         at, start = int(row["problem_at"]), int(row["position"])
         if problem in RECOVERY_SEES and not (problem is Problem.MAGIC and int(row["magic"]) > 2):
             recovery = recovery_consequence(self.log, d.segment, start, d.offset, self.next_offset)
         else:
-            recovery = UNSEEN
+            recovery = "" if unjudged else UNSEEN
         return self.log.finding(
-            Severity.ERROR,
+            Severity.UNJUDGED if unjudged else Severity.ERROR,
             clause,
             d.segment.log,
             f"{sentence}: {message}",
@@ -184,6 +186,8 @@ def _words(row: Any, problem: Problem) -> tuple[str, str]:
                 f"{CODECS[attributes & CODEC]}, {size - 61} bytes",
                 f"{count} records in {CODECS[attributes & CODEC]}",
             )
+        case Problem.TOO_MUCH:
+            return f"{CODECS[attributes & CODEC]}, {size - 61} bytes: not judged", f"at most {LIMIT >> 20} MiB"
         case Problem.TIMESTAMP:
             return f"{int(row['max_timestamp'])} in the header", f"{int(row['largest_timestamp'])}, as in the records"
         case Problem.OFFSET:

@@ -65,8 +65,31 @@ P0, P1, P2, P3 = 0xA0761D6478BD642F, 0xE7037ED1A0B428DB, 0x8EBC6AF09C88C6E3, 0x5
 SEED, OTHER_SEED, CONTENT_SEED = 0x1D8E4E27C47D124F, 0xEB44ACCAB455D165, 0x2F8B1E6C5A9D3C71
 NONE, MARK = 0x9FB21C651E98DF25, 0xD6E8FEB86659FD93
 EVERY = 0xFFFFFFFF
+LONG, SHORT, FOR_LONG, FOR_SHORT = 1024, 128, 0x800, 0xC00
+"""CRC-32C in three parts: bytes of each, and where the tables are that put them together."""
 CRC32C, DECODES = 0, 1
 """Here for the names' sake; what is compiled has its own. CRC32C: the machine's instruction. DECODES: records too."""
+
+
+def advanced(table: int, c: int) -> int:
+    """The register as so many zeros would leave it as the table is for."""
+    low = load(table, c & 255) ^ load(table, 0x100 + ((c >> 8) & 255))
+    return low ^ load(table, 0x200 + ((c >> 16) & 255)) ^ load(table, 0x300 + (c >> 24))
+
+
+def three(c: int, p: int, part: int, table: int) -> int:
+    """The register behind three parts, each of `part` bytes. The instruction has three cycles to its result and can
+    start in each: so the parts go side by side."""
+    first = c
+    second = 0
+    third = 0
+    stop = p + part
+    while p < stop:
+        first = crc32c_step64(first, load_bytes(p, 0))
+        second = crc32c_step64(second, load_bytes(p + part, 0))
+        third = crc32c_step64(third, load_bytes(p + 2 * part, 0))
+        p += 8
+    return advanced(table, advanced(table, first) ^ second) ^ third
 
 
 def checksum(table: int, crc: int, p: int, n: int) -> int:
@@ -74,13 +97,14 @@ def checksum(table: int, crc: int, p: int, n: int) -> int:
     a time, by eight tables of 256."""
     c = crc ^ EVERY
     if CRC32C:
-        while n >= 32:
-            c = crc32c_step64(c, load_bytes(p, 0))
-            c = crc32c_step64(c, load_bytes(p, 8))
-            c = crc32c_step64(c, load_bytes(p, 16))
-            c = crc32c_step64(c, load_bytes(p, 24))
-            p += 32
-            n -= 32
+        while n >= 3 * LONG:
+            c = three(c, p, LONG, table + 8 * FOR_LONG)
+            p += 3 * LONG
+            n -= 3 * LONG
+        while n >= 3 * SHORT:
+            c = three(c, p, SHORT, table + 8 * FOR_SHORT)
+            p += 3 * SHORT
+            n -= 3 * SHORT
         while n >= 8:
             c = crc32c_step64(c, load_bytes(p, 0))
             p += 8
@@ -616,29 +640,49 @@ def write_all(state: int, records: int, batch_records: int, append_time: int) ->
 
 
 WRITING: list[Callable[..., object]] = [
-    checksum, zigzag, varint_size, put_varint, put_bytes, write, seal, write_all,
+    advanced, three, checksum, zigzag, varint_size, put_varint, put_bytes, write, seal, write_all,
 ]  # fmt: skip
 
 HEADERS_ALONE: list[Callable[..., object]] = [
-    checksum, signed16, signed32, forget, judge, header, batch, scan, seek,
+    advanced, three, checksum, signed16, signed32, forget, judge, header, batch, scan, seek,
 ]  # fmt: skip
 READING: list[Callable[..., object]] = [*HEADERS_ALONE, varint_end, raw_varint, varlong, varint, mix, hashed, decode]
-APART = {"checksum", "hashed", "raw_varint"}
+APART = {"checksum", "three", "hashed", "raw_varint"}
 """Copying these wherever they are called would double the time that compiling takes, for no speed."""
 
 
 @cache
 def crc_table() -> NDArray[np.int64]:
-    """Eight tables of 256: what a byte at distance 0 to 7 from the end of eight adds to CRC-32C."""
-    table = np.zeros((8, 256), np.int64)
+    """Eight tables of 256: what a byte at distance 0 to 7 from the end of eight adds to CRC-32C; then four each for
+    what becomes of a register's bytes LONG and SHORT zeros later."""
+    table = np.zeros((16, 256), np.int64)
     for n in range(256):
         c = n
         for _ in range(8):
             c = c >> 1 ^ (0x82F63B78 if c & 1 else 0)
         table[0, n] = c
-    for k in range(1, 8):
-        table[k] = table[0, table[k - 1] & 255] ^ table[k - 1] >> 8
+    for i in range(1, 8):
+        table[i] = table[0, table[i - 1] & 255] ^ table[i - 1] >> 8
+    bits = [int(table[0, 1 << i & 255]) ^ (1 << i) >> 8 for i in range(32)]
+    zeros = 1
+    while zeros < LONG:
+        bits = [_applied(bits, b) for b in bits]
+        zeros *= 2
+        if zeros in (SHORT, LONG):
+            start = (FOR_SHORT if zeros == SHORT else FOR_LONG) // 256
+            for i, image in enumerate(bits):
+                part, half = table[start + i // 8], 1 << i % 8
+                part[half : 2 * half] = part[:half] ^ image
     return table.reshape(-1)
+
+
+def _applied(bits: list[int], c: int) -> int:
+    """A linear function of 32 bits, given by what becomes of each, of a number."""
+    out = 0
+    for i, image in enumerate(bits):
+        if c >> i & 1:
+            out ^= image
+    return out
 
 
 def _compiled(
@@ -647,6 +691,8 @@ def _compiled(
     crc = native.crc32c_here() if instruction is None else instruction
     constants = {n: v for n, v in globals().items() if n.isupper() and isinstance(v, int)}
     constants |= {"CRC32C": crc, "DECODES": int(decode in functions)}
+    if not crc:
+        functions = [f for f in functions if f is not three]
     text = native.compiled(functions, constants, exported, APART)
     text = "\n".join([text, *sorted(native.DECLARATIONS | native.CRC_DECLARATIONS.get(crc, set()))])
     return native.machine_code(text, exported, whole_pipeline=True)

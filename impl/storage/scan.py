@@ -69,6 +69,7 @@ TEXTS = {
     Problem.OFFSET: ("BAT-9", "a record's offset does not increase, or lies outside the batch"),
     Problem.TIMESTAMP: ("BAT-10", "the largest timestamp is not that of the records"),
     Problem.CONTROL: ("BAT-11", "a control record's key or value is malformed"),
+    Problem.TOO_MUCH: ("BAT-7", "the records are more than is decompressed here"),
 }
 
 

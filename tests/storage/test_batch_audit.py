@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.impl.storage import scan
 from kafkaspec.impl.storage.batch_audit import BatchCheck
 from kafkaspec.impl.storage.writer import write_batches
+from kafkaspec.spec.storage.compression import LIMIT, compress
 from tests.storage.segments import FIRST, NOW, batches, message, sealed
 
 
@@ -145,3 +147,9 @@ def test_a_record_that_nobody_may_take_out(tmp_path: Path, policy: str | None, t
     log = replace(log_of(tmp_path, b"".join(parts)), config=TopicConfig(cleanup_policy=policy))
     found = findings(replace(log, files=replace(log.files, topic=topic)))
     assert [(f.position, f.offset) for f in found] == [(len(b"".join(parts[:8])) + 57, FIRST + 8)] * many
+
+
+def test_more_than_is_decompressed_is_not_judged(tmp_path: Path) -> None:
+    large = write_batches(None, [bytes(LIMIT)], NOW, batch_records=1, attributes=4, compress=partial(compress, 4))
+    (found,) = findings(log_of(tmp_path, bytes(large), first=0))
+    assert (found.severity, found.recovery) == (Severity.UNJUDGED, "")
