@@ -19,6 +19,7 @@ from kafkaspec.impl.disk import Crashed, RealDisk, SimulatedDisk, StorageError
 from kafkaspec.impl.storage import leader_epochs as impl
 from kafkaspec.impl.storage.leader_epochs import EpochEntry, EpochsUnreadable, LeaderEpochCheckpoint, decode, encode
 from kafkaspec.impl.storage.leader_epochs_audit import AUDIT, LeaderEpochCheck
+from kafkaspec.judge.check import check
 from kafkaspec.lockstep.exhaustive import commute
 from kafkaspec.lockstep.machine import Outside, Refused
 from kafkaspec.lockstep.walk import Coverage, Pair, draw, state_machine, walk
@@ -27,6 +28,7 @@ from kafkaspec.proofs.storage.leader_epochs import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.storage import leader_epochs as spec
 from kafkaspec.spec.storage.leader_epochs import Cache, Entry, machine
+from tests.kafka import java, needs_kafka
 
 # ---- the layers beside each other
 
@@ -89,20 +91,15 @@ def test_proofs_hold_for_every_size(proof: Proof) -> None:
     assert proved.complete, proved.summary()
 
 
+@needs_kafka
 @pytest.mark.clause("LEC-16")
 @pytest.mark.clause("LEC-17")
 def test_kafka_itself_answers_as_the_spec_says(tmp_path: Path) -> None:
     """New random calls of the real class, judged."""
-    from kafkaspec.judge.check import check
-
-    kafka = pytest.importorskip("tests.kafka")
-
-    if kafka.kafka_classpath() is None:
-        pytest.skip("no jars of Kafka")
     for seed, how in ((1001, "immediate"), (1002, "deferred")):
         source = (Path(__file__).parent / "LeaderEpochs.java").read_text()
         trace = tmp_path / f"{how}.ndjson"
-        trace.write_text(kafka.java(source, str(seed), "300", how))
+        trace.write_text(java(source, str(seed), "300", how))
         verdict = check(machine, trace, name=trace.name)
         assert verdict.verdict == "accepted", str(verdict)
         assert set(verdict.deviations) <= {"LEC-D1"}
