@@ -24,7 +24,7 @@ UNSEEN = "nothing: recovery reads a batch's header and CRC, not its records; who
 RECOVERY_SEES = {Problem.LENGTH, Problem.MAGIC, Problem.CRC, Problem.CONTROL}
 """What makes recovery cut a log. It decodes the records of a control batch alone, and takes any magic above 1 for 2."""
 LEGACY_CLAUSE = "BAT-2"
-COUNT_CLAUSE, TAIL_CLAUSE = "BAT-6", "BAT-1"
+COUNT_CLAUSE, TAIL_CLAUSE = "BAT-20", "BAT-1"
 
 
 @dataclass(frozen=True)

@@ -257,14 +257,7 @@ def decode(state: int, row: int, p: int, stop: int) -> int:
         if p == 0:
             return BAD_RECORD
         delta = varint(q, p)
-        if delta <= before or delta > last_delta:
-            store(state, FAULT, q)
-            return BAD_OFFSET
-        before = delta
-        if i == 0:
-            first = base + delta
-        if time > largest:
-            largest = time
+        delta_at = q
         # ---- key
         q = varint_end(p, end, 5)
         if q == 0:
@@ -329,6 +322,14 @@ def decode(state: int, row: int, p: int, stop: int) -> int:
                 content = mix(content ^ MARK, NONE)
         if p != end:
             return BAD_RECORD
+        if delta <= before or delta > last_delta:
+            store(state, FAULT, delta_at)
+            return BAD_OFFSET
+        before = delta
+        if i == 0:
+            first = base + delta
+        if time > largest:
+            largest = time
         if control != 0 and i == 0:
             if key_size < 4 or signed16(load_big16(key, 0)) < 0:
                 return BAD_CONTROL
@@ -433,10 +434,9 @@ def batch(state: int, at: int, size: int) -> int:
     row = load(state, ROW) + load(state, ROWS) * (8 * COLUMNS)
     problem = header(state, row, at, size)
     if DECODES:
-        if problem == 0 and load(row, ATTRIBUTES) & 7 != 0:
-            if load(row, COUNT) != 0 or size > OVERHEAD:
-                return COMPRESSED
-        elif problem == 0:
+        if problem == 0 and load(row, ATTRIBUTES) & 7 != 0 and (load(row, COUNT) != 0 or size > OVERHEAD):
+            return COMPRESSED
+        if problem == 0:
             problem = decode(state, row, at + OVERHEAD, at + size)
             if problem < 0:
                 return RECORD_ROOM

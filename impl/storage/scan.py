@@ -38,8 +38,7 @@ WIDEST = (1 << 31) - 1
 
 
 class Problem(IntEnum):
-    """What can be wrong with a batch: the values of a row's `problem`. Of several the first in the order of the bytes,
-    but that the CRC is looked at before what it covers, and the records before what the header says of them."""
+    """What can be wrong with a batch: the values of a row's `problem`. Of several the first in the order of BAT-13."""
 
     NONE = 0
     LENGTH = k.BAD_LENGTH
@@ -58,23 +57,24 @@ class Problem(IntEnum):
 
 
 TEXTS = {
-    Problem.LENGTH: ("BAT-1", "the length field does not lead to a batch"),
-    Problem.MAGIC: ("BAT-2", "the magic byte is none of 0, 1, 2"),
-    Problem.CRC: ("BAT-3", "the CRC-32C does not match the bytes from the attributes to the end"),
+    Problem.LENGTH: ("BAT-1", "the length field is wrong, or what follows it"),
+    Problem.MAGIC: ("BAT-2", "the magic byte is wrong"),
+    Problem.CRC: ("BAT-3", "the CRC is not that of the bytes"),
     Problem.ATTRIBUTES: ("BAT-4", "the attributes name no codec, or set unused bits"),
     Problem.LAST_OFFSET_DELTA: ("BAT-5", "the last offset delta is negative"),
     Problem.COUNT: ("BAT-6", "the count is not that of the records"),
     Problem.COMPRESSION: ("BAT-7", "the records do not decompress"),
     Problem.RECORD: ("BAT-8", "a record is malformed"),
-    Problem.OFFSET: ("BAT-9", "a record's offset does not increase, or lies outside the batch"),
+    Problem.OFFSET: ("BAT-9", "a record's offset does not rise, or lies outside the batch"),
     Problem.TIMESTAMP: ("BAT-10", "the largest timestamp is not that of the records"),
     Problem.CONTROL: ("BAT-11", "a control record's key or value is malformed"),
     Problem.TOO_MUCH: ("BAT-7", "the records are more than is decompressed here"),
 }
+"""Clause and what is wrong, in a phrase."""
 
 
 def problem_text(row: Any) -> tuple[str, str]:
-    """Clause id and sentence of a row's problem."""
+    """Clause id of a row's problem, and what is wrong, in a phrase."""
     return TEXTS[Problem(int(row["problem"]))]
 
 
