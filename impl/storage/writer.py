@@ -93,7 +93,8 @@ def write_batches(
 
     `keys` None: no record has one. `timestamps` in ms; one number for all. `attributes` as in the header: codec, flags.
     `append_time`: with LogAppendTime in the attributes, the time of the append. `compress`: what the codec does to the
-    records of a batch. Raises ValueError if the columns differ in length or a size does not fit its data.
+    records of a batch. Raises ValueError if the columns differ in length,
+    if sizes are not those of the data, or for a timestamp below -1.
     """
     value_column = values if isinstance(values, Column) else Column.of(values)
     count = len(value_column)
@@ -105,8 +106,10 @@ def write_batches(
     columns = [c for c in (key_column, value_column, headers) if c is not None]
     if {len(c) for c in columns} | {len(times)} != {count} or batch_records < 1:
         raise ValueError("columns of different lengths, or batches of no record")
-    if any(c.total != len(c.data) for c in columns):
+    if any(c.total != len(c.data) or (c.sizes < NULL).any() for c in columns):
         raise ValueError("sizes that are not those of the data")
+    if (times < k.NO_TIMESTAMP).any():
+        raise ValueError("a timestamp below -1")
     writer = _Writer(columns, times)
     head = writer.state[k.HEAD :]
     head[k.BASE_OFFSET], head[k.LEADER_EPOCH], head[k.ATTRIBUTES] = base_offset, leader_epoch, attributes
