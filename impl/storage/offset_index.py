@@ -15,7 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkaspec.impl.storage.mapped_index import CORRUPT, ILLEGAL_ARGUMENT, INVALID_OFFSET, MappedIndex, MemoryFile, Refusal
+from kafkaspec.impl.storage.mapped_index import (
+    CORRUPT,
+    ILLEGAL_ARGUMENT,
+    INVALID_OFFSET,
+    MappedIndex,
+    MemoryFile,
+    Refusal,
+)
 from kafkaspec.lockstep.machine import Fields, Json, Refused
 from kafkaspec.spec.storage import offset_index as spec
 

@@ -22,6 +22,16 @@ from kafkaspec.impl.storage.offset_index import SLOT
 from kafkaspec.lockstep.machine import Json
 
 
+def _made_of(rows: NDArray[Any], n: NDArray[np.intp], offset: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether the n-th batch, the first that ends at or beyond the offset, ends with it, or did before the cleaner took
+    records out of it. Where its records are not known any offset within is taken for that."""
+    m = np.minimum(n, len(rows) - 1)
+    batch, record = rows[m], rows["last_record"][m]
+    made = (batch["last_offset"] == offset) | (record == offset) | ((record < 0) & (batch["base_offset"] <= offset))
+    within: NDArray[np.bool_] = (n < len(rows)) & made
+    return within
+
+
 class OffsetIndexCheck(IndexCheck):
     """OIX-23 to OIX-28."""
 
@@ -51,7 +61,7 @@ class OffsetIndexCheck(IndexCheck):
         position, last = rows["position"], rows["last_offset"]
         end = int(position[-1] + rows["size"][-1])
         if self.pending:
-            self._resolve(last[~bad] if bad.any() else last)
+            self._resolve(rows[~bad] if bad.any() else rows)
         some = self.order[np.searchsorted(self.sorted, self.seen_end) : np.searchsorted(self.sorted, end)]
         if not len(some):
             return
@@ -70,8 +80,7 @@ class OffsetIndexCheck(IndexCheck):
         fine = on & (before[r] < offset)
         good_last = np.maximum.accumulate(np.where(bad, -1, last))
         n = np.searchsorted(good_last, offset)
-        m = np.minimum(n, len(last) - 1)
-        ends = (rows["base_offset"][r] == offset) | ((n < len(last)) & (last[m] == offset))
+        ends = (rows["base_offset"][r] == offset) | _made_of(rows, n, offset)
         state[fine & ends] = State.TRUE
         state[fine & ~ends] = State.UNJUDGED if self.damaged else State.ODD
         later = fine & ~ends & (n == len(last))
@@ -82,18 +91,15 @@ class OffsetIndexCheck(IndexCheck):
             if state[x] == State.MISLEADS and len(self.inside) < 1000:
                 self.inside[i] = (int(position[r[x]]), int(before[r[x]]))
 
-    def _resolve(self, last: NDArray[Any]) -> None:
+    def _resolve(self, rows: NDArray[Any]) -> None:
         """An entry's offset may be the last of a later batch of the same append."""
-        waiting = []
-        for i in self.pending:
-            n = int(np.searchsorted(last, self.offsets[i]))
-            if n == len(last):
-                waiting.append(i)
-            elif last[n] == self.offsets[i]:
-                self.state[i] = State.TRUE
-            else:
-                self.state[i] = State.UNJUDGED if self.damaged else State.ODD
-        self.pending = waiting
+        waiting = np.array(self.pending)
+        offset = self.offsets[waiting]
+        n = np.searchsorted(rows["last_offset"], offset)
+        made, over = _made_of(rows, n, offset), n == len(rows)
+        self.state[waiting[~over]] = State.UNJUDGED if self.damaged else State.ODD
+        self.state[waiting[made]] = State.TRUE
+        self.pending = waiting[over].tolist()
 
     def settle(self, ending: Ending) -> None:
         self.state[self.pending] = State.UNJUDGED if self.damaged else State.ODD
@@ -122,7 +128,7 @@ class OffsetIndexCheck(IndexCheck):
             case State.BEYOND:
                 return "OIX-27", f"{says}, the segment ends at {self.seen_end}", "no such entry", offset
             case State.ODD:
-                return "OIX-25", f"{says}, no batch from there on ends with it", "the last offset of a batch", offset
+                return "OIX-25", f"{says}, no batch from there on ends with it", "the last offset, or the last record's, of a batch", offset
             case State.MISLEADS:
                 begins, before = self.inside.get(i, (-1, -1))
                 if begins < 0:
@@ -178,7 +184,7 @@ CODES = {State.TRUE: "", State.MISLEADS: "OIX-24", State.ODD: "OIX-25", State.BE
 
 def judged(batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> Json:
     """What the check makes of a small segment that was closed cleanly, with these batches (position, size, first and
-    last offset) and entries (offset, position): for the spec to walk beside."""
+    last offset, last record's) and entries (offset, position): for the spec to walk beside."""
     base = min((b[2] for b in batches), default=0)
     base = min([base, *(e[0] for e in entries)]) - 1
     segment = Segment(base, File(Path(f"{base:020}.log"), 0), File(Path(f"{base:020}.index"), 0))
@@ -187,7 +193,7 @@ def judged(batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -
     check.load(segment, slots.tobytes())
     rows = np.zeros(len(batches), BATCH)
     for row, values in zip(rows, batches, strict=True):
-        row["position"], row["size"], row["base_offset"], row["last_offset"] = values
+        row["position"], row["size"], row["base_offset"], row["last_offset"], row["last_record"] = values
         row["magic"] = 2
     half = len(rows) // 2
     for part in (rows[:half], rows[half:]):

@@ -63,7 +63,9 @@ DOUBT = 2**40
 """as many offsets are missing as anything may need"""
 
 # ---- a producer's line of the table
-KEY, EPOCH, SEQUENCE, OFFSET, DELTA, TIMESTAMP, COORDINATOR, TRANSACTION, SEEN, FILTERED, DATA_TIMESTAMP, MARKER = range(12)
+KEY, EPOCH, SEQUENCE, OFFSET, DELTA, TIMESTAMP, COORDINATOR, TRANSACTION, SEEN, FILTERED, DATA_TIMESTAMP, MARKER = (
+    range(12)
+)
 LINE = 12
 """KEY: producer id + 1, 0 where there is none. SEQUENCE, OFFSET, DELTA: of the last data batch of this epoch, -1, -1, 0
 without one. COORDINATOR: the last marker's, -1 without one, UNKNOWN where there may have been one. TRANSACTION: the open
@@ -294,9 +296,7 @@ class ProducerCheck(LogCheck):
             self.start = segment.base_offset
             self.table.state[NEXT] = segment.base_offset
             yield from self._snapshots_below(segment)
-        self.gathered = _Segment(
-            missing=int(self.table.state[MISSING]), filtered=int(self.table.state[FILTERED_ROWS])
-        )
+        self.gathered = _Segment(missing=int(self.table.state[MISSING]), filtered=int(self.table.state[FILTERED_ROWS]))
         self.table.state[WATCH] = 0
 
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterator[Finding]:
@@ -307,9 +307,7 @@ class ProducerCheck(LogCheck):
             stop = self.snapshots[self.next_snapshot][0] if self.next_snapshot < len(self.snapshots) else NOWHERE
             if self.compiled:
                 t = self.table
-                i = run(
-                    address, i, end, t.lines.ctypes.data, t.mask, t.state.ctypes.data, self.sequences, stop
-                )
+                i = run(address, i, end, t.lines.ctypes.data, t.mask, t.state.ctypes.data, self.sequences, stop)
                 if i == end:
                     break
             row = rows[i].item()
@@ -573,7 +571,9 @@ class ProducerCheck(LogCheck):
         for marker, (at, e) in surplus.items():
             if incomplete or (
                 marker in seen.bare
-                and (self.table.state[MISSING] > 0 or not self.known_start or self.forgot or e.first_offset < self.start)
+                and (
+                    self.table.state[MISSING] > 0 or not self.known_start or self.forgot or e.first_offset < self.start
+                )
             ):
                 continue
             yield self.log.finding(
@@ -585,9 +585,7 @@ class ProducerCheck(LogCheck):
             )  # fmt: skip
 
     def _right(self, a: _Aborted) -> str:
-        return (
-            f"producer {a.producer}, offsets {a.first} to {a.marker}, last stable offset {a.stable}"
-        )
+        return f"producer {a.producer}, offsets {a.first} to {a.marker}, last stable offset {a.stable}"
 
     def _entry(self, path: str, at: int, e: AbortedTxn, a: _Aborted) -> Iterator[Finding]:
         stable = {a.stable, a.next_start if a.stable == a.marker + 1 else a.stable}
@@ -746,7 +744,9 @@ class ProducerCheck(LogCheck):
             return None
         return (
             f"{who}: " + ", ".join(f"{what} {_number(x)}" for what, x, _ in wrong),
-            f"{who}: " + ", ".join(f"{what} {_number(x)}" for what, _, x in wrong) + f", as the records below {at} make it",
+            f"{who}: "
+            + ", ".join(f"{what} {_number(x)}" for what, _, x in wrong)
+            + f", as the records below {at} make it",
         )
 
     def _absent(self, at: int, entries: list[SnapshotEntry], present: set[int]) -> list[_Difference]:

@@ -132,10 +132,11 @@ class TimeIndexCheck(IndexCheck):
     def missing(self, segment: Segment, ending: Ending) -> Iterator[Finding]:
         if (self.log.clean is None and not self.any_index) or segment.log is None:
             return
-        empty_and_new = ending.end == 0 and self.open_ended(segment)
+        if self.largest == NO_TIMESTAMP:  # nor would there be an entry in it
+            return
         recovered = self.rebuilt(segment) or segment.offset_index is None
         yield self.log.finding(
-            Severity.LEFTOVER if empty_and_new else Severity.WARNING,
+            Severity.WARNING,
             "TIX-16",
             segment.log,
             "the segment has no time index",

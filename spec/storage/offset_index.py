@@ -219,8 +219,9 @@ OIX_24 = clause(
 OIX_25 = clause(
     "OIX-25",
     """An entry's offset is the last one of the batch at its position (since 4.0), the last one of a later batch that was
-    appended together with it (2.0 to 3.9), or the first one of the batch at its position (up to 1.1).""",
-    source="LogSegment.append, Kafka 0.10.2 to 4.3.0 (seen in recordings of 0.8.2, 0.10.2, 1.1, 2.8, 3.0, 3.9, 4.3)",
+    appended together with it (2.0 to 3.9), or the first one of the batch at its position (up to 1.1). In a segment that
+    the cleaner wrote it is, up to 3.9, that of the last record that was kept of the batch.""",
+    source="LogSegment.append, Kafka 0.10.2 to 4.3.0 (seen in recordings of 0.11.0, 1.1.1, 2.8.2, 3.0.2, 3.9.1, 4.3.0)",
     without=OF_A_LOG_ON_DISK,
 )
 OIX_26 = clause(
@@ -584,6 +585,14 @@ class Batch(NamedTuple):
     size: int
     base_offset: int
     last_offset: int
+    last_record: int
+    """offset of the last record that is still in it; -1 without any, or where that is not known"""
+
+    def made(self, offset: int) -> bool:
+        """Whether an append that ended with this batch has, or had before it was cleaned, this as its last offset."""
+        if self.last_record < 0:
+            return self.base_offset <= offset <= self.last_offset
+        return offset in (self.last_offset, self.last_record)
 
 
 def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
@@ -597,7 +606,7 @@ def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
     at = next((b for b in batches if b.position == e.position), None)
     if at is None or any(b.last_offset >= e.offset for b in batches if b.position < e.position):
         return "OIX-24"
-    if e.offset == at.base_offset or any(b.last_offset == e.offset for b in batches if b.position >= e.position):
+    if e.offset == at.base_offset or any(b.made(e.offset) for b in batches if b.position >= e.position):
         return ""
     return "OIX-25"
 
@@ -608,8 +617,8 @@ def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
     lambda batches: all(a[0] + a[1] == b[0] and a[3] < b[2] for a, b in pairwise(batches)), "OIX-24 a sound log"
 )
 def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> Step[Index]:
-    """A segment that was closed cleanly: its batches (position, size, first and last offset) beside the entries of its
-    file (offset, position). For each entry the clause that it breaks, or ""."""
+    """A segment that was closed cleanly: its batches (position, size, first and last offset, last record's) beside the
+    entries of its file (offset, position). For each entry the clause that it breaks, or ""."""
     log, file = [Batch(*b) for b in batches], [Entry(*e) for e in entries]
     return Step(
         state, [verdict(log, b, e) for b, e in zip([None, *file[:-1]], file, strict=True)] if file else []
@@ -642,8 +651,8 @@ FILES_HEX = [
 ]
 _LOGS: list[list[list[int]]] = [
     [],
-    [[0, 100, 100, 104], [100, 50, 105, 105], [150, 70, 109, 112], [220, 70, 113, 113]],
-    [[0, 100, 90, 104], [100, 50, 105, 120]],
+    [[0, 100, 100, 104, 104], [100, 50, 105, 105, 105], [150, 70, 109, 112, 112], [220, 70, 113, 113, 113]],
+    [[0, 100, 90, 104, 97], [100, 61, 105, 120, -1], [161, 70, 125, 130, 128]],
 ]
 _ENTRIES: list[list[list[int]]] = [
     [],
@@ -656,6 +665,9 @@ _ENTRIES: list[list[list[int]]] = [
     [[105, 100], [105, 150]],
     [[113, 100], [112, 150]],
     [[105, 100], [114, 290], [100, 0]],
+    [[97, 0], [108, 100], [128, 161]],
+    [[98, 0], [130, 100]],
+    [[96, 0], [127, 161]],
 ]
 
 machine.candidates |= {
