@@ -23,6 +23,8 @@ CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 UNSEEN = "nothing: recovery reads a batch's header and CRC, not its records; who reads them fails there"
 RECOVERY_SEES = {Problem.LENGTH, Problem.MAGIC, Problem.CRC, Problem.CONTROL}
 """What makes recovery cut a log. It decodes the records of a control batch alone, and takes any magic above 1 for 2."""
+MOST_KEPT = 10_000
+"""So many damaged batches wait until the log's end is known; what is said of the others does without."""
 LEGACY_CLAUSE = "BAT-2"
 COUNT_CLAUSE, TAIL_CLAUSE = "BAT-20", "BAT-1"
 
@@ -45,24 +47,28 @@ class BatchCheck(LogCheck):
         self.damage: list[_Damage] = []
         self.endings: list[tuple[Segment, Ending]] = []
         self.next_offset: int | None = None
-        self.legacy: set[int] = set()
 
     def begin(self, segment: Segment) -> Iterable[Finding]:
-        self.next_offset = segment.base_offset if self.next_offset is None else self.next_offset
+        if self.next_offset is None:
+            self.next_offset = segment.base_offset
         self.named_legacy = False
         return ()
 
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterator[Finding]:
         rows = chunk.batches
-        good = rows["problem"] == 0
-        old = rows["magic"] < 2
+        good, old = rows["problem"] == 0, rows["magic"] < 2
         if not self.named_legacy and (good & old).any():
             self.named_legacy = True
             yield self._legacy(segment, rows[good & old][0])
-        for i in np.flatnonzero(~good):
-            before = np.flatnonzero(good[:i])
-            offset = int(rows["last_offset"][before[-1]]) + 1 if len(before) else self.next_offset
-            self.damage.append(_Damage(segment, rows[i].copy(), offset))
+        if not good.all():
+            before = np.maximum.accumulate(np.where(good, np.arange(len(rows)), -1))
+            for i in np.flatnonzero(~good):
+                offset = int(rows["last_offset"][before[i]]) + 1 if before[i] >= 0 else self.next_offset
+                damage = _Damage(segment, rows[i].copy(), offset)
+                if len(self.damage) < MOST_KEPT:
+                    self.damage.append(damage)
+                else:
+                    yield self._damaged(damage)
         if self._whole_batches():
             odd = good & ~old & (rows["count"] != rows["last_offset"] - rows["base_offset"] + 1)
             for row in rows[odd]:

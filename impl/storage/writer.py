@@ -93,8 +93,8 @@ def write_batches(
 
     `keys` None: no record has one. `timestamps` in ms; one number for all. `attributes` as in the header: codec, flags.
     `append_time`: with LogAppendTime in the attributes, the time of the append. `compress`: what the codec does to the
-    records of a batch. Raises ValueError if the columns differ in length,
-    if sizes are not those of the data, or for a timestamp below -1.
+    records of a batch. Raises ValueError if the columns differ in length, if sizes are not those of the data, or for a
+    timestamp below -1.
     """
     value_column = values if isinstance(values, Column) else Column.of(values)
     count = len(value_column)
