@@ -1,0 +1,713 @@
+"""A log segment as Kafka keeps it: the .log file, two mapped indexes and the transaction index, on a disk that is
+given.
+
+Positions and sizes are bytes of the .log. The .log is read with positional reads of headers; records are decoded only
+where a timestamp is looked for, and CRCs are computed only in recovery.
+
+Source: LogSegment, FileRecords, FileLogInputStream and LogFileUtils, Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from struct import Struct
+from typing import Any, NamedTuple, Protocol
+
+import crc32c
+
+from kafkaspec.impl.disk import Disk, RealDisk, SimulatedDisk
+from kafkaspec.impl.storage.mapped_index import IndexFile, RealFile
+from kafkaspec.impl.storage.offset_index import OffsetIndex
+from kafkaspec.impl.storage.producer_state import REPLICATION, ProducerStateManager
+from kafkaspec.impl.storage.time_index import TimeIndex
+from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
+from kafkaspec.lockstep.machine import Fields, Json, Refused
+from kafkaspec.spec.storage import segment as spec
+
+LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".txnindex"
+NO_TIMESTAMP = -1
+OVERHEAD = 12
+"""Bytes of the base offset and the length, that the length does not count."""
+MAGIC_END = 17
+"""Bytes up to the magic byte, it included."""
+LEAST = 14
+"""The smallest length that a batch of any format has."""
+HEADER = Struct(">qiibIhiqqqhii")
+"""A batch of format 2 before its records."""
+CRC_FROM = 21
+CONTROL, TRANSACTIONAL = 0x20, 0x10
+
+
+class OffsetOverflow(Exception):
+    """An offset cannot be written relative to the segment's base (SEG-3)."""
+
+
+class IllegalArgument(ValueError):
+    """A read that makes no sense (SEG-12)."""
+
+
+class NoIndexFile(Exception):
+    """The offset index file is not there (SEG-21)."""
+
+
+class CorruptRecord(Exception):
+    """A batch that is not what was written; `position` is its first byte."""
+
+    def __init__(self, position: int, why: str) -> None:
+        super().__init__(f"{why} at byte {position}")
+        self.position = position
+
+
+class Header(NamedTuple):
+    """A batch's header, and where it stands in the file."""
+
+    position: int
+    size: int
+    base_offset: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count: int
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+
+def headers(data: bytes, position: int = 0) -> Iterator[Header]:
+    """The whole batches from a position on. Ends before what is no whole batch; raises CorruptRecord for a length that
+    no batch has. Formats 0 and 1 are not read."""
+    while position < len(data) - MAGIC_END:
+        length = int.from_bytes(data[position + 8 : position + OVERHEAD], "big", signed=True)
+        if length < LEAST:
+            raise CorruptRecord(position, f"a length of {length}")
+        if position > len(data) - OVERHEAD - length:
+            return
+        if data[position + 16] < 2 or length < HEADER.size - OVERHEAD:
+            raise CorruptRecord(position, "no batch of format 2")
+        base, _, *rest = HEADER.unpack_from(data, position)
+        yield Header(position, OVERHEAD + length, base, *rest)
+        position += OVERHEAD + length
+
+
+class TransactionState(Protocol):
+    """What recovery tells of each batch, in order: producer state, and who else listens."""
+
+    def append(self, header: Header, body: bytes) -> AbortedTxn | None:
+        """The aborted transaction that the batch's marker completes, if it does."""
+
+
+class DiskFile:
+    """An index file on a disk that has no mappings."""
+
+    def __init__(self, path: str, disk: Disk) -> None:
+        self.path, self.disk = path, disk
+
+    def exists(self) -> bool:
+        return self.disk.exists(self.path)
+
+    def size(self) -> int:
+        return self.disk.size(self.path)
+
+    def set_size(self, size: int) -> None:
+        if self.exists():
+            self.disk.truncate(self.path, size)
+        else:
+            self.disk.write(self.path, bytes(size))
+
+    def map(self, writable: bool) -> None: ...
+
+    def unmap(self) -> None: ...
+
+    def get(self, at: int, count: int) -> bytes:
+        return self.disk.read(self.path)[at : at + count]
+
+    def put(self, at: int, data: bytes) -> None:
+        content = self.disk.read(self.path)
+        self.disk.write(self.path, content[:at] + data + content[at + len(data) :])
+
+
+def moved(file: IndexFile, path: str) -> IndexFile:
+    """The same file under another name; its mapping stays."""
+    if isinstance(file, RealFile):
+        file.path = Path(path)
+    elif isinstance(file, DiskFile):
+        file.path = path
+    return file
+
+
+def index_file(path: str, disk: Disk) -> IndexFile:
+    return RealFile(Path(path)) if isinstance(disk, RealDisk) else DiskFile(path, disk)
+
+
+def file_name(base_offset: int, end: str, suffix: str = "") -> str:
+    """Such as 00000000000000000042.index."""
+    return f"{base_offset:020}{end}{suffix}"
+
+
+class Place(NamedTuple):
+    """Where a batch is."""
+
+    offset: int
+    position: int
+    size: int
+
+
+class Fetched(NamedTuple):
+    """What a read gives: from which batch on, and how many bytes."""
+
+    offset: int
+    position: int
+    size: int
+    first_entry_incomplete: bool
+
+
+class Found(NamedTuple):
+    """A record that a timestamp was looked for."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int | None
+
+
+class Segment:
+    """One segment in a directory. Index files are made, or opened, when they are first asked for."""
+
+    def __init__(
+        self,
+        directory: str,
+        base_offset: int,
+        disk: Disk,
+        *,
+        index_interval_bytes: int = 4096,
+        max_index_bytes: int = 10 << 20,
+        roll_jitter_ms: int = 0,
+        clock: Callable[[], int] = lambda: 0,
+        suffix: str = "",
+        timestamps: Callable[[bytes, Header], Iterator[tuple[int, int]]] | None = None,
+    ) -> None:
+        self.directory, self.base_offset, self.disk, self.suffix = directory, base_offset, disk, suffix
+        self.index_interval_bytes, self.max_index_bytes = index_interval_bytes, max_index_bytes
+        self.roll_jitter_ms, self.clock = roll_jitter_ms, clock
+        self.timestamps = timestamps or plain_timestamps
+        if not disk.exists(self.path(LOG)):
+            disk.write(self.path(LOG), b"")
+        self.size = disk.size(self.path(LOG))
+        self.transaction_index = TransactionIndex(self.path(TRANSACTION_INDEX), base_offset, disk)
+        self._offset_index: OffsetIndex | None = None
+        self._time_index: TimeIndex | None = None
+        self._largest: tuple[int, int] | None = None
+        self.since = 0
+        self.created = clock()
+        self.rolling_timestamp: int | None = None
+
+    # ---- files
+
+    def path(self, end: str) -> str:
+        return f"{self.directory}/{file_name(self.base_offset, end, self.suffix)}"
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        if self._offset_index is None:
+            file = index_file(self.path(INDEX), self.disk)
+            self._offset_index = OffsetIndex(file, self.base_offset, self.max_index_bytes)
+        return self._offset_index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        if self._time_index is None:
+            file = index_file(self.path(TIME_INDEX), self.disk)
+            self._time_index = TimeIndex(file, self.base_offset, self.max_index_bytes)
+        return self._time_index
+
+    @property
+    def largest(self) -> tuple[int, int]:
+        """The largest timestamp so far, and the last offset of the first batch that has it."""
+        if self._largest is None:
+            last = self.time_index.last_entry
+            self._largest = last.timestamp, last.offset
+        return self._largest
+
+    def data(self) -> bytes:
+        return self.disk.read(self.path(LOG))[: self.size]
+
+    def rename(self, old: str, new: str) -> None:
+        """Put another suffix in place of the old one (SEG-1)."""
+        assert self.suffix.endswith(old)
+        suffix = self.suffix.removesuffix(old) + new
+        for end in (LOG, INDEX, TIME_INDEX):
+            self.disk.rename(self.path(end), f"{self.directory}/{file_name(self.base_offset, end, suffix)}")
+        for index, end in ((self._offset_index, INDEX), (self._time_index, TIME_INDEX)):
+            if index is not None:
+                to = f"{self.directory}/{file_name(self.base_offset, end, suffix)}"
+                index.file = moved(index.file, to)
+        self.transaction_index.rename(f"{self.directory}/{file_name(self.base_offset, TRANSACTION_INDEX, suffix)}")
+        self.suffix = suffix
+
+    def _close_handlers(self) -> None:
+        for index in (self._offset_index, self._time_index):
+            if index is not None:
+                index.close_handler()
+
+    def resize_indexes(self) -> None:
+        """To their full size: the segment is the active one."""
+        self.offset_index.resize(self.max_index_bytes)
+        self.time_index.resize(self.max_index_bytes)
+
+    def flush(self) -> None:
+        """The .log first, then what is made from it (SEG-23)."""
+        self.disk.flush(self.path(LOG))
+        self.disk.flush(self.path(INDEX))
+        self.disk.flush(self.path(TIME_INDEX))
+        self.transaction_index.flush()
+
+    def become_inactive(self) -> None:
+        """The last time entry; trimmed indexes (SEG-10)."""
+        self.time_index.maybe_append(*self.largest, last=True)
+        self.offset_index.trim()
+        self.time_index.trim()
+
+    def close(self) -> None:
+        """The same, and let go of the files."""
+        self.become_inactive()
+        self._close_handlers()
+        self._offset_index = self._time_index = None
+
+    # ---- writing
+
+    def append(self, largest_offset: int, records: bytes) -> None:
+        """Write batches, and index them. Raises OffsetOverflow; the indexes' refusals, if the caller did not roll."""
+        if not records:
+            return
+        position = self.size
+        if not self.offset_index.can_append(largest_offset):
+            raise OffsetOverflow(f"offset {largest_offset} in a segment from {self.base_offset} on")
+        self.disk.append(self.path(LOG), records)
+        self.size += len(records)
+        for h in headers(records):
+            self._take(h.max_timestamp, h.last_offset)
+            if self.since > self.index_interval_bytes:
+                self.offset_index.append(h.last_offset, position)
+                self.time_index.maybe_append(*self.largest)
+                self.since = 0
+            position += h.size
+            self.since += h.size
+
+    def _take(self, timestamp: int, offset: int) -> None:
+        if timestamp > self.largest[0]:
+            self._largest = timestamp, offset
+
+    def update_transaction_index(self, entry: AbortedTxn, aborted: bool) -> None:
+        if aborted:
+            self.transaction_index.append(entry)
+
+    def truncate_to(self, offset: int) -> int:
+        """Drop everything from an offset on; answers the bytes cut (SEG-15)."""
+        at = self.translate(offset)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
+        self.resize_indexes()
+        cut = 0 if at is None else self._cut(at.position)
+        if self.size == 0:
+            self.created = self.clock()
+            self.rolling_timestamp = None
+        self.since = 0
+        if self.largest[0] >= 0:
+            self._largest = self._read_largest()
+        return cut
+
+    def _cut(self, size: int) -> int:
+        cut = self.size - size
+        if cut:
+            self.disk.truncate(self.path(LOG), size)
+            self.size = size
+        return cut
+
+    def _read_largest(self) -> tuple[int, int]:
+        last = self.time_index.last_entry
+        best = last.timestamp, last.offset
+        for h in headers(self.data(), self.offset_index.lookup(last.offset).position):
+            if h.max_timestamp > best[0]:
+                best = h.max_timestamp, h.last_offset
+        return best
+
+    def recover(self, state: TransactionState, assign_epoch: Callable[[int, int], None]) -> int:
+        """Make the indexes anew from the .log, and cut it before the first batch that is not whole; answers the bytes
+        cut. `assign_epoch` gets each epoch above those before it, with its first offset. Raises OffsetOverflow."""
+        self.offset_index.reset()
+        self.time_index.reset()
+        self.transaction_index.reset()
+        self._largest = None
+        valid = last_entry = 0
+        epoch = -1
+        data = self.data()
+        try:
+            for h in headers(data):
+                body = data[h.position : h.position + h.size]
+                if crc32c.crc32c(body[CRC_FROM:]) != h.crc:
+                    raise CorruptRecord(h.position, "a wrong CRC")
+                if not self.offset_index.can_append(h.last_offset):
+                    raise OffsetOverflow(f"offset {h.last_offset} in a segment from {self.base_offset} on")
+                self._take(h.max_timestamp, h.last_offset)
+                if valid - last_entry > self.index_interval_bytes:
+                    self.offset_index.append(h.last_offset, valid)
+                    self.time_index.maybe_append(*self.largest)
+                    last_entry = valid
+                valid += h.size
+                if h.leader_epoch > epoch:
+                    epoch = h.leader_epoch
+                    assign_epoch(epoch, h.base_offset)
+                aborted = state.append(h, body)
+                if aborted is not None:
+                    self.transaction_index.append(aborted)
+        except CorruptRecord:
+            pass  # what stands behind is lost
+        cut = self._cut(valid)
+        self.offset_index.trim()
+        self.time_index.maybe_append(*self.largest, last=True)
+        self.time_index.trim()
+        return cut
+
+    def sanity_check(self, time_index_file_newly_created: bool = False) -> None:
+        """Raises NoIndexFile; what the transaction index raises."""
+        if not self.disk.exists(self.path(INDEX)):
+            raise NoIndexFile(self.path(INDEX))
+        if time_index_file_newly_created:
+            self.time_index.resize(0)
+        self.transaction_index.sanity_check()
+
+    # ---- questions
+
+    def should_roll(
+        self, max_ms: int, max_bytes: int, timestamp: int, largest_offset: int, messages_bytes: int
+    ) -> bool:
+        """Whether messages with this largest timestamp and offset, of so many bytes, need a new segment."""
+        if self.rolling_timestamp is None:
+            first = next(headers(self.data()), None)
+            self.rolling_timestamp = None if first is None else first.max_timestamp
+        begun = self.rolling_timestamp
+        waited = timestamp - begun if begun is not None and begun >= 0 else self.clock() - self.created
+        return (
+            self.size > max_bytes - messages_bytes
+            or (self.size > 0 and waited > max_ms - self.roll_jitter_ms)
+            or self.offset_index.is_full
+            or self.time_index.is_full
+            or not self.offset_index.can_append(largest_offset)
+        )
+
+    def translate(self, offset: int, from_position: int = 0) -> Place | None:
+        """SEG-11: by the offset index, then batch by batch."""
+        begin = max(self.offset_index.lookup(offset).position, from_position)
+        for h in headers(self.data(), begin):
+            if h.last_offset >= offset:
+                return Place(h.base_offset, h.position, h.size)
+        return None
+
+    def read(self, start_offset: int, max_size: int, max_position: int | None, min_one: bool) -> Fetched | None:
+        """SEG-12. Raises IllegalArgument."""
+        if max_size < 0:
+            raise IllegalArgument(f"a size of {max_size}")
+        at = self.translate(start_offset)
+        if at is None:
+            return None
+        most = max(max_size, at.size) if min_one else max_size
+        if most == 0 or max_position is None:
+            return Fetched(at.offset, at.position, 0, False)
+        size = min(max_position - at.position, most)
+        if size < 0:
+            raise IllegalArgument(f"a size of {size}")
+        return Fetched(at.offset, at.position, min(size, self.size - at.position), most < at.size)
+
+    def find_by_timestamp(self, timestamp: int, starting_offset: int) -> Found | None:
+        """SEG-13: by the time index, the offset index, then record by record."""
+        known = self.time_index.lookup(timestamp).offset
+        data = self.data()
+        for h in headers(data, self.offset_index.lookup(max(known, starting_offset)).position):
+            if h.max_timestamp >= timestamp:
+                for offset, t in self.timestamps(data[h.position : h.position + h.size], h):
+                    if t >= timestamp and offset >= starting_offset:
+                        return Found(t, offset, h.leader_epoch if h.leader_epoch >= 0 else None)
+        return None
+
+    def read_next_offset(self) -> int:
+        """SEG-14: by the last entry of the offset index."""
+        begin = self.translate(self.offset_index.last_offset)
+        after = [] if begin is None else list(headers(self.data(), begin.position))
+        return after[-1].last_offset + 1 if after else self.base_offset
+
+
+# ---- bytes of batches without compression ----------------------------------------------------------------------------
+def _varint(n: int) -> bytes:
+    z = (n << 1) ^ (n >> 63)
+    out = bytearray()
+    while z > 0x7F:
+        out.append(z & 0x7F | 0x80)
+        z >>= 7
+    return bytes((*out, z))
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    z = shift = 0
+    while True:
+        z |= (data[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if data[at - 1] < 0x80:
+            return (z >> 1) ^ -(z & 1), at
+
+
+def plain_timestamps(batch: bytes, h: Header) -> Iterator[tuple[int, int]]:
+    """Offset and timestamp of each record of a batch that is not compressed."""
+    at = HEADER.size
+    for _ in range(h.count):
+        length, at = _read_varint(batch, at)
+        delta, after = _read_varint(batch, at + 1)
+        offset, _after = _read_varint(batch, after)
+        yield h.base_offset + offset, h.base_timestamp + delta
+        at += length
+
+
+def encode(b: spec.Batch, damaged: bool = False) -> bytes:
+    """The bytes of a batch of the spec."""
+    first = b.records[0]
+    records = bytearray()
+    for r in b.records:
+        key, value = (b"\0\0\0" + bytes([b.kind == "commit"]), bytes(6)) if b.control else (b"", b"v" * b.value_bytes)
+        body = b"\0" + _varint(r.timestamp - first.timestamp) + _varint(r.offset - first.offset)
+        body += _varint(len(key) or -1) + key + _varint(len(value)) + value + b"\0"
+        records += _varint(len(body)) + body
+    attributes = (CONTROL if b.control else 0) | (TRANSACTIONAL if b.kind != "data" else 0)
+    epoch, sequence = (-1, -1) if b.producer_id < 0 else (0, -1 if b.control else 0)
+    delta = b.last_offset - b.base_offset
+    rest = Struct(">hiqqqhii").pack(
+        attributes, delta, first.timestamp, b.max_timestamp, b.producer_id, epoch, sequence, len(b.records)
+    )
+    covered = rest + bytes(records)
+    head = Struct(">qiibI").pack(
+        b.base_offset, HEADER.size - OVERHEAD + len(records), b.leader_epoch, 2, crc32c.crc32c(covered)
+    )
+    data = bytearray(head + covered)
+    data[-1] ^= damaged
+    return bytes(data)
+
+
+class ProducerStates:
+    """Recovery's listener that keeps the producer state, from that at the segment's base offset on."""
+
+    def __init__(self, manager: ProducerStateManager) -> None:
+        self.manager = manager
+
+    def append(self, header: Header, body: bytes) -> AbortedTxn | None:
+        h, manager = header, self.manager
+        if h.producer_id < 0:
+            return None
+        update = manager.prepare(h.producer_id, REPLICATION)
+        completed = None
+        if h.attributes & CONTROL:
+            _, at = _read_varint(body, HEADER.size)
+            for _ in range(3):  # time, offset, length of the key
+                _, at = _read_varint(body, at + (_ == 0))
+            kind, coordinator_epoch = body[at + 3], -1
+            completed = update.marker(
+                kind == 0, h.producer_epoch, coordinator_epoch, h.last_offset, h.max_timestamp, -1
+            )
+        else:
+            last = h.base_sequence + h.last_offset_delta
+            update.data(
+                h.producer_epoch,
+                h.base_sequence,
+                last,
+                h.base_offset,
+                h.last_offset,
+                h.max_timestamp,
+                bool(h.attributes & TRANSACTIONAL),
+            )
+        manager.update(update)
+        if completed is None:
+            return None
+        stable = manager.last_stable_offset_of(completed)
+        manager.complete(completed)
+        if not completed.aborted:
+            return None
+        return AbortedTxn(completed.producer_id, completed.first_offset, completed.last_offset, stable)
+
+
+# ---- as the recordings call it ---------------------------------------------------------------------------------------
+DIRECTORY = "t-0"
+
+
+class Driver:
+    """A segment on a simulated disk."""
+
+    segment_class: type[Segment] = Segment
+
+    def __init__(self) -> None:
+        self.reset({})
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        self.start = spec.initial(**arguments)
+        self.disk = SimulatedDisk()
+        self.now = self.start.now
+        self.segment = self._open()
+        _ = self.segment.offset_index, self.segment.time_index
+
+    def _open(self, suffix: str = "") -> Segment:
+        s = self.start
+        return self.segment_class(
+            DIRECTORY,
+            s.base_offset,
+            self.disk,
+            index_interval_bytes=s.index_interval_bytes,
+            max_index_bytes=s.max_index_bytes,
+            roll_jitter_ms=s.roll_jitter_ms,
+            clock=lambda: self.now,
+            suffix=suffix,
+        )
+
+    def producers(self) -> ProducerStateManager:
+        """The state where the segment begins."""
+        manager = ProducerStateManager(DIRECTORY, SimulatedDisk())
+        for producer_id, first in self.start.open_before:
+            update = manager.prepare(producer_id, REPLICATION)
+            update.data(0, 0, 0, first, first, 0, True)
+            manager.update(update)
+        return manager
+
+    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+        try:
+            return getattr(self, "do_" + name)(**arguments)
+        except OffsetOverflow:
+            return Refused(spec.SEG_3, spec.OVERFLOW)
+        except IllegalArgument:
+            return Refused(spec.SEG_12, spec.ILLEGAL_ARGUMENT)
+        except NoIndexFile:
+            return Refused(spec.SEG_21, spec.NO_SUCH_FILE)
+
+    def do_append(self, batches: Sequence[Mapping[str, Any]]) -> Json:
+        new = spec.batches_of(batches)
+        self.segment.append(new[-1].last_offset, b"".join(encode(b) for b in new))
+
+    def do_updateTxnIndex(
+        self, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int, aborted: bool
+    ) -> Json:
+        entry = AbortedTxn(producer_id, first_offset, last_offset, last_stable_offset)
+        self.segment.update_transaction_index(entry, aborted)
+
+    def do_onBecomeInactiveSegment(self) -> Json:
+        self.segment.become_inactive()
+
+    def do_flush(self) -> Json:
+        self.segment.flush()
+
+    def do_truncateTo(self, offset: int) -> Json:
+        return self.segment.truncate_to(offset)
+
+    def do_recover(self, active: bool = False) -> Json:
+        epochs: list[list[int]] = []
+        state = ProducerStates(self.producers())
+        cut = self.segment.recover(state, lambda epoch, offset: epochs.append([epoch, offset]))
+        if active:
+            self.segment.resize_indexes()
+        return {"truncated": cut, "epochs": epochs}
+
+    def do_sanityCheck(self, time_index_file_newly_created: bool) -> Json:
+        self.segment.sanity_check(time_index_file_newly_created)
+
+    def do_resizeIndexes(self) -> Json:
+        self.segment.resize_indexes()
+
+    def do_reopen(self, active: bool = False) -> Json:
+        self.segment.close()
+        self.segment = self._open(self.segment.suffix)
+        if active:
+            self.segment.resize_indexes()
+
+    def do_crash(self, lost_bytes: int, keep_indexes: bool) -> Json:
+        s = self.segment
+        if keep_indexes:
+            s.offset_index.trim()
+            s.time_index.trim()
+        else:
+            for end in (INDEX, TIME_INDEX):
+                if self.disk.exists(s.path(end)):
+                    self.disk.remove(s.path(end))
+        self.disk.truncate(s.path(LOG), max(0, s.size - lost_bytes))
+        self.segment = self._open(s.suffix)
+
+    def do_damage(self, batch: int) -> Json:
+        data = bytearray(self.segment.data())
+        h = list(headers(bytes(data)))[batch]
+        data[h.position + h.size - 1] ^= 1
+        self.disk.write(self.segment.path(LOG), bytes(data))
+
+    def do_createIndexes(self) -> Json:
+        self.segment = self._open(self.segment.suffix)
+        _ = self.segment.offset_index, self.segment.time_index
+
+    def do_changeFileSuffixes(self, old: str, new: str) -> Json:
+        self.segment.rename(old, new)
+
+    def do_advance(self, ms: int) -> Json:
+        self.now += ms
+
+    def do_shouldRoll(
+        self,
+        max_segment_ms: int,
+        max_segment_bytes: int,
+        max_timestamp_in_messages: int,
+        max_offset_in_messages: int,
+        messages_size: int,
+    ) -> Json:
+        return self.segment.should_roll(
+            max_segment_ms, max_segment_bytes, max_timestamp_in_messages, max_offset_in_messages, messages_size
+        )
+
+    def do_translateOffset(self, offset: int, starting_file_position: int = 0) -> Json:
+        at = self.segment.translate(offset, starting_file_position)
+        return None if at is None else at._asdict()
+
+    def do_read(self, start_offset: int, max_size: int, max_position: int | None, min_one_message: bool) -> Json:
+        f = self.segment.read(start_offset, max_size, max_position, min_one_message)
+        if f is None:
+            return None
+        return {
+            "offset": f.offset,
+            "position": f.position,
+            "bytes": f.size,
+            "firstEntryIncomplete": f.first_entry_incomplete,
+        }
+
+    def do_findOffsetByTimestamp(self, timestamp_ms: int, starting_offset: int) -> Json:
+        f = self.segment.find_by_timestamp(timestamp_ms, starting_offset)
+        return None if f is None else {"timestamp": f.timestamp, "offset": f.offset, "leaderEpoch": f.leader_epoch}
+
+    def do_readNextOffset(self) -> Json:
+        return self.segment.read_next_offset()
+
+    def do_names(self) -> Json:
+        order = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
+        there = self.disk.files(DIRECTORY)
+        names = (file_name(self.start.base_offset, end, self.segment.suffix) for end in order)
+        return [n for n in names if n in there and (self.segment.transaction_index.size or ".txnindex" not in n)]
+
+    def observe(self) -> Json:
+        s = self.segment
+        there = s.disk.exists(s.path(INDEX))
+        return Fields(
+            size=s.size,
+            offsetIndex=[list(e) for e in s.offset_index.all()] if there else [],
+            timeIndex=[list(e) for e in s.time_index.all()] if there else [],
+            offsetSlots=s.offset_index.max_entries if there else None,
+            timeSlots=s.time_index.max_entries if there else None,
+            abortedTxns=[list(e) for e in s.transaction_index],
+            largestRecordTimestamp=(None if s.largest[0] < 0 else s.largest[0]) if there else None,
+            suffix=s.suffix,
+        )

@@ -1,0 +1,409 @@
+"""Faults of a log segment, each with the clauses that it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from kafkaspec.impl.storage import segment as impl
+from kafkaspec.impl.storage.segment import Fetched, Found, Place, Segment, TransactionState, headers
+from kafkaspec.impl.storage.transaction_index import AbortedTxn
+from kafkaspec.lockstep.machine import Json
+from kafkaspec.lockstep.mutants import Mutant
+
+
+class NineteenDigits(impl.Driver):
+    def do_names(self) -> Json:
+        return [n[1:] for n in super().do_names()]
+
+
+class KeepsTransactionIndex(Segment):
+    """The transaction index is not renamed."""
+
+    def rename(self, old: str, new: str) -> None:
+        index = self.transaction_index
+        path = index.path
+        super().rename(old, new)
+        if index.exists and index.path != path:
+            self.disk.rename(index.path, path)
+
+
+class Unchecked(Segment):
+    def append(self, largest_offset: int, records: bytes) -> None:
+        super().append(min(largest_offset, self.base_offset + 2**31 - 1), records)
+
+
+class FirstOffsetsChecked(Segment):
+    """The overflow is looked for at the first batch alone."""
+
+    def append(self, largest_offset: int, records: bytes) -> None:
+        first = next(headers(records))
+        super().append(largest_offset if first.last_offset == largest_offset else first.base_offset, records)
+
+
+class WrittenFirst(Segment):
+    def append(self, largest_offset: int, records: bytes) -> None:
+        if not self.offset_index.can_append(largest_offset):
+            self.disk.append(self.path(impl.LOG), records)
+            self.size += len(records)
+        super().append(largest_offset, records)
+
+
+class OncePerAppend(Segment):
+    """One entry an append, as before 4.0: of the last batch, with the position of the first."""
+
+    def append(self, largest_offset: int, records: bytes) -> None:
+        interval, position = self.index_interval_bytes, self.size
+        self.index_interval_bytes = 2**62
+        before = self.since
+        try:
+            super().append(largest_offset, records)
+        finally:
+            self.index_interval_bytes = interval
+        if before > interval:
+            self.offset_index.append(largest_offset, position)
+            self.time_index.maybe_append(*self.largest)
+            self.since = len(records)
+
+
+class AtTheInterval(Segment):
+    def append(self, largest_offset: int, records: bytes) -> None:
+        self.index_interval_bytes -= 1
+        try:
+            super().append(largest_offset, records)
+        finally:
+            self.index_interval_bytes += 1
+
+
+class CountsOn(Segment):
+    """A truncation does not begin the count of bytes anew."""
+
+    def truncate_to(self, offset: int) -> int:
+        since = self.since
+        cut = super().truncate_to(offset)
+        self.since = since
+        return cut
+
+
+class LastOfTheLargest(Segment):
+    """An equal timestamp counts as larger: the time entry names the last batch that has it."""
+
+    def _take(self, timestamp: int, offset: int) -> None:
+        if timestamp >= self.largest[0]:
+            self._largest = timestamp, offset
+
+
+class FirstOffsets(Segment):
+    """The offset index gets the first offset of a batch."""
+
+    def append(self, largest_offset: int, records: bytes) -> None:
+        index = self.offset_index
+        bases = {h.last_offset: h.base_offset for h in headers(records)}
+        real = index.append
+        index.append = lambda offset, position: real(bases[offset], position)  # type: ignore[method-assign]
+        try:
+            super().append(largest_offset, records)
+        finally:
+            del index.append  # type: ignore[method-assign]
+
+
+class FitsExactly(Segment):
+    def should_roll(
+        self, max_ms: int, max_bytes: int, timestamp: int, largest_offset: int, messages_bytes: int
+    ) -> bool:
+        return super().should_roll(max_ms, max_bytes - 1, timestamp, largest_offset, messages_bytes)
+
+
+class WithoutJitter(Segment):
+    def should_roll(
+        self, max_ms: int, max_bytes: int, timestamp: int, largest_offset: int, messages_bytes: int
+    ) -> bool:
+        jitter, self.roll_jitter_ms = self.roll_jitter_ms, 0
+        try:
+            return super().should_roll(max_ms, max_bytes, timestamp, largest_offset, messages_bytes)
+        finally:
+            self.roll_jitter_ms = jitter
+
+
+class WallClock(Segment):
+    """Always by the time since creation."""
+
+    def should_roll(
+        self, max_ms: int, max_bytes: int, timestamp: int, largest_offset: int, messages_bytes: int
+    ) -> bool:
+        self.rolling_timestamp = -1
+        return super().should_roll(max_ms, max_bytes, timestamp, largest_offset, messages_bytes)
+
+
+class NeverOutOfReach(Segment):
+    def should_roll(
+        self, max_ms: int, max_bytes: int, timestamp: int, largest_offset: int, messages_bytes: int
+    ) -> bool:
+        return super().should_roll(max_ms, max_bytes, timestamp, self.base_offset, messages_bytes)
+
+
+class NeverFull(Segment):
+    def should_roll(
+        self, max_ms: int, max_bytes: int, timestamp: int, largest_offset: int, messages_bytes: int
+    ) -> bool:
+        slots = [(i, i.max_entries) for i in (self.offset_index, self.time_index)]
+        try:
+            for index, _ in slots:
+                index.max_entries = 2**31
+            return super().should_roll(max_ms, max_bytes, timestamp, largest_offset, messages_bytes)
+        finally:
+            for index, n in slots:
+                index.max_entries = n
+
+
+class LeavesTheTimeIndex(Segment):
+    def become_inactive(self) -> None:
+        self.offset_index.trim()
+        self.time_index.trim()
+
+
+class LeavesTheSlots(Segment):
+    def become_inactive(self) -> None:
+        self.time_index.maybe_append(*self.largest, last=True)
+
+
+class TrustsTheIndex(Segment):
+    """Takes the index's batch for the one that was looked for."""
+
+    def translate(self, offset: int, from_position: int = 0) -> Place | None:
+        at = super().translate(offset, from_position)
+        begin = self.offset_index.lookup(offset).position
+        if at is None or begin <= from_position:
+            return at
+        h = next(headers(self.data(), begin))
+        return Place(h.base_offset, h.position, h.size)
+
+
+class NotTheFirst(Segment):
+    def read(self, start_offset: int, max_size: int, max_position: int | None, min_one: bool) -> Fetched | None:
+        return super().read(start_offset, max_size, max_position, False)
+
+
+class BeyondTheBound(Segment):
+    def read(self, start_offset: int, max_size: int, max_position: int | None, min_one: bool) -> Fetched | None:
+        bound = None if max_position is None else max(max_position, self.size)
+        return super().read(start_offset, max_size, bound, min_one)
+
+
+class WholeBatches(Segment):
+    """The offset of a timestamp is that of the batch's last record."""
+
+    def find_by_timestamp(self, timestamp: int, starting_offset: int) -> Found | None:
+        found = super().find_by_timestamp(timestamp, starting_offset)
+        at = None if found is None else self.translate(found.offset)
+        if found is None or at is None:
+            return found
+        h = next(headers(self.data(), at.position))
+        return Found(h.max_timestamp, h.last_offset, found.leader_epoch)
+
+
+class IndexedAlone(Segment):
+    """The next offset is that after the last index entry."""
+
+    def read_next_offset(self) -> int:
+        index = self.offset_index
+        return index.last_offset + 1 if index.entries else super().read_next_offset()
+
+
+class KeepsTheBatchAround(Segment):
+    def truncate_to(self, offset: int) -> int:
+        at = self.translate(offset)
+        last = None if at is None else next(headers(self.data(), at.position)).last_offset
+        inside = at is not None and at.offset < offset and last is not None
+        return super().truncate_to(last + 1 if inside and last is not None else offset)
+
+
+class TruncatedToZeroSlots(Segment):
+    def resize_indexes(self) -> None:
+        self.offset_index.trim()
+        self.time_index.trim()
+
+
+class RemembersTheLargest(Segment):
+    def truncate_to(self, offset: int) -> int:
+        known = self.largest
+        cut = super().truncate_to(offset)
+        self._largest = known
+        return cut
+
+
+class SkipsTheDamaged(Segment):
+    """Leaves out a batch with a wrong CRC and goes on behind it."""
+
+    def recover(self, state: TransactionState, assign_epoch: Callable[[int, int], None]) -> int:
+        data = self.data()
+        good = [
+            data[h.position : h.position + h.size]
+            for h in headers(data)
+            if impl.crc32c.crc32c(data[h.position + impl.CRC_FROM : h.position + h.size]) == h.crc
+        ]
+        if len(b"".join(good)) < len(data):
+            cut = self.size - len(b"".join(good))
+            self.disk.write(self.path(impl.LOG), b"".join(good))
+            self.size -= cut
+            return cut + super().recover(state, assign_epoch)
+        return super().recover(state, assign_epoch)
+
+
+class NoCrc(Segment):
+    def recover(self, state: TransactionState, assign_epoch: Callable[[int, int], None]) -> int:
+        data = bytearray(self.data())
+        for h in headers(bytes(data)):
+            body = data[h.position + impl.CRC_FROM : h.position + h.size]
+            data[h.position + 17 : h.position + 21] = impl.crc32c.crc32c(bytes(body)).to_bytes(4, "big")
+        self.disk.write(self.path(impl.LOG), bytes(data))
+        return super().recover(state, assign_epoch)
+
+
+class KeepsTheTail(Segment):
+    """Recovery does not cut."""
+
+    def _cut(self, size: int) -> int:
+        return self.size - size
+
+
+class KeepsEntries(Segment):
+    """Recovery appends to the transaction index that is there."""
+
+    def recover(self, state: TransactionState, assign_epoch: Callable[[int, int], None]) -> int:
+        before = self.disk.read(self.transaction_index.path) if self.transaction_index.exists else b""
+        cut = super().recover(state, assign_epoch)
+        after = self.disk.read(self.transaction_index.path) if self.transaction_index.exists else b""
+        if before or after:
+            self.disk.write(self.transaction_index.path, before + after)
+        return cut
+
+
+class NoTransactions(Segment):
+    def recover(self, state: TransactionState, assign_epoch: Callable[[int, int], None]) -> int:
+        class Deaf:
+            def append(self, header: Any, body: bytes) -> AbortedTxn | None:
+                return None
+
+        return super().recover(Deaf(), assign_epoch)
+
+
+class ForgetsWhatWasOpen(impl.Driver):
+    def producers(self) -> Any:
+        before, self.start = self.start, replace(self.start, open_before=())
+        try:
+            return super().producers()
+        finally:
+            self.start = before
+
+
+class EpochsFromOne(Segment):
+    def recover(self, state: TransactionState, assign_epoch: Callable[[int, int], None]) -> int:
+        return super().recover(state, lambda epoch, offset: assign_epoch(epoch, offset) if epoch > 0 else None)
+
+
+class NoLastTimeEntry(Segment):
+    def recover(self, state: TransactionState, assign_epoch: Callable[[int, int], None]) -> int:
+        real = self.time_index.maybe_append
+        index = self.time_index
+        index.maybe_append = lambda t, o, last=False: None if last else real(t, o)  # type: ignore[method-assign]
+        try:
+            return super().recover(state, assign_epoch)
+        finally:
+            del index.maybe_append  # type: ignore[method-assign]
+
+
+class AnyTimeSane(Segment):
+    def sanity_check(self, time_index_file_newly_created: bool = False) -> None:
+        if not self.disk.exists(self.path(impl.INDEX)):
+            _ = self.offset_index
+        super().sanity_check(time_index_file_newly_created)
+
+
+class OpensWithoutTimes(Segment):
+    """The largest timestamp is not read back."""
+
+    @property
+    def largest(self) -> tuple[int, int]:
+        if self._largest is None:
+            self._largest = impl.NO_TIMESTAMP, self.base_offset
+        return self._largest
+
+
+def _of(segment: type[Segment]) -> Callable[[], Any]:
+    def make() -> impl.Driver:
+        class Faulty(impl.Driver):
+            segment_class = segment
+
+        return Faulty()
+
+    return make
+
+
+def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
+    return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
+
+
+MUTANTS = [
+    _impl("19 digits", "SEG-1", "file names are one digit short", NineteenDigits),
+    _impl("the transaction index stays", "SEG-1", "it is not renamed", _of(KeepsTransactionIndex)),
+    _impl("out of reach", "SEG-3", "any offset is appended", _of(Unchecked), "KAFKA-4451"),
+    _impl(
+        "the first is in reach", "SEG-3", "the largest offset is not looked at", _of(FirstOffsetsChecked), "KAFKA-5413"
+    ),
+    _impl("refused too late", "SEG-3", "what is refused was written", _of(WrittenFirst)),
+    _impl(
+        "an entry an append",
+        "SEG-4 SEG-5 SEG-2",
+        "as before 4.0: the last batch's offset, the first one's position",
+        _of(OncePerAppend),
+    ),
+    _impl("at the interval", "SEG-4", "an entry at just so many bytes", _of(AtTheInterval)),
+    _impl("counts on", "SEG-4 SEG-15", "a truncation does not begin the count anew", _of(CountsOn)),
+    _impl("the last of the largest", "SEG-5 SEG-25", "an equal timestamp counts as larger", _of(LastOfTheLargest)),
+    _impl("first offsets", "SEG-5", "as before 2.0: the offset index has first offsets", _of(FirstOffsets)),
+    _impl("fits exactly", "SEG-6", "rolls a byte early", _of(FitsExactly)),
+    _impl("without jitter", "SEG-7", "the jitter is not taken off", _of(WithoutJitter)),
+    _impl("by the clock", "SEG-7", "time since creation, whatever the records say", _of(WallClock)),
+    _impl("never full", "SEG-8", "a full index is no reason", _of(NeverFull)),
+    _impl("never out of reach", "SEG-9", "offsets are no reason", _of(NeverOutOfReach), "KAFKA-4451"),
+    _impl("no last entry", "SEG-10 SEG-22", "a closed segment forgets its largest timestamp", _of(LeavesTheTimeIndex)),
+    _impl("slots are left", "SEG-10", "indexes are not trimmed", _of(LeavesTheSlots), "KAFKA-4734"),
+    _impl("trusts the index", "SEG-11", "the indexed batch is the one", _of(TrustsTheIndex)),
+    _impl("not even one", "SEG-12", "minOneMessage is ignored", _of(NotTheFirst)),
+    _impl("beyond the bound", "SEG-12", "the maximum position is ignored", _of(BeyondTheBound), "KAFKA-9196"),
+    _impl(
+        "the batch's end", "SEG-13", "the offset of a timestamp is the batch's last", _of(WholeBatches), "KAFKA-16341"
+    ),
+    _impl("as far as indexed", "SEG-14", "the next offset is read off the index", _of(IndexedAlone)),
+    _impl("the batch around stays", "SEG-15", "a truncation within a batch keeps it", _of(KeepsTheBatchAround)),
+    _impl(
+        "no room after a cut",
+        "SEG-15 SEG-8",
+        "indexes stay trimmed, and look full",
+        _of(TruncatedToZeroSlots),
+        "KAFKA-6492",
+    ),
+    _impl(
+        "remembers the largest", "SEG-15", "the largest timestamp is of a record that is gone", _of(RemembersTheLargest)
+    ),
+    _impl("goes on behind damage", "SEG-17 SEG-24", "recovery skips a bad batch", _of(SkipsTheDamaged)),
+    _impl("no CRC", "SEG-17 SEG-24", "recovery takes what reads as a batch", _of(NoCrc)),
+    _impl("the tail stays", "SEG-17", "recovery cuts nothing", _of(KeepsTheTail)),
+    _impl("entries twice", "SEG-18 SEG-20", "the transaction index is not emptied first", _of(KeepsEntries)),
+    _impl("no aborts", "SEG-18 SEG-26", "the transaction index is emptied alone", _of(NoTransactions)),
+    _impl(
+        "forgets what was open",
+        "SEG-18 SEG-26",
+        "transactions from before the segment are not known",
+        ForgetsWhatWasOpen,
+    ),
+    _impl("epochs from 1", "SEG-19", "epoch 0 is not assigned", _of(EpochsFromOne), "KAFKA-10432"),
+    _impl("no last time entry", "SEG-16 SEG-25", "recovery leaves the largest timestamp out", _of(NoLastTimeEntry)),
+    _impl("always sane", "SEG-21", "a missing index file is made", _of(AnyTimeSane), "KAFKA-13603"),
+    _impl("opens without times", "SEG-22", "the largest timestamp is not read back", _of(OpensWithoutTimes)),
+]
+
+SURVIVORS: dict[str, str] = {}
+"""Generated faults of the models that nobody can notice, and why."""
