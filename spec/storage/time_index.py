@@ -632,6 +632,7 @@ machine.deviations += [
             "maybeAppend timestamp=1 offset=101 skipFullCheck=false",
             "maybeAppend timestamp=2 offset=105 skipFullCheck=false",
             "maybeAppend timestamp=3 offset=105 skipFullCheck=false",
+            "maybeAppend timestamp=4 offset=109 skipFullCheck=false",
             "truncateTo offset=105",
         ),
         cause="The search ends at any entry that equals the target, and what lies before that entry is kept.",

@@ -1,0 +1,68 @@
+"""Random calls of an index for the released classes to answer: within the contract, by the spec's own candidates.
+
+    python -m tests.storage.index_calls offset_index SEED CALLS > calls.ndjson
+
+A history ends where a known deviation leaves a mark in the state: nothing after it would be comparable.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from kafkaspec.judge.deviation import Deviation
+from kafkaspec.lockstep.machine import Machine, Outside, Refused
+
+NOT_KAFKAS = ("pagesTouched", "judge")
+"""Operations that the released classes do not have."""
+ONES_THAT_END = ("close", "closeHandler", "openNew", "openFile", "open")
+MARKS = "TIX-5"
+"""What is refused by this clause leaves a mark (TIX-D1), though it may not show at once."""
+LONGEST = 400
+
+
+def calls(machine: Machine[Any], seed: int, count: int) -> Iterator[dict[str, Any]]:
+    """That many calls, `init` lines included."""
+    r = random.Random(seed)
+    names = [n for n in machine.operations if n not in NOT_KAFKAS]
+    weights = [1 if n in ONES_THAT_END else 6 if "ppend" in n else 3 for n in names]
+    made = 0
+    while made < count:
+        size = r.choice([43, 65, 100, 120, 240, 2400])
+        start = {"baseOffset": r.choice([0, 100, 2**40]), "maxIndexSize": size}
+        yield {"op": "init", "args": start}
+        made += 1
+        state: Any = machine.start(start)
+        ghosts = [d.initial() for d in machine.deviations]
+        for _ in range(min(LONGEST, count - made)):
+            op = machine.find(r.choices(names, weights)[0])
+            choices = machine.choices(op, state)
+            arguments = {p: r.choice(list(c)) for p, c in choices.items()}
+            step = machine.apply(state, op.name, arguments)
+            if isinstance(step, Outside):
+                continue
+            yield {"op": op.name, "args": {t: arguments[p] for t, p in op.parameters.items()}}
+            made += 1
+            marked = isinstance(step.result, Refused) and step.result.clause == MARKS
+            for n, d in enumerate(machine.deviations):
+                ghosts[n] = d.advance(ghosts[n], state, op.name, arguments, step.state)
+                marked = marked or _marks(machine, d, ghosts[n], step.state, op.name, arguments, step.result)
+            state = step.state
+            if marked:
+                break
+
+
+def _marks(machine: Machine[Any], d: Deviation, ghost: Any, state: Any, op: str, arguments: Any, result: Any) -> bool:
+    seen = machine.observe(state)
+    return bool(d.rewrite(ghost, state, op, arguments, result, seen)[1] != seen)
+
+
+if __name__ == "__main__":
+    name, seed, count = sys.argv[1:]
+    machine = importlib.import_module(f"kafkaspec.spec.storage.{name}").machine
+    for call in calls(machine, int(seed), int(count)):
+        print(json.dumps(call))
