@@ -4,26 +4,35 @@ Everything in Kafka stands on this one layout: a header of 61 bytes with a check
 compressed as a whole or not at all. Decoding says what is wrong and at which byte; encoding makes Kafka's own bytes.
 The last operations are the leader's: what it refuses of a producer's batch, and what it writes into it.
 
-Source: Kafka Internals, ch. 03, "Record batch format v2"; DefaultRecordBatch, DefaultRecord, MemoryRecordsBuilder,
+Source: Kafka Internals, ch. 03, "Interactions with other subsystems" and "Offset, timestamp & epoch assignment";
+DefaultRecordBatch, DefaultRecord, MemoryRecordsBuilder,
 MemoryRecords, ByteUtils, ControlRecordType and LogValidator, Kafka 4.3.0.
 """
 
 from __future__ import annotations
 
+import base64
+import itertools
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, NoReturn
+from functools import cache
+from typing import Any, NamedTuple, NoReturn
 
+import icontract
 from crc32c import crc32c
 
 from kafkaspec.clauses import clause
-from kafkaspec.spec.storage.compression import CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
+from kafkaspec.judge.deviation import Deviation, Ghost
+from kafkaspec.judge.recording import Recording
+from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
+from kafkaspec.spec.storage.compression import CODEC_IDS, CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
 
 PREFIX = "BAT"
 TITLE = "Record batch"
 
-CHAPTER = "Kafka Internals, ch. 03, 'Record batch format v2'"
+CHAPTER = "Kafka Internals, ch. 03, 'Interactions with other subsystems'"
+ASSIGNMENT = "Kafka Internals, ch. 03, 'Offset, timestamp & epoch assignment (LogValidator)'"
 BATCH = "DefaultRecordBatch, Kafka 4.3.0"
 RECORD = "DefaultRecord, Kafka 4.3.0"
 WRITER = "MemoryRecordsBuilder, Kafka 4.3.0"
@@ -184,13 +193,13 @@ BAT_20 = clause(
     "BAT-20",
     """A leader takes from a client one batch, whose offset range is 1 or more and its count, that is no control batch,
     and that has a base sequence of 0 or more if it has a producer id.""",
-    source=f"Kafka Internals, ch. 03, 'Append path'; {VALIDATOR}",
+    source=f"{ASSIGNMENT}; {VALIDATOR}",
     without=OF_THE_LEADER,
 )
 BAT_21 = clause(
     "BAT-21",
     "For a compacted topic every record has a key, or the whole batch is refused.",
-    source=VALIDATOR,
+    source=f"{ASSIGNMENT}; {VALIDATOR}",
     without=OF_THE_LEADER,
 )
 BAT_22 = clause(
@@ -198,7 +207,7 @@ BAT_22 = clause(
     """For a topic of CreateTime a record's timestamp is -1, or at most before.max.ms before and after.max.ms after now;
     else the whole batch is refused. So it is if the producer set LogAppendTime, but for a topic of CreateTime and a
     timestamp that is not -1. Where one record lacks a key and another's timestamp is wrong, that is the error.""",
-    source=VALIDATOR,
+    source=f"{ASSIGNMENT}; {VALIDATOR}",
     without=OF_THE_LEADER,
 )
 BAT_23 = clause(
@@ -207,7 +216,7 @@ BAT_23 = clause(
     largest timestamp. It does so in the header of the bytes that came if codec and topic's codec are one and, of
     compressed records, the offset deltas are 0, 1, 2, ...; otherwise it writes the batch anew in the topic's codec,
     with producer and transactional flag kept.""",
-    source=VALIDATOR,
+    source=f"{ASSIGNMENT}; {VALIDATOR}",
     without=OF_THE_LEADER,
 )
 
@@ -616,3 +625,896 @@ def emptied(batch: Batch) -> Batch:
 def timed(batch: Batch) -> tuple[Timed, ...]:
     """The records as a reader gets them."""
     return tuple(Timed(batch.offset(r), batch.timestamp(r), r.key, r.value, r.headers) for r in batch.records)
+
+
+# ---- as JSON ---------------------------------------------------------------------------------------------------------
+def hexed(content: bytes | None) -> str | None:
+    return None if content is None else content.hex()
+
+
+def unhexed(digits: str | None) -> bytes | None:
+    return None if digits is None else bytes.fromhex(digits)
+
+
+def as_json(batch: Batch) -> dict[str, Json]:
+    """Every field, bytes in hexadecimal; the compressed part is left out."""
+    return {
+        "baseOffset": batch.base_offset,
+        "leaderEpoch": batch.leader_epoch,
+        "attributes": batch.attributes,
+        "lastOffsetDelta": batch.last_offset_delta,
+        "baseTimestamp": batch.base_timestamp,
+        "maxTimestamp": batch.max_timestamp,
+        "producerId": batch.producer_id,
+        "producerEpoch": batch.producer_epoch,
+        "baseSequence": batch.base_sequence,
+        "records": [
+            {
+                "attributes": r.attributes,
+                "timestampDelta": r.timestamp_delta,
+                "offsetDelta": r.offset_delta,
+                "key": hexed(r.key),
+                "value": hexed(r.value),
+                "headers": [[h.key.hex(), hexed(h.value)] for h in r.headers],
+            }
+            for r in batch.records
+        ],
+    }
+
+
+def from_json(fields: Mapping[str, Json]) -> Batch:
+    """The other way. KeyError, TypeError or ValueError for what is no batch."""
+    records = tuple(
+        Record(
+            r["offsetDelta"],
+            r["timestampDelta"],
+            unhexed(r["key"]),
+            unhexed(r["value"]),
+            tuple(Header(bytes.fromhex(k), unhexed(v)) for k, v in r["headers"]),
+            r["attributes"],
+        )
+        for r in fields["records"]
+    )
+    return Batch(
+        fields["baseOffset"],
+        records,
+        fields["lastOffsetDelta"],
+        fields["baseTimestamp"],
+        fields["maxTimestamp"],
+        fields["attributes"],
+        fields["leaderEpoch"],
+        fields["producerId"],
+        fields["producerEpoch"],
+        fields["baseSequence"],
+    )
+
+
+def read(batch: Batch) -> dict[str, Json]:
+    """What a reader makes of it: all fields, and what follows from them."""
+    said = marker(batch.records[0]) if batch.control and batch.records else None
+    return as_json(batch) | {
+        "lastOffset": signed(batch.last_offset, 64),
+        "lastSequence": batch.last_sequence,
+        "deleteHorizon": batch.delete_horizon,
+        "offsets": [batch.offset(r) for r in batch.records],
+        "timestamps": [batch.timestamp(r) for r in batch.records],
+        "sequences": [batch.sequence(r.offset_delta) for r in batch.records],
+        "control": None if said is None else [said.name, said.version, said.coordinator_epoch, said.value_version],
+    }
+
+
+def shown(batch: Batch, size: int) -> Fields:
+    """As the recordings show a batch; keys and values are Latin-1."""
+
+    def text(content: bytes | None) -> str | None:
+        return None if content is None else content.decode("latin-1")
+
+    return Fields(
+        baseOffset=batch.base_offset,
+        lastOffset=batch.last_offset,
+        size=size,
+        maxTimestamp=batch.max_timestamp,
+        magic=MAGIC,
+        leaderEpoch=batch.leader_epoch,
+        producerId=batch.producer_id,
+        producerEpoch=batch.producer_epoch,
+        baseSequence=batch.base_sequence,
+        transactional=batch.transactional,
+        control=batch.control,
+        deleteHorizonMs=batch.delete_horizon,
+        compression=CODECS[batch.codec].name,
+        timestampType="LogAppendTime" if batch.log_append_time else "CreateTime",
+        records=[Fields(o=r.offset, t=r.timestamp, k=text(r.key), v=text(r.value)) for r in timed(batch)],
+    )
+
+
+# ---- the machine -----------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Held:
+    """The batch that was built or loaded last: what `validate` and `corrupt` work on. Empty: none."""
+
+    data: bytes = b""
+
+
+def initial() -> Held:
+    return Held()
+
+
+def observe(state: Held) -> Json:
+    return {"data": state.data.hex()}
+
+
+machine: Machine[Held] = Machine("batch", initial=initial, observe=observe)
+
+
+def refused(e: Malformed) -> Refused:
+    """With the byte where it shows."""
+    return Refused(e.clause, ERRORS.get(e.clause, INVALID), f"byte {e.position}")
+
+
+def nothing_changes(state: Held, result: Step[Held]) -> bool:
+    return result.state == state
+
+
+def accepted(result: Step[Held]) -> bool:
+    return not isinstance(result.result, Refused)
+
+
+def fits(fields: Json) -> bool:
+    """Whether it is a batch whose every field fits its place."""
+    try:
+        batch = from_json(fields)
+        HEADER.pack(0, 0, batch.leader_epoch, 2, 0, batch.attributes, batch.last_offset_delta, 0, 0, 0, 0, 0, 0)
+        HEADER.pack(
+            batch.base_offset, 0, 0, 2, 0, 0, 0, batch.base_timestamp, batch.max_timestamp, batch.producer_id,
+            batch.producer_epoch, batch.base_sequence, 0,
+        )  # fmt: skip
+        return all(
+            0 <= r.attributes <= 255
+            and -(2**63) <= r.timestamp_delta <= LONG_MAX
+            and -(2**31) <= r.offset_delta < 2**31
+            for r in batch.records
+        )
+    except (KeyError, TypeError, ValueError, struct.error):
+        return False
+
+
+def whole(batch: Batch) -> bool:
+    """Whether it keeps BAT-4 to BAT-11, so that its bytes are a batch."""
+    deltas = [r.offset_delta for r in batch.records]
+    try:
+        if batch.control and batch.records:
+            marker(batch.records[0])
+    except ValueError:
+        return False
+    return (
+        0 <= batch.attributes <= USED
+        and batch.codec in CODECS
+        and batch.last_offset_delta >= 0
+        and all(a < b for a, b in itertools.pairwise([-1, *deltas, batch.last_offset_delta + 1]))
+        and (not batch.records or batch.log_append_time or batch.max_timestamp == max(-1, batch.largest_timestamp))
+    )
+
+
+@machine.operation("decode", BAT_1, BAT_2, BAT_3, BAT_4, BAT_5, BAT_6, BAT_7, BAT_8, BAT_9, BAT_10, BAT_11, BAT_13)
+@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-13 reading changes nothing")
+@icontract.ensure(
+    lambda data, result: accepted(result) or 0 <= int(result.result.message[5:]) <= len(data) // 2,
+    "BAT-13 the byte is one of the batch, or the one behind it",
+)
+@icontract.ensure(
+    lambda data, result: not accepted(result) or int(data[16:24], 16) == len(data) // 2 - LOG_OVERHEAD,
+    "BAT-1 the length is that of the bytes",
+)
+@icontract.ensure(
+    lambda data, result: not accepted(result) or int(data[34:42], 16) == crc32c(bytes.fromhex(data)[ATTRIBUTES_AT:]),
+    "BAT-3 the CRC is that of the bytes",
+)
+@icontract.ensure(
+    lambda result: not accepted(result) or whole(from_json(result.result)),
+    "BAT-9 what is read keeps the rules of its records",
+)
+@icontract.ensure(
+    lambda data, result: not accepted(result) or len(result.result["records"]) == int(data[114:122], 16),
+    "BAT-6 as many records as the count says",
+)
+@icontract.ensure(
+    lambda result: (
+        not accepted(result)
+        or result.result["baseSequence"] == NO_SEQUENCE
+        or (result.result["lastSequence"] - result.result["baseSequence"] - result.result["lastOffsetDelta"]) % 2**31
+        == 0
+    ),
+    "BAT-16 sequences follow the offsets, modulo 2147483648",
+)
+@icontract.ensure(
+    lambda result: (
+        not accepted(result)
+        or not result.result["attributes"] & LOG_APPEND_TIME
+        or set(result.result["timestamps"]) <= {result.result["maxTimestamp"]}
+    ),
+    "BAT-14 LogAppendTime is every record's",
+)
+@icontract.ensure(
+    lambda result: (
+        not accepted(result)
+        or (result.result["deleteHorizon"] is None) == (result.result["attributes"] & DELETE_HORIZON == 0)
+    ),
+    "BAT-15 a horizon where the flag is",
+)
+def decode_bytes(state: Held, data: str) -> Step[Held]:
+    """Read a batch. `data` in hexadecimal."""
+    try:
+        return Step(state, read(decode(bytes.fromhex(data))))
+    except Malformed as e:
+        return Step(state, refused(e))
+
+
+@machine.operation("encode", BAT_1, BAT_3, BAT_8, BAT_12, BAT_17, BAT_19)
+@icontract.require(lambda batch: fits(batch), "BAT-8 every field fits its place")
+@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-19 writing changes nothing here")
+@icontract.ensure(
+    lambda batch, result: not whole(from_json(batch)) or as_json(decode(bytes.fromhex(result.result))) == batch,
+    "BAT-19 what was written is read again",
+)
+@icontract.ensure(
+    lambda batch, result: bool(batch["records"]) or len(result.result) == 2 * OVERHEAD,
+    "BAT-17 a batch without records is its header",
+)
+def encode_fields(state: Held, batch: Json) -> Step[Held]:
+    """Write a batch, well-formed or not: hexadecimal."""
+    return Step(state, encode(from_json(batch)).hex())
+
+
+@machine.operation("varint", BAT_12)
+@icontract.require(
+    lambda number, bits: bits in (32, 64) and -(1 << (bits - 1)) <= number < 1 << (bits - 1),
+    "BAT-12 a number of that width",
+)
+@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-12 a function")
+@icontract.ensure(
+    lambda number, bits, result: varint(bytes.fromhex(result.result), 0, 20, bits) == (number, len(result.result) // 2),
+    "BAT-12 it is read as it was written",
+)
+@icontract.ensure(
+    lambda number, result: len(result.result) // 2 == max(1, -(-(2 * abs(number) - (number < 0)).bit_length() // 7)),
+    "BAT-12 in as few bytes as its zig-zag form needs",
+)
+def write_varint(state: Held, number: int, bits: int) -> Step[Held]:
+    """The bytes of a number of 32 or 64 bits, hexadecimal."""
+    return Step(state, varint_bytes(number, bits).hex())
+
+
+@machine.operation("readVarint", BAT_12)
+@icontract.require(lambda bits: bits in (32, 64), "BAT-12 32 bits or 64")
+@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-12 a function")
+@icontract.ensure(
+    lambda bits, result: not accepted(result) or 1 <= result.result[1] <= (5 if bits == 32 else 10),
+    "BAT-12 5 bytes at most, or 10",
+)
+def read_varint(state: Held, data: str, bits: int) -> Step[Held]:
+    """The number that bytes begin with, and how many bytes it takes."""
+    content = bytes.fromhex(data)
+    try:
+        return Step(state, list(varint(content, 0, len(content), bits)))
+    except ValueError:
+        return Step(state, Refused(BAT_12, INVALID))
+
+
+@machine.operation("load", BAT_13)
+@icontract.ensure(lambda data, result: result.state.data.hex() == data, "BAT-13 these bytes are held")
+def load(state: Held, data: str) -> Step[Held]:
+    """A batch as a producer may send it, well-formed or not."""
+    return Step(Held(bytes.fromhex(data)))
+
+
+HEADER_OF_THE_TRACES = Header(b"h", b"hv")
+TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": LOG_APPEND_TIME}
+
+
+def of_the_trace(base_offset: int, records: Json) -> list[Timed]:
+    """Records as `build` takes them: `t`, `k`, `v`, and how many headers."""
+
+    def content(text: str | None) -> bytes | None:
+        return None if text is None else text.encode("latin-1")
+
+    return [
+        Timed(base_offset + n, r["t"], content(r["k"]), content(r["v"]), (HEADER_OF_THE_TRACES,) * r["headers"])
+        for n, r in enumerate(records)
+    ]
+
+
+def wrong_for_the_writer(
+    producer_id: int, producer_epoch: int, base_sequence: int, flags: int, times: list[int]
+) -> bool:
+    """What Kafka's writer refuses (BAT-18)."""
+    return (
+        any(t < NO_TIMESTAMP for t in times)
+        or (producer_id == NO_PRODUCER and bool(flags & TRANSACTIONAL))
+        or (producer_id != NO_PRODUCER and (producer_epoch == -1 or (base_sequence < 0 and not flags & CONTROL)))
+    )
+
+
+@machine.operation("build", BAT_10, BAT_18)
+@icontract.require(lambda magic: magic == MAGIC, "BAT-2 formats 0 and 1 are not written")
+@icontract.require(
+    lambda compression, timestamp_type, records: (
+        compression in CODEC_IDS and timestamp_type in TIMESTAMP_TYPES and len(records) > 0
+    ),
+    "BAT-18 known words, and a record",
+)
+@icontract.ensure(
+    lambda state, result: accepted(result) or nothing_changes(state, result), "BAT-18 refused: nothing is written"
+)
+@icontract.ensure(
+    lambda records, timestamp_type, result: (
+        not accepted(result)
+        or timestamp_type != "CreateTime"
+        or decode(result.state.data).max_timestamp == max(r["t"] for r in records)
+    ),
+    "BAT-10 the largest of the records",
+)
+@icontract.ensure(
+    lambda base_offset, records, result: (
+        not accepted(result)
+        or [r["o"] for r in result.result["batches"][0]["records"]]
+        == list(range(base_offset, base_offset + len(records)))
+    ),
+    "BAT-18 consecutive offsets from the base on",
+)
+def build(
+    state: Held,
+    magic: int,
+    compression: str,
+    base_offset: int,
+    timestamp_type: str,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    transactional: bool,
+    partition_leader_epoch: int,
+    records: Json,
+    log_append_time: int = NO_TIMESTAMP,
+) -> Step[Held]:
+    """Kafka's writer, fed records of consecutive offsets. `log_append_time`, ms, matters with LogAppendTime alone. The
+    result's `base64` is the batch if it is not compressed."""
+    flags = CODEC_IDS[compression] | TIMESTAMP_TYPES[timestamp_type] | (TRANSACTIONAL if transactional else 0)
+    if wrong_for_the_writer(producer_id, producer_epoch, base_sequence, flags, [r["t"] for r in records]):
+        return Step(state, Refused(BAT_18, ILLEGAL_ARGUMENT))
+    batch = built(
+        base_offset,
+        of_the_trace(base_offset, records),
+        attributes=flags,
+        leader_epoch=partition_leader_epoch,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        append_time=log_append_time,
+    )
+    data = encode(batch)
+    return Step(
+        Held(data),
+        Fields(
+            sizeInBytes=len(data),
+            base64=None if batch.codec else base64.b64encode(data).decode(),
+            batches=[shown(batch, len(data))],
+        ),
+    )
+
+
+@machine.operation("corrupt", BAT_1, BAT_2, BAT_3)
+@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-3 reading changes nothing")
+@icontract.ensure(
+    lambda result: accepted(result) or result.result.clause in (BAT_1, BAT_2, BAT_3), "BAT-3 the header's checks alone"
+)
+def corrupt(state: Held, base64: str, of: str = "previous build", byte: int = -1) -> Step[Held]:
+    """What Kafka's reader of bytes in memory, with `ensureValid` of each batch, makes of these: the base offsets.
+    A batch cut at the end is left out."""
+    data = _unbase64(base64)
+    batches: list[Json] = []
+    while len(data) >= MAGIC_AT + 1:
+        size = LOG_OVERHEAD + int.from_bytes(data[LENGTH_AT:EPOCH_AT], "big", signed=True)
+        magic = signed(data[MAGIC_AT], 8)
+        if size < LOG_OVERHEAD + 14:
+            return Step(state, Refused(BAT_1, CORRUPT))
+        if magic not in (0, 1, MAGIC):
+            return Step(state, Refused(BAT_2, CORRUPT))
+        if size > len(data):
+            break
+        one, data = data[:size], data[size:]
+        if magic != MAGIC:
+            return Step(state, Refused(BAT_2, CORRUPT))
+        if size < OVERHEAD:
+            return Step(state, Refused(BAT_1, CORRUPT))
+        stored, right = int.from_bytes(one[CRC_AT:ATTRIBUTES_AT], "big"), crc32c(one[ATTRIBUTES_AT:])
+        if stored != right:
+            words = f"Record is corrupt (stored crc = {stored}, computed crc = {right})"
+            return Step(state, Refused(BAT_3, CORRUPT, words))
+        batches.append(HEADER.unpack_from(one)[0])
+    return Step(state, {"valid": True, "batches": batches})
+
+
+def _unbase64(text: str) -> bytes:
+    return base64.b64decode(text)
+
+
+# ---- the leader ------------------------------------------------------------------------------------------------------
+def is_whole(state: Held) -> bool:
+    """Whether it is a batch that a producer's library can have written."""
+    try:
+        b = decode(state.data)
+    except Malformed:
+        return False
+    times = [t.timestamp for t in timed(b)]
+    if b.log_append_time and any(b.base_timestamp + r.timestamp_delta != b.max_timestamp for r in b.records):
+        return False
+    return not wrong_for_the_writer(b.producer_id, b.producer_epoch, 0, b.attributes, times)
+
+
+def is_a_brokers(batch: Batch) -> bool:
+    """Whether a coordinator can have written it."""
+    unsequenced = batch.producer_id != NO_PRODUCER and batch.base_sequence < 0
+    return len(batch.records) == batch.last_offset_delta + 1 and not (
+        (batch.control and batch.codec) or (unsequenced and not batch.control)
+    )
+
+
+def held(state: Held) -> Batch:
+    return decode(state.data)
+
+
+def allowed(batch: Batch, origin: str) -> Refused | None:
+    """What the leader asks of the batch as a whole (BAT-20)."""
+    wrong = (
+        len(batch.records) == 0
+        or batch.last_offset_delta + 1 != len(batch.records)
+        or batch.control
+        or (batch.producer_id > NO_PRODUCER and batch.base_sequence < 0)
+    )
+    return Refused(BAT_20, INVALID) if origin == "CLIENT" and wrong else None
+
+
+def faults(
+    batch: Batch, compacted: bool, create_time: bool, now: int, before_ms: int, after_ms: int
+) -> Iterator[tuple[str, int]]:
+    """The records that the leader refuses: the clause, and which it is."""
+    for n, r in enumerate(timed(batch)):
+        age = signed(now - r.timestamp, 64)
+        if compacted and r.key is None:
+            yield BAT_21, n
+        elif create_time and r.timestamp != NO_TIMESTAMP:
+            if age > before_ms or signed(-age, 64) > after_ms:
+                yield BAT_22, n
+        elif batch.log_append_time:
+            yield BAT_22, n
+
+
+def refusal(found: Sequence[tuple[str, int]]) -> Refused | None:
+    """One for all records: a wrong timestamp before a missing key."""
+    if not found:
+        return None
+    if any(c == BAT_22 for c, _ in found):
+        words = f"{INVALID_TIMESTAMP}: One or more records have been rejected due to invalid timestamp"
+        return Refused(BAT_22, VALIDATION, words)
+    keyless = "Compacted topic cannot accept message without key in topic partition t-0"
+    three = ", ".join(f"RecordError(batchIndex={n}, message='{keyless}')" for _, n in found[:3])
+    words = f"One or more records have been rejected due to {len(found)} record errors in total"
+    return Refused(
+        BAT_21, VALIDATION, f"{INVALID}: {words}, and only showing the first three errors at most: [{three}]"
+    )
+
+
+def consecutive(batch: Batch) -> bool:
+    """Whether the records' offsets are 0, 1, 2, ..., as a producer sends them."""
+    return [r.offset for r in timed(batch)] == list(range(len(batch.records)))
+
+
+def in_place(batch: Batch, target: int) -> bool:
+    """Whether the leader keeps the records' bytes (BAT-23)."""
+    if batch.codec == target == 0 or (batch.control and batch.codec == 0):
+        return True
+    return batch.codec == target and consecutive(batch)
+
+
+@machine.operation("validate", BAT_20, BAT_21, BAT_22, BAT_23)
+@icontract.require(
+    lambda to_magic, timestamp_type, target_compression, origin: (
+        to_magic == MAGIC
+        and timestamp_type in TIMESTAMP_TYPES
+        and target_compression in CODEC_IDS
+        and origin in ("CLIENT", "COORDINATOR")
+    ),
+    "BAT-2 known words, and this format",
+)
+@icontract.require(
+    lambda state, origin: origin == "CLIENT" or (is_whole(state) and is_a_brokers(held(state))),
+    "BAT-20 a broker's own batches have a record an offset and a sequence; its control batches are not compressed",
+)
+@icontract.require(lambda state: is_whole(state), "BAT-13 the batch is well-formed, and what a writer does not refuse")
+@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-23 the producer's bytes are a copy")
+@icontract.ensure(
+    lambda state, initial_offset, result: (
+        not accepted(result)
+        or [r["o"] for r in result.result["batches"][0]["records"]]
+        == list(range(initial_offset, initial_offset + len(held(state).records)))
+    ),
+    "BAT-23 consecutive offsets from the log end on",
+)
+@icontract.ensure(
+    lambda state, result: (
+        not accepted(result)
+        or [(r["k"], r["v"]) for r in result.result["batches"][0]["records"]]
+        == [(r["k"], r["v"]) for r in shown(held(state), 0)["records"]]
+    ),
+    "BAT-23 keys and values as they came",
+)
+@icontract.ensure(
+    lambda partition_leader_epoch, timestamp_type, result: (
+        not accepted(result)
+        or (result.result["batches"][0]["leaderEpoch"], result.result["batches"][0]["timestampType"])
+        == (partition_leader_epoch, timestamp_type)
+    ),
+    "BAT-23 the leader's epoch, the topic's timestamp type",
+)
+@icontract.ensure(
+    lambda state, result: (
+        not accepted(result)
+        or all(
+            result.result["batches"][0][name] == shown(held(state), 0)[name]
+            for name in ("producerId", "producerEpoch", "baseSequence", "transactional", "control")
+        )
+    ),
+    "BAT-23 the producer is kept",
+)
+@icontract.ensure(
+    lambda compacted_topic, result: (
+        not accepted(result)
+        or not compacted_topic
+        or all(r["k"] is not None for r in result.result["batches"][0]["records"])
+    ),
+    "BAT-21 every record of a compacted topic has a key",
+)
+@icontract.ensure(
+    lambda now, timestamp_type, timestamp_before_max_ms, timestamp_after_max_ms, result: (
+        not accepted(result)
+        or all(
+            r["t"] == now
+            if timestamp_type == "LogAppendTime"
+            else r["t"] == -1 or now - timestamp_before_max_ms <= r["t"] <= now + timestamp_after_max_ms
+            for r in result.result["batches"][0]["records"]
+        )
+    ),
+    "BAT-22 timestamps within the bounds, or the leader's",
+)
+def validate(
+    state: Held,
+    to_magic: int,
+    initial_offset: int,
+    compacted_topic: bool,
+    timestamp_type: str,
+    timestamp_before_max_ms: int,
+    timestamp_after_max_ms: int,
+    partition_leader_epoch: int,
+    now: int,
+    target_compression: str,
+    origin: str,
+    of: str = "previous build",
+) -> Step[Held]:
+    """The leader takes the batch: what it writes, or why it refuses. `initial_offset` is the log end, `now` ms."""
+    batch = held(state)
+    create_time = timestamp_type == "CreateTime"
+    no = allowed(batch, origin) or refusal(
+        list(faults(batch, compacted_topic, create_time, now, timestamp_before_max_ms, timestamp_after_max_ms))
+    )
+    if no is not None:
+        return Step(state, no)
+    target = CODEC_IDS[target_compression]
+    if in_place(batch, target):
+        largest = max([NO_TIMESTAMP, *(r.timestamp for r in timed(batch))]) if create_time else now
+        after = replace(
+            batch,
+            base_offset=initial_offset + len(batch.records) - 1 - batch.last_offset_delta,
+            leader_epoch=partition_leader_epoch,
+            max_timestamp=largest,
+            attributes=batch.attributes & ~LOG_APPEND_TIME | TIMESTAMP_TYPES[timestamp_type],
+        )
+    else:
+        after = built(
+            initial_offset,
+            [r._replace(offset=initial_offset + n) for n, r in enumerate(timed(batch))],
+            attributes=target | TIMESTAMP_TYPES[timestamp_type] | batch.attributes & TRANSACTIONAL,
+            leader_epoch=partition_leader_epoch,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence,
+            append_time=now,
+        )
+    return Step(
+        state,
+        Fields(
+            logAppendTimeMs=now,
+            maxTimestampMs=after.max_timestamp,
+            messageSizeMaybeChanged=not in_place(batch, target),
+            batches=[shown(after, len(encode(after)))],
+        ),
+    )
+
+
+# ---- what engines try ------------------------------------------------------------------------------------------------
+NOW = 1_700_000_000_000
+ABORT, COMMIT = struct.pack(">hh", 0, 0), struct.pack(">hh", 0, 1)
+EPOCH = struct.pack(">hi", 0, 7)
+
+
+@cache
+def examples() -> tuple[Batch, ...]:
+    """Well-formed batches at every bound that the format has."""
+    plain = [Timed(n, NOW + 3 * (n % 2), b"k%d" % n, b"v" * n) for n in range(3)]
+    some = [Timed(0, NOW, None, b"v"), Timed(1, NOW - 1, b"", None, (Header(b"", None), Header(b"h\xc3\xa9", b"")))]
+    producer: dict[str, Any] = {"producer_id": 4000, "producer_epoch": 3}
+    control = TRANSACTIONAL | CONTROL
+    one = built(0, plain)
+    out = [
+        one,
+        built(0, some, leader_epoch=5, producer_id=2**40, producer_epoch=2**15 - 1, base_sequence=INT_MAX - 1),
+        built(LONG_MAX - 2, [t._replace(offset=LONG_MAX - 2 + t.offset) for t in plain]),
+        built(70, [Timed(75, NOW, b"k", b"v"), Timed(76, 0, b"k", b"w")], last_offset=90, **producer, base_sequence=9),
+        built(0, [Timed(0, -1, b"k", b"v")]),
+        built(0, plain, attributes=LOG_APPEND_TIME, append_time=NOW + 99),
+        built(0, plain, attributes=TRANSACTIONAL, base_sequence=0, **producer),
+        built(3, [Timed(3, NOW, COMMIT, EPOCH)], attributes=control, **producer),
+        built(3, [Timed(3, NOW, ABORT, EPOCH + b"later")], attributes=control, **producer),
+        built(9, [Timed(9, NOW, struct.pack(">hhb", 1, 2, 0), b"\0\0\1")], attributes=CONTROL),
+        built(9, [Timed(9, NOW, struct.pack(">hh", 0, k), b"\0\0") for k in (3,)], attributes=CONTROL),
+        built(0, [t for t in some if t.offset], delete_horizon=NOW + 86400000, last_offset=1, **producer),
+        built(0, [Timed(0, NOW, b"k" * 64, bytes(8192)), Timed(1, 0, b"x" * 63, bytes(70000))]),
+        emptied(built(5, [Timed(5, NOW, b"k", b"v")], last_offset=9, base_sequence=4, **producer)),
+        emptied(built(5, [Timed(5, NOW, COMMIT, EPOCH)], attributes=control, **producer)),
+    ]
+    out += [built(0, plain + [Timed(3, NOW, None, b"ab" * 500)], attributes=c) for c in CODECS if c]
+    out += [built(40, [Timed(40, NOW + 4, b"k", b"v")], attributes=c) for c in (1, 3)]
+    out += [built(0, some[1:], attributes=4 | LOG_APPEND_TIME, append_time=NOW, last_offset=1)]
+    return tuple(out)
+
+
+@cache
+def encodings() -> tuple[Json, ...]:
+    """Fields of well-formed batches, and of others."""
+    one = examples()[0]
+    record = one.records[0]
+    wrong = [
+        replace(one, last_offset_delta=-1),
+        replace(one, last_offset_delta=1),
+        replace(one, max_timestamp=NOW),
+        replace(one, attributes=5),
+        replace(one, attributes=0x80),
+        replace(one, attributes=-1),
+        replace(one, attributes=CONTROL),
+        replace(one, records=one.records[::-1]),
+        replace(one, records=(record, record)),
+        replace(one, records=(replace(record, offset_delta=-1),)),
+        replace(one, records=(replace(record, timestamp_delta=-(2**63)),), max_timestamp=NOW),
+        replace(one, base_timestamp=LONG_MAX, records=(replace(record, timestamp_delta=2),), max_timestamp=-1),
+        replace(one, records=(replace(record, attributes=255),), max_timestamp=NOW),
+    ]
+    for key, value in ((b"\0\0\0", EPOCH), (b"\xff\xff\0\1", EPOCH), (COMMIT, b"\xff\xff\0\0\0\1"), (COMMIT, b"\0\0\0"),
+                       (COMMIT, None), (None, EPOCH)):  # fmt: skip
+        wrong.append(built(0, [Timed(0, NOW, key, value)], attributes=CONTROL))
+    return tuple(as_json(b) for b in (*examples(), *wrong) if b.attributes & CODEC_MASK in CODECS)
+
+
+def patched(data: bytes, at: int, new: bytes, sealing: bool = True) -> bytes:
+    """Some bytes overwritten; with the right CRC, unless not `sealing`."""
+    data = data[:at] + new + data[at + len(new) :]
+    return sealed(data) if sealing else data
+
+
+def _resized(data: bytes) -> bytes:
+    return sealed(data[:LENGTH_AT] + (len(data) - LOG_OVERHEAD).to_bytes(4, "big") + data[EPOCH_AT:])
+
+
+def _damaged(data: bytes) -> Iterator[bytes]:
+    """The same batch, with one thing wrong or odd."""
+    for cut in (0, 11, 16, 17, 20, 60, len(data) - 1):
+        yield data[:cut]
+    yield data + b"\0"
+    for at in (0, 8, 11, 12, 16, 17, 20, 21, 22, 26, 27, 35, 42, 43, 53, 57, 60, 61, 62, len(data) - 1):
+        if at < len(data):
+            yield patched(data, at, bytes([data[at] ^ 1]), sealing=False)
+            yield patched(data, at, bytes([data[at] ^ 0x80]))
+            yield patched(data, at, bytes([(data[at] + 1) % 256]))
+    for magic in (0, 1, 3, 127, 255):
+        yield patched(data, MAGIC_AT, bytes([magic]))
+    for codec in range(8):
+        yield patched(data, ATTRIBUTES_AT, bytes([0, data[22] & ~7 | codec]))
+    for count in (-1, 0, 1, 2, INT_MAX):
+        yield patched(data, COUNT_AT, count.to_bytes(4, "big", signed=True))
+    for sequence in (-1, 0, INT_MAX):
+        yield patched(data, SEQUENCE_AT, sequence.to_bytes(4, "big", signed=True))
+    yield _resized(data + b"\0")
+    yield _resized(data[:-1])
+
+
+def _with_records(count: int, section: bytes, attributes: int = 0) -> bytes:
+    """A header of `examples` over any bytes."""
+    head = encode(replace(examples()[0], records=(), attributes=attributes, last_offset_delta=9))[:COUNT_AT]
+    return _resized(head + count.to_bytes(4, "big", signed=True) + section)
+
+
+@cache
+def odd_records() -> tuple[bytes, ...]:
+    """Records whose varints are long, too long, too large or cut; sizes that do not fit; compressed too."""
+    good = record_bytes(Record(0, 3, b"k", b"v"))
+    body = good[1:]
+    bodies = [
+        body,
+        b"\0\x86\x00\x00\x02k\x02v\x00",  # a timestamp delta in two bytes that needs one
+        b"\0\x06\x80\x80\x80\x80\x00\x02k\x02v\x00",  # an offset delta in five
+        b"\0\x06\x80\x80\x80\x80\x70\x02k\x02v\x00",  # with bits beyond the 32nd
+        b"\0\x06\x80\x80\x80\x80\x80\x00\x02k\x02v\x00",  # in six
+        b"\0\x86\x80\x80\x80\x80\x80\x80\x80\x80\x7e\x00\x02k\x02v\x00",  # a timestamp delta in ten
+        b"\0\x86\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00\x00\x02k\x02v\x00",  # in eleven
+        b"\0\x06\x00\x03\x02v\x00",  # a key of -2 bytes
+        b"\0\x06\x00\x02k\x03\x00",
+        b"\0\x06\x00\x02k\x02v\x01",  # -1 headers
+        b"\0\x06\x00\x02k\x02v\x02",  # a header, and none there
+        b"\0\x06\x00\x02k\x02v\x02\x01\x00",  # whose key is null
+        b"\0\x06\x00\x02k\x02v\x02\x02h\x01",
+        b"\0\x06\x00\x02k\x02v\x02\x02h\x03",
+        b"\0\x06\x00\x02k\x02v\x00\x00",  # a byte behind the headers
+        b"\0\x06\x00\x7ek\x02v\x00",
+        b"\0\x06\x13\x02k\x02v\x00",
+        b"\0\x06\x14\x02k\x02v\x00",
+        b"\0\x06\x12\x02k\x02v\x00",
+        b"\0",
+        b"",
+    ]
+    sections = [varint_bytes(len(b)) + b for b in bodies]
+    sections += [good + good, good[:-1], b"\x01", b"\x80", b"\xff\xff\xff\xff\x0f", b"\x92\x00" + body]
+    out = [_with_records(1, s) for s in sections]
+    out += [
+        _with_records(2, good + record_bytes(Record(1, 3, None, None))),
+        _with_records(0, good),
+        _with_records(2, good),
+    ]
+    for codec in (c for c in CODECS if c):
+        packed = compress(codec, good)
+        out += [_with_records(1, packed, codec), _with_records(2, packed, codec), _with_records(0, b"", codec)]
+        out += [_with_records(1, packed[:-1], codec), _with_records(1, good, codec), _with_records(0, packed, codec)]
+        out += [_with_records(1, compress(codec, sections[4]), codec), _with_records(1, compress(codec, b""), codec)]
+    out += [patched(d, MAX_TIME_AT, (NOW + 3).to_bytes(8, "big")) for d in out]
+    return tuple(out)
+
+
+@cache
+def byte_strings() -> tuple[str, ...]:
+    """What `decode` is tried with."""
+    out = [encode(from_json(e)) for e in encodings()]
+    out += [d for b in (examples()[k] for k in (0, 1, 3, 7, 11, 13, 15, 16, 17, 18)) for d in _damaged(encode(b))]
+    return tuple(dict.fromkeys(d.hex() for d in (*out, *odd_records())))
+
+
+@cache
+def sendable() -> tuple[str, ...]:
+    """What the leader is tried with: well-formed batches at base offset 0 and elsewhere, and a few that are not."""
+    out = list(examples())
+    out += [replace(b, base_offset=0) for b in out if b.base_offset]
+    out += [replace(b, last_offset_delta=b.last_offset_delta + 1) for b in out[:2]]
+    keyed = [Timed(n, NOW + n, b"k%d" % n, b"v") for n in range(3)]
+    out += [built(0, keyed, attributes=c, producer_id=5, producer_epoch=0, base_sequence=0) for c in CODECS]
+    out += [built(0, keyed, attributes=c, producer_id=5, producer_epoch=0) for c in (0, 1)]
+    out += [built(0, [Timed(0, -1, b"k", b"v")], attributes=c | LOG_APPEND_TIME) for c in (0, 2)]
+    out += [built(0, [Timed(0, NOW, b"k", b"v")], attributes=c | LOG_APPEND_TIME, append_time=NOW) for c in (0, 4)]
+    data = [encode(b) for b in out]
+    return tuple(d.hex() for d in (*data, data[0][:-1], patched(data[0], 30, b"\xff", sealing=False)))
+
+
+def _trace_records(state: Held) -> Sequence[Json]:
+    def r(t: int, k: str | None, v: str | None, headers: int = 0) -> Json:
+        return {"t": t, "k": k, "v": v, "headers": headers}
+
+    return (
+        [r(NOW, "k", "v")],
+        [r(NOW + 5, "k", None, 1), r(NOW, None, "v"), r(NOW + 9, "k", "w", 2)],
+        [r(-1, "k", "v")],
+        [r(NOW - 11, "k", "v"), r(NOW + 11, None, "v")],
+        [r(NOW + 10, None, ""), r(NOW - 10, "", "v"), r(NOW, None, "v"), r(NOW, None, "v"), r(NOW, None, "v")],
+        [r(-2, "k", "v")],
+    )
+
+
+def _flips(state: Held) -> Sequence[str]:
+    data = state.data or encode(examples()[0])
+    places = [n for n in (0, 8, 10, 11, 12, 16, 17, 21, 30, 57, 61, len(data) - 1) if n < len(data)]
+    flipped = [patched(data, n, bytes([data[n] ^ bit]), sealing=False) for n in places for bit in (1, 16)]
+    flipped += [data, data + data, data[:-1], data + data[:20], data + patched(data, 30, b"\xff", sealing=False)]
+    return [base64.b64encode(d).decode() for d in flipped]
+
+
+NUMBERS = (0, -1, 1, 63, 64, -64, -65, 8191, 8192, 2**20, -(2**20) - 1, 2**27, 2**28, INT_MAX, -INT_MAX - 1)
+LONGS = (*NUMBERS, 2**34, 2**35, -(2**55), LONG_MAX, -LONG_MAX - 1)
+
+machine.candidates |= {
+    "decode:data": lambda s: byte_strings(),
+    "load:data": lambda s: sendable(),
+    "batch": lambda s: encodings(),
+    "number": lambda s: LONGS,
+    "bits": lambda s: (32, 64),
+    "readVarint:data": lambda s: tuple(
+        dict.fromkeys(
+            [varint_bytes(n, 64).hex() for n in LONGS]
+            + ["", "80", "8000", "8080808000", "808080808000", "ffffffff0f", "ffffffff1f", "ffffffff7f", "ffffffff80"]
+            + ["80" * 9 + "01", "80" * 9 + "02", "80" * 9 + "7f", "80" * 10 + "00", "ff" * 9 + "01"]
+        )
+    ),
+    "magic": lambda s: (2,),
+    "to_magic": lambda s: (2,),
+    "compression": lambda s: tuple(CODEC_IDS),
+    "target_compression": lambda s: tuple(CODEC_IDS),
+    "base_offset": lambda s: (0, 0, 7, 2**40),
+    "initial_offset": lambda s: (0, 100, 2**33),
+    "timestamp_type": lambda s: tuple(TIMESTAMP_TYPES),
+    "producer_id": lambda s: (-1, 0, 2**33),
+    "producer_epoch": lambda s: (-1, 0, 2**15 - 1),
+    "base_sequence": lambda s: (-1, 0, INT_MAX),
+    "transactional": lambda s: (False, True),
+    "partition_leader_epoch": lambda s: (-1, 0, 4),
+    "records": _trace_records,
+    "log_append_time": lambda s: (-1, NOW),
+    "of": lambda s: ("previous build",),
+    "byte": lambda s: (-1,),
+    "base64": _flips,
+    "compacted_topic": lambda s: (False, True),
+    "timestamp_before_max_ms": lambda s: (10, LONG_MAX),
+    "timestamp_after_max_ms": lambda s: (10, LONG_MAX),
+    "now": lambda s: (NOW, NOW + 1),
+    "origin": lambda s: ("CLIENT", "COORDINATOR"),
+}
+
+
+# ---- known deviations ------------------------------------------------------------------------------------------------
+def _rebuilt_without_keys(
+    ghost: Ghost, state: Held, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if op != "validate" or isinstance(result, Refused):
+        return result, observation
+    batch = held(state)
+    if batch.codec == 0 or batch.codec != CODEC_IDS[arguments["target_compression"]] or consecutive(batch):
+        return result, observation
+    return Refused("", UNSUPPORTED, "key is skipped in PartialDefaultRecord"), observation
+
+
+machine.deviations += [
+    Deviation(
+        id="BAT-D1",
+        clause="BAT-23",
+        title="A compressed batch with unusual offsets is refused with an unknown error",
+        versions="4.3.0 (recorded)",
+        condition="""a producer's batch is compressed with the topic's codec, passes every check, and its offsets are
+        not 0, 1, 2, ...: its base offset is not 0, say""",
+        history=(
+            "init",
+            f'build magic=2 compression="gzip" baseOffset=7 timestampType="CreateTime" producerId=-1 producerEpoch=-1 '
+            "baseSequence=-1 transactional=false partitionLeaderEpoch=0 "
+            f'records=[{{"t":{NOW},"k":"k","v":"v","headers":0}}]',
+            'validate toMagic=2 initialOffset=0 compactedTopic=false timestampType="CreateTime" '
+            "timestampBeforeMaxMs=10 timestampAfterMaxMs=10 partitionLeaderEpoch=0 "
+            f'now={NOW} targetCompression="gzip" origin="CLIENT"',
+        ),
+        cause="""The leader expects to keep the bytes, and reads the records without keys and values. Then it sees the
+        offsets, decides to write the batch anew, and asks the records for what was skipped.""",
+        effect="The producer gets UNKNOWN_SERVER_ERROR for a batch that the leader meant to rewrite and accept.",
+        mend="Read the records again, whole, before the batch is written anew.",
+        rewrite=_rebuilt_without_keys,
+    ),
+]
+
+
+RECORDINGS = (
+    Recording(
+        "records.ndjson",
+        "accepted",
+        deviations=("BAT-D1",),
+        source="MemoryRecords and LogValidator of Kafka 4.3.0, batches of format 2",
+    ),
+)

@@ -1,0 +1,691 @@
+"""Record batches as bytes, for general use: `Batch`, `Encoder`, and the leader's changes to a header in place.
+
+A batch stays the bytes it came in; fields are unpacked at once, records when they are asked for. The encoder writes
+what MemoryRecordsBuilder writes, byte for byte where nothing is compressed. For whole segments there is `scan`, for
+many records at once `writer`: compiled, and judged by the same spec.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from crc32c import crc32c
+
+from kafkaspec.lockstep.machine import Fields, Json, Refused
+from kafkaspec.spec.storage import batch as spec
+from kafkaspec.spec.storage.batch import Legacy, Malformed, Unread
+from kafkaspec.spec.storage.compression import CODEC_IDS, CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
+
+__all__ = ["Batch", "Encoder", "Legacy", "Malformed", "Record", "Unread", "batches"]
+
+LEADING = struct.Struct(">qiibI")
+"""Base offset, length, leader epoch, magic, CRC."""
+COVERED = struct.Struct(">hiqqqhii")
+"""What the CRC covers of the header."""
+CONTROL_KEY = struct.Struct(">hh")
+END_MARKER = struct.Struct(">hi")
+AT, OVERHEAD = 21, 61
+NULL = b"\x01"
+INT_BITS, LONG_BITS = 32, 64
+TYPES = {"CreateTime": 0, "LogAppendTime": 8}
+
+Headers = Sequence[tuple[bytes, bytes | None]]
+
+
+class Record(NamedTuple):
+    """A record as a reader gets it: its own offset, timestamp (ms) and sequence (-1: none)."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+    sequence: int = -1
+    timestamp_delta: int = 0
+    attributes: int = 0
+
+
+# ---- varints ---------------------------------------------------------------------------------------------------------
+def put_varint(out: bytearray, n: int) -> None:
+    """The shortest form, at the end of `out`; of a number of 32 or 64 bits."""
+    n = (n << 1) ^ (n >> 63)
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    out.append(n)
+
+
+def get_varint(data: bytes, at: int, end: int, most: int = 5) -> tuple[int, int]:
+    """The number at a byte and the byte behind it, of `most` bytes. IndexError if it does not end in time."""
+    if at < end and (byte := data[at]) < 128:
+        return (byte >> 1) ^ -(byte & 1), at + 1
+    stop = min(end, at + most)
+    n = shift = 0
+    while at < stop:
+        byte = data[at]
+        at += 1
+        n |= (byte & 127) << shift
+        if byte < 128:
+            n &= 0xFFFFFFFF if most == 5 else 0xFFFFFFFFFFFFFFFF
+            return (n >> 1) ^ -(n & 1), at
+        shift += 7
+    raise IndexError("a varint that does not end")
+
+
+def wrapped(n: int) -> int:
+    """As 64 bits hold it."""
+    return ((n + (1 << 63)) & 0xFFFFFFFFFFFFFFFF) - (1 << 63)
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+class Batch:
+    """One batch of format 2, checked up to its header's fields; `records()` checks the rest."""
+
+    __slots__ = (
+        "attributes", "base_offset", "base_sequence", "base_timestamp", "count", "crc", "data", "last_offset_delta",
+        "leader_epoch", "magic", "max_timestamp", "position", "producer_epoch", "producer_id",
+    )  # fmt: skip
+
+    attributes: int
+    base_offset: int
+    base_sequence: int
+    base_timestamp: int
+    count: int
+    crc: int
+    last_offset_delta: int
+    leader_epoch: int
+    magic: int
+    max_timestamp: int
+    producer_epoch: int
+    producer_id: int
+
+    def __init__(self, data: bytes, position: int = 0) -> None:
+        """`data` is the batch, whole; `position` of its first byte is for what is said. Raises Malformed (BAT-1 to
+        BAT-6)."""
+        self.data, self.position = data, position
+        size = len(data)
+        if size < 17:
+            raise Malformed("BAT-1", position, f"{size} bytes, fewer than the 17 up to the magic byte")
+        if data[16] < 2:
+            raise Legacy("BAT-2", position + 16, f"a message set of format {data[16]}: not decoded")
+        length = int.from_bytes(data[8:12], "big", signed=True)
+        if length < 49 or length + 12 != size:
+            raise Malformed("BAT-1", position + 8, f"length {length}, where {size - 12} bytes follow, 49 at least")
+        self.base_offset, _, self.leader_epoch, self.magic, self.crc = LEADING.unpack_from(data)
+        if self.magic != 2:
+            raise Malformed("BAT-2", position + 16, f"magic {self.magic}")
+        right = crc32c(memoryview(data)[AT:])
+        if self.crc != right:
+            raise Malformed("BAT-3", position + 17, f"CRC {self.crc:#010x}, where the bytes have {right:#010x}")
+        (
+            self.attributes, self.last_offset_delta, self.base_timestamp, self.max_timestamp, self.producer_id,
+            self.producer_epoch, self.base_sequence, self.count,
+        ) = COVERED.unpack_from(data, AT)  # fmt: skip
+        if not 0 <= self.attributes < 128 or self.attributes & 7 > 4:
+            raise Malformed("BAT-4", position + 21, f"attributes {self.attributes & 0xFFFF:#06x}")
+        if self.last_offset_delta < 0:
+            raise Malformed("BAT-5", position + 23, f"last offset delta {self.last_offset_delta}")
+        if self.count < 0:
+            raise Malformed("BAT-6", position + 57, f"count {self.count}")
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(self.data)
+
+    @property
+    def codec(self) -> str:
+        return CODECS[self.attributes & 7].name
+
+    @property
+    def log_append_time(self) -> bool:
+        return self.attributes & 8 != 0
+
+    @property
+    def transactional(self) -> bool:
+        return self.attributes & 16 != 0
+
+    @property
+    def control(self) -> bool:
+        return self.attributes & 32 != 0
+
+    @property
+    def delete_horizon(self) -> int | None:
+        """ms."""
+        return self.base_timestamp if self.attributes & 64 else None
+
+    @property
+    def last_offset(self) -> int:
+        return wrapped(self.base_offset + self.last_offset_delta)
+
+    @property
+    def last_sequence(self) -> int:
+        return -1 if self.base_sequence == -1 else (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
+
+    def section(self, limit: int = LIMIT) -> tuple[bytes, bool]:
+        """The records' bytes, and whether they were compressed. Raises Malformed (BAT-7), Unread beyond the limit."""
+        data, codec = self.data[OVERHEAD:], self.attributes & 7
+        if codec == 0 or (self.count == 0 and not data):
+            return data, False
+        try:
+            return decompress(codec, data, limit), True
+        except TooMuch as e:
+            raise Unread("BAT-7", self.position + OVERHEAD, str(e)) from None
+        except NotDecompressed as e:
+            raise Malformed("BAT-7", self.position + OVERHEAD, f"{CODECS[codec].name}: {e}") from None
+
+    def records(self, limit: int = LIMIT) -> Iterator[Record]:
+        """The records, each checked as it comes, and behind the last one what is left. Raises Malformed (BAT-6 to
+        BAT-11)."""
+        data, packed = self.section(limit)
+        first = self.position + OVERHEAD
+        at, size, before, last = 0, len(data), -1, self.last_offset_delta
+        base, base_time, appended, largest = self.base_offset, self.base_timestamp, self.log_append_time, -1
+        for n in range(self.count):
+            start = at
+            try:
+                length, at = get_varint(data, at, size)
+                end = at + length
+                if length < 1 or end > size:
+                    raise IndexError(f"length {length}, where {size - at} bytes follow")
+                attributes = data[at]
+                time_delta, delta_at = get_varint(data, at + 1, end, 10)
+                delta, at = get_varint(data, delta_at, end)
+                key, at = _sized(data, at, end)
+                value, at = _sized(data, at, end)
+                headers, at = _headers(data, at, end)
+                if at != end:
+                    raise IndexError(f"{end - at} bytes behind its headers")
+            except IndexError as e:
+                raise self.inside("BAT-8", first, start, packed, f"record {n}: {e}") from None
+            if not before < delta <= last:
+                why = f"record {n}: offset delta {delta} after {before}, of {last} at most"
+                raise self.inside("BAT-9", first, delta_at, packed, why)
+            before = delta
+            if n == 0 and self.control:
+                try:
+                    control(key, value)
+                except ValueError as e:
+                    raise self.inside("BAT-11", first, start, packed, str(e)) from None
+            time = self.max_timestamp if appended else wrapped(base_time + time_delta)
+            largest = max(largest, time)
+            sequence = -1 if self.base_sequence == -1 else (self.base_sequence + delta) & 0x7FFFFFFF
+            yield Record(wrapped(base + delta), time, key, value, headers, sequence, time_delta, attributes)
+        if at != size:
+            raise self.inside("BAT-6", first, at, packed, f"{size - at} bytes behind the last of {self.count} records")
+        if self.count and not appended and largest != self.max_timestamp:
+            why = f"largest timestamp {self.max_timestamp}, where the records have {largest}"
+            raise Malformed("BAT-10", self.position + 35, why)
+
+    def inside(self, clause: str, first: int, at: int, packed: bool, why: str) -> Malformed:
+        """Of compressed records the first byte is named."""
+        return Malformed(clause, first if packed else first + at, f"{why}, byte {at} of the records" if packed else why)
+
+    def described(self, records: Sequence[Record]) -> dict[str, Json]:
+        """As `spec.storage.batch.read` has it."""
+        said = control(records[0].key, records[0].value) if self.control and records else None
+        return {
+            "baseOffset": self.base_offset,
+            "leaderEpoch": self.leader_epoch,
+            "attributes": self.attributes,
+            "lastOffsetDelta": self.last_offset_delta,
+            "baseTimestamp": self.base_timestamp,
+            "maxTimestamp": self.max_timestamp,
+            "producerId": self.producer_id,
+            "producerEpoch": self.producer_epoch,
+            "baseSequence": self.base_sequence,
+            "records": [
+                {
+                    "attributes": r.attributes,
+                    "timestampDelta": r.timestamp_delta,
+                    "offsetDelta": wrapped(r.offset - self.base_offset),
+                    "key": r.key if r.key is None else r.key.hex(),
+                    "value": r.value if r.value is None else r.value.hex(),
+                    "headers": [[k.hex(), v if v is None else v.hex()] for k, v in r.headers],
+                }
+                for r in records
+            ],
+            "lastOffset": self.last_offset,
+            "lastSequence": self.last_sequence,
+            "deleteHorizon": self.delete_horizon,
+            "offsets": [r.offset for r in records],
+            "timestamps": [r.timestamp for r in records],
+            "sequences": [r.sequence for r in records],
+            "control": None if said is None else [said.name, said.version, said.coordinator_epoch, said.value_version],
+        }
+
+
+class Control(NamedTuple):
+    """What a control record says."""
+
+    name: str
+    version: int
+    type: int
+    coordinator_epoch: int | None = None
+    value_version: int | None = None
+
+
+def control(key: bytes | None, value: bytes | None) -> Control:
+    """Of a control record's key and value. ValueError if they are malformed (BAT-11)."""
+    if key is None or len(key) < 4:
+        raise ValueError("a control record's key is 4 bytes or more")
+    version, kind = CONTROL_KEY.unpack_from(key)
+    if version < 0:
+        raise ValueError(f"a control record's key of version {version}")
+    name = spec.CONTROL_TYPES[kind] if 0 <= kind < len(spec.CONTROL_TYPES) else "UNKNOWN"
+    if kind not in (0, 1):
+        value_version = int.from_bytes(value[:2], "big", signed=True) if value and len(value) > 1 else None
+        return Control(name, version, kind, None, value_version)
+    if value is None or len(value) < 6:
+        raise ValueError("the value of an abort or a commit is 6 bytes or more")
+    value_version, epoch = END_MARKER.unpack_from(value)
+    if value_version < 0:
+        raise ValueError(f"an abort or a commit of version {value_version}")
+    return Control(name, version, kind, epoch, value_version)
+
+
+def _sized(data: bytes, at: int, end: int, least: int = -1) -> tuple[bytes | None, int]:
+    size, at = get_varint(data, at, end)
+    if size < 0:
+        if size < least:
+            raise IndexError(f"{size} bytes of a key, a value or a header")
+        return None, at
+    if at + size > end:
+        raise IndexError(f"{size} bytes of a key, a value or a header, where {end - at} follow")
+    return data[at : at + size], at + size
+
+
+def _headers(data: bytes, at: int, end: int) -> tuple[Headers, int]:
+    count, at = get_varint(data, at, end)
+    if count == 0:
+        return (), at
+    if count < 0:
+        raise IndexError(f"{count} headers")
+    out = []
+    for _ in range(count):
+        name, at = _sized(data, at, end, 0)
+        value, at = _sized(data, at, end)
+        assert name is not None
+        out.append((name, value))
+    return out, at
+
+
+def batches(data: bytes, position: int = 0) -> Iterator[Batch]:
+    """The batches behind each other in `data`, the first of which begins at `position`. Raises Malformed where one is
+    wrong, BAT-1 where one is cut."""
+    at = 0
+    while at < len(data):
+        size = 12 + int.from_bytes(data[at + 8 : at + 12], "big", signed=True)
+        if size < 12:
+            raise Malformed("BAT-1", position + at + 8, f"length {size - 12}")
+        yield Batch(data[at : at + size], position + at)
+        at += size
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+def put_record(
+    out: bytearray,
+    offset_delta: int,
+    timestamp_delta: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Headers = (),
+    attributes: int = 0,
+) -> None:
+    """One record at the end of `out`."""
+    body = bytearray((attributes,))
+    put_varint(body, timestamp_delta)
+    put_varint(body, offset_delta)
+    for content in (key, value):
+        if content is None:
+            body += NULL
+        else:
+            put_varint(body, len(content))
+            body += content
+    put_varint(body, len(headers))
+    for name, content in headers:
+        put_varint(body, len(name))
+        body += name
+        if content is None:
+            body += NULL
+        else:
+            put_varint(body, len(content))
+            body += content
+    put_varint(out, len(body))
+    out += body
+
+
+class Encoder:
+    """Builds one batch, a record at a time, as MemoryRecordsBuilder does. Raises ValueError for what that refuses
+    (BAT-18)."""
+
+    def __init__(
+        self,
+        base_offset: int = 0,
+        *,
+        codec: str = "none",
+        leader_epoch: int = -1,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
+        transactional: bool = False,
+        control: bool = False,
+        append_time: int | None = None,
+        delete_horizon: int | None = None,
+    ) -> None:
+        """`append_time`: LogAppendTime, with this time for all, ms. `delete_horizon`: ms."""
+        if transactional and producer_id == -1:
+            raise ValueError("a transactional batch without a producer id")
+        if producer_id != -1 and producer_epoch == -1:
+            raise ValueError("a producer id without an epoch")
+        if producer_id != -1 and base_sequence < 0 and not control:
+            raise ValueError("a producer id without a sequence")
+        self.base_offset, self.leader_epoch, self.append_time = base_offset, leader_epoch, append_time
+        self.producer = (producer_id, producer_epoch, base_sequence)
+        self.codec = CODEC_IDS[codec]
+        self.attributes = (
+            self.codec
+            | (append_time is not None) << 3
+            | transactional << 4
+            | control << 5
+            | (delete_horizon is not None) << 6
+        )
+        self.base_timestamp = delete_horizon
+        self.largest = -1
+        self.last_offset: int | None = None
+        self.count = 0
+        self.section = bytearray()
+
+    def append(
+        self,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers = (),
+        offset: int | None = None,
+    ) -> None:
+        """One record, `timestamp` in ms, at an offset above the one before; at the next one if none is given."""
+        if offset is None:
+            offset = self.base_offset if self.last_offset is None else self.last_offset + 1
+        if self.last_offset is not None and offset <= self.last_offset:
+            raise ValueError(f"offset {offset} after {self.last_offset}")
+        if timestamp < -1:
+            raise ValueError(f"timestamp {timestamp}")
+        if self.base_timestamp is None:
+            self.base_timestamp = timestamp
+        self.largest = max(self.largest, timestamp)
+        put_record(self.section, offset - self.base_offset, timestamp - self.base_timestamp, key, value, headers)
+        self.last_offset = offset
+        self.count += 1
+
+    def finish(self, last_offset: int | None = None) -> bytes:
+        """The batch; b"" without records. `last_offset`: another than the last record's, after compaction."""
+        if self.last_offset is None or self.base_timestamp is None:
+            return b""
+        last = self.last_offset if last_offset is None else last_offset
+        largest = self.largest if self.append_time is None else self.append_time
+        header = (self.attributes, last - self.base_offset, self.base_timestamp, largest, *self.producer, self.count)
+        section = bytes(self.section) if self.codec == 0 else compress(self.codec, bytes(self.section))
+        return assembled(self.base_offset, self.leader_epoch, COVERED.pack(*header) + section)
+
+
+def assembled(base_offset: int, leader_epoch: int, covered: bytes) -> bytes:
+    """A batch of what its CRC covers."""
+    return LEADING.pack(base_offset, len(covered) + 9, leader_epoch, 2, crc32c(covered)) + covered
+
+
+def empty(batch: Batch) -> bytes:
+    """What the cleaner keeps of a batch without records."""
+    covered = COVERED.pack(
+        batch.attributes & ~0x47, batch.last_offset_delta, -1, batch.max_timestamp, batch.producer_id,
+        batch.producer_epoch, batch.base_sequence, 0,
+    )  # fmt: skip
+    return assembled(batch.base_offset, batch.leader_epoch, covered)
+
+
+# ---- the leader ------------------------------------------------------------------------------------------------------
+class InvalidRecords(ValueError):
+    """What the leader refuses; `clause` says why, `error` is Kafka's exception class."""
+
+    def __init__(self, clause: str, error: str, words: str | None = None) -> None:
+        super().__init__(words or clause)
+        self.clause, self.error, self.words = clause, error, words
+
+
+def stamp(data: bytes, base_offset: int, leader_epoch: int, append_time: bool, largest: int) -> bytes:
+    """The header's fields that a leader sets, in place; the CRC only where bytes that it covers change."""
+    out = bytearray(data)
+    struct.pack_into(">q", out, 0, base_offset)
+    struct.pack_into(">i", out, 12, leader_epoch)
+    attributes, _, _, before = COVERED.unpack_from(data, AT)[:4]
+    if (attributes & 8 != 0) != append_time or before != largest:
+        struct.pack_into(">h", out, 21, attributes & ~8 | append_time << 3)
+        struct.pack_into(">q", out, 35, largest)
+        struct.pack_into(">I", out, 17, crc32c(memoryview(out)[AT:]))
+    return bytes(out)
+
+
+def assign(
+    data: bytes,
+    offset: int,
+    *,
+    compacted: bool,
+    log_append_time: bool,
+    before_max_ms: int,
+    after_max_ms: int,
+    leader_epoch: int,
+    now: int,
+    codec: str,
+    client: bool = True,
+) -> tuple[bytes, bool]:
+    """What a leader writes of a producer's batch, from `offset` on, and whether it wrote the records anew. Raises
+    InvalidRecords (BAT-20 to BAT-22), Malformed."""
+    batch = Batch(data)
+    if client and (
+        batch.count == 0
+        or batch.count != batch.last_offset_delta + 1
+        or batch.control
+        or (batch.producer_id > -1 and batch.base_sequence < 0)
+    ):
+        raise InvalidRecords("BAT-20", spec.INVALID)
+    target, largest = CODEC_IDS[codec], -1
+    source = batch.attributes & 7
+    keep = source == target or (source == 0 and batch.control)
+    keyless: list[int] = []
+    untimely = False
+    records = []
+    for n, r in enumerate(batch.records()):
+        if compacted and r.key is None:
+            keyless.append(n)
+        elif not log_append_time and r.timestamp != -1:
+            age = wrapped(now - r.timestamp)
+            untimely |= age > before_max_ms or wrapped(-age) > after_max_ms
+        else:
+            untimely |= batch.log_append_time
+        largest = max(largest, r.timestamp)
+        keep = keep and (source == 0 or r.offset == n)
+        records.append(r)
+    if untimely:
+        words = f"{spec.INVALID_TIMESTAMP}: One or more records have been rejected due to invalid timestamp"
+        raise InvalidRecords("BAT-22", spec.VALIDATION, words)
+    if keyless:
+        raise InvalidRecords("BAT-21", spec.VALIDATION, _keyless(keyless))
+    if keep:
+        base = offset + len(records) - 1 - batch.last_offset_delta
+        return stamp(data, base, leader_epoch, log_append_time, now if log_append_time else largest), False
+    encoder = Encoder(
+        offset,
+        codec=codec,
+        leader_epoch=leader_epoch,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        transactional=batch.transactional,
+        append_time=now if log_append_time else None,
+    )
+    for r in records:
+        encoder.append(r.timestamp, r.key, r.value, r.headers)
+    return encoder.finish(), True
+
+
+def _keyless(which: list[int]) -> str:
+    text = "Compacted topic cannot accept message without key in topic partition t-0"
+    three = ", ".join(f"RecordError(batchIndex={n}, message='{text}')" for n in which[:3])
+    return (
+        f"{spec.INVALID}: One or more records have been rejected due to {len(which)} record errors in total, "
+        f"and only showing the first three errors at most: [{three}]"
+    )
+
+
+# ---- beside the spec -------------------------------------------------------------------------------------------------
+class Driver:
+    """The batch that was built or loaded last, and the operations over bytes."""
+
+    batch = Batch
+    encoder = Encoder
+    put_varint = staticmethod(put_varint)
+    get_varint = staticmethod(get_varint)
+    put_record = staticmethod(put_record)
+    assign = staticmethod(assign)
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        self.data = b""
+
+    def observe(self) -> Json:
+        return {"data": self.data.hex()}
+
+    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+        try:
+            return getattr(self, name)(**arguments)
+        except Malformed as e:
+            return Refused(e.clause, spec.ERRORS.get(e.clause, spec.INVALID), f"byte {e.position}")
+        except InvalidRecords as e:
+            return Refused(e.clause, e.error, e.words)
+
+    def load(self, data: str) -> None:
+        self.data = bytes.fromhex(data)
+
+    def decode(self, data: str) -> Json:
+        batch = self.batch(bytes.fromhex(data))
+        return batch.described(list(batch.records()))
+
+    def encode(self, batch: Json) -> str:
+        out = bytearray()
+        for r in batch["records"]:
+            key, value = (x if x is None else bytes.fromhex(x) for x in (r["key"], r["value"]))
+            headers = [(bytes.fromhex(k), v if v is None else bytes.fromhex(v)) for k, v in r["headers"]]
+            self.put_record(out, r["offsetDelta"], r["timestampDelta"], key, value, headers, r["attributes"])
+        codec = batch["attributes"] & 7
+        names = ("attributes", "lastOffsetDelta", "baseTimestamp", "maxTimestamp", "producerId", "producerEpoch")
+        header = COVERED.pack(*(batch[n] for n in names), batch["baseSequence"], len(batch["records"]))
+        section = compress(codec, bytes(out)) if codec and out else bytes(out)
+        return assembled(batch["baseOffset"], batch["leaderEpoch"], header + section).hex()
+
+    def varint(self, number: int, bits: int) -> str:
+        out = bytearray()
+        self.put_varint(out, number)
+        return out.hex()
+
+    def readVarint(self, data: str, bits: int) -> Json:
+        content = bytes.fromhex(data)
+        try:
+            return list(self.get_varint(content, 0, len(content), 5 if bits == 32 else 10))
+        except IndexError:
+            return Refused("BAT-12", spec.INVALID)
+
+    def build(self, records: Json, log_append_time: int = -1, **given: Any) -> Json | Refused:
+        try:
+            encoder = self.encoder(
+                given["base_offset"],
+                codec=given["compression"],
+                leader_epoch=given["partition_leader_epoch"],
+                producer_id=given["producer_id"],
+                producer_epoch=given["producer_epoch"],
+                base_sequence=given["base_sequence"],
+                transactional=given["transactional"],
+                append_time=log_append_time if TYPES[given["timestamp_type"]] else None,
+            )
+            for r in records:
+                key, value = (x if x is None else x.encode("latin-1") for x in (r["k"], r["v"]))
+                encoder.append(r["t"], key, value, [(b"h", b"hv")] * r["headers"])
+        except ValueError:
+            return Refused("BAT-18", spec.ILLEGAL_ARGUMENT)
+        self.data = encoder.finish()
+        return {
+            "sizeInBytes": len(self.data),
+            "base64": None if encoder.codec else base64.b64encode(self.data).decode(),
+            "batches": [self.shown(self.data)],
+        }
+
+    def corrupt(self, base64: str, of: str = "", byte: int = -1) -> Json | Refused:
+        data, found = _unbase64(base64), []
+        while len(data) > 16:
+            size, magic = 12 + int.from_bytes(data[8:12], "big", signed=True), data[16]
+            if size < 26:
+                return Refused("BAT-1", spec.CORRUPT)
+            if magic > 2 or (magic < 2 and size <= len(data)):
+                return Refused("BAT-2", spec.CORRUPT)
+            if size > len(data):
+                break
+            if size < OVERHEAD:
+                return Refused("BAT-1", spec.CORRUPT)
+            stored, right = int.from_bytes(data[17:21], "big"), crc32c(memoryview(data)[21:size])
+            if stored != right:
+                words = f"Record is corrupt (stored crc = {stored}, computed crc = {right})"
+                return Refused("BAT-3", spec.CORRUPT, words)
+            found.append(int.from_bytes(data[:8], "big", signed=True))
+            data = data[size:]
+        return {"valid": True, "batches": found}
+
+    def validate(self, **given: Any) -> Json:
+        append_time = TYPES[given["timestamp_type"]] != 0
+        data, anew = self.assign(
+            self.data,
+            given["initial_offset"],
+            compacted=given["compacted_topic"],
+            log_append_time=append_time,
+            before_max_ms=given["timestamp_before_max_ms"],
+            after_max_ms=given["timestamp_after_max_ms"],
+            leader_epoch=given["partition_leader_epoch"],
+            now=given["now"],
+            codec=given["target_compression"],
+            client=given["origin"] == "CLIENT",
+        )
+        return {
+            "logAppendTimeMs": given["now"],
+            "maxTimestampMs": Batch(data).max_timestamp,
+            "messageSizeMaybeChanged": anew,
+            "batches": [self.shown(data)],
+        }
+
+    def shown(self, data: bytes) -> Fields:
+        """As the recordings show a batch."""
+        b = Batch(data)
+        return Fields(
+            baseOffset=b.base_offset,
+            lastOffset=b.last_offset,
+            size=b.size,
+            maxTimestamp=b.max_timestamp,
+            magic=b.magic,
+            leaderEpoch=b.leader_epoch,
+            producerId=b.producer_id,
+            producerEpoch=b.producer_epoch,
+            baseSequence=b.base_sequence,
+            transactional=b.transactional,
+            control=b.control,
+            deleteHorizonMs=b.delete_horizon,
+            compression=b.codec,
+            timestampType="LogAppendTime" if b.log_append_time else "CreateTime",
+            records=[{"o": r.offset, "t": r.timestamp, "k": _text(r.key), "v": _text(r.value)} for r in b.records()],
+        )
+
+
+def _text(content: bytes | None) -> str | None:
+    return None if content is None else content.decode("latin-1")
+
+
+def _unbase64(text: str) -> bytes:
+    return base64.b64decode(text)
