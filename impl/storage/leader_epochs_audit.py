@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from kafkaspec.audit.check import BATCH, Chunk, Ending, Log, LogCheck, read_small
 from kafkaspec.audit.files import File, Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.impl.storage.evidence import fitting
 from kafkaspec.impl.storage.leader_epochs import EpochEntry, EpochsUnreadable, decode
 from kafkaspec.lockstep.machine import Json
 
@@ -184,11 +185,8 @@ class LeaderEpochCheck(LogCheck):
         """Batches, and the base offset of each one's next: what does not fit between its neighbours is no evidence."""
         if not len(rows):
             return
-        base, last = rows["base_offset"], rows["last_offset"]
-        previous = np.empty_like(base)
-        previous[0] = self.before
-        previous[1:] = last[:-1]
-        fits = (previous < base) & (base <= last) & (last < after)
+        last = rows["last_offset"]
+        fits = fitting(rows["base_offset"], last, self.before, after)
         self.before = int(last[-1])
         if not fits.all():
             rows = rows[fits]
@@ -228,7 +226,7 @@ class LeaderEpochCheck(LogCheck):
     def end(self) -> Iterable[Finding]:
         if self.held is not None:
             where, last = self.held
-            self._take(where, last, np.int64(2**63 - 1))  # type: ignore[arg-type]
+            self._take(where, last, 2**63 - 1)
             self.held = None
         if self.file is not None and self.comparable:
             self.log.facts["epochs"] = [list(e) for e in self.entries]

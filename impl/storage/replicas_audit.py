@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from kafkaspec.audit.check import Chunk, ClusterCheck, Directory, Log, Summary, read_small
 from kafkaspec.audit.files import File, Kind, Segment
 from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.impl.storage.evidence import fitting
 
 METADATA_TOPIC = "__cluster_metadata"
 LARGEST = 2**63 - 1
@@ -137,8 +138,8 @@ class Side:
     def _fitting(self, items: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
         if not len(items):
             return items
+        fits = fitting(items["offset"], items["last"], self.before, after)
         previous = np.concatenate(([self.before], items["last"][:-1]))
-        fits = (previous < items["offset"]) & (items["offset"] <= items["last"]) & (items["last"] < after)
         self.before = int(items["last"][-1])
         if fits.all():
             return items

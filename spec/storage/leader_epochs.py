@@ -459,7 +459,7 @@ def load(state: Cache, log_start: int, log_end: int) -> Step[Cache]:
 @machine.operation("endOffsetFor", "LEC-10", "LEC-12")
 @_changes_nothing
 @icontract.require(
-    lambda state, log_end_offset: all(e.start_offset <= log_end_offset for e in state.entries),
+    lambda state, log_end_offset: log_end_offset >= 0 and all(e.start_offset <= log_end_offset for e in state.entries),
     "LEC-11 no entry begins above the log's end",
 )
 @icontract.ensure(
@@ -513,7 +513,13 @@ def entries_in_range(state: Cache, start_offset: int, end_offset: int) -> Step[C
     return Step(state, [list(e) for e in cut_from_end(entries, end_offset)])
 
 
+def are_entries(entries: Any) -> bool:
+    """Pairs of numbers that fit into 32 and 64 bits."""
+    return all(len(e) == 2 and -INT_MAX - 1 <= e[0] <= INT_MAX and -LONG_MAX - 1 <= e[1] <= LONG_MAX for e in entries)
+
+
 @machine.operation("leaderEpochCheckpoint.write", "LEC-16")
+@icontract.require(are_entries, "LEC-16 an epoch and an offset each")
 @_changes_nothing
 @icontract.ensure(
     lambda entries, result: entries_of(result.result) == tuple(Entry(*e) for e in entries),
@@ -587,7 +593,21 @@ def left_over(entries: Entries, log_start: int, log_end: int) -> bool:
     return any(e.start_offset > log_end for e in entries) or (bool(entries) and entries[0].start_offset < log_start)
 
 
+def is_log(batches: Any) -> bool:
+    """Batches of four numbers, one behind the other."""
+    if not all(len(b) == 4 for b in batches):
+        return False
+    log = [Batch(*b) for b in batches]
+    return all(0 <= b.base_offset <= b.last_offset and b.epoch >= NO_EPOCH for b in log) and all(
+        a.last_offset < b.base_offset for a, b in itertools.pairwise(log)
+    )
+
+
 @machine.operation("judge", "LEC-19", "LEC-20", "LEC-21")
+@icontract.require(is_log, "LEC-20 batches one behind the other")
+@icontract.require(
+    lambda entries: are_entries(entries) and rising(tuple(Entry(*e) for e in entries)), "LEC-1 entries that rise"
+)
 @_changes_nothing
 def judge(
     state: Cache, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]], log_start: int, log_end: int

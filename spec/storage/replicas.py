@@ -230,8 +230,34 @@ def replica_of(text: Mapping[str, Any]) -> Replica:
     )
 
 
+def shaped(text: Any) -> bool:
+    """The text of a replica."""
+    return (
+        isinstance(text, dict)
+        and isinstance(text.get("end"), int)
+        and isinstance(text.get("start", 0), int)
+        and isinstance(text.get("batches"), list)
+        and all(
+            isinstance(b, list)
+            and len(b) == 6
+            and all(isinstance(n, int) for n in b[:5])
+            and isinstance(b[5], list)
+            and all(isinstance(r, list) and len(r) == 2 and all(isinstance(n, int) for n in r) for r in b[5])
+            for b in text["batches"]
+        )
+        and isinstance(text.get("highWatermark"), int | None)
+        and text.get("compacted", False) in (True, False, None)
+        and isinstance(text.get("epochs", []), list)
+        and all(
+            isinstance(e, list) and len(e) == 2 and all(isinstance(n, int) for n in e) for e in text.get("epochs", [])
+        )
+    )
+
+
 def well_formed(text: Mapping[str, Any]) -> bool:
     """Offsets rise over the batches and within them."""
+    if not shaped(text):
+        return False
     r = replica_of(text)
     at = -1
     for b in r.batches:
@@ -246,6 +272,8 @@ def well_formed(text: Mapping[str, Any]) -> bool:
 
 def frames_tell(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     """Batches of the same size and CRC at an offset have the same records."""
+    if not (shaped(a) and shaped(b)):
+        return False
     known = {(x.base_offset, x.last_offset, x.frame): x.records for x in replica_of(a).batches}
     return all(
         known.get((x.base_offset, x.last_offset, x.frame), x.records) == x.records for x in replica_of(b).batches
@@ -274,12 +302,14 @@ def compare(state: Nothing, a: Mapping[str, Any], b: Mapping[str, Any], metadata
 
 
 @machine.operation("compareEpochs", "RPL-6")
+@icontract.require(lambda a, b: well_formed(a) and well_formed(b), "RPL-3 each of them is a log")
 def compare_epochs(state: Nothing, a: Mapping[str, Any], b: Mapping[str, Any]) -> Step[Nothing]:
     """The lowest epoch that begins at different offsets."""
     return Step(state, epochs_differ(replica_of(a), replica_of(b)))
 
 
 @machine.operation("areReplicas", "RPL-1", "RPL-7")
+@icontract.require(lambda a, b: len(a) == len(b) == 4, "RPL-1 cluster, node, topic id and kind")
 @icontract.ensure(
     lambda a, b, result: result.result == are_replicas(Directory(*b), Directory(*a)), "RPL-1 it is the same both ways"
 )

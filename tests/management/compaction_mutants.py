@@ -1,0 +1,210 @@
+"""Faults of the audit of compacted logs: what it would miss, and what it would say of sound ones."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from kafkaspec.audit.check import CONTROL
+from kafkaspec.impl.management import compaction as impl
+from kafkaspec.impl.management import compaction_audit as audit
+from kafkaspec.impl.management.compaction_audit import CompactionCheck, Keys
+from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
+from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.spec.management import compaction as spec
+
+
+def _patched(**functions: Any) -> impl.Driver:
+    """The driver with other functions in the audit's module, while it is called."""
+
+    class Faulty(impl.Driver):
+        def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+            with patch.multiple(audit, **functions):
+                return super().apply(name, arguments)
+
+    return Faulty()
+
+
+def _check(**methods: Any) -> Callable[[], impl.Driver]:
+    """The driver with other methods in its check."""
+    return lambda: _patched(CompactionCheck=type("Faulty", (CompactionCheck,), methods))
+
+
+def _keys(**methods: Any) -> Callable[[], impl.Driver]:
+    """The driver with other methods in its table of keys, which has room for two."""
+
+    def make() -> impl.Driver:
+        keys = type("Faulty", (Keys,), {"__init__": lambda self, *_: Keys.__init__(self, 2), **methods})
+        return _check(keys_class=keys)()
+
+    return make
+
+
+_records, _transactions, _init = CompactionCheck._records, CompactionCheck._transactions, CompactionCheck.__init__
+
+
+def _from_the_beginning(self: CompactionCheck, log: Any) -> None:
+    _init(self, log)
+    self.start = 0
+
+
+def _the_point_too(self: CompactionCheck, log: Any) -> None:
+    _init(self, log)
+    self.point += 1
+
+
+def _everywhere(self: CompactionCheck, log: Any) -> None:
+    _init(self, log)
+    self.point = 1 << 40
+
+
+def _without_tombstones(self: CompactionCheck, rows: Any, records: Any, sound: Any) -> None:
+    _records(self, rows, records[(records["flags"] & 2) != 0], sound)
+
+
+def _control_keys(self: CompactionCheck, rows: Any, records: Any, sound: Any) -> None:
+    records = records.copy()
+    records["flags"] &= ~audit.CONTROL_RECORD
+    _records(self, rows, records, sound)
+
+
+def _keyless_pass(self: CompactionCheck, rows: Any, records: Any, sound: Any) -> None:
+    _records(self, rows, records[(records["flags"] & 1) != 0], sound)
+
+
+def _an_empty_key_is_none(self: CompactionCheck, rows: Any, records: Any, sound: Any) -> None:
+    records = records.copy()
+    for r in records:
+        at = int(rows["position"][r["batch"]]), int(rows["size"][r["batch"]])
+        segment = len(self.segments) - 1
+        row = np.zeros(1, audit.KEY)[0]
+        row["position"], row["size"], row["segment"], row["offset"] = *at, segment, r["offset"]
+        if self.key_of(row) == b"":
+            r["flags"] &= ~1
+    _records(self, rows, records, sound)
+
+
+def _commits_too(self: CompactionCheck, rows: Any) -> None:
+    rows = rows.copy()
+    rows["control_type"][(rows["attributes"] & CONTROL) != 0] = audit.ABORT
+    _transactions(self, rows)
+
+
+def _of_any_producer(self: CompactionCheck, rows: Any) -> None:
+    rows = rows.copy()
+    rows["producer_id"] = 1
+    _transactions(self, rows)
+
+
+def _for_ever(self: CompactionCheck, rows: Any) -> None:
+    before = dict(self.open)
+    _transactions(self, rows)
+    self.open = {**before, **self.open}
+
+
+def _empty_batches_too(self: CompactionCheck, rows: Any) -> None:
+    rows = rows.copy()
+    rows["first_record"] = np.where(rows["count"] == 0, rows["base_offset"], rows["first_record"])
+    rows["last_record"] = np.where(rows["count"] == 0, rows["last_offset"], rows["last_record"])
+    rows["count"] += 1
+    _transactions(self, rows)
+
+
+def _half_a_hash(rows: Any) -> Iterator[Any]:
+    yield from ()
+
+
+def _collides(self: CompactionCheck, group: Any) -> Iterator[Any]:
+    for earlier in group[:-1]:
+        yield earlier, group[-1], b"?"
+
+
+def _pairs_of_all(rows: Any) -> Iterator[Any]:
+    if len(rows) > 1:
+        yield np.sort(rows, order="offset")
+
+
+def _next_to_each_other(self: CompactionCheck, group: Any) -> Iterator[Any]:
+    rows = list(group)
+    for earlier, later in itertools.pairwise(rows):
+        yield earlier, later, b"?"
+
+
+def _forgets_what_waits(self: Keys) -> Iterator[Any]:
+    if self.folder is not None:
+        self.waiting, self.count = [], 0
+    yield from Keys.equal(self)
+
+
+def _one_chunk_at_a_time(self: Keys, rows: Any) -> None:
+    self.waiting, self.count = [], 0
+    Keys.add(self, rows)
+
+
+def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
+    return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
+
+
+def _takes_the_tombstones(state: spec.Nothing, log: Any, log_start: int, point: int) -> Step[spec.Nothing]:
+    found = {"superseded": [[-1, -1]], "keyless": [], "aborted": []}
+    return Step(state, found)
+
+
+def _spec(body: Callable[..., Step[Any]]) -> Callable[[], Machine[Any]]:
+    return lambda: with_fault(spec.machine, "judge", body)
+
+
+MUTANTS = [
+    _impl("from the beginning", "CMP-5", "records below the log start count", _check(__init__=_from_the_beginning)),
+    _impl("the point itself", "CMP-2 CMP-5", "the first dirty record counts", _check(__init__=_the_point_too)),
+    _impl("everywhere", "CMP-5", "the dirty part counts", _check(__init__=_everywhere)),
+    _impl(
+        "tombstones do not count", "CMP-6", "a value beside its tombstone passes", _check(_records=_without_tombstones)
+    ),
+    _impl("control records have keys", "CMP-7 CMP-8", "two markers are a key twice", _check(_records=_control_keys)),
+    _impl("records without a key pass", "CMP-3", "they are not looked at", _check(_records=_keyless_pass)),
+    _impl(
+        "an empty key is none",
+        "CMP-3 CMP-2",
+        "a key of no bytes is taken for none",
+        _check(_records=_an_empty_key_is_none),
+    ),
+    _impl("commits abort", "CMP-4", "every marker ends an aborted transaction", _check(_transactions=_commits_too)),
+    _impl(
+        "any producer's marker",
+        "CMP-4",
+        "a marker ends everybody's transaction",
+        _check(_transactions=_of_any_producer),
+    ),
+    _impl("transactions never end", "CMP-4", "data before an earlier marker counts", _check(_transactions=_for_ever)),
+    _impl(
+        "empty batches have data",
+        "CMP-8",
+        "what keeps a producer's state is taken for aborted data",
+        _check(_transactions=_empty_batches_too),
+    ),
+    _impl("nothing is ever equal", "CMP-2", "no groups", lambda: _patched(_groups=_half_a_hash)),
+    _impl("hashes are keys", "CMP-2", "all keys collide, and nobody looks at them", lambda: _collided()),
+    _impl("the next one, not the last", "CMP-2", "a key three times", _check(confirmed=_next_to_each_other)),
+    _impl(
+        "the rest is forgotten", "CMP-2", "what was not spilled yet is not looked at", _keys(equal=_forgets_what_waits)
+    ),
+    _impl("a chunk at a time", "CMP-2", "keys of earlier chunks are forgotten", _keys(add=_one_chunk_at_a_time)),
+    Mutant(
+        "spec: of what is not promised",
+        ("CMP-5", "CMP-2"),
+        "offsets outside are named",
+        "spec",
+        _spec(_takes_the_tombstones),
+    ),
+]
+"""Faults written by hand."""
+
+
+def _collided() -> impl.Driver:
+    faulty = type("Faulty", (CompactionCheck,), {"confirmed": _collides})
+    return _patched(_groups=_pairs_of_all, CompactionCheck=faulty)

@@ -1,0 +1,213 @@
+"""Compaction's promises: spec beside the audit over real bytes, rounds of cleaning, and many keys in little memory."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import run_state_machine_as_test
+
+from kafkaspec.audit.check import Log
+from kafkaspec.audit.files import File, Kind, PartitionFiles, Segment
+from kafkaspec.audit.finding import Severity
+from kafkaspec.impl.management import compaction as impl
+from kafkaspec.impl.management import compaction_audit as audit
+from kafkaspec.impl.management.compaction_audit import AUDIT, KEY, CompactionCheck, Keys
+from kafkaspec.lockstep.machine import Outside
+from kafkaspec.lockstep.walk import state_machine, walk
+from kafkaspec.spec.management import compaction as spec
+from kafkaspec.spec.management.compaction import machine
+
+# ---- the layers beside each other
+
+
+def test_impl_does_what_the_spec_says() -> None:
+    with patch.object(machine, "operations", {"judge": machine.find("judge")}):
+        run_state_machine_as_test(state_machine(machine, impl.Driver))
+
+
+@pytest.mark.clause("CMP-5")
+def test_long_walks() -> None:
+    for seed in range(3):
+        walked = walk(machine, impl.Driver(), seed, 80)
+        assert walked.failure is None, str(walked.failure)
+
+
+def test_little_room_makes_no_difference() -> None:
+    few = type("Few", (Keys,), {"__init__": lambda self: Keys.__init__(self, 2)})
+    small = type("Small", (CompactionCheck,), {"keys_class": few})
+    with patch.object(audit, "CompactionCheck", small):
+        for seed in range(2):
+            walked = walk(machine, impl.Driver(), seed, 50)
+            assert walked.failure is None, str(walked.failure)
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> tuple[spec.Log, int]:
+    """A log that was never cleaned, and an offset below which every transaction is decided."""
+    batches: list[spec.Batch] = []
+    offset, decided = 0, 0
+    open_: set[int] = set()
+    for _ in range(draw(st.integers(0, 14))):
+        kind = draw(st.sampled_from(["data", "data", "txn", "commit", "abort"]))
+        producer = draw(st.sampled_from([7, 8])) if kind != "data" else -1
+        if kind in ("commit", "abort"):
+            batches.append(spec.Batch(offset, offset, kind, producer))
+            open_.discard(producer)
+            offset += 1
+        else:
+            count = draw(st.integers(1, 3))
+            pairs = [
+                draw(st.tuples(st.sampled_from(["a", "b", "c", "d", None]), st.none() | st.just("v")))
+                for _ in range(count)
+            ]
+            records = tuple(spec.Record(offset + i, k, v) for i, (k, v) in enumerate(pairs))
+            batches.append(spec.Batch(offset, offset + count - 1, kind, producer, records))
+            open_ |= {producer} if kind == "txn" else set()
+            offset += count
+        if not open_:
+            decided = offset
+    return tuple(batches), decided
+
+
+@given(logs(), st.lists(st.tuples(st.integers(0, 40), st.integers(1, 4)), min_size=1, max_size=4))
+@pytest.mark.clause("CMP-2")
+@pytest.mark.clause("CMP-3")
+@pytest.mark.clause("CMP-4")
+@pytest.mark.clause("CMP-9")
+def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], rounds: list[tuple[int, int]]) -> None:
+    """The contracts of `clean` are the claim. The audit finds nothing in what is left, and the last records are
+    there."""
+    before, decided = given_log
+    log, point = spec.text_of(before), 0
+    for end, capacity in rounds:
+        end = max(point, min(end, decided))
+        step = machine.apply(spec.initial(), "clean", {"log": log, "point": point, "end": end, "capacity": capacity})
+        assert not isinstance(step, Outside), step
+        assert isinstance(step.result, dict)
+        log, point = step.result["log"], step.result["point"]
+    assert impl.judged(log, 0, point) == []
+    undone = spec._aborted_batches(before)
+    last = {r.key: r for b in before if b.base_offset not in undone for r in b.records if r.key and r.offset < point}
+    left = {r for b in spec.log_of(log) for r in b.records}
+    assert set(last.values()) <= left
+
+
+# ---- sound logs
+
+
+@pytest.mark.clause("CMP-1")
+@pytest.mark.clause("CMP-6")
+@pytest.mark.clause("CMP-7")
+@pytest.mark.clause("CMP-8")
+def test_what_a_cleaned_log_may_hold() -> None:
+    """Gaps, empty batches, markers without data, tombstones, a key below and above the point."""
+    assert impl.judged(spec._CLEAN, 0, 16) == []
+    assert [f.offset for f in impl.judged(spec._CLEAN, 0, 17)] == [12]
+    assert [f.offset for f in impl.judged(spec._CLEAN, 0, 18)] == [12, 16]
+
+
+# ---- findings
+
+
+@pytest.mark.clause("CMP-2")
+def test_a_key_twice_is_found_at_both_places(tmp_path: Path) -> None:
+    (f,) = impl.judged(
+        [[0, 0, "data", -1, [[0, "a", "1"]]], [5, 6, "data", -1, [[5, "b", None], [6, "a", None]]]], 0, 7
+    )
+    assert (f.severity, f.clause, f.position, f.offset) == (Severity.WARNING, "CMP-2", 0, 0)
+    assert "key 'a' stands again at offset 6, byte 70 of 00000000000000000000.log" in f.message
+    assert f.expected
+    assert f.recovery
+
+
+@pytest.mark.clause("CMP-2")
+def test_many_findings_are_cut_short() -> None:
+    rows = [[n, n, "data", -1, [[n, "abc"[n % 3], "v"]]] for n in range(100)]
+    assert len(impl.judged(rows, 0, 100)) == audit.MOST_FINDINGS
+
+
+@pytest.mark.clause("CMP-2")
+def test_a_collision_of_hashes_is_no_finding() -> None:
+    def one_hash(self: Keys, rows: Any) -> None:
+        rows["high"] = rows["low"] = 1
+        Keys.add(self, rows)
+
+    colliding = type("Colliding", (Keys,), {"add": one_hash})
+    check = type("Check", (CompactionCheck,), {"keys_class": colliding})
+    with patch.object(audit, "CompactionCheck", check):
+        assert impl.judged([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abcd")], 0, 4) == []
+        (f,) = impl.judged([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abca")], 0, 4)
+        assert f.offset == 0
+
+
+@pytest.mark.clause("CMP-3")
+@pytest.mark.clause("CMP-4")
+def test_no_key_and_an_aborted_transaction() -> None:
+    rows = [
+        [0, 0, "data", -1, [[0, None, "x"]]],
+        [1, 1, "txn", 7, [[1, "a", "1"]]],
+        [2, 2, "txn", 8, [[2, "b", "1"]]],
+        [3, 3, "abort", 7, []],
+        [4, 4, "commit", 8, []],
+        [5, 5, "txn", 7, [[5, "c", "1"]]],
+        [6, 6, "commit", 7, []],
+    ]
+    assert [(f.clause, f.offset) for f in impl.judged(rows, 0, 7)] == [("CMP-3", 0), ("CMP-4", 1)]
+    assert impl.judged(rows, 2, 7) == []
+    assert impl.judged(rows, 0, 0) == []
+
+
+def test_where_the_check_applies() -> None:
+    segments = (Segment(5, File(Path("5.log"), 0)),)
+    files = PartitionFiles(Path("t-0"), "t", 0, segments=segments)
+    assert CompactionCheck.applies(Log(files, cleaner_point=6))
+    assert not CompactionCheck.applies(Log(files, cleaner_point=5))
+    assert not CompactionCheck.applies(Log(files))
+    future = PartitionFiles(Path("t-0"), "t", 0, Kind.FUTURE, segments)
+    assert not CompactionCheck.applies(Log(future, cleaner_point=6))
+    assert (CompactionCheck,) == AUDIT
+
+
+# ---- many keys
+
+
+@pytest.mark.clause("CMP-2")
+@pytest.mark.parametrize("capacity", [50, 1000, 1 << 20])
+def test_equal_keys_among_many(capacity: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    rng = np.random.default_rng(1)
+    rows = np.zeros(20_000, KEY)
+    rows["high"] = rng.integers(0, 1 << 64, len(rows), np.uint64)
+    rows["low"] = rng.integers(0, 1 << 64, len(rows), np.uint64)
+    rows["offset"] = np.arange(len(rows))
+    for a, b in ((3, 17_000), (4, 5), (900, 19_999), (17_000, 18_000)):
+        rows[["high", "low"]][b] = rows[["high", "low"]][a]
+        rows["high"][b], rows["low"][b] = rows["high"][a], rows["low"][a]
+    rows["high"][77] = rows["high"][78]  # half a hash
+    keys = Keys(capacity)
+    for i in range(0, len(rows), 37):
+        keys.add(rows[i : i + 37].copy())
+        assert keys.count <= capacity + 37
+    assert sorted(g["offset"].tolist() for g in keys.equal()) == [[3, 17_000, 18_000], [4, 5], [900, 19_999]]
+    keys.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.clause("CMP-2")
+def test_one_key_all_over_fits_into_little_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    keys = Keys(100)
+    rows = np.zeros(1000, KEY)
+    rows["offset"] = np.arange(1000)
+    keys.add(rows)
+    (group,) = keys.equal()
+    assert len(group) == 1000
+    keys.close()
+    assert list(tmp_path.iterdir()) == []
