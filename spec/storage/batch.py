@@ -1333,6 +1333,10 @@ def _damaged(data: bytes) -> Iterator[bytes]:
         yield patched(data, SEQUENCE_AT, sequence.to_bytes(4, "big", signed=True))
     yield _resized(data + b"\0")
     yield _resized(data[:-1])
+    for at, new in ((CRC_AT, b"\1\2\3\4"), (ATTRIBUTES_AT, b"\1"), (COUNT_AT, b"\xff"), (MAX_TIME_AT, b"\1")):
+        for other, with_it in ((MAGIC_AT, b"\3"), (ATTRIBUTES_AT, b"\2"), (DELTA_AT, b"\xff"), (LENGTH_AT, b"\1")):
+            two = patched(patched(data, at, new, sealing=False), other, with_it, sealing=False)
+            yield two if CRC_AT in (at, other) else sealed(two)
 
 
 def _with_records(count: int, section: bytes, attributes: int = 0) -> bytes:
@@ -1395,6 +1399,18 @@ def byte_strings() -> tuple[str, ...]:
 
 
 @cache
+def evenly() -> tuple[str, ...]:
+    """The same, each broken rule, and each kind of batch, about as often as another."""
+    by: dict[str, list[str]] = {}
+    for text in byte_strings():
+        answer = decode_bytes.__wrapped__(Held(), text).result  # type: ignore[attr-defined]
+        kind = answer.clause if isinstance(answer, Refused) else str(answer["attributes"])
+        by.setdefault(kind, []).append(text)
+    most = max(map(len, by.values()))
+    return tuple(t for group in by.values() for t in group * (most // len(group)))
+
+
+@cache
 def sendable() -> tuple[str, ...]:
     """What the leader is tried with: well-formed batches at base offset 0 and elsewhere, and a few that are not."""
     out = list(examples())
@@ -1435,7 +1451,7 @@ NUMBERS = (0, -1, 1, 63, 64, -64, -65, 8191, 8192, 2**20, -(2**20) - 1, 2**27, 2
 LONGS = (*NUMBERS, 2**34, 2**35, -(2**55), LONG_MAX, -LONG_MAX - 1)
 
 machine.candidates |= {
-    "decode:data": lambda s: byte_strings(),
+    "decode:data": lambda s: evenly(),
     "load:data": lambda s: sendable(),
     "batch": lambda s: encodings(),
     "number": lambda s: LONGS,

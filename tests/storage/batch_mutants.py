@@ -1,0 +1,426 @@
+"""Faults of record batches, each with the clauses that it breaks."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kafkaspec.impl.storage import batch as impl
+from kafkaspec.impl.storage.batch import Batch, Driver, Encoder, InvalidRecords, Malformed, Record
+from kafkaspec.lockstep.machine import Json, Refused
+from kafkaspec.lockstep.mutants import Mutant
+from kafkaspec.spec.storage.batch import patched, sealed
+
+
+# ---- reading
+def _ignoring(clause: str) -> type[Driver]:
+    """What breaks this clause is taken."""
+
+    class Ignoring(Driver):
+        def apply(self, name: str, arguments: Any) -> Json | Refused:
+            answer = super().apply(name, arguments)
+            return {} if name == "decode" and isinstance(answer, Refused) and answer.clause == clause else answer
+
+    return Ignoring
+
+
+class NoCrc(Driver):
+    def decode(self, data: str) -> Json:
+        content = bytes.fromhex(data)
+        return super().decode(sealed(content).hex() if len(content) > 20 else data)
+
+
+class CrcFirst(Driver):
+    """Looks at the CRC before the magic byte."""
+
+    def decode(self, data: str) -> Json:
+        content = bytes.fromhex(data)
+        if len(content) > 60 and content[16] > 2:
+            Batch(patched(content, 16, b"\2", sealing=False))
+        return super().decode(data)
+
+
+class SevenBits(Driver):
+    """Does not see the unused bits of the attributes, as Kafka's reader does not."""
+
+    def decode(self, data: str) -> Json:
+        content = bytes.fromhex(data)
+        if len(content) > 60 and Batch.__init__ and sealed(content) == content:
+            content = patched(content, 21, bytes([0, content[22] & 0x7F]))
+        return super().decode(content.hex())
+
+
+def _reading(change: Callable[[dict[str, Json], Batch], None]) -> type[Driver]:
+    """What is read is changed."""
+
+    class Changed(Batch):
+        __slots__ = ()
+
+        def described(self, records: Any) -> dict[str, Json]:
+            out = super().described(records)
+            change(out, self)
+            return out
+
+    class Reading(Driver):
+        batch = Changed
+
+    return Reading
+
+
+def _no_wrap(out: dict[str, Json], batch: Batch) -> None:
+    if batch.base_sequence >= 0:
+        out["lastSequence"] = batch.base_sequence + batch.last_offset_delta
+
+
+def _wraps_to_one(out: dict[str, Json], batch: Batch) -> None:
+    last = batch.base_sequence + batch.last_offset_delta
+    if batch.base_sequence >= 0 and last >= 2**31:
+        out["lastSequence"] = last % 2**31 + 1
+
+
+def _by_count(out: dict[str, Json], batch: Batch) -> None:
+    if batch.base_sequence >= 0:
+        out["lastSequence"] = (batch.base_sequence + max(batch.count - 1, 0)) & 0x7FFFFFFF
+
+
+def _create_time(out: dict[str, Json], batch: Batch) -> None:
+    out["timestamps"] = [batch.base_timestamp + r["timestampDelta"] for r in out["records"]]
+
+
+def _no_horizon(out: dict[str, Json], batch: Batch) -> None:
+    out["deleteHorizon"] = None
+
+
+def _consecutive(out: dict[str, Json], batch: Batch) -> None:
+    out["offsets"] = [batch.base_offset + n for n in range(batch.count)]
+
+
+def _null_is_empty(out: dict[str, Json], batch: Batch) -> None:
+    for r in out["records"]:
+        r["value"] = r["value"] or ""
+
+
+def _first_is_base(out: dict[str, Json], batch: Batch) -> None:
+    """Compacted again, a batch begins at the first record that is left."""
+    if out["offsets"]:
+        out["baseOffset"] = out["offsets"][0]
+
+
+def _commit_is_zero(out: dict[str, Json], batch: Batch) -> None:
+    if out["control"]:
+        out["control"][0] = {"ABORT": "COMMIT", "COMMIT": "ABORT"}.get(out["control"][0], out["control"][0])
+
+
+class Lenient(Batch):
+    """Stops after so many records, whatever stands behind."""
+
+    __slots__ = ()
+
+    def records(self, limit: int = impl.LIMIT) -> Iterator[Record]:
+        try:
+            yield from super().records(limit)
+        except Malformed as e:
+            if e.clause != "BAT-6":
+                raise
+
+
+class FromOne(Batch):
+    """Equal offset deltas are taken."""
+
+    __slots__ = ()
+
+    def inside(self, clause: str, first: int, at: int, packed: bool, why: str) -> Malformed:
+        return super().inside("BAT-8" if clause == "BAT-9" else clause, first, at, packed, why)
+
+
+class Elsewhere(Batch):
+    """Names a byte of the decompressed records."""
+
+    __slots__ = ()
+
+    def inside(self, clause: str, first: int, at: int, packed: bool, why: str) -> Malformed:
+        return super().inside(clause, first, at, False, why)
+
+
+def _with_batch(kind: type[Batch]) -> type[Driver]:
+    class With(Driver):
+        batch = kind
+
+    return With
+
+
+# ---- varints
+class Plain(Driver):
+    """Without the zig-zag."""
+
+    @staticmethod
+    def put_varint(out: bytearray, n: int) -> None:
+        n &= 2**64 - 1
+        while n > 127:
+            out.append(n & 127 | 128)
+            n >>= 7
+        out.append(n)
+
+
+class Shortest(Driver):
+    """Refuses longer forms, which Kafka reads."""
+
+    @staticmethod
+    def get_varint(data: bytes, at: int, end: int, most: int = 5) -> tuple[int, int]:
+        n, after = impl.get_varint(data, at, end, most)
+        if after > at + 1 and data[after - 1] == 0:
+            raise IndexError
+        return n, after
+
+
+class Six(Driver):
+    """Takes a sixth byte."""
+
+    @staticmethod
+    def get_varint(data: bytes, at: int, end: int, most: int = 5) -> tuple[int, int]:
+        return impl.get_varint(data, at, end, 6 if most == 5 else most)
+
+
+class Wide(Driver):
+    """Keeps the bits beyond the 32nd."""
+
+    @staticmethod
+    def get_varint(data: bytes, at: int, end: int, most: int = 5) -> tuple[int, int]:
+        n, after = impl.get_varint(data, at, end, 10)
+        if after - at > most:
+            raise IndexError
+        return n, after
+
+
+class Unsigned(Driver):
+    """Lengths of 2^30 and above, whose fifth byte has bits, come out wrong."""
+
+    @staticmethod
+    def put_varint(out: bytearray, n: int) -> None:
+        impl.put_varint(out, n if -(2**62) <= n < 2**62 else 0)
+
+
+# ---- writing
+class BigHeaders(Driver):
+    """A header's null value is written as an empty one."""
+
+    @staticmethod
+    def put_record(out: bytearray, a: int, b: int, key: Any, value: Any, headers: Any, attributes: int) -> None:
+        impl.put_record(out, a, b, key, value, [(k, v or b"") for k, v in headers], attributes)
+
+
+class WholeCrc(Driver):
+    """The CRC covers the leader epoch too."""
+
+    def encode(self, batch: Json) -> str:
+        data = bytes.fromhex(super().encode(batch))
+        return (data[:17] + impl.crc32c(data[12:17] + data[21:]).to_bytes(4, "big") + data[21:]).hex()
+
+
+class LengthOfAll(Driver):
+    """The length counts the 12 bytes before it."""
+
+    def encode(self, batch: Json) -> str:
+        data = bytes.fromhex(super().encode(batch))
+        return (data[:8] + len(data).to_bytes(4, "big") + data[12:]).hex()
+
+
+class Rebased(Driver):
+    """A batch that has lost its first records is written from the first one that is left."""
+
+    def encode(self, batch: Json) -> str:
+        first = batch["records"][0]["offsetDelta"] if batch["records"] else 0
+        return super().encode(batch | {"baseOffset": min(batch["baseOffset"] + first, 2**63 - 1)})
+
+
+class LastTimestamp(Encoder):
+    """The largest timestamp is the last record's."""
+
+    def append(self, timestamp: int, *rest: Any, **more: Any) -> None:
+        super().append(timestamp, *rest, **more)
+        self.largest = timestamp
+
+
+class FirstTimestamp(Encoder):
+    def append(self, timestamp: int, *rest: Any, **more: Any) -> None:
+        before, count = self.largest, self.count
+        super().append(timestamp, *rest, **more)
+        self.largest = before if count else timestamp
+
+
+class Unchecked(Encoder):
+    """A producer id without a sequence is written."""
+
+    def __init__(self, base_offset: int = 0, **header: Any) -> None:
+        if header.get("producer_id", -1) != -1 and header["base_sequence"] < 0:
+            header["producer_id"] = -1
+            header["transactional"] = False
+        super().__init__(base_offset, **header)
+
+
+class AnyTime(Encoder):
+    def append(self, timestamp: int, *rest: Any, **more: Any) -> None:
+        super().append(max(timestamp, -1), *rest, **more)
+
+
+class FromZero(Encoder):
+    """Timestamp deltas count from the largest so far."""
+
+    def append(self, timestamp: int, *rest: Any, **more: Any) -> None:
+        super().append(timestamp, *rest, **more)
+        self.base_timestamp = max(timestamp, self.base_timestamp or -1)
+
+
+def _with_encoder(kind: type[Encoder]) -> type[Driver]:
+    class With(Driver):
+        encoder = kind
+
+    return With
+
+
+# ---- the leader
+def _assigning(change: Callable[[bytes, dict[str, Any]], tuple[bytes, bool]]) -> type[Driver]:
+    class Assigning(Driver):
+        @staticmethod
+        def assign(data: bytes, offset: int, **how: Any) -> tuple[bytes, bool]:
+            return change(data, how | {"offset": offset})
+
+    return Assigning
+
+
+def _as_it_should(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    return impl.assign(data, **how)
+
+
+def _never_anew(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    """Compressed records are kept whatever their offsets."""
+    out, anew = _as_it_should(data, how)
+    b = Batch(data)
+    if not anew or b.attributes & 7 != impl.CODEC_IDS[how["codec"]]:
+        return out, anew
+    largest = how["now"] if how["log_append_time"] else b.max_timestamp
+    return impl.stamp(data, how["offset"], how["leader_epoch"], how["log_append_time"], largest), False
+
+
+def _stale_crc(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    out, anew = _as_it_should(data, how)
+    return (out if anew else out[:17] + data[17:21] + out[21:]), anew
+
+
+def _no_epoch(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    return _as_it_should(data, how | {"leader_epoch": Batch(data).leader_epoch})
+
+
+def _one_more(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    """A timestamp just beyond a bound is taken."""
+    most = 2**63 - 1
+    before, after = (min(how[n] + 1, most) for n in ("before_max_ms", "after_max_ms"))
+    return _as_it_should(data, how | {"before_max_ms": before, "after_max_ms": after})
+
+
+def _keyless(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    return _as_it_should(data, how | {"compacted": False})
+
+
+def _key_first(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    """A missing key is said although a timestamp is wrong too."""
+    try:
+        return _as_it_should(data, how)
+    except InvalidRecords as e:
+        if e.clause == "BAT-22" and how["compacted"] and any(r.key is None for r in Batch(data).records()):
+            raise InvalidRecords("BAT-21", e.error) from None
+        raise
+
+
+def _any_origin(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    """A client's control batch is taken."""
+    b = Batch(data)
+    return _as_it_should(data, how | {"client": how["client"] and not b.control})
+
+
+def _no_none(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    """A timestamp of -1 is out of range."""
+    out = _as_it_should(data, how)
+    if not how["log_append_time"] and any(r.timestamp == -1 for r in Batch(data).records()):
+        raise InvalidRecords("BAT-22", impl.spec.VALIDATION)
+    return out
+
+
+def _forgets_the_producer(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    out, anew = _as_it_should(data, how)
+    return (patched(out, 43, struct.pack(">qhi", -1, -1, -1)) if anew else out), anew
+
+
+def _create_time_kept(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    """LogAppendTime is set, and the largest timestamp left as it came."""
+    out, anew = _as_it_should(data, how)
+    return (patched(out, 35, data[35:43]) if how["log_append_time"] else out), anew
+
+
+def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
+    return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
+
+
+MUTANTS = [
+    *(
+        _impl(f"takes {name}", clause, f"{name} is read", _ignoring(clause))
+        for clause, name in (
+            ("BAT-1", "a wrong length"),
+            ("BAT-2", "any magic"),
+            ("BAT-5", "a negative last offset delta"),
+            ("BAT-6", "a wrong count"),
+            ("BAT-7", "records that do not decompress"),
+            ("BAT-8", "a malformed record"),
+            ("BAT-9", "offsets that do not rise"),
+            ("BAT-10", "a wrong largest timestamp"),
+            ("BAT-11", "a malformed control record"),
+        )
+    ),
+    _impl("takes any CRC", "BAT-3", "the CRC is not compared", NoCrc),
+    _impl("the CRC before the magic byte", "BAT-13", "another thing wrong is said", CrcFirst),
+    _impl("seven bits of attributes", "BAT-4", "unused bits are not seen", SevenBits),
+    _impl("bytes behind the records", "BAT-6", "what follows the last record is not seen", _with_batch(Lenient)),
+    _impl("offsets as a record's fault", "BAT-9 BAT-13", "another rule is named", _with_batch(FromOne)),
+    _impl("a byte of what was compressed", "BAT-13", "a byte beyond the batch is named", _with_batch(Elsewhere)),
+    _impl(
+        "sequences do not wrap", "BAT-16", "the last sequence is above 2147483647", _reading(_no_wrap), "KAFKA-7692"
+    ),
+    _impl("sequences wrap to 1", "BAT-16", "0 is left out", _reading(_wraps_to_one)),
+    _impl("last sequence by the count", "BAT-16", "compaction changes it", _reading(_by_count)),
+    _impl("LogAppendTime is not seen", "BAT-14", "records have their producer's time", _reading(_create_time)),
+    _impl("no delete horizon", "BAT-15", "the flag is not seen", _reading(_no_horizon)),
+    _impl("consecutive offsets", "BAT-14", "gaps of compaction are closed", _reading(_consecutive)),
+    _impl("null is empty", "BAT-8", "a tombstone has an empty value", _reading(_null_is_empty)),
+    _impl("begins at its first record", "BAT-14 BAT-19", "the base offset is another", _reading(_first_is_base)),
+    _impl("commit is 0", "BAT-11", "aborts and commits are swapped", _reading(_commit_is_zero)),
+    _impl("no zig-zag", "BAT-12", "negative numbers take ten bytes", Plain),
+    _impl("the shortest form alone", "BAT-12", "a longer varint is refused", Shortest),
+    _impl("six bytes of a varint", "BAT-12", "a varint that is too long is read", Six),
+    _impl("bits beyond the 32nd", "BAT-12", "they are kept", Wide),
+    _impl("large numbers", "BAT-12", "a number above 2^62 is written as 0", Unsigned),
+    _impl("headers without null", "BAT-8", "a header's null value is written as empty", BigHeaders),
+    _impl("the CRC covers more", "BAT-3", "the leader epoch and the magic byte are in it", WholeCrc),
+    _impl("the length counts itself", "BAT-1", "12 bytes too many", LengthOfAll),
+    _impl(
+        "compaction moves the base", "BAT-19", "the base offset becomes the first kept record's", Rebased,
+        "MINOR 37433638271",
+    ),
+    _impl("the last timestamp", "BAT-10", "the largest timestamp is the last record's", _with_encoder(LastTimestamp)),
+    _impl("the first timestamp", "BAT-10", "the largest timestamp is the first", _with_encoder(FirstTimestamp)),
+    _impl("deltas from the largest", "BAT-14 BAT-18", "timestamps come out shifted", _with_encoder(FromZero)),
+    _impl("any producer", "BAT-18", "a producer id without a sequence is dropped", _with_encoder(Unchecked)),
+    _impl("any timestamp", "BAT-18", "a timestamp below -1 is written as -1", _with_encoder(AnyTime)),
+    _impl("never written anew", "BAT-23", "offsets that are not consecutive stay", _assigning(_never_anew)),
+    _impl("the CRC as it came", "BAT-23 BAT-3", "the header changes, its CRC does not", _assigning(_stale_crc)),
+    _impl("no leader epoch", "BAT-23", "the batch keeps the producer's", _assigning(_no_epoch)),
+    _impl("the producer is forgotten", "BAT-23", "a batch written anew has none", _assigning(_forgets_the_producer)),
+    _impl("the producer's largest", "BAT-23 BAT-10", "LogAppendTime without its time", _assigning(_create_time_kept)),
+    _impl("one millisecond more", "BAT-22", "a timestamp beyond the bound is taken", _assigning(_one_more)),
+    _impl("no timestamp is wrong", "BAT-22", "-1 is out of range", _assigning(_no_none)),
+    _impl("the key first", "BAT-22 BAT-21", "the error is the missing key's", _assigning(_key_first)),
+    _impl("no key", "BAT-21", "a compacted topic gets records without keys", _assigning(_keyless)),
+    _impl("a client's control batch", "BAT-20", "it is taken", _assigning(_any_origin)),
+]  # fmt: skip
+
+SURVIVORS: dict[str, str] = {}
