@@ -38,7 +38,7 @@ ITEM = np.dtype(
         ("segment", "<i8"),  # number of the segment
     ]
 )
-SAME = ("offset", "last", "epoch", "a", "b")
+SAME = ("offset", "last", "a", "b")
 
 Reread = Callable[[Log, bool], Iterable[tuple[Segment, Chunk]]]
 """The chunks of a log once more; with records if asked."""
@@ -145,7 +145,8 @@ class Side:
             return items
         for i in np.flatnonzero(~fits).tolist():
             self.holes.append((int(min(previous[i] + 1, items["offset"][i])), int(max(after[i], previous[i] + 1))))
-        return items[fits]
+        kept: NDArray[Any] = items[fits]
+        return kept
 
     def take(self, limit: int) -> NDArray[Any]:
         """The items up to an offset; they wait no longer."""
@@ -312,10 +313,12 @@ class ReplicaCheck(ClusterCheck):
         for n, first in enumerate(copies):
             if n in done:
                 continue
+            others: list[Copy] = []
             for m in range(n + 1, len(copies)):
                 if m not in done and are_replicas(first, copies[m]):
                     done.add(m)
-                    yield from self._pair(first, copies[m], reread)
+                    others.append(copies[m])
+            yield from self._group(first, others, reread)
 
     def _topics(self, copies: list[Copy]) -> Iterator[Finding]:
         """RPL-7: the id that most have, or the metadata log, is the topic's."""
@@ -340,11 +343,23 @@ class ReplicaCheck(ClusterCheck):
                         line=2,
                     )
 
-    def _pair(self, a: Copy, b: Copy, reread: Any) -> Iterator[Finding]:
-        found = compare(a.summary, b.summary, reread)
-        if found is not None:
-            yield self._difference(a, b, *found)
-            return
+    def _group(self, first: Copy, others: list[Copy], reread: Any) -> Iterator[Finding]:
+        """One replica against all others. Where it differs from all, it is the odd one."""
+        found = [(b, compare(first.summary, b.summary, reread)) for b in others]
+        differ = [(b, f) for b, f in found if f is not None]
+        if len(differ) == len(others) > 1 and len({(f[0].kind, f[0].offset) for _, f in differ}) == 1:
+            b, (difference, ours, theirs) = differ[0]
+            if difference.kind != "behind" and compare(b.summary, differ[1][0].summary, reread) is None:
+                turned = Difference(difference.kind, difference.offset, difference.theirs, difference.ours)
+                yield self._difference(b, first, turned, theirs, ours)
+                return
+        for b, f in found:
+            if f is not None:
+                yield self._difference(first, b, *f)
+            else:
+                yield from self._epochs(first, b)
+
+    def _epochs(self, a: Copy, b: Copy) -> Iterator[Finding]:
         differ = epochs_differ(a.summary, b.summary)
         if differ is not None:
             epoch, ours, theirs = differ

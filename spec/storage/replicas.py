@@ -47,16 +47,18 @@ RPL_2 = clause(
 )
 RPL_3 = clause(
     "RPL-3",
-    """Of a log that was never compacted, replicas hold the same batches there: base offset, size, CRC and leader epoch.
-    Batches of formats before 2 are not compared: a leader converts them for an older follower.""",
+    """Of a log that was never compacted, replicas hold the same batches there: base offset, last offset, size and CRC.
+    (A leader epoch that alone is another one is a matter of each log's own: a batch that was sent again to the next
+    leader has the same bytes.) Batches of formats before 2 are not compared: a leader converts them for an older
+    follower.""",
     source="UnifiedLog.appendAsFollower, Kafka 4.3.0; Kafka Internals, ch. 03",
     without=AT_REST,
 )
 RPL_4 = clause(
     "RPL-4",
     """Compaction is each replica's own affair: of a log that is or may be compacted, an offset that two replicas have
-    there holds the same record in both: key, value, headers, timestamp, leader epoch. An offset that only one has is
-    no difference.""",
+    there holds the same record in both: key, value, headers and timestamp. An offset that only one has is no
+    difference.""",
     source="Kafka Internals, ch. 04; Cleaner and MemoryRecords.filterTo, Kafka 4.3.0",
     without=AT_REST,
 )
@@ -153,7 +155,7 @@ def lowest_difference(a: Replica, b: Replica, metadata: bool) -> Difference | No
                 continue
             if x is None or y is None:
                 return Difference("missing", offset)
-            if (x.last_offset, x.epoch, x.frame) != (y.last_offset, y.epoch, y.frame):
+            if (x.last_offset, x.frame) != (y.last_offset, y.frame):
                 return Difference("behind" if x.epoch != y.epoch else "diverged", offset)
         return None
     of_a, of_b = (
@@ -161,7 +163,7 @@ def lowest_difference(a: Replica, b: Replica, metadata: bool) -> Difference | No
         for replica in (a, b)
     )
     for offset in sorted(of_a.keys() & of_b.keys()):
-        if start <= offset < end and of_a[offset] != of_b[offset]:
+        if start <= offset < end and of_a[offset][0] != of_b[offset][0]:
             return Difference("behind" if of_a[offset][1] != of_b[offset][1] else "diverged", offset)
     return None
 
@@ -370,6 +372,7 @@ LOGS: list[dict[str, Any]] = [
     _with(_SOUND, 2, frame=7, content=999),
     _with(_SOUND, 3, frame=7),
     _with(_SOUND, 4, epoch=4),
+    _with(_SOUND, 4, epoch=4, frame=9, content=997),
     _with(_SOUND, 0, magic=1, frame=6),
     _with(_CLEANED, 1, frame=54, content=999),
     _with(_CLEANED, 2, epoch=2, frame=8, content=998),

@@ -145,8 +145,14 @@ MUTANTS = [
         _patched(agreed=_from_the_mark_of_the_metadata),
     ),
     _impl("what is missing passes", "RPL-3", "a batch that one lacks is no difference", _patched(_look=_without_lone)),
-    _impl("sizes alone", "RPL-3", "CRCs are not compared", _patched(SAME=("offset", "last", "epoch", "a"))),
+    _impl("sizes alone", "RPL-3", "CRCs are not compared", _patched(SAME=("offset", "last", "a"))),
     _impl("offsets alone", "RPL-3 RPL-4", "content is not compared", _patched(SAME=("offset", "last"))),
+    _impl(
+        "epochs are content",
+        "RPL-3 RPL-4",
+        "a batch that was sent again differs",
+        _patched(SAME=("offset", "last", "a", "b", "epoch")),
+    ),
     _impl("old formats count", "RPL-3", "batches that were converted differ", _patched(_look=_old_formats_too)),
     _impl("batches alone", "RPL-4", "what each has cleaned differs", _patched(compare=_batches_alone)),
     _impl(

@@ -177,9 +177,14 @@ def test_a_diverged_batch(tmp_path: Path, policy: str | None) -> None:
 
 @pytest.mark.clause("RPL-3")
 def test_one_of_three_differs(tmp_path: Path) -> None:
-    brokers = [Broker(tmp_path, 1), Broker(tmp_path, 2, changed(3, crc=99)), Broker(tmp_path, 3)]
-    (f,) = found(*brokers)
-    assert (f.offset, Path(f.file).parent.name) == (15, "2")
+    """Whichever it is, and whichever is looked at first."""
+    for odd, best in itertools.product((1, 2, 3), (1, 2, 3)):
+        brokers = [
+            Broker(tmp_path, n, changed(3, crc=99) if n == odd else ROWS, high_watermark=25 if n == best else 24)
+            for n in (1, 2, 3)
+        ]
+        (f,) = found(*brokers)
+        assert (f.offset, f.position, Path(f.file).parent.name) == (15, 300, str(odd))
 
 
 @pytest.mark.clause("RPL-3")
@@ -247,6 +252,7 @@ def test_damage_is_no_evidence(tmp_path: Path) -> None:
     for n in range(len(ROWS)):
         for rows in (changed(n, crc=99), changed(n, base=1 << 40, last=(1 << 40) + 4), changed(n, epoch=77)):
             assert found(Broker(tmp_path, 1), Broker(tmp_path, 2, rows, problems=[n])) == []
+        assert found(Broker(tmp_path, 1), Broker(tmp_path, 2, changed(n, epoch=77))) == []
         away = changed(n, base=1 << 40, last=(1 << 40) + 4)
         assert n == 4 or found(Broker(tmp_path, 1), Broker(tmp_path, 2, away)) == [], n
 
