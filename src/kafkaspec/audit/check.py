@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -225,11 +226,15 @@ class ClusterCheck:
 
 
 SMALL = 256 << 20
+AHEAD: dict[Path, bytes] = {}
+"""What the engine read ahead of a segment that may grow meanwhile, so that no index says more than the log."""
 
 
 def read_small(file: File, most: int = SMALL) -> bytes:
     """The content of an index, snapshot or text file. Raises UserError if it cannot be read or is larger than `most`
     bytes."""
+    if (ahead := AHEAD.get(file.path)) is not None:
+        return ahead
     try:
         with file.path.open("rb") as f:
             data = f.read(most + 1)

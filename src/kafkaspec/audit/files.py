@@ -60,6 +60,8 @@ class PartitionFiles:
     """partition.metadata"""
     others: tuple[File, ...] = ()
     """what is none of these (quorum-state and .checkpoint files of the metadata log among them)"""
+    only: frozenset[int] | None = None
+    """base offsets of the segments, if a user named these and not the partition"""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,73 @@
+"""What surrounds a log: the directory's checkpoints and marker, and what the metadata log says of its topic.
+
+Whatever of this cannot be read is left unknown here: to say what is wrong with it is the checks' part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafkaspec.audit.check import Log, read_small
+from kafkaspec.audit.discover import Place
+from kafkaspec.audit.files import Kind
+from kafkaspec.audit.metadata import Topics, topics_of
+from kafkaspec.errors import UserError
+from kafkaspec.impl.management import checkpoints, meta_properties
+
+MARKER = ".kafka_cleanshutdown"
+
+
+def identity(place: Place) -> tuple[int | None, str | None]:
+    """Node and cluster by meta.properties; None where it does not say."""
+    file = place.files.files.get("meta.properties")
+    if file is None:
+        return None, None
+    try:
+        said = meta_properties.parse(read_small(file))
+    except (UserError, meta_properties.PropertiesUnreadable):
+        return None, None
+    return said.node_id, said.cluster_id
+
+
+def offsets(place: Place, name: str) -> dict[checkpoints.TopicPartition, int]:
+    """A checkpoint's offsets; none if it is not there or cannot be read."""
+    file = place.files.files.get(name)
+    if file is None:
+        return {}
+    try:
+        return checkpoints.decode(read_small(file))
+    except (UserError, checkpoints.CheckpointUnreadable):
+        return {}
+
+
+def contexts(places: Sequence[Place], notes: list[str]) -> Iterator[list[Log]]:
+    """The logs of each place with what is known around them."""
+    known: dict[str | None, Topics] = {}
+    identities = [identity(p) for p in places]
+    for cluster in dict.fromkeys(c for _, c in identities):
+        known[cluster] = topics_of([p for p, (_, c) in zip(places, identities, strict=True) if c == cluster], notes)
+    for place, (node, cluster) in zip(places, identities, strict=True):
+        recovery = offsets(place, "recovery-point-offset-checkpoint")
+        start = offsets(place, "log-start-offset-checkpoint")
+        high = offsets(place, "replication-offset-checkpoint")
+        cleaner = offsets(place, "cleaner-offset-checkpoint")
+        clean = MARKER in place.files.files if place.whole else None
+        out = []
+        for files in place.files.partitions:
+            tp = checkpoints.TopicPartition(files.topic, files.partition)
+            current = files.kind is Kind.CURRENT
+            here = current or files.kind is Kind.FUTURE
+            config, topic_id = known[cluster].of(files.topic, node)
+            out.append(
+                Log(
+                    files,
+                    clean=clean,
+                    recovery_point=recovery.get(tp) if current else None,
+                    log_start=start.get(tp) if current else None,
+                    high_watermark=high.get(tp) if current else None,
+                    cleaner_point=cleaner.get(tp) if current else None,
+                    config=config,
+                    topic_id=topic_id if here else None,
+                )
+            )
+        yield out

@@ -1,0 +1,504 @@
+"""The audit: each segment is read once, in order, and shown to every check; then directories and cluster are judged.
+
+Checks are found by their files: every `AUDIT` in `kafkaspec/impl/<area>/<name>_audit.py`. Memory is bounded: segments
+pass by in chunks, and of one clause's findings in one file the first `MOST_ALIKE` are kept and the others counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import kafkaspec.impl
+from kafkaspec.audit import check
+from kafkaspec.audit.check import Chunk, ClusterCheck, Directory, DirectoryCheck, Ending, Log, LogCheck, Summary
+from kafkaspec.audit.context import contexts, identity
+from kafkaspec.audit.discover import discover, listed_again
+from kafkaspec.audit.files import Kind, PartitionFiles, Segment
+from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.errors import UserError
+from kafkaspec.impl.storage.scan import read_segment
+
+MOST_ALIKE = 1_000
+"""So many findings of one clause in one file are kept; the rest is counted."""
+ATTEMPTS = 4
+"""So often a log is judged anew whose files change while it is read: a live broker's."""
+READ_AHEAD = 32 << 20
+"""Files up to this size are read ahead of a growing segment, bytes."""
+
+Progress = Callable[[float, float | None, str], None]
+"""Called now and then with bytes done, bytes in all, and a word on what was found."""
+
+
+@dataclass(frozen=True)
+class Omitted:
+    """Findings that were counted, and not kept."""
+
+    clause: str
+    file: str
+    count: int
+    severity: Severity
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition's directory that was read."""
+
+    path: str
+    topic: str
+    partition: int
+    kind: Kind
+    node: int | None
+    start: int
+    """first readable offset"""
+    end: int
+    """log end offset"""
+    segments: int
+    batches: int
+    records: int
+    """in the files, those below `start` and control records included"""
+    bytes: int
+    """of the .log files"""
+    committed: int
+    """transactions whose markers are there"""
+    aborted: int
+    open_transactions: int
+    last_stable_offset: int | None
+    findings: int
+    """of WARNING and ERROR"""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """The totals of a topic over all copies of its partitions that were read."""
+
+    topic: str
+    partitions: int
+    """copies: a partition with two replicas here counts twice"""
+    segments: int
+    batches: int
+    records: int
+    bytes: int
+    offsets: int
+    """from start to end, added up"""
+    committed: int
+    aborted: int
+    open_transactions: int
+    findings: int
+    """of WARNING and ERROR"""
+    leftovers: int
+    unjudged: int
+
+
+@dataclass(frozen=True)
+class AuditedDirectory:
+    """A log directory that was read; `clean`: it has the marker of a clean shutdown."""
+
+    path: str
+    node: int | None
+    cluster: str | None
+    clean: bool
+    partitions: int
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found."""
+
+    paths: tuple[str, ...]
+    verdict: str
+    """sound, unsound, or could not judge"""
+    directories: tuple[AuditedDirectory, ...]
+    topics: tuple[Topic, ...]
+    partitions: tuple[Partition, ...]
+    findings: tuple[Finding, ...]
+    """worst first, then by place"""
+    omitted: tuple[Omitted, ...] = ()
+    """how many findings of one clause in one file there are beyond those that are listed"""
+    problems: tuple[str, ...] = ()
+    """what could not be read, or not be judged, and why"""
+    notes: tuple[str, ...] = ()
+
+    def count(self, severity: Severity) -> int:
+        """Findings of a severity, omitted ones included."""
+        return sum(f.severity == severity for f in self.findings) + sum(
+            o.count for o in self.omitted if o.severity == severity
+        )
+
+    @property
+    def exit_code(self) -> int:
+        """0 sound, 1 findings, 2 could not judge."""
+        return {"sound": 0, "unsound": 1}.get(self.verdict, 2)
+
+
+# ---- the checks ------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Checks:
+    """The checks that the subsystems bring."""
+
+    logs: tuple[type[LogCheck], ...]
+    directories: tuple[type[DirectoryCheck], ...]
+    clusters: tuple[type[ClusterCheck], ...]
+
+
+@cache
+def checks() -> Checks:
+    """Every AUDIT in kafkaspec/impl/<area>/<name>_audit.py, in the order of the files."""
+    every = list[Any]()
+    for area in pkgutil.iter_modules(kafkaspec.impl.__path__, "kafkaspec.impl."):
+        if area.ispkg:
+            package = importlib.import_module(area.name)
+            for m in pkgutil.iter_modules(package.__path__, area.name + "."):
+                if m.name.endswith("_audit"):
+                    every += getattr(importlib.import_module(m.name), "AUDIT", ())
+    return Checks(
+        tuple(c for c in every if issubclass(c, LogCheck)),
+        tuple(c for c in every if issubclass(c, DirectoryCheck)),
+        tuple(c for c in every if issubclass(c, ClusterCheck)),
+    )
+
+
+# ---- one log ---------------------------------------------------------------------------------------------------------
+def audit_log(log: Log, checks: Sequence[type[LogCheck]] | None = None) -> tuple[list[Finding], Summary]:
+    """Read a log once and let the checks (all, if not named) judge it. The findings are not sorted. Raises UserError
+    where a file cannot be read, and whatever a check raises."""
+    judged = _read(log, checks, strict=True)
+    return judged.findings.kept, judged.summary
+
+
+@dataclass
+class Kept:
+    """Findings, of one clause in one file no more than MOST_ALIKE."""
+
+    kept: list[Finding] = field(default_factory=list)
+    counts: dict[tuple[str, str, Severity], int] = field(default_factory=dict)
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        for f in findings:
+            key = f.clause, f.file, f.severity
+            n = self.counts[key] = self.counts.get(key, 0) + 1
+            if n <= MOST_ALIKE:
+                self.kept.append(f)
+
+    @property
+    def omitted(self) -> list[Omitted]:
+        return [Omitted(c, f, n - MOST_ALIKE, s) for (c, f, s), n in self.counts.items() if n > MOST_ALIKE]
+
+
+@dataclass
+class Judged:
+    """A log that was read, or the part of it that could be."""
+
+    log: Log
+    findings: Kept
+    summary: Summary
+    problems: list[str]
+    size: int = 0
+    """bytes that were listed: what the progress counts"""
+
+
+def _read(
+    log: Log, chosen: Sequence[type[LogCheck]] | None, strict: bool, tick: Callable[[int, int], None] | None = None
+) -> Judged:
+    """One pass. `strict`: what a check raises is raised. `tick`: called with bytes and records as they pass."""
+    log.facts.clear()
+    out, problems = Kept(), list[str]()
+    active = [c(log) for c in (checks().logs if chosen is None else chosen) if c.applies(log)]
+    records = any(c.needs_records for c in active)
+
+    def each(call: Callable[[Any], Iterable[Finding]], where: Path) -> None:
+        for c in tuple(active):
+            try:
+                out.add(call(c))
+            except UserError as e:
+                if strict:
+                    raise
+                problems.append(str(e))
+                active.remove(c)
+            except Exception as e:
+                if strict:
+                    raise
+                problems.append(_bug(where, type(c), e))
+                active.remove(c)
+
+    batches = counted = size = 0
+    end = log.files.segments[-1].base_offset if log.files.segments else 0
+    for segment in log.files.segments:
+        assert segment.log is not None
+        growing = log.clean is not True and log.is_active(segment)
+        if growing:
+            _read_ahead(log, segment)
+        try:
+            each(lambda c, s=segment: c.begin(s), segment.log.path)  # type: ignore[misc]
+            for x in read_segment(segment.log, deep=True, records=records):
+                if isinstance(x, Chunk):
+                    rows = x.batches
+                    good = rows["problem"] == 0
+                    batches += int(np.count_nonzero(good))
+                    here = int(rows["count"][good & (rows["magic"] >= 2)].sum()) if len(rows) else 0
+                    counted += here
+                    each(lambda c, s=segment, x=x: c.chunk(s, x), segment.log.path)  # type: ignore[misc]
+                    if tick is not None and len(rows):
+                        tick(int(rows["size"].sum()), here)
+                else:
+                    size += x.size
+                    end = segment.base_offset if x.end_offset is None else x.end_offset
+                    each(lambda c, s=segment, x=x: c.ended(s, x), segment.log.path)  # type: ignore[misc]
+        finally:
+            if growing:
+                check.AHEAD.clear()
+    each(lambda c: c.end(), log.files.path)
+    first = log.files.segments[0].base_offset if log.files.segments else end
+    start = first if log.log_start is None else max(first, log.log_start)
+    listed = len(log.files.segments)
+    summary = Summary(log, start, max(end, 0), listed, batches, counted, size, dict(log.facts))
+    return Judged(log, out, summary, problems)
+
+
+def _read_ahead(log: Log, segment: Segment) -> None:
+    """The indexes of a segment that may grow, as they are before it is read."""
+    for file in (segment.offset_index, segment.time_index, segment.transaction_index):
+        if file is not None and file.size <= READ_AHEAD:
+            try:
+                check.AHEAD[file.path] = file.path.read_bytes()
+            except OSError:
+                continue
+
+
+def judge(log: Log, strict: bool, tick: Callable[[int, int], None] | None = None) -> Judged | None:
+    """Read a log, and anew if its files changed meanwhile under a running broker. None if it is gone."""
+    for attempt in range(ATTEMPTS):
+        before = {} if log.clean is True else _signature(log.files)
+        judged, error = None, None
+        try:
+            judged = _read(log, None, strict, tick)
+        except UserError as e:
+            error = e
+        if judged is not None and (log.clean is True or not _suspicious(judged)):
+            return judged
+        try:
+            now = listed_again(log.files)
+        except OSError as e:
+            raise UserError(f"{log.files.path}: {(e.strerror or str(e)).lower()}") from None
+        if now is None:
+            return None
+        if attempt == ATTEMPTS - 1 or (before and before == _signature(now)):
+            break
+        log = replace(log, files=now, facts={})
+    if error is not None:
+        raise error
+    return judged
+
+
+def _suspicious(judged: Judged) -> bool:
+    """Whether what was found may be the doing of a broker that was at work."""
+    return bool(judged.problems) or any(f.severity > Severity.LEFTOVER for f in judged.findings.kept)
+
+
+def _signature(files: PartitionFiles) -> dict[str, tuple[int, int, int]]:
+    """What tells that a file is still the same: inode, size, time of the last change, by name."""
+    out = {}
+    with contextlib.suppress(OSError), os.scandir(files.path) as entries:
+        for e in entries:
+            with contextlib.suppress(OSError):
+                found = e.stat()
+                out[e.name] = found.st_ino, found.st_size, found.st_mtime_ns
+    return out
+
+
+# ---- everything ------------------------------------------------------------------------------------------------------
+@dataclass
+class Tally:
+    """Bytes and records as they pass, for the progress bar."""
+
+    progress: Progress | None
+    total: int
+    bytes: int = 0
+    records: int = 0
+    unsaid: int = 0
+
+    def __call__(self, size: int, records: int) -> None:
+        self.bytes += size
+        self.records += records
+        self.unsaid += size
+        if self.progress is not None and self.unsaid > 1 << 20:
+            self.unsaid = 0
+            self.progress(self.bytes, self.total, f"{self.records:,} records")
+
+
+Fan = Callable[[list[Log], bool, Tally], Iterator[tuple[int, Judged | str | None]]]
+"""How the logs are judged: here one after the other, or spread over Spark. Gives each log's number and what came of it:
+None if it is gone, a line if it could not be read."""
+
+
+def here(logs: list[Log], strict: bool, tally: Tally) -> Iterator[tuple[int, Judged | str | None]]:
+    """In this process, in order."""
+    for n, log in enumerate(logs):
+        try:
+            yield n, judge(log, strict, tally)
+        except UserError as e:
+            yield n, str(e)
+
+
+def audit(
+    paths: Sequence[Path | str],
+    *,
+    fan: Fan = here,
+    progress: Progress | None = None,
+    strict: bool | None = None,
+) -> Audit:
+    """Judge everything under the paths. `strict`: what a check raises is raised, and not reported as a file that could
+    not be judged (default: if KAFKASPEC_TRACEBACK is set). Raises UserError for paths that are nothing of Kafka's."""
+    strict = bool(os.environ.get("KAFKASPEC_TRACEBACK")) if strict is None else strict
+    found = discover([Path(p) for p in paths])
+    problems, notes = list(found.problems), list(found.notes)
+    out = Kept()
+    logs = list[Log]()
+    owner = list[int]()
+    for n, (_, of) in enumerate(zip(found.places, contexts(found.places, notes), strict=True)):
+        logs += of
+        owner += [n] * len(of)
+    total = sum(s.log.size for x in logs for s in x.files.segments if s.log is not None)
+    tally = Tally(progress, total)
+    summaries: list[Summary | None] = [None] * len(logs)
+    for n, judged in fan(logs, strict, tally):
+        if isinstance(judged, str):
+            problems.append(judged)
+        elif judged is None:
+            notes.append(f"{logs[n].files.path}: gone while it was read: deleted by a running broker")
+        else:
+            out.add(judged.findings.kept)
+            for o in judged.findings.omitted:
+                out.counts[o.clause, o.file, o.severity] += o.count
+            problems += judged.problems
+            summaries[n] = judged.summary
+    directories, wholes = list[Directory](), list[Directory]()
+    for n, place in enumerate(found.places):
+        mine = tuple(s for i, s in enumerate(summaries) if owner[i] == n and s is not None)
+        node, cluster = identity(place)
+        clean = ".kafka_cleanshutdown" in place.files.files
+        directories.append(Directory(place.files, mine, clean, node, cluster))
+        if place.whole:
+            wholes.append(directories[-1])
+    for directory in wholes:
+        for dc in checks().directories:
+            _guarded(out, problems, strict, dc, lambda c=dc, d=directory: c().check(d), directory.files.path)  # type: ignore[misc]
+    every = tuple(directories)
+    if every:
+        for cc in checks().clusters:
+            _guarded(out, problems, strict, cc, lambda c=cc: c().check(every, reread), every[0].files.path)  # type: ignore[misc]
+    if not any(s is not None for s in summaries) and not wholes and not problems:
+        problems.append(f"{paths[0]}: nothing there could be judged")
+    return _result([str(p) for p in paths], every, out, problems, notes)
+
+
+def _guarded(
+    out: Kept, problems: list[str], strict: bool, of: type, call: Callable[[], Iterable[Finding]], where: Path
+) -> None:
+    try:
+        out.add(call())
+    except UserError as e:
+        if strict:
+            raise
+        problems.append(str(e))
+    except Exception as e:
+        if strict:
+            raise
+        problems.append(_bug(where, of, e))
+
+
+def _bug(where: Path, of: type, e: Exception) -> str:
+    return f"{where}: {of.__name__} cannot judge it: {type(e).__name__}: {e}; a bug of kafkaspec"
+
+
+def reread(log: Log, records: bool = False) -> Iterator[tuple[Segment, Chunk]]:
+    """The chunks of a log once more, each with its segment. Raises UserError if a file cannot be read."""
+    for segment in log.files.segments:
+        assert segment.log is not None
+        for x in read_segment(segment.log, deep=records, records=records):
+            if not isinstance(x, Ending):
+                yield segment, x
+
+
+def _result(
+    paths: list[str], directories: tuple[Directory, ...], out: Kept, problems: list[str], notes: list[str]
+) -> Audit:
+    findings = tuple(sorted(out.kept, key=Finding.order))
+    omitted = tuple(sorted(out.omitted, key=lambda o: (o.file, o.clause)))
+    bad = dict[str, int]()
+    by_topic: dict[str, list[int]] = {}
+    for f in findings:
+        folder = str(Path(f.file).parent)
+        if f.severity >= Severity.WARNING:
+            bad[folder] = bad.get(folder, 0) + 1
+        if f.topic is not None:
+            by_topic.setdefault(f.topic, [0, 0, 0, 0])[f.severity] += 1
+    for o in omitted:
+        if o.severity >= Severity.WARNING:
+            folder = str(Path(o.file).parent)
+            bad[folder] = bad.get(folder, 0) + o.count
+    partitions = tuple(_partition(d, s, bad) for d in directories for s in d.logs)
+    topics = tuple(
+        _topic(t, [p for p in partitions if p.topic == t], by_topic.get(t, [0, 0, 0, 0]))
+        for t in sorted({p.topic for p in partitions})
+    )
+    if any(f.severity >= Severity.WARNING for f in findings):
+        verdict = "unsound"
+    elif problems or any(f.severity == Severity.UNJUDGED for f in findings):
+        verdict = "could not judge"
+    else:
+        verdict = "sound"
+    told = tuple(AuditedDirectory(str(d.files.path), d.node, d.cluster, d.clean, len(d.logs)) for d in directories)
+    unique = tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(notes))
+    return Audit(tuple(paths), verdict, told, topics, partitions, findings, omitted, *unique)
+
+
+def _partition(d: Directory, s: Summary, bad: dict[str, int]) -> Partition:
+    files = s.log.files
+    n = {k: int(s.facts.get(k, 0) or 0) for k in ("committed", "aborted", "open_transactions")}
+    return Partition(
+        str(files.path),
+        files.topic,
+        files.partition,
+        files.kind,
+        d.node,
+        s.start,
+        s.end,
+        s.segments,
+        s.batches,
+        s.records,
+        s.size,
+        **n,
+        last_stable_offset=s.facts.get("last_stable_offset"),
+        findings=bad.get(str(files.path), 0),
+    )
+
+
+def _topic(name: str, of: list[Partition], findings: list[int]) -> Topic:
+    def total(field: str) -> int:
+        return sum(getattr(p, field) for p in of)
+
+    return Topic(
+        name,
+        len(of),
+        total("segments"),
+        total("batches"),
+        total("records"),
+        total("bytes"),
+        sum(max(0, p.end - p.start) for p in of),
+        total("committed"),
+        total("aborted"),
+        total("open_transactions"),
+        findings[Severity.WARNING] + findings[Severity.ERROR],
+        findings[Severity.LEFTOVER],
+        findings[Severity.UNJUDGED],
+    )
