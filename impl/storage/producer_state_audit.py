@@ -311,7 +311,7 @@ class ProducerCheck(LogCheck):
                 if i == end:
                     break
             row = rows[i].item()
-            if row[PROBLEM] == 0 and row[BASE_OFFSET] >= stop:
+            if row[PROBLEM] == 0 and stop < NOWHERE and row[BASE_OFFSET] >= stop:
                 yield from self._reach(row[BASE_OFFSET])
                 continue
             yield from self._row(row)
