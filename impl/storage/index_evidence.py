@@ -67,6 +67,10 @@ class IndexCheck(LogCheck):
         """The entries that do not stand above the one before."""
         raise NotImplementedError
 
+    def blames_the_first(self, i: int) -> bool:
+        """Whether of the i-th entry and the next, which fall, the i-th is the odd one."""
+        return False
+
     def sentence(self, i: int) -> tuple[str, str, str, int | None]:
         """Of a wrong entry: clause, what is there, what would have been right, offset."""
         raise NotImplementedError
@@ -184,6 +188,9 @@ class IndexCheck(LogCheck):
         bad: NDArray[np.bool_] = np.isin(self.state, BAD)
         falls = self.falls()
         falls[1:] &= ~bad[:-1]  # the one before may be what is wrong
+        for i in np.flatnonzero(falls[1:]).tolist():
+            if self.blames_the_first(i):
+                falls[i], falls[i + 1] = True, False
         return np.flatnonzero(bad | falls)
 
     def open_ended(self, segment: Segment) -> bool:

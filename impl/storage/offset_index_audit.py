@@ -52,6 +52,8 @@ class OffsetIndexCheck(IndexCheck):
         self.offsets = self.cells["relative"].astype(np.int64) + self.base
         self.order = np.argsort(self.positions, kind="stable")
         self.sorted = self.positions[self.order]
+        self.own = np.zeros(self.written, bool)
+        """the entry's offset is that of the batch at its position, as with nearly all"""
         self.pending: list[int] = []
         self.inside: dict[int, tuple[int, int]] = {}
         """of entries that mislead: where the batch begins that they point into, and the offset before it"""
@@ -87,6 +89,7 @@ class OffsetIndexCheck(IndexCheck):
         state[later] = State.PENDING
         self.pending += some[later].tolist()
         self.state[some] = state
+        self.own[some] = on & (last[r] == offset)
         for i, x in zip(some.tolist(), range(len(some)), strict=True):
             if state[x] == State.MISLEADS and len(self.inside) < 1000:
                 self.inside[i] = (int(position[r[x]]), int(before[r[x]]))
@@ -116,6 +119,9 @@ class OffsetIndexCheck(IndexCheck):
             return np.zeros(0, bool)
         return np.concatenate(([self.offsets[0] < self.base], self.offsets[1:] <= self.offsets[:-1]))
 
+    def blames_the_first(self, i: int) -> bool:
+        return bool(self.own[i + 1] and not self.own[i])
+
     def room_after(self, i: int) -> bool:
         since = self.seen_end - (int(self.positions[i - 1]) if i else 0)
         interval = self.log.config.index_interval_bytes or INTERVAL
@@ -142,6 +148,9 @@ class OffsetIndexCheck(IndexCheck):
                     offset,
                 )
         before = int(self.offsets[i - 1]) if i else self.base - 1
+        if offset > before:
+            after = int(self.offsets[i + 1])
+            return "OIX-23", f"offset {offset} stands before {after}", f"an offset below {after}", offset
         return "OIX-23", f"offset {offset} stands after {before}", f"an offset above {before}", offset
 
     def further(self, segment: Segment, file: File, ending: Ending, stale: int | None) -> Iterator[Finding]:
@@ -182,13 +191,15 @@ class OffsetIndexCheck(IndexCheck):
 CODES = {State.TRUE: "", State.MISLEADS: "OIX-24", State.ODD: "OIX-25", State.BEYOND: "OIX-27"}
 
 
-def judged(batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> Json:
+def judged(
+    batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]], by: type[IndexCheck] | None = None
+) -> Json:
     """What the check makes of a small segment that was closed cleanly, with these batches (position, size, first and
     last offset, last record's) and entries (offset, position): for the spec to walk beside."""
     base = min((b[2] for b in batches), default=0)
     base = min([base, *(e[0] for e in entries)]) - 1
     segment = Segment(base, File(Path(f"{base:020}.log"), 0), File(Path(f"{base:020}.index"), 0))
-    check = OffsetIndexCheck(Log(PartitionFiles(Path("t-0"), "t", 0, segments=(segment,)), clean=True))
+    check = (by or OffsetIndexCheck)(Log(PartitionFiles(Path("t-0"), "t", 0, segments=(segment,)), clean=True))
     slots = np.array([(o - base, p) for o, p in entries], SLOT) if entries else np.zeros(0, SLOT)
     check.load(segment, slots.tobytes())
     rows = np.zeros(len(batches), BATCH)
@@ -199,13 +210,9 @@ def judged(batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -
     for part in (rows[:half], rows[half:]):
         list(check.chunk(segment, Chunk(part)))
     check.settle(Ending(check.seen_end, check.seen_end))
-    falls = check.falls()
-    states = [State(s) for s in check.state.tolist()] + [State.BEYOND] * (len(entries) - check.written)
-    return [
-        "OIX-27" if s is State.BEYOND else "OIX-23" if i and entries[i][0] <= entries[i - 1][0] else CODES[s]
-        for i, s in enumerate(states)
-        if falls is not None
-    ]
+    falls = [*check.falls().tolist(), *(True for _ in entries[check.written :])]
+    states = [*(State(s) for s in check.state.tolist()), *(State.BEYOND for _ in entries[check.written :])]
+    return ["OIX-23" if f and s is not State.BEYOND else CODES[s] for s, f in zip(states, falls, strict=True)]
 
 
 AUDIT = (OffsetIndexCheck,)

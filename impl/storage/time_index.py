@@ -180,6 +180,10 @@ class Driver:
         self.file.content = bytearray(bytes.fromhex(file))
         self._open(max_index_size, writable)
 
+    def do_fill(self, count: int) -> Json:
+        slots = b"".join(TimeIndex.layout.pack(10 * n, n) for n in range(1, count + 1))
+        self.do_openFile(slots.hex(), len(slots), True)
+
     def do_judge(self, batches: list[list[int]], entries: list[list[int]]) -> Json:
         from kafkaspec.impl.storage import time_index_audit as audit
 

@@ -178,7 +178,7 @@ PSM_17 = clause(
 PSM_18 = clause(
     "PSM-18",
     """A snapshot at offset x holds what the records below x make: of each producer its epoch, coordinator epoch, last
-    timestamp, open transaction and its latest batch alone. It is taken at every roll, when a log is closed and when it
+    timestamp, open transaction and its latest batch alone, whose own timestamp is lost: loaded, it is the last one. It is taken at every roll, when a log is closed and when it
     was recovered, and written only if x is above the offset of the last one taken or loaded.""",
     source=f"{CHAPTER}; {MANAGER}; KAFKA-6683",
 )
@@ -283,6 +283,7 @@ PSM_30 = clause(
     without={
         "model": "the model's log gives out offsets one by one",
         "proof": "see the model",
+        "mutant": "beyond it nothing is promised, so that nothing can be broken",
     },
 )
 
@@ -321,8 +322,8 @@ class Producer(NamedTuple):
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
     def saved(self) -> Producer:
-        """What a snapshot keeps of it."""
-        return self._replace(batches=self.batches[-1:])
+        """What a snapshot keeps of it: one timestamp for the producer and its batch."""
+        return self._replace(batches=tuple(b._replace(timestamp=self.last_timestamp) for b in self.batches[-1:]))
 
 
 UNKNOWN: Final = Producer()
@@ -1237,19 +1238,43 @@ def read_snapshot(state: State, file: str) -> Step[State]:
 PRODUCERS: Final = (1, 2, 3)
 
 
+def _focus(state: State) -> int:
+    """The producer that writes most at the moment, so that walks come to more than five batches of one."""
+    return PRODUCERS[state.end // 8 % len(PRODUCERS)]
+
+
+def _count(state: State) -> int:
+    """How many records the next batch mostly has."""
+    return 2 if state.end % 5 == 0 else 1
+
+
+def _writers(state: State) -> Sequence[int]:
+    return [_focus(state)] * 4 + list(PRODUCERS)
+
+
 def _epochs(state: State) -> Sequence[int]:
-    known = sorted({p.epoch for p in state.producers.values() if p.epoch >= 0} or {0})
-    return [*known, known[-1] + 1, max(0, known[0] - 1)]
+    known = max(0, state.producers.get(_focus(state), UNKNOWN).epoch)
+    return [known, known, known, known, known + 1, max(0, known - 1)]
 
 
 def _first_sequences(state: State) -> Sequence[int]:
-    known = {next_sequence(p.last_sequence) for p in state.producers.values()}
-    repeated = {b.first_sequence for p in state.producers.values() for b in p.batches[:1]}
-    return [*sorted(known), 0, *sorted(repeated)[:1]] if known else [0, SEQUENCES - 1]
+    p = state.producers.get(_focus(state), UNKNOWN)
+    upcoming = next_sequence(p.last_sequence)
+    repeated = [b.first_sequence for b in (p.batches[:1] + p.batches[-1:])]
+    return [*[upcoming] * 4, next_sequence(upcoming), 0, *repeated, *([SEQUENCES - 1] if p == UNKNOWN else [])]
 
 
 def _last_sequences(state: State) -> Sequence[int]:
-    return sorted({(s + more) % SEQUENCES for s in _first_sequences(state) for more in (0, 1)})
+    return [(s + _count(state) - 1) % SEQUENCES for s in _first_sequences(state)]
+
+
+def _high_watermarks(state: State) -> Sequence[Offset]:
+    return [state.end, state.end + 1, state.end // 2, 0, *(e.last_offset for e in state.ended.values())]
+
+
+def _now_and_then(state: State, offsets: Sequence[Offset]) -> Sequence[Offset]:
+    """What undoes much is done seldom."""
+    return offsets if state.end % 4 == 3 else ()
 
 
 def _snapshot_offsets(state: State) -> Sequence[Offset]:
@@ -1265,7 +1290,7 @@ def _guards(state: State) -> Sequence[int]:
 
 
 def _times(state: State) -> Sequence[int]:
-    return (state.now, state.now, max(0, state.now - state.config.producer_id_expiration_ms))
+    return [state.now] * 6 + [max(0, state.now - state.config.producer_id_expiration_ms)]
 
 
 def _files(state: State) -> Sequence[str]:
@@ -1283,15 +1308,15 @@ def _files(state: State) -> Sequence[str]:
 
 
 machine.candidates |= {
-    "producer_id": lambda state: PRODUCERS,
+    "producer_id": _writers,
     "origin": lambda state: ("CLIENT", "CLIENT", "CLIENT", "REPLICATION", "COORDINATOR"),
     "producer_epoch": _epochs,
     "epoch": _epochs,
     "first_seq": _first_sequences,
     "last_seq": _last_sequences,
     "sequence": _first_sequences,
-    "first_offset": lambda state: (state.end, state.end, state.end, state.end + 1),
-    "last_offset": lambda state: (state.end, state.end, state.end + 1),
+    "first_offset": lambda state: [state.end] * 6 + [state.end + 1],
+    "last_offset": lambda state: [state.end + _count(state) - 1] * 6 + [state.end + _count(state)],
     "offset": lambda state: (state.end, state.end, state.end + 1),
     "timestamp": _times,
     "transactional": lambda state: (False, True),
@@ -1300,12 +1325,13 @@ machine.candidates |= {
     "coordinator_epoch": lambda state: (0, 0, 1, 2),
     "transaction_version": lambda state: (0, 2, 2, UNKNOWN_VERSION),
     "supports_epoch_bump": lambda state: (True, False),
-    "high_watermark": lambda state: (state.end, state.end + 1, state.end // 2, 0),
+    "high_watermark": _high_watermarks,
     "log_start_offset": lambda state: (0, 0, state.end // 2, state.end),
-    "log_end_offset": _ends,
+    "onLogStartOffsetIncremented:log_start_offset": lambda state: (0, state.end // 2, state.end, state.end + 2),
+    "log_end_offset": lambda state: _ends(state) if state.end % 2 else (),
     "current_time_ms": lambda state: (state.now,),
-    "ms": lambda state: (1, state.config.producer_id_expiration_ms // 2, 700_000),
-    "truncateFullyAndStartAt:offset": lambda state: (0, state.end),
+    "ms": lambda state: (1, 1, 400_000, 700_000, state.config.producer_id_expiration_ms // 2),
+    "truncateFullyAndStartAt:offset": lambda state: _now_and_then(state, (0, state.end)),
     "deleteSnapshotsBefore:offset": _snapshot_offsets,
     "corruptSnapshot:offset": lambda state: list(state.snapshots),
     "segment_base_offsets": lambda state: (
@@ -1342,9 +1368,7 @@ def _to_model(state: State) -> dict[str, Any] | None:
         "following": {e: next_sequence(p.last_sequence) for e, p in known.items()},
         "coordinator": {e: None if p.coordinator_epoch < 0 else p.coordinator_epoch for e, p in known.items()},
         "opened": {e: p.transaction for e, p in known.items()},
-        "ended": {
-            f: state.ended[f].last_offset if f in state.ended else None for f in range(SIZES["L"] + 1)
-        },
+        "ended": {f: state.ended[f].last_offset if f in state.ended else None for f in range(SIZES["L"] + 1)},
         "end": state.end,
     }
 
@@ -1402,5 +1426,10 @@ RECORDINGS = (
         "producer-state.ndjson",
         "accepted",
         source="org.apache.kafka.storage.internals.log.ProducerStateManager, Kafka 4.3.0; calls at random",
+    ),
+    Recording(
+        "producer-state-further.ndjson",
+        "accepted",
+        source="the same with UnifiedLog.updateProducers, reloads, damaged and stray snapshots; 9 histories",
     ),
 )

@@ -142,6 +142,7 @@ SEG_15 = clause(
     entries of all indexes whose offset is at or above it; gives the index files their full size again; and takes the
     largest timestamp anew from what is left. Above the last offset only the last two happen.""",
     source=f"{LOG_SEGMENT}; KAFKA-6492",
+    without=OF_ONE_SEGMENT,
 )
 SEG_16 = clause(
     "SEG-16",

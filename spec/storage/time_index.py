@@ -182,7 +182,7 @@ REFUSALS = {
     "overfull": TIX_4,
     "overflow": TIX_5,
     "no slot": TIX_9,
-    "cut": TIX_9,
+    "too short": TIX_9,
     "read-only": TIX_9,
     "corrupt": TIX_10,
     "no such entry": TIX_11,
@@ -362,7 +362,7 @@ def resized(state: Index, size: int) -> Step[Index]:
     if after is state:
         return Step(state, False)
     if len(after.used) < len(state.used):
-        return Step(mapped.closed(after), Refused("TIX-9", ILLEGAL_ARGUMENT))
+        return Step(state, Refused("TIX-9", ILLEGAL_ARGUMENT))
     return Step(replace(after, writable=True), True)
 
 
@@ -460,6 +460,15 @@ def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> S
     return Step(mapped.opened(there, max_index_size, writable))
 
 
+@machine.operation("fill", "TIX-3", "TIX-9")
+@icontract.require(lambda count: 0 < count <= 4096, "TIX-9 no more than is easily compared")
+def fill(state: Index, count: int) -> Step[Index]:
+    """The file is deleted, and made anew with just so many slots; then they are filled, 10 ms and an offset apart: an
+    index of more than one page."""
+    used = tuple((10 * n, n) for n in range(1, count + 1))
+    return Step(Index(state.base_offset, count * LAYOUT.size, used, slots=count, is_open=True))
+
+
 # ---- a file beside its log -------------------------------------------------------------------------------------------
 class Batch(NamedTuple):
     """What of a batch matters here: its first and last offset, and the largest timestamp that its header names, ms."""
@@ -503,6 +512,8 @@ def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequ
 def _offsets(state: Index) -> list[int]:
     known = [e.offset for e in entries(state)] if state.is_open else []
     last = max([*known, state.base_offset])
+    if len(known) > 50:
+        known = known[:: len(known) // 50]
     near = [last + 1, last + 2, last + 9, *(o + d for o in dict.fromkeys(known) for d in (0, -1, 1))]
     limit = state.base_offset + mapped.MOST_RELATIVE
     return list(dict.fromkeys([*near, state.base_offset, state.base_offset - 1, limit, limit + 1, 0]))
@@ -511,6 +522,8 @@ def _offsets(state: Index) -> list[int]:
 def _timestamps(state: Index) -> list[int]:
     known = [c[0] for c in state.used]
     last = max([*known, 0])
+    if len(known) > 50:
+        known = known[:: len(known) // 50]
     near = [last + 1, last + 5, *(t + d for t in dict.fromkeys(known) for d in (0, -1, 1)), -1, 0, 2**62]
     return [t for t in dict.fromkeys(near) if -(2**63) <= t < 2**63]
 
@@ -554,6 +567,7 @@ machine.candidates |= {
     "max_index_size": lambda state: [MAX_SIZE, 96, 12, 0, 11],
     "open:max_index_size": lambda state: [MAX_SIZE, 96, 12],
     "writable": lambda state: [True, False],
+    "count": lambda state: [800, 400],
     "file": lambda state: FILES_HEX,
     "batches": lambda state: _LOGS,
     "entries": lambda state: _ENTRIES,
@@ -602,6 +616,15 @@ def _keeps_one_of_equals(
     return result, observe(mapped.keep(ghost, hit))
 
 
+def _cuts(
+    ghost: Any, state: Index, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if op == "resize" and isinstance(result, Refused):
+        length = mapped.rounded(arguments["new_size"], LAYOUT)
+        return result, observe(mapped.closed(mapped.with_size(state, LAYOUT, length)))
+    return result, observation
+
+
 machine.deviations += [
     Deviation(
         id="TIX-D1",
@@ -642,13 +665,32 @@ machine.deviations += [
         rewrite=_keeps_one_of_equals,
         advance=lambda ghost, before, op, arguments, after: before if op == "truncateTo" else None,
     ),
+    Deviation(
+        id="TIX-D3",
+        clause="TIX-9",
+        title="Resizing a time index to less than its entries cuts the file before it is refused",
+        versions="4.3.0 (seen)",
+        condition="the new size, in whole slots, is less than the entries in use",
+        history=(
+            "init",
+            "maybeAppend timestamp=1 offset=101 skipFullCheck=false",
+            "maybeAppend timestamp=2 offset=105 skipFullCheck=false",
+            "resize newSize=12",
+        ),
+        cause="As with the offset index (OIX-D3): it is the same code.",
+        effect="""A broker whose segment.index.bytes was lowered below the size of the last segment's time index fails to
+        load the log. When it is started again, the file is cut: the segment's largest timestamp is then the last one that
+        is left, and retention by time and lookups by time take the segment for older than it is.""",
+        mend="Compare the new size with the entries in use first, and make the index anew where it does not fit.",
+        rewrite=_cuts,
+    ),
 ]
 
 RECORDINGS = (
     Recording(
         "time-index.ndjson",
         "accepted",
-        deviations=("TIX-D1", "TIX-D2"),
+        deviations=("TIX-D1", "TIX-D2", "TIX-D3"),
         source="TimeIndex of Kafka 4.3.0 over a mapped file, arbitrary calls",
     ),
 )

@@ -17,7 +17,7 @@ from typing import Any
 from kafkaspec.judge.deviation import Deviation
 from kafkaspec.lockstep.machine import Machine, Outside, Refused
 
-NOT_KAFKAS = ("pagesTouched", "judge")
+NOT_KAFKAS = ("pagesTouched", "judge", "fill")
 """Operations that the released classes do not have."""
 ONES_THAT_END = ("close", "closeHandler", "openNew", "openFile", "open")
 MARKS = "TIX-5"
