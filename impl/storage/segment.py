@@ -75,7 +75,7 @@ class Header(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int
+    records: int
 
     @property
     def last_offset(self) -> int:
@@ -467,7 +467,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
 def plain_timestamps(batch: bytes, h: Header) -> Iterator[tuple[int, int]]:
     """Offset and timestamp of each record of a batch that is not compressed."""
     at = HEADER.size
-    for _ in range(h.count):
+    for _ in range(h.records):
         length, at = _read_varint(batch, at)
         delta, after = _read_varint(batch, at + 1)
         offset, _after = _read_varint(batch, after)
@@ -507,7 +507,7 @@ class ProducerStates:
 
     def append(self, header: Header, body: bytes) -> AbortedTxn | None:
         h, manager = header, self.manager
-        if h.producer_id < 0:
+        if h.producer_id < 0 or (h.attributes & CONTROL and not h.records):  # a marker that the cleaner emptied
             return None
         update = manager.prepare(h.producer_id, REPLICATION)
         completed = None

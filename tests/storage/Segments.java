@@ -90,7 +90,8 @@ public class Segments {
         switch (op) {
             case "init":
                 if (segment != null) segment.closeHandlers();
-                dir = Files.createTempDirectory("segment").toFile();
+                dir = a.hasNonNull("directory") ? new File(a.get("directory").asText())
+                    : Files.createTempDirectory("segment").toFile();
                 dir.deleteOnExit();
                 base = number(a, "baseOffset", 0);
                 interval = (int) number(a, "indexIntervalBytes", 200);
@@ -146,6 +147,7 @@ public class Segments {
                 segment = open();
                 if (a.get("active").asBoolean()) segment.resizeIndexes(maxIndex);
                 return null;
+            case "close": segment.close(); segment = open(); return null;
             case "crash": {
                 if (a.get("keepIndexes").asBoolean()) {
                     segment.offsetIndex().trimToValidSize();

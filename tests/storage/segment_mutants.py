@@ -6,11 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import crc32c
+
 from kafkaspec.impl.storage import segment as impl
 from kafkaspec.impl.storage.segment import Fetched, Found, Place, Segment, TransactionState, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
+from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.lockstep.machine import Json
 from kafkaspec.lockstep.mutants import Mutant
+from kafkaspec.models.storage import segment as model
+from kafkaspec.models.storage.segment import Flushing, Phase
 
 
 class NineteenDigits(impl.Driver):
@@ -105,7 +110,7 @@ class FirstOffsets(Segment):
         try:
             super().append(largest_offset, records)
         finally:
-            del index.append  # type: ignore[method-assign]
+            del index.append
 
 
 class FitsExactly(Segment):
@@ -241,7 +246,7 @@ class SkipsTheDamaged(Segment):
         good = [
             data[h.position : h.position + h.size]
             for h in headers(data)
-            if impl.crc32c.crc32c(data[h.position + impl.CRC_FROM : h.position + h.size]) == h.crc
+            if crc32c.crc32c(data[h.position + impl.CRC_FROM : h.position + h.size]) == h.crc
         ]
         if len(b"".join(good)) < len(data):
             cut = self.size - len(b"".join(good))
@@ -256,7 +261,7 @@ class NoCrc(Segment):
         data = bytearray(self.data())
         for h in headers(bytes(data)):
             body = data[h.position + impl.CRC_FROM : h.position + h.size]
-            data[h.position + 17 : h.position + 21] = impl.crc32c.crc32c(bytes(body)).to_bytes(4, "big")
+            data[h.position + 17 : h.position + 21] = crc32c.crc32c(bytes(body)).to_bytes(4, "big")
         self.disk.write(self.path(impl.LOG), bytes(data))
         return super().recover(state, assign_epoch)
 
@@ -307,11 +312,11 @@ class NoLastTimeEntry(Segment):
     def recover(self, state: TransactionState, assign_epoch: Callable[[int, int], None]) -> int:
         real = self.time_index.maybe_append
         index = self.time_index
-        index.maybe_append = lambda t, o, last=False: None if last else real(t, o)  # type: ignore[method-assign]
+        index.maybe_append = lambda timestamp, offset, last=False: None if last else real(timestamp, offset)  # type: ignore
         try:
             return super().recover(state, assign_epoch)
         finally:
-            del index.maybe_append  # type: ignore[method-assign]
+            del index.maybe_append
 
 
 class AnyTimeSane(Segment):
@@ -331,6 +336,77 @@ class OpensWithoutTimes(Segment):
         return self._largest
 
 
+def _recovery_moves_the_point() -> LoadedModel:
+    class Crash(model.Crash):
+        @action("SEG-17", who="restart")
+        def cut(s) -> None:
+            require(s.phase == Phase.RECOVERING, s.scan == s.whole)
+            s.next.phase = Phase.RUNNING
+            s.next.scan = 0
+            s.next.end = s.whole
+            s.next.visible = s.whole
+            s.next.point = s.whole
+            s.next.base = s.base if s.base <= s.whole else 0
+
+    return load(Crash)
+
+
+def _marked_before_the_indexes() -> LoadedModel:
+    class Crash(model.Crash):
+        @action("SEG-23", who="flusher")
+        def flush_data(s) -> None:
+            require(s.flushing == Flushing.DATA)
+            s.next.flushing = Flushing.MARK
+            s.next.durable = max(s.durable, s.target)
+
+    return load(Crash)
+
+
+def _marked_before_the_data() -> LoadedModel:
+    class Crash(model.Crash):
+        @action("SEG-23", who="flusher")
+        def flush_data(s) -> None:
+            require(s.flushing == Flushing.DATA)
+            s.next.flushing = Flushing.INDEX
+
+    return load(Crash)
+
+
+def _recovers_too_little() -> LoadedModel:
+    class Crash(model.Crash):
+        @action("SEG-16", who="restart")
+        def begin_recovery(s) -> None:
+            require(s.phase == Phase.DOWN)
+            s.next.phase = Phase.RECOVERING
+            s.next.scan = s.checkpoint
+
+    return load(Crash)
+
+
+def _cuts_at_the_file_s_end() -> LoadedModel:
+    class Crash(model.Crash):
+        @action("SEG-17", who="restart")
+        def cut(s) -> None:
+            require(s.phase == Phase.RECOVERING, s.scan == s.whole)
+            s.next.phase = Phase.RUNNING
+            s.next.scan = 0
+            s.next.visible = s.end
+            s.next.point = min(s.checkpoint, s.whole)
+
+    return load(Crash)
+
+
+def _aborts_are_not_rebuilt() -> LoadedModel:
+    class Crash(model.Crash):
+        @action("SEG-16", "SEG-18", who="restart")
+        def recover_batch(s) -> None:
+            require(s.phase == Phase.RECOVERING, s.scan < s.whole)
+            s.next.scan = s.scan + 1
+            s.next.indexed[s.scan] = s.due[s.scan]
+
+    return load(Crash)
+
+
 def _of(segment: type[Segment]) -> Callable[[], Any]:
     def make() -> impl.Driver:
         class Faulty(impl.Driver):
@@ -343,6 +419,10 @@ def _of(segment: type[Segment]) -> Callable[[], Any]:
 
 def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
     return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
+
+
+def _model(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
+    return Mutant(name, tuple(clauses.split()), what, "model", make, bug)
 
 
 MUTANTS = [
@@ -403,6 +483,33 @@ MUTANTS = [
     _impl("no last time entry", "SEG-16 SEG-25", "recovery leaves the largest timestamp out", _of(NoLastTimeEntry)),
     _impl("always sane", "SEG-21", "a missing index file is made", _of(AnyTimeSane), "KAFKA-13603"),
     _impl("opens without times", "SEG-22", "the largest timestamp is not read back", _of(OpensWithoutTimes)),
+    _model(
+        "Crash: recovery moves the point",
+        "SEG-23 SEG-24",
+        "what recovery left counts as flushed",
+        _recovery_moves_the_point,
+        "KAFKA-10101",
+    ),
+    _model(
+        "Crash: marked before the indexes",
+        "SEG-23 SEG-25 SEG-26",
+        "the .log alone is flushed",
+        _marked_before_the_indexes,
+    ),
+    _model("Crash: marked before the data", "SEG-23 SEG-24", "the .log is not flushed", _marked_before_the_data),
+    _model(
+        "Crash: recovers too little",
+        "SEG-16 SEG-25",
+        "from the recovery point on, not from its segment",
+        _recovers_too_little,
+    ),
+    _model("Crash: cuts at the file's end", "SEG-17 SEG-24", "what is torn stays", _cuts_at_the_file_s_end),
+    _model(
+        "Crash: aborts are not rebuilt",
+        "SEG-18 SEG-26",
+        "the transaction index is emptied alone",
+        _aborts_are_not_rebuilt,
+    ),
 ]
 
 SURVIVORS: dict[str, str] = {}

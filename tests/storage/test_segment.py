@@ -2,14 +2,75 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from typing import Any
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import orjson
+import pytest
+from hypothesis.stateful import run_state_machine_as_test
 
-from kafkaspec.lockstep.machine import Outside
-from kafkaspec.lockstep.walk import draw, draw_init
-from kafkaspec.spec.storage.segment import machine
+from kafkaspec.audit.check import Ending, Log
+from kafkaspec.audit.discover import partition_files
+from kafkaspec.audit.engine import audit_log
+from kafkaspec.audit.files import File, PartitionFiles
+from kafkaspec.audit.files import Segment as Files
+from kafkaspec.impl.disk import Crashed, RealDisk, SimulatedDisk, SimulatedFile
+from kafkaspec.impl.storage import segment as impl
+from kafkaspec.impl.storage.producer_state import ProducerStateManager
+from kafkaspec.impl.storage.segment import NO_TIMESTAMP, ProducerStates, Segment, encode, headers
+from kafkaspec.impl.storage.segment_audit import SegmentCheck
+from kafkaspec.impl.storage.transaction_index import AbortedTxn
+from kafkaspec.judge.check import check
+from kafkaspec.lockstep.machine import Outside, Refused, Step
+from kafkaspec.lockstep.walk import Coverage, draw, draw_init, state_machine, walk
+from kafkaspec.models.storage.segment import MODELS
+from kafkaspec.proofs.storage.segment import PROOFS
+from kafkaspec.spec.storage import segment as spec
+from kafkaspec.spec.storage.segment import Batch, Record, machine
+from tests.kafka import java, needs_kafka
+
+SOURCE = Path(__file__).with_name("Segments.java")
+
+# ---- the layers beside each other
+
+
+def test_impl_does_what_the_spec_says() -> None:
+    run_state_machine_as_test(state_machine(machine, impl.Driver))
+
+
+def test_long_walks_cover_every_operation() -> None:
+    covered = Coverage()
+    for seed in range(40):
+        walked = walk(machine, impl.Driver(), seed, 100)
+        assert walked.failure is None, str(walked.failure)
+        covered.add(walked.coverage)
+    assert covered.operations.keys() == machine.operations.keys()
+    assert {"append SEG-3", "read SEG-12", "sanityCheck SEG-21"} <= covered.refusals.keys()
+
+
+@pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
+def test_recordings_are_judged_as_they_must(recording: Any) -> None:
+    assert recording.wrong(recording.judge(machine)) == ""
+
+
+@pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
+@pytest.mark.clause("SEG-23", "SEG-24")
+def test_models_are_explored_as_pinned(checked: Any) -> None:
+    assert checked.run().why == ""
+
+
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
+@pytest.mark.clause("SEG-20", "SEG-23", "SEG-24", "SEG-25", "SEG-26")
+def test_proofs_hold_for_every_size(proof: Any) -> None:
+    proved = proof.run()
+    assert proved.complete, proved.summary()
+
+
+# ---- beside the released Kafka
 
 
 def calls(seed: int, count: int) -> list[str]:
@@ -31,3 +92,456 @@ def calls(seed: int, count: int) -> list[str]:
             named = {t: arguments[p] for t, p in op.parameters.items()}
             lines.append(orjson.dumps({"op": op.name, "args": named}).decode())
     return lines
+
+
+def answered(lines: Sequence[str]) -> list[bytes]:
+    """What Kafka's LogSegment answers to these calls, as a recording."""
+    return [line.encode() for line in java(SOURCE.read_text("utf-8"), stdin="\n".join(lines) + "\n").splitlines()]
+
+
+@pytest.mark.deep
+@needs_kafka
+def test_kafka_answers_as_the_spec_says() -> None:
+    lines = [line for seed in range(1000, 1010) for line in calls(seed, 120)]
+    verdict = check(machine, answered(lines), name="Kafka's LogSegment")
+    assert verdict.verdict == "accepted", str(verdict)
+
+
+def history(seed: int, base: int) -> list[Batch]:
+    """Batches of many sizes and times, with transactions of two producers, offsets with gaps."""
+    rng, out, offset, time = random.Random(seed), list[Batch](), base, 1000
+    open_: set[int] = set()
+    while len(out) < 60:
+        time += rng.choice((-3, 0, 1, 5))
+        epoch, producer = len(out) // 20, rng.choice((1, 2))
+        kind = rng.choice(("data", "data", "transactional", "abort"))
+        if kind == "abort" and producer not in open_:
+            continue
+        open_ = open_ - {producer} if kind == "abort" else open_ | {producer} if kind == "transactional" else open_
+        count = 1 if kind == "abort" else rng.randrange(1, 5)
+        records = tuple(Record(offset + n, time + rng.choice((0, 2))) for n in range(count))
+        out.append(Batch(records, rng.choice((5, 60, 200)), epoch, -1 if kind == "data" else producer, kind))
+        offset = out[-1].last_offset + rng.choice((1, 1, 3))
+    return out
+
+
+def written(directory: Path, batches: Sequence[Batch], base: int, interval: int = 300) -> Segment:
+    """A closed segment in a real directory, its transaction index too."""
+    disk = RealDisk()
+    segment = Segment(str(directory), base, disk, index_interval_bytes=interval, max_index_bytes=1000)
+    state = ProducerStates(ProducerStateManager(str(directory / "none"), SimulatedDisk()))
+    for b in batches:
+        data = encode(b)
+        segment.append(b.last_offset, data)
+        aborted = state.append(next(headers(data)), data)
+        if aborted is not None:
+            segment.update_transaction_index(aborted, True)
+    segment.close()
+    return segment
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in sorted(directory.iterdir()) if p.is_file()}
+
+
+def call(op: str, **args: Any) -> str:
+    return orjson.dumps({"op": op, "args": args}).decode()
+
+
+def questions(batches: Sequence[Batch]) -> list[tuple[str, dict[str, Any]]]:
+    offsets = sorted({o for b in batches for o in (b.base_offset, b.last_offset, b.last_offset + 1)})
+    times = sorted({r.timestamp + d for b in batches for r in b.records for d in (0, 1)})
+    out: list[tuple[str, dict[str, Any]]] = [("readNextOffset", {})]
+    out += [("translateOffset", {"offset": o, "startingFilePosition": 0}) for o in offsets]
+    out += [("findOffsetByTimestamp", {"timestampMs": t, "startingOffset": 0}) for t in times]
+    return out
+
+
+def asked(segment: Segment, of: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+    driver = impl.Driver()
+    driver.segment = segment
+    out = []
+    for op, args in of:
+        operation = machine.find(op)
+        out.append(driver.apply(op, {operation.parameters[k]: v for k, v in args.items()}))
+    return out
+
+
+@needs_kafka
+@pytest.mark.clause("SEG-1", "SEG-11", "SEG-13", "SEG-22")
+def test_kafka_opens_what_impl_wrote_and_closes_it_unchanged(tmp_path: Path) -> None:
+    batches = history(1, 2**33)
+    written(tmp_path, batches, 2**33)
+    before = contents(tmp_path)
+    of = questions(batches)
+    opened = call(
+        "init", directory=str(tmp_path), baseOffset=2**33, indexIntervalBytes=300, maxIndexBytes=1000,
+        openTransactions=[],
+    )  # fmt: skip
+    lines = [opened, *(call(op, **args) for op, args in of), call("close")]
+    records = [orjson.loads(r) for r in answered(lines)]
+    assert not [r for r in records if "error" in r]
+    assert contents(tmp_path) == before
+    ours = asked(Segment(str(tmp_path), 2**33, RealDisk(), index_interval_bytes=300, max_index_bytes=1000), of)
+    assert [r["result"] for r in records[1:-1]] == ours
+
+
+@needs_kafka
+@pytest.mark.clause("SEG-16", "SEG-18")
+def test_impl_opens_what_kafka_wrote_and_recovers_it_to_the_same_bytes(tmp_path: Path) -> None:
+    batches = history(2, 100)
+    kafka, ours = tmp_path / "kafka", tmp_path / "ours"
+    kafka.mkdir()
+    ours.mkdir()
+    lines = [call("init", directory=str(kafka), baseOffset=100, indexIntervalBytes=300, maxIndexBytes=1000)]
+    for b in batches:
+        one = {"records": [list(r) for r in b.records], "valueBytes": b.value_bytes, "leaderEpoch": b.leader_epoch}
+        lines.append(call("append", batches=[{**one, "producerId": b.producer_id, "kind": b.kind}]))
+    for e in spec.transactions(batches, ()):
+        fields = {"producerId": e[0], "firstOffset": e[1], "lastOffset": e[2], "lastStableOffset": e[3]}
+        lines.append(call("updateTxnIndex", **fields, aborted=True))
+    assert not [r for r in answered([*lines, call("close")]) if b'"error"' in r]
+    shutil.copytree(kafka, ours, dirs_exist_ok=True)
+    segment = Segment(str(ours), 100, RealDisk(), index_interval_bytes=300, max_index_bytes=1000)
+    assert asked(segment, [("readNextOffset", {})]) == [batches[-1].last_offset + 1]
+    state = ProducerStates(ProducerStateManager(str(tmp_path / "none"), SimulatedDisk()))
+    assert segment.recover(state, lambda epoch, offset: None) == 0
+    segment.close()
+
+    def without_values(files: dict[str, bytes]) -> dict[str, bytes]:
+        return {n: d for n, d in files.items() if not n.endswith(".log")}
+
+    assert without_values(contents(ours)) == without_values(contents(kafka))
+
+
+# ---- every crash
+
+
+def crashes(appends: Sequence[Batch], flush_after: int) -> Iterator[tuple[int, SimulatedDisk]]:
+    """Every disk that a crash of these appends, one flush among them, may leave; and how many batches were flushed."""
+    at = 0
+    while True:
+        disk = SimulatedDisk(crash_at=at)
+        flushed = 0
+        try:
+            segment = Segment("t-0", 100, disk, index_interval_bytes=100, max_index_bytes=60)
+            _ = segment.offset_index, segment.time_index
+            disk.flush_directory("t-0")
+            state = ProducerStates(ProducerStateManager("p", SimulatedDisk()))
+            for n, b in enumerate(appends):
+                segment.append(b.last_offset, encode(b))
+                aborted = state.append(next(headers(encode(b))), encode(b))
+                if aborted is not None:
+                    segment.update_transaction_index(aborted, True)
+                if n + 1 == flush_after:
+                    segment.flush()
+                    disk.flush_directory("t-0")
+                    flushed = flush_after
+            done = True
+        except Crashed:
+            done = False
+        for after in disk.outcomes():
+            yield flushed, after
+        if done:
+            return
+        at += 1
+
+
+def recovered(disk: SimulatedDisk) -> tuple[list[impl.Header], Segment, int]:
+    segment = Segment("t-0", 100, disk, index_interval_bytes=100, max_index_bytes=60)
+    state = ProducerStates(ProducerStateManager("p", SimulatedDisk()))
+    cut = segment.recover(state, lambda epoch, offset: None)
+    return list(headers(segment.data())), segment, cut
+
+
+@pytest.mark.clause("SEG-20", "SEG-24", "SEG-25", "SEG-26")
+def test_whatever_a_crash_leaves_of_appends_recovery_makes_whole() -> None:
+    """Every step of four appends with a flush among them, every outcome of the disk; and of some outcomes every crash
+    of the recovery itself."""
+    batches = [
+        Batch((Record(100, 1000), Record(101, 1003)), 60, 0, 1, "transactional"),
+        Batch((Record(102, 1001),), 60, 0, 1, "abort"),
+        Batch((Record(103, 1005),), 60, 1),
+        Batch((Record(104, 1004),), 60, 1, 1, "transactional"),
+    ]
+    seen = crashed_again = 0
+    for flushed, disk in crashes(batches, flush_after=2):
+        seen += 1
+        found, segment, _ = recovered(disk)
+        assert b"".join(encode(b) for b in batches).startswith(segment.data())
+        assert len(found) >= flushed
+        state = spec.recovered(
+            spec.Segment(100, 100, 60, 0, (), 0, 0, spec.TimeEntry(-1, 100), 7, 5, tuple(batches[: len(found)]))
+        )
+        assert [tuple(e) for e in segment.offset_index.all()] == list(state.offsets)
+        assert [tuple(e) for e in segment.time_index.all()] == list(state.times)
+        assert [tuple(e) for e in segment.transaction_index] == list(state.aborted)
+        files = {n: f.content for n, f in disk.names.items()}
+        assert recovered(disk)[2] == 0
+        assert {n: f.content for n, f in disk.names.items()} == files
+        if seen % 97 == 0:
+            crashed_again += crash_recovery(disk, found)
+    assert (seen > 1000, crashed_again > 100) == (True, True)
+
+
+def crash_recovery(disk: SimulatedDisk, expected: list[impl.Header]) -> int:
+    """Every crash of a recovery of this disk, of which everything is durable: a second recovery comes to the same."""
+    seen = at = 0
+    while True:
+        names = {n: SimulatedFile(f.content, f.content) for n, f in disk.names.items()}
+        again = SimulatedDisk(names, dict(names), crash_at=at)
+        try:
+            recovered(again)
+            return seen
+        except Crashed:
+            pass
+        for after in itertools.islice(again.outcomes(), 40):
+            seen += 1
+            assert recovered(after)[0] == expected
+        at += 1
+
+
+# ---- the rules, one by one
+
+
+def run(*calls: tuple[Any, ...], **init: Any) -> Step[spec.Segment]:
+    """The state after some calls of the spec, and the last answer."""
+    step: Step[spec.Segment] = Step(machine.initial(**init))
+    for name, *arguments in calls:
+        step = machine.find(name).function(step.state, *arguments)
+    return step
+
+
+def answer(*calls: tuple[Any, ...], **init: Any) -> Any:
+    """The last answer."""
+    return run(*calls, **init).result
+
+
+def one(offset: int, timestamp: int = 1000, value_bytes: int = 10, **more: Any) -> dict[str, Any]:
+    """A batch of one record: 78 bytes and what its value has beyond 10."""
+    return {"records": [[offset, timestamp]], "valueBytes": value_bytes, **more}
+
+
+def appended(*batches: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+    return "append", list(batches)
+
+
+@pytest.mark.clause("SEG-1")
+def test_files_are_named_by_the_base_offset() -> None:
+    state, names = run(appended(one(5)), ("changeFileSuffixes", "", ".deleted"), ("names",), base_offset=5)
+    assert names[0] == "00000000000000000005.log.deleted"
+    assert state.suffix == ".deleted"
+
+
+@pytest.mark.clause("SEG-2", "SEG-3")
+def test_an_append_out_of_reach_writes_nothing() -> None:
+    most = 2**31 - 1
+    assert run(appended(one(most))).state.size == 78
+    refused = run(appended(one(5), one(most + 1)))
+    assert (refused.result, refused.state.size) == (Refused("SEG-3", spec.OVERFLOW), 0)
+
+
+@pytest.mark.clause("SEG-4", "SEG-5")
+def test_an_entry_comes_after_more_than_the_interval() -> None:
+    three = [appended(one(n, 1000 - n)) for n in range(3)]
+    assert run(*three, appended(one(3)), index_interval_bytes=234).state.offsets == ()
+    state = run(*three, appended(one(3, 1000)), index_interval_bytes=233).state
+    assert (state.offsets, state.times) == (((3, 234),), ((1000, 0),))
+    assert run(appended(*(one(n) for n in range(4))), index_interval_bytes=233).state.offsets == ((3, 234),)
+
+
+@pytest.mark.clause("SEG-6", "SEG-7", "SEG-8", "SEG-9")
+def test_a_segment_is_rolled_for_four_reasons() -> None:
+    def rolls(*more: Any, ms: int = 2**62, most: int = 2**30, t: int = 1000, o: int = 9, **init: Any) -> bool:
+        return bool(run(appended(one(0)), *more, ("shouldRoll", ms, most, t, o, 100), **init).result)
+
+    assert not rolls()
+    assert not rolls(most=178)
+    assert rolls(most=177)
+    assert not rolls(ms=10, t=1010)
+    assert rolls(ms=10, t=1011)
+    assert rolls(ms=10, t=1010, roll_jitter_ms=1)
+    assert not rolls(("advance", 999), ms=10)
+    assert rolls(("onBecomeInactiveSegment",))
+    assert not rolls(("onBecomeInactiveSegment",), ("resizeIndexes",))
+    assert rolls(o=2**31)
+    assert not run(("shouldRoll", 0, 2**30, 10**9, 9, 100)).result
+
+
+@pytest.mark.clause("SEG-10", "SEG-22")
+def test_a_closed_segment_remembers_its_largest_timestamp() -> None:
+    state = run(appended(one(0, 7)), ("reopen", True)).state
+    assert (state.times, state.largest, state.time_slots) == (((7, 0),), (7, 0), 10)
+
+
+@pytest.mark.clause("SEG-11", "SEG-14")
+def test_an_offset_in_a_gap_has_the_place_of_the_next_batch() -> None:
+    two = (appended(one(0)), appended(one(5)))
+    assert run(*two, ("translateOffset", 1, 0)).result == {"offset": 5, "position": 78, "size": 78}
+    assert run(*two, ("translateOffset", 6, 0)).result is None
+    assert run(*two, ("readNextOffset",)).result == 6
+
+
+@pytest.mark.clause("SEG-12")
+def test_a_read_gives_one_batch_at_least_if_asked() -> None:
+    two = (appended(one(0)), appended(one(1)))
+    assert answer(*two, ("read", 0, 10, 156, True))["bytes"] == 78
+    assert run(*two, ("read", 0, 10, 156, False)).result == {
+        "offset": 0, "position": 0, "bytes": 10, "firstEntryIncomplete": True,
+    }  # fmt: skip
+    assert answer(*two, ("read", 0, 500, 100, True))["bytes"] == 100
+    assert answer(*two, ("read", 0, 500, None, True))["bytes"] == 0
+    assert run(*two, ("read", 0, -1, 156, True)).result == Refused("SEG-12", spec.ILLEGAL_ARGUMENT)
+    assert run(*two, ("read", 2, 10, 156, True)).result is None
+
+
+@pytest.mark.clause("SEG-13")
+def test_a_timestamp_is_looked_for_record_by_record() -> None:
+    batch = {"records": [[0, 5], [1, 9], [2, 7]], "leaderEpoch": 3}
+    found = run(appended(batch), ("findOffsetByTimestamp", 6, 0)).result
+    assert found == {"timestamp": 9, "offset": 1, "leaderEpoch": 3}
+    assert answer(appended(batch), ("findOffsetByTimestamp", 6, 2))["offset"] == 2
+    assert run(appended(batch), ("findOffsetByTimestamp", 10, 0)).result is None
+
+
+@pytest.mark.clause("SEG-15")
+def test_a_truncation_within_a_batch_takes_it_whole() -> None:
+    state, cut = run(appended(one(0)), appended({"records": [[1, 5000], [2, 1]]}), ("truncateTo", 2))
+    assert (cut, state.size, state.largest) == (96, 78, (1000, 0))
+    assert run(appended(one(0)), ("reopen", False), ("truncateTo", 9)).state.time_slots == 10
+
+
+@pytest.mark.clause("SEG-16", "SEG-17", "SEG-19")
+def test_recovery_cuts_at_the_first_damage_and_finds_epochs() -> None:
+    three = [appended(one(n, leaderEpoch=n)) for n in range(3)]
+    state, said = run(*three, ("damage", 1), ("recover", False))
+    assert said == {"truncated": 156, "epochs": [[0, 0]]}
+    assert (state.size, state.times) == (78, ((1000, 0),))
+    assert answer(*three, ("crash", 1, False), ("createIndexes",), ("recover", False))["truncated"] == 77
+
+
+@pytest.mark.clause("SEG-18", "SEG-26")
+def test_recovery_knows_what_was_open_before_the_segment() -> None:
+    marker = one(10, producerId=4, kind="abort")
+    state, _ = run(appended(marker), ("recover", False), base_offset=10, open_transactions=[[4, 3], [5, 7]])
+    assert state.aborted == ((4, 3, 10, 7),)
+    state, _ = run(appended(marker), ("recover", False), base_offset=10)
+    assert state.aborted == ()
+
+
+@pytest.mark.clause("SEG-21")
+def test_a_missing_index_is_noticed_and_wrong_entries_are_not() -> None:
+    two = (appended(one(0)), appended(one(1)))
+    assert run(*two, ("crash", 0, False), ("sanityCheck", False)).result == Refused("SEG-21", spec.NO_SUCH_FILE)
+    assert run(*two, ("crash", 100, True), ("sanityCheck", False)).result is None
+
+
+@pytest.mark.clause("SEG-23")
+def test_a_flush_begins_with_the_log() -> None:
+    class Noting(SimulatedDisk):
+        def flush(self, path: str) -> None:
+            super().flush(path)
+            flushed.append(path.rpartition(".")[2])
+
+    flushed: list[str] = []
+    segment = Segment("t-0", 0, Noting())
+    _ = segment.offset_index, segment.time_index
+    segment.flush()
+    segment.transaction_index.append(AbortedTxn(1, 0, 1, 2))
+    segment.flush()
+    assert flushed == ["log", "index", "timeindex", "log", "index", "timeindex", "txnindex"]
+
+
+# ---- the audit
+
+
+def found(directory: Path) -> list[Any]:
+    findings, _ = audit_log(Log(partition_files(directory, "t", 0)), [SegmentCheck])
+    return findings
+
+
+@pytest.mark.clause("SEG-25", "SEG-27")
+def test_batches_out_of_a_segment_s_reach_are_found(tmp_path: Path) -> None:
+    """Renamed to a higher base offset; and with an offset that is too far away."""
+    written(tmp_path, history(3, 100), 100)
+    assert found(tmp_path) == []
+    log = tmp_path / f"{100:020}.log"
+    far = encode(Batch((Record(100 + 2**31, 5),)))
+    size = log.stat().st_size
+    log.write_bytes(log.read_bytes() + far)
+    (finding,) = found(tmp_path)
+    assert (finding.clause, finding.position, finding.offset) == ("SEG-27", size, 100 + 2**31)
+    log.rename(tmp_path / f"{101:020}.log")
+    (finding,) = found(tmp_path)
+    assert (finding.clause, finding.position, finding.offset) == ("SEG-27", 0, 100)
+
+
+@pytest.mark.clause("SEG-28")
+def test_a_segment_beyond_two_gigabytes_is_found() -> None:
+    files = Files(0, File(Path("t-0/00000000000000000000.log"), 2**31))
+    judged = SegmentCheck(Log(PartitionFiles(Path("t-0"), "t", 0, segments=(files,))))
+    assert [f.clause for f in judged.ended(files, Ending(2**31, 2**31))] == ["SEG-28"]
+    assert list(judged.ended(files, Ending(2**31 - 1, 2**31 - 1))) == []
+
+
+# ---- the indexes of real brokers, made anew
+class Rebuilt(NamedTuple):
+    """How index files compare with those made anew from the batches. `resets`: how often counting must have begun anew
+    (an opening or a truncation of the segment; SEG-4), `closes`: time entries that a close wrote (SEG-10)."""
+
+    equal: bool
+    resets: int = 0
+    closes: int = 0
+    wrong: str = ""
+
+
+def rebuilt(
+    found: Sequence[impl.Header],
+    base: int,
+    interval: int,
+    offsets: Sequence[tuple[int, int]],
+    times: Sequence[tuple[int, int]],
+    closed: bool = True,
+) -> Rebuilt:
+    """Whether a broker that indexes each batch made these entries: exactly as recovery does, or with counting begun
+    anew where that alone explains what is missing. `closed`: the last time entry must be the largest timestamp."""
+    resets = closes = 0
+    since = begun = 0
+    want = list(offsets)
+    largest = NO_TIMESTAMP, base
+    due_times: list[tuple[int, int]] = []
+    true_times: set[tuple[int, int]] = set()
+    boundaries = [h.position for h in found]
+    for n, h in enumerate(found):
+        if h.max_timestamp > largest[0]:
+            largest = h.max_timestamp, h.last_offset
+        true_times.add(largest)
+        here = bool(want) and want[0] == (h.last_offset, h.position)
+        if since > interval and not here:
+            then = next((p for _, p in want), None)
+            later = [r for r in boundaries[: n + 1] if r > begun and (then is None or then - r > interval)]
+            if not later:
+                return Rebuilt(False, wrong=f"no entry at {h.position}")
+            resets += 1
+            begun = later[-1] if then is not None and later[-1] <= h.position else h.position
+            since = h.position - begun
+        if here:
+            if since <= interval:
+                return Rebuilt(False, wrong=f"an entry at {h.position} after {since} bytes")
+            del want[0]
+            since, begun = 0, h.position
+            due_times.append(largest)
+        since += h.size
+    if want:
+        return Rebuilt(False, wrong=f"an entry where no batch is: {want[0]}")
+    if closed:
+        due_times.append(largest)
+    due = [t for t in dict.fromkeys(due_times) if t[0] > NO_TIMESTAMP]
+    if not set(due) <= set(times):
+        return Rebuilt(False, wrong=f"no time entry {sorted(set(due) - set(times))[0]}")
+    if not set(times) <= true_times:
+        return Rebuilt(False, wrong=f"a time entry that is not true: {sorted(set(times) - true_times)[0]}")
+    if any(x >= y for x, y in itertools.pairwise(times)):
+        return Rebuilt(False, wrong="time entries fall")
+    closes = len(times) - len(due)
+    return Rebuilt(resets == closes == 0, resets, closes)
