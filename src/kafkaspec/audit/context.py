@@ -40,12 +40,12 @@ def offsets(place: Place, name: str) -> dict[checkpoints.TopicPartition, int]:
         return {}
 
 
-def contexts(places: Sequence[Place], notes: list[str]) -> Iterator[list[Log]]:
+def contexts(places: Sequence[Place]) -> Iterator[list[Log]]:
     """The logs of each place with what is known around them."""
     known: dict[str | None, Topics] = {}
     identities = [identity(p) for p in places]
     for cluster in dict.fromkeys(c for _, c in identities):
-        known[cluster] = topics_of([p for p, (_, c) in zip(places, identities, strict=True) if c == cluster], notes)
+        known[cluster] = topics_of([p for p, (_, c) in zip(places, identities, strict=True) if c == cluster])
     for place, (node, cluster) in zip(places, identities, strict=True):
         recovery = offsets(place, "recovery-point-offset-checkpoint")
         start = offsets(place, "log-start-offset-checkpoint")

@@ -364,7 +364,7 @@ def audit(
     out = Kept()
     logs = list[Log]()
     owner = list[int]()
-    for n, (_, of) in enumerate(zip(found.places, contexts(found.places, notes), strict=True)):
+    for n, of in enumerate(contexts(found.places)):
         logs += of
         owner += [n] * len(of)
     total = sum(s.log.size for x in logs for s in x.files.segments if s.log is not None)
