@@ -1,0 +1,239 @@
+"""Faults of the time index: Kafka's own bugs, and slips that anyone may make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from struct import Struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkaspec.audit.check import Ending
+from kafkaspec.audit.files import File, Segment
+from kafkaspec.audit.finding import Finding
+from kafkaspec.impl.storage import time_index as impl
+from kafkaspec.impl.storage import time_index_audit as audit
+from kafkaspec.impl.storage.index_evidence import State
+from kafkaspec.impl.storage.mapped_index import MappedIndex
+from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
+from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.spec.storage import mapped_index as mapped
+from kafkaspec.spec.storage import time_index as spec
+
+Index = impl.TimeIndex
+
+# ---- faults of the implementation
+
+
+def _index(**attributes: Any) -> Callable[[], impl.Driver]:
+    """The driver over an index with other methods."""
+
+    def make() -> impl.Driver:
+        faulty = type("Faulty", (Index,), attributes)
+        driver: impl.Driver = type("FaultyDriver", (impl.Driver,), {"index_class": faulty})()
+        return driver
+
+    return make
+
+
+def _takes_any_offset(self: Index, timestamp: int, offset: int, last: bool = False) -> None:
+    Index.maybe_append(self, timestamp, max(offset, self.last_entry.offset) if self.entries else offset, last)
+
+
+def _ignores_earlier_times(self: Index, timestamp: int, offset: int, last: bool = False) -> None:
+    if self.entries and timestamp < self.last_entry.timestamp and not (self.is_full and not last):
+        return
+    Index.maybe_append(self, timestamp, offset, last)
+
+
+def _takes_the_same_twice(self: Index, timestamp: int, offset: int, last: bool = False) -> None:
+    known = self.entries and timestamp == self.last_entry.timestamp and offset >= self.last_entry.offset
+    if known and self.writable and self.entries < self.max_entries - 1:
+        self.put(timestamp, self.relative(offset))
+    else:
+        Index.maybe_append(self, timestamp, offset, last)
+
+
+def _takes_records_without_time(self: Index, timestamp: int, offset: int, last: bool = False) -> None:
+    if not self.entries and timestamp == impl.NO_TIMESTAMP and self.writable and not self.is_full:
+        self.put(timestamp, max(offset - self.base_offset, 0))
+    else:
+        Index.maybe_append(self, timestamp, offset, last)
+
+
+def _checks_the_last_too(self: Index, timestamp: int, offset: int, last: bool = False) -> None:
+    Index.maybe_append(self, timestamp, offset, False)
+
+
+def _wraps(self: Index, offset: int) -> int:
+    return (offset - self.base_offset + 2**31) % 2**32 - 2**31
+
+
+def _leaves_the_timestamp(self: Index, timestamp: int, offset: int, last: bool = False) -> None:
+    """As Kafka 4.3.0 does: TIX-D1."""
+    if self.writable and self.entries < self.max_entries and timestamp > self.last_entry.timestamp:
+        self.file.put(self.entries * self.size, timestamp.to_bytes(8, "big", signed=True))
+    Index.maybe_append(self, timestamp, offset, last)
+
+
+def _answers_the_next(self: Index, target: int) -> impl.TimestampOffset:
+    slot = self.least_upper_bound(target, lambda n: self.parse(n).timestamp)
+    return impl.TimestampOffset(impl.NO_TIMESTAMP, self.base_offset) if slot < 0 else self.parse(slot)
+
+
+def _warm_as_eight_bytes(self: Index, target: int, key: Callable[[int], int], upper: bool) -> int:
+    """The warm section of the offset index, 1024 entries, which takes four pages here."""
+    self.warm_bytes = 1024 * self.size
+    return MappedIndex._search(self, target, key, upper)
+
+
+def _stops_at_any_equal(self: Index, offset: int) -> None:
+    """As Kafka 4.3.0 does: TIX-D2."""
+    slot = self.greatest_lower_bound(offset, lambda n: self.parse(n).offset)
+    if slot >= 0 and self.parse(slot).offset != offset:
+        slot += 1
+    self.keep(max(slot, 0))
+
+
+def _keeps_the_equal_one(self: Index, offset: int) -> None:
+    Index.truncate_to(self, offset + 1)
+
+
+def _keeps_the_first(self: Index) -> None:
+    self.keep(min(self.entries, 1))
+
+
+def _does_not_trim(self: Index) -> None:
+    self.close_handler()
+
+
+def _keeps_its_size(self: Index) -> None:
+    self.truncate()
+
+
+def _checks_no_times(self: Index) -> None:
+    if self.entries and self.last_entry.timestamp < self.parse(0).timestamp:
+        return
+    Index.sanity_check(self)
+
+
+def _one_entry_more(self: Index, n: int) -> impl.TimestampOffset:
+    return self.parse(n) if n == self.entries < self.max_entries else Index.entry(self, n)
+
+
+# ---- faults of the audit
+
+
+class _SeesNoFall(audit.TimeIndexCheck):
+    def falls(self) -> NDArray[np.bool_]:
+        return np.zeros(self.written, bool)
+
+
+class _BelievesEverything(audit.TimeIndexCheck):
+    def settle(self, ending: Ending) -> None:
+        super().settle(ending)
+        self.state[self.state == State.MISLEADS] = State.TRUE
+
+
+class _AsksOnlyTheBatch(audit.TimeIndexCheck):
+    """Whether a batch before has a later time is not looked at."""
+
+    def compare(self, rows: NDArray[Any]) -> None:
+        self.largest = impl.NO_TIMESTAMP
+        for n in range(len(rows)):
+            self.largest = impl.NO_TIMESTAMP
+            super().compare(rows[n : n + 1])
+            self.last_offset = int(rows["last_offset"][n])
+
+
+class _WantsTheLastOffset(audit.TimeIndexCheck):
+    """As if an entry's offset had to be its batch's last."""
+
+    def compare(self, rows: NDArray[Any]) -> None:
+        super().compare(rows)
+        inside = ~np.isin(self.offsets, rows["last_offset"]) & (self.state == State.TRUE)
+        self.state[inside] = State.MISLEADS
+
+
+class _AsksNoLastEntry(audit.TimeIndexCheck):
+    def further(self, segment: Segment, file: File, ending: Ending, stale: int | None) -> Iterable[Finding]:
+        return ()
+
+
+class _ForgetsTheEnd(audit.TimeIndexCheck):
+    def settle(self, ending: Ending) -> None:
+        super().settle(ending)
+        self.state[self.state == State.BEYOND] = State.TRUE
+
+
+def _audited(check: type[audit.TimeIndexCheck]) -> Callable[[], impl.Driver]:
+    class Faulty(impl.Driver):
+        def do_judge(self, batches: list[list[int]], entries: list[list[int]]) -> Json:
+            return audit.judged(batches, entries, check)
+
+    return Faulty
+
+
+# ---- faults of the spec
+
+
+def _spec(operation: str, body: Callable[..., Step[mapped.Index]]) -> Callable[[], Machine[mapped.Index]]:
+    return lambda: with_fault(spec.machine, operation, body)
+
+
+def _uses_the_last_slot(
+    state: mapped.Index, timestamp: int, offset: int, skip_full_check: bool
+) -> Step[mapped.Index]:
+    more = len(state.used) < state.slots
+    return spec.machine.operations["maybeAppend"].body(state, timestamp, offset, skip_full_check or more)
+
+
+def _refuses_the_same(state: mapped.Index, timestamp: int, offset: int, skip_full_check: bool) -> Step[mapped.Index]:
+    if state.used and spec.last_entry(state) == (timestamp, offset) and not spec.is_full(state):
+        return Step(state, Refused("TIX-2", mapped.INVALID_OFFSET))
+    return spec.machine.operations["maybeAppend"].body(state, timestamp, offset, skip_full_check)
+
+
+def _truncates_after(state: mapped.Index, offset: int) -> Step[mapped.Index]:
+    return Step(mapped.keep(state, sum(1 for e in spec.entries(state) if e.offset <= offset)))
+
+
+def _closes_as_it_is(state: mapped.Index) -> Step[mapped.Index]:
+    return Step(mapped.closed(state))
+
+
+def _m(name: str, ids: str, what: str, layer: Any, make: Callable[[], Any], bug: str | None = None) -> Mutant:
+    return Mutant(name, tuple(ids.split()), what, layer, make, bug)
+
+
+MUTANTS = [
+    _m("little-endian", "TIX-1", "numbers the other way round", "impl", _index(layout=Struct("<qi"))),
+    _m("any offset", "TIX-2", "offsets may fall", "impl", _index(maybe_append=_takes_any_offset)),
+    _m("earlier times", "TIX-2", "an earlier time is passed over", "impl", _index(maybe_append=_ignores_earlier_times)),
+    _m("twice", "TIX-3", "the same time makes another entry", "impl", _index(maybe_append=_takes_the_same_twice)),
+    _m("no time", "TIX-3", "no time makes an entry", "impl", _index(maybe_append=_takes_records_without_time)),
+    _m("no slot kept", "TIX-4", "full when all are in use", "impl", _index(is_full=MappedIndex.is_full)),
+    _m("the last is checked", "TIX-4", "a closed segment cannot say its time", "impl", _index(maybe_append=_checks_the_last_too)),
+    _m("relative offsets wrap", "TIX-5", "what does not fit is stored", "impl", _index(relative=_wraps), "KAFKA-5413"),
+    _m("torn", "TIX-5", "a refused append leaves its timestamp", "impl", _index(maybe_append=_leaves_the_timestamp)),
+    _m("the next one", "TIX-6", "a lookup answers the least upper bound", "impl", _index(lookup=_answers_the_next)),
+    _m("1025 warm entries", "TIX-7", "as in the offset index", "impl", _index(_search=_warm_as_eight_bytes)),
+    _m("any equal", "TIX-8", "one of equal offsets stays", "impl", _index(truncate_to=_stops_at_any_equal)),
+    _m("keeps the equal one", "TIX-8", "the offset itself stays", "impl", _index(truncate_to=_keeps_the_equal_one)),
+    _m("keeps the first", "TIX-8", "an entry stays in an emptied index", "impl", _index(truncate=_keeps_the_first)),
+    _m("not trimmed", "TIX-9", "closing leaves zeros", "impl", _index(close=_does_not_trim), "KAFKA-4734"),
+    _m("no capacity", "TIX-9", "a reset index stays full", "impl", _index(reset=_keeps_its_size), "KAFKA-6388"),
+    _m("any time is sane", "TIX-10", "falling times are not seen", "impl", _index(sanity_check=_checks_no_times)),
+    _m("one entry more", "TIX-11", "the slot after the last is answered", "impl", _index(entry=_one_entry_more)),
+    _m("audit: falls", "TIX-12", "entries may fall", "impl", _audited(_SeesNoFall)),
+    _m("audit: everything is true", "TIX-13", "no entry is false", "impl", _audited(_BelievesEverything)),
+    _m("audit: the batch alone", "TIX-13", "later times before it do not count", "impl", _audited(_AsksOnlyTheBatch)),
+    _m("audit: the last offset", "TIX-13", "an offset inside its batch is wrong", "impl", _audited(_WantsTheLastOffset)),
+    _m("audit: no last entry", "TIX-14", "it may lack the largest time", "impl", _audited(_AsksNoLastEntry)),
+    _m("audit: no end", "TIX-15", "entries beyond the segment are right", "impl", _audited(_ForgetsTheEnd)),
+    _m("uses the last slot", "TIX-4", "no slot is kept", "spec", _spec("maybeAppend", _uses_the_last_slot)),
+    _m("refuses the same", "TIX-3", "the last entry again is an error", "spec", _spec("maybeAppend", _refuses_the_same)),
+    _m("truncates after", "TIX-8", "the offset itself stays", "spec", _spec("truncateTo", _truncates_after)),
+    _m("closes as it is", "TIX-9", "closing does not trim", "spec", _spec("close", _closes_as_it_is)),
+]
