@@ -221,6 +221,7 @@ SEG_27 = clause(
     without={
         "model": "a predicate over one segment at rest",
         "proof": "a predicate over one segment at rest",
+        "mutant": "a predicate over one segment at rest: what breaks it is damage, made in the tests of the audit",
     },
 )
 SEG_28 = clause(
@@ -595,6 +596,10 @@ def on_disk(state: Segment) -> tuple[Any, ...]:
         batches[0]["records"][0][0] >= state.base_offset or not state.fits(batches_of(batches)[-1].last_offset)
     ),
     "SEG-27 no batch begins below the base offset",
+)
+@icontract.require(
+    lambda state, batches: state.size + sum(b.size for b in batches_of(batches)) <= INT_MAX,
+    "SEG-28 a file has at most 2^31 - 1 bytes",
 )
 @icontract.require(lambda state: state.rest == 0 and sound(state), "SEG-24 what a crash left was recovered")
 @icontract.require(lambda state: state.index_files, "SEG-21 index files are there")
