@@ -35,8 +35,8 @@ ATTEMPTS = 4
 READ_AHEAD = 32 << 20
 """Files up to this size are read ahead of a growing segment, bytes."""
 
-Progress = Callable[[float, float | None, str], None]
-"""Called now and then with bytes done, bytes in all, and a word on what was found."""
+Progress = Callable[[float, float | None, int], None]
+"""Called now and then with bytes done, bytes in all, and records done."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,13 @@ class Topic:
 
 @dataclass(frozen=True)
 class AuditedDirectory:
-    """A log directory that was read; `clean`: it has the marker of a clean shutdown."""
+    """A log directory that was read; `clean`: whether it has the marker of a clean shutdown, None if partitions or
+    segments of it were given by themselves."""
 
     path: str
     node: int | None
     cluster: str | None
-    clean: bool
+    clean: bool | None
     partitions: int
 
 
@@ -332,7 +333,7 @@ class Tally:
         self.unsaid += size
         if self.progress is not None and self.unsaid > 1 << 20:
             self.unsaid = 0
-            self.progress(self.bytes, self.total, f"{self.records:,} records")
+            self.progress(self.bytes, self.total, self.records)
 
 
 Fan = Callable[[list[Log], bool, Tally], Iterator[tuple[int, Judged | str | None]]]
@@ -370,7 +371,9 @@ def audit(
     total = sum(s.log.size for x in logs for s in x.files.segments if s.log is not None)
     tally = Tally(progress, total)
     summaries: list[Summary | None] = [None] * len(logs)
-    for n, judged in fan(logs, strict, tally):
+    answers = dict(fan(logs, strict, tally))
+    for n in range(len(logs)):
+        judged = answers.pop(n)
         if isinstance(judged, str):
             problems.append(judged)
         elif judged is None:
@@ -398,7 +401,7 @@ def audit(
             _guarded(out, problems, strict, cc, lambda c=cc: c().check(every, reread), every[0].files.path)  # type: ignore[misc]
     if not any(s is not None for s in summaries) and not wholes and not problems:
         problems.append(f"{paths[0]}: nothing there could be judged")
-    return _result([str(p) for p in paths], every, out, problems, notes)
+    return _result([str(p) for p in paths], every, wholes, out, problems, notes)
 
 
 def _guarded(
@@ -430,7 +433,12 @@ def reread(log: Log, records: bool = False) -> Iterator[tuple[Segment, Chunk]]:
 
 
 def _result(
-    paths: list[str], directories: tuple[Directory, ...], out: Kept, problems: list[str], notes: list[str]
+    paths: list[str],
+    directories: tuple[Directory, ...],
+    wholes: list[Directory],
+    out: Kept,
+    problems: list[str],
+    notes: list[str],
 ) -> Audit:
     findings = tuple(sorted(out.kept, key=Finding.order))
     omitted = tuple(sorted(out.omitted, key=lambda o: (o.file, o.clause)))
@@ -457,7 +465,12 @@ def _result(
         verdict = "could not judge"
     else:
         verdict = "sound"
-    told = tuple(AuditedDirectory(str(d.files.path), d.node, d.cluster, d.clean, len(d.logs)) for d in directories)
+    told = tuple(
+        AuditedDirectory(
+            str(d.files.path), d.node, d.cluster, d.clean if any(d is w for w in wholes) else None, len(d.logs)
+        )
+        for d in directories
+    )
     unique = tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(notes))
     return Audit(tuple(paths), verdict, told, topics, partitions, findings, omitted, *unique)
 

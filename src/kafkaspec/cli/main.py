@@ -304,6 +304,39 @@ def export(
 
 
 @app.command(
+    short_help="Judge the log directories that brokers left: fsck for Kafka.",
+    epilog="""\b
+Examples:
+  kafkaspec audit /var/lib/kafka/data                 a broker's log directory, or a folder of such
+  kafkaspec audit /disk1/kafka /disk2/kafka           several: of one broker, or of several of a cluster
+  kafkaspec audit data/orders-0                       a partition
+  kafkaspec audit data/orders-0/00000000000000000000.log
+  kafkaspec audit /mnt/* --html audit.html --spark 'local[*]'
+\b
+Exit status: 0 sound, 1 findings, 2 could not judge. Nothing is ever written to the directories.
+""",
+)
+def audit(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...", help="Log directories, folders of them, partitions, segments.", show_default=False
+        ),
+    ],
+    spark: Annotated[
+        str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else in this process.")
+    ] = None,
+    html: Html = None,
+    json: Json = False,
+) -> int:
+    """Judge the log directories that brokers left: batches, indexes, producers, transactions, epochs, checkpoints,
+    compaction, left-overs of a crash, and replicas against each other."""
+    from kafkaspec.cli.audit import run
+
+    return run(paths, master=spark, html=html, json=json)
+
+
+@app.command(
     short_help="Print one rule in all its forms.",
     epilog="""\b
 Examples:
@@ -321,6 +354,38 @@ def explain(
     from kafkaspec.cli.explain import run
 
     return run(clause, json=json)
+
+
+@app.command(
+    short_help="Show what stands in segments, indexes, snapshots and checkpoints.",
+    epilog="""\b
+Examples:
+  kafkaspec dump data/orders-0/00000000000000000000.log
+  kafkaspec dump orders-0/*.log --offset 1200 --no-records
+  kafkaspec dump orders-0/00000000000000000000.log --json
+  kafkaspec dump orders-0/00000000000000000000.timeindex orders-0/leader-epoch-checkpoint
+\b
+Exit status: 0 sound, 1 something is damaged or cut, 2 a file cannot be read.
+""",
+)
+def dump(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Files of a broker's log directory.", show_default=False),
+    ],
+    offset: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Begin at the batch that holds this offset.")
+    ] = None,
+    records: Annotated[bool, typer.Option("--records/--no-records", help="The records too, or headers alone.")] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print a JSON line for each batch or entry.")] = False,
+) -> int:
+    """Show what stands in segments, indexes, snapshots and checkpoints: a batch a line, its records below it.
+
+    What is damaged is shown with the rule and the byte, and the dump goes on behind it. Nothing is written.
+    """
+    from kafkaspec.cli.dump import run
+
+    return run(files, offset=offset, records=records, json=json)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

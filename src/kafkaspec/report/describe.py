@@ -17,6 +17,7 @@ from kafkaspec.lockstep.history import answer_text
 from kafkaspec.report.section import (
     Cell,
     Column,
+    Grid,
     Mood,
     Section,
     count,
@@ -29,6 +30,8 @@ from kafkaspec.report.section import (
 )
 
 if TYPE_CHECKING:
+    from kafkaspec.audit.engine import Audit
+    from kafkaspec.audit.finding import Finding
     from kafkaspec.cli import verify
     from kafkaspec.explore import Exploration, RandomWalk
     from kafkaspec.fleet.campaign import CampaignResult
@@ -354,6 +357,110 @@ def _verdict_of(row: verify.Row) -> Cell:
     return Cell("does not hold", "bad") if row.could_judge else Cell("unknown", "unknown")
 
 
+# ---- audit -----------------------------------------------------------------------------------------------------------
+MOST_SHOWN, MOST_ON_PAGE = 5, 50
+"""So many findings of one clause are told in full, on a terminal and on a page."""
+SEVERITIES: Mapping[str, tuple[Mood, str]] = {
+    "ERROR": ("bad", "error"),
+    "WARNING": ("bad", "warning"),
+    "UNJUDGED": ("unknown", "not judged"),
+    "LEFTOVER": ("dim", "left-over"),
+}
+AUDITED: Mapping[str, Mood] = {"sound": "good", "unsound": "bad", "could not judge": "unknown"}
+
+
+def _audit(a: Audit) -> list[Section]:
+    from kafkaspec.audit.finding import Severity
+
+    number = {s: a.count(s) for s in Severity}
+    said = [count(number[s], SEVERITIES[s.name][1]) for s in (Severity.ERROR, Severity.WARNING) if number[s]]
+    if number[Severity.UNJUDGED]:
+        said.append(f"not judged: {number[Severity.UNJUDGED]:,}")
+    if a.problems:
+        said.append(f"could not be read: {len(a.problems):,}")
+    if number[Severity.LEFTOVER]:
+        said.append(f"left-overs of a crash: {number[Severity.LEFTOVER]:,}")
+    facts: list[tuple[str, Cell]] = []
+    for d in a.directories[:MOST_SHOWN]:
+        who = "" if d.node is None else f"node {d.node}, "
+        stopped = {True: "stopped cleanly", False: "no marker of a clean stop: killed, or running", None: ""}[d.clean]
+        facts.append(("read", Cell(f"{d.path}: {who}{count(d.partitions, 'partition')}{stopped and ', '}{stopped}")))
+    if len(a.directories) > MOST_SHOWN:
+        facts.append(("read", Cell(f"and {count(len(a.directories) - MOST_SHOWN, 'more directory')}")))
+    facts += [("problem", Cell(p, "unknown")) for p in a.problems[:MOST_ON_PAGE]]
+    if len(a.problems) > MOST_ON_PAGE:
+        facts.append(("problem", Cell(f"and {len(a.problems) - MOST_ON_PAGE:,} more", "unknown")))
+    facts += [("note", Cell(n)) for n in a.notes[:MOST_ON_PAGE]]
+    title = f"audit {' '.join(a.paths)}"
+    topics = (_topics(a),) if a.topics else ()
+    out = [Section(title, Cell("; ".join([a.verdict, *said]), AUDITED[a.verdict]), facts=tuple(facts), grids=topics)]
+    for severity in sorted(Severity, reverse=True):
+        clauses = dict.fromkeys(f.clause for f in a.findings if f.severity == severity)
+        for clause in clauses:
+            alike = [f for f in a.findings if f.severity == severity and f.clause == clause]
+            omitted = sum(o.count for o in a.omitted if o.severity == severity and o.clause == clause)
+            if severity is Severity.LEFTOVER:
+                out += _leftovers(alike, omitted, len(a.directories) > 1)
+            else:
+                out += _findings(alike, omitted)
+    return out
+
+
+def _topics(a: Audit) -> Grid:
+    numbers = ("partitions", "segments", "batches", "records", "bytes", "offsets", "committed / aborted / open")
+    titles: list[str | Column] = ["topic", *(Column(n, number=True) for n in (*numbers, "findings"))]
+    rows: list[tuple[str | Cell, ...]] = []
+    for t in a.topics:
+        sizes = (f"{n:,}" for n in (t.partitions, t.segments, t.batches, t.records, t.bytes, t.offsets))
+        transactions = f"{t.committed:,} / {t.aborted:,} / {t.open_transactions:,}"
+        found = Cell(f"{t.findings:,}", "bad" if t.findings else "unknown" if t.unjudged else "good")
+        none = not (t.committed or t.aborted or t.open_transactions)
+        rows.append((t.topic, *sizes, "" if none else transactions, found))
+    return grid(titles, rows)
+
+
+def _place(f: Finding) -> str:
+    """Where it is, as a person looks for it."""
+    at = f" byte {f.position:,}" if f.position is not None else f" line {f.line}" if f.line is not None else ""
+    return f.file + at + (f", offset {f.offset}" if f.offset is not None else "")
+
+
+def _findings(alike: Sequence[Finding], omitted: int) -> list[Section]:
+    """Findings of one clause and severity: some in full, the others by place."""
+    out = []
+    for n, f in enumerate(alike[:MOST_ON_PAGE]):
+        mood, word = SEVERITIES[f.severity.name]
+        facts = [("there", Cell(f.message)), ("right", Cell(f.expected)), ("a restart", Cell(f.recovery))]
+        again = ""
+        if f.file.endswith(".log") and f.offset is not None:
+            again = f"kafkaspec dump {f.file} --offset {f.offset}"
+        known = tuple(x for x in facts if x[1].text)
+        rules = (f.clause,) if n == 0 else ()
+        verdict = Cell(f"{word}, {f.clause}", mood)
+        out.append(Section(_place(f), verdict, rules, known, again=again, detail=n >= MOST_SHOWN))
+    rest = len(alike) + omitted - MOST_SHOWN
+    if rest > 0:
+        what = f"{alike[0].clause}: {rest:,} more"
+        out.append(Section(what, Cell(f"in {count(len({f.file for f in alike}), 'file')}; --json lists them", "plain")))
+    return out
+
+
+def _leftovers(alike: Sequence[Finding], omitted: int, several: bool) -> list[Section]:
+    def rows(of: Sequence[Finding], short: bool) -> Grid:
+        places = ["/".join(Path(f.file).parts[-2:]) if short else f.file for f in of]
+        titles = ("where", "what", "a restart")
+        return grid(titles, [(p, f.message, f.recovery) for p, f in zip(places, of, strict=True)])
+
+    total = len(alike) + omitted
+    verdict = Cell(count(total, "left-over"), "dim")
+    shown, rest = alike[:MOST_SHOWN], alike[MOST_SHOWN:]
+    more = (("more", Cell(f"{total - len(shown):,} like these; --json lists them")),) if total > len(shown) else ()
+    clause = alike[0].clause
+    out = [Section(f"left-overs, {clause}", verdict, (clause,), more, (rows(shown, short=not several),))]
+    detail = Section(f"left-overs, {clause}, more", verdict, grids=(rows(rest, short=False),), detail=True)
+    return [*out, detail] if rest else out
+
+
 DESCRIBERS: Mapping[str, Callable[[Any], list[Section]]] = {
     "language.trace.Trace": _trace,
     "explore.engine.Exploration": _exploration,
@@ -363,4 +470,5 @@ DESCRIBERS: Mapping[str, Callable[[Any], list[Section]]] = {
     "judge.check.Verdict": _verdict,
     "lockstep.walk.Walk": _walk,
     "fleet.campaign.CampaignResult": _campaign,
+    "audit.engine.Audit": _audit,
 }

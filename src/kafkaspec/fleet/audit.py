@@ -1,0 +1,65 @@
+"""An audit whose logs are spread over Spark: the same answers as from one process, since a log is judged alone.
+
+The paths must be the same on every worker: local[*], or a file system that all of them have.
+"""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kafkaspec.audit.check import Log
+from kafkaspec.audit.engine import Judged, Tally, judge
+from kafkaspec.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MOST_TASKS = 4096
+Answer = tuple[int, "Judged | str | None"]
+
+
+def fan(spark: SparkSession, logs: list[Log], strict: bool, tally: Tally) -> Iterator[Answer]:
+    """Judge logs on Spark's workers. The large ones first, so that no worker waits long for the last."""
+    order = sorted(range(len(logs)), key=lambda n: -_size(logs[n]))
+    tasks = [pickle.dumps((n, logs[n], strict)) for n in order]
+    if not tasks:
+        return
+    slices = min(len(tasks), max(4 * spark.sparkContext.defaultParallelism, 1), MOST_TASKS)
+    dealt = [task for first in range(slices) for task in tasks[first::slices]]
+    sizes = [len(tasks[first::slices]) for first in range(slices)]
+    numbered = [(n, task) for n, task in zip(_slots(sizes), dealt, strict=True)]
+    pairs = spark.sparkContext.parallelize(numbered, slices).partitionBy(slices, _same)
+    for answer in pairs.values().map(_judged).toLocalIterator(prefetchPartitions=True):
+        n, judged = pickle.loads(answer)
+        if isinstance(judged, Judged):
+            tally(judged.summary.size, judged.summary.records)
+        yield n, judged
+
+
+def _slots(sizes: list[int]) -> Iterator[int]:
+    for n, size in enumerate(sizes):
+        yield from [n] * size
+
+
+def _same(n: int) -> int:
+    return n
+
+
+def _size(log: Log) -> int:
+    return sum(s.log.size for s in log.files.segments if s.log is not None)
+
+
+def _judged(task: bytes) -> bytes:
+    n, log, strict = pickle.loads(task)
+    try:
+        return pickle.dumps((n, judge(log, strict)))
+    except UserError as e:
+        return pickle.dumps((n, str(e)))
+
+
+def on(spark: SparkSession) -> functools.partial[Iterator[Answer]]:
+    """What `audit(fan=...)` takes."""
+    return functools.partial(fan, spark)
