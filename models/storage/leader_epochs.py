@@ -95,7 +95,7 @@ class Entries(Model):
         s.next.start = s.stored
         s.next.scheduled = False
 
-    @invariant("LEC-1")
+    @invariant("LEC-1", "LEC-2")
     def epochs_and_offsets_rise(s) -> bool:
         return all(
             s.start[e] < 0 or s.start[f] < 0 or s.start[e] < s.start[f]
@@ -269,7 +269,7 @@ class Replica(Model):
     def epochs_never_fall(s) -> bool:
         return all(s.log[m] <= s.log[n] for m in range(L + 1) for n in range(L + 1) if m < n and n < s.log_end)
 
-    @invariant("LEC-20")
+    @invariant("LEC-20", "LEC-5", "LEC-6")
     def records_are_known(s) -> bool:
         """By the entry of their epoch, and by no later one."""
         return not MENDED or all(
