@@ -12,7 +12,7 @@ one, and unknown otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -22,7 +22,6 @@ from kafkaspec import native
 from kafkaspec.audit.check import CONTROL, TRANSACTIONAL, Chunk, Ending, Log, LogCheck, read_small
 from kafkaspec.audit.files import File, Kind, Segment
 from kafkaspec.audit.finding import Finding, Severity
-from kafkaspec.errors import UserError
 from kafkaspec.impl.storage.kernels import (
     ATTRIBUTES,
     BASE_OFFSET,
@@ -68,9 +67,9 @@ KEY, EPOCH, SEQUENCE, OFFSET, DELTA, TIMESTAMP, COORDINATOR, TRANSACTION, SEEN, 
 )
 LINE = 12
 """KEY: producer id + 1, 0 where there is none. SEQUENCE, OFFSET, DELTA: of the last data batch of this epoch, -1, -1, 0
-without one. COORDINATOR: the last marker's, -1 without one, UNKNOWN where there may have been one. TRANSACTION: the open
-one's first offset, or -1. SEEN: how many offsets were missing at its last data batch. FILTERED: records of that batch
-are missing. DATA_TIMESTAMP: that batch's. MARKER: the last marker's offset, or -1."""
+without one. COORDINATOR: the last marker's, -1 without one, UNKNOWN where there may have been one. TRANSACTION: the
+open one's first offset, or -1. SEEN: how many offsets were missing at its last data batch. FILTERED: records of that
+batch are missing. DATA_TIMESTAMP: that batch's. MARKER: the last marker's offset, or -1."""
 UNKNOWN = -2
 
 # ---- the loop's state
@@ -234,6 +233,8 @@ class _Aborted:
     """first offset of the first transaction of another producer that began later"""
     sure_first: bool = True
     sure_stable: bool = True
+    doubtful: bool = False
+    """something since its producer's last batch cannot be read: the marker of an earlier transaction, perhaps"""
 
 
 @dataclass
@@ -278,6 +279,8 @@ class ProducerCheck(LogCheck):
         self.snapshots = list(log.files.snapshots)
         self.next_snapshot = 0
         self.unreadable: list[int] = []
+        self.doubt_at = -1
+        """the offset that came next when something could not be read last"""
         self.segment: Segment | None = None
         self.gathered = _Segment()
         self.compiled = True
@@ -324,6 +327,7 @@ class ProducerCheck(LogCheck):
             self._doubt()
             if row[PROBLEM] == 0:
                 state[NEXT] = max(int(state[NEXT]), last + 1)
+                self.doubt_at = int(state[NEXT])
             return
         if row[MAGIC] < 2:
             if row[LAST_OFFSET] >= state[NEXT]:
@@ -344,8 +348,11 @@ class ProducerCheck(LogCheck):
     def _doubt(self) -> None:
         """Something cannot be read: it may have held anything."""
         self.table.state[MISSING] += DOUBT
+        self.doubt_at = int(self.table.state[NEXT])
 
-    def _finding(self, severity: Severity, clause: str, row: tuple[int, ...], message: str, expected: str, recovery: str) -> Finding:  # fmt: skip
+    def _finding(
+        self, severity: Severity, clause: str, row: tuple[int, ...], message: str, expected: str, recovery: str
+    ) -> Finding:
         assert self.segment is not None
         assert self.segment.log is not None
         return self.log.finding(
@@ -371,13 +378,16 @@ class ProducerCheck(LogCheck):
         state = self.table.state
         n, there = self.table.find(producer)
         transactional = bool(row[ATTRIBUTES] & TRANSACTIONAL)
+        trusted = True
         transaction, coordinator, marker = -1, -1 if self.known_start and not self.forgot else UNKNOWN, -1
         if there:
             line = self.table.lines[n].copy()
             transaction, coordinator, marker = (int(line[c]) for c in (TRANSACTION, COORDINATOR, MARKER))
             gap = int(state[MISSING] - line[SEEN])
             if not self._may_be_forgotten(line, row):
-                yield from self._sequence(row, line, gap)
+                for finding in self._sequence(row, line, gap):
+                    yield finding
+                    trusted = False
             if transaction >= 0 and not transactional:
                 if gap == 0:
                     yield self._finding(
@@ -404,7 +414,7 @@ class ProducerCheck(LogCheck):
                 row[MAX_TIMESTAMP],
                 coordinator,
                 transaction,
-                int(state[MISSING]),
+                int(state[MISSING]) - (0 if trusted else DOUBT),
                 int(not whole),
                 row[MAX_TIMESTAMP],
                 marker,
@@ -518,6 +528,7 @@ class ProducerCheck(LogCheck):
             row[BASE_OFFSET] + 1 if other is None else other,
             sure_first=certain or (first > self.start and gap == 0 and self.table.state[MISSING] == 0),
             sure_stable=bool(certain),
+            doubtful=int(self.table.state[MISSING]) >= DOUBT,
         )
         self.gathered.aborted.append(a)
         if other is None:
@@ -528,9 +539,9 @@ class ProducerCheck(LogCheck):
     # the transaction index
 
     def ended(self, segment: Segment, ending: Ending) -> Iterator[Finding]:
-        if ending.reason and not self.log.is_active(segment):
-            self._doubt()
         yield from self._index(segment)
+        if ending.reason and (self.log.clean or not self.log.is_active(segment)):
+            self._doubt()
 
     def _index(self, segment: Segment) -> Iterator[Finding]:
         seen = self.gathered
@@ -561,7 +572,9 @@ class ProducerCheck(LogCheck):
             if match is not None:
                 yield from self._entry(path, at, e, match)
         for a in list(unpaired):
-            same = next((m for m, (_, e) in surplus.items() if (e.producer_id, e.first_offset) == (a.producer, a.first)), None)  # fmt: skip
+            same = next(
+                (m for m, (_, e) in surplus.items() if (e.producer_id, e.first_offset) == (a.producer, a.first)), None
+            )
             if same is not None:
                 at, e = surplus.pop(same)
                 unpaired.remove(a)
@@ -590,7 +603,7 @@ class ProducerCheck(LogCheck):
     def _entry(self, path: str, at: int, e: AbortedTxn, a: _Aborted) -> Iterator[Finding]:
         stable = {a.stable, a.next_start if a.stable == a.marker + 1 else a.stable}
         if e.producer_id == a.producer and (
-            e.first_offset == a.first or (not a.sure_first and e.first_offset < a.first)
+            e.first_offset == a.first or a.doubtful or (not a.sure_first and e.first_offset < a.first)
         ):
             if e.last_stable_offset in stable or (not a.sure_stable and e.last_stable_offset <= a.marker + 1):
                 return
@@ -610,7 +623,9 @@ class ProducerCheck(LogCheck):
             position=at, offset=a.first,
         )  # fmt: skip
 
-    def _missing_entries(self, segment: Segment, path: str, lacking: list[_Aborted], no_file: bool, have: list[int]) -> Finding:  # fmt: skip
+    def _missing_entries(
+        self, segment: Segment, path: str, lacking: list[_Aborted], no_file: bool, have: list[int]
+    ) -> Finding:
         a = lacking[0]
         after = max(have, default=-1)
         recovered = self.log.recovery_point is None or int(self.table.state[NEXT]) > self.log.recovery_point
@@ -718,6 +733,8 @@ class ProducerCheck(LogCheck):
             return f"{who}, of which there is no batch below offset {at}", f"no {who}"
         gap = missing - int(line[SEEN])
         epoch, sequence, offset, delta, timestamp, coordinator, transaction = map(int, line[EPOCH : TRANSACTION + 1])
+        if gap >= DOUBT:
+            return None
         if gap and e.last_offset < at and ((e.last_offset > offset and e.epoch >= epoch) or e.epoch > epoch):
             return None  # its last batch is one of those that are not there
         wrong = []
@@ -776,7 +793,8 @@ class ProducerCheck(LogCheck):
             return
         end = int(self.table.state[NEXT])
         yield from self._reach(end)
-        for offset, file in self.snapshots[self.next_snapshot :]:
+        damaged = self.doubt_at == end  # and so the log's end is not known
+        for offset, file in self.snapshots[self.next_snapshot :] if not damaged else ():
             yield self.log.finding(
                 Severity.WARNING if self.log.clean else Severity.LEFTOVER, "PSM-19", file,
                 f"a snapshot at offset {offset}, above the log end {end}", expected=f"no snapshot above {end}",
