@@ -163,7 +163,7 @@ class Batch:
 
     @property
     def last_sequence(self) -> int:
-        return -1 if self.base_sequence == -1 else (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
+        return -1 if self.base_sequence < 0 else (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
 
     def section(self, limit: int = LIMIT) -> tuple[bytes, bool]:
         """The records' bytes, and whether they were compressed. Raises Malformed (BAT-7), Unread beyond the limit."""
@@ -212,7 +212,7 @@ class Batch:
                     raise self.inside("BAT-11", first, start, packed, str(e)) from None
             time = self.max_timestamp if appended else wrapped(base_time + time_delta)
             largest = max(largest, time)
-            sequence = -1 if self.base_sequence == -1 else (self.base_sequence + delta) & 0x7FFFFFFF
+            sequence = -1 if self.base_sequence < 0 else (self.base_sequence + delta) & 0x7FFFFFFF
             yield Record(wrapped(base + delta), time, key, value, headers, sequence, time_delta, attributes)
         if at != size:
             raise self.inside("BAT-6", first, at, packed, f"{size - at} bytes behind the last of {self.count} records")

@@ -161,8 +161,8 @@ BAT_15 = clause(
 BAT_16 = clause(
     "BAT-16",
     """A record's sequence is the base sequence + its offset delta, going on from 2147483647 to 0; the batch's last
-    sequence follows from the last offset delta, so that compaction does not change it. With base sequence -1 there is
-    none.""",
+    sequence follows from the last offset delta, so that compaction does not change it. With a base sequence below 0,
+    which is -1 in what Kafka writes, there is none.""",
     source=f"{CHAPTER}; {BATCH}; KAFKA-7692",
     without=OF_THE_BYTES,
 )
@@ -388,7 +388,7 @@ class Batch:
 
     def sequence(self, offset_delta: int) -> int:
         """BAT-16."""
-        if self.base_sequence == NO_SEQUENCE:
+        if self.base_sequence < 0:
             return NO_SEQUENCE
         return (self.base_sequence + offset_delta) % (INT_MAX + 1)
 
@@ -821,7 +821,7 @@ def whole(batch: Batch) -> bool:
 @icontract.ensure(
     lambda result: (
         not accepted(result)
-        or result.result["baseSequence"] == NO_SEQUENCE
+        or result.result["baseSequence"] < 0
         or (result.result["lastSequence"] - result.result["baseSequence"] - result.result["lastOffsetDelta"]) % 2**31
         == 0
     ),

@@ -110,7 +110,9 @@ def _unsnappy(data: bytes, limit: int) -> bytes:
             continue
         size = int.from_bytes(data[at : at + 4], "big")
         block = data[at + 4 : at + 4 + size]
-        if at + 4 > len(data) or len(block) < size:
+        if at + 4 > len(data):  # too few bytes for a size: the end, for snappy-java
+            break
+        if len(block) < size:
             raise NotDecompressed("the last block of snappy is cut")
         out.append(_unsnappy_block(block, limit - total))
         total += len(out[-1])
@@ -130,7 +132,7 @@ def _snappy(data: bytes) -> bytes:
 
 # ---- lz4
 def _lz4_extent(data: bytes) -> tuple[int, int]:
-    """The size of the frame, and at most how many bytes come out, by its block headers alone."""
+    """Where the frame's end mark stands, and at most how many bytes come out, by its block headers alone."""
     if data[:4] != LZ4_MAGIC:
         raise NotDecompressed("no lz4 frame")
     if len(data) < 7:
@@ -149,7 +151,7 @@ def _lz4_extent(data: bytes) -> tuple[int, int]:
         at += 4
         stored, size = size >> 31, size & 0x7FFFFFFF
         if size == 0:
-            return at + (4 if flags & 0x04 else 0), out
+            return at - 4, out
         if size > most:
             raise NotDecompressed(f"an lz4 block of {size} bytes, where {most} is the most")
         at += size + (4 if flags & 0x10 else 0)
@@ -159,8 +161,9 @@ def _lz4_extent(data: bytes) -> tuple[int, int]:
 def _unlz4(data: bytes, limit: int) -> bytes:
     import cramjam
 
-    extent, most = _lz4_extent(data)
-    return _bounded(cramjam.lz4, data[:extent], most, limit)
+    end, most = _lz4_extent(data)
+    checksum = data[end + 4 : end + 8] if data[4] & 0x04 else b""
+    return _bounded(cramjam.lz4, data[:end] + bytes(4) + checksum, most, limit)
 
 
 def _lz4(data: bytes) -> bytes:

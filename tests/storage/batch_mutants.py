@@ -6,11 +6,14 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from crc32c import crc32c
+
 from kafkaspec.impl.storage import batch as impl
 from kafkaspec.impl.storage.batch import Batch, Driver, Encoder, InvalidRecords, Malformed, Record
 from kafkaspec.lockstep.machine import Json, Refused
 from kafkaspec.lockstep.mutants import Mutant
-from kafkaspec.spec.storage.batch import patched, sealed
+from kafkaspec.spec.storage.batch import VALIDATION, patched, sealed
+from kafkaspec.spec.storage.compression import CODEC_IDS, LIMIT
 
 
 # ---- reading
@@ -46,7 +49,7 @@ class SevenBits(Driver):
 
     def decode(self, data: str) -> Json:
         content = bytes.fromhex(data)
-        if len(content) > 60 and Batch.__init__ and sealed(content) == content:
+        if len(content) > 60 and sealed(content) == content:
             content = patched(content, 21, bytes([0, content[22] & 0x7F]))
         return super().decode(content.hex())
 
@@ -117,7 +120,7 @@ class Lenient(Batch):
 
     __slots__ = ()
 
-    def records(self, limit: int = impl.LIMIT) -> Iterator[Record]:
+    def records(self, limit: int = LIMIT) -> Iterator[Record]:
         try:
             yield from super().records(limit)
         except Malformed as e:
@@ -206,8 +209,17 @@ class BigHeaders(Driver):
     """A header's null value is written as an empty one."""
 
     @staticmethod
-    def put_record(out: bytearray, a: int, b: int, key: Any, value: Any, headers: Any, attributes: int) -> None:
-        impl.put_record(out, a, b, key, value, [(k, v or b"") for k, v in headers], attributes)
+    def put_record(
+        out: bytearray,
+        offset_delta: int,
+        timestamp_delta: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: impl.Headers = (),
+        attributes: int = 0,
+    ) -> None:
+        full = [(k, v or b"") for k, v in headers]
+        impl.put_record(out, offset_delta, timestamp_delta, key, value, full, attributes)
 
 
 class WholeCrc(Driver):
@@ -215,7 +227,7 @@ class WholeCrc(Driver):
 
     def encode(self, batch: Json) -> str:
         data = bytes.fromhex(super().encode(batch))
-        return (data[:17] + impl.crc32c(data[12:17] + data[21:]).to_bytes(4, "big") + data[21:]).hex()
+        return (data[:17] + crc32c(data[12:17] + data[21:]).to_bytes(4, "big") + data[21:]).hex()
 
 
 class LengthOfAll(Driver):
@@ -297,7 +309,7 @@ def _never_anew(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
     """Compressed records are kept whatever their offsets."""
     out, anew = _as_it_should(data, how)
     b = Batch(data)
-    if not anew or b.attributes & 7 != impl.CODEC_IDS[how["codec"]]:
+    if not anew or b.attributes & 7 != CODEC_IDS[how["codec"]]:
         return out, anew
     largest = how["now"] if how["log_append_time"] else b.max_timestamp
     return impl.stamp(data, how["offset"], how["leader_epoch"], how["log_append_time"], largest), False
@@ -343,7 +355,7 @@ def _no_none(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
     """A timestamp of -1 is out of range."""
     out = _as_it_should(data, how)
     if not how["log_append_time"] and any(r.timestamp == -1 for r in Batch(data).records()):
-        raise InvalidRecords("BAT-22", impl.spec.VALIDATION)
+        raise InvalidRecords("BAT-22", VALIDATION)
     return out
 
 

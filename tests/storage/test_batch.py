@@ -1,0 +1,588 @@
+"""The record batch: spec beside impl, beside kafka-python, beside what Kafka wrote; and the rules one by one."""
+
+from __future__ import annotations
+
+import os
+import struct
+import tarfile
+import tracemalloc
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import run_state_machine_as_test
+from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+
+from kafkaspec.audit.check import Chunk
+from kafkaspec.audit.files import File
+from kafkaspec.impl.storage import batch as impl
+from kafkaspec.impl.storage.scan import problem_text, read_segment
+from kafkaspec.judge.deviation import shown as shown_by
+from kafkaspec.lockstep.machine import Refused, Step
+from kafkaspec.lockstep.walk import Coverage, state_machine, walk
+from kafkaspec.spec.storage import batch as spec
+from kafkaspec.spec.storage.batch import Batch, Header, Legacy, Malformed, Record, Timed, Unread, machine
+from kafkaspec.spec.storage.compression import CODECS, NotDecompressed, TooMuch, compress, decompress
+from tests.kafka import java, needs_kafka
+
+NOW = spec.NOW
+RECORDINGS = Path(__file__).parent.parent / "recordings" / "audit"
+
+
+# ---- the layers beside each other
+def test_impl_does_what_the_spec_says() -> None:
+    run_state_machine_as_test(state_machine(machine, impl.Driver))
+
+
+def test_long_walks_cover_every_operation() -> None:
+    covered = Coverage()
+    for seed in range(30):
+        walked = walk(machine, impl.Driver(), seed, 100)
+        assert walked.failure is None, str(walked.failure)
+        covered.add(walked.coverage)
+    assert covered.operations.keys() == machine.operations.keys()
+    decoded = {f"decode BAT-{n}" for n in range(1, 12)}
+    assert decoded | {f"validate BAT-{n}" for n in (20, 21, 22)} | {"build BAT-18"} <= covered.refusals.keys()
+
+
+@pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
+def test_recordings_are_judged_as_they_must(recording: Any) -> None:
+    assert recording.wrong(recording.judge(machine)) == ""
+
+
+@pytest.mark.clause("BAT-13")
+def test_every_byte_string_is_read_alike_by_spec_and_impl() -> None:
+    """With every rule broken by one of them at least."""
+    driver, seen = impl.Driver(), Counter[str]()
+    for text in spec.byte_strings():
+        expected = machine.apply(spec.Held(), "decode", {"data": text}).result  # type: ignore[union-attr]
+        assert driver.apply("decode", {"data": text}) == expected, text
+        seen[expected.clause if isinstance(expected, Refused) else ""] += 1
+    assert seen.keys() == {"", *(f"BAT-{n}" for n in range(1, 12))}
+
+
+@pytest.mark.clause("BAT-13")
+def test_the_compiled_scan_finds_the_same_at_the_same_byte(tmp_path: Path) -> None:
+    """Behind a sound batch and before another, each byte string that is framed and has the right CRC."""
+    path = tmp_path / "00000000000000000000.log"
+    before = spec.encode(spec.examples()[0])
+    compared = Counter[str]()
+    for text in spec.byte_strings():
+        data = bytes.fromhex(text)
+        try:
+            spec.decode(data, len(before))
+            expected = ("", -1)
+        except Malformed as e:
+            expected = (e.clause, e.position)
+        if expected[0] in ("BAT-1", "BAT-2", "BAT-3") or data[0] & 0x80:
+            continue
+        path.write_bytes(before + data + before)
+        parts = [p for p in read_segment(File(path, 0)) if isinstance(p, Chunk)]
+        rows = [row for p in parts for row in p.batches]
+        row = rows[1]
+        found = (problem_text(row)[0], int(row["problem_at"])) if row["problem"] else ("", -1)
+        assert found == expected, text
+        compared[found[0]] += 1
+    assert compared.keys() == {"", *(f"BAT-{n}" for n in range(4, 12))}
+
+
+# ---- what Kafka wrote
+def segments() -> Iterator[tuple[str, bytes]]:
+    """The segments of the recordings here, and of KAFKASPEC_SEGMENTS, a folder, if that is set."""
+    for archive in sorted(RECORDINGS.glob("*/*.tar.gz")):
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                file = tar.extractfile(member) if member.name.endswith((".log", ".checkpoint")) else None
+                if file is not None:
+                    yield f"{archive.parent.name}/{archive.name}:{member.name}", file.read()
+    for path in sorted(Path(os.environ.get("KAFKASPEC_SEGMENTS") or os.devnull).rglob("*.log")):
+        yield str(path), path.read_bytes()
+
+
+def framed(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The batches of a segment by their length fields."""
+    at = 0
+    while at + 17 <= len(data):
+        size = 12 + int.from_bytes(data[at + 8 : at + 12], "big")
+        if at + size > len(data):
+            return
+        yield at, data[at : at + size]
+        at += size
+
+
+@pytest.mark.clause("BAT-9")
+@pytest.mark.clause("BAT-10")
+@pytest.mark.clause("BAT-11")
+@pytest.mark.clause("BAT-19")
+def test_every_real_batch_is_decoded_and_encoded_to_the_same_bytes() -> None:
+    if not RECORDINGS.is_dir():
+        pytest.skip("no recordings of log directories here")
+    seen = Counter[str]()
+    for n, (name, content) in enumerate(segments()):
+        for at, data in framed(content):
+            if data[16] < 2:
+                seen["legacy"] += 1
+                continue
+            read = impl.Batch(data, at)
+            records = list(read.records())
+            seen[read.codec] += 1
+            seen["control"] += read.control
+            seen["empty"] += read.count == 0
+            seen["horizon"] += read.delete_horizon is not None
+            if n % 4 == 0 or read.control or read.count == 0 or read.codec != "none":  # the spec takes its time
+                batch = spec.decode(data, at)
+                assert spec.encode(batch) == data, f"{name} at {at}"
+                assert read.described(records) == spec.read(batch), f"{name} at {at}"
+            if read.count == 0:
+                assert impl.empty(read) == data, f"{name} at {at}"
+            elif read.codec == "none":
+                assert rebuilt(read, records) == data, f"{name} at {at}"
+    assert all(seen[kind] for kind in (*(c.name for c in CODECS.values()), "control", "empty", "horizon")), seen
+
+
+def rebuilt(batch: impl.Batch, records: list[impl.Record]) -> bytes:
+    """The batch again, by the encoder, of what a reader sees."""
+    encoder = impl.Encoder(
+        batch.base_offset,
+        leader_epoch=batch.leader_epoch,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        transactional=batch.transactional,
+        control=batch.control,
+        append_time=batch.max_timestamp if batch.log_append_time else None,
+        delete_horizon=batch.delete_horizon,
+    )
+    for r in records:
+        created = r.timestamp if not batch.log_append_time else batch.base_timestamp + r.timestamp_delta
+        encoder.append(created, r.key, r.value, r.headers, r.offset)
+    return encoder.finish(batch.last_offset)
+
+
+# ---- kafka-python, an independent witness
+keys = st.none() | st.binary(max_size=80)
+times = st.integers(0, 2**41)
+headers = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=3)
+records = st.lists(st.tuples(times, keys, keys, headers), min_size=1, max_size=20)
+producers = st.just((-1, -1, -1)) | st.tuples(
+    st.integers(0, 2**40), st.integers(0, 2**15 - 1), st.integers(2**31 - 30, 2**31 - 1) | st.integers(0, 100)
+)
+
+
+@given(records, producers, st.booleans(), st.sampled_from(sorted(CODECS)))
+@settings(max_examples=150, deadline=None)
+@pytest.mark.clause("BAT-8")
+@pytest.mark.clause("BAT-18")
+def test_kafka_python_writes_and_reads_the_same(
+    made: list[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]],
+    producer: tuple[int, int, int],
+    transactional: bool,
+    codec: int,
+) -> None:
+    transactional = transactional and producer[0] >= 0
+    theirs = DefaultRecordBatchBuilder(2, codec if codec not in (2, 3, 4) else 0, transactional, *producer, 1 << 30)
+    ours = impl.Encoder(
+        codec=CODECS[codec].name,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        base_sequence=producer[2],
+        transactional=transactional,
+    )
+    for n, (timestamp, key, value, head) in enumerate(made):
+        theirs.append(n, timestamp, key, value, head)
+        ours.append(timestamp, key, value, [(k.encode(), v) for k, v in head])
+    data = ours.finish()
+    said = bytes(theirs.build())
+    if codec == 0:
+        assert said[16:] == data[16:]  # they write 0 for the leader epoch, Kafka's producer -1; neither is covered
+    again = spec.decode(said)
+    assert [(r.timestamp, r.key, r.value) for r in spec.timed(again)] == [m[:3] for m in made]
+    if codec > 1:
+        return  # they need libraries of their own for these
+    read = DefaultRecordBatch(data)
+    assert read.validate_crc()
+    assert read.is_transactional == transactional
+    assert (read.producer_id, read.producer_epoch, read.base_sequence) == producer
+    assert [(r.offset, r.timestamp, r.key, r.value, r.headers) for r in read] == [
+        (n, timestamp, key, value, head) for n, (timestamp, key, value, head) in enumerate(made)
+    ]
+    assert read.last_sequence == spec.decode(data).last_sequence
+
+
+def test_kafka_python_reads_real_batches_as_we_do() -> None:
+    compared = 0
+    for _, content in segments():
+        for at, data in framed(content):
+            if data[16] < 2 or data[22] & 7 > 1 or data[57:61] == bytes(4) or compared >= 1500:
+                continue
+            theirs, ours = DefaultRecordBatch(data), impl.Batch(data, at)
+            assert (theirs.crc, theirs.max_timestamp) == (ours.crc, ours.max_timestamp)
+            assert [(r.offset, r.timestamp, r.key, r.value) for r in theirs] == [r[:4] for r in ours.records()]
+            compared += 1
+    assert compared > 100 or not RECORDINGS.is_dir()
+
+
+# ---- Kafka's own classes
+READER = """
+package org.apache.kafka.common.record.internal;
+import java.nio.ByteBuffer;
+import java.util.*;
+public class ReadBatches {
+    static String hex(ByteBuffer b) {
+        if (b == null) return "-";
+        StringBuilder s = new StringBuilder("x");
+        while (b.hasRemaining()) s.append(String.format("%02x", b.get()));
+        return s.toString();
+    }
+    public static void main(String[] a) {
+        Scanner in = new Scanner(System.in);
+        while (in.hasNext()) {
+            byte[] data = HexFormat.of().parseHex(in.next());
+            StringBuilder out = new StringBuilder();
+            try {
+                for (MutableRecordBatch b : MemoryRecords.readableRecords(ByteBuffer.wrap(data)).batches()) {
+                    b.ensureValid();
+                    out.append(b.baseOffset() + " " + b.lastOffset() + " " + b.lastSequence() + " " + b.maxTimestamp());
+                    for (Record r : b) {
+                        out.append("|" + r.offset() + " " + r.timestamp() + " " + r.sequence());
+                        out.append(" " + hex(r.key()) + " " + hex(r.value()));
+                        for (var h : r.headers()) {
+                            ByteBuffer value = h.value() == null ? null : ByteBuffer.wrap(h.value());
+                            out.append(" " + h.key() + "=" + hex(value));
+                        }
+                    }
+                }
+                System.out.println("ok " + out);
+            } catch (Throwable e) { System.out.println("no " + e.getClass().getName()); }
+        }
+    }
+}
+"""
+
+NOT_BY_KAFKA = {"BAT-4", "BAT-5", "BAT-6", "BAT-8", "BAT-9", "BAT-10", "BAT-11"}
+"""Rules that Kafka's reader does not ask for, or not in every form: only its writer or its leader keeps them."""
+
+
+@needs_kafka
+@pytest.mark.clause("BAT-12")
+@pytest.mark.clause("BAT-14")
+def test_kafka_reads_what_we_write_and_refuses_what_we_refuse() -> None:
+    texts = [t for t in spec.byte_strings() if len(t) >= 34]
+    answers = java(READER, stdin="\n".join(texts)).splitlines()
+    assert len(answers) == len(texts)
+    compared = Counter[str]()
+    for text, answer in zip(texts, answers, strict=True):
+        data = bytes.fromhex(text)
+        try:
+            batch = spec.decode(data)
+        except Malformed as e:
+            wrong = e.clause
+        else:
+            if batch.base_sequence >= -1:  # of other negative numbers Kafka makes a last sequence
+                assert answer == "ok " + as_kafka(batch), text
+            compared[""] += 1
+            continue
+        cut = answer == "ok " or int.from_bytes(data[8:12], "big", signed=True) + 12 != len(data)
+        legacy = wrong == "BAT-2" and data[16] < 2
+        assert answer.startswith("no ") or cut or legacy or wrong in NOT_BY_KAFKA, (text, wrong, answer)
+        compared[wrong] += 1
+    assert compared[""] > 100, compared
+
+
+def as_kafka(batch: Batch) -> str:
+    def hexed(content: bytes | None) -> str:
+        return "-" if content is None else "x" + content.hex()
+
+    last = spec.signed(batch.last_offset, 64)
+    out = [f"{batch.base_offset} {last} {batch.last_sequence} {batch.max_timestamp}"]
+    for r in batch.records:
+        said = (
+            f"{batch.offset(r)} {batch.timestamp(r)} {batch.sequence(r.offset_delta)} {hexed(r.key)} {hexed(r.value)}"
+        )
+        out.append(said + "".join(f" {h.key.decode()}={hexed(h.value)}" for h in r.headers))
+    return "|".join(out)
+
+
+# ---- the rules, one by one
+def refusal(data: bytes, position: int = 0) -> tuple[str, int]:
+    """Clause and byte of what is wrong."""
+    with pytest.raises(Malformed) as e:
+        spec.decode(data, position)
+    with pytest.raises(Malformed) as other:
+        list(impl.Batch(data, position).records())
+    assert (other.value.clause, other.value.position) == (e.value.clause, e.value.position)
+    return e.value.clause, e.value.position
+
+
+ONE = spec.built(7, [Timed(7, NOW, b"k", b"v"), Timed(8, NOW + 5, None, b"")], leader_epoch=3)
+DATA = spec.encode(ONE)
+
+
+@pytest.mark.clause("BAT-1")
+def test_the_length_frames_the_batch() -> None:
+    assert spec.decode(DATA) == ONE
+    assert refusal(DATA[:-1], 1000) == ("BAT-1", 1008)
+    assert refusal(DATA + b"\0") == ("BAT-1", 8)
+    assert refusal(DATA[:16], 50) == ("BAT-1", 50)
+    assert refusal(spec.patched(DATA, 8, struct.pack(">i", 48))) == ("BAT-1", 8)
+
+
+@pytest.mark.clause("BAT-2")
+def test_formats_before_are_named_and_not_decoded() -> None:
+    for magic in (0, 1):
+        with pytest.raises(Legacy, match=f"format {magic}"):
+            spec.decode(spec.patched(DATA, 16, bytes([magic])))
+    assert refusal(spec.patched(DATA, 16, b"\3")) == ("BAT-2", 16)
+
+
+@pytest.mark.clause("BAT-3")
+def test_the_crc_covers_what_follows_it() -> None:
+    for at in range(21, len(DATA)):
+        assert refusal(spec.patched(DATA, at, bytes([DATA[at] ^ 4]), sealing=False))[0] == "BAT-3"
+    for at in (0, 7, 12, 15):
+        spec.decode(spec.patched(DATA, at, bytes([DATA[at] ^ 4]), sealing=False))
+
+
+@pytest.mark.clause("BAT-4")
+@pytest.mark.clause("BAT-5")
+def test_attributes_and_last_offset_delta() -> None:
+    assert refusal(spec.encode(replace(ONE, attributes=0x80))) == ("BAT-4", 21)
+    assert refusal(spec.patched(DATA, 22, b"\5")) == ("BAT-4", 21)
+    assert refusal(spec.encode(replace(ONE, last_offset_delta=-1))) == ("BAT-5", 23)
+
+
+@pytest.mark.clause("BAT-6")
+def test_the_count_is_that_of_the_records() -> None:
+    assert refusal(spec.patched(DATA, 57, struct.pack(">i", -1))) == ("BAT-6", 57)
+    first = 61 + len(spec.record_bytes(ONE.records[0]))
+    assert refusal(spec.patched(DATA, 57, struct.pack(">i", 1))) == ("BAT-6", first)
+    assert refusal(spec.patched(DATA, 57, struct.pack(">i", 3))) == ("BAT-8", len(DATA))
+    assert refusal(spec.patched(DATA, 57, struct.pack(">i", 0))) == ("BAT-6", 61)
+
+
+@pytest.mark.clause("BAT-7")
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+def test_a_bomb_costs_no_more_than_the_limit(codec: int) -> None:
+    bomb = spec.encode(spec.built(0, [Timed(0, NOW, None, bytes(1 << 26))], attributes=codec))
+    tracemalloc.start()
+    with pytest.raises(Unread):
+        spec.decode(bomb, limit=1 << 20)
+    with pytest.raises(Unread):
+        list(impl.Batch(bomb).records(limit=1 << 20))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < (1 << 24) + 2 * len(bomb)
+
+
+@given(st.binary(max_size=3000), st.sampled_from(sorted(CODECS)), st.data())
+@settings(max_examples=200, deadline=None)
+@pytest.mark.clause("BAT-7")
+def test_codecs_go_there_and_back_and_damage_is_refused(plain: bytes, codec: int, data: st.DataObject) -> None:
+    packed = compress(codec, plain)
+    assert decompress(codec, packed) == plain
+    if codec and packed:
+        at = data.draw(st.integers(0, len(packed) - 1))
+        damaged = packed[:at] + bytes([packed[at] ^ data.draw(st.integers(1, 255))]) + packed[at + 1 :]
+        for text in (damaged, packed[:at]):
+            with suppress(NotDecompressed):
+                assert len(decompress(codec, text, 1 << 20)) <= 1 << 20
+
+
+@pytest.mark.clause("BAT-7")
+def test_frames_are_kafkas() -> None:
+    """xerial's snappy with its 16 bytes; lz4 of independent blocks alone; a claim of zstd's not believed."""
+    snappy = compress(2, bytes(40_000))
+    assert snappy[:16] == b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
+    assert compress(3, b"")[:7].hex() == "04224d18604082"
+    linked = compress(3, b"x" * 100).replace(b"\x60\x40\x82", b"\x40\x40\xc0")
+    with pytest.raises(NotDecompressed, match="independent"):
+        decompress(3, linked)
+    claim = bytes.fromhex("28b52ffd") + b"\xe0" + (1 << 40).to_bytes(8, "little") + b"\x19\0\0abc"
+    with pytest.raises(NotDecompressed, match="says"):
+        decompress(4, claim)
+    assert decompress(1, compress(1, b"a") + b"rest") == b"a"
+    assert decompress(1, compress(1, b"a") + compress(1, b"b")) == b"ab"
+    with pytest.raises(TooMuch):
+        decompress(2, b"\xff\xff\xff\xff\x0f" + b"\0" * 9)
+
+
+@pytest.mark.clause("BAT-8")
+@pytest.mark.clause("BAT-9")
+def test_records_fill_their_lengths_and_offsets_rise() -> None:
+    value = DATA.index(b"v") - 1
+    assert refusal(spec.patched(DATA, value, b"\x04")) == ("BAT-8", 61)
+    assert refusal(spec.patched(DATA, value, b"\x03")) == ("BAT-8", 61)
+    again = replace(ONE, records=(ONE.records[0], replace(ONE.records[1], offset_delta=0)))
+    second = 61 + len(spec.record_bytes(ONE.records[0]))
+    assert refusal(spec.encode(again))[0] == "BAT-9"
+    assert second < refusal(spec.encode(again))[1] < len(DATA)
+    packed = spec.encode(replace(again, attributes=1))
+    assert refusal(packed, 500) == ("BAT-9", 561)
+    gaps = replace(ONE, records=(replace(ONE.records[0], offset_delta=4), replace(ONE.records[1], offset_delta=9)))
+    assert spec.decode(spec.encode(replace(gaps, last_offset_delta=30))).last_offset == 37
+    assert refusal(spec.encode(replace(gaps, last_offset_delta=8)))[0] == "BAT-9"
+
+
+@pytest.mark.clause("BAT-10")
+def test_the_largest_timestamp_is_that_of_the_records() -> None:
+    assert refusal(spec.encode(replace(ONE, max_timestamp=NOW))) == ("BAT-10", 35)
+    stamped = replace(ONE, attributes=spec.LOG_APPEND_TIME, max_timestamp=NOW + 999)
+    assert [t.timestamp for t in spec.timed(spec.decode(spec.encode(stamped)))] == [NOW + 999] * 2
+    assert spec.built(0, [Timed(0, -1, None, None)]).max_timestamp == -1
+
+
+@pytest.mark.clause("BAT-11")
+def test_control_records() -> None:
+    def control(key: bytes | None, value: bytes | None) -> Batch:
+        return spec.built(0, [Timed(0, NOW, key, value)], attributes=spec.CONTROL)
+
+    for number, name in enumerate(spec.CONTROL_TYPES):
+        batch = spec.decode(spec.encode(control(struct.pack(">hh", 0, number), spec.EPOCH)))
+        said = spec.marker(batch.records[0])
+        assert (said.name, said.version, said.value_version) == (name, 0, 0)
+        assert said.coordinator_epoch == (7 if number < 2 else None)
+    assert spec.marker(control(struct.pack(">hhi", 4, 99, 0), None).records[0]).name == "UNKNOWN"
+    for key, value in ((None, spec.EPOCH), (b"\0\0\0", spec.EPOCH), (spec.COMMIT, b"\0\0\0\0\0"), (b"\xff" * 4, b"")):
+        assert refusal(spec.encode(control(key, value))) == ("BAT-11", 61)
+
+
+@given(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1))
+@pytest.mark.clause("BAT-12")
+def test_varints_there_and_back(small: int, large: int) -> None:
+    for n, bits, most in ((small, 32, 5), (large, 64, 10)):
+        out = bytearray()
+        impl.put_varint(out, n)
+        assert spec.varint_bytes(n, bits) == out
+        assert spec.varint(bytes(out), 0, len(out), bits) == impl.get_varint(bytes(out), 0, len(out), most)
+        assert spec.varint(bytes(out), 0, len(out), bits)[0] == n
+
+
+@pytest.mark.clause("BAT-14")
+@pytest.mark.clause("BAT-15")
+def test_offsets_and_timestamps_are_sums_and_a_horizon_changes_neither() -> None:
+    records = [Timed(9, NOW, b"k", None), Timed(12, NOW - 7, b"l", b"v")]
+    plain, aged = spec.built(5, records), spec.built(5, records, delete_horizon=NOW + 86_400_000)
+    assert spec.timed(plain) == spec.timed(spec.decode(spec.encode(aged))) == tuple(records)
+    assert (plain.delete_horizon, aged.delete_horizon) == (None, NOW + 86_400_000)
+    wide = replace(ONE, base_timestamp=2**63 - 1, records=(Record(0, 2, None, None),), max_timestamp=-1)
+    assert spec.decode(spec.encode(wide)).largest_timestamp == -(2**63) + 1
+
+
+@pytest.mark.clause("BAT-16")
+def test_sequences_wrap_and_outlive_compaction() -> None:
+    batch = spec.built(
+        0, [Timed(n, NOW, b"k", b"v") for n in range(4)], producer_id=1, producer_epoch=0, base_sequence=2**31 - 2
+    )
+    assert [batch.sequence(r.offset_delta) for r in batch.records] == [2**31 - 2, 2**31 - 1, 0, 1]
+    assert batch.last_sequence == replace(batch, records=batch.records[:1]).last_sequence == 1
+    assert ONE.last_sequence == -1
+
+
+@pytest.mark.clause("BAT-17")
+def test_an_emptied_batch_is_its_header() -> None:
+    batch = spec.built(
+        40, [Timed(40, NOW, b"k", b"v")], last_offset=49, attributes=spec.TRANSACTIONAL | 1, producer_id=6,
+        producer_epoch=2, base_sequence=11, leader_epoch=8,
+    )  # fmt: skip
+    left = spec.emptied(batch)
+    data = spec.encode(left)
+    assert len(data) == 61
+    assert data == impl.empty(impl.Batch(spec.encode(batch)))
+    assert spec.decode(data) == left
+    assert (left.last_offset, left.last_sequence, left.base_timestamp, left.max_timestamp) == (49, 20, -1, NOW)
+
+
+@pytest.mark.clause("BAT-18")
+def test_what_the_writer_refuses() -> None:
+    for header in (
+        {"transactional": True},
+        {"producer_id": 3, "base_sequence": 0},
+        {"producer_id": 3, "producer_epoch": 0},
+    ):
+        with pytest.raises(ValueError):
+            impl.Encoder(**header)
+    encoder = impl.Encoder(5)
+    assert encoder.finish() == b""
+    encoder.append(NOW, b"k", b"v")
+    with pytest.raises(ValueError):
+        encoder.append(-2, b"k", b"v")
+    with pytest.raises(ValueError):
+        encoder.append(NOW, b"k", b"v", offset=5)
+
+
+@pytest.mark.clause("BAT-19")
+def test_a_compressed_part_is_kept() -> None:
+    batch = spec.built(0, [Timed(0, NOW, b"k", b"v" * 300, (Header(b"h", None),))], attributes=4)
+    packed = compress(4, spec.record_bytes(batch.records[0])) + bytes.fromhex("502a4d18" + "00000000")
+    other = spec.encode(replace(batch, compressed=packed))
+    assert other != spec.encode(batch)
+    assert spec.encode(spec.decode(other)) == other
+
+
+# ---- the leader
+def taken(batch: Batch, **how: Any) -> Any:
+    """What the leader answers."""
+    usual = {
+        "to_magic": 2, "initial_offset": 100, "compacted_topic": False, "timestamp_type": "CreateTime",
+        "timestamp_before_max_ms": 10, "timestamp_after_max_ms": 10, "partition_leader_epoch": 4, "now": NOW,
+        "target_compression": "none", "origin": "CLIENT",
+    }  # fmt: skip
+    step = machine.apply(spec.Held(spec.encode(batch)), "validate", usual | how)
+    assert isinstance(step, Step)
+    return step.result
+
+
+THREE = spec.built(0, [Timed(n, NOW + n, b"k%d" % n, b"v") for n in range(3)])
+
+
+@pytest.mark.clause("BAT-20")
+def test_a_clients_batch_as_a_whole() -> None:
+    for wrong in (
+        replace(THREE, last_offset_delta=3),
+        spec.emptied(THREE),
+        replace(THREE, producer_id=1, producer_epoch=0),
+        spec.built(0, [Timed(0, NOW, spec.COMMIT, spec.EPOCH)], attributes=0x30, producer_id=1, producer_epoch=0),
+    ):
+        assert taken(wrong) == Refused("BAT-20", spec.INVALID)
+
+
+@pytest.mark.clause("BAT-21")
+@pytest.mark.clause("BAT-22")
+def test_keys_and_timestamps() -> None:
+    keyless = spec.built(0, [Timed(0, NOW, None, b"v"), Timed(1, NOW, b"k", b"v")])
+    assert taken(keyless, compacted_topic=True).clause == "BAT-21"
+    assert taken(keyless)["batches"][0]["baseOffset"] == 100
+    late = spec.built(0, [Timed(0, NOW, None, b"v"), Timed(1, NOW + 11, b"k", b"v")])
+    assert taken(late, compacted_topic=True).clause == "BAT-22"
+    for timestamp, good in ((NOW - 10, True), (NOW - 11, False), (NOW + 10, True), (NOW + 11, False), (-1, True)):
+        answer = taken(spec.built(0, [Timed(0, timestamp, b"k", b"v")]))
+        assert isinstance(answer, Refused) != good
+    assert (
+        taken(spec.built(0, [Timed(0, NOW + 999, b"k", b"v")]), timestamp_type="LogAppendTime")["maxTimestampMs"] == NOW
+    )
+
+
+@pytest.mark.clause("BAT-23")
+def test_in_place_or_anew() -> None:
+    for source in CODECS:
+        for target in CODECS.values():
+            answer = taken(replace(THREE, attributes=source), target_compression=target.name)
+            assert answer["messageSizeMaybeChanged"] == (source != target.id)
+            said = answer["batches"][0]
+            assert (said["baseOffset"], said["leaderEpoch"], said["compression"]) == (100, 4, target.name)
+    data = spec.encode(replace(THREE, attributes=1))
+    stamped = impl.stamp(data, 100, 4, False, THREE.max_timestamp)
+    assert stamped[17:] == data[17:]
+    assert impl.stamp(data, 100, 4, True, NOW)[17:21] != data[17:21]
+
+
+@pytest.mark.parametrize("deviation", machine.deviations, ids=lambda d: d.id)
+def test_a_known_deviation_shows_at_the_end_of_its_history(deviation: Any) -> None:
+    right, wrong = shown_by(machine, deviation)
+    assert right != wrong
