@@ -99,6 +99,8 @@ class OffsetCheck(LogCheck):
         """after the last batch, if that was whole"""
         self.highest = -1
         """the last offset of any batch"""
+        self.overlapped = False
+        """the last batch began before the end of the one before it"""
         self.uncertain = False
         """something between the last good batch and here is damaged"""
         self.partial = False
@@ -153,11 +155,14 @@ class OffsetCheck(LogCheck):
 
     def _step(self, segment: Segment, rows: Any, first: Any, last: Any, expected: Any) -> Iterator[Finding]:
         if (first != expected).any():
-            for i in np.flatnonzero(first < expected):
+            below = first < expected
+            for i in np.flatnonzero(below):
                 yield from self._overlap(segment, rows[i], int(expected[i]))
-            for i in np.flatnonzero(first > expected):
+            behind = np.concatenate([[self.overlapped], below[:-1]])  # what seems to be missing there is its doing
+            for i in np.flatnonzero((first > expected) & ~behind):
                 if len(self.gaps) < MOST_FINDINGS:
                     self.gaps.append(_Gap(segment, int(rows["position"][i]), int(expected[i]), int(first[i])))
+        self.overlapped = bool(first[-1] < expected[-1])
         upper = self.upper.get(segment.base_offset, 2**63 - 1)
         outside = (first < segment.base_offset) | (last >= upper)
         if outside.any():

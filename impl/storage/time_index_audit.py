@@ -109,7 +109,7 @@ class TimeIndexCheck(IndexCheck):
         if self.open_ended(segment) or self.largest == NO_TIMESTAMP:
             return
         last = int(self.timestamps[-1]) if self.written else 0 if self.zeros_are_an_entry() else NO_TIMESTAMP
-        if last == self.largest or (self.damaged and last > self.largest):
+        if last == self.largest or ((self.damaged or ending.reason) and last > self.largest):
             return
         mended = self.rebuilt(segment)
         yield self.log.finding(
