@@ -40,15 +40,23 @@ class TransactionIndexCheck(LogCheck):
         super().__init__(log)
         self.before: NDArray[Any] | None = None
         """the last entry of the segments so far; None where there is none, or it is not to be trusted"""
-        self.damaged = False
+        self.damaged = self.gaps = False
+        self.next_offset = -1
 
     def begin(self, segment: Segment) -> Iterable[Finding]:
-        self.damaged = False
+        self.damaged = self.gaps = False
+        self.next_offset = segment.base_offset
         return ()
 
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterable[Finding]:
-        batches = chunk.batches
-        self.damaged = self.damaged or bool((batches["problem"] != 0).any())
+        b = chunk.batches
+        if segment.transaction_index is not None and len(b):
+            self.damaged = self.damaged or bool((b["problem"] != 0).any())
+            expected = np.empty(len(b), np.int64)
+            expected[0] = self.next_offset
+            expected[1:] = b["last_offset"][:-1] + 1
+            self.gaps = self.gaps or bool((b["base_offset"] != expected).any())
+            self.next_offset = int(b["last_offset"][-1]) + 1
         return ()
 
     def ended(self, segment: Segment, ending: Ending) -> Iterable[Finding]:
@@ -89,7 +97,7 @@ class TransactionIndexCheck(LogCheck):
             self.before = None
             return
         first, last, stable = entries["first_offset"], entries["last_offset"], entries["last_stable_offset"]
-        end = ending.end_offset
+        end = self._end(segment, ending)
         beyond = unfinished or self.damaged or bool(ending.reason)
         broken = [
             (
@@ -147,6 +155,14 @@ class TransactionIndexCheck(LogCheck):
             return
         yield from self._order(file, entries)
         self.before = entries[-1:].copy()
+
+    def _end(self, segment: Segment, ending: Ending) -> int | None:
+        """Below which every marker lies: the end of the records, or, where the cleaner may have taken the last of them,
+        the next segment's base offset."""
+        after = [s.base_offset for s in self.log.files.segments if s.base_offset > segment.base_offset]
+        if self.gaps or self.log.compacted or ending.end_offset is None:
+            return after[0] if after else None
+        return ending.end_offset
 
     def _order(self, file: File, entries: NDArray[Any]) -> Iterator[Finding]:
         """One after the other, with the last of the segments before."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import random
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from struct import Struct
 from typing import Any, NamedTuple
 
 import orjson
@@ -18,6 +20,7 @@ from kafkaspec.audit.discover import partition_files
 from kafkaspec.audit.engine import audit_log
 from kafkaspec.audit.files import File, PartitionFiles
 from kafkaspec.audit.files import Segment as Files
+from kafkaspec.audit.recorded import recorded
 from kafkaspec.impl.disk import Crashed, RealDisk, SimulatedDisk, SimulatedFile
 from kafkaspec.impl.storage import segment as impl
 from kafkaspec.impl.storage.producer_state import ProducerStateManager
@@ -33,6 +36,8 @@ from kafkaspec.spec.storage import segment as spec
 from kafkaspec.spec.storage.segment import Batch, Record, machine
 from tests.kafka import java, needs_kafka
 
+PREALLOCATED = 60_000
+"""Bytes: an index file that is larger was not trimmed, in these recordings."""
 SOURCE = Path(__file__).with_name("Segments.java")
 
 # ---- the layers beside each other
@@ -545,3 +550,65 @@ def rebuilt(
         return Rebuilt(False, wrong="time entries fall")
     closes = len(times) - len(due)
     return Rebuilt(resets == closes == 0, resets, closes)
+
+
+def entries(data: bytes, layout: Struct, base: int, position: int) -> list[tuple[int, ...]]:
+    """The slots of an index file up to the unwritten ones; the relative offset is at `position` of a slot."""
+    used = -(-len(data.rstrip(b"\0")) // layout.size) * layout.size
+    slots = layout.iter_unpack(data[: min(used, len(data) // layout.size * layout.size)])
+    return [tuple(n + base if at == position else n for at, n in enumerate(e)) for e in slots]
+
+
+def compared(log: Path) -> Rebuilt:
+    """The index files of a segment, compared by the interval that explains them best."""
+    base, found = int(log.name[:20]), list(headers(log.read_bytes()))
+    index, times = log.with_suffix(".index").read_bytes(), log.with_suffix(".timeindex").read_bytes()
+    end = found[-1].last_offset + 1 if found else base
+    closed = len(index) < PREALLOCATED
+    o = [(e[0], e[1]) for e in entries(index, Struct(">ii"), base, 0) if closed or e[0] < end]
+    t = [(e[0], e[1]) for e in entries(times, Struct(">qi"), base, 1) if closed or e[1] < end]
+    both = [rebuilt(found, base, interval, o, t, closed) for interval in (4096, 512)]
+    return min(both, key=lambda r: (r.wrong != "", r.resets, r.closes))
+
+
+@pytest.mark.clause("SEG-4", "SEG-5", "SEG-10", "SEG-16")
+def test_index_files_of_real_brokers_are_what_their_batches_say() -> None:
+    """Of 4.3.0, that indexes each batch. Equal, or with one place where counting began anew: nothing else."""
+    seen: Counter[str] = Counter()
+    for recording in recorded():
+        if recording.recording.startswith("classic"):
+            continue
+        with recording.unpacked() as directories:
+            for log in sorted(p for d in directories for p in d.rglob("*.log")):
+                if not log.with_suffix(".index").exists():
+                    continue
+                found = compared(log)
+                assert not found.wrong, f"{recording.name} {log.name}: {found.wrong}"
+                assert max(found.resets, found.closes) <= 1
+                seen["equal" if found.equal else "explained"] += 1
+    assert seen["equal"] > 10 * seen["explained"] > 0
+
+
+@pytest.mark.clause("SEG-18", "SEG-26")
+def test_transaction_indexes_of_real_brokers_are_what_their_records_say() -> None:
+    """Of every log that begins at 0 and was not compacted, as all with offsets without gaps between batches."""
+    seen = 0
+    for recording in recorded():
+        with recording.unpacked() as directories:
+            for folder in sorted({p.parent for d in directories for p in d.rglob("*.txnindex")}):
+                logs = sorted(folder.glob("*.log"))
+                every = [h for log in logs for h in headers(log.read_bytes())]
+                if int(logs[0].name[:20]) or any(
+                    y.base_offset - x.last_offset != 1 for x, y in itertools.pairwise(every)
+                ):
+                    continue
+                state = ProducerStates(ProducerStateManager("none", SimulatedDisk()))
+                for log in logs:
+                    data, made = log.read_bytes(), list[AbortedTxn]()
+                    for h in headers(data):
+                        aborted = state.append(h, data[h.position : h.position + h.size])
+                        made += [] if aborted is None else [aborted]
+                    file = log.with_suffix(".txnindex")
+                    assert b"".join(e.encode() for e in made) == (file.read_bytes() if file.exists() else b"")
+                    seen += bool(made)
+    assert seen > 10

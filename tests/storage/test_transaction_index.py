@@ -12,9 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
+from kafkaspec.audit import check as check_of
+from kafkaspec.audit.discover import partition_files
+from kafkaspec.audit.engine import audit_log
+from kafkaspec.audit.files import PartitionFiles
+from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.impl.disk import Crashed, SimulatedDisk
 from kafkaspec.impl.storage import transaction_index as impl
+from kafkaspec.impl.storage.segment import encode
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
+from kafkaspec.impl.storage.transaction_index_audit import TransactionIndexCheck
 from kafkaspec.judge.check import check
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.machine import Refused, Step
@@ -22,6 +29,7 @@ from kafkaspec.lockstep.walk import Coverage, Pair, draw, draw_init, state_machi
 from kafkaspec.models.storage.transaction_index import MODELS, Aborts
 from kafkaspec.proofs.storage.transaction_index import PROOFS
 from kafkaspec.spec.storage import transaction_index as spec
+from kafkaspec.spec.storage.segment import Batch, Record
 from kafkaspec.spec.storage.transaction_index import Aborted, Index, Log, machine
 from tests.kafka import java, needs_kafka
 
@@ -278,3 +286,105 @@ def test_whatever_a_crash_leaves_recovery_makes_it_whole() -> None:
             break
         steps += 1
     assert (steps, outcomes > 10) == (6, True)
+
+
+# ---- the audit
+
+
+def directory(folder: Path, *segments: tuple[int, list[tuple[int, ...]]], count: int = 20) -> PartitionFiles:
+    """Segments of `count` records each, one a batch, with these entries in their indexes."""
+    for base, entries in segments:
+        data = b"".join(encode(Batch((Record(base + n, 5),), leader_epoch=0)) for n in range(count))
+        (folder / f"{base:020}.log").write_bytes(data)
+        if entries:
+            (folder / f"{base:020}.txnindex").write_bytes(b"".join(AbortedTxn(*e).encode() for e in entries))
+    return partition_files(folder, "t", 0)
+
+
+def findings(files: PartitionFiles, **log: Any) -> list[Finding]:
+    return audit_log(check_of.Log(files, **log), [TransactionIndexCheck])[0]
+
+
+GOOD = [(1, 0, 4, 1), (2, 1, 6, 7), (1, 8, 10, 11)]
+
+
+@pytest.mark.clause("TXI-12")
+def test_what_brokers_append_is_sound(tmp_path: Path) -> None:
+    assert findings(directory(tmp_path, (0, GOOD), (20, [(3, 15, 21, 22)]))) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "changed", "clause", "at"),
+    [
+        (1, (2, 6, 6, 7), "TXI-12", 34),  # begins where it ends
+        (1, (2, 1, 6, 8), "TXI-12", 34),  # stable beyond its marker
+        (0, (1, -1, 4, 1), "TXI-12", 0),  # negative
+        (1, (2, 1, 4, 5), "TXI-12", 34),  # two end at one marker
+        (2, (1, 8, 10, 6), "TXI-12", 68),  # what was stable is no more
+        (2, (1, 5, 10, 11), "TXI-12", 68),  # begins below what was stable
+        (2, (1, 8, 20, 21), "TXI-13", 68),  # beyond the records
+        (2, (1, 8, 2**50, 21), "TXI-13", 68),
+    ],
+)
+def test_an_entry_out_of_order_is_found_where_it_stands(
+    tmp_path: Path, entry: int, changed: tuple[int, ...], clause: str, at: int
+) -> None:
+    entries: list[tuple[int, ...]] = [*GOOD]
+    entries[entry] = changed
+    (finding,) = findings(directory(tmp_path, (0, entries), (20, [])), clean=True)
+    assert (finding.severity, finding.clause, finding.position) == (Severity.ERROR, clause, at)
+    assert finding.offset == changed[2]
+    assert finding.file.endswith(f"{0:020}.txnindex")
+
+
+@pytest.mark.clause("TXI-1")
+@pytest.mark.parametrize("version", [1, 256, -1])
+def test_a_version_that_is_not_0_is_found(tmp_path: Path, version: int) -> None:
+    files = directory(tmp_path, (0, GOOD))
+    path = tmp_path / f"{0:020}.txnindex"
+    data = bytearray(path.read_bytes())
+    data[34:36] = version.to_bytes(2, "big", signed=True)
+    path.write_bytes(data)
+    (finding,) = findings(files)
+    assert (finding.severity, finding.clause, finding.position) == (Severity.ERROR, "TXI-1", 34)
+
+
+@pytest.mark.clause("TXI-13")
+def test_an_entry_of_another_segment_is_found(tmp_path: Path) -> None:
+    (finding,) = findings(directory(tmp_path, (20, [(1, 5, 19, 20)])))
+    assert (finding.severity, finding.clause, finding.position) == (Severity.ERROR, "TXI-13", 0)
+    assert "corrupt" in finding.recovery
+
+
+@pytest.mark.clause("TXI-12")
+def test_the_order_goes_on_over_segments(tmp_path: Path) -> None:
+    (finding,) = findings(directory(tmp_path, (0, GOOD), (20, [(3, 9, 21, 22)])))
+    assert (finding.clause, finding.position, finding.file[-24:-9]) == ("TXI-12", 0, f"{20:015}")
+
+
+@pytest.mark.clause("TXI-11")
+@pytest.mark.clause("TXI-13")
+def test_what_a_crash_leaves_in_the_active_segment_is_no_damage(tmp_path: Path) -> None:
+    """A torn entry, and one whose marker is lost. After a clean stop, or in a rolled segment, both are damage."""
+    files = directory(tmp_path, (0, []), (20, [(1, 30, 35, 36), (2, 36, 45, 46)]))
+    path = tmp_path / f"{20:020}.txnindex"
+    path.write_bytes(path.read_bytes() + b"\0" * 5)
+    files = partition_files(tmp_path, "t", 0)
+    assert {f.severity for f in findings(files, clean=False)} == {Severity.LEFTOVER}
+    assert [(f.clause, f.position) for f in findings(files, clean=False)] == [("TXI-11", 68), ("TXI-13", 34)]
+    assert {f.severity for f in findings(files, clean=True)} == {Severity.WARNING, Severity.ERROR}
+
+
+def test_a_marker_that_the_cleaner_took_is_no_damage(tmp_path: Path) -> None:
+    files = directory(tmp_path, (0, [*GOOD, (2, 11, 19, 20)]), (20, []), count=15)
+    assert [f.clause for f in findings(files, clean=True)] == ["TXI-13"]
+    assert findings(files, clean=True, cleaner_point=20) == []
+
+
+def test_an_entry_is_not_held_against_damaged_records(tmp_path: Path) -> None:
+    files = directory(tmp_path, (0, [*GOOD, (2, 11, 19, 20)]), (20, []))
+    log = tmp_path / f"{0:020}.log"
+    data = bytearray(log.read_bytes())
+    data[-3] ^= 1
+    log.write_bytes(data)
+    assert {f.severity for f in findings(files, clean=True)} <= {Severity.LEFTOVER}
