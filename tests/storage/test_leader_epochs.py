@@ -381,12 +381,34 @@ def test_a_damaged_batch_is_no_evidence(tmp_path: Path) -> None:
         assert audited(tmp_path, batches=changed((i, 0, 1 << 40), (i, 1, (1 << 40) + 4))) == [], i
 
 
+@pytest.mark.clause("LEC-4")
+def test_an_epoch_that_begins_while_the_log_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "leader-epoch-checkpoint"
+    path.write_text("0\n1\n0 0\n")
+    segment = Segment(0, File(tmp_path / "0.log", 0))
+    files = PartitionFiles(tmp_path, "t", 0, segments=(segment,), leader_epoch_checkpoint=File(path, 8))
+    check = LeaderEpochCheck(Log(files, clean=False))
+    rows = np.zeros(len(BATCHES), BATCH)
+    rows["magic"] = 2
+    for row, (base, last, epoch) in zip(rows, BATCHES, strict=True):
+        row["base_offset"], row["last_offset"], row["leader_epoch"] = base, last, epoch
+    check.chunk(segment, Chunk(rows))
+    path.write_text("0\n3\n0 0\n3 10\n7 25\n")
+    check.ended(segment, Ending(0, 0, "", 35))
+    assert list(check.end()) == []
+
+
 def test_segments_alone_are_not_asked_for_a_file(tmp_path: Path) -> None:
     segment = Segment(0, File(tmp_path / "0.log", 0))
-    check = LeaderEpochCheck(Log(PartitionFiles(tmp_path, "t", 0, segments=(segment,))))
-    rows = np.zeros(1, BATCH)
-    rows["magic"], rows["leader_epoch"] = 2, 3
-    check.chunk(segment, Chunk(rows))
-    assert list(check.end()) == []
+    identity = File(tmp_path / "partition.metadata", 1)
+    for files in (
+        PartitionFiles(tmp_path, "t", 0, segments=(segment,)),
+        PartitionFiles(tmp_path, "t", 0, segments=(segment,), metadata=identity, only=frozenset({0})),
+    ):
+        check = LeaderEpochCheck(Log(files))
+        rows = np.zeros(1, BATCH)
+        rows["magic"], rows["leader_epoch"] = 2, 3
+        check.chunk(segment, Chunk(rows))
+        assert list(check.end()) == []
     assert (LeaderEpochCheck,) == AUDIT
     assert not LeaderEpochCheck.applies(Log(PartitionFiles(tmp_path, "t", 0, Kind.DELETED)))
