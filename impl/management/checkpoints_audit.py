@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kafkaspec.audit.check import Directory, DirectoryCheck, Log, LogCheck, Summary, read_small
-from kafkaspec.audit.files import File, Kind
+from kafkaspec.audit.check import Chunk, Directory, DirectoryCheck, Log, LogCheck, Summary, read_small
+from kafkaspec.audit.files import File, Kind, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.impl.management.checkpoints import (
     TEMPORARY,
@@ -252,17 +252,25 @@ class PartitionMetadataCheck(LogCheck):
     def applies(cls, log: Log) -> bool:
         return log.files.kind is Kind.CURRENT
 
+    def __init__(self, log: Log) -> None:
+        super().__init__(log)
+        self.batches = 0
+
+    def chunk(self, segment: Segment, chunk: Chunk) -> Iterable[Finding]:
+        self.batches += len(chunk.batches)
+        return ()
+
     def end(self) -> Iterable[Finding]:
         log, file = self.log, self.log.files.metadata
         if file is None:
             if log.topic_id is not None and log.topic != METADATA_TOPIC:
                 yield log.finding(
-                    Severity.ERROR,
+                    Severity.ERROR if self.batches else Severity.LEFTOVER,
                     "CKP-7",
                     str(log.files.path),
-                    "there is no partition.metadata",
+                    "there is no partition.metadata" + ("" if self.batches else ", and there are no records"),
                     expected=f"one with topic_id {log.topic_id}",
-                    recovery="a restart fails on it: in KRaft mode each log has a topic id",
+                    recovery="a restart takes it for a replica of a topic that is gone, and renames it to -stray",
                 )
             return
         try:

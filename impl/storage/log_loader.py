@@ -1,0 +1,405 @@
+"""Loading a log after a stop, over the real files of a partition's directory.
+
+Segments, leader epochs and producer state are the ones of their own modules; here is the order in which the loader
+looks at files, removes, renames and recovers them. What Kafka hands to a scheduler is done when `load` is through.
+`Replacement` is the cleaner's swap, a rename at a time.
+
+Source: LogLoader, LocalLog.replaceSegments and UnifiedLog.rebuildProducerState, Kafka 4.3.0; Kafka Internals, ch. 03,
+"Crash recovery & startup: LogLoader".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kafkaspec.impl.disk import Disk, SimulatedDisk
+from kafkaspec.impl.management.checkpoints import decode_epochs
+from kafkaspec.impl.storage import segment as segments
+from kafkaspec.impl.storage.leader_epochs import EpochEntry, LeaderEpochCache, LeaderEpochCheckpoint
+from kafkaspec.impl.storage.leader_epochs import encode as encode_epochs
+from kafkaspec.impl.storage.producer_state import ProducerStateManager
+from kafkaspec.impl.storage.producer_state import encode as encode_snapshot
+from kafkaspec.impl.storage.segment import Header, NoIndexFile, ProducerStates, Segment, headers
+from kafkaspec.impl.storage.transaction_index import AbortedTxn, CorruptIndex
+from kafkaspec.lockstep.machine import Json, Refused
+from kafkaspec.spec.storage import log_loader as spec
+from kafkaspec.spec.storage.log_loader import (
+    CLEANED,
+    DELETED,
+    EPOCHS,
+    INDEX,
+    LOG,
+    LONG_MAX,
+    SNAPSHOT,
+    SWAP,
+    TIME_INDEX,
+    TXN_INDEX,
+    name_of,
+)
+
+INDEXES = (INDEX, TIME_INDEX, TXN_INDEX)
+METADATA_DELETED = ".checkpoint.deleted"
+
+
+class LoadedOffsets(NamedTuple):
+    """What a load finds out."""
+
+    log_start: int
+    recovery_point: int
+    log_end: int
+
+
+def offset_from(name: str) -> int | None:
+    """The number before the first dot of a name; None if it is no number."""
+    head, dot, _ = name.partition(".")
+    return int(head) if dot and head.isdecimal() and head.isascii() else None
+
+
+@dataclass
+class LogLoader:
+    """One load of a directory. `clean`: there was a clean-shutdown marker; `recovery_point` and `log_start` as
+    checkpointed, 0 where they are not. OSError, StorageError come through."""
+
+    directory: str
+    disk: Disk
+    clean: bool
+    recovery_point: int = 0
+    log_start: int = 0
+    max_index_bytes: int = 10 << 20
+    index_interval_bytes: int = 4096
+    now: Callable[[], int] = lambda: 0
+    segments: dict[int, Segment] = field(default_factory=dict)
+    cut: list[int] = field(default_factory=list)
+    """the segments, by base offset, of which bytes were cut"""
+
+    def load(self) -> LoadedOffsets:
+        """All passes."""
+        later: list[Callable[[], None]] = []
+        self.epochs = LeaderEpochCache(LeaderEpochCheckpoint(self.directory, self.disk), later.append)
+        self.producers = self._producer_state()
+        swaps = self.remove_temporary_files()
+        self.remove_replaced_segments(swaps)
+        self.rename_swapped_files()
+        self.load_segments()
+        recovered = self.recover_log()
+        self.segments[max(self.segments)].resize_indexes()
+        self.epochs.truncate_from_end(recovered.log_end)
+        first = max(self.log_start, min(self.segments))
+        self.epochs.truncate_from_start(self.log_start)
+        self.producers.remove_stray_snapshots(sorted(self.segments))
+        self.rebuild(self.producers, first, recovered.log_end, self.clean)
+        for task in later:
+            task()
+        return LoadedOffsets(first, max(first, recovered.recovery_point), recovered.log_end)
+
+    # ---- files
+
+    def path(self, name: str) -> str:
+        return f"{self.directory}/{name}"
+
+    def names(self) -> list[str]:
+        return self.disk.files(self.directory)
+
+    def _open(self, base: int, suffix: str = "") -> Segment:
+        return Segment(
+            self.directory,
+            base,
+            self.disk,
+            max_index_bytes=self.max_index_bytes,
+            index_interval_bytes=self.index_interval_bytes,
+            clock=self.now,
+            suffix=suffix,
+        )
+
+    def _producer_state(self) -> ProducerStateManager:
+        return ProducerStateManager(self.directory, self.disk)
+
+    def remove_temporary_files(self) -> list[str]:
+        """LDR-1, LDR-2: the .swap files that are left."""
+        swaps, cleaned = [], []
+        for name in self.names():
+            if name.endswith(DELETED) and not name.endswith(METADATA_DELETED):
+                self.disk.remove(self.path(name))
+            elif name.endswith(CLEANED):
+                cleaned.append(name)
+            elif name.endswith(SWAP):
+                swaps.append(name)
+        least = min((offset_from(n) or 0 for n in cleaned), default=LONG_MAX)
+        unfinished = [n for n in swaps if (offset_from(n) or 0) >= least]
+        for name in (*unfinished, *cleaned):  # in this order: a crash must not leave an unfinished .swap alone
+            self.disk.remove(self.path(name))
+        return [n for n in swaps if n not in unfinished]
+
+    def remove_replaced_segments(self, swaps: Sequence[str]) -> None:
+        """LDR-3. To know where a .swap ends its index is opened, and made if it is not there."""
+        new = [self._open(offset_from(n) or 0, SWAP) for n in swaps if n.endswith(LOG + SWAP)]
+        if not new:
+            return
+        first, end = min(s.base_offset for s in new), max(s.read_next_offset() for s in new)
+        for name in self.names():
+            offset = offset_from(name)
+            if not name.endswith(SWAP) and offset is not None and first <= offset < end:
+                self.disk.remove(self.path(name))
+
+    def rename_swapped_files(self) -> None:
+        """LDR-4."""
+        for name in self.names():
+            if name.endswith(SWAP):
+                self.disk.rename(self.path(name), self.path(name.removesuffix(SWAP)))
+
+    # ---- segments
+
+    def load_segments(self) -> None:
+        """LDR-5, LDR-6."""
+        for name in self.names():
+            base = offset_from(name)
+            if base is None:
+                continue
+            if name.endswith(INDEXES):
+                if not self.disk.exists(self.path(name_of(base, LOG))):
+                    self.disk.remove(self.path(name))
+            elif name.endswith(LOG):
+                new_time_index = not self.disk.exists(self.path(name_of(base, TIME_INDEX)))
+                segment = self._open(base)
+                try:
+                    segment.sanity_check(new_time_index)
+                except (NoIndexFile, CorruptIndex):
+                    self.recover(segment)
+                self.segments[base] = segment
+
+    def recover(self, segment: Segment) -> int:
+        """LDR-6, LDR-8: the bytes that were cut."""
+        producers = self._producer_state()
+        self.rebuild(producers, self.log_start, segment.base_offset, clean=False)
+        cut = segment.recover(_Listening(producers), self._assign)
+        producers.take_snapshot()
+        if cut:
+            self.cut.append(segment.base_offset)
+        return cut
+
+    def _assign(self, epoch: int, offset: int) -> None:
+        if not self.epochs.epochs or epoch > self.epochs.epochs[-1]:
+            self.epochs.assign(epoch, offset)
+
+    def between(self, start: int, end: int) -> list[Segment]:
+        """From the segment that holds `start` to the one below `end`; none if both are one."""
+        floor = max((b for b in self.segments if b <= start), default=-1)
+        return [self.segments[b] for b in sorted(self.segments) if floor <= b < end and start != end]
+
+    def recover_log(self) -> LoadedOffsets:
+        """LDR-7, LDR-9 to LDR-11."""
+        unflushed = [] if self.clean else self.between(self.recovery_point, LONG_MAX)
+        for n, segment in enumerate(unflushed):
+            if self.recover(segment):
+                self.delete(unflushed[n + 1 :])
+                break
+        end = self.segments[max(self.segments)].read_next_offset() if self.segments else None
+        if end is not None and end < self.log_start:
+            self.delete(list(self.segments.values()))
+            self.epochs.clear()
+            self.producers.load_snapshots()
+            self.producers.truncate_fully_and_start_at(self.log_start)
+            end = None
+        if not self.segments:
+            self.segments[self.log_start] = self._open(self.log_start)
+        if self.clean and end is not None:
+            return LoadedOffsets(self.log_start, end, end)
+        end = self.segments[max(self.segments)].read_next_offset() if end is None else end
+        return LoadedOffsets(self.log_start, min(self.recovery_point, end), end)
+
+    def delete(self, gone: Sequence[Segment]) -> None:
+        """Segments and their snapshots."""
+        for segment in gone:
+            del self.segments[segment.base_offset]
+            for end in (LOG, *INDEXES, SNAPSHOT):
+                path = self.path(name_of(segment.base_offset, end))
+                if self.disk.exists(path):
+                    self.disk.remove(path)
+
+    # ---- producer state
+
+    def rebuild(self, producers: ProducerStateManager, log_start: int, log_end: int, clean: bool) -> None:
+        """The producer state at `log_end`, from the newest snapshot on; snapshots at the bases of the last two segments
+        that are passed, and at the end (LDR-13)."""
+        last_two = sorted(self.segments)[-2:]
+        if clean and not producers.snapshots:
+            for offset in (*last_two, log_end):
+                producers.end_offset = offset
+                producers.take_snapshot()
+            return
+        nothing_to_read = not producers.producers and producers.end_offset >= log_end
+        producers.truncate_and_reload(log_start, log_end, self.now())
+        if log_end > producers.end_offset and not nothing_to_read:
+            for segment in self.between(producers.end_offset, log_end):
+                begin = max(segment.base_offset, producers.end_offset, log_start)
+                producers.end_offset = begin
+                if segment.base_offset in (*last_two, log_end):
+                    producers.take_snapshot()
+                self._replay(segment, begin, log_end, ProducerStates(producers))
+        producers.end_offset = log_end
+        producers.take_snapshot()
+
+    @staticmethod
+    def _replay(segment: Segment, begin: int, end: int, state: ProducerStates) -> None:
+        at = segment.translate(begin)
+        if at is None:
+            return
+        data = segment.data()
+        for h in headers(data, at.position):
+            if h.last_offset >= end:
+                return
+            state.append(h, data[h.position : h.position + h.size])
+
+
+class _Listening:
+    """Recovery tells the producer state how far it came, batch by batch."""
+
+    def __init__(self, producers: ProducerStateManager) -> None:
+        self.producers = producers
+        self.state = ProducerStates(producers)
+
+    def append(self, header: Header, body: bytes) -> AbortedTxn | None:
+        aborted = self.state.append(header, body)
+        self.producers.end_offset = header.last_offset + 1
+        return aborted
+
+
+# ---- the cleaner's swap ----------------------------------------------------------------------------------------------
+@dataclass
+class Replacement:
+    """New segments, written as .cleaned and flushed, take the place of old ones (LDR-14)."""
+
+    directory: str
+    disk: Disk
+    old: Sequence[int]
+    new: Sequence[int]
+
+    def renames(self) -> Iterator[tuple[str, str]]:
+        """Every rename in its order, of the files that are there."""
+        for base in sorted(self.new, reverse=True):
+            yield from self._change(base, CLEANED, SWAP)
+        for base in sorted(self.old):
+            yield from self._change(base, "", DELETED)
+        for base in sorted(self.new):
+            yield from self._change(base, SWAP, "")
+
+    def _change(self, base: int, before: str, after: str) -> Iterator[tuple[str, str]]:
+        for end in (LOG, *INDEXES):
+            source, target = (f"{self.directory}/{name_of(base, end, s)}" for s in (before, after))
+            if self.disk.exists(source):
+                yield source, target
+
+    def run(self, most: int | None = None) -> int:
+        """Make the renames, at most so many; how many were made. The directory is flushed at the end."""
+        done = 0
+        for source, target in self.renames():
+            if done == most:
+                return done
+            self.disk.rename(source, target)
+            done += 1
+        self.disk.flush_directory(self.directory)
+        return done
+
+
+# ---- the driver for lockstep -----------------------------------------------------------------------------------------
+DIRECTORY = "dir/t-0"
+TIME_MS = 1000
+
+
+def encode_log(log: spec.LogFile) -> bytes:
+    """The bytes of a .log."""
+    out = bytearray()
+    for b in log.batches:
+        out += _batch(b)
+    if log.torn:
+        end = log.batches[-1].last + 1 if log.batches else 0
+        out += _batch(spec.Batch(end, end))[:40]
+    return bytes(out)
+
+
+def _batch(b: spec.Batch) -> bytes:
+    records = tuple(segments.spec.Record(offset, TIME_MS) for offset in range(b.base, b.last + 1))
+    return segments.encode(segments.spec.Batch(records, 1, b.epoch), damaged=not b.whole)
+
+
+def decode_log(data: bytes) -> spec.LogFile:
+    """What the spec sees of a .log."""
+    found = []
+    end = 0
+    for h in headers(data):
+        body = data[h.position + segments.CRC_FROM : h.position + h.size]
+        whole = segments.crc32c.crc32c(body) == h.crc
+        found.append(spec.Batch(h.base_offset, h.last_offset, h.leader_epoch, whole))
+        end = h.position + h.size
+    return spec.LogFile(tuple(found), end < len(data))
+
+
+CORRUPT_TXN_INDEX = AbortedTxn(1, -9, -9, 0).encode()
+CORRUPT_SNAPSHOT = b"\0\1\x09\x09\x09\x09\0"
+
+
+def encode_content(name: str, content: spec.Content) -> bytes:
+    """A file's bytes."""
+    if isinstance(content, spec.LogFile):
+        return encode_log(content)
+    if not isinstance(content, str):
+        return encode_epochs([EpochEntry(*e) for e in content])
+    if SNAPSHOT in name:
+        return CORRUPT_SNAPSHOT if content == "corrupt" else encode_snapshot(())
+    return CORRUPT_TXN_INDEX if content == "corrupt" else b""
+
+
+def decode_content(name: str, data: bytes) -> spec.Content:
+    """What the spec sees of a file."""
+    if LOG in name:
+        return decode_log(data)
+    if name == EPOCHS:
+        return tuple(entry for _, entry in decode_epochs(data))
+    if SNAPSHOT in name:
+        return "corrupt" if data == CORRUPT_SNAPSHOT else ""
+    return "corrupt" if TXN_INDEX in name and data == CORRUPT_TXN_INDEX else ""
+
+
+class Driver:
+    """The loader over a simulated disk."""
+
+    loader_class: type[LogLoader] = LogLoader
+    replacement_class: type[Replacement] = Replacement
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        self.disk = SimulatedDisk()
+        for name, content in (arguments.get("files") or {}).items():
+            self.do_put([name, content])
+
+    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+        return getattr(self, "do_" + name)(**arguments)
+
+    def observe(self) -> Json:
+        files = {n: self.disk.read(f"{DIRECTORY}/{n}") for n in self.disk.files(DIRECTORY)}
+        return {"files": {n: spec.shown(decode_content(n, data)) for n, data in files.items()}}
+
+    def do_put(self, file: Sequence[Any]) -> None:
+        name, content = file
+        path = f"{DIRECTORY}/{name}"
+        self.disk.write(path, encode_content(name, spec.content_of(name, content)))
+        self.disk.flush(path)
+        self.disk.flush_directory(DIRECTORY)
+
+    def do_drop(self, name: str) -> None:
+        self.disk.remove(f"{DIRECTORY}/{name}")
+        self.disk.flush_directory(DIRECTORY)
+
+    def do_replace(self, old: Sequence[int], new: Sequence[int], steps: int) -> Json:
+        return self.replacement_class(DIRECTORY, self.disk, old, new).run(steps)
+
+    def do_load(self, clean: bool, recovery_point: int, log_start: int) -> Json:
+        loader = self.loader_class(DIRECTORY, self.disk, clean, recovery_point, log_start, max_index_bytes=1024)
+        found = loader.load()
+        return {"logStart": found.log_start, "recoveryPoint": found.recovery_point, "logEnd": found.log_end}
+
+
+def abstract(driver: Driver) -> spec.Directory:
+    """The spec's state that a driver stands for."""
+    return spec.initial(driver.observe()["files"])

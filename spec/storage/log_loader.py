@@ -1,0 +1,663 @@
+"""Loading a log after a stop: what becomes of the files of a partition's directory, and which records are lost.
+
+A directory is its files by name, each with what matters of its content: a .log is its batches, a snapshot or a
+transaction index is whole or corrupt, of an offset or time index it matters only whether it is there. Batches have no
+producers: what recovery makes of those is the producer state's own affair.
+
+Source: Kafka Internals, ch. 03, "Crash recovery & startup: LogLoader"; LogLoader, LocalLog.replaceSegments,
+UnifiedLog.rebuildProducerState, LogSegment.recover and LogManager, Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import icontract
+
+from kafkaspec.clauses import clause
+from kafkaspec.judge.recording import Recording
+from kafkaspec.lockstep.machine import Json, Machine, Step
+from kafkaspec.spec.management.cleaner import Frozen
+
+PREFIX = "LDR"
+TITLE = "Loading a log after a stop"
+
+CHAPTER = "Kafka Internals, ch. 03, 'Crash recovery & startup'"
+LOADER = "LogLoader, Kafka 4.3.0"
+
+ONE_DIRECTORY = {
+    "model": "a function of one directory's files; the models have what happens when it is interrupted",
+    "proof": "see the model",
+}
+OF_THE_AUDIT = {
+    "spec": "about logs at rest: the audit judges them",
+    "model": "about logs at rest: nothing moves",
+    "proof": "see the model",
+    "mutant": "the audit's tests damage logs instead",
+}
+
+LDR_1 = clause(
+    "LDR-1",
+    """Loading first removes every file *.deleted, but for *.checkpoint.deleted of the metadata log, and every
+    *.cleaned: the output of a compaction that was not finished.""",
+    source=f"{CHAPTER}; {LOADER}",
+)
+LDR_2 = clause(
+    "LDR-2",
+    """A *.swap whose offset is not below the smallest offset of a *.cleaned is removed, before any *.cleaned is: not
+    all files of its replacement had come to be *.swap.""",
+    source=f"{CHAPTER}; {LOADER}; KAFKA-6264",
+)
+LDR_3 = clause(
+    "LDR-3",
+    """Where a *.log.swap is left, every other file is removed whose name begins with an offset from the smallest base
+    offset of these to the next offset after the last batch of any: the segments that are replaced, their indexes and
+    snapshots.""",
+    source=f"{CHAPTER}; {LOADER}",
+)
+LDR_4 = clause(
+    "LDR-4",
+    "Then the *.swap that are left lose that suffix, in the order in which the file system lists them.",
+    source=f"{CHAPTER}; {LOADER}",
+)
+LDR_5 = clause(
+    "LDR-5",
+    "An index file without a .log is removed.",
+    source=f"{CHAPTER}; {LOADER}",
+    without=ONE_DIRECTORY,
+)
+LDR_6 = clause(
+    "LDR-6",
+    """A segment without an offset index, or with a transaction index of which an entry lies below its base offset, is
+    recovered alone, whatever the stop: it is cut before its first batch that is not whole, and the segments after it
+    stay. A time index that is not there is made, empty.""",
+    source=f"{CHAPTER}; {LOADER}",
+    without=ONE_DIRECTORY,
+)
+LDR_7 = clause(
+    "LDR-7",
+    """After a clean stop nothing else is read. Otherwise each segment is recovered from the one on that holds the
+    recovery point; the first that is cut is the last one kept, those after it are deleted. So a batch that is not whole
+    is noticed below the recovery point too, if it lies in that segment.""",
+    source=f"{CHAPTER}; {LOADER}",
+    without=ONE_DIRECTORY,
+)
+LDR_8 = clause(
+    "LDR-8",
+    """A recovered segment gives each leader epoch above the latest one to the epoch cache, with the first offset of the
+    batch, and takes a producer snapshot at its end.""",
+    source=f"{LOADER}; LogSegment.recover, Kafka 4.3.0",
+    without=ONE_DIRECTORY,
+)
+LDR_9 = clause(
+    "LDR-9",
+    """If the log would end below the checkpointed log start, all segments, epochs and snapshots are deleted, and an
+    empty log begins at the log start.""",
+    source=f"{CHAPTER}; {LOADER}",
+    without=ONE_DIRECTORY,
+)
+LDR_10 = clause(
+    "LDR-10",
+    "A directory without a segment gets an empty one at the checkpointed log start.",
+    source=LOADER,
+    without=ONE_DIRECTORY,
+)
+LDR_11 = clause(
+    "LDR-11",
+    """The log starts at the checkpointed log start or at the first segment, whichever is higher, and ends after the
+    last batch. The recovery point is the end after a clean stop, if the log had a segment; otherwise the checkpointed
+    one, lowered to the end, but not below the log start.""",
+    source=f"{CHAPTER}; {LOADER}; KAFKA-10101",
+    without=ONE_DIRECTORY,
+)
+LDR_12 = clause(
+    "LDR-12",
+    """Leader epochs that begin at the log end or later are dropped; of those that begin at or below the
+    checkpointed log start the last is kept, and begins there.""",
+    source=f"{CHAPTER}; {LOADER}",
+    without=ONE_DIRECTORY,
+)
+LDR_13 = clause(
+    "LDR-13",
+    """Of the producer snapshots at no segment's base the newest is kept, if none begins above it; those above the log
+    end, and those not above the log start, are removed, and corrupt ones that were read. Afterwards there is one at the
+    log end, if that is above the newest of those left and above the log start.""",
+    source=f"{CHAPTER}; ProducerStateManager and UnifiedLog.rebuildProducerState, Kafka 4.3.0",
+    without=ONE_DIRECTORY,
+)
+LDR_14 = clause(
+    "LDR-14",
+    """A replacement renames the new segments from *.cleaned to *.swap, the last one first, then the old ones to
+    *.deleted, then the new ones to their names, the first one first. So after a crash at any moment, and a load, the
+    directory has exactly the old segments or exactly the new ones; of those old ones of which the new ones reach no
+    offset, some may be left.""",
+    source=f"{CHAPTER}; LocalLog.replaceSegments, Kafka 4.3.0; KAFKA-6264",
+)
+LDR_15 = clause(
+    "LDR-15",
+    """A crash while a log is loaded does no harm: loading again ends with the records that an undisturbed load leaves.
+    Unless it comes between the renames of three or more *.log.swap: one that has its name already, and lies between two
+    that have not, is then taken for replaced and removed, and its records are lost.""",
+    source=f"{LOADER}; KAFKA-10471",
+)
+LDR_16 = clause(
+    "LDR-16",
+    "Offsets rise from batch to batch, and from segment to segment: no two batches share an offset.",
+    source="Kafka Internals, ch. 03, 'Segments'; UnifiedLog.append, Kafka 4.3.0",
+    without=OF_THE_AUDIT,
+)
+LDR_17 = clause(
+    "LDR-17",
+    """From the log start on a batch begins where the one before it ends, unless compaction has taken records away.""",
+    source="UnifiedLog.append, Kafka 4.3.0; Kafka Internals, ch. 04, 'Compaction'",
+    without=OF_THE_AUDIT,
+)
+LDR_18 = clause(
+    "LDR-18",
+    """A segment's files are named by its base offset, in 20 digits; its batches lie between that and the next segment's
+    base offset.""",
+    source="LogFileUtils and LogSegments, Kafka 4.3.0",
+    without=OF_THE_AUDIT,
+)
+LDR_19 = clause(
+    "LDR-19",
+    """Every directory in a log directory is a partition's: TOPIC-PARTITION, or TOPIC-PARTITION.ID with -delete (removed
+    after the start), -future (a move that goes on) or -stray (kept aside). Any other stops the start, and so does a
+    partition in two directories of one broker.""",
+    source="LocalLog.parseTopicPartitionName and LogManager, Kafka 4.3.0",
+    without=OF_THE_AUDIT,
+)
+
+EPOCHS = "leader-epoch-checkpoint"
+DELETED, CLEANED, SWAP = ".deleted", ".cleaned", ".swap"
+LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT = ".log", ".index", ".timeindex", ".txnindex", ".snapshot"
+LONG_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Batch:
+    base: int
+    last: int
+    epoch: int = 0
+    whole: bool = True
+    """its CRC is right"""
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """A .log: its batches, and whether there is a piece of one behind them."""
+
+    batches: tuple[Batch, ...] = ()
+    torn: bool = False
+
+    @property
+    def sound(self) -> LogFile:
+        """What recovery leaves."""
+        n = next((n for n, b in enumerate(self.batches) if not b.whole), len(self.batches))
+        return LogFile(self.batches[:n])
+
+
+Content = LogFile | str | tuple[tuple[int, int], ...]
+"""of a .log; of any other file "" or "corrupt"; of the leader epochs their entries"""
+
+
+@dataclass(frozen=True)
+class Directory:
+    """The files of a partition's directory."""
+
+    files: Frozen[str, Content]
+
+
+def name_of(offset: int, end: str, suffix: str = "") -> str:
+    return f"{offset:020}{end}{suffix}"
+
+
+def offset_of(name: str) -> int | None:
+    """The number that a name begins with; None if it does not."""
+    m = re.match(r"(\d+)\.", name)
+    return int(m[1]) if m else None
+
+
+def content_of(name: str, content: Json) -> Content:
+    """From JSON: a .log is {"batches": [[base, last, epoch, whole], ...], "torn": bool}."""
+    if isinstance(content, dict):
+        return LogFile(tuple(Batch(*b) for b in content["batches"]), content["torn"])
+    return tuple((e, s) for e, s in content) if isinstance(content, list) else str(content)
+
+
+def shown(content: Content) -> Json:
+    if isinstance(content, LogFile):
+        return {"batches": [[b.base, b.last, b.epoch, b.whole] for b in content.batches], "torn": content.torn}
+    return content if isinstance(content, str) else [list(e) for e in content]
+
+
+def initial(files: Mapping[str, Json] | None = None) -> Directory:
+    """A directory with these files."""
+    return Directory(Frozen({name: content_of(name, c) for name, c in (files or {}).items()}))
+
+
+def observe(state: Directory) -> Json:
+    return {"files": {name: shown(c) for name, c in state.files.items()}}
+
+
+machine: Machine[Directory] = Machine("log_loader", initial=initial, observe=observe)
+
+
+# ---- the passes ------------------------------------------------------------------------------------------------------
+Files = dict[str, Content]
+
+
+def pass_1(files: Files) -> Files:
+    """LDR-1, LDR-2."""
+    cleaned = [n for n in files if n.endswith(CLEANED)]
+    least = min((offset_of(n) or 0 for n in cleaned), default=LONG_MAX)
+    return {
+        n: c
+        for n, c in files.items()
+        if not (n.endswith(DELETED) and not n.endswith(".checkpoint.deleted"))
+        and not n.endswith(CLEANED)
+        and not (n.endswith(SWAP) and (offset_of(n) or 0) >= least)
+    }
+
+
+def next_offset(base: int, log: LogFile) -> int:
+    """The offset after the last batch, whole or not."""
+    return log.batches[-1].last + 1 if log.batches else base
+
+
+def pass_2(files: Files) -> Files:
+    """LDR-3."""
+    swaps = {offset_of(n) or 0: c for n, c in files.items() if n.endswith(LOG + SWAP) and isinstance(c, LogFile)}
+    first = min(swaps, default=LONG_MAX)
+    end = max((next_offset(base, log) for base, log in swaps.items()), default=-1)
+
+    def replaced(name: str) -> bool:
+        offset = offset_of(name)
+        return not name.endswith(SWAP) and offset is not None and first <= offset < end
+
+    opened = {name_of(base, INDEX, SWAP): "" for base in swaps}
+    return {**opened, **{n: c for n, c in files.items() if not replaced(n)}}
+
+
+def pass_3(files: Files) -> Files:
+    """LDR-4."""
+    named = {n: c for n, c in files.items() if not n.endswith(SWAP)}
+    return {**named, **{n.removesuffix(SWAP): c for n, c in files.items() if n.endswith(SWAP)}}
+
+
+@dataclass
+class Snapshots:
+    """A producer state manager without producers: `end` is what it has seen, `last` the newest snapshot it took."""
+
+    known: dict[int, str]
+    end: int = 0
+    last: int = 0
+
+    def take(self) -> None:
+        if self.end > self.last:
+            self.known[self.end] = ""
+            self.last = self.end
+
+    def reload(self, log_start: int, log_end: int) -> None:
+        for offset in [o for o in self.known if o > log_end or o <= log_start]:
+            del self.known[offset]
+        if self.end == log_end:
+            self.end = max(self.end, log_start)
+            self.last = max(self.known, default=log_start)
+            return
+        while self.known and self.known[max(self.known)] == "corrupt":
+            del self.known[max(self.known)]
+        self.end = self.last = max(self.known, default=log_start)
+
+    def rebuild(self, bases: Sequence[int], log_start: int, log_end: int, clean: bool) -> None:
+        """UnifiedLog.rebuildProducerState: snapshots at the last two segments' bases and at the end."""
+        last_two = sorted(bases)[-2:]
+        if not self.known and clean:
+            for offset in [*last_two, log_end]:
+                self.end = offset
+                self.take()
+            return
+        nothing_to_read = self.end >= log_end
+        self.reload(log_start, log_end)
+        if log_end > self.end and not nothing_to_read:
+            for base in segments_between(bases, self.end, log_end):
+                self.end = max(base, self.end, log_start)
+                if base in (*last_two, log_end):
+                    self.take()
+        self.end = log_end
+        self.take()
+
+    def remove_strays(self, bases: Sequence[int]) -> None:
+        strays = sorted(o for o in self.known if o not in bases)
+        for offset in strays[:-1]:
+            del self.known[offset]
+        if strays and bases and strays[-1] < max(bases):
+            del self.known[strays[-1]]
+
+
+def segments_between(bases: Sequence[int], start: int, end: int) -> list[int]:
+    """From the segment that holds `start` to the one below `end`; nothing if both are one."""
+    if start == end:
+        return []
+    floor = max((b for b in bases if b <= start), default=-1)
+    return [b for b in sorted(bases) if floor <= b < end]
+
+
+@dataclass
+class Loading:
+    """A load that is under way: the files, the segments' logs by base offset, the epochs."""
+
+    files: Files
+    point: int
+    log_start: int
+    segments: dict[int, LogFile] = field(default_factory=dict)
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+
+    def snapshots(self) -> dict[int, str]:
+        """By offset, as the disk has them."""
+        return {
+            offset_of(n) or 0: str(c)
+            for n, c in self.files.items()
+            if n.endswith(SNAPSHOT) and offset_of(n) is not None
+        }
+
+    def put(self, known: Mapping[int, str]) -> None:
+        """Have these snapshots on the disk and no others."""
+        self.files = {n: c for n, c in self.files.items() if not n.endswith(SNAPSHOT)}
+        self.files |= {name_of(o, SNAPSHOT): c for o, c in known.items()}
+
+    def recover(self, base: int, below: Sequence[int]) -> bool:
+        """LDR-6, LDR-8: make a segment's indexes anew, and cut it; whether it was cut."""
+        log = self.files[name_of(base, LOG)]
+        assert isinstance(log, LogFile)
+        snapshots = Snapshots(self.snapshots())
+        snapshots.rebuild(below, self.log_start, base, clean=False)
+        sound = log.sound
+        for b in sound.batches:
+            if b.epoch >= 0 and (not self.epochs or b.epoch > self.epochs[-1][0]):
+                self.epochs = [e for e in self.epochs if e[1] < b.base] + [(b.epoch, b.base)]
+            snapshots.end = b.last + 1
+        self.files |= {name_of(base, LOG): sound, name_of(base, INDEX): "", name_of(base, TIME_INDEX): ""}
+        if name_of(base, TXN_INDEX) in self.files:
+            self.files[name_of(base, TXN_INDEX)] = ""
+        snapshots.take()
+        self.put(snapshots.known)
+        return sound != log
+
+    def forget(self, base: int) -> None:
+        """Delete a segment."""
+        self.segments.pop(base, None)
+        for end in (LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT):
+            self.files.pop(name_of(base, end), None)
+
+    def open_segments(self) -> None:
+        """LDR-5, LDR-6."""
+        for n in sorted(self.files):
+            base = offset_of(n)
+            if base is None:
+                continue
+            if n.endswith((INDEX, TIME_INDEX, TXN_INDEX)) and name_of(base, LOG) not in self.files:
+                del self.files[n]
+            elif n.endswith(LOG):
+                if name_of(base, INDEX) not in self.files or self.files.get(name_of(base, TXN_INDEX)) == "corrupt":
+                    self.recover(base, list(self.segments))
+                self.files.setdefault(name_of(base, TIME_INDEX), "")
+                log = self.files[n]
+                assert isinstance(log, LogFile)
+                self.segments[base] = log
+
+    def recover_log(self) -> None:
+        """LDR-7."""
+        for base in segments_between(list(self.segments), self.point, LONG_MAX):
+            cut = self.recover(base, list(self.segments))
+            log = self.files[name_of(base, LOG)]
+            assert isinstance(log, LogFile)
+            self.segments[base] = log
+            if cut:
+                for later in [b for b in self.segments if b > base]:
+                    self.forget(later)
+                return
+
+    @property
+    def end(self) -> int | None:
+        return next_offset(max(self.segments), self.segments[max(self.segments)]) if self.segments else None
+
+
+def loaded(files: Mapping[str, Content], clean: bool, point: int, log_start: int) -> tuple[Files, dict[str, int]]:
+    """The files after a load, and the log's start, recovery point and end."""
+    begun = Loading(pass_3(pass_2(pass_1(dict(files)))), point, log_start)
+    main = Snapshots({})
+    epochs = files.get(EPOCHS, ())
+    assert isinstance(epochs, tuple)
+    begun.epochs = list(epochs)
+    begun.open_segments()
+    if not clean:
+        begun.recover_log()
+    end = begun.end
+    if end is not None and end < log_start:
+        for base in list(begun.segments):
+            begun.forget(base)
+        begun.epochs = []
+        begun.put({})
+        main.end = log_start
+        end = None
+    had_segments = end is not None
+    if not begun.segments:
+        begun.segments[log_start] = LogFile()
+        begun.files[name_of(log_start, LOG)] = LogFile()
+    last = max(begun.segments)
+    begun.files |= {name_of(last, INDEX): "", name_of(last, TIME_INDEX): ""}
+    end = log_start if end is None else end
+    first = max(log_start, min(begun.segments))
+    begun.epochs = _cut_epochs(begun.epochs, log_start, end)
+    main.known = begun.snapshots()
+    main.remove_strays(list(begun.segments))
+    main.rebuild(list(begun.segments), first, end, clean)
+    begun.put(main.known)
+    begun.files[EPOCHS] = tuple(begun.epochs)
+    recovered = end if clean and had_segments else min(point, end)
+    return begun.files, {"logStart": first, "recoveryPoint": max(first, recovered), "logEnd": end}
+
+
+def _cut_epochs(epochs: Sequence[tuple[int, int]], log_start: int, log_end: int) -> list[tuple[int, int]]:
+    """LDR-12."""
+    kept = [e for e in epochs if e[1] < log_end]
+    begun = [e for e in kept if e[1] <= log_start]
+    return [*([(begun[-1][0], log_start)] if begun else []), *(e for e in kept if e[1] > log_start)]
+
+
+def records(files: Mapping[str, Content]) -> set[Batch]:
+    """The batches of the segments that are there by name."""
+    return {b for n, c in files.items() if n.endswith(LOG) and isinstance(c, LogFile) for b in c.batches}
+
+
+# ---- the operations --------------------------------------------------------------------------------------------------
+def sensible(files: Mapping[str, Content]) -> bool:
+    """Names are those that Kafka makes, and the offsets of each .log rise from its base on."""
+    for name, c in files.items():
+        offset = offset_of(name)
+        if name != EPOCHS and (offset is None or name[:20] != f"{offset:020}"):
+            return False
+        if not isinstance(c, LogFile if LOG in name else tuple if name == EPOCHS else str):
+            return False
+        if isinstance(c, LogFile):
+            marks = [offset or 0, *(n for b in c.batches for n in (b.base, b.last + 1))]
+            if marks != sorted(marks) or any(b.last < b.base for b in c.batches):
+                return False
+    return True
+
+
+def again(result: Step[Directory], clean: bool, log_start: int) -> bool:
+    """LDR-15: a load after a load finds nothing to do."""
+    files, found = loaded(result.state.files, clean, result.result["recoveryPoint"], log_start)
+    ends = (found["logStart"], found["logEnd"]) == (result.result["logStart"], result.result["logEnd"])
+    return ends and records(files) == records(result.state.files)
+
+
+@machine.operation("put", "LDR-18")
+@icontract.require(lambda file: sensible({file[0]: content_of(*file)}), "LDR-18 a file of Kafka's")
+def put(state: Directory, file: Sequence[Any]) -> Step[Directory]:
+    """A file, its name and its content, is there from whatever went before."""
+    return Step(Directory(state.files.with_(file[0], content_of(*file))))
+
+
+@machine.operation("drop", "LDR-6")
+@icontract.require(lambda state, name: name in state.files, "LDR-18 the file is there")
+def drop(state: Directory, name: str) -> Step[Directory]:
+    """A file is gone."""
+    return Step(Directory(state.files.without(name)))
+
+
+def swap_steps(old: Sequence[int], new: Sequence[int]) -> list[tuple[str, str]]:
+    """The renames of a replacement in their order (LDR-14); those of files that are not there are left out."""
+    ends = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
+    steps = [(name_of(n, e, CLEANED), name_of(n, e, SWAP)) for n in sorted(new, reverse=True) for e in ends]
+    steps += [(name_of(o, e), name_of(o, e, DELETED)) for o in sorted(old) for e in ends]
+    return steps + [(name_of(n, e, SWAP), name_of(n, e)) for n in sorted(new) for e in ends]
+
+
+@machine.operation("replace", "LDR-14")
+@icontract.require(
+    lambda state, new: all(name_of(n, e, CLEANED) in state.files for n in new for e in (LOG, INDEX, TIME_INDEX)),
+    "LDR-14 the new segments are written",
+)
+@icontract.require(
+    lambda state, old: bool(old) and all(name_of(o, e) in state.files for o in old for e in (LOG, INDEX, TIME_INDEX)),
+    "LDR-14 the old segments are there",
+)
+@icontract.require(lambda new, steps: len(set(new)) == len(new) > 0 and steps >= 0, "LDR-14 some steps, perhaps all")
+def replace_segments(state: Directory, old: Sequence[int], new: Sequence[int], steps: int) -> Step[Directory]:
+    """A replacement, crashed after so many renames."""
+    files = dict(state.files)
+    done = 0
+    for source, target in swap_steps(old, new):
+        if source in files and done < steps:
+            files[target] = files.pop(source)
+            done += 1
+    return Step(Directory(Frozen(files)), done)
+
+
+@machine.operation(
+    "load", "LDR-1", "LDR-2", "LDR-3", "LDR-4", "LDR-5", "LDR-6", "LDR-7", "LDR-8", "LDR-9", "LDR-10", "LDR-11",
+    "LDR-12", "LDR-13", "LDR-15",
+)  # fmt: skip
+@icontract.require(lambda state: sensible(state.files), "LDR-18 a directory of Kafka's")
+@icontract.require(lambda recovery_point, log_start: recovery_point >= 0 and log_start >= 0, "LDR-11 offsets")
+@icontract.ensure(
+    lambda result: not any(n.endswith((CLEANED, SWAP)) for n in result.state.files), "LDR-4 nothing is left half done"
+)
+@icontract.ensure(
+    lambda result: all(
+        name_of(offset_of(n) or 0, end) in result.state.files
+        for n in result.state.files
+        if n.endswith(LOG)
+        for end in (INDEX, TIME_INDEX)
+    ),
+    "LDR-6 every segment has its indexes",
+)
+@icontract.ensure(
+    lambda result: result.result["logStart"] <= result.result["logEnd"],
+    "LDR-11 the log does not end below its start",
+)
+@icontract.ensure(
+    lambda result: result.result["recoveryPoint"] <= result.result["logEnd"], "LDR-11 nor below its recovery point"
+)
+@icontract.ensure(
+    lambda clean, log_start, result: again(result, clean, log_start), "LDR-15 a load after a load finds nothing to do"
+)
+def load(state: Directory, clean: bool, recovery_point: int, log_start: int) -> Step[Directory]:
+    """The broker starts, with what the directory above says of the last stop and of this log."""
+    files, found = loaded(state.files, clean, recovery_point, log_start)
+    return Step(Directory(Frozen(files)), found)
+
+
+# ---- what to call ----------------------------------------------------------------------------------------------------
+BASES = (0, 5, 10, 20)
+
+
+def _batches(base: int, lengths: Sequence[int], epoch: int = 0, bad: int = -1) -> list[list[Any]]:
+    out, at = [], base
+    for n, length in enumerate(lengths):
+        out.append([at, at + length - 1, epoch, n != bad])
+        at += length
+    return out
+
+
+def _logs(base: int) -> list[Json]:
+    room = {0: 5, 5: 5, 10: 10, 20: 4}[base]
+    return [
+        {"batches": _batches(base, [room]), "torn": False},
+        {"batches": _batches(base, [2, room - 2], epoch=base // 5), "torn": False},
+        {"batches": _batches(base, [1, 1, room - 2], epoch=1, bad=1), "torn": False},
+        {"batches": _batches(base, [2], epoch=2), "torn": True},
+        {"batches": [], "torn": False},
+    ]
+
+
+SUFFIXES = ("", "", "", "", "", SWAP, CLEANED, DELETED)
+_NAMES = [
+    *(name_of(b, e, s) for b in BASES for s in SUFFIXES for e in (LOG, LOG, INDEX, TIME_INDEX, TXN_INDEX)),
+    *(name_of(o, SNAPSHOT, s) for o in (*BASES, 3, 7, 24, 30) for s in ("", "", DELETED)),
+    EPOCHS,
+]
+
+
+def contents(name: str) -> list[Json]:
+    """What a file of this name may hold."""
+    if name == EPOCHS:
+        return [[], [[0, 0]], [[0, 0], [1, 5]], [[0, 0], [2, 12], [3, 40]]]
+    if LOG + "." in name + ".":
+        return _logs(offset_of(name) or 0)
+    return ["", "", "corrupt"] if TXN_INDEX in name or SNAPSHOT in name else [""]
+
+
+def _whole_segments() -> dict[str, Json]:
+    files: dict[str, Json] = {}
+    for base in BASES:
+        files[name_of(base, LOG)] = _logs(base)[1]
+        files |= {name_of(base, INDEX): "", name_of(base, TIME_INDEX): ""}
+    return files
+
+
+def _compacted() -> dict[str, Json]:
+    new = {name_of(0, LOG, CLEANED): {"batches": [[0, 1, 0, True], [8, 9, 1, True]], "torn": False}}
+    return {**_whole_segments(), **new, name_of(0, INDEX, CLEANED): "", name_of(0, TIME_INDEX, CLEANED): ""}
+
+
+def _split() -> dict[str, Json]:
+    """One segment is to become three, as one whose offsets overflowed."""
+    files: dict[str, Json] = {name_of(0, LOG): {"batches": _batches(0, [5, 5, 10]), "torn": False}}
+    files |= {name_of(0, INDEX): "", name_of(0, TIME_INDEX): ""}
+    for base in BASES[:3]:
+        files[name_of(base, LOG, CLEANED)] = _logs(base)[0]
+        files |= {name_of(base, INDEX, CLEANED): "", name_of(base, TIME_INDEX, CLEANED): ""}
+    return files
+
+
+def _has(state: Directory, base: int, suffix: str = "") -> bool:
+    return all(name_of(base, end, suffix) in state.files for end in (LOG, INDEX, TIME_INDEX))
+
+
+machine.candidates |= {
+    "init:files": lambda state: [{}, _whole_segments(), _compacted(), _compacted(), _split(), _split()],
+    "file": lambda state: [[name, c] for name in _NAMES for c in contents(name)],
+    "name": lambda state: [*state.files],
+    "old": lambda state: [o for o in ([0, 5], [0], [0, 5], [0, 5, 10]) if all(_has(state, b) for b in o)],
+    "new": lambda state: [n for n in ([0], [0, 5], [0, 5, 10]) if all(_has(state, b, CLEANED) for b in n)],
+    "steps": lambda state: list(range(26)),
+    "clean": lambda state: [False, True],
+    "recovery_point": lambda state: [0, 3, 5, 11, 20, 24, 99],
+    "log_start": lambda state: [0, 0, 0, 3, 5, 12, 24, 40],
+}
+
+
+RECORDINGS = (
+    Recording(
+        "log-loader.ndjson",
+        "accepted",
+        source="UnifiedLog.create of Kafka 4.3.0 over directories with left-overs of every kind",
+    ),
+)

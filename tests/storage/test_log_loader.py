@@ -1,0 +1,356 @@
+"""Loading a log: spec beside impl, Kafka's own loads, every crash of a replacement and of a load, and the audit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis.stateful import run_state_machine_as_test
+
+from kafkaspec.audit.check import BATCH, Chunk, Directory, Ending, Log, TopicConfig
+from kafkaspec.audit.files import File, Kind, LogDirectory, PartitionFiles, Segment
+from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.impl.disk import Crashed, SimulatedDisk
+from kafkaspec.impl.storage import log_loader as impl
+from kafkaspec.impl.storage import log_loader_audit as audit
+from kafkaspec.lockstep.machine import Outside
+from kafkaspec.lockstep.walk import Coverage, state_machine, walk
+from kafkaspec.models.storage.log_loader import MODELS
+from kafkaspec.proofs.storage.log_loader import PROOFS
+from kafkaspec.prove.proof import Proof
+from kafkaspec.spec.storage import log_loader as spec
+from kafkaspec.spec.storage.log_loader import CLEANED, EPOCHS, INDEX, LOG, SNAPSHOT, SWAP, TIME_INDEX, name_of
+
+machine = spec.machine
+
+# ---- the layers beside each other
+
+
+def test_impl_does_what_the_spec_says() -> None:
+    run_state_machine_as_test(state_machine(machine, impl.Driver))
+
+
+def test_long_walks_cover_every_operation() -> None:
+    covered = Coverage()
+    for seed in range(30):
+        walked = walk(machine, impl.Driver(), seed, 40)
+        assert walked.failure is None, str(walked.failure)
+        covered.add(walked.coverage)
+    assert covered.operations.keys() == machine.operations.keys()
+
+
+@pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
+@pytest.mark.clause("LDR-1")
+@pytest.mark.clause("LDR-2")
+@pytest.mark.clause("LDR-3")
+@pytest.mark.clause("LDR-4")
+@pytest.mark.clause("LDR-5")
+@pytest.mark.clause("LDR-13")
+def test_kafka_loads_as_the_spec_does(recording: Any) -> None:
+    assert recording.wrong(recording.judge(machine)) == ""
+
+
+@pytest.mark.clause("LDR-8")
+@pytest.mark.clause("LDR-12")
+def test_impl_loads_as_kafka_does() -> None:
+    driver, loads = impl.Driver(), 0
+    with spec.RECORDINGS[0].path.open() as lines:
+        for line in map(json.loads, lines):
+            if line["op"] == "init":
+                driver.reset(line["args"])
+                continue
+            a = line["args"]
+            assert driver.do_load(a["clean"], a["recoveryPoint"], a["logStart"]) == line["result"]
+            assert driver.observe() == line["state"]
+            loads += 1
+    assert loads > 150
+
+
+@pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
+@pytest.mark.clause("LDR-14")
+@pytest.mark.clause("LDR-15")
+def test_models_are_explored_as_pinned(checked: Any) -> None:
+    assert checked.run().why == ""
+
+
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
+@pytest.mark.clause("LDR-14")
+@pytest.mark.clause("LDR-15")
+def test_proofs_hold_for_every_size(proof: Proof) -> None:
+    proved = proof.run()
+    assert proved.complete, proved.summary()
+
+
+# ---- loads
+
+
+def segment(base: int, *lengths: int, bad: int = -1, epoch: int = 0, suffix: str = "") -> dict[str, Any]:
+    """The files of a segment."""
+    batches, at = [], base
+    for n, length in enumerate(lengths):
+        batches.append([at, at + length - 1, epoch, n != bad])
+        at += length
+    log = {"batches": batches, "torn": False}
+    return {name_of(base, LOG, suffix): log, name_of(base, INDEX, suffix): "", name_of(base, TIME_INDEX, suffix): ""}
+
+
+def load(files: dict[str, Any], clean: bool = False, point: int = 0, start: int = 0) -> tuple[set[str], dict[str, int]]:
+    """The names of the files after a load, but for snapshots, indexes and epochs; and what it answers."""
+    step = machine.apply(spec.initial(files), "load", {"clean": clean, "recovery_point": point, "log_start": start})
+    assert not isinstance(step, Outside), step
+    driver = impl.Driver()
+    driver.reset({"files": files})
+    assert driver.do_load(clean, point, start) == step.result
+    assert driver.observe() == spec.observe(step.state)
+    return {n for n in step.state.files if n.endswith(LOG)}, step.result
+
+
+def logs(*bases: int) -> set[str]:
+    return {name_of(b, LOG) for b in bases}
+
+
+@pytest.mark.clause("LDR-1")
+def test_what_was_deleted_or_not_finished_goes() -> None:
+    files = {**segment(0, 5), **segment(5, 5, suffix=".deleted"), **segment(0, 2, suffix=CLEANED)}
+    assert load(files) == (logs(0), {"logStart": 0, "recoveryPoint": 0, "logEnd": 5})
+
+
+@pytest.mark.clause("LDR-2")
+@pytest.mark.clause("LDR-3")
+@pytest.mark.clause("LDR-4")
+def test_a_swap_is_completed_or_dropped() -> None:
+    old = {**segment(0, 5), **segment(5, 5), **segment(10, 5)}
+    new = segment(0, 1, 9, suffix=SWAP)
+    assert load({**old, **new})[0] == logs(0, 10)
+    unfinished = {name_of(0, INDEX, CLEANED) if n.endswith(INDEX + SWAP) else n: c for n, c in new.items()}
+    assert load({**old, **unfinished})[0] == logs(0, 5, 10)
+
+
+@pytest.mark.clause("LDR-6")
+def test_a_segment_without_an_index_is_cut_alone() -> None:
+    files = {**segment(0, 2, 3, bad=1), **segment(5, 5)}
+    assert load(files, clean=True)[1]["logEnd"] == 10
+    del files[name_of(0, INDEX)]
+    state = machine.apply(spec.initial(files), "load", {"clean": True, "recovery_point": 10, "log_start": 0})
+    assert not isinstance(state, Outside)
+    assert state.state.files[name_of(0, LOG)] == spec.LogFile((spec.Batch(0, 1),))
+    assert load(files, clean=True)[0] == logs(0, 5)
+
+
+@pytest.mark.clause("LDR-7")
+def test_recovery_reads_the_whole_segment_that_holds_the_recovery_point() -> None:
+    files = {**segment(0, 5), **segment(5, 2, 3, 5, bad=0), **segment(15, 5)}
+    assert load(files, point=12) == (logs(0, 5), {"logStart": 0, "recoveryPoint": 5, "logEnd": 5})
+    assert load(files, point=15)[1]["logEnd"] == 20
+    assert load(files, clean=True)[1]["logEnd"] == 20
+
+
+@pytest.mark.clause("LDR-9")
+@pytest.mark.clause("LDR-10")
+@pytest.mark.clause("LDR-11")
+def test_a_log_start_beyond_the_end_empties_the_log() -> None:
+    assert load(segment(0, 5), clean=True, start=9) == (logs(9), {"logStart": 9, "recoveryPoint": 9, "logEnd": 9})
+    assert load({}, start=3) == (logs(3), {"logStart": 3, "recoveryPoint": 3, "logEnd": 3})
+    assert load(segment(5, 5), point=99, start=2)[1] == {"logStart": 5, "recoveryPoint": 10, "logEnd": 10}
+
+
+@pytest.mark.clause("LDR-8")
+@pytest.mark.clause("LDR-12")
+@pytest.mark.clause("LDR-13")
+def test_epochs_and_snapshots_follow_the_log() -> None:
+    files = {**segment(0, 5), **segment(5, 5, epoch=2), EPOCHS: [[0, 0]], name_of(30, SNAPSHOT): ""}
+    step = machine.apply(spec.initial(files), "load", {"clean": False, "recovery_point": 0, "log_start": 3})
+    assert not isinstance(step, Outside)
+    assert step.state.files[EPOCHS] == ((0, 3), (2, 5))
+    assert {n for n in step.state.files if n.endswith(SNAPSHOT)} == {name_of(5, SNAPSHOT), name_of(10, SNAPSHOT)}
+
+
+# ---- crashes
+
+
+def disk_of(files: dict[str, Any]) -> SimulatedDisk:
+    driver = impl.Driver()
+    driver.reset({"files": files})
+    return driver.disk
+
+
+def kept(disk: SimulatedDisk) -> tuple[list[tuple[int, int]], impl.LoadedOffsets]:
+    """The batches of the log after a load, and what it answers."""
+    found = impl.LogLoader(impl.DIRECTORY, disk, False, max_index_bytes=1024).load()
+    names = [n for n in disk.files(impl.DIRECTORY) if n.endswith(LOG)]
+    batches = [b for n in names for b in impl.decode_log(disk.read(f"{impl.DIRECTORY}/{n}")).batches]
+    return [(b.base, b.last) for b in batches], found
+
+
+def crashed(disk: SimulatedDisk) -> SimulatedDisk:
+    """The disk after the process was killed: what was renamed is renamed."""
+    return disk.crash(lambda name: True, lambda file: file.content)
+
+
+COMPACTED = {**segment(0, 5), **segment(5, 5), **segment(10, 5), **segment(0, 1, 1, suffix=CLEANED)}
+SPLIT = {**segment(0, 5, 5), **segment(0, 5, suffix=CLEANED), **segment(5, 5, suffix=CLEANED)}
+
+
+def crashes(files: dict[str, Any], old: list[int], new: list[int]) -> Iterator[SimulatedDisk]:
+    """Each disk that a crash of a replacement leaves, before each rename."""
+    for crash_at in range(100):
+        disk = disk_of(files)
+        disk.crash_at = disk.steps + crash_at
+        try:
+            impl.Replacement(impl.DIRECTORY, disk, old, new).run()
+        except Crashed:
+            yield crashed(disk)
+        else:
+            yield crashed(disk)
+            return
+
+
+@pytest.mark.clause("LDR-14")
+def test_a_crash_of_a_compaction_leaves_the_old_segments_or_the_new_one() -> None:
+    before, after = [(0, 4), (5, 9), (10, 14)], [(0, 0), (1, 1), (10, 14)]
+    seen = [kept(disk)[0] for disk in crashes(COMPACTED, [0, 5], [0])]
+    assert seen[0] == before
+    assert seen[-1] == after
+    halfway = [(0, 0), (1, 1), (5, 9), (10, 14)]  # an old segment that the new one does not reach
+    assert {tuple(s) for s in seen} == {tuple(s) for s in (before, after, halfway)}
+
+
+@pytest.mark.clause("LDR-14")
+def test_a_crash_of_a_split_leaves_every_record_once() -> None:
+    for disk in crashes(SPLIT, [0], [0, 5]):
+        assert kept(disk)[0] == [(0, 4), (5, 9)]
+
+
+@pytest.mark.clause("LDR-15")
+@pytest.mark.parametrize(("files", "old", "new"), [(COMPACTED, [0, 5], [0]), (SPLIT, [0], [0, 5])])
+def test_a_crash_of_the_load_does_no_harm(files: dict[str, Any], old: list[int], new: list[int]) -> None:
+    many = 0
+    for disk in crashes(files, old, new):
+        expected, offsets = kept(crashed(disk))
+        for crash_at in range(200):
+            again = crashed(disk)
+            again.crash_at = crash_at
+            try:
+                kept(again)
+                break
+            except Crashed:
+                many += 1
+                again.crash_at = None
+                assert kept(crashed(again)) == (expected, offsets)
+    assert many > 100
+
+
+@pytest.mark.clause("LDR-15")
+def test_three_swaps_and_a_crash_between_their_renames_lose_the_middle() -> None:
+    """As the released Kafka does: the recording begins with this load."""
+    files = {**segment(0, 5, suffix=SWAP), **segment(5, 5), **segment(10, 5, suffix=SWAP)}
+    assert load(files)[0] == logs(0, 10)
+
+
+# ---- the audit
+
+
+def rows(*batches: tuple[int, int]) -> Chunk:
+    out = np.zeros(len(batches), BATCH)
+    for n, (first, last) in enumerate(batches):
+        out[n]["position"], out[n]["size"] = n * 70, 70
+        out[n]["base_offset"], out[n]["last_offset"], out[n]["count"] = first, last, last - first + 1
+        out[n]["magic"] = 2
+    return Chunk(out)
+
+
+def partition(*bases: int, transient: tuple[str, ...] = (), orphans: tuple[Segment, ...] = ()) -> PartitionFiles:
+    def file(name: str) -> File:
+        return File(Path("t-0") / name, 0)
+
+    found = [Segment(b, file(name_of(b, LOG)), file(name_of(b, INDEX))) for b in bases]
+    return PartitionFiles(
+        Path("t-0"), "t", 0, segments=tuple(found), transient=tuple(map(file, transient)), orphans=orphans
+    )
+
+
+def judged(log: Log, *chunks: Chunk) -> list[Finding]:
+    check, out = audit.OffsetCheck(log), []
+    for s, chunk in zip(log.files.segments, chunks, strict=True):
+        out += [*check.chunk(s, chunk), *check.ended(s, Ending(0, 0))]
+    return [*out, *check.end()]
+
+
+NOT_COMPACTED = TopicConfig(cleanup_policy="delete")
+
+
+@pytest.mark.clause("LDR-16")
+def test_an_overlap_is_found_where_it_is() -> None:
+    (found,) = judged(Log(partition(0), config=NOT_COMPACTED), rows((0, 4), (3, 6), (7, 9)))
+    assert (found.clause, found.position, found.offset, found.severity) == ("LDR-16", 70, 3, Severity.ERROR)
+
+
+@pytest.mark.clause("LDR-17")
+def test_a_gap_is_an_error_where_nothing_explains_it() -> None:
+    gap = rows((0, 4), (8, 9))
+    (found,) = judged(Log(partition(0), config=NOT_COMPACTED), gap)
+    assert (found.clause, found.position, found.offset, found.severity) == ("LDR-17", 70, 5, Severity.ERROR)
+    assert judged(Log(partition(0), config=TopicConfig(cleanup_policy="compact")), gap) == []
+    assert judged(Log(partition(0), cleaner_point=3), gap) == []
+    assert [f.severity for f in judged(Log(partition(0)), gap)] == [Severity.UNJUDGED]
+    assert [f.severity for f in judged(Log(partition(0), topic_id="id"), gap)] == [Severity.ERROR]
+
+
+@pytest.mark.clause("LDR-17")
+def test_a_missing_segment_is_a_gap() -> None:
+    (found,) = judged(Log(partition(0, 10), config=NOT_COMPACTED), rows((0, 4)), rows((10, 12)))
+    assert (found.clause, found.offset) == ("LDR-17", 5)
+
+
+@pytest.mark.clause("LDR-17")
+def test_nothing_is_concluded_across_damage() -> None:
+    chunk = rows((0, 4), (5, 6), (9, 9), (10, 11))
+    chunk.batches["problem"][1] = 3
+    assert judged(Log(partition(0), config=NOT_COMPACTED), chunk) == []
+    chunk.batches["base_offset"][3] = 11
+    assert [f.offset for f in judged(Log(partition(0), config=NOT_COMPACTED), chunk)] == [10]
+
+
+@pytest.mark.clause("LDR-18")
+def test_a_batch_in_another_segments_range_is_found() -> None:
+    (found,) = judged(Log(partition(0, 10), cleaner_point=0), rows((0, 4), (11, 11)), rows((12, 13)))
+    assert (found.clause, found.position) == ("LDR-18", 70)
+
+
+@pytest.mark.clause("LDR-1")
+@pytest.mark.clause("LDR-2")
+def test_left_overs_are_named_with_what_a_start_does() -> None:
+    names = (name_of(0, LOG, SWAP), name_of(5, LOG, SWAP), name_of(5, INDEX, CLEANED), name_of(9, LOG, ".deleted"))
+    orphan = Segment(3, None, File(Path("t-0") / name_of(3, INDEX), 0))
+    found = list(audit.LeftoverCheck(Log(partition(0, transient=names, orphans=(orphan,)))).end())
+    assert [f.clause for f in found] == ["LDR-4", "LDR-2", "LDR-1", "LDR-1", "LDR-5"]
+    assert {f.severity for f in found} == {Severity.LEFTOVER}
+
+
+@pytest.mark.clause("LDR-19")
+def test_directories_that_are_no_partitions_and_partitions_twice() -> None:
+    deleted = PartitionFiles(Path("a/t-0.x-delete"), "t", 0, Kind.DELETED)
+    one = LogDirectory(Path("a"), (partition(), deleted), {}, (Path("a/stray"), Path("a/remote-log-index-cache")))
+    found = list(audit.DirectoryLeftoverCheck().check(Directory(one, (), True, 1)))
+    assert [(f.severity, f.clause) for f in found] == [(Severity.LEFTOVER, "LDR-19"), (Severity.WARNING, "LDR-19")]
+    two = LogDirectory(Path("b"), (PartitionFiles(Path("b/t-0"), "t", 0),))
+    twice = audit.TwiceCheck().check((Directory(one, (), True, 1), Directory(two, (), True, 1)), None)
+    assert [f.clause for f in twice] == ["LDR-19"]
+
+
+def test_the_consequence_of_damage() -> None:
+    files = partition(0, 10, 20)
+    below, at, active = files.segments
+
+    def says(segment: Segment, clean: bool | None, point: int = 15) -> str:
+        return audit.recovery_consequence(Log(files, clean, point), segment, 70, 12, 30)
+
+    assert "starts without reading it" in says(at, True)
+    assert "below the recovery point 15" in says(below, False)
+    assert says(at, False).endswith("offset 12 and up to 29 are lost; it deletes the segments after it")
+    assert says(active, False).endswith("offset 12 and up to 29 are lost")
+    assert says(at, None).startswith("after a clean stop")
