@@ -1,9 +1,9 @@
 """A partition's producers as Kafka keeps them: tables that change in place, and snapshot files on a disk.
 
 What validates an append works on a copy of the producer's entry without its batches, and is put into the tables only
-after the records are in the log: a roll in between snapshots the state before them (KAFKA-6683). Open transactions stand
-in a table of their own, by first offset, and so do those that ended above the high watermark. Snapshot files are read
-and written in Kafka's bytes, version 1, on a disk that comes in as an argument.
+after the records are in the log: a roll in between snapshots the state before them (KAFKA-6683). Open transactions
+stand in a table of their own, by first offset, and so do those that ended above the high watermark. Snapshot files are
+read and written in Kafka's bytes, version 1, on a disk that comes in as an argument.
 
 Source: ProducerStateManager, ProducerAppendInfo, ProducerStateEntry, SnapshotFile, and what UnifiedLog does with them,
 Kafka 4.3.0.
@@ -15,7 +15,7 @@ import struct
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import crc32c
 
@@ -171,9 +171,7 @@ class ProducerEntry:
         self.last_timestamp = other.last_timestamp
 
     def copy_without_batches(self) -> ProducerEntry:
-        return ProducerEntry(
-            self.producer_id, self.epoch, self.coordinator_epoch, self.last_timestamp, self.transaction
-        )
+        return type(self)(self.producer_id, self.epoch, self.coordinator_epoch, self.last_timestamp, self.transaction)
 
     def duplicate(self, epoch: int, first_seq: int, last_seq: int) -> BatchMetadata | None:
         if epoch != self.epoch:
@@ -193,9 +191,9 @@ class ProducerEntry:
             -1 if self.transaction is None else self.transaction,
         )
 
-    @staticmethod
-    def load(e: SnapshotEntry) -> ProducerEntry:
-        entry = ProducerEntry(
+    @classmethod
+    def load(cls, e: SnapshotEntry) -> Self:
+        entry = cls(
             e.producer_id, e.epoch, e.coordinator_epoch, e.timestamp, e.transaction if e.transaction >= 0 else None
         )
         if e.last_offset >= 0:
@@ -230,6 +228,8 @@ class CompletedTransaction(NamedTuple):
 class Append:
     """What one request appends of one producer: checked batch by batch on a copy, then handed to `update`."""
 
+    Batch = BatchMetadata
+
     def __init__(self, current: ProducerEntry, origin: str, verification: Verification | None) -> None:
         self.current = current
         self.origin = origin
@@ -245,7 +245,7 @@ class Append:
         self._check_epoch(epoch, VERSION_UNKNOWN)
         if self.origin == CLIENT:
             self._check_sequence(epoch, first_seq)
-        self.updated.add_batch(epoch, BatchMetadata(last_seq, last_offset, last_offset - first_offset, timestamp))
+        self.updated.add_batch(epoch, self.Batch(last_seq, last_offset, last_offset - first_offset, timestamp))
         if self.updated.transaction is not None and not transactional:
             raise ProducerStateError("PSM-9", ERRORS + "InvalidTxnStateException")
         if self.updated.transaction is None and transactional:
@@ -297,6 +297,9 @@ class Append:
 class ProducerStateManager:
     """The producers of one partition, and the snapshot files in its directory. The disk's errors (OSError) come
     through."""
+
+    Entry = ProducerEntry
+    Appending = Append
 
     def __init__(self, directory: str, disk: Disk, expiration_ms: int = 86_400_000, timeout_ms: int = 300_000) -> None:
         self.directory = directory
@@ -397,8 +400,8 @@ class ProducerStateManager:
     # appends
 
     def prepare(self, producer_id: int, origin: str) -> Append:
-        current = self.producers.get(producer_id) or ProducerEntry(producer_id)
-        return Append(current, origin, self.verifications.get(producer_id))
+        current = self.producers.get(producer_id) or self.Entry(producer_id)
+        return self.Appending(current, origin, self.verifications.get(producer_id))
 
     def update(self, append: Append) -> None:
         entry = self.producers.get(append.updated.producer_id)
@@ -473,7 +476,7 @@ class ProducerStateManager:
             except SnapshotUnreadable:
                 self._delete(at)
                 continue
-            for e in map(ProducerEntry.load, entries):
+            for e in map(self.Entry.load, entries):
                 if not self.is_expired(e, now):
                     self.producers[e.producer_id] = e
                     if e.transaction is not None:

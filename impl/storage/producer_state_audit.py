@@ -12,11 +12,12 @@ one, and unknown otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kafkaspec import native
 from kafkaspec.audit.check import CONTROL, TRANSACTIONAL, Chunk, Ending, Log, LogCheck, read_small
@@ -194,16 +195,17 @@ class Table:
             self.count += 1
         self.lines[n] = [producer + 1, *line, *([0] * (LINE - 1 - len(line)))]
 
-    def _again(self, room: int, lines: np.ndarray) -> None:
+    def _again(self, room: int, lines: NDArray[np.int64]) -> None:
         self._make(room)
         for line in lines:
             n, _ = self.find(int(line[KEY]) - 1)
             self.lines[n] = line
         self.count = len(lines)
 
-    def present(self) -> np.ndarray:
+    def present(self) -> NDArray[np.int64]:
         """A copy of the lines in use."""
-        return self.lines[self.lines[:, KEY] != 0]
+        used: NDArray[np.int64] = self.lines[self.lines[:, KEY] != 0]
+        return used
 
     def shrink(self) -> bool:
         """Forget the half that wrote longest ago, but for open transactions, if there are too many; whether it did."""
@@ -362,7 +364,7 @@ class ProducerCheck(LogCheck):
 
     # data
 
-    def _may_be_forgotten(self, line: np.ndarray, row: tuple[int, ...]) -> bool:
+    def _may_be_forgotten(self, line: NDArray[np.int64], row: tuple[int, ...]) -> bool:
         """Whether a broker may have known nothing any more of the producer when this batch came: it was idle, or its
         last records were below the log start (which Kafka before 2.5 took for a reason)."""
         if line[TRANSACTION] >= 0:
@@ -421,7 +423,7 @@ class ProducerCheck(LogCheck):
             ],
         )
 
-    def _sequence(self, row: tuple[int, ...], line: np.ndarray, gap: int) -> Iterator[Finding]:
+    def _sequence(self, row: tuple[int, ...], line: NDArray[np.int64], gap: int) -> Iterator[Finding]:
         producer, epoch, first = row[PRODUCER_ID], row[PRODUCER_EPOCH], row[BASE_SEQUENCE]
         known = int(line[EPOCH])
         if epoch < known:
@@ -449,7 +451,8 @@ class ProducerCheck(LogCheck):
         if (first, row[LAST_OFFSET] - row[BASE_OFFSET]) == (last_first, int(line[DELTA])):
             yield self._finding(
                 Severity.ERROR, "PSM-2", row,
-                f"the batch of producer {producer}, epoch {epoch}, with sequence {first} stands twice: it ends at offset "
+                f"the batch of producer {producer}, epoch {epoch}, with sequence {first} stands twice: it ends at "
+                "offset "
                 f"{int(line[OFFSET])} too", f"sequence {expected}", recovery,
             )  # fmt: skip
         elif skipped > INT_MAX // 2:
@@ -461,7 +464,8 @@ class ProducerCheck(LogCheck):
         else:
             yield self._finding(
                 Severity.ERROR, "PSM-3", row,
-                f"producer {producer}, epoch {epoch}, goes on with sequence {first} after {int(line[SEQUENCE])} (offset "
+                f"producer {producer}, epoch {epoch}, goes on with sequence {first} after {int(line[SEQUENCE])} "
+                "(offset "
                 f"{int(line[OFFSET])}): {_plural(skipped, 'record')} of it missing", f"sequence {expected}", recovery,
             )  # fmt: skip
 
@@ -591,9 +595,11 @@ class ProducerCheck(LogCheck):
                 continue
             yield self.log.finding(
                 Severity.ERROR, "PSM-16", path,
-                f"an aborted transaction of producer {e.producer_id}, offsets {e.first_offset} to {e.last_offset}, that "
+                f"an aborted transaction of producer {e.producer_id}, offsets {e.first_offset} to {e.last_offset}, "
+                "that "
                 "the log does not have", expected="no such entry",
-                recovery="only a recovery of this segment writes the index anew; until then read_committed skips records "
+                recovery="only a recovery of this segment writes the index anew; until then read_committed skips "
+                "records "
                 "of that producer", position=at, offset=e.first_offset,
             )  # fmt: skip
 
@@ -605,9 +611,11 @@ class ProducerCheck(LogCheck):
         if e.producer_id == a.producer and (
             e.first_offset == a.first or a.doubtful or (not a.sure_first and e.first_offset < a.first)
         ):
-            if e.last_stable_offset in stable or (not a.sure_stable and e.last_stable_offset <= a.marker + 1):
-                return
-        yield self._wrong_entry(path, at, e, a)
+            right = e.last_stable_offset in stable or (not a.sure_stable and e.last_stable_offset <= a.marker + 1)
+        else:
+            right = False
+        if not right:
+            yield self._wrong_entry(path, at, e, a)
 
     def _wrong_entry(self, path: str, at: int, e: AbortedTxn, a: _Aborted) -> Finding:
         hidden = e.producer_id == a.producer and e.first_offset == a.first and e.last_offset == a.marker
@@ -642,7 +650,8 @@ class ProducerCheck(LogCheck):
             + (f", and {len(lacking) - 1} more" if len(lacking) > 1 else ""),
             expected=self._right(a),
             recovery="a restart recovers the segment and writes the index anew" if in_flight
-            else f"only a recovery of this segment writes the index anew; until then read_committed sees the aborted records "
+            else "only a recovery of this segment writes the index anew; until then read_committed sees the aborted "
+            "records "
             f"at offsets {ranges}{more}",
             position=sum(1 for m in have if m < a.marker) * INDEX_ENTRY.size,
             offset=a.first,
@@ -669,7 +678,7 @@ class ProducerCheck(LogCheck):
                     ],
                 )  # fmt: skip
 
-    def _read(self, offset: int, file: File) -> Iterator[Finding]:
+    def _read(self, offset: int, file: File) -> Generator[Finding, None, list[SnapshotEntry] | None]:
         """The entries of a snapshot file; None if it cannot be read."""
         try:
             return decode(read_small(file))
@@ -678,7 +687,8 @@ class ProducerCheck(LogCheck):
             yield self.log.finding(
                 Severity.LEFTOVER if self.log.clean is False else Severity.WARNING, "PSM-25", file, str(e),
                 expected="a snapshot of version 1 with the CRC-32C of its bytes",
-                recovery="a restart that comes upon it deletes it and reads on from an earlier one, or from the log start",
+                recovery="a restart that comes upon it deletes it and reads on from an earlier one, or from the log "
+                "start",
                 position=e.at, offset=offset,
             )  # fmt: skip
             return None
@@ -724,7 +734,7 @@ class ProducerCheck(LogCheck):
         out += self._absent(at, entries, present)
         return out
 
-    def _entry_differs(self, at: int, e: SnapshotEntry, line: np.ndarray | None) -> tuple[str, str] | None:
+    def _entry_differs(self, at: int, e: SnapshotEntry, line: NDArray[np.int64] | None) -> tuple[str, str] | None:
         missing = int(self.table.state[MISSING]) + max(0, at - int(self.table.state[NEXT]))
         who = f"producer {e.producer_id}"
         if line is None:
@@ -737,7 +747,7 @@ class ProducerCheck(LogCheck):
             return None
         if gap and e.last_offset < at and ((e.last_offset > offset and e.epoch >= epoch) or e.epoch > epoch):
             return None  # its last batch is one of those that are not there
-        wrong = []
+        wrong: list[tuple[str, int | tuple[int, int], int | tuple[int, int]]] = []
         if e.epoch != epoch:
             wrong.append(("epoch", e.epoch, epoch))
         elif e.last_sequence == sequence and e.last_offset == int(line[MARKER]) >= 0:
@@ -823,7 +833,8 @@ class ProducerCheck(LogCheck):
             Severity.ERROR if opened else Severity.WARNING, "PSM-18", str(self.log.files.path),
             f"no producer snapshot, although the broker was stopped cleanly ({what})",
             expected=f"a snapshot at the log end {end}",
-            recovery="a restart takes the log for one of before producer ids: it writes empty snapshots, knows no sequence, "
+            recovery="a restart takes the log for one of before producer ids: it writes empty snapshots, knows no "
+            "sequence, "
             "and forgets open transactions", offset=end,
         )  # fmt: skip
 

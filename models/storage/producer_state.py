@@ -8,6 +8,9 @@ make what there was. Every batch is one record. Producers begin with sequence 0;
 Source: Kafka Internals, ch. 03, "ProducerStateManager: idempotency, snapshots & transactions"; KIP-98; KIP-890.
 """
 
+# mypy: disable-error-code="operator, index, arg-type, assignment"
+# (the modelling language unwraps an option where its value is wanted; mypy narrows no element of a map)
+
 from __future__ import annotations
 
 import enum
@@ -34,7 +37,8 @@ Offset = Annotated[int, Range(0, L)]
 
 
 class Producers(Model):
-    """`ended` has the marker's offset of transactions that ended and are not known to be replicated, by first offset."""
+    """`ended` has the marker's offset of transactions that ended and are not known to be replicated, by first
+    offset."""
 
     epoch: dict[Producer, Epoch | None]
     following: dict[Producer, Sequence]
@@ -84,9 +88,9 @@ class Producers(Model):
     @invariant("PSM-13", "PSM-9", "PSM-16")
     def transactions_begin_apart(s) -> bool:
         """No two at one offset, so that the first offset names the transaction."""
-        return all(s.opened[p] != s.opened[q] or p == q for p in Producer for q in Producer if s.opened[p] is not None) and all(
-            s.ended[f] is None or all(s.opened[p] != f for p in Producer) for f in range(L + 1)
-        )  # fmt: skip
+        return all(
+            s.opened[p] is None or s.opened[p] != s.opened[q] or p == q for p in Producer for q in Producer
+        ) and all(s.ended[f] is None or all(s.opened[p] != f for p in Producer) for f in range(L + 1))
 
     @invariant("PSM-13", "PSM-10")
     def transactions_are_in_the_log(s) -> bool:
@@ -135,10 +139,10 @@ class Kind(enum.Enum):
 
 
 class Log(Model):
-    """`at` is the offset at which the table stands: below `end` while the log is being read again. `true_*[x]` is what the
-    records below x make, written when they were appended: the judge of what is read again. `decided[x]` is the offset of
-    the marker that ends the transaction of record x, and `begins[x]` that transaction's first offset. `loaded` is the
-    offset of the snapshot that was loaded last."""
+    """`at` is the offset at which the table stands: below `end` while the log is being read again. `true_*[x]` is what
+    the records below x make, written when they were appended: the judge of what is read again. `decided[x]` is the
+    offset of the marker that ends the transaction of record x, and `begins[x]` that transaction's first offset.
+    `loaded` is the offset of the snapshot that was loaded last."""
 
     who: dict[Offset, Producer | None]
     kind: dict[Offset, Kind]
@@ -188,11 +192,7 @@ class Log(Model):
         s.next.end = s.end + 1
         s.next.true_epoch[s.end + 1] = {r: e if r == p else s.epoch[r] for r in Producer}
         s.next.true_following[s.end + 1] = {
-            r: s.following[r]
-            if r != p or (k == Kind.MARKER and s.epoch[p] == e)
-            else 0
-            if k == Kind.MARKER
-            else q + 1
+            r: s.following[r] if r != p or (k == Kind.MARKER and s.epoch[p] == e) else 0 if k == Kind.MARKER else q + 1
             for r in Producer
         }
         s.next.true_opened[s.end + 1] = {
@@ -356,9 +356,17 @@ class Log(Model):
         )
 
     @invariant("PSM-14", "PSM-9", "PSM-10", "PSM-13")
-    def what_is_stable_is_decided(s, x: Offset) -> bool:
-        """Once the log is read: a transactional record below the last stable offset has its marker."""
-        return s.at < s.end or not s.stable(x) or s.kind[x] != Kind.TRANSACTIONAL or s.decided[x] is not None
+    def what_is_undecided_is_not_stable(s, x: Offset, p: Producer) -> bool:
+        """Once the log is read: a transactional record without its marker is not below its producer's open transaction,
+        and so not below the last stable offset."""
+        return (
+            s.at < s.end
+            or x >= s.end
+            or s.who[x] != p
+            or s.kind[x] != Kind.TRANSACTIONAL
+            or s.decided[x] is not None
+            or (s.opened[p] is not None and s.opened[p] <= x)
+        )
 
     @invariant("PSM-15", "PSM-14")
     def what_is_stable_is_replicated(s, x: Offset) -> bool:
@@ -388,27 +396,24 @@ class Log(Model):
     @lemma()
     def each_record_makes_the_next(s, x: Offset, p: Producer) -> bool:
         """What is true after a record follows from what was true before it."""
-        return (
-            x >= s.end
-            or (
-                s.true_epoch[x + 1][p] == s.true_epoch[x][p]
-                and s.true_following[x + 1][p] == s.true_following[x][p]
-                and s.true_opened[x + 1][p] == s.true_opened[x][p]
-                if s.who[x] != p
-                else s.true_epoch[x + 1][p] == s.written_epoch[x]
-                and (
-                    s.true_following[x + 1][p] == s.number[x] + 1
-                    if s.kind[x] != Kind.MARKER
-                    else s.true_following[x + 1][p]
-                    == (s.true_following[x][p] if s.true_epoch[x][p] == s.written_epoch[x] else 0)
-                )
-                and (
-                    s.true_opened[x + 1][p] is None
-                    if s.kind[x] == Kind.MARKER
-                    else s.true_opened[x + 1][p] == s.true_opened[x][p]
-                    if s.kind[x] == Kind.PLAIN or s.true_opened[x][p] is not None
-                    else s.true_opened[x + 1][p] == x
-                )
+        return x >= s.end or (
+            s.true_epoch[x + 1][p] == s.true_epoch[x][p]
+            and s.true_following[x + 1][p] == s.true_following[x][p]
+            and s.true_opened[x + 1][p] == s.true_opened[x][p]
+            if s.who[x] != p
+            else s.true_epoch[x + 1][p] == s.written_epoch[x]
+            and (
+                s.true_following[x + 1][p] == s.number[x] + 1
+                if s.kind[x] != Kind.MARKER
+                else s.true_following[x + 1][p]
+                == (s.true_following[x][p] if s.true_epoch[x][p] == s.written_epoch[x] else 0)
+            )
+            and (
+                s.true_opened[x + 1][p] is None
+                if s.kind[x] == Kind.MARKER
+                else s.true_opened[x + 1][p] == s.true_opened[x][p]
+                if s.kind[x] == Kind.PLAIN or s.true_opened[x][p] is not None
+                else s.true_opened[x + 1][p] == x
             )
         )
 
@@ -447,7 +452,24 @@ class Log(Model):
 
     @lemma()
     def a_marker_is_above_what_it_decides(s, x: Offset) -> bool:
-        return s.decided[x] is None or (x < s.decided[x] and s.decided[x] < s.end and s.kind[x] == Kind.TRANSACTIONAL)
+        return s.decided[x] is None or (
+            x < s.decided[x]
+            and s.decided[x] < s.end
+            and s.kind[x] == Kind.TRANSACTIONAL
+            and s.kind[s.decided[x]] == Kind.MARKER
+            and s.who[s.decided[x]] == s.who[x]
+        )
+
+    @lemma()
+    def an_unreplicated_end_is_not_stable(s, x: Offset) -> bool:
+        return (
+            s.at < s.end
+            or s.kind[x] != Kind.TRANSACTIONAL
+            or s.decided[x] is None
+            or s.decided[x] < s.high
+            or s.decided[x] < s.loaded
+            or (s.ended[s.begins[x]] is not None and s.begins[x] <= x)
+        )
 
     @lemma()
     def open_ones_begin_below(s, y: Offset, p: Producer) -> bool:
@@ -460,6 +482,7 @@ class Log(Model):
                 and s.who[s.true_opened[y][p]] == p
                 and s.kind[s.true_opened[y][p]] == Kind.TRANSACTIONAL
                 and s.begins[s.true_opened[y][p]] == s.true_opened[y][p]
+                and (s.decided[s.true_opened[y][p]] is None or s.decided[s.true_opened[y][p]] >= y)
             )
         )
 

@@ -61,14 +61,14 @@ PSM_1 = clause(
     "PSM-1",
     """For each producer id that wrote lately a partition knows its epoch, the epoch of the coordinator that wrote its
     last marker, the timestamp of its last batch or marker, the first offset of its open transaction, and its five
-    latest data batches (last sequence, last offset, offset delta, timestamp), the oldest dropped for a sixth; a batch or
-    marker of another epoch drops all before it.""",
+    latest data batches (last sequence, last offset, offset delta, timestamp), the oldest dropped for a sixth; a batch
+    or marker of another epoch drops all before it.""",
     source=f"{CHAPTER}; KIP-98; ProducerStateEntry, Kafka 4.3.0",
 )
 PSM_2 = clause(
     "PSM-2",
-    """A client's batch with the epoch, and exactly the first and last sequence, of one of the five retained batches is a
-    duplicate: nothing is appended, and the answer is the offsets and the timestamp of the batch that is there. No
+    """A client's batch with the epoch, and exactly the first and last sequence, of one of the five retained batches is
+    a duplicate: nothing is appended, and the answer is the offsets and the timestamp of the batch that is there. No
     duplicate of a retained batch is ever appended.""",
     source=f"{CHAPTER}; UnifiedLog.analyzeAndValidateProducerState, ProducerStateEntry.findDuplicateBatch, Kafka 4.3.0",
 )
@@ -166,20 +166,21 @@ PSM_16 = clause(
     producer id, first offset, the marker's offset, and as last stable offset the first offset of the earliest
     transaction of another producer that is still open, or without one the offset after the marker. Committed ones are
     not entered, and every aborted one is.""",
-    source=f"{CHAPTER}; ProducerStateManager.lastStableOffset, UnifiedLog.append, LogSegment.updateTxnIndex, Kafka 4.3.0",
+    source=f"{CHAPTER}; ProducerStateManager.lastStableOffset, UnifiedLog.append, LogSegment.updateTxnIndex",
 )
 PSM_17 = clause(
     "PSM-17",
-    """A producer without an open transaction is forgotten once its last timestamp lies producer.id.expiration.ms or more
-    in the past; one with an open transaction never is. A verification that old is forgotten too.""",
+    """A producer without an open transaction is forgotten once its last timestamp lies producer.id.expiration.ms or
+    more in the past; one with an open transaction never is. A verification that old is forgotten too.""",
     source=f"KIP-98; {MANAGER}; KAFKA-9144",
     without={"model": _TIMELESS, "proof": _TIMELESS},
 )
 PSM_18 = clause(
     "PSM-18",
     """A snapshot at offset x holds what the records below x make: of each producer its epoch, coordinator epoch, last
-    timestamp, open transaction and its latest batch alone, whose own timestamp is lost: loaded, it is the last one. It is taken at every roll, when a log is closed and when it
-    was recovered, and written only if x is above the offset of the last one taken or loaded.""",
+    timestamp, open transaction and its latest batch alone, whose own timestamp is lost: loaded, it is the last one. It
+    is taken at every roll, when a log is closed and when it was recovered, and written only if x is above the offset of
+    the last one taken or loaded.""",
     source=f"{CHAPTER}; {MANAGER}; KAFKA-6683",
 )
 PSM_19 = clause(
@@ -205,16 +206,16 @@ PSM_21 = clause(
 )
 PSM_22 = clause(
     "PSM-22",
-    """A raised log start makes the ends of transactions below it replicated, lifts the state's offset at least to it, and
-    makes the latest snapshot's offset, or without one the log start, that of the last snapshot. Producers whose records
-    are all deleted stay known, until they expire.""",
+    """A raised log start makes the ends of transactions below it replicated, lifts the state's offset at least to it,
+    and makes the latest snapshot's offset, or without one the log start, that of the last snapshot. Producers whose
+    records are all deleted stay known, until they expire.""",
     source=f"{MANAGER}, onLogStartOffsetIncremented; KIP-360",
     without={"model": "the model's log begins at 0", "proof": "see the model"},
 )
 PSM_23 = clause(
     "PSM-23",
-    """Snapshots below an offset can be deleted; before a log is loaded those are deleted that belong to no segment's base
-    offset, but for the latest of them if it is above every base offset: that is the one of the shutdown.""",
+    """Snapshots below an offset can be deleted; before a log is loaded those are deleted that belong to no segment's
+    base offset, but for the latest of them if it is above every base offset: that is the one of the shutdown.""",
     source=f"{MANAGER}, deleteSnapshotsBefore and removeStraySnapshots; KAFKA-9105, KAFKA-5829, KAFKA-12964",
     without={
         "model": "which files are kept decides how much is read again, not what comes out",
@@ -224,10 +225,10 @@ PSM_23 = clause(
 PSM_24 = clause(
     "PSM-24",
     """A snapshot file is named by its offset in 20 digits and `.snapshot`. It begins with the version 1 (16 bits), a
-    CRC-32C of all bytes behind it (32 bits) and the number of producers (32 bits); then of each in 46 bytes: producer id
-    (64), epoch (16), last sequence (32), last offset (64), offset delta (32), timestamp (64), coordinator epoch (32),
-    first offset of the open transaction (64), big-endian. A producer without a batch has last sequence and last offset
-    -1 and delta 0; one without a transaction -1. The order of the producers says nothing.""",
+    CRC-32C of all bytes behind it (32 bits) and the number of producers (32 bits); then of each in 46 bytes: producer
+    id (64), epoch (16), last sequence (32), last offset (64), offset delta (32), timestamp (64), coordinator epoch
+    (32), first offset of the open transaction (64), big-endian. A producer without a batch has last sequence and last
+    offset -1 and delta 0; one without a transaction -1. The order of the producers says nothing.""",
     source="Kafka Internals, ch. 03, 'Snapshot file format'; ProducerSnapshot.json, Kafka 4.3.0",
     without={"model": _BYTES, "proof": _BYTES},
 )
@@ -252,26 +253,26 @@ PSM_26 = clause(
 )
 PSM_27 = clause(
     "PSM-27",
-    """Where verification is on, a transactional batch of a client or a coordinator that opens a transaction, or comes with
-    another epoch than the open one's, needs the guard of the producer's verification, of which each has its own; a lower
-    epoch is refused before that. A verification begins only without an open transaction of that epoch, and ends with
-    the first transactional batch or marker, but not with a marker of its own epoch if the client can bump epochs: that is
-    the end of the transaction before.""",
+    """Where verification is on, a transactional batch of a client or a coordinator that opens a transaction, or comes
+    with another epoch than the open one's, needs the guard of the producer's verification, of which each has its own; a
+    lower epoch is refused before that. A verification begins only without an open transaction of that epoch, and ends
+    with the first transactional batch or marker, but not with a marker of its own epoch if the client can bump epochs:
+    that is the end of the transaction before.""",
     source="KIP-890; UnifiedLog.maybeStartTransactionVerification, analyzeAndValidateProducerState, updateProducers",
     without={"model": "see PSM-26", "proof": "see PSM-26"},
 )
 PSM_28 = clause(
     "PSM-28",
     """After a crash at any moment, the snapshots that are left and the log read on from one of them make the state that
-    there was: the same producers, epochs, last sequences and open transactions, so that the same batches are accepted and
-    refused. Of the retained batches the latest is sure to be there, and of the others those read again; an older
+    there was: the same producers, epochs, last sequences and open transactions, so that the same batches are accepted
+    and refused. Of the retained batches the latest is sure to be there, and of the others those read again; an older
     duplicate is then refused as out of order, and not appended.""",
     source=f"{CHAPTER}; {MANAGER}",
 )
 PSM_29 = clause(
     "PSM-29",
-    """A partition has a late transaction if the last timestamp of the producer of its first open transaction is positive
-    and lies more than the maximum transaction timeout and five minutes in the past.""",
+    """A partition has a late transaction if the last timestamp of the producer of its first open transaction is
+    positive and lies more than the maximum transaction timeout and five minutes in the past.""",
     source=f"{MANAGER}, hasLateTransaction; KIP-664",
     without={"model": _TIMELESS, "proof": _TIMELESS},
 )
@@ -551,7 +552,9 @@ def appended(known: Producer, epoch: int, batch: Batch, transactional: bool) -> 
     )
 
 
-def _accepted_in_sequence(state: State, producer_id: int, origin: str, producer_epoch: int, first_seq: int, result: Step[State]) -> bool:  # fmt: skip
+def _accepted_in_sequence(
+    state: State, producer_id: int, origin: str, producer_epoch: int, first_seq: int, result: Step[State]
+) -> bool:
     known = state.producers.get(producer_id, UNKNOWN)
     if _refused(result) or origin != "CLIENT" or known.epoch == NO_EPOCH:
         return True
@@ -563,7 +566,15 @@ def _epoch_does_not_fall(state: State, producer_id: int, origin: str, producer_e
     return _refused(result) or origin == "REPLICATION" or producer_epoch >= known.epoch
 
 
-def _batch_is_in(state: State, producer_id: int, last_seq: int, last_offset: Offset, first_offset: Offset, timestamp: int, result: Step[State]) -> bool:  # fmt: skip
+def _batch_is_in(
+    state: State,
+    producer_id: int,
+    last_seq: int,
+    last_offset: Offset,
+    first_offset: Offset,
+    timestamp: int,
+    result: Step[State],
+) -> bool:
     if _refused(result):
         return True
     p = result.state.producers[producer_id]
@@ -572,7 +583,9 @@ def _batch_is_in(state: State, producer_id: int, last_seq: int, last_offset: Off
     )
 
 
-def _transaction_is_as_the_batch(state: State, producer_id: int, transactional: bool, first_offset: Offset, result: Step[State]) -> bool:  # fmt: skip
+def _transaction_is_as_the_batch(
+    state: State, producer_id: int, transactional: bool, first_offset: Offset, result: Step[State]
+) -> bool:
     before = state.producers.get(producer_id, UNKNOWN).transaction
     if _refused(result):
         return True
@@ -590,7 +603,10 @@ def _transaction_is_as_the_batch(state: State, producer_id: int, transactional: 
 @ensure(_epoch_does_not_fall, "PSM-6 a lower epoch is refused")
 @ensure(_batch_is_in, "PSM-1 the batch is remembered as it came, and the state stands behind it")
 @ensure(_transaction_is_as_the_batch, "PSM-9 a transaction opens with its first batch and stays open")
-@ensure(lambda producer_id, result: _refused(result) or result.state.producers[producer_id].batches[-1].first_sequence >= 0, "PSM-4 the first sequence is none below 0")  # fmt: skip
+@ensure(
+    lambda producer_id, result: _refused(result) or result.state.producers[producer_id].batches[-1].first_sequence >= 0,
+    "PSM-4 the first sequence is none below 0",
+)
 @a_refusal_changes_nothing
 @stays_well_formed
 @no_other_producer
@@ -648,7 +664,7 @@ def _ends_the_transaction(state: State, producer_id: int, offset: Offset, type: 
         return True
     if before is None:
         return result.result is None and result.state.ended == state.ended
-    said = result.result
+    said: Json = result.result
     return (
         (said["firstOffset"], said["lastOffset"], said["isAborted"]) == (before, offset, type == "ABORT")
         and result.state.ended == {**state.ended, before: Ended(producer_id, offset)}
@@ -656,14 +672,18 @@ def _ends_the_transaction(state: State, producer_id: int, offset: Offset, type: 
     )
 
 
-def _marker_is_in(producer_id: int, producer_epoch: int, coordinator_epoch: int, timestamp: int, result: Step[State]) -> bool:  # fmt: skip
+def _marker_is_in(
+    producer_id: int, producer_epoch: int, coordinator_epoch: int, timestamp: int, result: Step[State]
+) -> bool:
     if _refused(result):
         return True
     p = result.state.producers[producer_id]
     return (p.epoch, p.coordinator_epoch, p.last_timestamp) == (producer_epoch, coordinator_epoch, timestamp)
 
 
-def _marker_epoch_is_right(state: State, producer_id: int, origin: str, producer_epoch: int, transaction_version: int, result: Step[State]) -> bool:  # fmt: skip
+def _marker_epoch_is_right(
+    state: State, producer_id: int, origin: str, producer_epoch: int, transaction_version: int, result: Step[State]
+) -> bool:
     """A marker of version 2 that ends a transaction is above all of its data."""
     known = state.producers.get(producer_id, UNKNOWN)
     if _refused(result) or origin == "REPLICATION":
@@ -673,7 +693,9 @@ def _marker_epoch_is_right(state: State, producer_id: int, origin: str, producer
     return producer_epoch >= known.epoch
 
 
-def _coordinator_epoch_does_not_fall(state: State, producer_id: int, origin: str, coordinator_epoch: int, result: Step[State]) -> bool:  # fmt: skip
+def _coordinator_epoch_does_not_fall(
+    state: State, producer_id: int, origin: str, coordinator_epoch: int, result: Step[State]
+) -> bool:
     known = state.producers.get(producer_id, UNKNOWN)
     return _refused(result) or origin == "REPLICATION" or coordinator_epoch >= known.coordinator_epoch
 
@@ -683,7 +705,8 @@ def _index_entry_is_stable(state: State, producer_id: int, offset: Offset, resul
     if _refused(result) or result.result is None:
         return True
     first = result.state.first_undecided
-    return bool(result.result["lastStableOffset"] == (offset + 1 if first is None else first))
+    said: Json = result.result
+    return bool(said["lastStableOffset"] == (offset + 1 if first is None else first))
 
 
 @machine.operation("appendEndTxnMarker", "PSM-10", "PSM-11", "PSM-12", "PSM-16", "PSM-8", "PSM-30")
@@ -709,8 +732,8 @@ def append_end_txn_marker(
     timestamp: int,
     transaction_version: int = UNKNOWN_VERSION,
 ) -> Step[State]:
-    """One marker: the transaction that it ends, with the last stable offset of its entry in the transaction index (which
-    is written if it was aborted), or null."""
+    """One marker: the transaction that it ends, with the last stable offset of its entry in the transaction index
+    (which is written if it was aborted), or null."""
     known = state.producers.get(producer_id, UNKNOWN)
     if transaction_version == UNKNOWN_VERSION and origin != "REPLICATION":
         return Step(state, Refused("PSM-11", ILLEGAL_ARGUMENT))
@@ -753,12 +776,22 @@ def _without_verification(state: State, producer_id: int) -> State:
     return replace(state, verifications={i: v for i, v in state.verifications.items() if i != producer_id})
 
 
-def _no_duplicate_goes_in(state: State, producer_id: int, origin: str, producer_epoch: int, first_seq: int, last_seq: int, result: Step[State]) -> bool:  # fmt: skip
+def _no_duplicate_goes_in(
+    state: State, producer_id: int, origin: str, producer_epoch: int, first_seq: int, last_seq: int, result: Step[State]
+) -> bool:
     there = duplicate_of(state, producer_id, producer_epoch, first_seq, last_seq) if origin == "CLIENT" else None
     return there is None or (result.state == state and not _refused(result) and "duplicate" in result.result)
 
 
-def _guarded(state: State, producer_id: int, origin: str, producer_epoch: int, transactional: bool, guard: int, result: Step[State]) -> bool:  # fmt: skip
+def _guarded(
+    state: State,
+    producer_id: int,
+    origin: str,
+    producer_epoch: int,
+    transactional: bool,
+    guard: int,
+    result: Step[State],
+) -> bool:
     """What opens a transaction on a verified log had the verification's guard."""
     opens = transactional and not has_open_transaction(state, producer_id, producer_epoch)
     if _refused(result) or "duplicate" in result.result or origin == "REPLICATION" or not opens:
@@ -790,8 +823,8 @@ def produce(
     transactional: bool,
     guard: int = NO_GUARD,
 ) -> Step[State]:
-    """One batch as a log appends it: the duplicate [first sequence, last sequence, first offset, last offset, timestamp]
-    that it is, or as `appendDataBatch` does. `guard` is what `startVerification` gave."""
+    """One batch as a log appends it: the duplicate [first sequence, last sequence, first offset, last offset,
+    timestamp] that it is, or as `appendDataBatch` does. `guard` is what `startVerification` gave."""
     if origin == "CLIENT":
         there = duplicate_of(state, producer_id, producer_epoch, first_seq, last_seq)
         if there is not None:
@@ -956,7 +989,10 @@ def on_high_watermark_updated(state: State, high_watermark: Offset) -> Step[Stat
 
 
 @machine.operation("lastStableOffset", "PSM-14", "PSM-13")
-@require(lambda high_watermark, log_start_offset: log_start_offset <= high_watermark, "PSM-14 the log start is at most the high watermark")  # fmt: skip
+@require(
+    lambda high_watermark, log_start_offset: log_start_offset <= high_watermark,
+    "PSM-14 the log start is at most the high watermark",
+)
 @ensure(nothing_changes, "PSM-14 looking changes nothing")
 @ensure(
     lambda state, high_watermark, log_start_offset, result: (
@@ -1184,7 +1220,8 @@ def to_bytes(producers: Saved) -> bytes:
 
 
 Entry = tuple[int, int, int, int, int, int, int, int]
-"""producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch, transaction's first offset"""
+"""producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch, transaction's first
+offset"""
 
 
 def _is_entry(e: Sequence[int]) -> bool:
@@ -1430,6 +1467,6 @@ RECORDINGS = (
     Recording(
         "producer-state-further.ndjson",
         "accepted",
-        source="the same with UnifiedLog.updateProducers, reloads, damaged and stray snapshots; 9 histories",
+        source="the same with UnifiedLog.updateProducers, reloads, damaged and stray snapshots; 8 histories",
     ),
 )

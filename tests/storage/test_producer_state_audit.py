@@ -1,4 +1,5 @@
-"""The audit's findings about producers: each damage once, at its place, under its clause; nothing of what Kafka allows."""
+"""The audit's findings about producers: each damage once, at its place, under its clause; nothing of what Kafka
+allows."""
 
 from __future__ import annotations
 
@@ -98,15 +99,14 @@ class Made:
             file = self.folder / file_name(offset)
             file.write_bytes(data)
             snapshots.append((offset, File(file, len(data))))
-        files = PartitionFiles(
-            self.folder, self.topic, 0, self.kind, segments=tuple(found), snapshots=tuple(snapshots)
-        )
+        files = PartitionFiles(self.folder, self.topic, 0, self.kind, segments=tuple(found), snapshots=tuple(snapshots))
         return Log(files, clean=self.clean, **self.more)
 
     def check(self) -> tuple[list[Finding], Log]:
         log = self.log()
         assert audit.ProducerCheck.applies(log)
-        check, out = audit.ProducerCheck(log), []
+        check = audit.ProducerCheck(log)
+        out: list[Finding] = []
         check.compiled = self.compiled
         for segment, rows in zip(log.files.segments, self.segments, strict=True):
             out += check.begin(segment)
@@ -125,9 +125,7 @@ class Made:
             found, _ = replace(self, compiled=compiled).check()
             assert all(f.message and f.expected and f.recovery for f in found)
             assert all(f.topic == self.topic for f in found)
-            seen.append(
-                [(f.severity.name, f.clause, Path(f.file).name, f.position, f.offset) for f in found]
-            )
+            seen.append([(f.severity.name, f.clause, Path(f.file).name, f.position, f.offset) for f in found])
         assert seen[0] == seen[1]
         return seen[0]
 
@@ -198,18 +196,16 @@ ALLOWED: dict[str, Callable[[Made], object]] = {
     "batches of an old format": lambda m: m.batch(magic=1, count=-1).batch(1, 0),
     "an index entry of the follower's": lambda m: m.data(1, 0).abort(1, 0, stable=3).batch().data(2, 0),
     "a cleaned segment has no index": lambda m: m.data(1, 0).marker(1, audit.ABORT, base_offset=9),
-    "a snapshot knows producers whose batches are gone": lambda m: (
-        m.batch(3, 0, base_offset=9).close(entry(1, 5, 5), entry(3, 0, 9))
+    "a snapshot knows producers whose batches are gone": lambda m: m.batch(3, 0, base_offset=9).close(
+        entry(1, 5, 5), entry(3, 0, 9)
     ),
     "a snapshot lacks a producer that was idle": lambda m: (
         m.batch(1, 0, max_timestamp=NOW - 9).batch(2, 0).close(entry(2, 0, 1))
     ),
-    "a snapshot of Kafka 0.11": lambda m: (
-        m.data(1, 0, 2).commit(1).close(entry(1, 1, 2, coordinator_epoch=0))
-    ),
-    "a snapshot within a compressed batch of an old format": lambda m: (
-        m.batch(magic=1, count=-1, last_offset=9).close()
-    ),
+    "a snapshot of Kafka 0.11": lambda m: m.data(1, 0, 2).commit(1).close(entry(1, 1, 2, coordinator_epoch=0)),
+    "a snapshot within a compressed batch of an old format": lambda m: m.batch(
+        magic=1, count=-1, last_offset=9
+    ).close(),
 }
 
 
@@ -229,9 +225,7 @@ def test_the_state_before_the_first_segment_is_its_snapshot_or_unknown(made: Mad
     made.data(1, 5).abort(1, 100).batch(2, 5).data(3, 1).marker(4, audit.ABORT)
     made.aborted[100].append(AbortedTxn(4, 50, 104, 103))
     assert made.findings() == []
-    made.snapshots[100] = encode(
-        [entry(1, 4, 90), entry(3, 0, 91, transaction=91), entry(4, 0, 50, transaction=50)]
-    )
+    made.snapshots[100] = encode([entry(1, 4, 90), entry(3, 0, 91, transaction=91), entry(4, 0, 50, transaction=50)])
     made.aborted[100] = [AbortedTxn(1, 100, 101, 50), AbortedTxn(4, 50, 104, 91)]
     made.close(
         entry(1, 5, 100, coordinator_epoch=0), entry(2, 5, 102), entry(3, 1, 103, transaction=91),
