@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from struct import Struct
 from typing import Any, NamedTuple, Protocol
 
 import crc32c
 
 from kafkaspec.impl.disk import Disk, RealDisk, SimulatedDisk
+from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, Batch, Encoder, control
 from kafkaspec.impl.storage.mapped_index import IndexFile, RealFile
 from kafkaspec.impl.storage.offset_index import OffsetIndex
 from kafkaspec.impl.storage.producer_state import REPLICATION, ProducerStateManager
@@ -24,6 +24,7 @@ from kafkaspec.impl.storage.time_index import TimeIndex
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
 from kafkaspec.lockstep.machine import Fields, Json, Refused
 from kafkaspec.spec.storage import segment as spec
+from kafkaspec.spec.storage.batch import HEADER
 
 LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".txnindex"
 NO_TIMESTAMP = -1
@@ -33,8 +34,6 @@ MAGIC_END = 17
 """Bytes up to the magic byte, it included."""
 LEAST = 14
 """The smallest length that a batch of any format has."""
-HEADER = Struct(">qiibIhiqqqhii")
-"""A batch of format 2 before its records."""
 CRC_FROM = 21
 CONTROL, TRANSACTIONAL = 0x20, 0x10
 
@@ -192,12 +191,10 @@ class Segment:
         roll_jitter_ms: int = 0,
         clock: Callable[[], int] = lambda: 0,
         suffix: str = "",
-        timestamps: Callable[[bytes, Header], Iterator[tuple[int, int]]] | None = None,
     ) -> None:
         self.directory, self.base_offset, self.disk, self.suffix = directory, base_offset, disk, suffix
         self.index_interval_bytes, self.max_index_bytes = index_interval_bytes, max_index_bytes
         self.roll_jitter_ms, self.clock = roll_jitter_ms, clock
-        self.timestamps = timestamps or plain_timestamps
         if not disk.exists(self.path(LOG)):
             disk.write(self.path(LOG), b"")
         self.size = disk.size(self.path(LOG))
@@ -433,9 +430,9 @@ class Segment:
         data = self.data()
         for h in headers(data, self.offset_index.lookup(max(known, starting_offset)).position):
             if h.max_timestamp >= timestamp:
-                for offset, t in self.timestamps(data[h.position : h.position + h.size], h):
-                    if t >= timestamp and offset >= starting_offset:
-                        return Found(t, offset, h.leader_epoch if h.leader_epoch >= 0 else None)
+                for r in Batch(data[h.position : h.position + h.size], h.position).records():
+                    if r.timestamp >= timestamp and r.offset >= starting_offset:
+                        return Found(r.timestamp, r.offset, h.leader_epoch if h.leader_epoch >= 0 else None)
         return None
 
     def read_next_offset(self) -> int:
@@ -445,58 +442,25 @@ class Segment:
         return after[-1].last_offset + 1 if after else self.base_offset
 
 
-# ---- bytes of batches without compression ----------------------------------------------------------------------------
-def _varint(n: int) -> bytes:
-    z = (n << 1) ^ (n >> 63)
-    out = bytearray()
-    while z > 0x7F:
-        out.append(z & 0x7F | 0x80)
-        z >>= 7
-    return bytes((*out, z))
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    z = shift = 0
-    while True:
-        z |= (data[at] & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if data[at - 1] < 0x80:
-            return (z >> 1) ^ -(z & 1), at
-
-
-def plain_timestamps(batch: bytes, h: Header) -> Iterator[tuple[int, int]]:
-    """Offset and timestamp of each record of a batch that is not compressed."""
-    at = HEADER.size
-    for _ in range(h.records):
-        length, at = _read_varint(batch, at)
-        delta, after = _read_varint(batch, at + 1)
-        offset, _after = _read_varint(batch, after)
-        yield h.base_offset + offset, h.base_timestamp + delta
-        at += length
-
-
-def encode(b: spec.Batch, damaged: bool = False) -> bytes:
+# ---- beside the batches of the spec ----------------------------------------------------------------------------------
+def encode(b: spec.Batch) -> bytes:
     """The bytes of a batch of the spec."""
-    first = b.records[0]
-    records = bytearray()
-    for r in b.records:
-        key, value = (b"\0\0\0" + bytes([b.kind == "commit"]), bytes(6)) if b.control else (b"", b"v" * b.value_bytes)
-        body = b"\0" + _varint(r.timestamp - first.timestamp) + _varint(r.offset - first.offset)
-        body += _varint(len(key) or -1) + key + _varint(len(value)) + value + b"\0"
-        records += _varint(len(body)) + body
-    attributes = (CONTROL if b.control else 0) | (TRANSACTIONAL if b.kind != "data" else 0)
     epoch, sequence = (-1, -1) if b.producer_id < 0 else (0, -1 if b.control else 0)
-    delta = b.last_offset - b.base_offset
-    rest = Struct(">hiqqqhii").pack(
-        attributes, delta, first.timestamp, b.max_timestamp, b.producer_id, epoch, sequence, len(b.records)
+    out = Encoder(
+        b.base_offset,
+        leader_epoch=b.leader_epoch,
+        producer_id=b.producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        transactional=b.kind != "data",
+        control=b.control,
     )
-    covered = rest + bytes(records)
-    head = Struct(">qiibI").pack(
-        b.base_offset, HEADER.size - OVERHEAD + len(records), b.leader_epoch, 2, crc32c.crc32c(covered)
-    )
-    data = bytearray(head + covered)
-    data[-1] ^= damaged
-    return bytes(data)
+    for r in b.records:
+        if b.control:
+            out.append(r.timestamp, CONTROL_KEY.pack(0, b.kind == "commit"), END_MARKER.pack(0, 0), offset=r.offset)
+        else:
+            out.append(r.timestamp, None, bytes(b.value_bytes), offset=r.offset)
+    return out.finish()
 
 
 class ProducerStates:
@@ -512,12 +476,10 @@ class ProducerStates:
         update = manager.prepare(h.producer_id, REPLICATION)
         completed = None
         if h.attributes & CONTROL:
-            _, at = _read_varint(body, HEADER.size)
-            for _ in range(3):  # time, offset, length of the key
-                _, at = _read_varint(body, at + (_ == 0))
-            kind, coordinator_epoch = body[at + 3], -1
+            marker = next(Batch(body, h.position).records())
+            says = control(marker.key, marker.value)
             completed = update.marker(
-                kind == 0, h.producer_epoch, coordinator_epoch, h.last_offset, h.max_timestamp, -1
+                says.type == 0, h.producer_epoch, says.coordinator_epoch or 0, h.last_offset, h.max_timestamp, -1
             )
         else:
             last = h.base_sequence + h.last_offset_delta
