@@ -224,7 +224,8 @@ def test_wrong_lengths(path: Path) -> None:
             damaged = bytearray(data)
             damaged[start + 8 : start + 12] = struct.pack(">i", length)
             if damaged != data:
-                one_flip(whole, read(path, bytes(damaged), records=True), start + 11)
+                buffer = r.choice((100, 150, 250, 1 << 20))
+                one_flip(whole, read(path, bytes(damaged), records=True, buffer=buffer), start + 11)
 
 
 def test_a_stretch_that_is_gone(path: Path) -> None:
@@ -297,6 +298,12 @@ def test_contradictions_under_a_right_checksum(path: Path) -> None:
         (changed(two, 23, b"\0\0\0\0"), Problem.OFFSET, 61 + (len(two) - 61) // 2 + 3),
         (changed(two, len(two) - 6, b"\0"), Problem.OFFSET, len(two) - 6),
         (changed(control, 66, b"\xff"), Problem.CONTROL, 61),
+        (sealed(good[:61] + b"\x0e\0\0\0\x03\x02v\0"), Problem.RECORD, 61),  # a key of -2 bytes
+        (sealed(good[:61] + b"\x0e\0\0\0\x02k\x03\0"), Problem.RECORD, 61),  # a value of -2
+        (sealed(good[:61] + b"\x12\0\0\0\x02k\x01\x02\x01\x01"), Problem.RECORD, 61),  # a header without a key
+        (sealed(good[:61] + b"\x12\0\0\0\x02k\x01\x02\0\x03"), Problem.RECORD, 61),  # a header's value of -2
+        (sealed(control[:61] + b"\x12\0\0\0\x06\0\0\0\x01\0"), Problem.CONTROL, 61),  # a key of three bytes
+        (sealed(control[:61] + b"\x1e\0\0\0\x08\0\0\0\1\x0a\0\0\0\0\0\0"), Problem.CONTROL, 61),  # a value of five
     ]
     for data, problem, at in cases:
         found = read(path, data, records=True)
@@ -305,6 +312,23 @@ def test_contradictions_under_a_right_checksum(path: Path) -> None:
         assert found.ending.reason == ""
         flat = read(path, None, deep=False)
         assert bool(len(flat.bad)) == (at < 61 and problem is not Problem.TIMESTAMP)
+
+
+def test_what_is_odd_but_right(path: Path) -> None:
+    good = bytes(write_batches([b"k"], [b"v"], [NOW], batch_records=1, base_offset=FIRST))
+    long = sealed(good[:61] + b"\x18\0\0\x80\x80\x80\x80\x70" + good[65:])  # an offset delta with bits beyond its width
+    stamped = sealed(good[:21] + b"\0\x08" + good[23:35] + b"\xff" * 7 + b"\x00" + good[43:])  # appended at -256 ms
+    for data in (long, stamped):
+        assert agree(path, data) is Problem.NONE
+
+
+def test_a_batch_within_a_record_is_no_batch(path: Path) -> None:
+    """A topic may hold copies of batches, even of the same offsets."""
+    inner = [bytes(write_batches(None, [b"v" * 99], NOW, batch_records=1, base_offset=FIRST + i)) for i in range(9)]
+    outer = bytes(write_batches(None, [b"".join(inner)], NOW, batch_records=1, base_offset=FIRST + 9))
+    data = b"".join(inner) + outer[:-1] + b"\1" + marker(FIRST + 10, 1)
+    (bad,) = read(path, data).bad
+    assert (bad["problem"], bad["size"]) == (Problem.CRC, len(outer))
 
 
 # ---- the judge: the readable decoder of the spec ---------------------------------------------------------------------

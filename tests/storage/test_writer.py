@@ -20,12 +20,11 @@ NOW = 1_700_000_000_000
 contents = st.none() | st.binary(max_size=200)
 headers = st.lists(st.tuples(st.text(max_size=3), st.none() | st.binary(max_size=3)), max_size=2)
 times = st.integers(NOW - 10, NOW + 10**6) | st.integers(-1, 2**62)
+Row = tuple[bytes | None, bytes | None, int, list[tuple[str, bytes | None]]]
 rows = st.lists(st.tuples(contents, contents, times, headers), max_size=20)
 
 
-def by_spec(
-    found: list[tuple[bytes | None, bytes | None, int, list[tuple[str, bytes | None]]]], size: int, **more: int
-) -> bytes:
+def by_spec(found: list[Row], size: int, **more: int) -> bytes:
     """The same batches by the spec, one after the other."""
     out, base, sequence = b"", more.pop("base_offset"), more.pop("base_sequence")
     for first in range(0, len(found), size):
@@ -51,7 +50,7 @@ def by_spec(
     st.integers(0, 2**62),
 )
 def test_the_bytes_are_the_specs(
-    found: list[tuple[bytes | None, bytes | None, int, list[tuple[str, bytes | None]]]],
+    found: list[Row],
     size: int,
     flags: int,
     codec: int,
@@ -79,10 +78,19 @@ def test_lists_columns_and_one_timestamp_for_all_give_the_same() -> None:
     values = [r.randbytes(r.randrange(300)) for _ in range(1000)]
     times = [NOW] * 1000
     by_list = bytes(write_batches(None, values, times, batch_records=7))
-    assert by_list == by_spec([(None, v, NOW, []) for v in values], 7, base_offset=0, base_sequence=-1, leader_epoch=0)
+    found: list[Row] = [(None, v, NOW, []) for v in values]
+    assert by_list == by_spec(found, 7, base_offset=0, base_sequence=-1, leader_epoch=0)
     assert by_list == bytes(write_batches(Column.nulls(1000), Column.of(values), NOW, batch_records=7))
     assert by_list == bytes(write_batches(None, memory_column(values), np.array(times), batch_records=7))
     assert bytes(write_batches([], [], [], batch_records=1)) == b""
+
+
+@pytest.mark.clause("BAT-16")
+def test_sequences_go_on_from_the_largest_to_0() -> None:
+    found: list[Row] = [(None, b"v", NOW, [])] * 5
+    more = {"base_offset": 0, "base_sequence": 2**31 - 3, "producer_id": 1, "producer_epoch": 0, "leader_epoch": 0}
+    written = write_batches(None, [b"v"] * 5, NOW, batch_records=1, **more)
+    assert bytes(written) == by_spec(found, 1, **more)
 
 
 def memory_column(values: list[bytes]) -> Column:
