@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,10 +22,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from kafkaspec.audit.engine import Audit
+from kafkaspec.audit.files import Kind
+from kafkaspec.audit.finding import Severity
 from kafkaspec.impl.management import checkpoints
 from kafkaspec.spec.storage.batch import Batch, decode, marker
 
-LOG_OVERHEAD = 12
+LOG_OVERHEAD, CRC_AT, COVERED_FROM = 12, 17, 21
+ABORTED_BYTES = 34
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,9 @@ class Contents:
     stable: int = 0
     """last stable offset"""
     commits: int = 0
+    """markers that end a transaction whose data, or an empty batch of it, is there"""
     aborts: int = 0
+    markers: int = 0
 
 
 def contents(partition: Path) -> Contents:
@@ -95,8 +102,9 @@ def contents(partition: Path) -> Contents:
                 done = pending.pop(batch.producer_id, []) if batch.transactional else []
                 if kinds and kinds[0] == 0:
                     c.aborted.update(done)
-                c.aborts += kinds == [0]
-                c.commits += kinds == [1]
+                c.markers += len(kinds)
+                c.aborts += bool(done) and kinds == [0]
+                c.commits += bool(done) and kinds == [1]
             else:
                 c.records |= {o: crc(r.key, r.value) for o, r in zip(offsets, batch.records, strict=True)}
                 if batch.transactional:
@@ -108,11 +116,8 @@ def contents(partition: Path) -> Contents:
 
 def batches(data: bytes) -> Iterator[Batch]:
     """The batches of a whole segment."""
-    at = 0
-    while at < len(data):
-        size = LOG_OVERHEAD + int.from_bytes(data[at + 8 : at + LOG_OVERHEAD], "big")
+    for at, size in _spans(data):
         yield decode(data[at : at + size], at)
-        at += size
 
 
 def crc(key: bytes | None, value: bytes | None) -> int:
@@ -182,3 +187,89 @@ def _latest(of: dict[str, list[list[Any]]], found: Contents, unsure: set[str | N
             continue
         if found.records.get(offset) != digest:
             yield f"offset {offset}: the last value of {key!r} is lost"
+
+
+# ---- the audit beside it ---------------------------------------------------------------------------------------------
+def misjudged(r: Recorded, a: Audit) -> list[str]:
+    """What an audit of a recording says that is wrong, a line each: brokers of Kafka's wrote it, so all is sound but
+    for left-overs, and those only where a broker was killed or a partition was on its way out."""
+    out = [f"{f.severity.name} {f.clause} {f.file}: {f.message}" for f in a.findings if f.severity >= Severity.WARNING]
+    out += a.problems
+    for f in a.findings:
+        if f.severity is Severity.UNJUDGED and not r.recording.startswith("classic-"):
+            out.append(f"UNJUDGED {f.clause} {f.file}: {f.message}")
+        if f.severity is Severity.LEFTOVER and not r.killed and "-delete" not in f.file:
+            out.append(f"LEFTOVER {f.clause} {f.file}: {f.message}")
+    left = any(f.severity is Severity.LEFTOVER for f in a.findings)
+    return out + ([f"{r.name}: no left-overs, where a broker was killed"] if r.killed and not left else [])
+
+
+def miscounted(r: Recorded, truth: dict[str, Any], a: Audit) -> list[str]:
+    """Where an audit's totals are not those of the readable decoder, or not what consumers were told, a line each."""
+    out = []
+    for p in a.partitions:
+        name = Path(p.path).name
+        if p.topic == "__cluster_metadata" or p.kind is not Kind.CURRENT:
+            continue
+        c = contents(Path(p.path))
+        mine = (p.end, p.records, p.committed, p.aborted)
+        right = (c.end, len(c.records) + c.markers, c.commits, c.aborts)
+        if mine != right:
+            out.append(f"{p.path}: end, records, commits, aborts {mine}; decoded {right}")
+        if not r.killed and p.last_stable_offset != c.stable:  # of a killed broker the high watermark lags
+            out.append(f"{p.path}: last stable offset {p.last_stable_offset}; decoded {c.stable}")
+        seen = truth["partitions"].get(name, {})
+        for isolation, end in (("read_uncommitted", p.end), ("read_committed", p.last_stable_offset)):
+            if isolation in seen and [p.start, end] != seen[isolation][:2]:
+                out.append(f"{p.path}: {isolation} from {p.start} to {end}; a consumer saw {seen[isolation]}")
+    return out
+
+
+# ---- damage ----------------------------------------------------------------------------------------------------------
+def damages(directories: Sequence[Path], seed: int) -> Iterator[tuple[str, Path, bytes, str, int]]:
+    """Small damage to a recording, one at a time, at places that the seed picks: what it is, the file, its bytes then,
+    and the clause and the byte (or line) where an audit must find it, and nothing else."""
+    rng = random.Random(seed)
+    logs = sorted(f for d in directories for f in d.glob("[!_]*/*.log") if f.stat().st_size and "-delete" not in str(f))
+    for _ in range(6):
+        log = rng.choice(logs)
+        data = bytearray(log.read_bytes())
+        spans = list(_spans(bytes(data)))
+        at, size = rng.choice(spans)
+        data[rng.randrange(at + COVERED_FROM, at + size)] ^= 1 << rng.randrange(8)
+        yield "a flipped bit", log, bytes(data), "BAT-3", at + CRC_AT
+    aborts = sorted(f for d in directories for f in d.glob("*/*.txnindex") if f.stat().st_size)
+    for f in rng.sample(aborts, min(1, len(aborts))):
+        yield "an abort gone from the transaction index", f, f.read_bytes()[:-ABORTED_BYTES], "PSM-16", -1
+    f = rng.choice(sorted(d / "recovery-point-offset-checkpoint" for d in directories))
+    version, count, *rest = f.read_text().split("\n")
+    text = "\n".join([version, str(int(count) + 1), *rest])
+    yield "a wrong count in a checkpoint", f, text.encode(), "CKP-3", 2
+
+
+def _spans(data: bytes) -> Iterator[tuple[int, int]]:
+    at = 0
+    while at < len(data):
+        size = LOG_OVERHEAD + int.from_bytes(data[at + 8 : at + LOG_OVERHEAD], "big")
+        yield at, size
+        at += size
+
+
+def missed(directories: Sequence[Path], seed: int, audit: Callable[[Sequence[Path]], Audit]) -> tuple[int, list[str]]:
+    """How many kinds of damage were done, and which an audit does not find rightly, a line each."""
+    out, n = list[str](), 0
+    for what, file, data, clause, at in damages(directories, seed):
+        n += 1
+        before = file.read_bytes()
+        file.write_bytes(data)
+        try:
+            bad = [f for f in audit(directories).findings if f.severity >= Severity.WARNING]
+        finally:
+            file.write_bytes(before)
+        right = [
+            f for f in bad if f.file == str(file) and f.clause == clause and (at == -1 or at in (f.position, f.line))
+        ]
+        if not right:
+            out.append(f"{what}, {file}: not found")
+        out += [f"{what}, {file}: beside it {f.clause} {f.file}: {f.message}" for f in bad if f not in right]
+    return n, out

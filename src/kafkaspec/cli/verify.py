@@ -8,16 +8,20 @@ is red: unknown is never green.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kafkaspec import forms, subsystem
+from kafkaspec.audit.finding import Severity
 from kafkaspec.cli.output import Progress, progress, tell
 from kafkaspec.errors import UserError
 from kafkaspec.subsystem import Subsystem
 
 STEPS = 100
 """Operations a seed, spec beside impl."""
+AUDIT = "audit"
+"""The name under which the audit's rows are asked for; no subsystem's."""
 ALTERED = 0.02
 """The share of a recording's values that are altered, one at a time; the tests alter more."""
 
@@ -55,29 +59,33 @@ Check = Callable[[Subsystem, int, Progress], Iterator[_Claim]]
 
 def run(wanted: list[str], *, seeds: int, json: bool) -> int:
     """Verify the named subsystems, or all. 0 if every row is green, 1 if a claim is false, else 2."""
-    chosen = [subsystem.find(n) for n in wanted] or list(subsystem.subsystems().values())
+    known = subsystem.subsystems()
+    names = wanted or [*known, AUDIT]
+    unknown = [n for n in names if n != AUDIT and n not in known]
+    chosen = [subsystem.find(n) for n in unknown + [n for n in names if n in known]]
     rows: list[Row] = []
     for s in chosen:
-        for row in _rows(s, seeds):
-            rows.append(row)
+        rows += _rows(s.name, CHECKS, s, seeds)
+    if AUDIT in names:
+        rows += _rows(AUDIT, (_real_log_directories, _damaged_log_directories), None, seeds)
     tell(rows, json=json, together=True)
     if any(not r.ok and r.could_judge for r in rows):
         return 1
     return 0 if all(r.ok for r in rows) else 2
 
 
-def _rows(s: Subsystem, seeds: int) -> Iterator[Row]:
-    for check in CHECKS:
-        with progress(f"{s.name}: {check.__name__.strip('_').replace('_', ' ')}") as bar:
+def _rows(name: str, checks: Sequence[Callable[..., Iterator[_Claim]]], *about: Any) -> Iterator[Row]:
+    for check in checks:
+        with progress(f"{name}: {check.__name__.strip('_').replace('_', ' ')}") as bar:
             started = time.perf_counter()
             try:
-                for c in check(s, seeds, bar):
+                for c in check(*about, bar):
                     now = time.perf_counter()
-                    yield Row(s.name, c.what, c.word, c.detail, now - started, c.why, c.could_judge)
+                    yield Row(name, c.what, c.word, c.detail, now - started, c.why, c.could_judge)
                     started = now
             except UserError as e:
                 what = check.__name__.strip("_").replace("_", " ")
-                yield Row(s.name, what, "unknown", "", time.perf_counter() - started, str(e), could_judge=False)
+                yield Row(name, what, "unknown", "", time.perf_counter() - started, str(e), could_judge=False)
 
 
 # ---- the checks, each a list of claims -------------------------------------------------------------------------------
@@ -176,6 +184,48 @@ def _recordings(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
         detail = f"{found.tried:,} copies with one value changed: {rejected:,} rejected"
         detail += f", {found.righted:,} put right where a known deviation was" if found.righted else ""
         yield _Claim(f"{r.file}, altered", "judged", detail, "\n".join(holes))
+
+
+# ---- the audit, which is no one subsystem's --------------------------------------------------------------------------
+def _real_log_directories(s: None, seeds: int, bar: Progress) -> Iterator[_Claim]:
+    """What real brokers left is sound, and is what their clients saw."""
+    from itertools import groupby
+
+    from kafkaspec.audit import recorded
+    from kafkaspec.audit.engine import audit
+
+    for recording, of in groupby(recorded.recorded(), lambda r: r.recording):
+        wrong, partitions, records, leftovers, old, told = list[str](), 0, 0, 0, 0, 0
+        for r in of:
+            bar(0, None, r.name)
+            with r.unpacked() as directories:
+                a = audit(directories, strict=True)
+                wrong += recorded.misjudged(r, a)
+                truth = r.truth
+                if truth is not None:
+                    wrong += recorded.disagreements(truth, directories) + recorded.miscounted(r, truth, a)
+                    told += sum(len(x) for outcomes in truth["acknowledged"].values() for x in outcomes.values())
+            partitions += len(a.partitions)
+            records += sum(p.records for p in a.partitions)
+            leftovers += a.count(Severity.LEFTOVER)
+            old += a.count(Severity.UNJUDGED)
+        detail = f"{partitions} partitions, {records:,} records: sound"
+        detail += f", {leftovers} left-overs of crashes" if leftovers else ""
+        detail += f", {old} segments of old formats" if old else ""
+        detail += f"; {told:,} acknowledged records as their clients saw them" if told else ""
+        yield _Claim(f"log directories {recording}", "judged", detail, "\n".join(wrong))
+
+
+def _damaged_log_directories(s: None, seeds: int, bar: Progress) -> Iterator[_Claim]:
+    """Damage is found where it is, and nothing beside it."""
+    from kafkaspec.audit import recorded
+    from kafkaspec.audit.engine import audit
+
+    r = next(r for r in recorded.recorded() if r.recording == "single-basic")
+    with r.unpacked() as directories:
+        n, wrong = recorded.missed(directories, 0, lambda d: audit(d, strict=True))
+    detail = f"{n} copies with one thing damaged: each found at its byte or line, and nothing else"
+    yield _Claim(f"log directories {r.recording}, damaged", "judged", detail, "\n".join(wrong))
 
 
 CHECKS: tuple[Check, ...] = (_clauses, _models, _proofs, _spec_beside_model, _spec_beside_impl, _recordings)
