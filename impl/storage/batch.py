@@ -550,6 +550,7 @@ class Driver:
     get_varint = staticmethod(get_varint)
     put_record = staticmethod(put_record)
     assign = staticmethod(assign)
+    empty = staticmethod(empty)
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
         self.data = b""
@@ -583,6 +584,9 @@ class Driver:
         header = COVERED.pack(*(batch[n] for n in names), batch["baseSequence"], len(batch["records"]))
         section = compress(codec, bytes(out)) if codec and out else bytes(out)
         return assembled(batch["baseOffset"], batch["leaderEpoch"], header + section).hex()
+
+    def retainEmpty(self, data: str) -> str:
+        return self.empty(self.batch(bytes.fromhex(data))).hex()
 
     def varint(self, number: int, bits: int) -> str:
         out = bytearray()

@@ -752,6 +752,44 @@ def refused(e: Malformed) -> Refused:
     return Refused(e.clause, ERRORS.get(e.clause, INVALID), f"byte {e.position}")
 
 
+def is_hex(text: str) -> bool:
+    return len(text) % 2 == 0 and set(text) <= set("0123456789abcdef")
+
+
+def is_base64(text: str) -> bool:
+    try:
+        return base64.b64encode(base64.b64decode(text)).decode() == text
+    except ValueError:
+        return False
+
+
+def in_bits(number: int, bits: int) -> bool:
+    return -(1 << (bits - 1)) <= number < 1 << (bits - 1)
+
+
+def are_records(records: Json) -> bool:
+    """Whether it is a list, not empty, of records as `build` takes them."""
+
+    def text(x: Any) -> bool:
+        return x is None or (isinstance(x, str) and all(ord(c) < 256 for c in x))
+
+    return (
+        isinstance(records, list)
+        and len(records) > 0
+        and all(
+            isinstance(r, dict)
+            and r.keys() == {"t", "k", "v", "headers"}
+            and isinstance(r["t"], int)
+            and in_bits(r["t"], 64)
+            and text(r["k"])
+            and text(r["v"])
+            and isinstance(r["headers"], int)
+            and 0 <= r["headers"] < 100
+            for r in records
+        )
+    )
+
+
 def nothing_changes(state: Held, result: Step[Held]) -> bool:
     return result.state == state
 
@@ -775,7 +813,7 @@ def fits(fields: Json) -> bool:
             and -(2**31) <= r.offset_delta < 2**31
             for r in batch.records
         )
-    except (KeyError, TypeError, ValueError, struct.error):
+    except (KeyError, TypeError, ValueError, AttributeError, struct.error):
         return False
 
 
@@ -842,6 +880,7 @@ def whole(batch: Batch) -> bool:
     ),
     "BAT-15 a horizon where the flag is",
 )
+@icontract.require(lambda data: is_hex(data), "BAT-13 bytes, in hexadecimal")
 def decode_bytes(state: Held, data: str) -> Step[Held]:
     """Read a batch. `data` in hexadecimal."""
     try:
@@ -866,6 +905,30 @@ def encode_fields(state: Held, batch: Json) -> Step[Held]:
     return Step(state, encode(from_json(batch)).hex())
 
 
+@machine.operation("retainEmpty", BAT_17)
+@icontract.require(lambda data: is_whole(Held(bytes.fromhex(data))), "BAT-13 the batch is well-formed")
+@icontract.require(lambda data: is_hex(data), "BAT-13 bytes, in hexadecimal")
+@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-17 writing changes nothing here")
+@icontract.ensure(lambda result: len(result.result) == 2 * OVERHEAD, "BAT-17 the header alone")
+@icontract.ensure(
+    lambda data, result: (
+        decode(bytes.fromhex(result.result)).last_sequence == decode(bytes.fromhex(data)).last_sequence
+        and decode(bytes.fromhex(result.result)).last_offset == decode(bytes.fromhex(data)).last_offset
+    ),
+    "BAT-17 the last offset and the last sequence stay",
+)
+@icontract.ensure(
+    lambda data, result: all(
+        result.result[2 * at : 2 * end] == data[2 * at : 2 * end]
+        for at, end in ((0, LENGTH_AT), (EPOCH_AT, CRC_AT), (DELTA_AT, BASE_TIME_AT), (MAX_TIME_AT, COUNT_AT))
+    ),
+    "BAT-17 offsets, leader epoch, largest timestamp and producer as they were",
+)
+def retain_empty(state: Held, data: str) -> Step[Held]:
+    """What the cleaner keeps of a batch of which it keeps no record. Hexadecimal."""
+    return Step(state, encode(emptied(decode(bytes.fromhex(data)))).hex())
+
+
 @machine.operation("varint", BAT_12)
 @icontract.require(
     lambda number, bits: bits in (32, 64) and -(1 << (bits - 1)) <= number < 1 << (bits - 1),
@@ -886,7 +949,7 @@ def write_varint(state: Held, number: int, bits: int) -> Step[Held]:
 
 
 @machine.operation("readVarint", BAT_12)
-@icontract.require(lambda bits: bits in (32, 64), "BAT-12 32 bits or 64")
+@icontract.require(lambda data, bits: is_hex(data) and bits in (32, 64), "BAT-12 bytes, for 32 bits or 64")
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-12 a function")
 @icontract.ensure(
     lambda bits, result: not accepted(result) or 1 <= result.result[1] <= (5 if bits == 32 else 10),
@@ -903,6 +966,7 @@ def read_varint(state: Held, data: str, bits: int) -> Step[Held]:
 
 @machine.operation("load", BAT_13)
 @icontract.ensure(lambda data, result: result.state.data.hex() == data, "BAT-13 these bytes are held")
+@icontract.require(lambda data: is_hex(data), "BAT-13 bytes, in hexadecimal")
 def load(state: Held, data: str) -> Step[Held]:
     """A batch as a producer may send it, well-formed or not."""
     return Step(Held(bytes.fromhex(data)))
@@ -939,9 +1003,19 @@ def wrong_for_the_writer(
 @icontract.require(lambda magic: magic == MAGIC, "BAT-2 formats 0 and 1 are not written")
 @icontract.require(
     lambda compression, timestamp_type, records: (
-        compression in CODEC_IDS and timestamp_type in TIMESTAMP_TYPES and len(records) > 0
+        compression in CODEC_IDS and timestamp_type in TIMESTAMP_TYPES and are_records(records)
     ),
-    "BAT-18 known words, and a record",
+    "BAT-18 known words, and records, one at least",
+)
+@icontract.require(
+    lambda base_offset, producer_id, producer_epoch, base_sequence, partition_leader_epoch, log_append_time, records: (
+        are_records(records)
+        and all(in_bits(n, 64) for n in (base_offset, base_offset + len(records), producer_id, log_append_time))
+        and all(in_bits(n, 32) for n in (base_sequence, partition_leader_epoch))
+        and in_bits(producer_epoch, 16)
+        and (records[0]["t"] < -1 or all(in_bits(r["t"] - records[0]["t"], 64) for r in records))
+    ),
+    "BAT-8 every number fits its place",
 )
 @icontract.ensure(
     lambda state, result: accepted(result) or nothing_changes(state, result), "BAT-18 refused: nothing is written"
@@ -1007,6 +1081,7 @@ def build(
 @icontract.ensure(
     lambda result: accepted(result) or result.result.clause in (BAT_1, BAT_2, BAT_3), "BAT-3 the header's checks alone"
 )
+@icontract.require(lambda base64: is_base64(base64), "BAT-13 bytes, in Base64")
 def corrupt(state: Held, base64: str, of: str = "previous build", byte: int = -1) -> Step[Held]:
     """What Kafka's reader of bytes in memory, with `ensureValid` of each batch, makes of these: the base offsets.
     A batch cut at the end is left out."""
@@ -1118,13 +1193,16 @@ def in_place(batch: Batch, target: int) -> bool:
 
 @machine.operation("validate", BAT_20, BAT_21, BAT_22, BAT_23)
 @icontract.require(
-    lambda to_magic, timestamp_type, target_compression, origin: (
+    lambda to_magic, timestamp_type, target_compression, origin, initial_offset, partition_leader_epoch, now: (
         to_magic == MAGIC
+        and in_bits(initial_offset, 48)
+        and in_bits(partition_leader_epoch, 32)
+        and in_bits(now, 48)
         and timestamp_type in TIMESTAMP_TYPES
         and target_compression in CODEC_IDS
         and origin in ("CLIENT", "COORDINATOR")
     ),
-    "BAT-2 known words, and this format",
+    "BAT-2 known words, this format, and numbers that fit with room for those that follow",
 )
 @icontract.require(
     lambda state, origin: origin == "CLIENT" or (is_whole(state) and is_a_brokers(held(state))),
@@ -1419,6 +1497,8 @@ def sendable() -> tuple[str, ...]:
     keyed = [Timed(n, NOW + n, b"k%d" % n, b"v") for n in range(3)]
     out += [built(0, keyed, attributes=c, producer_id=5, producer_epoch=0, base_sequence=0) for c in CODECS]
     out += [built(0, keyed, attributes=c, producer_id=5, producer_epoch=0) for c in (0, 1)]
+    untimely = [Timed(0, NOW, None, b"v"), Timed(1, NOW + 12, b"k", b"v"), Timed(2, NOW, None, b"w")]
+    out += [built(0, untimely, attributes=c) for c in (0, 0, 0, 1, 3)]
     out += [built(0, [Timed(0, -1, b"k", b"v")], attributes=c | LOG_APPEND_TIME) for c in (0, 2)]
     out += [built(0, [Timed(0, NOW, b"k", b"v")], attributes=c | LOG_APPEND_TIME, append_time=NOW) for c in (0, 4)]
     data = [encode(b) for b in out]
@@ -1453,6 +1533,7 @@ LONGS = (*NUMBERS, 2**34, 2**35, -(2**55), LONG_MAX, -LONG_MAX - 1)
 machine.candidates |= {
     "decode:data": lambda s: evenly(),
     "load:data": lambda s: sendable(),
+    "retainEmpty:data": lambda s: sendable(),
     "batch": lambda s: encodings(),
     "number": lambda s: LONGS,
     "bits": lambda s: (32, 64),

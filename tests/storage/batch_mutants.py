@@ -246,6 +246,31 @@ class Rebased(Driver):
         return super().encode(batch | {"baseOffset": min(batch["baseOffset"] + first, 2**63 - 1)})
 
 
+def _emptying(change: Callable[[Batch, bytes], bytes]) -> type[Driver]:
+    class Emptying(Driver):
+        @staticmethod
+        def empty(batch: Batch) -> bytes:
+            return change(batch, impl.empty(batch))
+
+    return Emptying
+
+
+def _keeps_the_codec(batch: Batch, data: bytes) -> bytes:
+    return patched(data, 22, bytes([batch.attributes & 0x3F]))
+
+
+def _keeps_the_horizon(batch: Batch, data: bytes) -> bytes:
+    return patched(data, 22, bytes([data[22] | batch.attributes & 0x40]))
+
+
+def _forgets_the_sequence(batch: Batch, data: bytes) -> bytes:
+    return patched(data, 53, b"\xff" * 4)
+
+
+def _ends_at_its_base(batch: Batch, data: bytes) -> bytes:
+    return patched(data, 23, bytes(4))
+
+
 class LastTimestamp(Encoder):
     """The largest timestamp is the last record's."""
 
@@ -418,6 +443,10 @@ MUTANTS = [
         "compaction moves the base", "BAT-19", "the base offset becomes the first kept record's", Rebased,
         "MINOR 37433638271",
     ),
+    _impl("an empty batch with a codec", "BAT-17", "its attributes stay", _emptying(_keeps_the_codec)),
+    _impl("an empty batch with a horizon", "BAT-17", "the flag stays", _emptying(_keeps_the_horizon)),
+    _impl("an empty batch without a sequence", "BAT-17", "it is not known any more", _emptying(_forgets_the_sequence)),
+    _impl("an empty batch of one offset", "BAT-17", "its last offset is its base offset", _emptying(_ends_at_its_base)),
     _impl("the last timestamp", "BAT-10", "the largest timestamp is the last record's", _with_encoder(LastTimestamp)),
     _impl("the first timestamp", "BAT-10", "the largest timestamp is the first", _with_encoder(FirstTimestamp)),
     _impl("deltas from the largest", "BAT-14 BAT-18", "timestamps come out shifted", _with_encoder(FromZero)),
