@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import crc32c
+
 from kafkaspec.impl.disk import Disk, SimulatedDisk
 from kafkaspec.impl.management.checkpoints import decode_epochs
 from kafkaspec.impl.storage import segment as segments
@@ -321,7 +323,9 @@ def encode_log(log: spec.LogFile) -> bytes:
 
 def _batch(b: spec.Batch) -> bytes:
     records = tuple(segments.spec.Record(offset, TIME_MS) for offset in range(b.base, b.last + 1))
-    return segments.encode(segments.spec.Batch(records, 1, b.epoch), damaged=not b.whole)
+    data = bytearray(segments.encode(segments.spec.Batch(records, 1, b.epoch)))
+    data[-1] ^= not b.whole
+    return bytes(data)
 
 
 def decode_log(data: bytes) -> spec.LogFile:
@@ -330,7 +334,7 @@ def decode_log(data: bytes) -> spec.LogFile:
     end = 0
     for h in headers(data):
         body = data[h.position + segments.CRC_FROM : h.position + h.size]
-        whole = segments.crc32c.crc32c(body) == h.crc
+        whole = crc32c.crc32c(body) == h.crc
         found.append(spec.Batch(h.base_offset, h.last_offset, h.leader_epoch, whole))
         end = h.position + h.size
     return spec.LogFile(tuple(found), end < len(data))
