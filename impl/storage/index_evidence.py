@@ -1,8 +1,8 @@
 """What the audits of the two mapped indexes share: an index file beside its segment, entry by entry.
 
-A check compares entries with the batches as they come by, and gives each a verdict; what the verdicts mean depends on how
-the broker was stopped, and is worked out when the segment has ended. The entries that a truncation or a kill left in the
-last segment's file are told from damage: nothing true stands behind them.
+A check compares entries with the batches as they come by, and gives each a verdict; what the verdicts mean depends on
+how the broker was stopped, and is worked out when the segment has ended. The entries that a truncation or a kill left
+in the last segment's file are told from damage: nothing true stands behind them.
 """
 
 from __future__ import annotations
@@ -80,9 +80,7 @@ class IndexCheck(LogCheck):
         """Begin with a segment whose index file holds these bytes."""
         size = self.slot.itemsize
         slots = np.frombuffer(data, self.slot, len(data) // size)
-        raw = np.frombuffer(data, np.uint8, len(slots) * size)
-        nonzero = np.flatnonzero(raw)
-        self.written = int(nonzero[-1]) // size + 1 if len(nonzero) else 0
+        self.written = min(-(-len(data.rstrip(b"\0")) // size), len(slots))
         self.slots, self.odd_bytes = len(slots), len(data) - len(slots) * size
         self.cells = slots[: self.written]
         self.base = segment.base_offset if segment is not None else 0

@@ -25,6 +25,7 @@ from kafkaspec.impl.storage.mapped_index import (
 )
 from kafkaspec.lockstep.machine import Fields, Json, Refused
 from kafkaspec.spec.storage import offset_index as spec
+from kafkaspec.spec.storage.mapped_index import SHOWN, Index
 
 ENTRY_SIZE = 8
 SLOT = np.dtype([("relative", ">i4"), ("position", ">i4")])
@@ -188,7 +189,7 @@ class Driver:
     def observe(self) -> Json:
         content = bytes(self.file.content or b"")
         shown: dict[str, Any] = {"open": self.index.open, "fileLength": len(content)}
-        if len(content) <= spec.SHOWN:
+        if len(content) <= SHOWN:
             shown["file"] = content.hex()
         if shown["open"]:
             shown |= self._shown()
@@ -205,7 +206,7 @@ class Driver:
         }
 
 
-def abstract(driver: Driver) -> spec.Index:
+def abstract(driver: Driver) -> Index:
     """The spec's state that the driver is in."""
     i = driver.index
     content = bytes(driver.file.content or b"")

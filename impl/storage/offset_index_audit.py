@@ -40,7 +40,8 @@ class OffsetIndexCheck(IndexCheck):
     order_clause, true_clause, beyond_clause = "OIX-23", "OIX-24", "OIX-27"
     zeros_severity = Severity.WARNING
     zeros_consequence = (
-        "none: they count as entries, which lead to the segment's first byte; the next segment begins at the next append"
+        "none: they count as entries, which lead to the segment's first byte; "
+        "the next segment begins at the next append"
     )
 
     def file_of(self, segment: Segment) -> File | None:
@@ -134,7 +135,12 @@ class OffsetIndexCheck(IndexCheck):
             case State.BEYOND:
                 return "OIX-27", f"{says}, the segment ends at {self.seen_end}", "no such entry", offset
             case State.ODD:
-                return "OIX-25", f"{says}, no batch from there on ends with it", "the last offset, or the last record's, of a batch", offset
+                return (
+                    "OIX-25",
+                    f"{says}, no batch from there on ends with it",
+                    "the last offset, or the last record's, of a batch",
+                    offset,
+                )
             case State.MISLEADS:
                 begins, before = self.inside.get(i, (-1, -1))
                 if begins < 0:

@@ -27,6 +27,7 @@ from kafkaspec.impl.storage.mapped_index import (
 )
 from kafkaspec.lockstep.machine import Fields, Json, Refused
 from kafkaspec.spec.storage import time_index as spec
+from kafkaspec.spec.storage.mapped_index import SHOWN, Index
 
 ENTRY_SIZE = 12
 NO_TIMESTAMP = -1
@@ -181,7 +182,7 @@ class Driver:
         self._open(max_index_size, writable)
 
     def do_fill(self, count: int) -> Json:
-        slots = b"".join(TimeIndex.layout.pack(10 * n, n) for n in range(1, count + 1))
+        slots = b"".join(TimeIndex.layout.pack(10 * n, n // 2) for n in range(1, count + 1))
         self.do_openFile(slots.hex(), len(slots), True)
 
     def do_judge(self, batches: list[list[int]], entries: list[list[int]]) -> Json:
@@ -192,7 +193,7 @@ class Driver:
     def observe(self) -> Json:
         content = bytes(self.file.content or b"")
         shown: dict[str, Any] = {"open": self.index.open, "fileLength": len(content)}
-        if len(content) <= spec.SHOWN:
+        if len(content) <= SHOWN:
             shown["file"] = content.hex()
         if self.index.open:
             index = self.index
@@ -206,7 +207,7 @@ class Driver:
         return Fields(shown)
 
 
-def abstract(driver: Driver) -> spec.Index:
+def abstract(driver: Driver) -> Index:
     """The spec's state that the driver is in."""
     i = driver.index
     content = bytes(driver.file.content or b"")

@@ -28,7 +28,9 @@ class TimeIndexCheck(IndexCheck):
     what = "time index"
     order_clause, true_clause, beyond_clause = "TIX-12", "TIX-13", "TIX-15"
     zeros_severity = Severity.ERROR
-    zeros_consequence = "none: the last of them counts as the segment's largest timestamp, 0, and retention by time deletes it"
+    zeros_consequence = (
+        "none: the last of them counts as the segment's largest timestamp, 0, and retention by time deletes it"
+    )
 
     def file_of(self, segment: Segment) -> File | None:
         return segment.time_index
@@ -94,7 +96,12 @@ class TimeIndexCheck(IndexCheck):
                 if i not in self.right:
                     return "TIX-13", says, f"an offset from {self.base} on", offset
                 if largest == timestamp:
-                    return "TIX-13", f"{says}, but the batch there has {own}", "the offset of the batch that has it", offset
+                    return (
+                        "TIX-13",
+                        f"{says}, but the batch there has {own}",
+                        "the offset of the batch that has it",
+                        offset,
+                    )
                 return "TIX-13", f"{says}, it is {largest}", f"timestamp {largest}", offset
         before = f"{int(self.timestamps[i - 1])} at offset {int(self.offsets[i - 1])}"
         return (
@@ -143,7 +150,7 @@ class TimeIndexCheck(IndexCheck):
             expected=f"a file {segment.log.path.with_suffix('.timeindex').name}",
             recovery="the segment is recovered, and the index made anew"
             if recovered
-            else "loading the log makes an empty one: the time at which the .log was modified last counts as its largest",
+            else "loading the log makes an empty one: its largest timestamp is then the .log's time of modification",
             offset=segment.base_offset,
         )
 
@@ -154,8 +161,8 @@ CODES = {State.TRUE: "", State.MISLEADS: "TIX-13", State.BEYOND: "TIX-15"}
 def judged(
     batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]], by: type[TimeIndexCheck] | None = None
 ) -> Json:
-    """What the check makes of a small segment that was closed cleanly, with these batches (first and last offset, largest
-    timestamp) and entries (timestamp, offset): for the spec to walk beside."""
+    """What the check makes of a small segment that was closed cleanly, with these batches (first and last offset,
+    largest timestamp) and entries (timestamp, offset): for the spec to walk beside."""
     base = min([0, *(b[0] for b in batches), *(e[1] for e in entries)]) - 1
     segment = Segment(0, File(Path("t.log"), 0), None, File(Path("t.timeindex"), 0))
     segment = Segment(base, segment.log, None, segment.time_index)
@@ -174,10 +181,14 @@ def judged(
     falls = check.falls()
     states = [State(s) for s in check.state.tolist()]
     verdicts = [
-        "TIX-15" if s is State.BEYOND else "TIX-12" if f else CODES[s] for s, f in zip(states, falls.tolist(), strict=True)
+        "TIX-15" if s is State.BEYOND else "TIX-12" if f else CODES[s]
+        for s, f in zip(states, falls.tolist(), strict=True)
     ]
     assert segment.time_index is not None
-    return {"entries": verdicts, "complete": any(verdicts) or not list(check.further(segment, segment.time_index, ending, None))}
+    return {
+        "entries": verdicts,
+        "complete": any(verdicts) or not list(check.further(segment, segment.time_index, ending, None)),
+    }
 
 
 AUDIT = (TimeIndexCheck,)

@@ -1,12 +1,13 @@
 """The search of an index: first the section, then halving. And the same search beside a writer, without a lock.
 
-`Search` is a lookup alone, step by step, between appends and truncations: it answers the greatest lower bound. `Race` is
-one reader whose steps interleave with a writer's: appends are harmless, truncations are not quite.
+`Search` is a lookup alone, step by step, between appends and truncations: it answers the greatest lower bound. `Race`
+is one reader whose steps interleave with a writer's: appends are harmless, truncations are not quite.
 
 What was simplified. Keys are offsets; the positions beside them play no part in the search. W is the number of entries
 between the first and the last of a full warm section. The time index is searched by the same code, for its timestamps.
 
-Source: Kafka Internals, ch. 03, "AbstractIndex: mmap, the warm-section search, and locking"; AbstractIndex, Kafka 4.3.0.
+Source: Kafka Internals, ch. 03, "AbstractIndex: mmap, the warm-section search, and locking"; AbstractIndex, Kafka
+4.3.0.
 """
 
 from __future__ import annotations
@@ -186,8 +187,8 @@ class Step(enum.Enum):
 
 
 class Race(Model):
-    """`known`: the entries there were when the lookup began; `cut`, `reused`: since then a truncation took entries away,
-    and an append after one wrote into their slots. `answered` is the key read at the end."""
+    """`known`: the entries there were when the lookup began; `cut`, `reused`: since then a truncation took entries
+    away, and an append after one wrote into their slots. `answered` is the key read at the end."""
 
     key: dict[Slot, Key]
     entries: Slot

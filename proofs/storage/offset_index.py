@@ -1,5 +1,5 @@
-"""For any number of slots, any offsets and any warm section: a search answers the greatest lower bound, and leaves out at
-least half with every look; beside appends it is right without a lock."""
+"""For any number of slots, any offsets and any warm section: a search answers the greatest lower bound, and leaves
+out at least half with every look; beside appends it is right without a lock."""
 
 from __future__ import annotations
 

@@ -69,9 +69,7 @@ def laid(index: Index, layout: Struct, data: bytes, used: int) -> Index:
     """The index over a file of these bytes, with its first `used` slots in use."""
     whole = len(data) // layout.size * layout.size
     cells: list[Cell] = [(a, b) for a, b in layout.iter_unpack(data[:whole])]
-    return replace(
-        index, used=tuple(cells[:used]), beyond=written(cells[used:]), slots=len(cells), odd=data[whole:]
-    )
+    return replace(index, used=tuple(cells[:used]), beyond=written(cells[used:]), slots=len(cells), odd=data[whole:])
 
 
 def rounded(size: int, layout: Struct) -> int:
@@ -101,9 +99,7 @@ def opened(index: Index, max_index_size: int, writable: bool) -> Index:
     """The file as it is, every whole slot of it an entry."""
     held = closed(index).beyond
     used = held + (UNWRITTEN,) * (index.slots - len(held))
-    return replace(
-        index, used=used, beyond=(), max_index_size=max_index_size, is_open=True, writable=writable
-    )
+    return replace(index, used=used, beyond=(), max_index_size=max_index_size, is_open=True, writable=writable)
 
 
 def keep(index: Index, entries: int) -> Index:

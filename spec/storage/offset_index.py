@@ -105,8 +105,8 @@ OIX_8 = clause(
 )
 OIX_9 = clause(
     "OIX-9",
-    """A lookup in the warm section touches at most 3 pages of 4096 bytes. One for the last offset or beyond, as those of
-    followers in sync and of consumers at the end are, touches all pages of the warm section, and so keeps them in
+    """A lookup in the warm section touches at most 3 pages of 4096 bytes. One for the last offset or beyond, as those
+    of followers in sync and of consumers at the end are, touches all pages of the warm section, and so keeps them in
     memory. (The source says that every lookup in the warm section touches its last entry: one whose target lies
     further down does not.)""",
     source=f"{SEARCH}; {ABSTRACT}",
@@ -192,9 +192,9 @@ OIX_21 = clause(
 )
 OIX_22 = clause(
     "OIX-22",
-    """Lookups take no lock against appends and truncations. Beside appends alone, a lookup answers what is right for some
-    moment while it ran. Beside a truncation, it may answer an entry that is no longer there; beside a truncation and
-    appends after it, one above its target: what it leads to is recognised as wrong by CRC and leader epoch.""",
+    """Lookups take no lock against appends and truncations. Beside appends alone, a lookup answers what is right for
+    some moment while it ran. Beside a truncation, it may answer an entry that is no longer there; beside a truncation
+    and appends after it, one above its target: what it leads to is recognised as wrong by CRC and leader epoch.""",
     source=f"{SEARCH}; {ABSTRACT}",
     without={
         "spec": "a call of the spec is one step; the race is the model's",
@@ -202,8 +202,8 @@ OIX_22 = clause(
 )
 OIX_23 = clause(
     "OIX-23",
-    """In the file of a segment at rest the offsets of entries rise strictly, none is below the base offset, and the file
-    is a whole number of slots.""",
+    """In the file of a segment at rest the offsets of entries rise strictly, none is below the base offset, and the
+    file is a whole number of slots.""",
     source=f"{WRITING}; {OFFSET_INDEX}",
     without=OF_A_LOG_ON_DISK,
 )
@@ -216,9 +216,9 @@ OIX_24 = clause(
 )
 OIX_25 = clause(
     "OIX-25",
-    """An entry's offset is the last one of the batch at its position (since 4.0), the last one of a later batch that was
-    appended together with it (2.0 to 3.9), or the first one of the batch at its position (up to 1.1). In a segment that
-    the cleaner wrote it is, up to 3.9, that of the last record that was kept of the batch.""",
+    """An entry's offset is the last one of the batch at its position (since 4.0), the last one of a later batch that
+    was appended together with it (2.0 to 3.9), or the first one of the batch at its position (up to 1.1). In a
+    segment that the cleaner wrote it is, up to 3.9, that of the last record that was kept of the batch.""",
     source="LogSegment.append, Kafka 0.10.2 to 4.3.0 (seen in recordings of 0.11.0, 1.1.1, 2.8.2, 3.0.2, 3.9.1, 4.3.0)",
     without=OF_A_LOG_ON_DISK,
 )
@@ -345,8 +345,7 @@ _keeps_order = icontract.ensure(_rising_still, "OIX-3 entries that rise still do
 @_keeps_order
 @icontract.ensure(
     lambda state, offset, position, result: (
-        isinstance(result.result, Refused)
-        or entries(result.state) == [*entries(state), Entry(offset, position)]
+        isinstance(result.result, Refused) or entries(result.state) == [*entries(state), Entry(offset, position)]
     ),
     "OIX-5 one entry after the others",
 )
@@ -379,8 +378,9 @@ def greatest_lower_bound(index: Index, target: int) -> Entry | None:
 @_rising
 @_changes_nothing
 @icontract.ensure(
-    lambda state, offset, result: result.result
-    == list(max((e for e in entries(state) if e.offset <= offset), default=(state.base_offset, 0))),
+    lambda state, offset, result: (
+        result.result == list(max((e for e in entries(state) if e.offset <= offset), default=(state.base_offset, 0)))
+    ),
     "OIX-6 the greatest offset that is not above the target",
 )
 def lookup(state: Index, offset: int) -> Step[Index]:
@@ -582,8 +582,8 @@ def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> S
 @machine.operation("fill", "OIX-5", "OIX-13")
 @icontract.require(lambda count: 0 < count <= 4096, "OIX-13 no more than is easily compared")
 def fill(state: Index, count: int) -> Step[Index]:
-    """The file is deleted, and made anew with just so many slots; then they are filled, with every offset after the base
-    offset, 10 bytes apart: an index of more than one page."""
+    """The file is deleted, and made anew with just so many slots; then they are filled, with every offset after the
+    base offset, 10 bytes apart: an index of more than one page."""
     used = tuple((n, 10 * n) for n in range(1, count + 1))
     size = count * LAYOUT.size
     return Step(Index(state.base_offset, size, used, slots=count, is_open=True))
@@ -632,9 +632,7 @@ def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequ
     """A segment that was closed cleanly: its batches (position, size, first and last offset, last record's) beside the
     entries of its file (offset, position). For each entry the clause that it breaks, or ""."""
     log, file = [Batch(*b) for b in batches], [Entry(*e) for e in entries]
-    return Step(
-        state, [verdict(log, b, e) for b, e in zip([None, *file[:-1]], file, strict=True)] if file else []
-    )
+    return Step(state, [verdict(log, b, e) for b, e in zip([None, *file[:-1]], file, strict=True)] if file else [])
 
 
 # ---- arguments -------------------------------------------------------------------------------------------------------
@@ -769,14 +767,14 @@ machine.deviations += [
         versions="4.3.0 (seen)",
         condition="the new size, in whole slots, is less than the entries in use",
         history=("init", "append offset=105 position=4200", "append offset=109 position=8400", "resize newSize=8"),
-        cause="""The file is cut and mapped anew first; then the position in the mapping is set to the end of the entries,
-        which lies beyond the mapping, and that throws. Nothing compares the two before.""",
+        cause="""The file is cut and mapped anew first; then the position in the mapping is set to the end of the
+        entries, which lies beyond the mapping, and that throws. Nothing compares the two before.""",
         effect="""Loading a log resizes the indexes of its last segment to segment.index.bytes. Where that was lowered
-        below the size of one of them, loading fails with an IllegalArgumentException, which is no storage error, so that
-        the broker does not start: the first time because of the offset index, the second time because of the time index,
-        both of which are cut by then. The third time it starts: the offset index has lost its last entries, which costs
-        time; the time index has lost its last entry, so that the segment is taken for older than it is. Seen after a
-        clean stop with 99 entries and a new limit of 400 bytes.""",
+        below the size of one of them, loading fails with an IllegalArgumentException, which is no storage error, so
+        that the broker does not start: the first time because of the offset index, the second time because of the
+        time index, both of which are cut by then. The third time it starts: the offset index has lost its last
+        entries, which costs time; the time index has lost its last entry, so that the segment is taken for older than
+        it is. Seen after a clean stop with 99 entries and a new limit of 400 bytes.""",
         mend="Compare the new size with the entries in use first, and make the index anew where it does not fit.",
         rewrite=_cuts,
     ),
@@ -823,7 +821,7 @@ def beside_model(sizes: Mapping[str, int]) -> Correspondence[Index]:
     )
 
 
-CORRESPONDENCES = (beside_model({"N": 3, "K": 4, "W": 1}),)
+CORRESPONDENCES = (beside_model({"N": 3, "K": 3, "W": 1}),)
 
 RECORDINGS = (
     Recording(

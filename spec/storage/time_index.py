@@ -1,9 +1,9 @@
 """The time index of a segment: from the largest timestamps so far to the offsets that have them.
 
-An entry (T, O) says that T is the largest timestamp in the segment up to offset O. A reader that wants the first record of
-a time or later looks up the greatest timestamp that is not above it, and reads the log from that entry's offset on. The
-last entry of a closed segment is its largest timestamp: retention by time and the choice of the segment in which a time
-is looked for go by it.
+An entry (T, O) says that T is the largest timestamp in the segment up to offset O. A reader that wants the first
+record of a time or later looks up the greatest timestamp that is not above it, and reads the log from that entry's
+offset on. The last entry of a closed segment is its largest timestamp: retention by time and the choice of the
+segment in which a time is looked for go by it.
 
 Source: Kafka Internals, ch. 03, "Data structures: the index files"; KIP-33; TimeIndex, AbstractIndex, LogSegment and
 LogLoader, Kafka 4.3.0.
@@ -74,9 +74,9 @@ TIX_2 = clause(
 )
 TIX_3 = clause(
     "TIX-3",
-    """To append a timestamp that is not above the last entry's (or -1, without entries) changes nothing, and is no error
-    where it is the same: a segment that is closed twice offers its last entry twice, and records without timestamps
-    leave the index empty.""",
+    """To append a timestamp that is not above the last entry's (or -1, without entries) changes nothing, and is no
+    error where it is the same: a segment that is closed twice offers its last entry twice, and records without
+    timestamps leave the index empty.""",
     source=TIME_INDEX,
     without=OF_ONE_CALL,
 )
@@ -96,8 +96,8 @@ TIX_5 = clause(
 )
 TIX_6 = clause(
     "TIX-6",
-    """A lookup answers the entry of the greatest timestamp that is not above the target. Where there is none, it answers
-    no timestamp (-1) and the base offset.""",
+    """A lookup answers the entry of the greatest timestamp that is not above the target. Where there is none, it
+    answers no timestamp (-1) and the base offset.""",
     source=f"{FILES}; {TIME_INDEX}",
     without=SEARCHED_ALIKE,
 )
@@ -144,17 +144,17 @@ TIX_12 = clause(
 )
 TIX_13 = clause(
     "TIX-13",
-    """An entry (T, O) is true: O lies in a batch whose largest timestamp is T, and no batch before that has a larger one.
-    Else a reader is led past records of the time that it wants. What a batch's largest timestamp is, its header says;
-    with LogAppendTime that is the time of the append.""",
+    """An entry (T, O) is true: O lies in a batch whose largest timestamp is T, and no batch before that has a larger
+    one. Else a reader is led past records of the time that it wants. What a batch's largest timestamp is, its header
+    says; with LogAppendTime that is the time of the append.""",
     source=f"{FILES}; LogSegment.append, findOffsetByTimestamp, Kafka 4.3.0; KIP-33",
     without=OF_A_LOG_ON_DISK,
 )
 TIX_14 = clause(
     "TIX-14",
     """After a clean stop, and in every segment but the last, the last entry has the largest timestamp of the segment's
-    batches; only where no batch has a timestamp is there no entry. Else the segment is deleted too early, or passed over
-    when a time is looked for.""",
+    batches; only where no batch has a timestamp is there no entry. Else the segment is deleted too early, or passed
+    over when a time is looked for.""",
     source=f"{FILES}; LogSegment.onBecomeInactiveSegment, close and recover, Kafka 4.3.0",
     without=OF_A_LOG_ON_DISK,
 )
@@ -258,9 +258,7 @@ _changes_nothing = icontract.ensure(lambda state, result: result.state == state,
 @machine.operation("maybeAppend", "TIX-2", "TIX-3", "TIX-4", "TIX-5", "TIX-9")
 @_open
 @icontract.require(lambda state: not state.odd, "TIX-9 the file is a whole number of slots")
-@icontract.ensure(
-    lambda state, result: not rising(state) or rising(result.state), "TIX-2 entries that rise still do"
-)
+@icontract.ensure(lambda state, result: not rising(state) or rising(result.state), "TIX-2 entries that rise still do")
 @icontract.ensure(
     lambda state, timestamp, offset, result: (
         result.state == state
@@ -300,8 +298,10 @@ def maybe_append(state: Index, timestamp: int, offset: int, skip_full_check: boo
 @_rising
 @_changes_nothing
 @icontract.ensure(
-    lambda state, timestamp, result: result.result
-    == list(max((e for e in entries(state) if e.timestamp <= timestamp), default=(NO_TIMESTAMP, state.base_offset))),
+    lambda state, timestamp, result: (
+        result.result
+        == list(max((e for e in entries(state) if e.timestamp <= timestamp), default=(NO_TIMESTAMP, state.base_offset)))
+    ),
     "TIX-6 the greatest timestamp that is not above the target",
 )
 def lookup(state: Index, timestamp: int) -> Step[Index]:
@@ -463,9 +463,9 @@ def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> S
 @machine.operation("fill", "TIX-3", "TIX-9")
 @icontract.require(lambda count: 0 < count <= 4096, "TIX-9 no more than is easily compared")
 def fill(state: Index, count: int) -> Step[Index]:
-    """The file is deleted, and made anew with just so many slots; then they are filled, 10 ms and an offset apart: an
-    index of more than one page."""
-    used = tuple((10 * n, n) for n in range(1, count + 1))
+    """The file is deleted, and made anew with just so many slots; then they are filled, 10 ms apart, two of them with
+    the same offset each time: an index of more than one page."""
+    used = tuple((10 * n, n // 2) for n in range(1, count + 1))
     return Step(Index(state.base_offset, count * LAYOUT.size, used, slots=count, is_open=True))
 
 
@@ -500,8 +500,8 @@ def is_complete(batches: Sequence[Batch], file: Sequence[Entry]) -> bool:
 @_changes_nothing
 @icontract.require(lambda batches: all(a[1] < b[0] for a, b in pairwise(batches)), "TIX-13 a sound log")
 def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> Step[Index]:
-    """A segment that was closed cleanly: its batches (first and last offset, largest timestamp) beside the entries of its
-    file (timestamp, offset). For each entry the clause that it breaks, or ""; and whether the last one is the
+    """A segment that was closed cleanly: its batches (first and last offset, largest timestamp) beside the entries of
+    its file (timestamp, offset). For each entry the clause that it breaks, or ""; and whether the last one is the
     largest, which is asked only where all entries are right."""
     log, file = [Batch(*b) for b in batches], [Entry(*e) for e in entries]
     verdicts = [verdict(log, b, e) for b, e in zip([None, *file[:-1]], file, strict=True)] if file else []
@@ -516,7 +516,8 @@ def _offsets(state: Index) -> list[int]:
         known = known[:: len(known) // 50]
     near = [last + 1, last + 2, last + 9, *(o + d for o in dict.fromkeys(known) for d in (0, -1, 1))]
     limit = state.base_offset + mapped.MOST_RELATIVE
-    return list(dict.fromkeys([*near, state.base_offset, state.base_offset - 1, limit, limit + 1, 0]))
+    again = [last, last] if known else []
+    return [*again, *dict.fromkeys([*near, state.base_offset, state.base_offset - 1, limit, limit + 1, 0])]
 
 
 def _timestamps(state: Index) -> list[int]:
@@ -525,17 +526,18 @@ def _timestamps(state: Index) -> list[int]:
     if len(known) > 50:
         known = known[:: len(known) // 50]
     near = [last + 1, last + 5, *(t + d for t in dict.fromkeys(known) for d in (0, -1, 1)), -1, 0, 2**62]
-    return [t for t in dict.fromkeys(near) if -(2**63) <= t < 2**63]
+    again = [last, last] if known else []
+    return [*again, *(t for t in dict.fromkeys(near) if -(2**63) <= t < 2**63)]
 
 
 FILES_HEX = [
     "",
-    "000000000000000500000004" "000000000000000900000008",
-    "000000000000000500000004" "000000000000000900000008" "000000000000000000000000",
-    "000000000000000500000004" "0000000000",
+    "000000000000000500000004000000000000000900000008",
+    "000000000000000500000004000000000000000900000008000000000000000000000000",
+    "0000000000000005000000040000000000",
     "0000000000000005fffffffe",
-    "000000000000000500000004" "000000000000000900000004",
-    "0000000000000009000000040000000000000005000000080000000000000007000000090000000000000008" "0000000a",
+    "000000000000000100000001000000000000000200000005000000000000000300000005000000000000000400000009",
+    "00000000000000090000000400000000000000050000000800000000000000070000000900000000000000080000000a",
 ]
 _LOGS: list[list[list[int]]] = [
     [],
@@ -575,9 +577,7 @@ machine.candidates |= {
 
 
 # ---- known deviations of released Kafka ------------------------------------------------------------------------------
-def _torn(
-    ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], after: Index
-) -> Any:
+def _torn(ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], after: Index) -> Any:
     """The timestamp that a refused append has left in the next slot, if any."""
     if op != "maybeAppend":
         return ghost if op in ("lookup", "entry", "sanityCheck", "pagesTouched") else None
@@ -678,9 +678,9 @@ machine.deviations += [
             "resize newSize=12",
         ),
         cause="As with the offset index (OIX-D3): it is the same code.",
-        effect="""A broker whose segment.index.bytes was lowered below the size of the last segment's time index fails to
-        load the log. When it is started again, the file is cut: the segment's largest timestamp is then the last one that
-        is left, and retention by time and lookups by time take the segment for older than it is.""",
+        effect="""A broker whose segment.index.bytes was lowered below the size of the last segment's time index fails
+        to load the log. When it is started again, the file is cut: the segment's largest timestamp is then the last
+        one that is left, and retention by time and lookups by time take the segment for older than it is.""",
         mend="Compare the new size with the entries in use first, and make the index anew where it does not fit.",
         rewrite=_cuts,
     ),

@@ -45,7 +45,9 @@ def packed(layout: Struct, base: int, entries: Sequence[tuple[int, int]], slots:
     return data + bytes(max(slots * layout.size - len(data), 0))
 
 
-def audited(folder: Path, check: type[LogCheck], *parts: Part, kind: Kind = Kind.CURRENT, chunk: int = 2, **log: Any) -> list[Finding]:
+def audited(
+    folder: Path, check: type[LogCheck], *parts: Part, kind: Kind = Kind.CURRENT, chunk: int = 2, **log: Any
+) -> list[Finding]:
     """What a check says of a log with these segments, its batches `chunk` at a time."""
     segments = []
     for part in parts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any
 
@@ -157,8 +157,8 @@ class _WantsTheLastOffset(audit.TimeIndexCheck):
 
 
 class _AsksNoLastEntry(audit.TimeIndexCheck):
-    def further(self, segment: Segment, file: File, ending: Ending, stale: int | None) -> Iterable[Finding]:
-        return ()
+    def further(self, segment: Segment, file: File, ending: Ending, stale: int | None) -> Iterator[Finding]:
+        return iter(())
 
 
 class _ForgetsTheEnd(audit.TimeIndexCheck):
@@ -182,15 +182,13 @@ def _spec(operation: str, body: Callable[..., Step[mapped.Index]]) -> Callable[[
     return lambda: with_fault(spec.machine, operation, body)
 
 
-def _uses_the_last_slot(
-    state: mapped.Index, timestamp: int, offset: int, skip_full_check: bool
-) -> Step[mapped.Index]:
+def _uses_the_last_slot(state: mapped.Index, timestamp: int, offset: int, skip_full_check: bool) -> Step[mapped.Index]:
     more = len(state.used) < state.slots
     return spec.machine.operations["maybeAppend"].body(state, timestamp, offset, skip_full_check or more)
 
 
 def _refuses_the_same(state: mapped.Index, timestamp: int, offset: int, skip_full_check: bool) -> Step[mapped.Index]:
-    if state.used and spec.last_entry(state) == (timestamp, offset) and not spec.is_full(state):
+    if state.used and spec.last_entry(state).timestamp == timestamp:
         return Step(state, Refused("TIX-2", mapped.INVALID_OFFSET))
     return spec.machine.operations["maybeAppend"].body(state, timestamp, offset, skip_full_check)
 
@@ -214,7 +212,13 @@ MUTANTS = [
     _m("twice", "TIX-3", "the same time makes another entry", "impl", _index(maybe_append=_takes_the_same_twice)),
     _m("no time", "TIX-3", "no time makes an entry", "impl", _index(maybe_append=_takes_records_without_time)),
     _m("no slot kept", "TIX-4", "full when all are in use", "impl", _index(is_full=MappedIndex.is_full)),
-    _m("the last is checked", "TIX-4", "a closed segment cannot say its time", "impl", _index(maybe_append=_checks_the_last_too)),
+    _m(
+        "the last is checked",
+        "TIX-4",
+        "a closed segment cannot say its time",
+        "impl",
+        _index(maybe_append=_checks_the_last_too),
+    ),
     _m("relative offsets wrap", "TIX-5", "what does not fit is stored", "impl", _index(relative=_wraps), "KAFKA-5413"),
     _m("torn", "TIX-5", "a refused append leaves its timestamp", "impl", _index(maybe_append=_leaves_the_timestamp)),
     _m("the next one", "TIX-6", "a lookup answers the least upper bound", "impl", _index(lookup=_answers_the_next)),
@@ -229,11 +233,19 @@ MUTANTS = [
     _m("audit: falls", "TIX-12", "entries may fall", "impl", _audited(_SeesNoFall)),
     _m("audit: everything is true", "TIX-13", "no entry is false", "impl", _audited(_BelievesEverything)),
     _m("audit: the batch alone", "TIX-13", "later times before it do not count", "impl", _audited(_AsksOnlyTheBatch)),
-    _m("audit: the last offset", "TIX-13", "an offset inside its batch is wrong", "impl", _audited(_WantsTheLastOffset)),
+    _m(
+        "audit: the last offset", "TIX-13", "an offset inside its batch is wrong", "impl", _audited(_WantsTheLastOffset)
+    ),
     _m("audit: no last entry", "TIX-14", "it may lack the largest time", "impl", _audited(_AsksNoLastEntry)),
     _m("audit: no end", "TIX-15", "entries beyond the segment are right", "impl", _audited(_ForgetsTheEnd)),
     _m("uses the last slot", "TIX-4", "no slot is kept", "spec", _spec("maybeAppend", _uses_the_last_slot)),
-    _m("refuses the same", "TIX-3", "the last entry again is an error", "spec", _spec("maybeAppend", _refuses_the_same)),
+    _m(
+        "refuses the same",
+        "TIX-3",
+        "the last timestamp again is an error",
+        "spec",
+        _spec("maybeAppend", _refuses_the_same),
+    ),
     _m("truncates after", "TIX-8", "the offset itself stays", "spec", _spec("truncateTo", _truncates_after)),
     _m("closes as it is", "TIX-9", "closing does not trim", "spec", _spec("close", _closes_as_it_is)),
 ]
