@@ -97,6 +97,8 @@ class LeaderEpochCheck(LogCheck):
             self._read(self.file)
         first = log.files.segments[0].base_offset if log.files.segments else 0
         self.start = max(log.log_start or 0, first, self._snapshot_start())
+        if not log.start_known and self.entries:  # the first entry begins where the log does, or before it
+            self.start = max(self.start, self.entries[0].start_offset)
         self.end_offset = first
         self.damaged = False
         self.starts = np.array([e.start_offset for e in self.entries], np.int64)

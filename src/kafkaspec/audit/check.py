@@ -107,6 +107,8 @@ class Log:
     recovery_point: int | None = None
     log_start: int | None = None
     """from log-start-offset-checkpoint; None if there is no entry"""
+    start_known: bool = True
+    """False if that file is not there to be read: a partition's directory or a segment alone, or a damaged file"""
     high_watermark: int | None = None
     cleaner_point: int | None = None
     """first dirty offset"""

@@ -29,15 +29,15 @@ def identity(place: Place) -> tuple[int | None, str | None]:
     return said.node_id, said.cluster_id
 
 
-def offsets(place: Place, name: str) -> dict[checkpoints.TopicPartition, int]:
-    """A checkpoint's offsets; none if it is not there or cannot be read."""
+def offsets(place: Place, name: str) -> dict[checkpoints.TopicPartition, int] | None:
+    """A checkpoint's offsets; none if it is not there; None if it cannot be read."""
     file = place.files.files.get(name)
     if file is None:
         return {}
     try:
         return checkpoints.decode(read_small(file))
     except (UserError, checkpoints.CheckpointUnreadable):
-        return {}
+        return None
 
 
 def contexts(places: Sequence[Place]) -> Iterator[list[Log]]:
@@ -47,10 +47,11 @@ def contexts(places: Sequence[Place]) -> Iterator[list[Log]]:
     for cluster in dict.fromkeys(c for _, c in identities):
         known[cluster] = topics_of([p for p, (_, c) in zip(places, identities, strict=True) if c == cluster])
     for place, (node, cluster) in zip(places, identities, strict=True):
-        recovery = offsets(place, "recovery-point-offset-checkpoint")
-        start = offsets(place, "log-start-offset-checkpoint")
-        high = offsets(place, "replication-offset-checkpoint")
-        cleaner = offsets(place, "cleaner-offset-checkpoint")
+        recovery = offsets(place, "recovery-point-offset-checkpoint") or {}
+        starts = offsets(place, "log-start-offset-checkpoint")
+        start = starts or {}
+        high = offsets(place, "replication-offset-checkpoint") or {}
+        cleaner = offsets(place, "cleaner-offset-checkpoint") or {}
         clean = MARKER in place.files.files if place.whole else None
         out = []
         for files in place.files.partitions:
@@ -64,6 +65,7 @@ def contexts(places: Sequence[Place]) -> Iterator[list[Log]]:
                     clean=clean,
                     recovery_point=recovery.get(tp) if current else None,
                     log_start=start.get(tp) if current else None,
+                    start_known=place.whole and starts is not None,
                     high_watermark=high.get(tp) if current else None,
                     cleaner_point=cleaner.get(tp) if current else None,
                     config=config,
