@@ -214,7 +214,7 @@ BAT_23 = clause(
     "BAT-23",
     """The leader gives consecutive offsets from its log end on, its leader epoch, its topic's timestamp type and the
     largest timestamp. It does so in the header of the bytes that came if codec and topic's codec are one and, of
-    compressed records, the offset deltas are 0, 1, 2, ...; otherwise it writes the batch anew in the topic's codec,
+    compressed records, the offsets are 0, 1, 2, ...; otherwise it writes the batch anew in the topic's codec,
     with producer and transactional flag kept.""",
     source=f"{ASSIGNMENT}; {VALIDATOR}",
     without=OF_THE_LEADER,

@@ -401,7 +401,7 @@ def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str 
 
 MUTANTS = [
     *(
-        _impl(f"takes {name}", clause, f"{name} is read", _ignoring(clause))
+        _impl(f"takes {name}", clause, f"no refusal of {name}", _ignoring(clause))
         for clause, name in (
             ("BAT-1", "a wrong length"),
             ("BAT-2", "any magic"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import tarfile
 import tracemalloc
@@ -523,6 +524,19 @@ def test_a_compressed_part_is_kept() -> None:
     other = spec.encode(replace(batch, compressed=packed))
     assert other != spec.encode(batch)
     assert spec.encode(spec.decode(other)) == other
+
+
+@pytest.mark.clause("BAT-8")
+def test_the_example_of_the_docs_is_one() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "storage" / "batch.md").read_text("utf-8")
+    block = page.partition("```text\n")[2].partition("```")[0]
+    data = bytes.fromhex("".join(re.match(r"[0-9a-f ]+?(?=   )", line)[0] for line in block.splitlines()))  # type: ignore[index]
+    batch = spec.decode(data)
+    assert (batch.base_offset, batch.producer_id, batch.base_sequence, batch.leader_epoch) == (70, 4000, 12, 5)
+    assert spec.timed(batch) == (
+        Timed(70, NOW, b"user-1", b"hello", (Header(b"h", b"1"),)),
+        Timed(71, NOW + 250, None, b""),
+    )
 
 
 # ---- the leader
