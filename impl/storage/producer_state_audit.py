@@ -253,6 +253,8 @@ class _Segment:
     """What is gathered of one segment."""
 
     aborted: list[_Aborted] = field(default_factory=list)
+    waiting: list[_Aborted] = field(default_factory=list)
+    """those of which no later transaction has begun yet"""
     bare: set[int] = field(default_factory=set)
     """offsets of abort markers of which no records were seen"""
     missing: int = 0
@@ -470,10 +472,11 @@ class ProducerCheck(LogCheck):
             )  # fmt: skip
 
     def _started(self, producer: int, first: int) -> None:
-        waiting = [a for a in self.gathered.aborted if a.next_start is None and a.producer != producer]
-        for a in waiting:
-            a.next_start = first
-        self.table.state[WATCH] = any(a.next_start is None for a in self.gathered.aborted)
+        for a in self.gathered.waiting:
+            if a.producer != producer:
+                a.next_start = first
+        self.gathered.waiting = [a for a in self.gathered.waiting if a.next_start is None]
+        self.table.state[WATCH] = bool(self.gathered.waiting)
 
     # markers
 
@@ -536,6 +539,7 @@ class ProducerCheck(LogCheck):
         )
         self.gathered.aborted.append(a)
         if other is None:
+            self.gathered.waiting.append(a)
             self.table.state[WATCH] = 1
         else:
             a.next_start = other
@@ -571,10 +575,9 @@ class ProducerCheck(LogCheck):
         unpaired = [a for a in seen.aborted if a.marker not in entries]
         expected = {a.marker for a in seen.aborted}
         surplus = {m: x for m, x in entries.items() if m not in expected}
-        for marker, (at, e) in entries.items():
-            match = next((a for a in seen.aborted if a.marker == marker), None)
-            if match is not None:
-                yield from self._entry(path, at, e, match)
+        for a in seen.aborted:
+            if a.marker in entries:
+                yield from self._entry(path, *entries[a.marker], a)
         for a in list(unpaired):
             same = next(
                 (m for m, (_, e) in surplus.items() if (e.producer_id, e.first_offset) == (a.producer, a.first)), None
