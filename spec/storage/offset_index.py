@@ -107,8 +107,8 @@ OIX_9 = clause(
     "OIX-9",
     """A lookup in the warm section touches at most 3 pages of 4096 bytes. One for the last offset or beyond, as those
     of followers in sync and of consumers at the end are, touches all pages of the warm section, and so keeps them in
-    memory. (The source says that every lookup in the warm section touches its last entry: one whose target lies
-    further down does not.)""",
+    memory. The source says that every lookup in the warm section touches its last entry: one whose target lies further
+    down does not.""",
     source=f"{SEARCH}; {ABSTRACT}",
     without={
         "model": "pages need multiplication; counted for every alignment of the warm section instead",
@@ -180,7 +180,7 @@ OIX_19 = clause(
 OIX_20 = clause(
     "OIX-20",
     """The sanity check fails if there are entries and the last one's offset is below the base offset, or if the file is
-    no whole number of slots. (Opening a log does not call it in 4.3.0.)""",
+    no whole number of slots. Opening a log does not call it in 4.3.0.""",
     source=f"{OFFSET_INDEX}; LogSegment.sanityCheck, Kafka 4.3.0; KAFKA-19200",
     without=OF_ONE_CALL,
 )

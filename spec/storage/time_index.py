@@ -125,7 +125,7 @@ TIX_9 = clause(
 TIX_10 = clause(
     "TIX-10",
     """The sanity check fails if there are entries and the last one's timestamp is below the first one's or its offset
-    below the base offset, or if the file is no whole number of slots. (Opening a log does not call it in 4.3.0.)""",
+    below the base offset, or if the file is no whole number of slots. Opening a log does not call it in 4.3.0.""",
     source=f"{TIME_INDEX}; LogSegment.sanityCheck, Kafka 4.3.0; KAFKA-19200",
     without=OF_ONE_CALL,
 )
@@ -169,8 +169,8 @@ TIX_15 = clause(
 TIX_16 = clause(
     "TIX-16",
     """A segment that lacks its time index alone gets an empty one when the log is loaded; its largest timestamp is then
-    the time at which the .log file was modified last. (Kafka Internals says that a lost index is made anew: that is so
-    of the offset index, and of the time index in a segment that is recovered.)""",
+    the time at which the .log file was modified last. Kafka Internals says that a lost index is made anew: that is so
+    of the offset index, and of the time index in a segment that is recovered.""",
     source="LogLoader.loadSegmentFiles, LogSegment.sanityCheck and largestTimestamp, Kafka 4.3.0",
     without={**OF_A_LOG_ON_DISK, "spec": "of the index alone there is nothing left to say", "mutant": "a missing file"},
 )
