@@ -395,6 +395,12 @@ class Driver:
         self.disk.remove(f"{DIRECTORY}/{name}")
         self.disk.flush_directory(DIRECTORY)
 
+    def do_writeCleaned(self, new: Sequence[int]) -> None:
+        for n in new:
+            self.do_put([name_of(n, LOG, CLEANED), {"batches": [[n, n, 0, True]], "torn": False}])
+            self.do_put([name_of(n, INDEX, CLEANED), ""])
+            self.do_put([name_of(n, TIME_INDEX, CLEANED), ""])
+
     def do_replace(self, old: Sequence[int], new: Sequence[int], steps: int) -> Json:
         return self.replacement_class(DIRECTORY, self.disk, old, new).run(steps)
 

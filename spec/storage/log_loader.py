@@ -511,6 +511,17 @@ def drop(state: Directory, name: str) -> Step[Directory]:
     return Step(Directory(state.files.without(name)))
 
 
+@machine.operation("writeCleaned", "LDR-14")
+@icontract.require(lambda new: all(n >= 0 for n in new), "LDR-18 offsets")
+def write_cleaned(state: Directory, new: Sequence[int]) -> Step[Directory]:
+    """A compaction or a split has written its output: of each new segment the first record."""
+    files = dict(state.files)
+    for n in new:
+        files |= {name_of(n, LOG, CLEANED): LogFile((Batch(n, n),))}
+        files |= {name_of(n, INDEX, CLEANED): "", name_of(n, TIME_INDEX, CLEANED): ""}
+    return Step(Directory(Frozen(files)))
+
+
 def swap_steps(old: Sequence[int], new: Sequence[int]) -> list[tuple[str, str]]:
     """The renames of a replacement in their order (LDR-14); those of files that are not there are left out."""
     ends = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
@@ -647,6 +658,7 @@ machine.candidates |= {
     "name": lambda state: [*state.files],
     "old": lambda state: [o for o in ([0, 5], [0], [0, 5], [0, 5, 10]) if all(_has(state, b) for b in o)],
     "new": lambda state: [n for n in ([0], [0, 5], [0, 5, 10]) if all(_has(state, b, CLEANED) for b in n)],
+    "writeCleaned:new": lambda state: [[0], [0, 5], [0, 5, 10]],
     "steps": lambda state: list(range(26)),
     "clean": lambda state: [False, True],
     "recovery_point": lambda state: [0, 3, 5, 11, 20, 24, 99],
