@@ -303,9 +303,22 @@ def batch_of(a: Mapping[str, Any]) -> Batch:
     """The batch of an argument. Raises ValueError for one that is none."""
     records = tuple(Record(*r) for r in a["records"])
     kind = a.get("kind", "data")
-    if not records or kind not in KINDS or any(x.offset >= y.offset for x, y in itertools.pairwise(records)):
+    if (
+        not records
+        or kind not in KINDS
+        or any(x.offset >= y.offset for x, y in itertools.pairwise(records))
+        or any(r.offset < 0 or r.timestamp < NO_TIMESTAMP for r in records)
+    ):
         raise ValueError(f"no batch: {a}")
     return Batch(records, a.get("valueBytes", 10), a.get("leaderEpoch", -1), a.get("producerId", -1), kind)
+
+
+def given(arguments: Sequence[Mapping[str, Any]]) -> tuple[Batch, ...]:
+    """The batches of an argument, as far as they are any."""
+    try:
+        return batches_of(arguments)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return ()
 
 
 def batches_of(arguments: Sequence[Mapping[str, Any]]) -> tuple[Batch, ...]:
@@ -586,25 +599,27 @@ def on_disk(state: Segment) -> tuple[Any, ...]:
 
 # ---- the operations: writing -----------------------------------------------------------------------------------------
 @machine.operation("append", SEG_2, SEG_3, SEG_4, SEG_5)
-@icontract.require(lambda batches: len(batches) > 0, "SEG-2 something is appended")
+@icontract.require(lambda batches: len(given(batches)) == len(batches) > 0, "SEG-2 batches are appended")
 @icontract.require(
-    lambda state, batches: ascending((*state.batches[-1:], *batches_of(batches))),
+    lambda state, batches: ascending((*state.batches[-1:], *given(batches))),
     "SEG-2 offsets rise from batch to batch",
 )
 @icontract.require(
     lambda state, batches: (
-        batches[0]["records"][0][0] >= state.base_offset or not state.fits(batches_of(batches)[-1].last_offset)
+        not given(batches)
+        or given(batches)[0].base_offset >= state.base_offset
+        or not state.fits(given(batches)[-1].last_offset)
     ),
     "SEG-27 no batch begins below the base offset",
 )
 @icontract.require(
-    lambda state, batches: state.size + sum(b.size for b in batches_of(batches)) <= INT_MAX,
+    lambda state, batches: state.size + sum(b.size for b in given(batches)) <= INT_MAX,
     "SEG-28 a file has at most 2^31 - 1 bytes",
 )
 @icontract.require(lambda state: state.rest == 0 and sound(state), "SEG-24 what a crash left was recovered")
 @icontract.require(lambda state: state.index_files, "SEG-21 index files are there")
 @icontract.require(
-    lambda state, batches: room(state, batches_of(batches)), "SEG-8 the segment is rolled before an index is full"
+    lambda state, batches: room(state, given(batches)), "SEG-8 the segment is rolled before an index is full"
 )
 @icontract.ensure(lambda state, result: a_refusal_changes_nothing(state, result), "SEG-3 refused: nothing is written")
 @icontract.ensure(
@@ -858,6 +873,7 @@ def reopen(state: Segment, active: bool = False) -> Step[Segment]:
 
 @machine.operation("crash", SEG_17, SEG_24)
 @icontract.require(lambda state, keep_indexes: state.index_files or not keep_indexes, "SEG-21 index files are there")
+@icontract.require(lambda lost_bytes: lost_bytes >= 0, "SEG-24 nothing comes by a crash")
 @icontract.ensure(
     lambda state, lost_bytes, result: result.state.size == max(0, state.size - lost_bytes), "SEG-24 bytes lost"
 )
@@ -917,6 +933,7 @@ def change_file_suffixes(state: Segment, old: str, new: str) -> Step[Segment]:
 
 
 @machine.operation("advance", SEG_7)
+@icontract.require(lambda ms: ms >= 0, "SEG-7 not back")
 @icontract.ensure(lambda state, ms, result: result.state.now == state.now + ms, "SEG-7 later")
 def advance(state: Segment, ms: int) -> Step[Segment]:
     """Time passes."""

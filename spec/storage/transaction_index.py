@@ -111,7 +111,7 @@ TXI_11 = clause(
     "TXI-11",
     """Reading takes whole entries from the start; fewer than 34 bytes at the end are no entry. An entry of a version
     above 0 is refused, and whatever was asked of the index with it.""",
-    source=f"{INDEX}; KAFKA-19200",
+    source=INDEX,
     without=OF_THE_BYTES,
 )
 TXI_12 = clause(
@@ -439,6 +439,7 @@ def reopen(state: Log) -> Step[Log]:
 
 
 @machine.operation("crash", TXI_11)
+@icontract.require(lambda lost_bytes: lost_bytes >= 0, "TXI-11 nothing comes by a crash")
 @icontract.ensure(lambda state, result: only_the_active_changes(state, result), "TXI-11 in the active segment")
 @icontract.ensure(
     lambda state, lost_bytes, result: result.state.active.size == max(0, state.active.size - lost_bytes),
@@ -468,6 +469,10 @@ def hexadecimal(entry: Aborted) -> str:
     return "0000" + "".join(f"{n % 2**64:016x}" for n in entry)
 
 
+def bytes_in_digits(content: str) -> bool:
+    return len(content) % 2 == 0 and set(content) <= set("0123456789abcdef")
+
+
 def stands_there(content: str, entries: Sequence[Sequence[int]]) -> bool:
     """Whether a file with this content has just these entries, versions aside."""
     whole = [content[at + 4 : at + 68] for at in range(0, len(content) // 68 * 68, 68)]
@@ -475,7 +480,7 @@ def stands_there(content: str, entries: Sequence[Sequence[int]]) -> bool:
 
 
 @machine.operation("read", TXI_1, TXI_11)
-@icontract.require(lambda content: len(content) % 2 == 0, "TXI-1 two digits a byte")
+@icontract.require(lambda content: bytes_in_digits(content), "TXI-1 two hexadecimal digits a byte")
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "TXI-11 another file")
 @icontract.ensure(
     lambda content, result: isinstance(result.result, Refused) or stands_there(content, result.result),
