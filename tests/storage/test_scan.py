@@ -302,7 +302,7 @@ def test_contradictions_under_a_right_checksum(path: Path) -> None:
         (sealed(good[:61] + b"\x0e\0\0\0\x02k\x03\0"), Problem.RECORD, 61),  # a value of -2
         (sealed(good[:61] + b"\x12\0\0\0\x02k\x01\x02\x01\x01"), Problem.RECORD, 61),  # a header without a key
         (sealed(good[:61] + b"\x12\0\0\0\x02k\x01\x02\0\x03"), Problem.RECORD, 61),  # a header's value of -2
-        (sealed(control[:61] + b"\x12\0\0\0\x06\0\0\0\x01\0"), Problem.CONTROL, 61),  # a key of three bytes
+        (sealed(control[:61] + b"\x12\0\0\0\x06\0\0\5\x01\0"), Problem.CONTROL, 61),  # a key of three bytes
         (sealed(control[:61] + b"\x1e\0\0\0\x08\0\0\0\1\x0a\0\0\0\0\0\0"), Problem.CONTROL, 61),  # a value of five
     ]
     for data, problem, at in cases:

@@ -88,9 +88,12 @@ def test_lists_columns_and_one_timestamp_for_all_give_the_same() -> None:
 @pytest.mark.clause("BAT-16")
 def test_sequences_go_on_from_the_largest_to_0() -> None:
     found: list[Row] = [(None, b"v", NOW, [])] * 5
-    more = {"base_offset": 0, "base_sequence": 2**31 - 3, "producer_id": 1, "producer_epoch": 0, "leader_epoch": 0}
-    written = write_batches(None, [b"v"] * 5, NOW, batch_records=1, **more)
-    assert bytes(written) == by_spec(found, 1, **more)
+    written = write_batches(
+        None, [b"v"] * 5, NOW, batch_records=1, base_sequence=2**31 - 3, producer_id=1, producer_epoch=0
+    )
+    assert bytes(written) == by_spec(
+        found, 1, base_offset=0, base_sequence=2**31 - 3, producer_id=1, producer_epoch=0, leader_epoch=0
+    )
 
 
 def memory_column(values: list[bytes]) -> Column:
