@@ -130,11 +130,11 @@ def history(seed: int, base: int) -> list[Batch]:
     return out
 
 
-def written(directory: Path, batches: Sequence[Batch], base: int, interval: int = 300) -> Segment:
-    """A closed segment in a real directory, its transaction index too."""
+def written(directory: Path, batches: Sequence[Batch], base: int, state: ProducerStates | None = None) -> Segment:
+    """A closed segment in a real directory, its transaction index too. `state`: from the segments before."""
     disk = RealDisk()
-    segment = Segment(str(directory), base, disk, index_interval_bytes=interval, max_index_bytes=1000)
-    state = ProducerStates(ProducerStateManager(str(directory / "none"), SimulatedDisk()))
+    segment = Segment(str(directory), base, disk, index_interval_bytes=300, max_index_bytes=1000)
+    state = state or ProducerStates(ProducerStateManager(str(directory / "none"), SimulatedDisk()))
     for b in batches:
         data = encode(b)
         segment.append(b.last_offset, data)
@@ -612,3 +612,28 @@ def test_transaction_indexes_of_real_brokers_are_what_their_records_say() -> Non
                     assert b"".join(e.encode() for e in made) == (file.read_bytes() if file.exists() else b"")
                     seen += bool(made)
     assert seen > 10
+
+
+@needs_kafka
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.clause("SEG-16", "SEG-18", "SEG-22")
+def test_a_broker_s_log_opens_what_impl_wrote(tmp_path: Path, clean: bool) -> None:
+    """Three segments; after a clean stop as they are, else recovered. Index files are the same afterwards."""
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    batches = history(4, 100)
+    parts = [batches[:20], batches[20:40], batches[40:]]
+    state = ProducerStates(ProducerStateManager(str(tmp_path / "none"), SimulatedDisk()))
+    segments = []
+    for part in parts:
+        segments.append(written(folder, part, part[0].base_offset, state=state))
+    before = contents(folder)
+    said = java(SOURCE.with_name("OpenLog.java").read_text("utf-8"), str(folder), "100", str(clean).lower())
+    start, end, *shown = said.split()
+    assert (int(start), int(end)) == (100, batches[-1].last_offset + 1)
+    assert [s.rpartition(":")[0].rpartition(":")[0].rpartition(":")[0] for s in shown] == [
+        f"{s.base_offset}:{s.size}" for s in segments
+    ]
+    after = contents(folder)
+    kept = (".log", ".index", ".timeindex", ".txnindex")
+    assert {n: d for n, d in after.items() if n.endswith(kept)} == before
