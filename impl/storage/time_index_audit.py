@@ -85,6 +85,10 @@ class TimeIndexCheck(IndexCheck):
         offsets, times = self.offsets, self.timestamps
         return np.concatenate(([False], (offsets[1:] <= offsets[:-1]) | (times[1:] <= times[:-1])))
 
+    def room_after(self, i: int) -> bool:
+        """So few true entries may lie behind it by chance: of data that was cut off and fetched again."""
+        return int((self.state[i + 1 :] == State.TRUE).sum()) <= 2
+
     def sentence(self, i: int) -> tuple[str, str, str, int | None]:
         offset, timestamp = int(self.offsets[i]), int(self.timestamps[i])
         says = f"the largest timestamp up to offset {offset} is said to be {timestamp}"

@@ -258,8 +258,10 @@ def test_entries_beyond_the_segment_are_left_over_where_a_kill_may_have_left_the
 
 @pytest.mark.clause("TIX-13")
 def test_damage_in_the_last_segment_of_a_killed_broker_is_not_taken_for_left_over(tmp_path: Path) -> None:
-    wrong = [(51, 104), (70, 109), (90, 130)]
-    assert named(judged(tmp_path, wrong, clean=False)) == [("TIX-13", "ERROR", 0)]
+    log = [B(n, n, n) for n in range(100, 140)]
+    wrong = [(103, 103), (108, 107), (111, 111), (115, 115), (119, 119)]
+    assert named(judged(tmp_path, wrong, log=log, clean=False)) == [("TIX-13", "ERROR", 12)]
+    assert named(judged(tmp_path, wrong[:4], log=log, clean=False)) == [("TIX-15", "LEFTOVER", 12)]
 
 
 @pytest.mark.clause("TIX-16")
