@@ -125,7 +125,7 @@ MUTANTS = [
         "written in place",
         "MTP-8",
         "and not flushed: the first crash shows it",
-        _patched(replace_file=lambda disk, path, data: disk.write(path, data[:-1])),
+        _patched(replace_file=lambda disk, path, data: disk.write(path, data[:-3])),
     ),
     Mutant(
         "version 1 without a node",

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
+from kafkaspec.audit.check import Directory, Log, Summary
+from kafkaspec.audit.files import File, LogDirectory, PartitionFiles, Segment
 from kafkaspec.impl.disk import Crashed, Disk, RealDisk, SimulatedDisk, StorageError
 from kafkaspec.impl.management import checkpoints as impl
 from kafkaspec.impl.management.checkpoints import (
@@ -20,6 +22,7 @@ from kafkaspec.impl.management.checkpoints import (
     decode,
     encode,
 )
+from kafkaspec.impl.management.checkpoints_audit import CheckpointCheck, PartitionMetadataCheck
 from kafkaspec.lockstep.machine import Outside, Refused
 from kafkaspec.lockstep.walk import Coverage, Pair, draw, state_machine, walk
 from kafkaspec.models.management.checkpoints import MODELS
@@ -339,3 +342,114 @@ def test_what_cannot_be_read_is_named_with_its_line(data: bytes, line: int) -> N
 def test_kafkas_way_with_bad_numbers_is_a_known_deviation() -> None:
     read = ("offsetCheckpoint.read", {"file": "0\n1\nt x 5\n"})
     assert run(read)[1] == [Refused("CKP-3", spec.STORAGE_EXCEPTION)]
+
+
+# ---- the audit
+
+
+def audited(
+    tmp_path: Path, files: dict[str, str], *, clean: bool = True, start: int = 0, end: int = 9, base: int = 0
+) -> list[tuple[str, str, int | None]]:
+    """What the audit says of a directory with one log t-0: severity, clause and line of each finding."""
+    found = {}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        found[name] = File(tmp_path / name, len(text))
+    log_file = File(tmp_path / "t-0" / f"{base:020}.log", 1)
+    partition = PartitionFiles(tmp_path / "t-0", "t", 0, segments=(Segment(base, log_file),))
+    log = Log(partition, clean)
+    directory = Directory(
+        LogDirectory(tmp_path, (partition,), found), (Summary(log, start, end, 1, 1, 1, 1, {}),), clean
+    )
+    return [(f.severity.name, f.clause, f.line) for f in CheckpointCheck().check(directory)]
+
+
+OF_T = "0\n1\nt 0 {}\n"
+
+
+@pytest.mark.clause("CKP-11")
+@pytest.mark.clause("CKP-12")
+@pytest.mark.clause("CKP-13")
+@pytest.mark.clause("CKP-14")
+@pytest.mark.parametrize(
+    ("name", "offset", "clean", "expected"),
+    [
+        (spec.RECOVERY_POINTS, 9, True, []),
+        (spec.RECOVERY_POINTS, 12, True, [("ERROR", "CKP-11", 3)]),
+        (spec.RECOVERY_POINTS, 12, False, [("LEFTOVER", "CKP-11", 3)]),
+        (spec.RECOVERY_POINTS, 3, True, [("WARNING", "CKP-11", 3)]),
+        (spec.RECOVERY_POINTS, 3, False, []),
+        (spec.LOG_STARTS, 4, True, []),
+        (spec.LOG_STARTS, 10, False, [("ERROR", "CKP-12", 3)]),
+        (spec.HIGH_WATERMARKS, 9, True, []),
+        (spec.HIGH_WATERMARKS, 10, True, [("ERROR", "CKP-13", 3)]),
+        (spec.HIGH_WATERMARKS, 10, False, [("LEFTOVER", "CKP-13", 3)]),
+        (spec.CLEANER_POINTS, 9, True, []),
+        (spec.CLEANER_POINTS, 10, True, [("WARNING", "CKP-14", 3)]),
+    ],
+)
+def test_an_offset_is_judged_against_its_log(
+    tmp_path: Path, name: str, offset: int, clean: bool, expected: list[Any]
+) -> None:
+    assert audited(tmp_path, {name: OF_T.format(offset)}, clean=clean) == expected
+
+
+@pytest.mark.clause("CKP-12")
+def test_a_log_start_below_the_first_segment_says_that_it_is_gone(tmp_path: Path) -> None:
+    files = {spec.LOG_STARTS: OF_T.format(2)}
+    assert audited(tmp_path, files, base=5, start=5) == [("ERROR", "CKP-12", 3)]
+    assert audited(tmp_path, files, base=5, start=5, clean=False) == []
+
+
+@pytest.mark.clause("CKP-3")
+@pytest.mark.clause("CKP-5")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1\n0\n", [("ERROR", "CKP-3", 1)]),
+        ("0\n2\nt 0 5\n", [("ERROR", "CKP-3", 2)]),
+        ("0\n1\nt 0\n", [("ERROR", "CKP-3", 3)]),
+        ("0\n1\nt 0 x\n", [("ERROR", "CKP-3", 3)]),
+        ("0\n2\nt 0 5\nt 0 5\n", [("WARNING", "CKP-5", 4)]),
+        ("0\n2\nt 0 5\nu 0 5\n", [("LEFTOVER", "CKP-16", 4)]),
+    ],
+)
+def test_a_file_is_judged_by_its_lines(tmp_path: Path, text: str, expected: list[Any]) -> None:
+    assert audited(tmp_path, {spec.HIGH_WATERMARKS: text}) == expected
+
+
+@pytest.mark.clause("CKP-11")
+@pytest.mark.clause("CKP-16")
+def test_what_a_clean_stop_wrote_has_each_log_and_no_other(tmp_path: Path) -> None:
+    assert audited(tmp_path, {spec.RECOVERY_POINTS: "0\n0\n"}) == [("WARNING", "CKP-11", None)]
+    assert audited(tmp_path, {spec.RECOVERY_POINTS: "0\n0\n"}, clean=False) == []
+    more = {spec.RECOVERY_POINTS: "0\n2\nt 0 9\nu 0 5\n"}
+    assert audited(tmp_path, more) == [("ERROR", "CKP-11", 4)]
+    assert audited(tmp_path, more, clean=False) == [("LEFTOVER", "CKP-16", 4)]
+
+
+@pytest.mark.clause("CKP-6")
+def test_what_is_left_beside_is_a_left_over(tmp_path: Path) -> None:
+    assert audited(tmp_path, {spec.LOG_STARTS + ".tmp": "0"}) == [("LEFTOVER", "CKP-6", None)]
+
+
+@pytest.mark.clause("CKP-7")
+@pytest.mark.parametrize(
+    ("text", "known", "expected"),
+    [
+        (spec.metadata_text(spec.ID), spec.ID, []),
+        (spec.metadata_text(spec.ID), None, []),
+        (spec.metadata_text(spec.ID), "ZZZZZZZZZZZZZZZZZZZZZw", [("WARNING", 2)]),
+        ("version: 0\ntopic_id: x\n", None, [("ERROR", 2)]),
+        ("", None, [("ERROR", 1)]),
+        (None, spec.ID, [("LEFTOVER", None)]),
+        (None, None, []),
+    ],
+)
+def test_partition_metadata_is_judged(tmp_path: Path, text: str | None, known: str | None, expected: list[Any]) -> None:
+    file = None
+    if text is not None:
+        (tmp_path / "partition.metadata").write_text(text)
+        file = File(tmp_path / "partition.metadata", len(text))
+    check = PartitionMetadataCheck(Log(PartitionFiles(tmp_path, "t", 0, metadata=file), topic_id=known))
+    assert [(f.severity.name, f.line) for f in check.end()] == expected

@@ -165,9 +165,12 @@ def test_no_key_and_an_aborted_transaction() -> None:
 
 
 def test_where_the_check_applies() -> None:
-    segments = (Segment(5, File(Path("5.log"), 0)),)
+    segments = (Segment(5, File(Path("5.log"), 0)), Segment(9, File(Path("9.log"), 0)))
     files = PartitionFiles(Path("t-0"), "t", 0, segments=segments)
     assert CompactionCheck.applies(Log(files, cleaner_point=6))
+    assert CompactionCheck.applies(Log(files, cleaner_point=9))
+    assert not CompactionCheck.applies(Log(files, cleaner_point=10))
+    assert not CompactionCheck.applies(Log(files, cleaner_point=6, start_known=False))
     assert not CompactionCheck.applies(Log(files, cleaner_point=5))
     assert not CompactionCheck.applies(Log(files))
     future = PartitionFiles(Path("t-0"), "t", 0, Kind.FUTURE, segments)

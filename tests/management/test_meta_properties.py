@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
+from kafkaspec.audit.check import Directory
+from kafkaspec.audit.files import File, LogDirectory
 from kafkaspec.impl.disk import Crashed, RealDisk, SimulatedDisk
 from kafkaspec.impl.management import meta_properties as impl
+from kafkaspec.impl.management.meta_properties_audit import EnsembleCheck, MetaPropertiesCheck
 from kafkaspec.lockstep.machine import Outside, Refused
 from kafkaspec.lockstep.walk import Coverage, state_machine, walk
 from kafkaspec.spec.management import meta_properties as spec
@@ -125,3 +128,44 @@ def test_on_the_machines_own_disk(tmp_path: Path) -> None:
     impl.write(RealDisk(), str(tmp_path), impl.MetaProperties(1, "c", 1, D))
     assert impl.Ensemble.load(RealDisk(), [str(tmp_path), str(tmp_path / "none")]).empty == [str(tmp_path / "none")]
     assert not (tmp_path / "meta.properties.tmp").exists()
+
+
+# ---- the audit
+
+
+def directory(path: Path, text: str | None) -> Directory:
+    files = {}
+    path.mkdir()
+    if text is not None:
+        (path / impl.NAME).write_text(text)
+        files = {impl.NAME: File(path / impl.NAME, len(text))}
+    return Directory(LogDirectory(path, (), files), (), True)
+
+
+@pytest.mark.clause("MTP-4")
+@pytest.mark.clause("MTP-6")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"#\n{V1}directory.id={D}\n", []),
+        ("version=0\nbroker.id=1\n", []),
+        (None, []),
+        ("version=1\ncluster.id=c\nnode.id=x\n", [("MTP-4", 3)]),
+        ("version=1\nnode.id=1\n", [("MTP-4", None)]),
+        (f"{V1}directory.id=AAAAAAAAAAAAAAAAAAAAAQ\n", [("MTP-6", 4)]),
+        ("x=\\u12\n", [("MTP-2", 1)]),
+    ],
+)
+def test_a_file_is_judged(tmp_path: Path, text: str | None, expected: list[Any]) -> None:
+    found = MetaPropertiesCheck().check(directory(tmp_path / "a", text))
+    assert [(f.clause, f.line) for f in found] == expected
+
+
+@pytest.mark.clause("MTP-6")
+@pytest.mark.clause("MTP-9")
+def test_directories_are_judged_beside_each_other(tmp_path: Path) -> None:
+    a = directory(tmp_path / "a", f"{V1}directory.id={D}\n")
+    b = directory(tmp_path / "b", f"{V1}directory.id={E}\n".replace("node.id=1", "node.id=2"))
+    c = directory(tmp_path / "c", f"{V1}directory.id={D}\n".replace("=c", "=other"))
+    assert list(EnsembleCheck().check((a, b), None)) == []
+    assert [(f.clause, f.line) for f in EnsembleCheck().check((a, b, c), None)] == [("MTP-9", 2), ("MTP-6", 4)]
