@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from crc32c import crc32c
 
 from kafkaspec.impl.storage import batch as impl
 from kafkaspec.impl.storage.batch import Batch, Driver, Encoder, InvalidRecords, Malformed, Record
-from kafkaspec.lockstep.machine import Json, Refused
-from kafkaspec.lockstep.mutants import Mutant
+from kafkaspec.lockstep.machine import Json, Refused, Step
+from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.spec.storage import batch as spec
 from kafkaspec.spec.storage.batch import VALIDATION, patched, sealed
 from kafkaspec.spec.storage.compression import CODEC_IDS, LIMIT
 
@@ -395,6 +397,90 @@ def _create_time_kept(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
     return (patched(out, 35, data[35:43]) if how["log_append_time"] else out), anew
 
 
+# ---- the spec, watched by its contracts
+def _body(operation: str) -> Callable[..., Step[spec.Held]]:
+    return spec.machine.operations[operation].body
+
+
+def _rereads(change: Callable[[dict[str, Json]], None]) -> Callable[..., Step[spec.Held]]:
+    """What is read is changed."""
+
+    def read(state: spec.Held, data: str) -> Step[spec.Held]:
+        step = _body("decode")(state, data)
+        if not isinstance(step.result, Refused):
+            change(step.result)
+        return step
+
+    return read
+
+
+def _any_crc(state: spec.Held, data: str) -> Step[spec.Held]:
+    content = bytes.fromhex(data)
+    return _body("decode")(state, sealed(content).hex() if len(content) > 20 else data)
+
+
+def _drops_the_last(result: dict[str, Json]) -> None:
+    result["records"] = result["records"][:-1]
+
+
+def _no_modulus(result: dict[str, Json]) -> None:
+    result["lastSequence"] = min(result["baseSequence"] + result["lastOffsetDelta"], 2**31 - 1)
+
+
+def _producers_time(result: dict[str, Json]) -> None:
+    result["timestamps"] = [result["baseTimestamp"] + r["timestampDelta"] for r in result["records"]]
+
+
+def _always_a_horizon(result: dict[str, Json]) -> None:
+    result["deleteHorizon"] = result["baseTimestamp"]
+
+
+def _longer(state: spec.Held, number: int, bits: int) -> Step[spec.Held]:
+    """One byte more than is needed."""
+    data = bytearray(spec.varint_bytes(number, bits))
+    most = 5 if bits == 32 else 10
+    if len(data) < most:
+        data[-1] |= 0x80
+        data.append(0)
+    return Step(state, data.hex())
+
+
+def _empties_by_count(state: spec.Held, data: str) -> Step[spec.Held]:
+    batch = spec.decode(bytes.fromhex(data))
+    left = replace(spec.emptied(batch), last_offset_delta=max(len(batch.records) - 1, 0))
+    return Step(state, spec.encode(left).hex())
+
+
+def _validates(change: Callable[[dict[str, Any]], None]) -> Callable[..., Step[spec.Held]]:
+    """The leader is told something else."""
+
+    def validated(state: spec.Held, **how: Any) -> Step[spec.Held]:
+        change(how)
+        return _body("validate")(state, **how)
+
+    return validated
+
+
+def _offset_zero(how: dict[str, Any]) -> None:
+    how["initial_offset"] = 0
+
+
+def _never_compacted(how: dict[str, Any]) -> None:
+    how["compacted_topic"] = False
+
+
+def _any_age(how: dict[str, Any]) -> None:
+    how["timestamp_before_max_ms"] = 2**63 - 1
+
+
+def _other_epoch(how: dict[str, Any]) -> None:
+    how["partition_leader_epoch"] = -1
+
+
+def _spec(name: str, clauses: str, what: str, operation: str, body: Callable[..., Step[spec.Held]]) -> Mutant:
+    return Mutant(name, tuple(clauses.split()), what, "spec", lambda: with_fault(spec.machine, operation, body))
+
+
 def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
     return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
 
@@ -462,6 +548,17 @@ MUTANTS = [
     _impl("the key first", "BAT-22 BAT-21", "the error is the missing key's", _assigning(_key_first)),
     _impl("no key", "BAT-21", "a compacted topic gets records without keys", _assigning(_keyless)),
     _impl("a client's control batch", "BAT-20", "it is taken", _assigning(_any_origin)),
+    _spec("any CRC is right", "BAT-3", "the CRC is not compared", "decode", _any_crc),
+    _spec("one record fewer", "BAT-6", "the last record is not read", "decode", _rereads(_drops_the_last)),
+    _spec("sequences end", "BAT-16", "there is none above 2147483647", "decode", _rereads(_no_modulus)),
+    _spec("the producer's time", "BAT-14", "LogAppendTime is not seen", "decode", _rereads(_producers_time)),
+    _spec("a horizon everywhere", "BAT-15", "the flag is not asked", "decode", _rereads(_always_a_horizon)),
+    _spec("varints one byte longer", "BAT-12", "the form is not the shortest", "varint", _longer),
+    _spec("emptied by the count", "BAT-17", "the last offset is lost", "retainEmpty", _empties_by_count),
+    _spec("offsets from 0", "BAT-23", "the log end does not matter", "validate", _validates(_offset_zero)),
+    _spec("no leader epoch is set", "BAT-23", "it stays -1", "validate", _validates(_other_epoch)),
+    _spec("no topic is compacted", "BAT-21", "keys are not asked for", "validate", _validates(_never_compacted)),
+    _spec("old records are taken", "BAT-22", "there is no lower bound", "validate", _validates(_any_age)),
 ]  # fmt: skip
 
 SURVIVORS: dict[str, str] = {}
