@@ -520,6 +520,6 @@ class Log(Model):
 
 
 MODELS = [
-    Checked(Producers, {"Producer": 2, "E": 2, "S": 2, "L": 5}, distinct=88_841, generated=1_008_771, depth=6),
+    Checked(Producers, {"Producer": 2, "E": 2, "S": 2, "L": 4}, distinct=21_404, generated=201_369, depth=5),
     Checked(Log, {"Producer": 2, "E": 1, "S": 2, "L": 4}, distinct=1_037_301, generated=6_432_661, depth=12),
 ]
