@@ -1,8 +1,9 @@
 """A log segment as Kafka keeps it: the .log file, two mapped indexes and the transaction index, on a disk that is
 given.
 
-Positions and sizes are bytes of the .log. The .log is read with positional reads of headers; records are decoded only
-where a timestamp is looked for, and CRCs are computed only in recovery.
+Positions and sizes are bytes of the .log. A lookup walks over headers from where an index says; records are decoded
+only where a timestamp is looked for, and CRCs are computed only in recovery. The file is read whole for that: this is
+how a segment works, not how fast it can be read (the audit's reader is elsewhere).
 
 Source: LogSegment, FileRecords, FileLogInputStream and LogFileUtils, Kafka 4.3.0.
 """

@@ -305,7 +305,7 @@ def findings(files: PartitionFiles, **log: Any) -> list[Finding]:
     return audit_log(check_of.Log(files, **log), [TransactionIndexCheck])[0]
 
 
-GOOD = [(1, 0, 4, 1), (2, 1, 6, 7), (1, 8, 10, 11)]
+GOOD: list[tuple[int, ...]] = [(1, 0, 4, 1), (2, 1, 6, 7), (1, 8, 10, 11)]
 
 
 @pytest.mark.clause("TXI-12")
