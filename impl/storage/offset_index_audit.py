@@ -26,8 +26,8 @@ def _made_of(rows: NDArray[Any], n: NDArray[np.intp], offset: NDArray[np.int64])
     """Whether the n-th batch, the first that ends at or beyond the offset, ends with it, or did before the cleaner took
     records out of it. Where its records are not known any offset within is taken for that."""
     m = np.minimum(n, len(rows) - 1)
-    batch, record = rows[m], rows["last_record"][m]
-    made = (batch["last_offset"] == offset) | (record == offset) | ((record < 0) & (batch["base_offset"] <= offset))
+    base, last, record = (rows[name][m] for name in ("base_offset", "last_offset", "last_record"))
+    made = (last == offset) | (record == offset) | ((record < 0) & (base <= offset))
     within: NDArray[np.bool_] = (n < len(rows)) & made
     return within
 
@@ -91,9 +91,9 @@ class OffsetIndexCheck(IndexCheck):
         self.pending += some[later].tolist()
         self.state[some] = state
         self.own[some] = on & (last[r] == offset)
-        for i, x in zip(some.tolist(), range(len(some)), strict=True):
-            if state[x] == State.MISLEADS and len(self.inside) < 1000:
-                self.inside[i] = (int(position[r[x]]), int(before[r[x]]))
+        for x in np.flatnonzero(state == State.MISLEADS).tolist():
+            if len(self.inside) < 1000:
+                self.inside[int(some[x])] = (int(position[r[x]]), int(before[r[x]]))
 
     def _resolve(self, rows: NDArray[Any]) -> None:
         """An entry's offset may be the last of a later batch of the same append."""
