@@ -58,8 +58,9 @@ def judged(batches: Sequence[Sequence[Any]], log_start: int, point: int, segment
                 path = Path(folder) / f"{base:020}.log"
                 path.write_bytes(b"".join(map(bytes_of, part)))
                 listed.append(Segment(base, File(path, path.stat().st_size)))
+        active = Segment(max(batches[-1][1] + 1 if batches else 0, point))
         log = Log(
-            PartitionFiles(Path(folder), "t", 0, segments=tuple(listed)), log_start=log_start, cleaner_point=point
+            PartitionFiles(Path(folder), "t", 0, segments=(*listed, active)), log_start=log_start, cleaner_point=point
         )
         if not audit.CompactionCheck.applies(log):
             return []

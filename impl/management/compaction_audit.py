@@ -153,12 +153,15 @@ class CompactionCheck(LogCheck):
 
     @classmethod
     def applies(cls, log: Log) -> bool:
+        """A point above the active segment's base was not written of this log as it is (CMP-5)."""
         segments = log.files.segments
         return (
             log.cleaner_point is not None
             and log.files.kind == Kind.CURRENT
+            and log.files.only is None
+            and log.start_known
             and bool(segments)
-            and segments[0].base_offset < log.cleaner_point
+            and segments[0].base_offset < log.cleaner_point <= segments[-1].base_offset
         )
 
     def __init__(self, log: Log) -> None:

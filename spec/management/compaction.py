@@ -75,7 +75,8 @@ CMP_4 = clause(
 CMP_5 = clause(
     "CMP-5",
     """Above the cleaner point, and below the log start, nothing is promised: a key may stand more than once, and
-    records may be gone too, where segments were swapped and the cleaner stopped before it wrote its point.""",
+    records may be gone too, where segments were swapped and the cleaner stopped before it wrote its point. A point
+    above the active segment's base promises nothing: a truncation was not followed by the lowering of the point.""",
     source="Cleaner.cleanSegments and LogCleaner.cleanLog, Kafka 4.3.0",
     without=AT_REST,
 )
