@@ -4,7 +4,7 @@ Contestants take turns (A B C A B C ...), so that a machine that slows down slow
 its rounds, with the least and the greatest. Every run is a process of its own, measured from outside, and must report
 the pinned counts, else the run fails. A tool that is not here is left out, and the table says how to have it.
 
-    python bench/run.py                          everything, about half an hour
+    python bench/run.py                          everything, about an hour
     python bench/run.py --quick                  small sizes, one round, nothing written: does the harness work?
     python bench/run.py --only explore walk      some of it
 """
@@ -387,7 +387,7 @@ def audits(work: Path, quick: bool) -> dict[str, Contest]:
     """The audit against Kafka's own reader: uncompressed, by codec, by records a batch; its memory; the writer."""
     mb = 1 << 20
     large = Data.made(work / "large" / "bench-0", 150 * mb if quick else 4200 * mb)
-    data = large.part(work / "part" / "bench-0", 100 * mb if quick else 1024 * mb)
+    data = large.part(work / "part" / "bench-0", 100 * mb if quick else 2048 * mb)
     small = 20 * mb if quick else 200 * mb
     kafka = tools.kafka_jars() is not None
     missing = [] if kafka else ["DumpLogSegments was not here: set KAFKASPEC_KAFKA to a folder of Kafka 4.3.0's jars."]
