@@ -239,7 +239,7 @@ class Replacement(Model):
         later = s.doing in (Doing.TIDYING, Doing.REPLACING, Doing.RENAMING)
         return not later or (s.new[n] != Stage.HALF and (s.complete(n) or s.new[m] != Stage.SWAP))
 
-    @lemma("LDR-14")
+    @lemma("LDR-14", "LDR-1", "LDR-4")
     def how_far_it_has_come(s, n: New, o: Old) -> bool:
         return (
             (s.doing != Doing.WRITING or s.new[n] == Stage.NONE)

@@ -82,7 +82,6 @@ CKP_6 = clause(
     """A checkpoint is replaced atomically: after a crash at any moment the file is whole, the old one or the new one,
     and the new one if the write had returned. What a crash leaves of a file NAME.tmp is never read.""",
     source=f"{CHAPTER}; CheckpointFile and Utils.atomicMoveWithFallback, Kafka 4.3.0",
-    without={"spec": "a step of the spec is whole: the model and the simulated disk have the crashes"},
 )
 CKP_7 = clause(
     "CKP-7",

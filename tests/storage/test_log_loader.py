@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.impl.disk import Crashed, SimulatedDisk
 from kafkaspec.impl.storage import log_loader as impl
 from kafkaspec.impl.storage import log_loader_audit as audit
+from kafkaspec.judge.check import check
 from kafkaspec.lockstep.machine import Outside
 from kafkaspec.lockstep.walk import Coverage, state_machine, walk
 from kafkaspec.models.storage.log_loader import MODELS
@@ -24,6 +26,7 @@ from kafkaspec.proofs.storage.log_loader import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage.log_loader import CLEANED, EPOCHS, INDEX, LOG, SNAPSHOT, SWAP, TIME_INDEX, name_of
+from tests.kafka import java, needs_kafka
 
 machine = spec.machine
 
@@ -167,6 +170,46 @@ def test_epochs_and_snapshots_follow_the_log() -> None:
     assert not isinstance(step, Outside)
     assert step.state.files[EPOCHS] == ((0, 3), (2, 5))
     assert {n for n in step.state.files if n.endswith(SNAPSHOT)} == {name_of(5, SNAPSHOT), name_of(10, SNAPSHOT)}
+
+
+# ---- the released Kafka
+
+
+def left_overs(draw: random.Random) -> dict[str, Any]:
+    """A directory with left-overs of every kind, and what a start knows of it."""
+    bases = draw.sample(spec.BASES, draw.choice([0, 1, 2, 3, 3, 4]))
+    files: dict[str, Any] = {}
+    for base in bases:
+        files[name_of(base, LOG)] = draw.choice(
+            [spec.contents(name_of(base, LOG))[1], *spec.contents(name_of(base, LOG))]
+        )
+        files |= {name_of(base, end): "" for end in (INDEX, TIME_INDEX) if draw.random() < 0.92}
+        if draw.random() < 0.2:
+            files[name_of(base, spec.TXN_INDEX)] = draw.choice(["", "corrupt"])
+    for base in spec.BASES:
+        if draw.random() < 0.18:
+            suffix = draw.choice([SWAP, SWAP, CLEANED, spec.DELETED])
+            files[name_of(base, LOG, suffix)] = draw.choice(spec.contents(name_of(base, LOG)))
+            files |= {name_of(base, end, suffix): "" for end in (INDEX, TIME_INDEX) if draw.random() < 0.7}
+    files |= {name_of(o, SNAPSHOT): draw.choice(["", "corrupt"]) for o in (0, 3, 5, 7, 20, 24) if draw.random() < 0.25}
+    files[EPOCHS] = draw.choice(spec.contents(EPOCHS))
+    known = {"recoveryPoint": draw.choice([0, 3, 5, 11, 20, 24, 99]), "logStart": draw.choice([0, 0, 0, 3, 12, 24, 40])}
+    return {"files": files, "clean": draw.random() < 0.4, **known}
+
+
+@needs_kafka
+@pytest.mark.deep
+@pytest.mark.clause("LDR-7")
+@pytest.mark.clause("LDR-13")
+def test_kafka_loads_what_is_drawn_as_the_spec_does(tmp_path: Path) -> None:
+    draw = random.Random(7)
+    cases = [left_overs(draw) for _ in range(300)]
+    source = Path(__file__).with_name("LogLoads.java").read_text("utf-8")
+    trace = tmp_path / "loads.ndjson"
+    trace.write_text(java(source, stdin=json.dumps(cases)), "utf-8")
+    verdict = check(machine, trace, name="loads")
+    assert verdict.verdict == "accepted", verdict.what
+    assert verdict.events == 600
 
 
 # ---- crashes
