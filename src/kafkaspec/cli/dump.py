@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,8 +81,12 @@ def moment(ms: int) -> str:
     """A time in UTC; the number where it is none."""
     if not 0 <= ms <= LATEST_MS:
         return "no time" if ms == -1 else f"{ms} ms"
-    at = datetime.fromtimestamp(ms // 1000, UTC)
-    return f"{at:%Y-%m-%d %H:%M:%S}.{ms % 1000:03}"
+    return f"{_second(ms // 1000)}.{ms % 1000:03}"
+
+
+@lru_cache(maxsize=1024)
+def _second(s: int) -> str:
+    return f"{datetime.fromtimestamp(s, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def content(data: bytes | None) -> Any:
