@@ -33,6 +33,7 @@ MAGIC_END = 17
 LEAST_LEGACY = 26
 """Bytes of the smallest message of format 0, offset and length included."""
 ENOUGH = 1000
+"""So many headers that each lead to the next are batches, whatever their CRCs say."""
 WIDEST = (1 << 31) - 1
 """A batch's offset less its segment's base offset is at most this."""
 
@@ -201,6 +202,7 @@ class _Scan:
         self.remember()
         rows = self.rows[: self.count]
         records = self.records[: int(self.state[k.RECORDS])] if self.room else None
+        self.room = min(self.room, RECORDS)
         self.fresh()
         return Chunk(rows, records)
 
@@ -215,11 +217,8 @@ class _Scan:
 
     def put(self, position: int, size: int, problem: Problem = Problem.NONE, at: int = -1, **fields: int) -> None:
         """A row with what is given and -1 elsewhere."""
-        row = self.rows[self.count]
-        row["position"], row["size"] = position, size
-        for name in (BATCH.names or ())[2:]:
-            row[name] = fields.get(name, -1)
-        row["problem"], row["problem_at"] = problem, at
+        known = {"position": position, "size": size, "problem": problem, "problem_at": at, **fields}
+        self.rows[self.count] = tuple(known.get(name, -1) for name in BATCH.names or ())
         self.state[k.ROWS] += 1
 
     # ---- the pass
