@@ -8,6 +8,7 @@ Each generator is a function from the marker's words to Markdown; the table of a
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import html
 import importlib
@@ -31,9 +32,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from diagram import state_machine
 
 from kafkaspec import forms, subsystem
+from kafkaspec.audit.recorded import recorded
 from kafkaspec.clauses import FORMS, Use
 from kafkaspec.clauses import find as find_clause
 from kafkaspec.cli import names
+from kafkaspec.errors import UserError
 from kafkaspec.explore import explore
 from kafkaspec.judge.deviation import shown
 from kafkaspec.language import LoadedModel, Trace
@@ -276,6 +279,41 @@ def output(*words: str) -> str:
     return f"```console\n$ {' '.join(words)}\n{ran(' '.join(words), DOCS.parent)}```"
 
 
+def audit() -> str:
+    """The rules that the audit's checks report under, by subsystem: the clauses that their modules name."""
+    titles = {s.name: s.title for s in subsystem.subsystems().values()}
+    rows = []
+    for file in sorted((DOCS.parent / "impl").glob("*/*_audit.py")):
+        module = importlib.import_module(f"kafkaspec.impl.{file.parent.name}.{file.stem}")
+        if not getattr(module, "AUDIT", ()):
+            continue
+        named = re.findall(r'"([A-Z]{3}-\d+)"|\bspec\.([A-Z]{3}_\d+)', file.read_text("utf-8"))
+        ids = {a or b.replace("_", "-") for a, b in named} | {*getattr(module, "CLAUSES", ())}
+        name = file.stem.removesuffix("_audit")
+        page = f"[{titles.get(name, name)}]({file.parent.name}/{name}.md)"
+        for id in sorted(ids, key=lambda x: (x[:3], int(x[4:]))):
+            with contextlib.suppress(KeyError, UserError):
+                rows.append([page, f"`{id}`", html.escape(find_clause(id).sentence)])
+                page = ""
+    return table(["", "clause", "rule"], rows)
+
+
+def audited(archive: str, file: str = "", at: str = "") -> str:
+    """What `kafkaspec audit` prints of a recorded directory; with one bit of a file flipped if that is given."""
+    r = next(r for r in recorded() if r.name == archive)
+    with r.unpacked() as directories:
+        root = directories[0].parent.parent
+        where = " ".join(str(d.relative_to(root)) for d in directories)
+        if file:
+            data = bytearray((root / file).read_bytes())
+            data[int(at)] ^= 1
+            (root / file).write_bytes(data)
+        said = ran(f"kafkaspec audit {where}; echo $?", root)
+    *lines, status = said.splitlines()
+    shown = "".join(f"{line}\n" for line in lines)
+    return f"```console\n$ kafkaspec audit {where}\n{shown}$ echo $?\n{status}\n```"
+
+
 def verified() -> str:
     """What `kafkaspec verify` finds, without the times. Raises CalledProcessError if anything does not hold."""
     rows = json.loads(subprocess.run([sys.executable, "-m", "kafkaspec", "verify", "--json"], **CAPTURED).stdout)
@@ -352,6 +390,8 @@ GENERATORS: dict[str, Generator] = {
     "violation": violation,
     "fields": fields,
     "output": output,
+    "audit": audit,
+    "audited": audited,
     "deviations": deviations,
     "verified": verified,
     "kills": kills,

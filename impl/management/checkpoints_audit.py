@@ -210,7 +210,7 @@ class CheckpointCheck(DirectoryCheck):
                     f"{summary.start} to {end}",
                     f"a restart lowers it to {end}",
                 )
-            elif clean and offset < summary.start and partition not in self.lost:
+            elif clean and offset < summary.start <= end and partition not in self.lost:
                 yield finding(
                     Severity.WARNING,
                     "CKP-13",

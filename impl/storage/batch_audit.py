@@ -15,7 +15,7 @@ from kafkaspec.audit.check import CODEC, Chunk, Ending, Log, LogCheck
 from kafkaspec.audit.files import Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.impl.storage.log_loader_audit import recovery_consequence
-from kafkaspec.impl.storage.scan import Problem, problem_text
+from kafkaspec.impl.storage.scan import TEXTS, Problem, problem_text
 from kafkaspec.spec.storage.compression import LIMIT
 
 METADATA_TOPIC = "__cluster_metadata"
@@ -203,3 +203,5 @@ def _words(row: Any, problem: Problem) -> tuple[str, str]:
 
 
 AUDIT = (BatchCheck,)
+CLAUSES = tuple(id for id, _ in TEXTS.values())
+"""Those that come from the scan."""

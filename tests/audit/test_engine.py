@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+import kafkaspec.impl
 from kafkaspec.audit import engine
 from kafkaspec.audit.check import Chunk, Ending, Log, LogCheck
 from kafkaspec.audit.discover import discover, partition_files
 from kafkaspec.audit.files import File, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.errors import UserError
+from kafkaspec.impl.storage.scan import read_segment
 
 Originals = Callable[[str], tuple[Path, ...]]
 BASIC, CLUSTER = "single-basic/nodes-after-clean-stop", "cluster3-faults/nodes-after-clean-stop"
@@ -79,7 +81,7 @@ def test_a_log_is_shown_in_order(originals: Originals) -> None:
 
 def test_every_subsystem_s_checks_are_found() -> None:
     found = engine.checks()
-    areas = Path(str(engine.kafkaspec.impl.__path__[0]))
+    areas = Path(str(kafkaspec.impl.__path__[0]))
     names = {f"kafkaspec.impl.{p.parent.name}.{p.stem}" for p in areas.glob("*/*_audit.py")}
     every = [*found.logs, *found.directories, *found.clusters]
     assert {c.__module__ for c in every} <= names
@@ -117,9 +119,14 @@ def state(folder: Path) -> list[tuple[str, int, str]]:
 def test_nothing_is_written(copied: Callable[[str], tuple[Path, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
     (directory,) = copied(KILLED)
     before = state(directory.parent)
-    flags = []
+    flags = list[int]()
     really = os.open
-    monkeypatch.setattr(os, "open", lambda path, flag, *a, **k: flags.append(flag) or really(path, flag, *a, **k))
+
+    def opened(path: str, flag: int, *a: Any, **k: Any) -> int:
+        flags.append(flag)
+        return really(path, flag, *a, **k)
+
+    monkeypatch.setattr(os, "open", opened)
     engine.audit([directory], strict=True)
     assert state(directory.parent) == before
     assert flags
@@ -171,8 +178,8 @@ def test_segments_that_retention_deletes_meanwhile(
 ) -> None:
     directory = live(copied)
     first = min((directory / "ledger-1").glob("*.log"))
-    read = engine.read_segment
-    done = []
+    read = read_segment
+    done = list[int]()
 
     def reading(file: File, **more: Any) -> Any:
         if file.path == first and not done:
@@ -194,7 +201,7 @@ def test_a_partition_that_is_deleted_meanwhile(
 ) -> None:
     directory = live(copied)
     gone = directory / "ledger-1"
-    read = engine.read_segment
+    read = read_segment
 
     def reading(file: File, **more: Any) -> Any:
         if file.path.parent == gone and gone.exists():
@@ -213,7 +220,7 @@ def test_a_file_that_vanishes_from_a_stopped_broker_is_said(
 ) -> None:
     (directory,) = copied(BASIC)
     log = min((directory / "ledger-1").glob("*.log"))
-    read = engine.read_segment
+    read = read_segment
 
     def reading(file: File, **more: Any) -> Any:
         if file.path == log:
@@ -249,7 +256,7 @@ def test_an_index_that_grows_behind_the_log_is_not_wrong(
     log.write_bytes(whole[:half])
     index.write_bytes(entries[:-8])
     (log.with_suffix(".timeindex")).write_bytes((log.with_suffix(".timeindex")).read_bytes()[:12])
-    read = engine.read_segment
+    read = read_segment
 
     def reading(file: File, **more: Any) -> Any:
         yield from read(file, **more)

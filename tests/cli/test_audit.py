@@ -16,6 +16,7 @@ import pytest
 
 from kafkaspec import report
 from kafkaspec.audit import engine
+from kafkaspec.audit.check import DirectoryCheck
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audit.recorded import recorded
 from kafkaspec.cli.audit import Rate
@@ -124,7 +125,7 @@ def test_many_findings_of_one_kind_are_counted() -> None:
 
 @pytest.mark.parametrize("severity", list(Severity))
 def test_the_verdict_by_the_worst(severity: Severity, archive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Says(engine.DirectoryCheck):
+    class Says(DirectoryCheck):
         def check(self, directory: Any) -> Any:
             yield Finding(severity, "XXX-1", "f", "")
 

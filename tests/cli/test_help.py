@@ -67,7 +67,7 @@ def complete(line: str) -> list[str]:
 def test_the_shell_completes_commands_and_names() -> None:
     assert complete("kafkaspec exp") == ["explore", "export", "explain"]
     assert "two_phase" in complete("kafkaspec explore two")
-    assert complete("kafkaspec verify tim") == ["timeline"]
+    assert complete("kafkaspec verify timel") == ["timeline"]
     assert "TML-1" in complete("kafkaspec explain TML-")
 
 

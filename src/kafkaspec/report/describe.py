@@ -407,12 +407,12 @@ def _audit(a: Audit) -> list[Section]:
 
 
 def _topics(a: Audit) -> Grid:
-    numbers = ("partitions", "segments", "batches", "records", "bytes", "offsets", "committed / aborted / open")
-    titles: list[str | Column] = ["topic", *(Column(n, number=True) for n in (*numbers, "findings"))]
+    numbers = ("parts", "segs", "batches", "records", "bytes", "offsets", "committed aborted open", "found")
+    titles: list[str | Column] = [Column("topic", whole=True), *(Column(n, number=True) for n in numbers)]
     rows: list[tuple[str | Cell, ...]] = []
     for t in a.topics:
         sizes = (f"{n:,}" for n in (t.partitions, t.segments, t.batches, t.records, t.bytes, t.offsets))
-        transactions = f"{t.committed:,} / {t.aborted:,} / {t.open_transactions:,}"
+        transactions = f"{t.committed:,}/{t.aborted:,}/{t.open_transactions:,}"
         found = Cell(f"{t.findings:,}", "bad" if t.findings else "unknown" if t.unjudged else "good")
         none = not (t.committed or t.aborted or t.open_transactions)
         rows.append((t.topic, *sizes, "" if none else transactions, found))

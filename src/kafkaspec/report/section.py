@@ -31,12 +31,13 @@ class Cell:
 @dataclass(frozen=True)
 class Column:
     """`number` stands to the right; `bar` draws how much of the greatest it is; `detail` is left out on a terminal,
-    where there is no room for it."""
+    where there is no room for it; `whole` is not broken into lines there."""
 
     title: str
     number: bool = False
     bar: bool = False
     detail: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)

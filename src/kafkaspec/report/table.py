@@ -87,7 +87,8 @@ def _grid(g: Grid) -> Iterator[RenderableType]:
     t = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", title_style="dim", title_justify="left")
     t.title = g.title or None
     for n in shown:
-        t.add_column(g.columns[n].title, justify="right" if g.columns[n].number else "left", overflow="fold")
+        c = g.columns[n]
+        t.add_column(c.title, justify="right" if c.number else "left", overflow="fold", no_wrap=c.whole)
     for row in g.rows:
         t.add_row(*(_text(row[n]) for n in shown))
     yield Padding(t, (0, 0, 0, 2))
