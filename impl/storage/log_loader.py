@@ -40,6 +40,8 @@ from kafkaspec.spec.storage.log_loader import (
     TXN_INDEX,
     name_of,
 )
+from kafkaspec.spec.storage.segment import Batch as RecordBatch
+from kafkaspec.spec.storage.segment import Record
 
 INDEXES = (INDEX, TIME_INDEX, TXN_INDEX)
 METADATA_DELETED = ".checkpoint.deleted"
@@ -322,8 +324,8 @@ def encode_log(log: spec.LogFile) -> bytes:
 
 
 def _batch(b: spec.Batch) -> bytes:
-    records = tuple(segments.spec.Record(offset, TIME_MS) for offset in range(b.base, b.last + 1))
-    data = bytearray(segments.encode(segments.spec.Batch(records, 1, b.epoch)))
+    records = tuple(Record(offset, TIME_MS) for offset in range(b.base, b.last + 1))
+    data = bytearray(segments.encode(RecordBatch(records, 1, b.epoch)))
     data[-1] ^= not b.whole
     return bytes(data)
 

@@ -492,9 +492,10 @@ def sensible(files: Mapping[str, Content]) -> bool:
 
 def again(result: Step[Directory], clean: bool, log_start: int) -> bool:
     """LDR-15: a load after a load finds nothing to do."""
-    files, found = loaded(result.state.files, clean, result.result["recoveryPoint"], log_start)
-    ends = (found["logStart"], found["logEnd"]) == (result.result["logStart"], result.result["logEnd"])
-    return ends and records(files) == records(result.state.files)
+    ends: Any = result.result
+    files, found = loaded(result.state.files, clean, ends["recoveryPoint"], log_start)
+    same = (found["logStart"], found["logEnd"]) == (ends["logStart"], ends["logEnd"])
+    return same and records(files) == records(result.state.files)
 
 
 @machine.operation("put", "LDR-18")

@@ -14,6 +14,7 @@ from kafkaspec.lockstep.machine import Machine, Step
 from kafkaspec.lockstep.mutants import Mutant, with_fault
 from kafkaspec.models.storage import log_loader as model
 from kafkaspec.models.storage.log_loader import Doing, N, New, Stage
+from kafkaspec.spec.management.cleaner import Frozen
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage.log_loader import CLEANED, DELETED, INDEX, LOG, SWAP, TIME_INDEX, TXN_INDEX
 
@@ -96,7 +97,7 @@ def _needs_no_index(self: LogLoader) -> None:
             _ = segment.offset_index, segment.time_index
 
     check = Segment.sanity_check
-    Segment.sanity_check = makes_one  # type: ignore[method-assign]
+    Segment.sanity_check = makes_one  # type: ignore[method-assign,assignment]
     try:
         LogLoader.load_segments(self)
     finally:
@@ -114,7 +115,7 @@ def _trusts_every_stop(self: LogLoader) -> LoadedOffsets:
 
 def _starts_above_the_recovery_point(self: LogLoader, start: int, end: int) -> list[Segment]:
     found = LogLoader.between(self, start, end)
-    return [s for s in found if end != impl.LONG_MAX or s.base_offset >= start]
+    return [s for s in found if end != spec.LONG_MAX or s.base_offset >= start]
 
 
 def _keeps_what_follows_a_cut(self: LogLoader, gone: Sequence[Segment]) -> None:
@@ -240,7 +241,7 @@ def _believes_the_recovery_point(
     state: spec.Directory, clean: bool, recovery_point: int, log_start: int
 ) -> Step[spec.Directory]:
     files, found = spec.loaded(state.files, clean, recovery_point, log_start)
-    return Step(spec.Directory(spec.Frozen(files)), {**found, "recoveryPoint": recovery_point})
+    return Step(spec.Directory(Frozen(files)), {**found, "recoveryPoint": recovery_point})
 
 
 def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:

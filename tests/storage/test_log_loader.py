@@ -101,7 +101,7 @@ def segment(base: int, *lengths: int, bad: int = -1, epoch: int = 0, suffix: str
     return {name_of(base, LOG, suffix): log, name_of(base, INDEX, suffix): "", name_of(base, TIME_INDEX, suffix): ""}
 
 
-def load(files: dict[str, Any], clean: bool = False, point: int = 0, start: int = 0) -> tuple[set[str], dict[str, int]]:
+def load(files: dict[str, Any], clean: bool = False, point: int = 0, start: int = 0) -> tuple[set[str], Any]:
     """The names of the files after a load, but for snapshots, indexes and epochs; and what it answers."""
     step = machine.apply(spec.initial(files), "load", {"clean": clean, "recovery_point": point, "log_start": start})
     assert not isinstance(step, Outside), step
