@@ -685,6 +685,7 @@ MUTANTS = [
 _LOWER = "the last stable offset is then lower than it might be; that it rises at last is no claim of the models"
 _NOT_A_MARKER = "the marker's part of what the table does with a record, which an append never comes to"
 _NOT_DATA = "the data's part of what the table does with a record, which a marker never comes to"
+_BOTH = "a record is there exactly below the end: each of the two guards says what the other does"
 _THE_SAME = "it writes what is there already"
 
 SURVIVORS: Mapping[str, str] = {
@@ -696,4 +697,6 @@ SURVIVORS: Mapping[str, str] = {
     "Log.mark: no effect 4": _THE_SAME,
     "Log.mark: no effect 13": _NOT_DATA,
     "Log.mark: no effect 14": _NOT_DATA,
+    "Log.read: no guard 1": _BOTH,
+    "Log.read: no guard 2": _BOTH,
 }
