@@ -85,16 +85,17 @@ CKP_6 = clause(
 )
 CKP_7 = clause(
     "CKP-7",
-    """partition.metadata is a line `version: 0` and a line `topic_id: ` with the topic's id, 16 bytes in URL-safe
-    base64, without a newline at its end. A version of 0 or more is read; a file without these two lines, or with the
-    id that is all zero, is a storage error.""",
+    """The file partition.metadata is a line `version: 0` and a line `topic_id: ` with the topic's id, 16 bytes in URL-
+    safe base64, without a newline at its end. A version of 0 or more is read; a file without these two lines,
+    or with the id that is all zero, is a storage error.""",
     source="PartitionMetadataFile and PartitionMetadataReadBuffer, Kafka 4.3.0; KIP-516",
     without=A_TEXT,
 )
 CKP_8 = clause(
     "CKP-8",
-    """.kafka_cleanshutdown is a JSON object with version 0 and the broker epoch. That the file is there says that the
-    stop was clean, whatever is in it; the broker epoch is known if the file begins with such an object.""",
+    """The file .kafka_cleanshutdown is a JSON object with version 0 and the broker epoch. That the file is there says
+    that the stop was clean, whatever is in it; the broker epoch is known if the file begins with such an
+    object.""",
     source="CleanShutdownFileHandler, Kafka 4.3.0; KIP-966",
     without=A_TEXT,
 )
@@ -112,29 +113,29 @@ CKP_10 = clause(
 )
 CKP_11 = clause(
     "CKP-11",
-    """recovery-point-offset-checkpoint has an entry for each log of the directory, and no other: the offset below which
-    the log is flushed, which is not above its end. After a clean stop it is the end.""",
+    """The file recovery-point-offset-checkpoint has an entry for each log of the directory, and no other: the offset
+    below which the log is flushed, which is not above its end. After a clean stop it is the end.""",
     source=f"{MANAGER}; Kafka Internals, ch. 03, 'Flush'; KAFKA-10101",
 )
 CKP_12 = clause(
     "CKP-12",
-    """log-start-offset-checkpoint has an entry for just those logs whose log start is above the base offset of their
-    first segment: the log start.""",
+    """The file log-start-offset-checkpoint has an entry for just those logs whose log start is above the base offset
+    of their first segment: the log start.""",
     source=MANAGER,
     without=ONE_AT_A_TIME,
 )
 CKP_13 = clause(
     "CKP-13",
-    """replication-offset-checkpoint has the high watermark of each partition, which lies between log start and log end
-    when it is written. A start raises one that is below the log start to it, and lowers one that is above the log end
-    to that.""",
+    """The file replication-offset-checkpoint has the high watermark of each partition, which lies between log start
+    and log end when it is written. A start raises one that is below the log start to it, and lowers one that is
+    above the log end to that.""",
     source="ReplicaManager.checkpointHighWatermarks and UnifiedLog.updateHighWatermark, Kafka 4.3.0",
     without=ONE_AT_A_TIME,
 )
 CKP_14 = clause(
     "CKP-14",
-    """cleaner-offset-checkpoint has the first dirty offset of each log that was cleaned, between its log start and its
-    end; one that lies outside is replaced by the log start before the next cleaning (CLN-9).""",
+    """The file cleaner-offset-checkpoint has the first dirty offset of each log that was cleaned, between its log
+    start and its end; one that lies outside is replaced by the log start before the next cleaning (CLN-9).""",
     source=f"{CHAPTER}; LogCleanerManager, Kafka 4.3.0",
     without={
         "spec": "the spec of the cleaner has it: CLN-9, CLN-10, CLN-26 to CLN-28",
