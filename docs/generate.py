@@ -13,6 +13,7 @@ import dataclasses
 import html
 import importlib
 import inspect
+import itertools
 import json
 import os
 import re
@@ -24,6 +25,7 @@ import tempfile
 import textwrap
 import typing
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -314,13 +316,47 @@ def audited(archive: str, file: str = "", at: str = "") -> str:
     return f"```console\n$ kafkaspec audit {where}\n{shown}$ echo $?\n{status}\n```"
 
 
+@cache
+def verification() -> list[dict[str, Any]]:
+    """The rows of `kafkaspec verify`. Raises CalledProcessError if anything does not hold."""
+    run = subprocess.run([sys.executable, "-m", "kafkaspec", "verify", "--json"], **CAPTURED)
+    return list(json.loads(run.stdout))
+
+
 def verified() -> str:
-    """What `kafkaspec verify` finds, without the times. Raises CalledProcessError if anything does not hold."""
-    rows = json.loads(subprocess.run([sys.executable, "-m", "kafkaspec", "verify", "--json"], **CAPTURED).stdout)
+    """What `kafkaspec verify` finds, row by row, without the times."""
     return table(
         ["subsystem", "what", "how", "found"],
-        [[r["subsystem"], r["what"], f"**{r['word']}**", r["detail"]] for r in rows],
+        [[r["subsystem"], r["what"], f"**{r['word']}**", r["detail"]] for r in verification()],
     )
+
+
+def established() -> str:
+    """The same, added up: a row a subsystem."""
+    rows = []
+    for name, of in itertools.groupby(verification(), lambda r: r["subsystem"]):
+        by: dict[str, list[Any]] = {}
+        for r in of:
+            by.setdefault(r["word"], []).append(r)
+
+        def total(word: str, what: str, by: dict[str, list[Any]] = by) -> int:
+            found = [re.search(rf"([\d,]+) (?:of [\d,]+ )?{what}", r["detail"]) for r in by.get(word, [])]
+            return sum(int(m[1].replace(",", "")) for m in found if m)
+
+        states, models = total("explored", "distinct"), sum(" distinct" in r["detail"] for r in by.get("explored", []))
+        judged = [r for r in by.get("judged", []) if "altered" not in r["what"]]
+        rows.append(
+            [
+                name,
+                f"{total('complete', 'clauses')}" if "complete" in by else "",
+                f"{states:,} states of {models}" if models else "",
+                f"{total('proved', 'obligations'):,}" if "proved" in by else "",
+                f"{total('tested', 'calls'):,} calls" if "tested" in by else "",
+                f"{len(judged)}: {total('judged', 'events') or total('judged', 'records'):,}" if judged else "",
+            ]
+        )
+    head = ["", "clauses", "models, explored", "obligations, proved", "spec beside impl, tested", "recordings, judged"]
+    return table(head, rows)
 
 
 def kills(name: str) -> str:
@@ -394,6 +430,7 @@ GENERATORS: dict[str, Generator] = {
     "audited": audited,
     "deviations": deviations,
     "verified": verified,
+    "established": established,
     "kills": kills,
 }
 
