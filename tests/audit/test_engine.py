@@ -266,3 +266,13 @@ def test_an_index_that_grows_behind_the_log_is_not_wrong(
     monkeypatch.setattr(engine, "read_segment", reading)
     findings, _ = engine.audit_log(log_of(log.parent, clean=False))
     assert [f for f in findings if f.file == str(index) and f.severity > Severity.LEFTOVER] == []
+
+
+def test_a_listing_that_is_out_of_date_is_made_anew(copied: Callable[[str], tuple[Path, ...]]) -> None:
+    """A broker makes a segment's .log before its indexes: who listed in between must look again."""
+    log = log_of(live(copied) / "clicks-0", clean=False)
+    stale = tuple(replace(s, offset_index=None, time_index=None) for s in log.files.segments)
+    judged = engine.judge(replace(log, files=replace(log.files, segments=stale)), strict=True)
+    assert judged is not None
+    assert [f for f in judged.findings.kept if f.severity > Severity.LEFTOVER] == []
+    assert judged.log.files == log.files

@@ -30,7 +30,7 @@ from kafkaspec.impl.storage.scan import read_segment
 
 MOST_ALIKE = 1_000
 """So many findings of one clause in one file are kept; the rest is counted."""
-ATTEMPTS = 4
+ATTEMPTS = 10
 """So often a log is judged anew whose files change while it is read: a live broker's."""
 READ_AHEAD = 32 << 20
 """Files up to this size are read ahead of a growing segment, bytes."""
@@ -277,24 +277,28 @@ def _read_ahead(log: Log, segment: Segment) -> None:
 
 def judge(log: Log, strict: bool, tick: Callable[[int, int], None] | None = None) -> Judged | None:
     """Read a log, and anew if its files changed meanwhile under a running broker. None if it is gone."""
+    if log.clean is True:
+        return _read(log, None, strict, tick)
+    before = _signature(log.files)
     for attempt in range(ATTEMPTS):
-        before = {} if log.clean is True else _signature(log.files)
-        judged, error = None, None
         try:
-            judged = _read(log, None, strict, tick)
-        except UserError as e:
-            error = e
-        if judged is not None and (log.clean is True or not _suspicious(judged)):
-            return judged
-        try:
-            now = listed_again(log.files)
+            now = listed_again(log.files)  # what was listed before may be gone
         except OSError as e:
             raise UserError(f"{log.files.path}: {(e.strerror or str(e)).lower()}") from None
         if now is None:
             return None
-        if attempt == ATTEMPTS - 1 or (before and before == _signature(now)):
-            break
         log = replace(log, files=now, facts={})
+        judged, error = None, None
+        try:
+            judged = _read(log, None, strict, None if attempt else tick)
+        except UserError as e:
+            error = e
+        if judged is not None and not _suspicious(judged):
+            break
+        after = _signature(now)
+        if after == before:
+            break
+        before = after
     if error is not None:
         raise error
     return judged
