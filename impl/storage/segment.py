@@ -472,10 +472,13 @@ class ProducerStates:
 
     def append(self, header: Header, body: bytes) -> AbortedTxn | None:
         h, manager = header, self.manager
-        if h.producer_id < 0 or (h.attributes & CONTROL and not h.records):  # a marker that the cleaner emptied
+        if h.producer_id < 0:
             return None
         update = manager.prepare(h.producer_id, REPLICATION)
         completed = None
+        if h.attributes & CONTROL and not h.records:
+            manager.update(update)  # a marker that the cleaner emptied: an unknown producer gets epoch -1, no time
+            return None
         if h.attributes & CONTROL:
             marker = next(Batch(body, h.position).records())
             says = control(marker.key, marker.value)

@@ -734,7 +734,7 @@ machine.deviations += [
         history=("init", 'leaderEpochCheckpoint.read file="0\\n1\\nx 0\\n"'),
         cause="""The version and the count are read by a helper that turns a bad number into a malformed line; the
         fields of an entry are not, and a list is made with the announced capacity before that is looked at. It is the
-        same code as for the other checkpoints (CLN-D3).""",
+        same code as for the other checkpoints (CKP-D1).""",
         effect="""A NumberFormatException or IllegalArgumentException passes by the handler that marks the directory as
         failed. While logs are loaded it stops the broker.""",
         mend="Treat it as a malformed line.",

@@ -24,12 +24,13 @@ from kafkaspec.impl.management.checkpoints import (
 )
 from kafkaspec.impl.management.checkpoints_audit import CheckpointCheck, PartitionMetadataCheck
 from kafkaspec.lockstep.machine import Outside, Refused
-from kafkaspec.lockstep.walk import Coverage, Pair, draw, state_machine, walk
+from kafkaspec.lockstep.walk import Pair, draw, state_machine
 from kafkaspec.models.management.checkpoints import MODELS
 from kafkaspec.proofs.management.checkpoints import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.management import checkpoints as spec
 from kafkaspec.spec.management.checkpoints import machine
+from tests.layers import walked
 
 # ---- the layers beside each other
 
@@ -39,12 +40,7 @@ def test_impl_does_what_the_spec_says() -> None:
 
 
 def test_long_walks_cover_every_operation() -> None:
-    covered = Coverage()
-    for seed in range(20):
-        walked = walk(machine, impl.Driver(), seed, 150)
-        assert walked.failure is None, str(walked.failure)
-        covered.add(walked.coverage)
-    assert covered.operations.keys() == machine.operations.keys()
+    walked(machine, impl.Driver, seeds=20, steps=150)
 
 
 @given(st.data())

@@ -14,12 +14,13 @@ from kafkaspec.impl.management import cleaner as impl
 from kafkaspec.impl.management.checkpoints import TopicPartition
 from kafkaspec.lockstep.exhaustive import commute
 from kafkaspec.lockstep.machine import Outside, Refused
-from kafkaspec.lockstep.walk import Coverage, Pair, draw, state_machine, walk
+from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.management.cleaner import MODELS
 from kafkaspec.proofs.management.cleaner import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.management import cleaner as spec
 from kafkaspec.spec.management.cleaner import machine
+from tests.layers import abstracts, walked
 
 # ---- the layers beside each other
 
@@ -29,26 +30,13 @@ def test_impl_does_what_the_spec_says() -> None:
 
 
 def test_long_walks_cover_every_operation() -> None:
-    covered = Coverage()
-    for seed in range(30):
-        walked = walk(machine, impl.Driver(), seed, 150)
-        assert walked.failure is None, str(walked.failure)
-        covered.add(walked.coverage)
-    assert covered.operations.keys() == machine.operations.keys()
+    covered = walked(machine, impl.Driver, seeds=30, steps=150)
     assert {"doneCleaning CLN-15", "abortCleaning CLN-11", "checkCleaningAborted CLN-17"} <= covered.refusals.keys()
 
 
 @given(st.data())
 def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
-    driver = impl.Driver()
-    pair = Pair(machine, driver, {})
-    for _ in range(20):
-        op = machine.find(data.draw(st.sampled_from(sorted(machine.operations))))
-        arguments = draw(machine, op, pair.state, lambda c: data.draw(st.sampled_from(c)))
-        if arguments is not None:
-            pair.call(op, arguments)
-            assert pair.failure is None, str(pair.failure)
-            assert impl.abstract(driver) == pair.state
+    abstracts(data, machine, impl.Driver(), impl.abstract)
 
 
 @pytest.mark.clause("CLN-1")

@@ -16,9 +16,10 @@ from kafkaspec.impl.disk import Crashed, RealDisk, SimulatedDisk
 from kafkaspec.impl.management import meta_properties as impl
 from kafkaspec.impl.management.meta_properties_audit import EnsembleCheck, MetaPropertiesCheck
 from kafkaspec.lockstep.machine import Outside, Refused
-from kafkaspec.lockstep.walk import Coverage, state_machine, walk
+from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.management import meta_properties as spec
 from kafkaspec.spec.management.meta_properties import machine
+from tests.layers import walked
 
 V1 = "version=1\ncluster.id=c\nnode.id=1\n"
 D, E = "Wz2UP7E_QO2kiOpi3I8jIQ", "Xz2UP7E_QO2kiOpi3I8jIQ"
@@ -29,12 +30,7 @@ def test_impl_does_what_the_spec_says() -> None:
 
 
 def test_long_walks_cover_every_operation() -> None:
-    covered = Coverage()
-    for seed in range(10):
-        walked = walk(machine, impl.Driver(), seed, 150)
-        assert walked.failure is None, str(walked.failure)
-        covered.add(walked.coverage)
-    assert covered.operations.keys() == machine.operations.keys()
+    walked(machine, impl.Driver, seeds=10, steps=150)
 
 
 @pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)

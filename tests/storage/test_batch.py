@@ -26,11 +26,12 @@ from kafkaspec.impl.storage import batch as impl
 from kafkaspec.impl.storage.scan import problem_text, read_segment
 from kafkaspec.judge.deviation import shown as shown_by
 from kafkaspec.lockstep.machine import Refused, Step
-from kafkaspec.lockstep.walk import Coverage, state_machine, walk
+from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.storage import batch as spec
 from kafkaspec.spec.storage.batch import Batch, Header, Legacy, Malformed, Record, Timed, Unread, machine
 from kafkaspec.spec.storage.compression import CODECS, NotDecompressed, TooMuch, compress, decompress
 from tests.kafka import java, needs_kafka
+from tests.layers import walked
 
 NOW = spec.NOW
 RECORDINGS = Path(__file__).parent.parent / "recordings" / "audit"
@@ -42,12 +43,7 @@ def test_impl_does_what_the_spec_says() -> None:
 
 
 def test_long_walks_cover_every_operation() -> None:
-    covered = Coverage()
-    for seed in range(30):
-        walked = walk(machine, impl.Driver(), seed, 100)
-        assert walked.failure is None, str(walked.failure)
-        covered.add(walked.coverage)
-    assert covered.operations.keys() == machine.operations.keys()
+    covered = walked(machine, impl.Driver, seeds=30, steps=100)
     decoded = {f"decode BAT-{n}" for n in range(1, 12)}
     assert decoded | {f"validate BAT-{n}" for n in (20, 21, 22)} | {"build BAT-18"} <= covered.refusals.keys()
 

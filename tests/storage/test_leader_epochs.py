@@ -22,13 +22,14 @@ from kafkaspec.impl.storage.leader_epochs_audit import AUDIT, LeaderEpochCheck
 from kafkaspec.judge.check import check
 from kafkaspec.lockstep.exhaustive import commute
 from kafkaspec.lockstep.machine import Outside, Refused
-from kafkaspec.lockstep.walk import Coverage, Pair, draw, state_machine, walk
+from kafkaspec.lockstep.walk import Pair, draw, state_machine
 from kafkaspec.models.storage.leader_epochs import MODELS
 from kafkaspec.proofs.storage.leader_epochs import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.storage import leader_epochs as spec
 from kafkaspec.spec.storage.leader_epochs import Cache, Entry, machine
 from tests.kafka import java, needs_kafka
+from tests.layers import walked
 
 # ---- the layers beside each other
 
@@ -43,12 +44,7 @@ def test_impl_does_what_the_spec_says() -> None:
 @pytest.mark.clause("LEC-14")
 @pytest.mark.clause("LEC-15")
 def test_long_walks_cover_every_operation() -> None:
-    covered = Coverage()
-    for seed in range(20):
-        walked = walk(machine, impl.Driver(), seed, 150)
-        assert walked.failure is None, str(walked.failure)
-        covered.add(walked.coverage)
-    assert covered.operations.keys() == machine.operations.keys()
+    covered = walked(machine, impl.Driver, seeds=20, steps=150)
     assert {"assign LEC-3", "leaderEpochCheckpoint.read LEC-17", "openText LEC-3"} <= covered.refusals.keys()
 
 

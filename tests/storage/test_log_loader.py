@@ -20,13 +20,14 @@ from kafkaspec.impl.storage import log_loader as impl
 from kafkaspec.impl.storage import log_loader_audit as audit
 from kafkaspec.judge.check import check
 from kafkaspec.lockstep.machine import Outside
-from kafkaspec.lockstep.walk import Coverage, state_machine, walk
+from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.log_loader import MODELS
 from kafkaspec.proofs.storage.log_loader import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage.log_loader import CLEANED, EPOCHS, INDEX, LOG, SNAPSHOT, SWAP, TIME_INDEX, name_of
 from tests.kafka import java, needs_kafka
+from tests.layers import walked
 
 machine = spec.machine
 
@@ -38,12 +39,7 @@ def test_impl_does_what_the_spec_says() -> None:
 
 
 def test_long_walks_cover_every_operation() -> None:
-    covered = Coverage()
-    for seed in range(30):
-        walked = walk(machine, impl.Driver(), seed, 40)
-        assert walked.failure is None, str(walked.failure)
-        covered.add(walked.coverage)
-    assert covered.operations.keys() == machine.operations.keys()
+    walked(machine, impl.Driver, seeds=30, steps=40)
 
 
 @pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)

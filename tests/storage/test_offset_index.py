@@ -23,7 +23,7 @@ from kafkaspec.judge.check import check
 from kafkaspec.judge.deviation import shown
 from kafkaspec.lockstep.exhaustive import commute
 from kafkaspec.lockstep.machine import Outside, Refused
-from kafkaspec.lockstep.walk import Coverage, Pair, draw, state_machine, walk
+from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.offset_index import MODELS
 from kafkaspec.proofs.storage.offset_index import PROOFS
 from kafkaspec.prove.proof import Proof
@@ -31,6 +31,7 @@ from kafkaspec.spec.storage import mapped_index as mapped
 from kafkaspec.spec.storage import offset_index as spec
 from kafkaspec.spec.storage.offset_index import machine
 from tests.kafka import java, needs_kafka
+from tests.layers import abstracts, walked
 from tests.storage.index_calls import calls
 from tests.storage.index_logs import OFFSETS, B, Part, audited, packed
 
@@ -48,26 +49,13 @@ def test_impl_does_what_the_spec_says() -> None:
 @pytest.mark.clause("OIX-12")
 @pytest.mark.clause("OIX-19")
 def test_long_walks_cover_every_operation() -> None:
-    covered = Coverage()
-    for seed in range(8):
-        walked = walk(machine, impl.Driver(), seed, 150)
-        assert walked.failure is None, str(walked.failure)
-        covered.add(walked.coverage)
-    assert covered.operations.keys() == machine.operations.keys()
+    covered = walked(machine, impl.Driver, seeds=8, steps=150)
     assert {"append OIX-2", "append OIX-3", "append OIX-4", "resize OIX-15"} <= covered.refusals.keys()
 
 
 @given(st.data())
 def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
-    driver = impl.Driver()
-    pair = Pair(machine, driver, {})
-    for _ in range(20):
-        op = machine.find(data.draw(st.sampled_from(sorted(machine.operations))))
-        arguments = draw(machine, op, pair.state, lambda c: data.draw(st.sampled_from(c)))
-        if arguments is not None:
-            pair.call(op, arguments)
-            assert pair.failure is None, str(pair.failure)
-            assert impl.abstract(driver) == pair.state
+    abstracts(data, machine, impl.Driver(), impl.abstract)
 
 
 @pytest.mark.clause("OIX-3")

@@ -19,9 +19,10 @@ from kafkaspec.audit.files import File, Kind, LogDirectory, PartitionFiles, Segm
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.impl.storage import replicas as impl
 from kafkaspec.impl.storage.replicas_audit import AUDIT, ReplicaCheck
-from kafkaspec.lockstep.walk import Coverage, state_machine, walk
+from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.storage import replicas as spec
 from kafkaspec.spec.storage.replicas import machine
+from tests.layers import walked
 
 
 def test_impl_does_what_the_spec_says() -> None:
@@ -32,12 +33,7 @@ def test_impl_does_what_the_spec_says() -> None:
 @pytest.mark.clause("RPL-2")
 @pytest.mark.clause("RPL-4")
 def test_long_walks_cover_every_operation() -> None:
-    covered = Coverage()
-    for seed in range(10):
-        walked = walk(machine, impl.Driver(), seed, 100)
-        assert walked.failure is None, str(walked.failure)
-        covered.add(walked.coverage)
-    assert covered.operations.keys() == machine.operations.keys()
+    walked(machine, impl.Driver, seeds=10, steps=100)
 
 
 def test_every_pair_of_the_candidates() -> None:

@@ -29,12 +29,13 @@ from kafkaspec.impl.storage.segment_audit import SegmentCheck
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.judge.check import check
 from kafkaspec.lockstep.machine import Outside, Refused, Step
-from kafkaspec.lockstep.walk import Coverage, draw, draw_init, state_machine, walk
+from kafkaspec.lockstep.walk import draw, draw_init, state_machine
 from kafkaspec.models.storage.segment import MODELS
 from kafkaspec.proofs.storage.segment import PROOFS
 from kafkaspec.spec.storage import segment as spec
 from kafkaspec.spec.storage.segment import Batch, Record, machine
 from tests.kafka import java, needs_kafka
+from tests.layers import walked
 
 PREALLOCATED = 60_000
 """Bytes: an index file that is larger was not trimmed, in these recordings."""
@@ -48,12 +49,7 @@ def test_impl_does_what_the_spec_says() -> None:
 
 
 def test_long_walks_cover_every_operation() -> None:
-    covered = Coverage()
-    for seed in range(40):
-        walked = walk(machine, impl.Driver(), seed, 100)
-        assert walked.failure is None, str(walked.failure)
-        covered.add(walked.coverage)
-    assert covered.operations.keys() == machine.operations.keys()
+    covered = walked(machine, impl.Driver, seeds=40, steps=100)
     assert {"append SEG-3", "read SEG-12", "sanityCheck SEG-21"} <= covered.refusals.keys()
 
 
@@ -128,6 +124,22 @@ def history(seed: int, base: int) -> list[Batch]:
         out.append(Batch(records, rng.choice((5, 60, 200)), epoch, -1 if kind == "data" else producer, kind))
         offset = out[-1].last_offset + rng.choice((1, 1, 3))
     return out
+
+
+def test_a_marker_that_the_cleaner_emptied_makes_its_producer_known_without_an_epoch() -> None:
+    """Of a producer that is known it changes nothing. Seen in a broker's snapshot: the epoch, for which the cleaner
+    keeps the batch, is lost."""
+    manager = ProducerStateManager("p", SimulatedDisk())
+    state = ProducerStates(manager)
+    data = encode(Batch((Record(0, 1_000),), producer_id=7, kind="abort"))
+    emptied = next(headers(data))._replace(records=0)
+    epoch = emptied.producer_epoch
+    assert state.append(emptied, b"") is None
+    assert (manager.producers[7].epoch, manager.producers[7].last_timestamp) == (-1, -1)
+    state.append(next(headers(data)), data)
+    assert manager.producers[7].epoch == epoch >= 0
+    assert state.append(emptied, b"") is None
+    assert (manager.producers[7].epoch, manager.producers[7].last_timestamp) == (epoch, 1_000)
 
 
 def written(directory: Path, batches: Sequence[Batch], base: int, state: ProducerStates | None = None) -> Segment:

@@ -19,9 +19,10 @@ from kafkaspec.impl.storage.time_index import TimeIndex, TimestampOffset, decode
 from kafkaspec.impl.storage.time_index_audit import TimeIndexCheck
 from kafkaspec.judge.check import check
 from kafkaspec.judge.deviation import shown
-from kafkaspec.lockstep.walk import Coverage, Pair, draw, state_machine, walk
+from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.storage.time_index import machine
 from tests.kafka import java, needs_kafka
+from tests.layers import abstracts, walked
 from tests.storage.index_calls import calls
 from tests.storage.index_logs import TIMES, B, Part, audited, packed
 
@@ -36,26 +37,13 @@ def test_impl_does_what_the_spec_says() -> None:
 
 @pytest.mark.clause("TIX-7")
 def test_long_walks_cover_every_operation() -> None:
-    covered = Coverage()
-    for seed in range(16):
-        walked = walk(machine, impl.Driver(), seed, 150)
-        assert walked.failure is None, str(walked.failure)
-        covered.add(walked.coverage)
-    assert covered.operations.keys() == machine.operations.keys()
+    covered = walked(machine, impl.Driver, seeds=16, steps=150)
     assert {"maybeAppend TIX-2", "maybeAppend TIX-4", "maybeAppend TIX-5"} <= covered.refusals.keys()
 
 
 @given(st.data())
 def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
-    driver = impl.Driver()
-    pair = Pair(machine, driver, {})
-    for _ in range(20):
-        op = machine.find(data.draw(st.sampled_from(sorted(machine.operations))))
-        arguments = draw(machine, op, pair.state, lambda c: data.draw(st.sampled_from(c)))
-        if arguments is not None:
-            pair.call(op, arguments)
-            assert pair.failure is None, str(pair.failure)
-            assert impl.abstract(driver) == pair.state
+    abstracts(data, machine, impl.Driver(), impl.abstract)
 
 
 @pytest.mark.parametrize("deviation", machine.deviations, ids=lambda d: d.id)

@@ -25,13 +25,14 @@ from kafkaspec.impl.storage.transaction_index_audit import TransactionIndexCheck
 from kafkaspec.judge.check import check
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.machine import Refused, Step
-from kafkaspec.lockstep.walk import Coverage, Pair, draw, draw_init, state_machine, walk
+from kafkaspec.lockstep.walk import draw, draw_init, state_machine
 from kafkaspec.models.storage.transaction_index import MODELS, Aborts
 from kafkaspec.proofs.storage.transaction_index import PROOFS
 from kafkaspec.spec.storage import transaction_index as spec
 from kafkaspec.spec.storage.segment import Batch, Record
 from kafkaspec.spec.storage.transaction_index import Aborted, Index, Log, machine
 from tests.kafka import java, needs_kafka
+from tests.layers import abstracts, walked
 
 # ---- the layers beside each other
 
@@ -41,26 +42,13 @@ def test_impl_does_what_the_spec_says() -> None:
 
 
 def test_long_walks_cover_every_operation() -> None:
-    covered = Coverage()
-    for seed in range(30):
-        walked = walk(machine, impl.Driver(), seed, 100)
-        assert walked.failure is None, str(walked.failure)
-        covered.add(walked.coverage)
-    assert covered.operations.keys() == machine.operations.keys()
+    covered = walked(machine, impl.Driver, seeds=30, steps=100)
     assert {"append TXI-3", "sanityCheck TXI-10", "read TXI-11"} <= covered.refusals.keys()
 
 
 @given(st.data())
 def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
-    driver = impl.Driver()
-    pair = Pair(machine, driver, {})
-    for _ in range(20):
-        op = machine.find(data.draw(st.sampled_from(sorted(machine.operations))))
-        arguments = draw(machine, op, pair.state, lambda c: data.draw(st.sampled_from(c)))
-        if arguments is not None:
-            pair.call(op, arguments)
-            assert pair.failure is None, str(pair.failure)
-            assert impl.abstract(driver) == pair.state
+    abstracts(data, machine, impl.Driver(), impl.abstract)
 
 
 @pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)

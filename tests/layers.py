@@ -1,0 +1,36 @@
+"""What every subsystem's tests ask of its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from kafkaspec.lockstep.machine import Driver, Machine
+from kafkaspec.lockstep.walk import Coverage, Pair, draw, walk
+
+
+def walked(machine: Machine[Any], driver: Callable[[], Driver], *, seeds: int, steps: int) -> Coverage:
+    """Random walks of the spec beside a driver, which must agree, and together call every operation."""
+    covered = Coverage()
+    for seed in range(seeds):
+        w = walk(machine, driver(), seed, steps)
+        assert w.failure is None, str(w.failure)
+        covered.add(w.coverage)
+    assert covered.operations.keys() == machine.operations.keys()
+    return covered
+
+
+def abstracts(
+    data: st.DataObject, machine: Machine[Any], driver: Driver, abstract: Callable[[Any], Any], steps: int = 20
+) -> None:
+    """After every call the abstraction of the driver is the spec's state, the whole of it."""
+    pair = Pair(machine, driver, {})
+    for _ in range(steps):
+        op = machine.find(data.draw(st.sampled_from(sorted(machine.operations))))
+        arguments = draw(machine, op, pair.state, lambda c: data.draw(st.sampled_from(c)))
+        if arguments is not None:
+            pair.call(op, arguments)
+            assert pair.failure is None, str(pair.failure)
+            assert abstract(driver) == pair.state
