@@ -278,6 +278,7 @@ def meta_properties_read(state: Nothing, file: str) -> Step[Nothing]:
 @machine.operation("metaProperties.write", "MTP-3", "MTP-4")
 @icontract.require(lambda version: version in (0, 1), "MTP-3 one of the two versions")
 @icontract.require(lambda cluster_id: cluster_id is None or cluster_id.isascii(), "MTP-1 an id is ASCII")
+@icontract.require(lambda directory_id: directory_id is None or is_topic_id(directory_id), "MTP-4 an id is one")
 @icontract.ensure(
     lambda version, cluster_id, node_id, directory_id, result: (
         isinstance(result.result, Refused)

@@ -228,6 +228,16 @@ def content_of(name: str, content: Json) -> Content:
     return tuple((e, s) for e, s in content) if isinstance(content, list) else str(content)
 
 
+def is_file(file: Sequence[Any]) -> bool:
+    """Whether it is a name and a content, as `content_of` takes them."""
+    if len(file) != 2 or not isinstance(file[0], str):
+        return False
+    content = file[1]
+    if isinstance(content, dict):
+        return content.keys() == {"batches", "torn"} and all(len(b) == 4 for b in content["batches"])
+    return isinstance(content, str) or (isinstance(content, list) and all(len(e) == 2 for e in content))
+
+
 def shown(content: Content) -> Json:
     if isinstance(content, LogFile):
         return {"batches": [[b.base, b.last, b.epoch, b.whole] for b in content.batches], "torn": content.torn}
@@ -499,7 +509,7 @@ def again(result: Step[Directory], clean: bool, log_start: int) -> bool:
 
 
 @machine.operation("put", "LDR-18")
-@icontract.require(lambda file: sensible({file[0]: content_of(*file)}), "LDR-18 a file of Kafka's")
+@icontract.require(lambda file: is_file(file) and sensible({file[0]: content_of(*file)}), "LDR-18 a file of Kafka's")
 def put(state: Directory, file: Sequence[Any]) -> Step[Directory]:
     """A file, its name and its content, is there from whatever went before."""
     return Step(Directory(state.files.with_(file[0], content_of(*file))))

@@ -31,6 +31,11 @@ OVERFLOW = "org.apache.kafka.storage.internals.log.IndexOffsetOverflowException"
 CORRUPT = "org.apache.kafka.storage.internals.log.CorruptIndexException"
 
 
+def is_hexadecimal(text: str) -> bool:
+    """Whether it is bytes in hexadecimal."""
+    return len(text) % 2 == 0 and all(c in "0123456789abcdef" for c in text)
+
+
 @dataclass(frozen=True)
 class Index:
     """An index and its file. Where it is not open, all that the file holds is in `beyond`."""

@@ -572,6 +572,7 @@ def open_new(state: Index, max_index_size: int) -> Step[Index]:
 
 
 @machine.operation("openFile", "OIX-18", "OIX-1")
+@icontract.require(lambda file: mapped.is_hexadecimal(file), "OIX-1 bytes")
 @_all_entries
 def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> Step[Index]:
     """The next process finds a file of these bytes (hexadecimal)."""
@@ -626,7 +627,12 @@ def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
 @machine.operation("judge", "OIX-23", "OIX-24", "OIX-25", "OIX-27")
 @_changes_nothing
 @icontract.require(
-    lambda batches: all(a[0] + a[1] == b[0] and a[3] < b[2] for a, b in pairwise(batches)), "OIX-24 a sound log"
+    lambda batches, entries: (
+        all(len(b) == 5 for b in batches)
+        and all(len(e) == 2 for e in entries)
+        and all(a[0] + a[1] == b[0] and a[3] < b[2] for a, b in pairwise(batches))
+    ),
+    "OIX-24 a sound log",
 )
 def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> Step[Index]:
     """A segment that was closed cleanly: its batches (position, size, first and last offset, last record's) beside the

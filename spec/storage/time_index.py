@@ -453,6 +453,7 @@ def open_new(state: Index, max_index_size: int) -> Step[Index]:
 
 
 @machine.operation("openFile", "TIX-9", "TIX-1")
+@icontract.require(lambda file: mapped.is_hexadecimal(file), "TIX-1 bytes")
 @_all_entries
 def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> Step[Index]:
     """The next process finds a file of these bytes (hexadecimal)."""
@@ -498,7 +499,14 @@ def is_complete(batches: Sequence[Batch], file: Sequence[Entry]) -> bool:
 
 @machine.operation("judge", "TIX-12", "TIX-13", "TIX-14", "TIX-15")
 @_changes_nothing
-@icontract.require(lambda batches: all(a[1] < b[0] for a, b in pairwise(batches)), "TIX-13 a sound log")
+@icontract.require(
+    lambda batches, entries: (
+        all(len(b) == 3 for b in batches)
+        and all(len(e) == 2 for e in entries)
+        and all(a[1] < b[0] for a, b in pairwise(batches))
+    ),
+    "TIX-13 a sound log",
+)
 def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> Step[Index]:
     """A segment that was closed cleanly: its batches (first and last offset, largest timestamp) beside the entries of
     its file (timestamp, offset). For each entry the clause that it breaks, or ""; and whether the last one is the

@@ -27,6 +27,11 @@ BASIC, KILLED = "single-basic/nodes-after-clean-stop", "compaction-retention/nod
 OLD = "classic-2.8.2/broker-1"
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+
+
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[Any]:
     """A recording's log directory by name, a copy of its own."""

@@ -88,7 +88,7 @@ def _grid(g: Grid) -> Iterator[RenderableType]:
     t.title = g.title or None
     for n in shown:
         c = g.columns[n]
-        t.add_column(c.title, justify="right" if c.number else "left", overflow="fold", no_wrap=c.whole)
+        t.add_column(c.title, justify="right" if c.number else "left", overflow="fold", no_wrap=c.whole or c.number)
     for row in g.rows:
         t.add_row(*(_text(row[n]) for n in shown))
     yield Padding(t, (0, 0, 0, 2))
