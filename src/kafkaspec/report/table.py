@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -88,7 +88,9 @@ def _grid(g: Grid) -> Iterator[RenderableType]:
     t.title = g.title or None
     for n in shown:
         c = g.columns[n]
-        t.add_column(c.title, justify="right" if c.number else "left", overflow="fold", no_wrap=c.whole or c.number)
+        least = max((len(row[n].text) for row in g.rows), default=0) if c.number else None  # a number is never broken
+        justify: Literal["left", "right"] = "right" if c.number else "left"
+        t.add_column(c.title, justify=justify, overflow="fold", no_wrap=c.whole, min_width=least)
     for row in g.rows:
         t.add_row(*(_text(row[n]) for n in shown))
     yield Padding(t, (0, 0, 0, 2))
