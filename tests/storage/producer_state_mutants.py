@@ -697,6 +697,5 @@ SURVIVORS: Mapping[str, str] = {
     "Log.mark: no effect 4": _THE_SAME,
     "Log.mark: no effect 13": _NOT_DATA,
     "Log.mark: no effect 14": _NOT_DATA,
-    "Log.read: no guard 1": _BOTH,
     "Log.read: no guard 2": _BOTH,
 }
