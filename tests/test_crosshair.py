@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import random
+import traceback
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -103,7 +104,13 @@ def broken(machine: Machine[Any], op: Operation[Any], seconds: float) -> list[st
     options = AnalysisOptionSet(
         analysis_kind=[AnalysisKind.PEP316], per_condition_timeout=seconds, per_path_timeout=max(0.5, seconds / 10)
     )
-    messages = run_checkables(analyze_function(caller(machine, op), options))
+    try:
+        messages = run_checkables(analyze_function(caller(machine, op), options))
+    except Exception as e:
+        frames = [f for f in traceback.extract_tb(e.__traceback__) if "crosshair" in f.filename]
+        if frames and frames[-1].name == "intersect_signatures":  # for Any it draws some class, and fails on this one
+            pytest.skip(f"CrossHair drew a class that it cannot make: {e}")
+        raise
     bad = (MessageType.POST_FAIL, MessageType.POST_ERR, MessageType.EXEC_ERR)
     return [m.message for m in messages if m.state in bad]
 
