@@ -405,7 +405,16 @@ def recovery_points_hold(state: Directory) -> bool:
 
 
 # ---- the text's operations
+def are_partitions(offsets: Mapping[str, int]) -> bool:
+    """Whether the keys are names of partitions, and the offsets 64 bits wide."""
+    return all(
+        re.fullmatch(r"\S+-(0|[1-9]\d{0,8})", name, re.ASCII) and -(1 << 63) <= offset < 1 << 63
+        for name, offset in offsets.items()
+    )
+
+
 @machine.operation("offsetCheckpoint.write", "CKP-1", "CKP-5")
+@icontract.require(lambda offsets: are_partitions(offsets), "CKP-5 partitions")
 @icontract.ensure(
     lambda offsets, result: checkpoint_entries(result.result) == dict(offsets), "CKP-2 what is written is read back"
 )
