@@ -211,8 +211,10 @@ def storage_errors(directory: str, doing: str, path: str) -> Iterator[None]:
     """What cannot be read or written is a StorageError of the directory (CKP-4)."""
     try:
         yield
-    except (OSError, CheckpointUnreadable) as e:
+    except OSError as e:
         raise StorageError(directory, f"error while {doing} {path}: {e}") from e
+    except CheckpointUnreadable as e:
+        raise StorageError(directory, f"error while {doing} {path}: line {e.line}: {e}") from e
 
 
 class CheckpointFile:

@@ -8,18 +8,16 @@ Source: LeaderEpochFileCache, LeaderEpochCheckpointFile, CheckpointFile and LogL
 
 from __future__ import annotations
 
-import contextlib
-import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kafkaspec.impl.disk import Disk, SimulatedDisk, StorageError
+from kafkaspec.impl.management.checkpoints import decode_epochs, encode_entries, replace_file, storage_errors
 from kafkaspec.lockstep.machine import Fields, Json, Refused
 from kafkaspec.spec.storage import leader_epochs as spec
 
 FILE_NAME = "leader-epoch-checkpoint"
-VERSION = 0
 UNDEFINED = -1
 
 
@@ -30,71 +28,19 @@ class EpochEntry(NamedTuple):
     start_offset: int
 
 
-class EpochsUnreadable(Exception):
-    """The text is no leader epoch checkpoint (LEC-17). `line` counts from 1; `found` is what stands there, `expected`
-    what would have been right."""
-
-    def __init__(self, line: int, found: str, expected: str) -> None:
-        super().__init__(f"line {line}: {found}, expected {expected}")
-        self.line, self.found, self.expected = line, found, expected
-
-
 class InvalidEntry(ValueError):
     """A negative epoch or offset (LEC-3)."""
 
 
 # ---- the file --------------------------------------------------------------------------------------------------------
-_INTEGER = re.compile(r"[+-]?\d+")
-_LINE_END = re.compile(r"\r\n|\n|\r")
-_BLANKS = re.compile(r"\s+", re.ASCII)
-
-
 def encode(entries: Iterable[EpochEntry]) -> bytes:
     """The file's bytes (LEC-16)."""
-    lines = [f"{e.epoch} {e.start_offset}\n" for e in entries]
-    return "".join((f"{VERSION}\n{len(lines)}\n", *lines)).encode()
-
-
-def _number(text: str, bits: int) -> int | None:
-    value = int(text) if _INTEGER.fullmatch(text) else None
-    return value if value is not None and -(1 << bits - 1) <= value < 1 << bits - 1 else None
-
-
-def _count(text: str, line: int, what: str) -> int:
-    value = _number(text, 32)
-    if value is None:
-        raise EpochsUnreadable(line, repr(text), what)
-    return value
+    return encode_entries([f"{e.epoch} {e.start_offset}" for e in entries])
 
 
 def decode(data: bytes) -> list[EpochEntry]:
-    """The entries of a file's bytes, in the order of its lines (LEC-17). Raises EpochsUnreadable."""
-    try:
-        lines = _LINE_END.split(data.decode())
-    except UnicodeDecodeError as e:
-        raise EpochsUnreadable(data.count(b"\n", 0, e.start) + 1, "bytes that are no UTF-8", "text") from None
-    if not lines[-1]:
-        del lines[-1]
-    if not lines:
-        return []
-    version = _count(lines[0], 1, f"the version {VERSION}")
-    if version != VERSION:
-        raise EpochsUnreadable(1, f"version {version}", f"version {VERSION}")
-    if len(lines) == 1:
-        return []
-    announced = _count(lines[1], 2, "the number of entries")
-    if announced < 0:
-        raise EpochsUnreadable(2, f"{announced} entries", f"{len(lines) - 2}")
-    entries = []
-    for n, line in enumerate(lines[2:], 3):
-        fields = _BLANKS.split(line.rstrip(" \t\n\v\f\r"))
-        epoch, offset = (_number(fields[0], 32), _number(fields[1], 64)) if len(fields) == 2 else (None, None)
-        if epoch is None or offset is None:
-            raise EpochsUnreadable(n, repr(line), "an epoch and an offset")
-        entries.append(EpochEntry(epoch, offset))
-    if announced != len(entries):
-        raise EpochsUnreadable(2, f"{announced} entries announced", f"{len(entries)}, as many as there are lines")
-    return entries
+    """The entries of a file's bytes, in the order of its lines (LEC-17). Raises CheckpointUnreadable."""
+    return [EpochEntry(*entry) for _, entry in decode_epochs(data)]
 
 
 class LeaderEpochCheckpoint:
@@ -104,31 +50,20 @@ class LeaderEpochCheckpoint:
         """Creates the file, empty, if it is not there. Raises StorageError."""
         self.directory, self.disk = directory, disk
         self.path = f"{directory}/{FILE_NAME}"
-        with self._storage_errors("creating"):
+        with storage_errors(self.directory, "creating", self.path):
             if not disk.exists(self.path):
                 disk.write(self.path, b"")
                 disk.flush_directory(directory)
 
     def read(self) -> list[EpochEntry]:
         """The entries. Raises StorageError for what cannot be read."""
-        with self._storage_errors("reading"):
+        with storage_errors(self.directory, "reading", self.path):
             return decode(self.disk.read(self.path))
 
     def write(self, entries: Iterable[EpochEntry]) -> None:
         """Replace the file; once this returns a crash does not undo it (LEC-18). Raises StorageError."""
-        with self._storage_errors("writing"):
-            beside = self.path + ".tmp"
-            self.disk.write(beside, encode(entries))
-            self.disk.flush(beside)
-            self.disk.rename(beside, self.path)
-            self.disk.flush_directory(self.directory)
-
-    @contextlib.contextmanager
-    def _storage_errors(self, doing: str) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, EpochsUnreadable) as e:
-            raise StorageError(self.directory, f"error while {doing} {self.path}: {e}") from e
+        with storage_errors(self.directory, "writing", self.path):
+            replace_file(self.disk, self.path, encode(entries))
 
 
 # ---- the cache -------------------------------------------------------------------------------------------------------

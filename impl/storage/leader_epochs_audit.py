@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from kafkaspec.audit.check import BATCH, Chunk, Ending, Log, LogCheck, read_small
 from kafkaspec.audit.files import File, Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.impl.management.checkpoints import CheckpointUnreadable
 from kafkaspec.impl.storage.evidence import fitting
-from kafkaspec.impl.storage.leader_epochs import EpochEntry, EpochsUnreadable, decode
+from kafkaspec.impl.storage.leader_epochs import EpochEntry, decode
 from kafkaspec.lockstep.machine import Json
 
 MOST_FINDINGS = 20
@@ -29,6 +30,7 @@ METADATA_TOPIC = "__cluster_metadata"
 FIRST_LINE = 3
 """of the entries"""
 
+WRITTEN = "version 0, the number of entries, and entries `epoch offset`"
 LOADING_FAILS = "loading the log fails: a broker with no other log directory does not start"
 KEPT = "none: a log that is loaded keeps it"
 
@@ -117,10 +119,10 @@ class LeaderEpochCheck(LogCheck):
         self.text = read_small(file)
         try:
             entries = decode(self.text)
-        except EpochsUnreadable as e:
+        except CheckpointUnreadable as e:
             self.comparable = False
-            message = f"the leader epoch checkpoint cannot be read: {e.found}"
-            self._of_file(Severity.ERROR, "LEC-17", message, e.expected, LOADING_FAILS, e.line)
+            message = f"the leader epoch checkpoint cannot be read: {e}"
+            self._of_file(Severity.ERROR, "LEC-17", message, WRITTEN, LOADING_FAILS, e.line)
             return
         for n, entry in enumerate(entries):
             if entry.epoch < 0 or entry.start_offset < 0:

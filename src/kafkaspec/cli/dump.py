@@ -345,12 +345,13 @@ def _checkpoint(file: File, offset: int | None, records: bool) -> Iterator[Line]
 
 
 def _epochs(file: File, offset: int | None, records: bool) -> Iterator[Line]:
-    from kafkaspec.impl.storage.leader_epochs import EpochsUnreadable, decode
+    from kafkaspec.impl.management.checkpoints import CheckpointUnreadable
+    from kafkaspec.impl.storage.leader_epochs import decode
 
     try:
         for e in decode(read_small(file)):
             yield Line({"epoch": e[0], "startOffset": e[1]}, f"  epoch {e[0]}  from {e[1]}")
-    except EpochsUnreadable as e:
+    except CheckpointUnreadable as e:
         yield _wrong(str(e))
 
 
