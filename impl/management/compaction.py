@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kafkaspec.audit.check import CONTROL, TRANSACTIONAL, Chunk, Log
+from kafkaspec.audit.check import Chunk, Log
 from kafkaspec.audit.files import File, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding
 from kafkaspec.impl.management import compaction_audit as audit
 from kafkaspec.impl.storage.scan import read_segment
 from kafkaspec.lockstep.machine import Json, Refused
 from kafkaspec.spec.management import compaction as spec
-from kafkaspec.spec.storage.batch import NO_PRODUCER, Timed, built, emptied, encode
+from kafkaspec.spec.storage.batch import CONTROL, NO_PRODUCER, TRANSACTIONAL, Timed, built, emptied, encode
 
 MARKERS = {spec.ABORT: 0, spec.COMMIT: 1}
 

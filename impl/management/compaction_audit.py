@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkaspec.audit.check import CONTROL, TRANSACTIONAL, Chunk, Log, LogCheck
+from kafkaspec.audit.check import Chunk, Log, LogCheck
 from kafkaspec.audit.files import File, Kind, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.impl.storage.evidence import fitting
-from kafkaspec.spec.storage.batch import Malformed, decode, timed
+from kafkaspec.spec.storage.batch import CONTROL, TRANSACTIONAL, Malformed, decode, timed
 
 KEY = np.dtype(
     [

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from kafkaspec.audit.check import CODEC, Chunk, Ending, Log, LogCheck
+from kafkaspec.audit.check import Chunk, Ending, Log, LogCheck
 from kafkaspec.audit.files import Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.impl.storage.log_loader_audit import recovery_consequence
 from kafkaspec.impl.storage.scan import TEXTS, Problem, problem_text
+from kafkaspec.spec.storage.batch import CODEC_MASK
 from kafkaspec.spec.storage.compression import LIMIT
 
 METADATA_TOPIC = "__cluster_metadata"
@@ -189,11 +190,11 @@ def _words(row: Any, problem: Problem) -> tuple[str, str]:
             return f"a count of {count}", f"records that end where the batch does, at byte {start + size}"
         case Problem.COMPRESSION:
             return (
-                f"{CODECS[attributes & CODEC]}, {size - 61} bytes",
-                f"{count} records in {CODECS[attributes & CODEC]}",
+                f"{CODECS[attributes & CODEC_MASK]}, {size - 61} bytes",
+                f"{count} records in {CODECS[attributes & CODEC_MASK]}",
             )
         case Problem.TOO_MUCH:
-            return f"{CODECS[attributes & CODEC]}, {size - 61} bytes: not judged", f"at most {LIMIT >> 20} MiB"
+            return f"{CODECS[attributes & CODEC_MASK]}, {size - 61} bytes: not judged", f"at most {LIMIT >> 20} MiB"
         case Problem.TIMESTAMP:
             return f"{int(row['max_timestamp'])} in the header", f"{int(row['largest_timestamp'])}, as in the records"
         case Problem.OFFSET:

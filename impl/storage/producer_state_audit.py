@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkaspec import native
-from kafkaspec.audit.check import CONTROL, TRANSACTIONAL, Chunk, Ending, Log, LogCheck, read_small
+from kafkaspec.audit.check import Chunk, Ending, Log, LogCheck, read_small
 from kafkaspec.audit.files import File, Kind, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.impl.storage.kernels import (
@@ -51,6 +51,7 @@ from kafkaspec.impl.storage.transaction_index import ENTRY as INDEX_ENTRY
 from kafkaspec.impl.storage.transaction_index import SUFFIX as INDEX_SUFFIX
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.native import load, store
+from kafkaspec.spec.storage.batch import CONTROL, TRANSACTIONAL
 
 WITHOUT_SEQUENCES = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """topics to which coordinators write: the sequences there are nobody's"""

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from kafkaspec.audit.check import BATCH, CODEC, RECORD, Chunk, Ending
+from kafkaspec.audit.check import BATCH, RECORD, Chunk, Ending
 from kafkaspec.audit.files import File
 from kafkaspec.errors import UserError
 from kafkaspec.impl.storage import kernels as k
+from kafkaspec.spec.storage.batch import CODEC_MASK
 from kafkaspec.spec.storage.compression import NotDecompressed, TooMuch, decompress
 
 BUFFER = 1 << 20
@@ -266,7 +267,7 @@ class _Scan:
         size = int(row["size"])
         data, at = self.window.bytes(self.position + k.OVERHEAD, size - k.OVERHEAD), k.OVERHEAD
         try:
-            plain = decompress(int(row["attributes"]) & CODEC, data)
+            plain = decompress(int(row["attributes"]) & CODEC_MASK, data)
             first = np.frombuffer(plain, np.uint8).ctypes.data
             problem = self.call["decode"](self.s, self.row_address(), first, first + len(plain))
         except TooMuch:

@@ -25,7 +25,7 @@ from kafkaspec.impl.storage.time_index import TimeIndex
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
 from kafkaspec.lockstep.machine import Fields, Json, Refused
 from kafkaspec.spec.storage import segment as spec
-from kafkaspec.spec.storage.batch import HEADER
+from kafkaspec.spec.storage.batch import CONTROL, HEADER, TRANSACTIONAL
 
 LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".txnindex"
 NO_TIMESTAMP = -1
@@ -36,7 +36,6 @@ MAGIC_END = 17
 LEAST = 14
 """The smallest length that a batch of any format has."""
 CRC_FROM = 21
-CONTROL, TRANSACTIONAL = 0x20, 0x10
 
 
 class OffsetOverflow(Exception):

@@ -11,7 +11,7 @@ from kafkaspec.impl.management import checkpoints as impl
 from kafkaspec.impl.management.checkpoints import CheckpointFile, Checkpoints, TopicPartition
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.lockstep.mutants import of_impl, of_model, of_spec, with_fault
 from kafkaspec.models.management import checkpoints as model
 from kafkaspec.models.management.checkpoints import Log, Phase, Writing
 from kafkaspec.spec.management import checkpoints as spec
@@ -286,142 +286,130 @@ def _starts_of_all(state: spec.Directory) -> Step[spec.Directory]:
     return Step(replace(state, files=state.files.with_(spec.LOG_STARTS, starts)))
 
 
-def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
-
-
-def _spec(name: str, clauses: str, what: str, make: Callable[[], Any]) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "spec", make)
-
-
-def _model(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "model", make, bug)
-
-
 MUTANTS = [
-    _impl("checkpoint written in place", "CKP-6", "not beside, not flushed", _checkpoint(write=_writes_in_place)),
-    _impl(
+    of_impl("checkpoint written in place", "CKP-6", "not beside, not flushed", _checkpoint(write=_writes_in_place)),
+    of_impl(
         "checkpoint content not flushed",
         "CKP-6",
         "renamed over the old one before it is on the disk",
         _checkpoint(write=_flushes_no_content),
     ),
-    _impl(
+    of_impl(
         "checkpoint name not flushed",
         "CKP-6",
         "the rename may be undone after the write has returned",
         _checkpoint(write=_flushes_no_name),
     ),
-    _impl("count line wrong", "CKP-1 CKP-5", "one entry too many announced", _patched(encode=_miscounts)),
-    _impl(
+    of_impl("count line wrong", "CKP-1 CKP-5", "one entry too many announced", _patched(encode=_miscounts)),
+    of_impl(
         "any count will do",
         "CKP-3",
         "the announced number of entries is not compared",
         _patched(decode=_believes_every_count),
     ),
-    _impl("any version will do", "CKP-3", "a file of another version is read", _patched(decode=_reads_every_version)),
-    _impl("blanks before an entry", "CKP-2", "a line may begin with blanks", _patched(entries=_reads_blanks_before)),
-    _impl("the first entry counts", "CKP-5", "of two entries of a partition", _patched(decode=_first_counts)),
-    _impl("the zero id is an id", "CKP-7", "a topic without an id", _patched(decode_metadata=_takes_the_zero_id)),
-    _impl(
+    of_impl("any version will do", "CKP-3", "a file of another version is read", _patched(decode=_reads_every_version)),
+    of_impl("blanks before an entry", "CKP-2", "a line may begin with blanks", _patched(entries=_reads_blanks_before)),
+    of_impl("the first entry counts", "CKP-5", "of two entries of a partition", _patched(decode=_first_counts)),
+    of_impl("the zero id is an id", "CKP-7", "a topic without an id", _patched(decode_metadata=_takes_the_zero_id)),
+    of_impl(
         "version 0 alone",
         "CKP-7",
         "a partition.metadata of a later version is refused",
         _patched(decode_metadata=_reads_version_0_alone),
     ),
-    _impl(
+    of_impl(
         "the marker's version matters",
         "CKP-8",
         "an epoch without a version is none",
         _patched(decode_marker=_wants_its_version),
     ),
-    _impl(
+    of_impl(
         "the marker goes after loading",
         "CKP-10",
         "a crash while logs are loaded is taken for a clean stop",
         _broker(begin_loading=_keeps_the_marker, load=_loads_and_deletes),
         "KAFKA-10471",
     ),
-    _impl(
+    of_impl(
         "a marker for every stop",
         "CKP-9",
         "though not all logs were loaded",
         _broker(shut_down=_marks_whatever_was_loaded),
     ),
-    _impl(
+    of_impl(
         "stops without flushing",
         "CKP-9 CKP-11",
         "the recovery points are older than the marker",
         _broker(shut_down=_stops_without_flushing),
     ),
-    _impl(
+    of_impl(
         "the end is the recovery point",
         "CKP-11",
         "flushed or not",
         _broker(write_recovery_points=_checkpoints_the_end),
         "KAFKA-10101",
     ),
-    _impl("every start is written", "CKP-12", "those of segments too", _broker(write_log_starts=_writes_every_start)),
-    _impl(
+    of_impl("every start is written", "CKP-12", "those of segments too", _broker(write_log_starts=_writes_every_start)),
+    of_impl(
         "truncation says nothing",
         "CKP-11",
         "the checkpoint stays above the end",
         _broker(truncate=_truncates_and_says_nothing),
     ),
-    _impl("deletion says nothing", "CKP-16", "the entries stay", _broker(delete=_keeps_the_entries)),
-    _impl("goes on without a checkpoint", "CKP-4", "an unreadable file is none", _broker(load=_goes_on_without)),
-    _impl("the high watermark is believed", "CKP-13", "beyond the log end", _log(load=_believes_the_high_watermark)),
-    _impl(
+    of_impl("deletion says nothing", "CKP-16", "the entries stay", _broker(delete=_keeps_the_entries)),
+    of_impl("goes on without a checkpoint", "CKP-4", "an unreadable file is none", _broker(load=_goes_on_without)),
+    of_impl("the high watermark is believed", "CKP-13", "beyond the log end", _log(load=_believes_the_high_watermark)),
+    of_impl(
         "recovered means flushed",
         "CKP-15",
         "the recovery point jumps to the end",
         _log(load=_recovers_to_the_end),
         "KAFKA-10101",
     ),
-    _impl(
+    of_impl(
         "deleted records come back",
         "CKP-12 CKP-15",
         "the log start is not looked at",
         _log(load=_begins_at_the_first_segment),
     ),
-    _spec(
+    of_spec(
         "a start keeps the marker",
         "CKP-10",
         "the marker lies from the first write on",
         _fault("start", _start_keeps_the_marker),
     ),
-    _spec("a start for every log", "CKP-12", "those of segments too", _fault("checkpointLogStarts", _starts_of_all)),
-    _model(
+    of_spec("a start for every log", "CKP-12", "those of segments too", _fault("checkpointLogStarts", _starts_of_all)),
+    of_model(
         "CheckpointFile: renamed, not flushed", "CKP-6", "the name leads to a torn file", _renames_what_is_not_flushed
     ),
-    _model(
+    of_model(
         "CheckpointFile: returned, not flushed",
         "CKP-6",
         "a write that had returned is undone",
         _returns_before_the_name_is_flushed,
     ),
-    _model(
+    of_model(
         "Marker: deleted after loading",
         "CKP-10",
         "a crash while loading leaves it",
         _marker_deleted_after_loading,
         "KAFKA-10471",
     ),
-    _model(
+    of_model(
         "Marker: written before the logs are closed",
         "CKP-9",
         "a crash finds it beside open logs",
         _marker_before_the_logs_are_closed,
     ),
-    _model(
+    of_model(
         "RecoveryPoint: jumps to the end",
         "CKP-11 CKP-15",
         "a second loss of power is not recovered",
         _recovery_point_jumps_to_the_end,
         "KAFKA-10101",
     ),
-    _model("RecoveryPoint: advances first", "CKP-11", "before the flush", _recovery_point_advances_first),
-    _model(
+    of_model("RecoveryPoint: advances first", "CKP-11", "before the flush", _recovery_point_advances_first),
+    of_model(
         "RecoveryPoint: a truncation is not checkpointed",
         "CKP-11",
         "what is appended again is taken for flushed",

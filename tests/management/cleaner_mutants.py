@@ -11,7 +11,7 @@ from kafkaspec.impl.management import cleaner as impl
 from kafkaspec.impl.management.checkpoints import TopicPartition
 from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.lockstep.mutants import of_impl, of_model, of_spec, with_fault
 from kafkaspec.models.management import cleaner as model
 from kafkaspec.models.management.cleaner import WAITING, Doing, Partition, Status, Thread, User, Waits
 from kafkaspec.spec.management import cleaner as spec
@@ -419,257 +419,245 @@ def _truncation_keeps_the_checkpoint() -> LoadedModel:
     return load(Offsets)
 
 
-def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
-
-
-def _spec(name: str, clauses: str, what: str, make: Callable[[], Any]) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "spec", make)
-
-
-def _model(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "model", make, bug)
-
-
 MUTANTS = [
-    _impl(
+    of_impl(
         "done deleting forgets the abort",
         "CLN-16 CLN-12",
         "the state is removed though somebody waits for a pause",
         _manager(done_deleting=_forgets_the_abort),
         "KAFKA-6568",
     ),
-    _impl(
+    of_impl(
         "pause is a flag",
         "CLN-11",
         "a second pause is not counted",
         _manager(abort_and_pause=_pauses_once),
         "KAFKA-7441",
     ),
-    _impl(
+    of_impl(
         "resume ends every pause",
         "CLN-14 CLN-1",
         "the first resume frees what somebody else still holds",
         _manager(resume=_resumes_all_pauses),
         "KAFKA-7441",
     ),
-    _impl(
+    of_impl(
         "retention claims nothing",
         "CLN-18",
         "retention takes its logs without pausing their cleaning",
         _manager(pause_non_compacted=_claims_nothing),
         "KAFKA-7322",
     ),
-    _impl(
+    of_impl(
         "unstable records are cleaned",
         "CLN-8",
         "the last stable offset does not bound cleaning",
         _patched(cleanable_offsets=_ignores_the_stable_offset),
         "KAFKA-13194",
     ),
-    _impl(
+    of_impl(
         "the active segment is cleaned",
         "CLN-8",
         "only the last stable offset bounds cleaning",
         _patched(cleanable_offsets=_cleans_the_active_segment),
     ),
-    _impl(
+    of_impl(
         "a millisecond too young",
         "CLN-8",
         "a segment exactly at the minimum lag and one more millisecond is cleaned",
         _patched(cleanable_offsets=_takes_the_youngest_too),
     ),
-    _impl(
+    of_impl(
         "a bad checkpoint heals to the end",
         "CLN-9",
         "a checkpoint beyond the log is taken for all clean",
         _patched(cleanable_offsets=_heals_to_the_end),
     ),
-    _impl(
+    of_impl(
         "an empty range has a segment",
         "CLN-5",
         "from = to gives the segment that holds it",
         _patched(segments_between=_counts_the_floor_of_nothing),
         "KAFKA-9826",
     ),
-    _impl(
+    of_impl(
         "a range the wrong way round fails",
         "CLN-8",
         "a first dirty offset above the active segment throws",
         _patched(segments_between=_refuses_ranges_the_wrong_way_round),
         "KAFKA-9133",
     ),
-    _impl("bytes in 32 bits", "CLN-5", "sums of sizes overflow", _patched(total_size=_adds_in_32_bits), "KAFKA-6030"),
-    _impl(
+    of_impl("bytes in 32 bits", "CLN-5", "sums of sizes overflow", _patched(total_size=_adds_in_32_bits), "KAFKA-6030"),
+    of_impl(
         "the minimum ratio is enough",
         "CLN-3",
         ">= instead of >",
         _patched(LogToClean=_with_property(_starts_at_the_minimum)),
     ),
-    _impl(
+    of_impl(
         "forced without bytes",
         "CLN-3",
         "an overdue log is grabbed though nothing of it can be cleaned",
         _patched(LogToClean=_with_property(_forces_without_bytes)),
     ),
-    _impl(
+    of_impl(
         "never forced",
         "CLN-3 CLN-7",
         "max.compaction.lag.ms forces nothing",
         _patched(LogToClean=_with_property(_never_forces)),
     ),
-    _impl(
+    of_impl(
         "missing timestamps make a log overdue",
         "CLN-7 CLN-6",
         "timestamps of 0 and -1 count as the oldest",
         _patched(compaction_delay_ms=_counts_timestamps_of_0),
     ),
-    _impl(
+    of_impl(
         "uncleanable is ignored",
         "CLN-2 CLN-24",
         "a marked partition is grabbed again",
         _manager(_is_free=_ignores_uncleanable),
     ),
-    _impl(
+    of_impl(
         "marks stay in other directories",
         "CLN-25",
         "maintenance looks at one directory",
         _manager(maintain_uncleanable=_maintains_one_directory),
     ),
-    _impl(
+    of_impl(
         "healed only when cleaned",
         "CLN-10",
         "a forced update is kept for the grabbed log alone",
         _manager(grab_filthiest=_heals_what_it_cleans),
         "KAFKA-6266",
     ),
-    _impl(
+    of_impl(
         "truncation keeps the checkpoint",
         "CLN-27",
         "a checkpoint above the truncated log stays",
         _manager(maybe_truncate_checkpoint=_truncates_nothing),
         "KAFKA-3330",
     ),
-    _impl(
+    of_impl(
         "truncation raises the checkpoint",
         "CLN-27",
         "a checkpoint below the active segment is set to its base",
         _manager(maybe_truncate_checkpoint=_raises_too),
     ),
-    _impl(
+    of_impl(
         "the source keeps its entry",
         "CLN-28 CLN-30",
         "a moved partition stands in both directories",
         _manager(alter_checkpoint_dir=_keeps_the_source),
         "KAFKA-8362",
     ),
-    _impl(
+    of_impl(
         "the mark stays behind",
         "CLN-28",
         "a moved partition stays uncleanable in its old directory",
         _manager(alter_checkpoint_dir=_leaves_the_mark),
     ),
-    _impl(
+    of_impl(
         "entries of the deleted stay",
         "CLN-26",
         "an update keeps entries of partitions that are gone",
         _manager(update_checkpoints=_keeps_the_unknown),
         "KAFKA-1819",
     ),
-    _impl(
+    of_impl(
         "a failed directory is written on",
         "CLN-29",
         "the failure of a directory changes nothing",
         _manager(handle_log_dir_failure=_goes_on_writing),
     ),
-    _impl("nobody is signalled", "CLN-12", "done tells no waiter", _manager(_signal_all=_signals_nobody)),
-    _impl(
+    of_impl("nobody is signalled", "CLN-12", "done tells no waiter", _manager(_signal_all=_signals_nobody)),
+    of_impl(
         "one waiter is signalled",
         "CLN-12",
         "the first waiter is woken, whichever partition it waits for",
         _manager(_signal_all=_one_signal_is_enough),
     ),
-    _impl(
+    of_impl(
         "an aborted cleaning is checkpointed",
         "CLN-15",
         "the end offset is written though the cleaning was stopped",
         _manager(done_cleaning=_checkpoints_an_aborted_cleaning),
     ),
-    _impl("two wait for one", "CLN-11", "a second abort waits as well", _manager(abort_and_pause=_lets_two_wait)),
-    _impl("abort keeps its pause", "CLN-13", "an abort does not resume", _manager(abort=_abort_keeps_the_pause)),
-    _impl(
+    of_impl("two wait for one", "CLN-11", "a second abort waits as well", _manager(abort_and_pause=_lets_two_wait)),
+    of_impl("abort keeps its pause", "CLN-13", "an abort does not resume", _manager(abort=_abort_keeps_the_pause)),
+    of_impl(
         "compact-only logs keep their segments",
         "CLN-19",
         "only logs with delete in their policy are taken for deletion",
         _manager(deletable_logs=_only_with_delete),
         "KAFKA-7400",
     ),
-    _impl("rolls late", "CLN-32", "one batch beyond segment.bytes", _patched(impl.MemoryLog, append=_rolls_late)),
-    _spec(
+    of_impl("rolls late", "CLN-32", "one batch beyond segment.bytes", _patched(impl.MemoryLog, append=_rolls_late)),
+    of_spec(
         "what is aborted can be resumed",
         "CLN-14 CLN-1 CLN-17",
         "a waiter is left behind",
         _fault("resumeCleaning", _resumes_the_aborted),
     ),
-    _spec(
+    of_spec(
         "checkpoints do not outlive a restart",
         "CLN-31",
         "all is cleaned again",
         _fault("restart", _restart_empties_checkpoints),
     ),
-    _spec(
+    of_spec(
         "everything may be cleaned",
         "CLN-8",
         "up to the log end",
         _fault("cleanableOffsets", _grabs_above_the_stable_offset),
     ),
-    _model(
+    of_model(
         "Cleaner: retention claims nothing",
         "CLN-18 CLN-20",
         "retention and compaction meet after a change of policy",
         _retention_claims_nothing,
         "KAFKA-7322",
     ),
-    _model(
+    of_model(
         "Cleaner: pause is a flag",
         "CLN-21 CLN-14 CLN-23",
         "one resume undoes all pauses",
         _pause_is_a_flag,
         "KAFKA-7441",
     ),
-    _model(
+    of_model(
         "Cleaner: deleting forgets the abort",
         "CLN-16 CLN-12 CLN-22",
         "the waiter waits for ever",
         _deleting_forgets_the_abort,
         "KAFKA-6568",
     ),
-    _model(
+    of_model(
         "Cleaner: failure leaves the pause",
         "CLN-33 CLN-21 CLN-23",
         "a truncation that fails does not resume",
         _failure_leaves_the_pause,
         "KAFKA-3123",
     ),
-    _model(
+    of_model(
         "Cleaner: the policy changes alone",
         "CLN-33",
         "a cleaning goes on after compact was dropped",
         _policy_changes_alone,
         "KAFKA-12840",
     ),
-    _model(
+    of_model(
         "Cleaner: deletes under the cleaner", "CLN-33 CLN-20", "deletion does not abort", _deletes_under_the_cleaner
     ),
-    _model("Cleaner: the signal is lost", "CLN-12 CLN-22", "done tells no waiter", _signal_is_lost),
-    _model("Cleaner: the waiter does not look", "CLN-12 CLN-20", "any signal will do", _waiter_does_not_look),
-    _model("Cleaner: the dirtiest may wait", "CLN-4", "any dirty log is grabbed", _the_dirtiest_may_wait),
-    _model("Cleaner: two clean at once", "CLN-20 CLN-2", "what is in progress is taken again", _two_clean_at_once),
-    _model("States: abort keeps a pause", "CLN-13", "nobody will resume it", _abort_keeps_a_pause),
-    _model(
+    of_model("Cleaner: the signal is lost", "CLN-12 CLN-22", "done tells no waiter", _signal_is_lost),
+    of_model("Cleaner: the waiter does not look", "CLN-12 CLN-20", "any signal will do", _waiter_does_not_look),
+    of_model("Cleaner: the dirtiest may wait", "CLN-4", "any dirty log is grabbed", _the_dirtiest_may_wait),
+    of_model("Cleaner: two clean at once", "CLN-20 CLN-2", "what is in progress is taken again", _two_clean_at_once),
+    of_model("States: abort keeps a pause", "CLN-13", "nobody will resume it", _abort_keeps_a_pause),
+    of_model(
         "Offsets: the unstable is cleaned", "CLN-8", "up to the active segment", _unstable_is_cleaned, "KAFKA-13194"
     ),
-    _model(
+    of_model(
         "Offsets: truncation keeps the checkpoint",
         "CLN-27 CLN-33",
         "what is appended again is taken for clean",

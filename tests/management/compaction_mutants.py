@@ -9,13 +9,13 @@ from unittest.mock import patch
 
 import numpy as np
 
-from kafkaspec.audit.check import CONTROL
 from kafkaspec.impl.management import compaction as impl
 from kafkaspec.impl.management import compaction_audit as audit
 from kafkaspec.impl.management.compaction_audit import CompactionCheck, Keys
 from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.lockstep.mutants import Mutant, of_impl, with_fault
 from kafkaspec.spec.management import compaction as spec
+from kafkaspec.spec.storage.batch import CONTROL
 
 
 def _patched(**functions: Any) -> impl.Driver:
@@ -145,10 +145,6 @@ def _one_chunk_at_a_time(self: Keys, rows: Any) -> None:
     Keys.add(self, rows)
 
 
-def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
-
-
 def _takes_the_tombstones(state: spec.Nothing, log: Any, log_start: int, point: int) -> Step[spec.Nothing]:
     found = {"superseded": [[-1, -1]], "keyless": [], "aborted": []}
     return Step(state, found)
@@ -159,41 +155,41 @@ def _spec(body: Callable[..., Step[Any]]) -> Callable[[], Machine[Any]]:
 
 
 MUTANTS = [
-    _impl("from the beginning", "CMP-5", "records below the log start count", _check(__init__=_from_the_beginning)),
-    _impl("the point itself", "CMP-2 CMP-5", "the first dirty record counts", _check(__init__=_the_point_too)),
-    _impl("everywhere", "CMP-5", "the dirty part counts", _check(__init__=_everywhere)),
-    _impl(
+    of_impl("from the beginning", "CMP-5", "records below the log start count", _check(__init__=_from_the_beginning)),
+    of_impl("the point itself", "CMP-2 CMP-5", "the first dirty record counts", _check(__init__=_the_point_too)),
+    of_impl("everywhere", "CMP-5", "the dirty part counts", _check(__init__=_everywhere)),
+    of_impl(
         "tombstones do not count", "CMP-6", "a value beside its tombstone passes", _check(_records=_without_tombstones)
     ),
-    _impl("control records have keys", "CMP-7 CMP-8", "two markers are a key twice", _check(_records=_control_keys)),
-    _impl("records without a key pass", "CMP-3", "they are not looked at", _check(_records=_keyless_pass)),
-    _impl(
+    of_impl("control records have keys", "CMP-7 CMP-8", "two markers are a key twice", _check(_records=_control_keys)),
+    of_impl("records without a key pass", "CMP-3", "they are not looked at", _check(_records=_keyless_pass)),
+    of_impl(
         "an empty key is none",
         "CMP-3 CMP-2",
         "a key of no bytes is taken for none",
         _check(_records=_an_empty_key_is_none),
     ),
-    _impl("commits abort", "CMP-4", "every marker ends an aborted transaction", _check(_transactions=_commits_too)),
-    _impl(
+    of_impl("commits abort", "CMP-4", "every marker ends an aborted transaction", _check(_transactions=_commits_too)),
+    of_impl(
         "any producer's marker",
         "CMP-4",
         "a marker ends everybody's transaction",
         _check(_transactions=_of_any_producer),
     ),
-    _impl("transactions never end", "CMP-4", "data before an earlier marker counts", _check(_transactions=_for_ever)),
-    _impl(
+    of_impl("transactions never end", "CMP-4", "data before an earlier marker counts", _check(_transactions=_for_ever)),
+    of_impl(
         "empty batches have data",
         "CMP-8",
         "what keeps a producer's state is taken for aborted data",
         _check(_transactions=_empty_batches_too),
     ),
-    _impl("nothing is ever equal", "CMP-2", "no groups", lambda: _patched(_groups=_half_a_hash)),
-    _impl("hashes are keys", "CMP-2", "all keys collide, and nobody looks at them", lambda: _collided()),
-    _impl("the next one, not the last", "CMP-2", "a key three times", _check(confirmed=_next_to_each_other)),
-    _impl(
+    of_impl("nothing is ever equal", "CMP-2", "no groups", lambda: _patched(_groups=_half_a_hash)),
+    of_impl("hashes are keys", "CMP-2", "all keys collide, and nobody looks at them", lambda: _collided()),
+    of_impl("the next one, not the last", "CMP-2", "a key three times", _check(confirmed=_next_to_each_other)),
+    of_impl(
         "the rest is forgotten", "CMP-2", "what was not spilled yet is not looked at", _keys(equal=_forgets_what_waits)
     ),
-    _impl("a chunk at a time", "CMP-2", "keys of earlier chunks are forgotten", _keys(add=_one_chunk_at_a_time)),
+    of_impl("a chunk at a time", "CMP-2", "keys of earlier chunks are forgotten", _keys(add=_one_chunk_at_a_time)),
     Mutant(
         "spec: of what is not promised",
         ("CMP-5", "CMP-2"),

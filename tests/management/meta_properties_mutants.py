@@ -10,7 +10,7 @@ from unittest.mock import patch
 from kafkaspec.impl.disk import Disk
 from kafkaspec.impl.management import meta_properties as impl
 from kafkaspec.lockstep.machine import Json, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.lockstep.mutants import Mutant, of_impl, with_fault
 from kafkaspec.spec.management import meta_properties as spec
 
 
@@ -101,27 +101,23 @@ def _accepts_everything(state: spec.Nothing, version: int, cluster_id: Any, node
     return Step(state, spec.written_lines(spec.MetaProperties(version, cluster_id, None, directory_id)))
 
 
-def _impl(name: str, clauses: str, what: str, make: Callable[[], Any]) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "impl", make)
-
-
 MUTANTS = [
-    _impl("lines are not joined", "MTP-1", "a backslash at the end is text", _patched(logical_lines=_joins_nothing)),
-    _impl("! is no comment", "MTP-1", "only # is", _patched(logical_lines=_comments_are_properties)),
-    _impl("backslashes stay", "MTP-2", "nothing is unescaped", _patched(unescape=_keeps_backslashes)),
-    _impl("blanks after a value go", "MTP-1", "a value is stripped", _patched(unescape=_strips)),
-    _impl("any u is read", "MTP-2", "without four digits", _patched(unescape=_reads_any_u)),
-    _impl("broker.id is node.id", "MTP-3", "in both versions", _patched(parse=_node_for_broker)),
-    _impl("version 2 is read", "MTP-4", "as if it were 1", _patched(parse=_any_version)),
-    _impl("any directory.id", "MTP-4", "one that is no id", _patched(parse=_any_directory)),
-    _impl("no cluster.id", "MTP-4", "version 1 may lack what it must have", _patched(parse=_without_a_cluster)),
-    _impl("two clusters", "MTP-5", "directories of two", _patched(impl.Ensemble, verify=_two_clusters)),
-    _impl("two nodes", "MTP-5", "directories of two", _patched(impl.Ensemble, verify=_two_nodes)),
-    _impl("twins", "MTP-6", "two directories with one id", _patched(impl.Ensemble, verify=_twins)),
-    _impl("reserved ids are ids", "MTP-6", "a directory that means none", _patched(is_reserved=lambda id: False)),
-    _impl("failed is empty", "MTP-7", "and would be formatted", _patched(impl.Ensemble, load=_failed_are_empty)),
-    _impl("nothing is escaped", "MTP-1 MTP-2", "when it is written", _patched(escape=_escapes_nothing)),
-    _impl(
+    of_impl("lines are not joined", "MTP-1", "a backslash at the end is text", _patched(logical_lines=_joins_nothing)),
+    of_impl("! is no comment", "MTP-1", "only # is", _patched(logical_lines=_comments_are_properties)),
+    of_impl("backslashes stay", "MTP-2", "nothing is unescaped", _patched(unescape=_keeps_backslashes)),
+    of_impl("blanks after a value go", "MTP-1", "a value is stripped", _patched(unescape=_strips)),
+    of_impl("any u is read", "MTP-2", "without four digits", _patched(unescape=_reads_any_u)),
+    of_impl("broker.id is node.id", "MTP-3", "in both versions", _patched(parse=_node_for_broker)),
+    of_impl("version 2 is read", "MTP-4", "as if it were 1", _patched(parse=_any_version)),
+    of_impl("any directory.id", "MTP-4", "one that is no id", _patched(parse=_any_directory)),
+    of_impl("no cluster.id", "MTP-4", "version 1 may lack what it must have", _patched(parse=_without_a_cluster)),
+    of_impl("two clusters", "MTP-5", "directories of two", _patched(impl.Ensemble, verify=_two_clusters)),
+    of_impl("two nodes", "MTP-5", "directories of two", _patched(impl.Ensemble, verify=_two_nodes)),
+    of_impl("twins", "MTP-6", "two directories with one id", _patched(impl.Ensemble, verify=_twins)),
+    of_impl("reserved ids are ids", "MTP-6", "a directory that means none", _patched(is_reserved=lambda id: False)),
+    of_impl("failed is empty", "MTP-7", "and would be formatted", _patched(impl.Ensemble, load=_failed_are_empty)),
+    of_impl("nothing is escaped", "MTP-1 MTP-2", "when it is written", _patched(escape=_escapes_nothing)),
+    of_impl(
         "written in place",
         "MTP-8",
         "and not flushed: the first crash shows it",

@@ -12,7 +12,7 @@ from crc32c import crc32c
 from kafkaspec.impl.storage import batch as impl
 from kafkaspec.impl.storage.batch import Batch, Driver, Encoder, InvalidRecords, Malformed, Record
 from kafkaspec.lockstep.machine import Json, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.lockstep.mutants import Mutant, of_impl, with_fault
 from kafkaspec.spec.storage import batch as spec
 from kafkaspec.spec.storage.batch import VALIDATION, patched, sealed
 from kafkaspec.spec.storage.compression import CODEC_IDS, LIMIT
@@ -481,13 +481,9 @@ def _spec(name: str, clauses: str, what: str, operation: str, body: Callable[...
     return Mutant(name, tuple(clauses.split()), what, "spec", lambda: with_fault(spec.machine, operation, body))
 
 
-def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
-
-
 MUTANTS = [
     *(
-        _impl(f"takes {name}", clause, f"no refusal of {name}", _ignoring(clause))
+        of_impl(f"takes {name}", clause, f"no refusal of {name}", _ignoring(clause))
         for clause, name in (
             ("BAT-1", "a wrong length"),
             ("BAT-2", "any magic"),
@@ -500,54 +496,54 @@ MUTANTS = [
             ("BAT-11", "a malformed control record"),
         )
     ),
-    _impl("takes any CRC", "BAT-3", "the CRC is not compared", NoCrc),
-    _impl("the CRC before the magic byte", "BAT-13", "another thing wrong is said", CrcFirst),
-    _impl("seven bits of attributes", "BAT-4", "unused bits are not seen", SevenBits),
-    _impl("bytes behind the records", "BAT-6", "what follows the last record is not seen", _with_batch(Lenient)),
-    _impl("offsets as a record's fault", "BAT-9 BAT-13", "another rule is named", _with_batch(FromOne)),
-    _impl("a byte of what was compressed", "BAT-13", "a byte beyond the batch is named", _with_batch(Elsewhere)),
-    _impl(
+    of_impl("takes any CRC", "BAT-3", "the CRC is not compared", NoCrc),
+    of_impl("the CRC before the magic byte", "BAT-13", "another thing wrong is said", CrcFirst),
+    of_impl("seven bits of attributes", "BAT-4", "unused bits are not seen", SevenBits),
+    of_impl("bytes behind the records", "BAT-6", "what follows the last record is not seen", _with_batch(Lenient)),
+    of_impl("offsets as a record's fault", "BAT-9 BAT-13", "another rule is named", _with_batch(FromOne)),
+    of_impl("a byte of what was compressed", "BAT-13", "a byte beyond the batch is named", _with_batch(Elsewhere)),
+    of_impl(
         "sequences do not wrap", "BAT-16", "the last sequence is above 2147483647", _reading(_no_wrap), "KAFKA-7692"
     ),
-    _impl("sequences wrap to 1", "BAT-16", "0 is left out", _reading(_wraps_to_one)),
-    _impl("last sequence by the count", "BAT-16", "compaction changes it", _reading(_by_count)),
-    _impl("LogAppendTime is not seen", "BAT-14", "records have their producer's time", _reading(_create_time)),
-    _impl("no delete horizon", "BAT-15", "the flag is not seen", _reading(_no_horizon)),
-    _impl("consecutive offsets", "BAT-14", "gaps of compaction are closed", _reading(_consecutive)),
-    _impl("null is empty", "BAT-8", "a tombstone has an empty value", _reading(_null_is_empty)),
-    _impl("begins at its first record", "BAT-14 BAT-19", "the base offset is another", _reading(_first_is_base)),
-    _impl("commit is 0", "BAT-11", "aborts and commits are swapped", _reading(_commit_is_zero)),
-    _impl("no zig-zag", "BAT-12", "negative numbers take ten bytes", Plain),
-    _impl("the shortest form alone", "BAT-12", "a longer varint is refused", Shortest),
-    _impl("six bytes of a varint", "BAT-12", "a varint that is too long is read", Six),
-    _impl("bits beyond the 32nd", "BAT-12", "they are kept", Wide),
-    _impl("large numbers", "BAT-12", "a number above 2^62 is written as 0", Unsigned),
-    _impl("headers without null", "BAT-8", "a header's null value is written as empty", BigHeaders),
-    _impl("the CRC covers more", "BAT-3", "the leader epoch and the magic byte are in it", WholeCrc),
-    _impl("the length counts itself", "BAT-1", "12 bytes too many", LengthOfAll),
-    _impl(
+    of_impl("sequences wrap to 1", "BAT-16", "0 is left out", _reading(_wraps_to_one)),
+    of_impl("last sequence by the count", "BAT-16", "compaction changes it", _reading(_by_count)),
+    of_impl("LogAppendTime is not seen", "BAT-14", "records have their producer's time", _reading(_create_time)),
+    of_impl("no delete horizon", "BAT-15", "the flag is not seen", _reading(_no_horizon)),
+    of_impl("consecutive offsets", "BAT-14", "gaps of compaction are closed", _reading(_consecutive)),
+    of_impl("null is empty", "BAT-8", "a tombstone has an empty value", _reading(_null_is_empty)),
+    of_impl("begins at its first record", "BAT-14 BAT-19", "the base offset is another", _reading(_first_is_base)),
+    of_impl("commit is 0", "BAT-11", "aborts and commits are swapped", _reading(_commit_is_zero)),
+    of_impl("no zig-zag", "BAT-12", "negative numbers take ten bytes", Plain),
+    of_impl("the shortest form alone", "BAT-12", "a longer varint is refused", Shortest),
+    of_impl("six bytes of a varint", "BAT-12", "a varint that is too long is read", Six),
+    of_impl("bits beyond the 32nd", "BAT-12", "they are kept", Wide),
+    of_impl("large numbers", "BAT-12", "a number above 2^62 is written as 0", Unsigned),
+    of_impl("headers without null", "BAT-8", "a header's null value is written as empty", BigHeaders),
+    of_impl("the CRC covers more", "BAT-3", "the leader epoch and the magic byte are in it", WholeCrc),
+    of_impl("the length counts itself", "BAT-1", "12 bytes too many", LengthOfAll),
+    of_impl(
         "compaction moves the base", "BAT-19", "the base offset becomes the first kept record's", Rebased,
         "MINOR 37433638271",
     ),
-    _impl("an empty batch with a codec", "BAT-17", "its attributes stay", _emptying(_keeps_the_codec)),
-    _impl("an empty batch with a horizon", "BAT-17", "the flag stays", _emptying(_keeps_the_horizon)),
-    _impl("an empty batch without a sequence", "BAT-17", "it is not known any more", _emptying(_forgets_the_sequence)),
-    _impl("an empty batch of one offset", "BAT-17", "its last offset is its base offset", _emptying(_ends_at_its_base)),
-    _impl("the last timestamp", "BAT-10", "the largest timestamp is the last record's", _with_encoder(LastTimestamp)),
-    _impl("the first timestamp", "BAT-10", "the largest timestamp is the first", _with_encoder(FirstTimestamp)),
-    _impl("deltas from the largest", "BAT-14 BAT-18", "timestamps come out shifted", _with_encoder(FromZero)),
-    _impl("any producer", "BAT-18", "a producer id without a sequence is dropped", _with_encoder(Unchecked)),
-    _impl("any timestamp", "BAT-18", "a timestamp below -1 is written as -1", _with_encoder(AnyTime)),
-    _impl("never written anew", "BAT-23", "offsets that are not consecutive stay", _assigning(_never_anew)),
-    _impl("the CRC as it came", "BAT-23 BAT-3", "the header changes, its CRC does not", _assigning(_stale_crc)),
-    _impl("no leader epoch", "BAT-23", "the batch keeps the producer's", _assigning(_no_epoch)),
-    _impl("the producer is forgotten", "BAT-23", "a batch written anew has none", _assigning(_forgets_the_producer)),
-    _impl("the producer's largest", "BAT-23 BAT-10", "LogAppendTime without its time", _assigning(_create_time_kept)),
-    _impl("one millisecond more", "BAT-22", "a timestamp beyond the bound is taken", _assigning(_one_more)),
-    _impl("no timestamp is wrong", "BAT-22", "-1 is out of range", _assigning(_no_none)),
-    _impl("the key first", "BAT-22 BAT-21", "the error is the missing key's", _assigning(_key_first)),
-    _impl("no key", "BAT-21", "a compacted topic gets records without keys", _assigning(_keyless)),
-    _impl("a client's control batch", "BAT-20", "it is taken", _assigning(_any_origin)),
+    of_impl("an empty batch with a codec", "BAT-17", "its attributes stay", _emptying(_keeps_the_codec)),
+    of_impl("an empty batch with a horizon", "BAT-17", "the flag stays", _emptying(_keeps_the_horizon)),
+    of_impl("an empty batch without a sequence", "BAT-17", "it is not known", _emptying(_forgets_the_sequence)),
+    of_impl("an empty batch of one offset", "BAT-17", "it ends at its base offset", _emptying(_ends_at_its_base)),
+    of_impl("the last timestamp", "BAT-10", "the largest timestamp is the last record's", _with_encoder(LastTimestamp)),
+    of_impl("the first timestamp", "BAT-10", "the largest timestamp is the first", _with_encoder(FirstTimestamp)),
+    of_impl("deltas from the largest", "BAT-14 BAT-18", "timestamps come out shifted", _with_encoder(FromZero)),
+    of_impl("any producer", "BAT-18", "a producer id without a sequence is dropped", _with_encoder(Unchecked)),
+    of_impl("any timestamp", "BAT-18", "a timestamp below -1 is written as -1", _with_encoder(AnyTime)),
+    of_impl("never written anew", "BAT-23", "offsets that are not consecutive stay", _assigning(_never_anew)),
+    of_impl("the CRC as it came", "BAT-23 BAT-3", "the header changes, its CRC does not", _assigning(_stale_crc)),
+    of_impl("no leader epoch", "BAT-23", "the batch keeps the producer's", _assigning(_no_epoch)),
+    of_impl("the producer is forgotten", "BAT-23", "a batch written anew has none", _assigning(_forgets_the_producer)),
+    of_impl("the producer's largest", "BAT-23 BAT-10", "LogAppendTime without its time", _assigning(_create_time_kept)),
+    of_impl("one millisecond more", "BAT-22", "a timestamp beyond the bound is taken", _assigning(_one_more)),
+    of_impl("no timestamp is wrong", "BAT-22", "-1 is out of range", _assigning(_no_none)),
+    of_impl("the key first", "BAT-22 BAT-21", "the error is the missing key's", _assigning(_key_first)),
+    of_impl("no key", "BAT-21", "a compacted topic gets records without keys", _assigning(_keyless)),
+    of_impl("a client's control batch", "BAT-20", "it is taken", _assigning(_any_origin)),
     _spec("any CRC is right", "BAT-3", "the CRC is not compared", "decode", _any_crc),
     _spec("one record fewer", "BAT-6", "the last record is not read", "decode", _rereads(_drops_the_last)),
     _spec("sequences end", "BAT-16", "there is none above 2147483647", "decode", _rereads(_no_modulus)),

@@ -12,7 +12,7 @@ from kafkaspec.impl.storage import leader_epochs_audit as audit
 from kafkaspec.impl.storage.leader_epochs import EpochEntry, LeaderEpochCache, LeaderEpochCheckpoint
 from kafkaspec.language import action, require
 from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.lockstep.mutants import Mutant, of_impl, of_model, with_fault
 from kafkaspec.models.storage import leader_epochs as model
 from kafkaspec.models.storage.leader_epochs import MENDED, E, Epoch, L, Offset
 from kafkaspec.spec.storage import leader_epochs as spec
@@ -227,14 +227,6 @@ def _known_by_any(run: audit.Run, entries: Any) -> bool:
     return any(e.epoch == run.epoch for e in entries)
 
 
-def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
-
-
-def _model(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "model", make, bug)
-
-
 # ---- the spec
 def _never_truncates(state: spec.Cache, epoch: int, start_offset: int) -> Step[spec.Cache]:
     if epoch < 0 or start_offset < 0:
@@ -307,117 +299,117 @@ class AppendsAnything(model.Replica):
 
 
 MUTANTS = [
-    _impl(
+    of_impl(
         "contradictions stay",
         "LEC-1 LEC-2",
         "an epoch is put behind entries that begin later; one that is no higher is passed over",
         _cache(_assign=_keeps_what_contradicts),
         "KAFKA-7415",
     ),
-    _impl(
+    of_impl(
         "only offsets contradict",
         "LEC-1 LEC-2",
         "entries with a higher epoch than the new one stay",
         _cache(_assign=_only_by_offset),
         "KAFKA-7415",
     ),
-    _impl("an epoch is reassigned", "LEC-2", "the latest epoch moves with each batch", _cache(_assign=_reassigns)),
-    _impl("negative numbers are passed over", "LEC-3", "not refused", _cache(_assign=_takes_anything)),
-    _impl("assigned later", "LEC-4", "the file follows when there is time", _cache(assign=_assigns_later)),
-    _impl(
+    of_impl("an epoch is reassigned", "LEC-2", "the latest epoch moves with each batch", _cache(_assign=_reassigns)),
+    of_impl("negative numbers are passed over", "LEC-3", "not refused", _cache(_assign=_takes_anything)),
+    of_impl("assigned later", "LEC-4", "the file follows when there is time", _cache(assign=_assigns_later)),
+    of_impl(
         "the end keeps its entry",
         "LEC-5",
         "an entry at the new end stays: of a leader whose records were cut off",
         _cache(_cut_end=staticmethod(_cuts_above)),
     ),
-    _impl(
+    of_impl(
         "the first entry goes",
         "LEC-6",
         "the records from the log start on are of no epoch",
         _cache(_cut_start=staticmethod(_drops_the_first)),
     ),
-    _impl(
+    of_impl(
         "the first entry does not move",
         "LEC-6",
         "it begins below the log start",
         _cache(_cut_start=staticmethod(_moves_no_entry)),
     ),
-    _impl(
+    of_impl(
         "the first entry moves down",
         "LEC-6",
         "an entry above the log start is moved to it",
         _cache(_cut_start=staticmethod(_moves_any)),
     ),
-    _impl(
+    of_impl(
         "an old copy is written",
         "LEC-7",
         "what is written are the entries of the moment of the truncation",
         _cache(truncate_from_end=_schedules_a_copy),
         "KAFKA-15046",
     ),
-    _impl("truncations are not written", "LEC-7", "ever", _cache(truncate_from_end=_never_writes)),
-    _impl("cleared in memory", "LEC-8", "the file keeps its entries", _cache(clear=_clears_memory), "KAFKA-7601"),
-    _impl(
+    of_impl("truncations are not written", "LEC-7", "ever", _cache(truncate_from_end=_never_writes)),
+    of_impl("cleared in memory", "LEC-8", "the file keeps its entries", _cache(clear=_clears_memory), "KAFKA-7601"),
+    of_impl(
         "the requested epoch is answered",
         "LEC-10",
         "the end offset is not told to be of a lower epoch",
         _cache(end_offset_for=_without_the_epoch),
         "KAFKA-6361",
     ),
-    _impl(
+    of_impl(
         "nothing is known below the first epoch",
         "LEC-10",
         "not the start of the first entry",
         _cache(end_offset_for=_unknown_below),
         "KAFKA-7415",
     ),
-    _impl(
+    of_impl(
         "unknown epochs end with the log",
         "LEC-12 LEC-11",
         "an epoch above the latest one is answered with the log's end",
         _cache(end_offset_for=_end_of_the_log),
     ),
-    _impl("an epoch begins one later", "LEC-13", "its first offset is the one before's", _cache(epoch_for=_after_it)),
-    _impl("previous or equal", "LEC-14", "an epoch precedes itself", _cache(previous_epoch=_previous_or_equal)),
-    _impl("the range is cut out", "LEC-15", "and the entries with it", _cache(entries_in_range=_cuts_for_good)),
-    _impl(
+    of_impl("an epoch begins one later", "LEC-13", "its first offset is the one before's", _cache(epoch_for=_after_it)),
+    of_impl("previous or equal", "LEC-14", "an epoch precedes itself", _cache(previous_epoch=_previous_or_equal)),
+    of_impl("the range is cut out", "LEC-15", "and the entries with it", _cache(entries_in_range=_cuts_for_good)),
+    of_impl(
         "content not flushed",
         "LEC-18 LEC-4",
         "renamed over the old file before it is on the disk",
         _file(write=_not_flushed),
         "KAFKA-16541",
     ),
-    _impl("written in place", "LEC-18", "not beside, not flushed", _file(write=_in_place)),
-    _impl("name not flushed", "LEC-18 LEC-4", "the rename may be undone", _file(write=_name_not_flushed)),
-    _impl("count line wrong", "LEC-16", "one entry too many announced", _patched(encode=_announces_one_more)),
-    _impl("any count will do", "LEC-17", "the number of entries is not compared", _patched(decode=_any_count)),
-    _impl("any version will do", "LEC-17", "a file of another version is read", _patched(decode=_any_version)),
-    _impl("loaded in order", "LEC-9", "lines are sorted, not assigned one after the other", _patched(decode=_sorts)),
-    _impl(
+    of_impl("written in place", "LEC-18", "not beside, not flushed", _file(write=_in_place)),
+    of_impl("name not flushed", "LEC-18 LEC-4", "the rename may be undone", _file(write=_name_not_flushed)),
+    of_impl("count line wrong", "LEC-16", "one entry too many announced", _patched(encode=_announces_one_more)),
+    of_impl("any count will do", "LEC-17", "the number of entries is not compared", _patched(decode=_any_count)),
+    of_impl("any version will do", "LEC-17", "a file of another version is read", _patched(decode=_any_version)),
+    of_impl("loaded in order", "LEC-9", "lines are sorted, not assigned one after the other", _patched(decode=_sorts)),
+    of_impl(
         "audit: chunks forget",
         "LEC-20",
         "the last batch of each chunk is not looked at",
         lambda: _audit(chunk=_without_held),
     ),
-    _impl(
+    of_impl(
         "audit: falls pass",
         "LEC-19",
         "no batch is ever left out",
         _patched(audit, heaviest_rise=_no_outliers),
     ),
-    _impl(
+    of_impl(
         "audit: rises are falls",
         "LEC-19",
         "a batch of a higher epoch than the one before is the odd one",
         _patched(audit, heaviest_rise=_by_neighbours),
     ),
-    _impl(
+    of_impl(
         "audit: any entry will do",
         "LEC-20",
         "an epoch is known if it has an entry, wherever",
         _patched(audit, known=_known_by_any),
     ),
-    _impl(
+    of_impl(
         "audit: nothing is left over",
         "LEC-21",
         "entries outside the log are not looked at",
@@ -430,17 +422,17 @@ MUTANTS = [
         "spec",
         _of_the_spec("assign", _never_truncates),
     ),
-    _model("Replica: assigned in memory", "LEC-4", "a leader's epoch is not in the file", lambda: AssignsLater),
-    _model(
+    of_model("Replica: assigned in memory", "LEC-4", "a leader's epoch is not in the file", lambda: AssignsLater),
+    of_model(
         "Replica: followers assign nothing",
         "LEC-4 LEC-20",
         "entries come with leadership alone",
         lambda: LeavesNoTrace,
     ),
-    _model("Replica: cut without entries", "LEC-5 LEC-11", "the entries stay", lambda: KeepsTheConflicting),
-    _model("Replica: the first entry goes", "LEC-6 LEC-20", "and with it the start's epoch", lambda: ForgetsTheFirst),
-    _model("Replica: loaded as it is", "LEC-9 LEC-10", "what was cut away is back", lambda: LoadsAsItIs),
-    _model("Replica: epochs fall", "LEC-19", "a record of a lower epoch is appended", lambda: AppendsAnything),
+    of_model("Replica: cut without entries", "LEC-5 LEC-11", "the entries stay", lambda: KeepsTheConflicting),
+    of_model("Replica: the first entry goes", "LEC-6 LEC-20", "and with it the start's epoch", lambda: ForgetsTheFirst),
+    of_model("Replica: loaded as it is", "LEC-9 LEC-10", "what was cut away is back", lambda: LoadsAsItIs),
+    of_model("Replica: epochs fall", "LEC-19", "a record of a lower epoch is appended", lambda: AppendsAnything),
 ]
 """Faults written by hand."""
 

@@ -11,7 +11,7 @@ from kafkaspec.impl.storage.producer_state import ProducerStateManager
 from kafkaspec.impl.storage.segment import NoIndexFile, Segment
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.lockstep.machine import Machine, Step
-from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.lockstep.mutants import Mutant, of_impl, of_model, with_fault
 from kafkaspec.models.storage import log_loader as model
 from kafkaspec.models.storage.log_loader import Doing, N, New, Stage
 from kafkaspec.spec.management.cleaner import Frozen
@@ -244,87 +244,79 @@ def _believes_the_recovery_point(
     return Step(spec.Directory(Frozen(files)), {**found, "recoveryPoint": recovery_point})
 
 
-def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
-
-
-def _model(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "model", make, bug)
-
-
 MUTANTS = [
-    _impl("the deleted stay", "LDR-1", "for ever", _loader(remove_temporary_files=_keeps_the_deleted)),
-    _impl(
+    of_impl("the deleted stay", "LDR-1", "for ever", _loader(remove_temporary_files=_keeps_the_deleted)),
+    of_impl(
         "the cleaned are finished",
         "LDR-1 LDR-2",
         "a torn compaction counts",
         _loader(remove_temporary_files=_finishes_the_cleaned),
     ),
-    _impl(
+    of_impl(
         "every swap is completed",
         "LDR-2",
         "whatever .cleaned is there",
         _loader(remove_temporary_files=_completes_every_swap),
         "KAFKA-6264",
     ),
-    _impl(
+    of_impl(
         "every swap is dropped",
         "LDR-4 LDR-3",
         "though its old segments may be gone",
         _loader(remove_temporary_files=_drops_every_swap),
     ),
-    _impl(
+    of_impl(
         "what is replaced stays",
         "LDR-3",
         "records come twice",
         _loader(remove_replaced_segments=_keeps_what_is_replaced),
     ),
-    _impl(
+    of_impl(
         "replaced by name",
         "LDR-3",
         "other segments of the range stay",
         _loader(remove_replaced_segments=_replaces_by_name),
     ),
-    _impl(
+    of_impl(
         "only logs get their names", "LDR-4", "indexes are dropped", _loader(rename_swapped_files=_renames_logs_alone)
     ),
-    _impl("orphans stay", "LDR-5", "indexes of nothing", _loader(load_segments=_keeps_orphans)),
-    _impl("no index is needed", "LDR-6", "an empty one is made", _loader(load_segments=_needs_no_index)),
-    _impl("every stop is clean", "LDR-7", "nothing is recovered", _loader(recover_log=_trusts_every_stop)),
-    _impl(
+    of_impl("orphans stay", "LDR-5", "indexes of nothing", _loader(load_segments=_keeps_orphans)),
+    of_impl("no index is needed", "LDR-6", "an empty one is made", _loader(load_segments=_needs_no_index)),
+    of_impl("every stop is clean", "LDR-7", "nothing is recovered", _loader(recover_log=_trusts_every_stop)),
+    of_impl(
         "recovery starts above",
         "LDR-7",
         "the segment of the recovery point is not read",
         _loader(between=_starts_above_the_recovery_point),
     ),
-    _impl("what follows a cut stays", "LDR-7", "behind a hole", _loader(delete=_keeps_what_follows_a_cut)),
-    _impl(
+    of_impl("what follows a cut stays", "LDR-7", "behind a hole", _loader(delete=_keeps_what_follows_a_cut)),
+    of_impl(
         "recovered means flushed",
         "LDR-11",
         "the recovery point jumps to the end",
         _loader(recover_log=_recovered_to_the_end),
         "KAFKA-10101",
     ),
-    _impl(
+    of_impl(
         "epochs are not recovered",
         "LDR-8 LDR-12",
         "the cache misses what was not flushed",
         _loader(_assign=_knows_no_epochs),
     ),
-    _impl(
+    of_impl(
         "no snapshot after recovery",
         "LDR-8 LDR-13",
         "the next segment is replayed again",
         _loader(recover=_takes_no_snapshot),
     ),
-    _impl(
+    of_impl(
         "any log start will do",
         "LDR-9 LDR-10",
         "a log may end below its start",
         _loader(recover_log=_log_start_is_no_matter),
     ),
-    _impl("old ones first", "LDR-14", "a crash leaves neither", _replacement(renames=_old_ones_first)),
-    _impl(
+    of_impl("old ones first", "LDR-14", "a crash leaves neither", _replacement(renames=_old_ones_first)),
+    of_impl(
         "lowest first", "LDR-14", "a crash leaves half of a split", _replacement(renames=_lowest_first), "KAFKA-6264"
     ),
     Mutant(
@@ -334,23 +326,23 @@ MUTANTS = [
         "spec",
         _fault("load", _believes_the_recovery_point),
     ),
-    _model(
+    of_model(
         "Replacement: from the first on",
         "LDR-14 LDR-2",
         "half of a split is kept",
         _swaps_from_the_first_on,
         "KAFKA-6264",
     ),
-    _model(
+    of_model(
         "Replacement: the unfinished is completed",
         "LDR-2",
         "its indexes are not there",
         _completes_what_is_unfinished,
         "KAFKA-6264",
     ),
-    _model("Replacement: tidies first", "LDR-2 LDR-15", "a crash leaves an unfinished .swap alone", _tidies_first),
-    _model("Replacement: retires early", "LDR-14", "a crash leaves neither", _retires_before_all_are_swapped),
-    _model("Replacement: nothing is replaced", "LDR-3 LDR-4", "records come twice", _replaces_nothing),
+    of_model("Replacement: tidies first", "LDR-2 LDR-15", "a crash leaves an unfinished .swap alone", _tidies_first),
+    of_model("Replacement: retires early", "LDR-14", "a crash leaves neither", _retires_before_all_are_swapped),
+    of_model("Replacement: nothing is replaced", "LDR-3 LDR-4", "records come twice", _replaces_nothing),
 ]
 
 SURVIVORS = {

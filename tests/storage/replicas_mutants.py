@@ -10,7 +10,7 @@ from kafkaspec.audit.files import Kind
 from kafkaspec.impl.storage import replicas as impl
 from kafkaspec.impl.storage import replicas_audit as audit
 from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.lockstep.mutants import Mutant, of_impl, with_fault
 from kafkaspec.spec.storage import replicas as spec
 
 _agreed, _look, _compare = audit.agreed, audit._look, audit.compare
@@ -117,10 +117,6 @@ def _of_one_broker(a: Any, b: Any) -> bool:
     return current and a.directory.cluster == b.directory.cluster and _same_topic(a, b)
 
 
-def _impl(name: str, clauses: str, what: str, make: Callable[[], Any]) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "impl", make)
-
-
 def _says_nothing(state: spec.Nothing, a: Any, b: Any, metadata: bool) -> Step[spec.Nothing]:
     return Step(state, ["diverged", 1 << 40])
 
@@ -130,51 +126,55 @@ def _spec(operation: str, body: Callable[..., Step[Any]]) -> Callable[[], Machin
 
 
 MUTANTS = [
-    _impl("up to the higher mark", "RPL-2", "a lagging replica's tail counts", _patched(agreed=_up_to_the_higher_mark)),
-    _impl("up to the end", "RPL-2", "uncommitted records count", _patched(agreed=_up_to_the_end)),
-    _impl(
+    of_impl(
+        "up to the higher mark", "RPL-2", "a lagging replica's tail counts", _patched(agreed=_up_to_the_higher_mark)
+    ),
+    of_impl("up to the end", "RPL-2", "uncommitted records count", _patched(agreed=_up_to_the_end)),
+    of_impl(
         "from the smaller start",
         "RPL-2",
         "what one has deleted counts",
         _patched(agreed=_from_the_smaller_start),
     ),
-    _impl(
+    of_impl(
         "the metadata log has a mark",
         "RPL-2",
         "its replicas are not compared without one",
         _patched(agreed=_from_the_mark_of_the_metadata),
     ),
-    _impl("what is missing passes", "RPL-3", "a batch that one lacks is no difference", _patched(_look=_without_lone)),
-    _impl("sizes alone", "RPL-3", "CRCs are not compared", _patched(SAME=("offset", "last", "a"))),
-    _impl("offsets alone", "RPL-3 RPL-4", "content is not compared", _patched(SAME=("offset", "last"))),
-    _impl(
+    of_impl(
+        "what is missing passes", "RPL-3", "a batch that one lacks is no difference", _patched(_look=_without_lone)
+    ),
+    of_impl("sizes alone", "RPL-3", "CRCs are not compared", _patched(SAME=("offset", "last", "a"))),
+    of_impl("offsets alone", "RPL-3 RPL-4", "content is not compared", _patched(SAME=("offset", "last"))),
+    of_impl(
         "epochs are content",
         "RPL-3 RPL-4",
         "a batch that was sent again differs",
         _patched(SAME=("offset", "last", "a", "b", "epoch")),
     ),
-    _impl("old formats count", "RPL-3", "batches that were converted differ", _patched(_look=_old_formats_too)),
-    _impl("batches alone", "RPL-4", "what each has cleaned differs", _patched(compare=_batches_alone)),
-    _impl(
+    of_impl("old formats count", "RPL-3", "batches that were converted differ", _patched(_look=_old_formats_too)),
+    of_impl("batches alone", "RPL-4", "what each has cleaned differs", _patched(compare=_batches_alone)),
+    of_impl(
         "what one has cleaned is missing",
         "RPL-4",
         "a record that one lacks is a difference",
         _patched(_look=_lone_always),
     ),
-    _impl(
+    of_impl(
         "all is damage", "RPL-5", "a replica that has not followed is taken for damaged", _patched(_look=_always_damage)
     ),
-    _impl("the last difference", "RPL-3 RPL-4", "not the first one of a step", _patched(_look=_the_last)),
-    _impl(
+    of_impl("the last difference", "RPL-3 RPL-4", "not the first one of a step", _patched(_look=_the_last)),
+    of_impl(
         "steps overlap",
         "RPL-3",
         "the last item of each step is not compared",
         _patched(Side=type("Faulty", (audit.Side,), {"take": _takes_one_less})),
     ),
-    _impl("first entries count", "RPL-6", "a moved log start differs", _patched(epochs_differ=_first_entries_too)),
-    _impl("any cluster", "RPL-1", "logs of different clusters are compared", _patched(are_replicas=_of_any_cluster)),
-    _impl("any topic", "RPL-1 RPL-7", "topic ids are not looked at", _patched(are_replicas=_of_any_topic)),
-    _impl("one broker", "RPL-1", "two states of one broker are compared", _patched(are_replicas=_of_one_broker)),
+    of_impl("first entries count", "RPL-6", "a moved log start differs", _patched(epochs_differ=_first_entries_too)),
+    of_impl("any cluster", "RPL-1", "logs of different clusters are compared", _patched(are_replicas=_of_any_cluster)),
+    of_impl("any topic", "RPL-1 RPL-7", "topic ids are not looked at", _patched(are_replicas=_of_any_topic)),
+    of_impl("one broker", "RPL-1", "two states of one broker are compared", _patched(are_replicas=_of_one_broker)),
     Mutant(
         "spec: beyond what is agreed",
         ("RPL-2",),

@@ -13,7 +13,7 @@ from kafkaspec.impl.storage.segment import Fetched, Found, Place, Segment, Trans
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.lockstep.machine import Json
-from kafkaspec.lockstep.mutants import Mutant
+from kafkaspec.lockstep.mutants import of_impl, of_model
 from kafkaspec.models.storage import segment as model
 from kafkaspec.models.storage.segment import Flushing, Phase
 
@@ -417,94 +417,88 @@ def _of(segment: type[Segment]) -> Callable[[], Any]:
     return make
 
 
-def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
-
-
-def _model(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "model", make, bug)
-
-
 MUTANTS = [
-    _impl("19 digits", "SEG-1", "file names are one digit short", NineteenDigits),
-    _impl("the transaction index stays", "SEG-1", "it is not renamed", _of(KeepsTransactionIndex)),
-    _impl("out of reach", "SEG-3", "any offset is appended", _of(Unchecked), "KAFKA-4451"),
-    _impl(
+    of_impl("19 digits", "SEG-1", "file names are one digit short", NineteenDigits),
+    of_impl("the transaction index stays", "SEG-1", "it is not renamed", _of(KeepsTransactionIndex)),
+    of_impl("out of reach", "SEG-3", "any offset is appended", _of(Unchecked), "KAFKA-4451"),
+    of_impl(
         "the first is in reach", "SEG-3", "the largest offset is not looked at", _of(FirstOffsetsChecked), "KAFKA-5413"
     ),
-    _impl("refused too late", "SEG-3", "what is refused was written", _of(WrittenFirst)),
-    _impl(
+    of_impl("refused too late", "SEG-3", "what is refused was written", _of(WrittenFirst)),
+    of_impl(
         "an entry an append",
         "SEG-4 SEG-5 SEG-2",
         "as before 4.0: the last batch's offset, the first one's position",
         _of(OncePerAppend),
     ),
-    _impl("at the interval", "SEG-4", "an entry at just so many bytes", _of(AtTheInterval)),
-    _impl("counts on", "SEG-4 SEG-15", "a truncation does not begin the count anew", _of(CountsOn)),
-    _impl("the last of the largest", "SEG-5 SEG-25", "an equal timestamp counts as larger", _of(LastOfTheLargest)),
-    _impl("first offsets", "SEG-5", "as before 2.0: the offset index has first offsets", _of(FirstOffsets)),
-    _impl("fits exactly", "SEG-6", "rolls a byte early", _of(FitsExactly)),
-    _impl("without jitter", "SEG-7", "the jitter is not taken off", _of(WithoutJitter)),
-    _impl("by the clock", "SEG-7", "time since creation, whatever the records say", _of(WallClock)),
-    _impl("never full", "SEG-8", "a full index is no reason", _of(NeverFull)),
-    _impl("never out of reach", "SEG-9", "offsets are no reason", _of(NeverOutOfReach), "KAFKA-4451"),
-    _impl("no last entry", "SEG-10 SEG-22", "a closed segment forgets its largest timestamp", _of(LeavesTheTimeIndex)),
-    _impl("slots are left", "SEG-10", "indexes are not trimmed", _of(LeavesTheSlots), "KAFKA-4734"),
-    _impl("trusts the index", "SEG-11", "the indexed batch is the one", _of(TrustsTheIndex)),
-    _impl("not even one", "SEG-12", "minOneMessage is ignored", _of(NotTheFirst)),
-    _impl("beyond the bound", "SEG-12", "the maximum position is ignored", _of(BeyondTheBound), "KAFKA-9196"),
-    _impl(
+    of_impl("at the interval", "SEG-4", "an entry at just so many bytes", _of(AtTheInterval)),
+    of_impl("counts on", "SEG-4 SEG-15", "a truncation does not begin the count anew", _of(CountsOn)),
+    of_impl("the last of the largest", "SEG-5 SEG-25", "an equal timestamp counts as larger", _of(LastOfTheLargest)),
+    of_impl("first offsets", "SEG-5", "as before 2.0: the offset index has first offsets", _of(FirstOffsets)),
+    of_impl("fits exactly", "SEG-6", "rolls a byte early", _of(FitsExactly)),
+    of_impl("without jitter", "SEG-7", "the jitter is not taken off", _of(WithoutJitter)),
+    of_impl("by the clock", "SEG-7", "time since creation, whatever the records say", _of(WallClock)),
+    of_impl("never full", "SEG-8", "a full index is no reason", _of(NeverFull)),
+    of_impl("never out of reach", "SEG-9", "offsets are no reason", _of(NeverOutOfReach), "KAFKA-4451"),
+    of_impl(
+        "no last entry", "SEG-10 SEG-22", "a closed segment forgets its largest timestamp", _of(LeavesTheTimeIndex)
+    ),
+    of_impl("slots are left", "SEG-10", "indexes are not trimmed", _of(LeavesTheSlots), "KAFKA-4734"),
+    of_impl("trusts the index", "SEG-11", "the indexed batch is the one", _of(TrustsTheIndex)),
+    of_impl("not even one", "SEG-12", "minOneMessage is ignored", _of(NotTheFirst)),
+    of_impl("beyond the bound", "SEG-12", "the maximum position is ignored", _of(BeyondTheBound), "KAFKA-9196"),
+    of_impl(
         "the batch's end", "SEG-13", "the offset of a timestamp is the batch's last", _of(WholeBatches), "KAFKA-16341"
     ),
-    _impl("as far as indexed", "SEG-14", "the next offset is read off the index", _of(IndexedAlone)),
-    _impl("the batch around stays", "SEG-15", "a truncation within a batch keeps it", _of(KeepsTheBatchAround)),
-    _impl(
+    of_impl("as far as indexed", "SEG-14", "the next offset is read off the index", _of(IndexedAlone)),
+    of_impl("the batch around stays", "SEG-15", "a truncation within a batch keeps it", _of(KeepsTheBatchAround)),
+    of_impl(
         "no room after a cut",
         "SEG-15 SEG-8",
         "indexes stay trimmed, and look full",
         _of(TruncatedToZeroSlots),
         "KAFKA-6492",
     ),
-    _impl(
+    of_impl(
         "remembers the largest", "SEG-15", "the largest timestamp is of a record that is gone", _of(RemembersTheLargest)
     ),
-    _impl("goes on behind damage", "SEG-17 SEG-24", "recovery skips a bad batch", _of(SkipsTheDamaged)),
-    _impl("no CRC", "SEG-17 SEG-24", "recovery takes what reads as a batch", _of(NoCrc)),
-    _impl("the tail stays", "SEG-17", "recovery cuts nothing", _of(KeepsTheTail)),
-    _impl("entries twice", "SEG-18 SEG-20", "the transaction index is not emptied first", _of(KeepsEntries)),
-    _impl("no aborts", "SEG-18 SEG-26", "the transaction index is emptied alone", _of(NoTransactions)),
-    _impl(
+    of_impl("goes on behind damage", "SEG-17 SEG-24", "recovery skips a bad batch", _of(SkipsTheDamaged)),
+    of_impl("no CRC", "SEG-17 SEG-24", "recovery takes what reads as a batch", _of(NoCrc)),
+    of_impl("the tail stays", "SEG-17", "recovery cuts nothing", _of(KeepsTheTail)),
+    of_impl("entries twice", "SEG-18 SEG-20", "the transaction index is not emptied first", _of(KeepsEntries)),
+    of_impl("no aborts", "SEG-18 SEG-26", "the transaction index is emptied alone", _of(NoTransactions)),
+    of_impl(
         "forgets what was open",
         "SEG-18 SEG-26",
         "transactions from before the segment are not known",
         ForgetsWhatWasOpen,
     ),
-    _impl("epochs from 1", "SEG-19", "epoch 0 is not assigned", _of(EpochsFromOne), "KAFKA-10432"),
-    _impl("no last time entry", "SEG-16 SEG-25", "recovery leaves the largest timestamp out", _of(NoLastTimeEntry)),
-    _impl("always sane", "SEG-21", "a missing index file is made", _of(AnyTimeSane), "KAFKA-13603"),
-    _impl("opens without times", "SEG-22", "the largest timestamp is not read back", _of(OpensWithoutTimes)),
-    _model(
+    of_impl("epochs from 1", "SEG-19", "epoch 0 is not assigned", _of(EpochsFromOne), "KAFKA-10432"),
+    of_impl("no last time entry", "SEG-16 SEG-25", "recovery leaves the largest timestamp out", _of(NoLastTimeEntry)),
+    of_impl("always sane", "SEG-21", "a missing index file is made", _of(AnyTimeSane), "KAFKA-13603"),
+    of_impl("opens without times", "SEG-22", "the largest timestamp is not read back", _of(OpensWithoutTimes)),
+    of_model(
         "Crash: recovery moves the point",
         "SEG-23 SEG-24",
         "what recovery left counts as flushed",
         _recovery_moves_the_point,
         "KAFKA-10101",
     ),
-    _model(
+    of_model(
         "Crash: marked before the indexes",
         "SEG-23 SEG-25 SEG-26",
         "the .log alone is flushed",
         _marked_before_the_indexes,
     ),
-    _model("Crash: marked before the data", "SEG-23 SEG-24", "the .log is not flushed", _marked_before_the_data),
-    _model(
+    of_model("Crash: marked before the data", "SEG-23 SEG-24", "the .log is not flushed", _marked_before_the_data),
+    of_model(
         "Crash: recovers too little",
         "SEG-16 SEG-25",
         "from the recovery point on, not from its segment",
         _recovers_too_little,
     ),
-    _model("Crash: cuts at the file's end", "SEG-17 SEG-24", "what is torn stays", _cuts_at_the_file_s_end),
-    _model(
+    of_model("Crash: cuts at the file's end", "SEG-17 SEG-24", "what is torn stays", _cuts_at_the_file_s_end),
+    of_model(
         "Crash: aborts are not rebuilt",
         "SEG-18 SEG-26",
         "the transaction index is emptied alone",

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kafkaspec.audit.check import BATCH, CONTROL, TRANSACTIONAL, Chunk, Ending, Log
+from kafkaspec.audit.check import BATCH, Chunk, Ending, Log
 from kafkaspec.audit.files import File, Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.impl.storage import producer_state_audit as audit
 from kafkaspec.impl.storage.producer_state import SnapshotEntry, encode, file_name
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
+from kafkaspec.spec.storage.batch import CONTROL, TRANSACTIONAL
 
 NOW = 1_700_000_000_000
 DAY = 86_400_000

@@ -10,7 +10,7 @@ from kafkaspec.impl.storage import transaction_index as impl
 from kafkaspec.impl.storage.transaction_index import ENTRY, AbortedTxn, CorruptIndex, NotAscending, TransactionIndex
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.lockstep.machine import Json, Refused
-from kafkaspec.lockstep.mutants import Mutant
+from kafkaspec.lockstep.mutants import Mutant, of_impl
 from kafkaspec.models.storage import transaction_index as model
 from kafkaspec.models.storage.transaction_index import Offset, Producer
 
@@ -218,32 +218,32 @@ def _its_own_is_unstable() -> LoadedModel:
     return load(Aborts)
 
 
-def _impl(name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, "impl", make, bug)
-
-
 MUTANTS = [
-    _impl("made when opened", "TXI-2", "every segment has a file", _of(Made)),
-    _impl("reads its last offset back", "TXI-3", "an index that was opened knows its last entry", _of(Remembering)),
-    _impl("the same marker twice", "TXI-3", "an equal last offset is appended", _of(Equal)),
-    _impl("refused too late", "TXI-3", "what is refused was written", _of(Halfway)),
-    _impl("little-endian", "TXI-1", "the least byte first", _of(Little)),
-    _impl("collects to the end", "TXI-4", "does not stop where it is complete", _of(EverOn)),
-    _impl("stops before the last", "TXI-4 TXI-7", "the entry that completes is left out", _of(StopsBefore)),
-    _impl("above the fetch offset", "TXI-4", "a marker at the fetch offset is left out", _of(AboveTheFetch)),
-    _impl("up to the bound", "TXI-4", "a transaction that begins at the upper bound is given", _of(ToTheBound)),
-    _impl("stable above the bound", "TXI-4 TXI-5", "complete only above the upper bound", _of(StableAbove)),
-    _impl("never complete", "TXI-5", "every later segment is asked", _of(NeverComplete)),
-    _impl("one segment", "TXI-6 TXI-7", "markers in later segments are not found", FirstSegmentAlone),
-    _impl("the next segment first", "TXI-6 TXI-7", "markers in the first segment are not found", FromTheNext),
-    _impl("keeps what ends at the cut", "TXI-8", "truncates one offset too high", _of(KeepsTheCut)),
-    _impl("remembers what was cut", "TXI-8", "the next append must exceed an entry that is gone", _of(RemembersTheCut)),
-    _impl("cuts by first offsets", "TXI-8", "entries without a marker stay", _of(CutsTheFirst)),
-    _impl("a reset remembers", "TXI-9", "the next append must exceed an entry that is gone", _of(ResetRemembers)),
-    _impl("a reset removes", "TXI-9", "the file goes too", _of(ResetRemoves)),
-    _impl("checks the first offset", "TXI-10", "a transaction from before the segment is corrupt", _of(ChecksTheFirst)),
-    _impl("a torn entry counts", "TXI-11", "its missing bytes are zeros", _of(ReadsTheRest)),
-    _impl("any version", "TXI-11", "an entry of a later version is read", AnyVersion),
+    of_impl("made when opened", "TXI-2", "every segment has a file", _of(Made)),
+    of_impl("reads its last offset back", "TXI-3", "an index that was opened knows its last entry", _of(Remembering)),
+    of_impl("the same marker twice", "TXI-3", "an equal last offset is appended", _of(Equal)),
+    of_impl("refused too late", "TXI-3", "what is refused was written", _of(Halfway)),
+    of_impl("little-endian", "TXI-1", "the least byte first", _of(Little)),
+    of_impl("collects to the end", "TXI-4", "does not stop where it is complete", _of(EverOn)),
+    of_impl("stops before the last", "TXI-4 TXI-7", "the entry that completes is left out", _of(StopsBefore)),
+    of_impl("above the fetch offset", "TXI-4", "a marker at the fetch offset is left out", _of(AboveTheFetch)),
+    of_impl("up to the bound", "TXI-4", "a transaction that begins at the upper bound is given", _of(ToTheBound)),
+    of_impl("stable above the bound", "TXI-4 TXI-5", "complete only above the upper bound", _of(StableAbove)),
+    of_impl("never complete", "TXI-5", "every later segment is asked", _of(NeverComplete)),
+    of_impl("one segment", "TXI-6 TXI-7", "markers in later segments are not found", FirstSegmentAlone),
+    of_impl("the next segment first", "TXI-6 TXI-7", "markers in the first segment are not found", FromTheNext),
+    of_impl("keeps what ends at the cut", "TXI-8", "truncates one offset too high", _of(KeepsTheCut)),
+    of_impl(
+        "remembers what was cut", "TXI-8", "the next append must exceed an entry that is gone", _of(RemembersTheCut)
+    ),
+    of_impl("cuts by first offsets", "TXI-8", "entries without a marker stay", _of(CutsTheFirst)),
+    of_impl("a reset remembers", "TXI-9", "the next append must exceed an entry that is gone", _of(ResetRemembers)),
+    of_impl("a reset removes", "TXI-9", "the file goes too", _of(ResetRemoves)),
+    of_impl(
+        "checks the first offset", "TXI-10", "a transaction from before the segment is corrupt", _of(ChecksTheFirst)
+    ),
+    of_impl("a torn entry counts", "TXI-11", "its missing bytes are zeros", _of(ReadsTheRest)),
+    of_impl("any version", "TXI-11", "an entry of a later version is read", AnyVersion),
     Mutant(
         "Aborts: the others are forgotten",
         ("TXI-7", "TXI-12", "TXI-4", "TXI-5"),

@@ -66,8 +66,6 @@ RECORD = np.dtype(
 """One row a record; filled for partitions where a check `needs_records`."""
 
 NO_TIMESTAMP = -1
-TRANSACTIONAL, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME = 0x10, 0x20, 0x40, 0x08
-CODEC = 0x07
 
 
 @dataclass(frozen=True)

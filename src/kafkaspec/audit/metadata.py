@@ -16,12 +16,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kafkaspec.audit.check import CONTROL, Chunk, TopicConfig
+from kafkaspec.audit.check import Chunk, TopicConfig
 from kafkaspec.audit.discover import Place
 from kafkaspec.audit.files import File, Kind, PartitionFiles
 from kafkaspec.errors import UserError
 from kafkaspec.impl.storage.batch import Batch, Malformed
 from kafkaspec.impl.storage.scan import read_segment
+from kafkaspec.spec.storage.batch import CONTROL
 
 METADATA_TOPIC = "__cluster_metadata"
 SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")

@@ -53,6 +53,16 @@ class Mutant:
     """why nobody can notice it, if nobody can"""
 
 
+def _fault(layer: Layer, name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
+    return Mutant(name, tuple(clauses.split()), what, layer, make, bug)
+
+
+of_impl = partial(_fault, "impl")
+of_spec = partial(_fault, "spec")
+of_model = partial(_fault, "model")
+"""A mutant of that layer: name, the clauses that it breaks apart by blanks, the fault, what makes it, the bug."""
+
+
 @dataclass(frozen=True)
 class Detection:
     """What one detector made of one mutant: `by` says what noticed it; None for `killed` if it does not apply."""
