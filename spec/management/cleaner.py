@@ -691,7 +691,9 @@ def filthiest(state: Cleaner) -> list[str | None]:
 
 
 @machine.operation(
-    "grabFilthiestCompactedLog", "CLN-4", "CLN-2", "CLN-3", "CLN-5", "CLN-6", "CLN-7", "CLN-10", "CLN-30"
+    "grabFilthiestCompactedLog",
+    *("CLN-4", "CLN-2", "CLN-3", "CLN-5", "CLN-6", "CLN-7", "CLN-10", "CLN-30"),
+    chosen=("chosen",),
 )
 @icontract.require(
     lambda state, chosen: chosen in filthiest(state), "CLN-4 what is chosen is among the filthiest cleanable logs"

@@ -27,7 +27,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from kafkaspec import clauses
 from kafkaspec.errors import unknown
@@ -35,6 +35,13 @@ from kafkaspec.errors import unknown
 S = TypeVar("S")
 Json = Any
 """A JSON value as Python has it: None, bool, int, float, str, list, dict with str keys."""
+
+
+Kind = Literal["call", "time", "crash", "restart", "damage"]
+"""What an operation is: a call of the system, the passing of time, a crash, the start after it, or damage done to its
+files from outside."""
+RESERVED = frozenset({"hello", "init", "observe"})
+"""Names that traces and the judge's protocol keep for themselves."""
 
 
 class Refused(NamedTuple):
@@ -108,6 +115,9 @@ class Operation(Generic[S]):
     postconditions: tuple[Condition, ...]
     generated: bool = True
     """False: engines do not call it on their own (set-up, or only seen in recordings)"""
+    chosen: tuple[str, ...] = ()
+    """parameters (Python names) that stand for a choice of the system's own: whoever is judged is not told them"""
+    kind: Kind = "call"
 
 
 def _camel(name: str) -> str:
@@ -145,9 +155,11 @@ class Machine(Generic[S]):
     """known deviations of released Kafka: see judge.deviation"""
 
     def operation(
-        self, name: str, *ids: str, generated: bool = True
+        self, name: str, *ids: str, generated: bool = True, chosen: tuple[str, ...] = (), kind: Kind = "call"
     ) -> Callable[[Callable[..., Step[S]]], Callable[..., Step[S]]]:
         """Decorator (outermost): registers a pure function with contracts as operation `name` that states `ids`."""
+        if name in RESERVED:
+            raise ValueError(f"{self.name}: an operation cannot be named {name}")
 
         def register(function: Callable[..., Step[S]]) -> Callable[..., Step[S]]:
             body = inspect.unwrap(function)
@@ -164,6 +176,8 @@ class Machine(Generic[S]):
                 pre,
                 post,
                 generated,
+                chosen,
+                kind,
             )
             for id in dict.fromkeys((*ids, *(c.clause for c in pre + post))):
                 clauses.used(id, "spec", f"{body.__module__}:{body.__name__}")
