@@ -1,0 +1,171 @@
+package kafkaspec.target;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.FileDescriptor;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Properties;
+import java.util.TreeSet;
+
+/**
+ * Answers the judge, a line for a line: `hello`, `init`, `observe`, and the operations of the subsystem that `init`
+ * named. Standard output carries the protocol alone; whatever else prints goes to standard error.
+ *
+ * <p>Which classes serve which subsystem stands in the resource {@code target.properties}: {@code name} and
+ * {@code version} of what is judged, and a line {@code subsystem.NAME=CLASS} each.
+ */
+public final class Main {
+    static final int PROTOCOL = 1;
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String SUBSYSTEM = "subsystem.";
+
+    private final Properties about = new Properties();
+    private final Map<String, Adapter> adapters = new LinkedHashMap<>();
+    private Adapter current;
+
+    public static void main(String[] arguments) throws Exception {
+        OutputStream out = new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 16);
+        System.setOut(System.err);
+        Main main = new Main();
+        try (InputStream resource = Main.class.getResourceAsStream("/target.properties")) {
+            main.about.load(resource);
+        }
+        int status = 0;
+        try {
+            main.serve(new BufferedInputStream(new FileInputStream(FileDescriptor.in), 1 << 16), out);
+        } catch (Adapter.AdapterFailure | LinkageError | IOException e) {
+            out.flush();
+            e.printStackTrace();
+            status = 3;
+        }
+        for (Adapter adapter : main.adapters.values()) {
+            adapter.close();
+        }
+        System.err.flush();
+        Runtime.getRuntime().halt(status); // Kafka's background threads have nothing left to say
+    }
+
+    private void serve(InputStream in, OutputStream out) throws Exception {
+        ByteArrayOutputStream line = new ByteArrayOutputStream(1 << 12);
+        for (;;) {
+            int c = in.read();
+            if (c < 0) {
+                out.flush();
+                return;
+            }
+            if (c != '\n') {
+                line.write(c);
+                continue;
+            }
+            answer(JSON.readTree(line.toByteArray()), out);
+            line.reset();
+            if (in.available() == 0) {
+                out.flush(); // many lines may come at once: answers are held back only while there are more to read
+            }
+        }
+    }
+
+    private void answer(JsonNode request, OutputStream out) throws Exception {
+        try (JsonGenerator json = JSON.getFactory().createGenerator(out)) {
+            json.disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET);
+            json.disable(JsonGenerator.Feature.FLUSH_PASSED_TO_STREAM);
+            json.writeStartObject();
+            json.writeFieldName("i");
+            json.writeTree(request.get("i"));
+            String op = request.get("op").asText();
+            JsonNode args = request.has("args") ? request.get("args") : JSON.createObjectNode();
+            switch (op) {
+                case "hello" -> result(json, hello());
+                case "init" -> {
+                    String subsystem = request.get("subsystem").asText();
+                    current = adapter(subsystem);
+                    if (current == null) {
+                        json.writeStringField("unknown", subsystem);
+                    } else {
+                        current.init(args);
+                        result(json, null);
+                    }
+                }
+                case "observe" -> {
+                    json.writeFieldName("state");
+                    JSON.writeValue(json, current.observe());
+                }
+                default -> operation(json, op, args);
+            }
+            json.writeEndObject();
+        }
+        out.write('\n');
+    }
+
+    private void operation(JsonGenerator json, String op, JsonNode args) throws IOException {
+        Object answer;
+        try {
+            answer = current.apply(op, args);
+        } catch (Adapter.UnknownOperation e) {
+            json.writeStringField("unknown", op);
+            return;
+        } catch (Adapter.AdapterFailure | LinkageError e) {
+            throw e;
+        } catch (Throwable e) {
+            json.writeObjectFieldStart("error");
+            json.writeStringField("class", e.getClass().getName());
+            if (e.getMessage() != null) {
+                json.writeStringField("message", current.masked(e.getMessage()));
+            }
+            json.writeEndObject();
+            return;
+        }
+        result(json, answer);
+    }
+
+    private static void result(JsonGenerator json, Object value) throws IOException {
+        json.writeFieldName("result");
+        JSON.writeValue(json, value);
+    }
+
+    private Map<String, Object> hello() throws Exception {
+        Map<String, Object> offered = new LinkedHashMap<>();
+        for (String name : new TreeSet<>(about.stringPropertyNames())) {
+            if (name.startsWith(SUBSYSTEM)) {
+                String subsystem = name.substring(SUBSYSTEM.length());
+                Adapter adapter = adapter(subsystem);
+                Collection<String> operations = adapter == null ? null : adapter.operations();
+                if (adapter != null) {
+                    offered.put(subsystem, operations == null ? Map.of() : Map.of("operations", operations));
+                }
+            }
+        }
+        Map<String, Object> out = new LinkedHashMap<>();
+        out.put("protocol", PROTOCOL);
+        out.put("name", about.getProperty("name"));
+        out.put("version", about.getProperty("version"));
+        out.put("subsystems", offered);
+        return out;
+    }
+
+    private Adapter adapter(String subsystem) throws Exception {
+        Adapter known = adapters.get(subsystem);
+        String name = about.getProperty(SUBSYSTEM + subsystem);
+        if (known == null && name != null) {
+            try {
+                known = (Adapter) Class.forName(name).getDeclaredConstructor().newInstance();
+            } catch (ClassNotFoundException e) {
+                System.err.println("not offered: " + subsystem + " (no class " + name + ")");
+                return null;
+            }
+            adapters.put(subsystem, known);
+        }
+        return known;
+    }
+}
