@@ -670,7 +670,7 @@ def shutdown(state: Directory, broker_epoch: int) -> Step[Directory]:
     return Step(replace(state, marker=marker, running=False))
 
 
-@machine.operation("kill", "CKP-10")
+@machine.operation("kill", "CKP-10", kind="crash")
 @icontract.require(lambda state: state.running, "CKP-10 a broker that runs")
 @icontract.ensure(lambda state, result: result.state.files == state.files, "CKP-6 the files are what they were")
 @icontract.ensure(lambda result: result.state.marker is None, "CKP-10 there is no marker")
@@ -679,7 +679,7 @@ def kill(state: Directory) -> Step[Directory]:
     return Step(replace(state, running=False))
 
 
-@machine.operation("damage", "CKP-3", "CKP-16")
+@machine.operation("damage", "CKP-3", "CKP-16", kind="damage")
 @icontract.require(lambda state: not state.running, "CKP-10 nobody writes the files of a broker that runs")
 @icontract.require(lambda state, name: name in state.files, "CKP-5 a checkpoint")
 def damage(state: Directory, name: str, file: str) -> Step[Directory]:
@@ -689,7 +689,7 @@ def damage(state: Directory, name: str, file: str) -> Step[Directory]:
     return Step(replace(state, files=state.files.with_(name, content)))
 
 
-@machine.operation("start", "CKP-10", "CKP-15", "CKP-4", "CKP-13")
+@machine.operation("start", "CKP-10", "CKP-15", "CKP-4", "CKP-13", kind="restart")
 @icontract.require(lambda state: not state.running, "CKP-10 a broker that is stopped")
 @icontract.ensure(lambda result: result.state.marker is None, "CKP-10 the marker is gone before a log is read")
 @icontract.ensure(lambda state, result: result.state.files == state.files, "CKP-4 an unreadable file stays as it is")

@@ -1174,7 +1174,7 @@ def handle_log_dir_failure(state: Cleaner, dir: str) -> Step[Cleaner]:
     return Step(replace(state, failed=state.failed | {dir}))
 
 
-@machine.operation("restart", "CLN-31")
+@machine.operation("restart", "CLN-31", kind="restart")
 @icontract.ensure(lambda state, result: result.state.checkpoints == state.checkpoints, "CLN-31 checkpoints outlive it")
 def restart(state: Cleaner) -> Step[Cleaner]:
     """The broker crashes and comes back: what was in memory is gone, what was checkpointed is there."""
@@ -1295,7 +1295,7 @@ def restore_log(state: Cleaner, partition: str) -> Step[Cleaner]:
     return Step(state.with_log(partition, replace(state.logs[partition], known=True)))
 
 
-@machine.operation("advance", "CLN-7")
+@machine.operation("advance", "CLN-7", kind="time")
 @icontract.require(lambda ms: ms >= 0, "CLN-7 the clock does not go back")
 def advance(state: Cleaner, ms: int) -> Step[Cleaner]:
     """Time passes."""

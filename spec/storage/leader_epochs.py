@@ -408,7 +408,7 @@ def truncate_from_start(state: Cache, start_offset: int) -> Step[Cache]:
     return Step(_truncated(state, cut_from_start(state.entries, start_offset), dropped))
 
 
-@machine.operation("runScheduled", "LEC-7")
+@machine.operation("runScheduled", "LEC-7", kind="time")
 @icontract.ensure(
     lambda state, result: not state.scheduled or on_disk(result.state) == state.entries,
     "LEC-7 what is written is the entries of the moment",
@@ -427,7 +427,7 @@ def clear_and_flush(state: Cache) -> Step[Cache]:
     return Step(_written(state, ()))
 
 
-@machine.operation("reopen", "LEC-7", "LEC-9")
+@machine.operation("reopen", "LEC-7", "LEC-9", kind="restart")
 @icontract.ensure(
     lambda state, result: (
         (result.state.entries == on_disk(state) or not rising(on_disk(state))) and result.state.file == state.file
@@ -439,7 +439,7 @@ def reopen(state: Cache) -> Step[Cache]:
     return Step(replace(state, entries=loaded(on_disk(state)), scheduled=False))
 
 
-@machine.operation("load", "LEC-9", "LEC-17")
+@machine.operation("load", "LEC-9", "LEC-17", kind="restart")
 @icontract.require(lambda log_start, log_end: 0 <= log_start <= log_end, "LEC-9 a log begins before it ends")
 @_keeps_order
 @icontract.ensure(
@@ -546,7 +546,7 @@ def checkpoint_read(state: Cache, file: str) -> Step[Cache]:
     return Step(state, [list(e) for e in entries])
 
 
-@machine.operation("openText", "LEC-9", "LEC-17", "LEC-3")
+@machine.operation("openText", "LEC-9", "LEC-17", "LEC-3", kind="damage")
 @_keeps_order
 def open_text(state: Cache, file: str) -> Step[Cache]:
     """The process stops, and finds a file with this text: somebody else's hand, or a failing disk."""

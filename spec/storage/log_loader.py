@@ -508,14 +508,14 @@ def again(result: Step[Directory], clean: bool, log_start: int) -> bool:
     return same and records(files) == records(result.state.files)
 
 
-@machine.operation("put", "LDR-18")
+@machine.operation("put", "LDR-18", kind="damage")
 @icontract.require(lambda file: is_file(file) and sensible({file[0]: content_of(*file)}), "LDR-18 a file of Kafka's")
 def put(state: Directory, file: Sequence[Any]) -> Step[Directory]:
     """A file, its name and its content, is there from whatever went before."""
     return Step(Directory(state.files.with_(file[0], content_of(*file))))
 
 
-@machine.operation("drop", "LDR-6")
+@machine.operation("drop", "LDR-6", kind="damage")
 @icontract.require(lambda state, name: name in state.files, "LDR-18 the file is there")
 def drop(state: Directory, name: str) -> Step[Directory]:
     """A file is gone."""
@@ -541,7 +541,7 @@ def swap_steps(old: Sequence[int], new: Sequence[int]) -> list[tuple[str, str]]:
     return steps + [(name_of(n, e, SWAP), name_of(n, e)) for n in sorted(new) for e in ends]
 
 
-@machine.operation("replace", "LDR-14")
+@machine.operation("replace", "LDR-14", kind="crash")
 @icontract.require(
     lambda state, new: all(name_of(n, e, CLEANED) in state.files for n in new for e in (LOG, INDEX, TIME_INDEX)),
     "LDR-14 the new segments are written",
@@ -564,7 +564,7 @@ def replace_segments(state: Directory, old: Sequence[int], new: Sequence[int], s
 
 @machine.operation(
     "load", "LDR-1", "LDR-2", "LDR-3", "LDR-4", "LDR-5", "LDR-6", "LDR-7", "LDR-8", "LDR-9", "LDR-10", "LDR-11",
-    "LDR-12", "LDR-13", "LDR-15",
+    "LDR-12", "LDR-13", "LDR-15", kind="restart",
 )  # fmt: skip
 @icontract.require(lambda state: sensible(state.files), "LDR-18 a directory of Kafka's")
 @icontract.require(lambda recovery_point, log_start: recovery_point >= 0 and log_start >= 0, "LDR-11 offsets")

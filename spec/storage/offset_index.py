@@ -555,7 +555,7 @@ _all_entries = icontract.ensure(
 )
 
 
-@machine.operation("open", "OIX-18")
+@machine.operation("open", "OIX-18", kind="restart")
 @_all_entries
 def open_(state: Index, max_index_size: int, writable: bool) -> Step[Index]:
     """The process stops, in whatever way, and the next one opens the file."""
@@ -571,7 +571,7 @@ def open_new(state: Index, max_index_size: int) -> Step[Index]:
     return Step(initial(state.base_offset, max_index_size))
 
 
-@machine.operation("openFile", "OIX-18", "OIX-1")
+@machine.operation("openFile", "OIX-18", "OIX-1", kind="damage")
 @icontract.require(lambda file: mapped.is_hexadecimal(file), "OIX-1 bytes")
 @_all_entries
 def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> Step[Index]:

@@ -1034,7 +1034,7 @@ def remove_expired_producers(state: State, current_time_ms: int) -> Step[State]:
     return Step(replace(state, producers=producers, verifications=verifications))
 
 
-@machine.operation("advance", "PSM-29")
+@machine.operation("advance", "PSM-29", kind="time")
 @require(lambda ms: ms >= 0, "PSM-29 time does not go back")
 @ensure(lambda state, ms, result: result.state == replace(state, now=state.now + ms), "PSM-29 only the clock moves")
 def advance(state: State, ms: int) -> Step[State]:
@@ -1172,7 +1172,7 @@ def remove_stray_snapshots(state: State, segment_base_offsets: Sequence[Offset])
     return Step(replace(state, snapshots={x: s for x, s in state.snapshots.items() if x in kept}))
 
 
-@machine.operation("reopen", "PSM-28", "PSM-20")
+@machine.operation("reopen", "PSM-28", "PSM-20", kind="restart")
 @ensure(
     lambda state, result: result.state.snapshots == state.snapshots and not result.state.producers,
     "PSM-28 the files alone are left",
@@ -1182,7 +1182,7 @@ def reopen(state: State) -> Step[State]:
     return Step(replace(state, producers={}, ended={}, verifications={}, end=0, last_snapshot=0))
 
 
-@machine.operation("corruptSnapshot", "PSM-25", "PSM-20")
+@machine.operation("corruptSnapshot", "PSM-25", "PSM-20", kind="damage")
 @require(lambda state, offset: offset in state.snapshots, "PSM-25 there is such a file")
 @ensure(lambda offset, result: result.state.snapshots[offset] is None, "PSM-25 it cannot be read")
 def corrupt_snapshot(state: State, offset: Offset) -> Step[State]:

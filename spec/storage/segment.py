@@ -853,7 +853,7 @@ def resize_indexes(state: Segment) -> Step[Segment]:
     return Step(resized(state))
 
 
-@machine.operation("reopen", SEG_10, SEG_22, SEG_4)
+@machine.operation("reopen", SEG_10, SEG_22, SEG_4, kind="restart")
 @icontract.require(lambda state: state.index_files, "SEG-21 index files are there")
 @icontract.require(lambda state: slot_left(state), "SEG-8 a slot is left for the last entry")
 @icontract.ensure(lambda active, result: active or trimmed(result.state), "SEG-10 trimmed")
@@ -871,7 +871,7 @@ def reopen(state: Segment, active: bool = False) -> Step[Segment]:
     return Step(resized(after) if active else after)
 
 
-@machine.operation("crash", SEG_17, SEG_24)
+@machine.operation("crash", SEG_17, SEG_24, kind="crash")
 @icontract.require(lambda state, keep_indexes: state.index_files or not keep_indexes, "SEG-21 index files are there")
 @icontract.require(lambda lost_bytes: lost_bytes >= 0, "SEG-24 nothing comes by a crash")
 @icontract.ensure(
@@ -903,7 +903,7 @@ def crash(state: Segment, lost_bytes: int, keep_indexes: bool) -> Step[Segment]:
     return Step(after)
 
 
-@machine.operation("damage", SEG_17)
+@machine.operation("damage", SEG_17, kind="damage")
 @icontract.require(lambda state, batch: 0 <= batch < len(state.batches), "SEG-17 there is such a batch")
 @icontract.ensure(lambda state, result: result.state.size == state.size, "SEG-17 as long as before")
 def damage(state: Segment, batch: int) -> Step[Segment]:
@@ -932,7 +932,7 @@ def change_file_suffixes(state: Segment, old: str, new: str) -> Step[Segment]:
     return Step(replace(state, suffix=state.suffix.removesuffix(old) + new))
 
 
-@machine.operation("advance", SEG_7)
+@machine.operation("advance", SEG_7, kind="time")
 @icontract.require(lambda ms: ms >= 0, "SEG-7 not back")
 @icontract.ensure(lambda state, ms, result: result.state.now == state.now + ms, "SEG-7 later")
 def advance(state: Segment, ms: int) -> Step[Segment]:

@@ -436,7 +436,7 @@ _all_entries = icontract.ensure(
 )
 
 
-@machine.operation("open", "TIX-9")
+@machine.operation("open", "TIX-9", kind="restart")
 @_all_entries
 def open_(state: Index, max_index_size: int, writable: bool) -> Step[Index]:
     """The process stops, in whatever way, and the next one opens the file."""
@@ -452,7 +452,7 @@ def open_new(state: Index, max_index_size: int) -> Step[Index]:
     return Step(initial(state.base_offset, max_index_size))
 
 
-@machine.operation("openFile", "TIX-9", "TIX-1")
+@machine.operation("openFile", "TIX-9", "TIX-1", kind="damage")
 @icontract.require(lambda file: mapped.is_hexadecimal(file), "TIX-1 bytes")
 @_all_entries
 def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> Step[Index]:

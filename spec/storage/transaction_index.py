@@ -428,7 +428,7 @@ def sanity_check(state: Log) -> Step[Log]:
     return Step(state, Refused(TXI_10, CORRUPT_INDEX) if below else None)
 
 
-@machine.operation("reopen", TXI_3, TXI_2)
+@machine.operation("reopen", TXI_3, TXI_2, kind="restart")
 @icontract.ensure(
     lambda state, result: result.state == state.with_active(replace(state.active, known=None)),
     "TXI-3 an index that was opened remembers no last offset",
@@ -438,7 +438,7 @@ def reopen(state: Log) -> Step[Log]:
     return Step(state.with_active(replace(state.active, known=None)))
 
 
-@machine.operation("crash", TXI_11)
+@machine.operation("crash", TXI_11, kind="crash")
 @icontract.require(lambda lost_bytes: lost_bytes >= 0, "TXI-11 nothing comes by a crash")
 @icontract.ensure(lambda state, result: only_the_active_changes(state, result), "TXI-11 in the active segment")
 @icontract.ensure(
