@@ -1,5 +1,6 @@
 package kafkaspec.target;
 
+import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.FileVisitResult;
@@ -35,6 +36,16 @@ public final class Scratch implements AutoCloseable {
     /** A new, empty directory {@code N/name}, of its own parent. */
     public Path directory(String name) throws IOException {
         return Files.createDirectories(root.resolve(Long.toString(++made)).resolve(name));
+    }
+
+    /** A file of that name in the root, made or not. */
+    public File file(String name) {
+        return root.resolve(name).toFile();
+    }
+
+    /** A message without the directory's name, which differs from run to run. */
+    public String masked(String message) {
+        return message.replace(root.toString(), "$DIR");
     }
 
     /** The tree is deleted, if it is there. */
