@@ -220,7 +220,7 @@ def test_the_history_of_a_deviation_shows_it(deviation: Any) -> None:
         ('{"op":"pop","args":[]}', r"t:1: args must be an object, not \[\]"),
         ('{"op":"push","args":{"valu":1}}', "t:1: unknown argument of push 'valu'; did you mean 'value'?"),
         ('{"op":"pop","result":1,"error":{"class":"x"}}', "t:1: a line has a result or an error, not both"),
-        ('{"op":"pop","error":{"message":"x"}}', "t:1: error must be"),
+        ('{"op":"pop","error":{"class":7}}', "t:1: error must be"),
         ('{"op":"pop","i":"x"}', 't:1: i must be a number, not "x"'),
         ('{"op":"init","args":{"capasity":1}}', "t:1: unknown argument of init 'capasity'; did you mean 'capacity'?"),
         (

@@ -28,7 +28,9 @@ LOOKED_AT_LINES = 200
 
 
 # ---- check -----------------------------------------------------------------------------------------------------------
-def check(traces: list[str], *, subsystem: str | None, strict: bool, html: Path | None, json: bool) -> int:
+def check(
+    traces: list[str], *, subsystem: str | None, strict: bool, release: str | None, html: Path | None, json: bool
+) -> int:
     """Judge each trace. 0 if all are accepted, else 1 if one is rejected, else 2."""
     from kafkaspec import subsystem as subsystems
 
@@ -36,7 +38,7 @@ def check(traces: list[str], *, subsystem: str | None, strict: bool, html: Path 
     verdicts, codes = [], []
     for t in traces:
         try:
-            verdicts.append(_judge(t, wanted, strict))
+            verdicts.append(_judge(t, wanted, strict, release))
             codes.append(verdicts[-1].exit_code)
         except UserError as e:
             if len(traces) == 1:
@@ -46,7 +48,7 @@ def check(traces: list[str], *, subsystem: str | None, strict: bool, html: Path 
     return worst(codes)
 
 
-def _judge(trace: str, wanted: Subsystem | None, strict: bool) -> Verdict:
+def _judge(trace: str, wanted: Subsystem | None, strict: bool, release: str | None) -> Verdict:
     from kafkaspec.judge.check import check as judge
 
     if trace == "-":
@@ -55,7 +57,7 @@ def _judge(trace: str, wanted: Subsystem | None, strict: bool) -> Verdict:
             first = list(itertools.islice(lines, LOOKED_AT_LINES))
             wanted = guess("standard input", first)
             lines = itertools.chain(first, lines)
-        return judge(wanted.spec.machine, lines, name="standard input", strict=strict)
+        return judge(wanted.spec.machine, lines, name="standard input", strict=strict, release=release)
     path = Path(trace)
     names.check_readable(path)
     if path.stat().st_size == 0:
@@ -63,7 +65,7 @@ def _judge(trace: str, wanted: Subsystem | None, strict: bool) -> Verdict:
     if wanted is None:
         wanted = guess(str(path), _first_lines(path))
     with progress(path.name) as bar:
-        return judge(wanted.spec.machine, path, strict=strict, progress=bar)
+        return judge(wanted.spec.machine, path, strict=strict, release=release, progress=bar)
 
 
 def _first_lines(path: Path) -> list[bytes]:
@@ -85,7 +87,7 @@ def guess(name: str, lines: Iterable[bytes]) -> Subsystem:
 
     called = set(_operations(name, lines))
     knowing = {n: s for n, s in subsystems().items() if called and called <= s.spec.machine.operations.keys()}
-    named = [n for n in subsystems() if n in re.split(r"[^a-z0-9]+", Path(name).name.lower())]
+    named = [n for n in subsystems() if n in re.findall(r"[a-z0-9_]+", Path(name).name.lower())]
     choice = [n for n in named if n in knowing] or list(knowing) or named
     if len(choice) == 1:
         return subsystems()[choice[0]]

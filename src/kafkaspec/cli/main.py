@@ -229,13 +229,16 @@ def check(
     strict: Annotated[
         bool, typer.Option("--strict", help="Reject known deviations of released Kafka as well.")
     ] = False,
+    release: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="The release of Kafka that was recorded, if not the newest.")
+    ] = None,
     html: Html = None,
     json: Json = False,
 ) -> int:
     """Judge recorded traces: does the spec explain every answer?"""
     from kafkaspec.cli import engines
 
-    return engines.check(traces, subsystem=subsystem, strict=strict, html=html, json=json)
+    return engines.check(traces, subsystem=subsystem, strict=strict, release=release, html=html, json=json)
 
 
 @app.command(

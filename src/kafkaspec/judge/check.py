@@ -220,7 +220,7 @@ def outcome_matches(expected: Json | Refused, record: Mapping[str, Any]) -> bool
         error = record.get("error")
         return error is None or (
             isinstance(error, dict)
-            and error.get("class") == expected.error
+            and error.get("class", expected.error) == expected.error
             and (expected.message is None or "message" not in error or error["message"] == expected.message)
         )
     return "error" not in record and ("result" not in record or matches(expected, record["result"]))
@@ -229,12 +229,19 @@ def outcome_matches(expected: Json | Refused, record: Mapping[str, Any]) -> bool
 class Check:
     """One check in progress: the states that explain the trace so far, and what was met."""
 
-    def __init__(self, machine: Machine[Any], name: str, strict: bool = False, most: int = MAX_STATES) -> None:
+    def __init__(
+        self,
+        machine: Machine[Any],
+        name: str,
+        strict: bool = False,
+        most: int = MAX_STATES,
+        release: str | None = None,
+    ) -> None:
         self.machine = machine
         self.name = name
         self.strict = strict
         self.most = most
-        self.deviations: list[Deviation] = list(machine.deviations)
+        self.deviations: list[Deviation] = [d for d in machine.deviations if d.shows_in(release)]
         kinds = dict.fromkeys((d.initial, d.advance) for d in self.deviations if d.has_ghost)
         self.initials = [initial for initial, _ in kinds]
         self.advance = _together([advance for _, advance in kinds])
@@ -561,7 +568,7 @@ class Check:
             self.malformed(number, f"args must be an object, not {orjson.dumps(arguments).decode()}")
         if (
             not isinstance(error, dict)
-            or not isinstance(error.get("class"), str)
+            or not isinstance(error.get("class", ""), str)
             or error.keys() - {"class", "message"}
         ):
             self.malformed(number, 'error must be {"class": "...", "message": ...}')
@@ -780,19 +787,21 @@ def check(
     *,
     name: str = "",
     strict: bool = False,
+    release: str | None = None,
     progress: Progress | None = None,
     max_states: int = MAX_STATES,
 ) -> Verdict:
     """Judge a trace: a file of NDJSON lines (`.gz` too), a `.history` in text, or the lines themselves.
 
-    `strict` rejects known deviations. Raises UserError, with file and line, for what cannot be read, and for a trace
-    that leaves out so much that more than `max_states` states explain it.
+    `strict` rejects known deviations; `release` is the release of Kafka that was recorded, if not the newest. Raises
+    UserError, with file and line, for what cannot be read, and for a trace that leaves out so much that more than
+    `max_states` states explain it.
     """
     if not isinstance(source, Path):
         lines = (line.encode() if isinstance(line, str) else line for line in source)
-        return Check(machine, name or "trace", strict, max_states).run(lines, lambda: None)
+        return Check(machine, name or "trace", strict, max_states, release).run(lines, lambda: None)
     name = name or str(source)
-    checking = Check(machine, name, strict, max_states)
+    checking = Check(machine, name, strict, max_states, release)
     try:
         with source.open("rb") as raw:
             total = source.stat().st_size

@@ -14,6 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from kafkaspec.errors import UserError
 from kafkaspec.lockstep.machine import Json, Machine, Outside, Refused
 
 Ghost = Any
@@ -59,8 +63,20 @@ class Deviation:
     effect: str
     mend: str
     rewrite: Callable[[Ghost, Any, str, Mapping[str, Any], Json | Refused, Json], tuple[Json | Refused, Json]]
+    releases: str = ""
+    """the releases that show it, as a specifier of versions such as "<3.5"; empty: also the newest that was judged"""
     initial: Callable[[], Ghost] = _nothing
     advance: Callable[[Ghost, Any, str, Mapping[str, Any], Any], Ghost] = _unchanged
+
+    def shows_in(self, release: str | None) -> bool:
+        """Whether that release of Kafka has it; None stands for the newest that was judged. UserError for a text that
+        is no version."""
+        if release is None or not self.releases:
+            return not self.releases
+        try:
+            return Version(release) in SpecifierSet(self.releases)
+        except InvalidVersion:
+            raise UserError(f"release {release}: not a version, such as 4.3.0") from None
 
     @property
     def has_ghost(self) -> bool:

@@ -24,6 +24,8 @@ class Recording:
     """the known deviations that it meets, all of them"""
     source: str = ""
     """what was recorded, of which release"""
+    release: str | None = None
+    """the release of Kafka, if not the newest that was judged: known deviations may hang on it"""
 
     @property
     def path(self) -> Path:
@@ -35,7 +37,7 @@ class Recording:
 
     def judge(self, machine: Machine[Any], progress: Progress | None = None) -> Verdict:
         """Check it."""
-        return check(machine, self.path, name=self.file, progress=progress)
+        return check(machine, self.path, name=self.file, release=self.release, progress=progress)
 
     def wrong(self, verdict: Verdict) -> str:
         """How a verdict differs from the expected one, in words; "" if it does not."""

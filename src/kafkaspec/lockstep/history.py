@@ -9,8 +9,8 @@
       state {"epochs":[3]}
 
 After `->` stands the result, after `!!` the exception's class and, where it matters, its message. What is left out (an
-argument, the answer, the state, or the operation itself, written `?`) was not recorded. Values are JSON. The same
-history is NDJSON by `ndjson`, in the form of recorded traces, and `kafkaspec check` reads both.
+argument, the answer, the state, or the operation itself or an exception's class, written `?`) was not recorded. Values
+are JSON. The same history is NDJSON by `ndjson`, in the form of recorded traces, and `kafkaspec check` reads both.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def answer_text(record: Mapping[str, Any]) -> str:
     if "error" in record:
         error = record["error"]
         message = error.get("message")
-        return f"!! {error['class']}" + ("" if message is None else f": {_json(message)}")
+        return f"!! {error.get('class', '?')}" + ("" if message is None else f": {_json(message)}")
     return f"-> {_json(record['result'])}" if "result" in record else ""
 
 
@@ -111,11 +111,11 @@ def _parse_call(line: str) -> Record:
     if rest.startswith("->"):
         record["result"], at = _value(line, at + 2 + len(rest[2:]) - len(rest[2:].lstrip()))
     elif rest.startswith("!!"):
-        e = re.compile(r"!!\s+([\w.$]+)").match(line, at)
+        e = re.compile(r"!!\s+([\w.$]+|\?)").match(line, at)
         if e is None:
             raise ValueError(at + 1, "expected the class of the exception after !!")
         at = e.end()
-        record["error"] = {"class": e[1]}
+        record["error"] = {} if e[1] == "?" else {"class": e[1]}
         if line.startswith(": ", at):
             record["error"]["message"], at = _value(line, at + 2)
     _ended(line, at)

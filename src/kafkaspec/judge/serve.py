@@ -1,0 +1,101 @@
+"""Our own implementation, or anything else that is a `Driver`, as a target: it answers the judge's lines.
+
+A driver that fails answers with its exception: the judge then shows by which calls.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import orjson
+
+import kafkaspec
+from kafkaspec.errors import UserError
+from kafkaspec.judge.target import PROTOCOL
+from kafkaspec.lockstep.history import outcome
+from kafkaspec.lockstep.machine import Driver, Machine
+
+Served = tuple[Machine[Any], Driver]
+"""The machine says how operations and arguments are named; the driver answers."""
+
+
+class _Lines:
+    """The lines of a pipe, and whether another is there already."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self.fd = source.fileno()
+        self.rest = b""
+        self.lines: list[bytes] = []
+
+    def next(self) -> bytes | None:
+        while not self.lines:
+            data = os.read(self.fd, 1 << 20)
+            if not data:
+                return None
+            *whole, self.rest = (self.rest + data).split(b"\n")
+            self.lines = whole[::-1]
+        return self.lines.pop()
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self.lines) or bool(select.select([self.fd], [], [], 0)[0])
+
+
+def serve(
+    subsystems: Mapping[str, Served],
+    source: BinaryIO,
+    sink: BinaryIO,
+    name: str = "kafkaspec impl",
+    version: str = kafkaspec.__version__,
+) -> None:
+    """Answer line by line until the input ends. UserError for a line that is no request."""
+    lines = _Lines(source)
+    out: list[bytes] = []
+    current: Served | None = None
+    number = 0
+    while (line := lines.next()) is not None:
+        number += 1
+        try:
+            request = orjson.loads(line)
+            op, arguments = request["op"], request.get("args", {})
+            i = request["i"]
+        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+            raise UserError(f"standard input:{number}: not a request of the judge's protocol") from None
+        answer: dict[str, Any]
+        if op == "hello":
+            offered: dict[str, Any] = {n: {} for n in subsystems}
+            answer = {"result": {"protocol": PROTOCOL, "name": name, "version": version, "subsystems": offered}}
+        elif op == "init":
+            current = subsystems.get(request.get("subsystem"))
+            answer = {"unknown": request.get("subsystem")} if current is None else _began(current, arguments)
+        elif current is None:
+            raise UserError(f"standard input:{number}: {op} before init")
+        elif op == "observe":
+            answer = {"state": current[1].observe()}
+        else:
+            answer = _applied(current, op, arguments)
+        out.append(orjson.dumps({"i": i, **answer}, default=float))
+        if not lines.waiting or len(out) >= 512:
+            sink.write(b"\n".join(out) + b"\n")
+            sink.flush()
+            out.clear()
+
+
+def _began(served: Served, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    machine, driver = served
+    driver.reset(machine.python_names(arguments))
+    return {"result": None}
+
+
+def _applied(served: Served, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    machine, driver = served
+    op = machine.operations.get(name)
+    if op is None:
+        return {"unknown": name}
+    try:
+        return outcome(driver.apply(name, {op.parameters[t]: v for t, v in arguments.items()}))
+    except Exception as e:
+        return {"error": {"class": type(e).__name__, "message": str(e)}}
