@@ -7,7 +7,7 @@ The spec module says
     @machine.operation("map.put", "TML-4")
     @icontract.require(lambda value: ..., "TML-2 the caller's duty, in words")
     @icontract.ensure(lambda state, result: ..., "TML-4 ...")
-    def map_put(state: Timeline, key: int, value: int | None) -> Step[Timeline]:
+    def map_put(state: Timeline, key: int, value: int | None) -> Step[Timeline, int | None]:
         ...
         return Step(after, result)           # or Step(state, Refused("TML-9", "java.lang.NullPointerException"))
 
@@ -27,14 +27,18 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol
+
+from typing_extensions import TypeVar
 
 from kafkaspec import clauses
 from kafkaspec.errors import unknown
 
 S = TypeVar("S")
+R = TypeVar("R", default=Any)
 Json = Any
 """A JSON value as Python has it: None, bool, int, float, str, list, dict with str keys."""
+_NULL: Any = None
 
 
 Kind = Literal["call", "time", "crash", "restart", "damage"]
@@ -59,11 +63,11 @@ class Outside(NamedTuple):
     reason: str
 
 
-class Step(NamedTuple, Generic[S]):
-    """The state after, and the result (a JSON value) or the refusal."""
+class Step(NamedTuple, Generic[S, R]):
+    """The state after, and the result (a JSON value; `R` is its type) or the refusal."""
 
     state: S
-    result: Json | Refused = None
+    result: R | Refused = _NULL
 
 
 class Fields(dict[str, Any]):
