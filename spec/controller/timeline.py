@@ -363,7 +363,7 @@ def _refused(result: Step[Timeline]) -> bool:
     ),
     "TML-13 what is put is found, and the answer is the value before",
 )
-def map_put(state: Timeline, key: int | None, value: int | None) -> Step[Timeline]:
+def map_put(state: Timeline, key: int | None, value: int | None) -> Step[Timeline, int | None]:
     """`put`: the value before, or null."""
     if key is None or value is None:
         return Step(state, Refused("TML-13", NULL_POINTER))
@@ -380,7 +380,7 @@ def map_put(state: Timeline, key: int | None, value: int | None) -> Step[Timelin
     ),
     "TML-13 what is removed is gone, and the answer is the value before",
 )
-def map_remove(state: Timeline, key: int) -> Step[Timeline]:
+def map_remove(state: Timeline, key: int) -> Step[Timeline, int | None]:
     """`remove`: the value before, or null."""
     entries, elements, long, integer, object, further = state.present
     if key not in entries:
@@ -392,7 +392,7 @@ def map_remove(state: Timeline, key: int) -> Step[Timeline]:
 @machine.operation("map.clear", "TML-13")
 @ensure(_unchanged_past, "TML-4 a change of the present shows at no epoch")
 @ensure(lambda result: not result.state.present.entries, "TML-13 nothing is left")
-def map_clear(state: Timeline) -> Step[Timeline]:
+def map_clear(state: Timeline) -> Step[Timeline, None]:
     """`clear`."""
     return Step(_changed(state, state.present._replace(entries={})))
 
@@ -403,7 +403,7 @@ def map_clear(state: Timeline) -> Step[Timeline]:
     lambda state, epoch, result: _refused(result) == (epoch != LATEST_EPOCH and epoch not in state.past),
     "TML-6 refused exactly where there is no snapshot",
 )
-def map_get(state: Timeline, key: int, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline]:
+def map_get(state: Timeline, key: int, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, int | None]:
     """`get` at an epoch: the value, or null."""
     view = _at(state, epoch)
     return Step(state, _missing(state, epoch) if view is None else view.entries.get(key))
@@ -411,7 +411,7 @@ def map_get(state: Timeline, key: int, epoch: Epoch = LATEST_EPOCH) -> Step[Time
 
 @machine.operation("map.size", "TML-16")
 @ensure(_nothing_changed, "TML-4 a read changes nothing")
-def map_size(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline]:
+def map_size(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, int]:
     """`size` at an epoch."""
     view = _at(state, epoch)
     return Step(state, _missing(state, epoch) if view is None else len(view.entries))
@@ -419,14 +419,14 @@ def map_size(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline]:
 
 @machine.operation("map.containsValue", "TML-13")
 @ensure(_nothing_changed, "TML-4 a read changes nothing")
-def map_contains_value(state: Timeline, value: int) -> Step[Timeline]:
+def map_contains_value(state: Timeline, value: int) -> Step[Timeline, bool]:
     """`containsValue`, of the present."""
     return Step(state, value in state.present.entries.values())
 
 
 @machine.operation("map.values.contains", "TML-13", "TML-4")
 @ensure(_nothing_changed, "TML-4 a read changes nothing")
-def map_values_contains(state: Timeline, value: int, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline]:
+def map_values_contains(state: Timeline, value: int, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, bool]:
     """`values(epoch).contains`."""
     view = _at(state, epoch)
     return Step(state, _missing(state, epoch) if view is None else value in view.entries.values())
@@ -434,7 +434,7 @@ def map_values_contains(state: Timeline, value: int, epoch: Epoch = LATEST_EPOCH
 
 @machine.operation("map.equals", "TML-13")
 @ensure(_nothing_changed, "TML-4 a read changes nothing")
-def map_equals(state: Timeline, other: Mapping[str, int]) -> Step[Timeline]:
+def map_equals(state: Timeline, other: Mapping[str, int]) -> Step[Timeline, bool]:
     """`equals` of the present with an ordinary map (keys in decimal, as JSON has them)."""
     return Step(state, {str(k): v for k, v in state.present.entries.items()} == other)
 
@@ -447,7 +447,7 @@ def map_equals(state: Timeline, other: Mapping[str, int]) -> Step[Timeline]:
     ),
     "TML-13 what is removed is gone, and the answer is whether it was there",
 )
-def map_key_set_iterator_remove(state: Timeline, key: int) -> Step[Timeline]:
+def map_key_set_iterator_remove(state: Timeline, key: int) -> Step[Timeline, bool]:
     """The key is looked for by the iterator of the key set and removed through it: whether it was found."""
     return Step(map_remove(state, key).state, key in state.present.entries)
 
@@ -458,7 +458,7 @@ def map_key_set_iterator_remove(state: Timeline, key: int) -> Step[Timeline]:
     lambda state, epoch, result: epoch == LATEST_EPOCH or (_refused(result) and result.state == state),
     "TML-12 a change through a view of an epoch is refused, and changes nothing",
 )
-def map_key_set_at_remove(state: Timeline, key: int, epoch: Epoch) -> Step[Timeline]:
+def map_key_set_at_remove(state: Timeline, key: int, epoch: Epoch) -> Step[Timeline, bool]:
     """`keySet(epoch).remove`; refused at every epoch but the latest, whether or not there is a snapshot."""
     if epoch != LATEST_EPOCH:
         return Step(state, Refused("TML-12", RUNTIME_EXCEPTION, "can't modify snapshot"))
@@ -478,7 +478,7 @@ def map_key_set_at_remove(state: Timeline, key: int, epoch: Epoch) -> Step[Timel
     ),
     "TML-14 what is added is there, and the answer is whether it was not",
 )
-def set_add(state: Timeline, value: int | None) -> Step[Timeline]:
+def set_add(state: Timeline, value: int | None) -> Step[Timeline, bool]:
     """`add`: whether it was not there."""
     if value is None:
         return Step(state, Refused("TML-14", NULL_POINTER))
@@ -496,7 +496,7 @@ def set_add(state: Timeline, value: int | None) -> Step[Timeline]:
     ),
     "TML-14 what is removed is gone, and the answer is whether it was there",
 )
-def set_remove(state: Timeline, value: int) -> Step[Timeline]:
+def set_remove(state: Timeline, value: int) -> Step[Timeline, bool]:
     """`remove`: whether it was there."""
     entries, elements, long, integer, object, further = state.present
     if value not in elements:
@@ -510,7 +510,7 @@ def set_remove(state: Timeline, value: int) -> Step[Timeline]:
     lambda state, values, result: result.state.present.elements == state.present.elements.union(values),
     "TML-14 what is added is there",
 )
-def set_add_all(state: Timeline, values: Sequence[int]) -> Step[Timeline]:
+def set_add_all(state: Timeline, values: Sequence[int]) -> Step[Timeline, bool]:
     """`addAll`: whether one of them was not there."""
     elements = state.present.elements.union(values)
     after = _changed(state, state.present._replace(elements=elements))
@@ -523,7 +523,7 @@ def set_add_all(state: Timeline, values: Sequence[int]) -> Step[Timeline]:
     lambda state, values, result: result.state.present.elements == state.present.elements.difference(values),
     "TML-14 what is removed is gone",
 )
-def set_remove_all(state: Timeline, values: Sequence[int]) -> Step[Timeline]:
+def set_remove_all(state: Timeline, values: Sequence[int]) -> Step[Timeline, bool]:
     """`removeAll`: whether one of them was there."""
     elements = state.present.elements.difference(values)
     after = _changed(state, state.present._replace(elements=elements))
@@ -533,7 +533,7 @@ def set_remove_all(state: Timeline, values: Sequence[int]) -> Step[Timeline]:
 @machine.operation("set.clear", "TML-14")
 @ensure(_unchanged_past, "TML-4 a change of the present shows at no epoch")
 @ensure(lambda result: not result.state.present.elements, "TML-14 nothing is left")
-def set_clear(state: Timeline) -> Step[Timeline]:
+def set_clear(state: Timeline) -> Step[Timeline, None]:
     """`clear`."""
     return Step(_changed(state, state.present._replace(elements=frozenset())))
 
@@ -544,7 +544,7 @@ def set_clear(state: Timeline) -> Step[Timeline]:
     lambda state, epoch, result: _refused(result) == (epoch != LATEST_EPOCH and epoch not in state.past),
     "TML-6 refused exactly where there is no snapshot",
 )
-def set_contains(state: Timeline, value: int, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline]:
+def set_contains(state: Timeline, value: int, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, bool]:
     """`contains` at an epoch."""
     view = _at(state, epoch)
     return Step(state, _missing(state, epoch) if view is None else value in view.elements)
@@ -552,7 +552,7 @@ def set_contains(state: Timeline, value: int, epoch: Epoch = LATEST_EPOCH) -> St
 
 @machine.operation("set.size", "TML-16")
 @ensure(_nothing_changed, "TML-4 a read changes nothing")
-def set_size(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline]:
+def set_size(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, int]:
     """`size` at an epoch."""
     view = _at(state, epoch)
     return Step(state, _missing(state, epoch) if view is None else len(view.elements))
@@ -565,14 +565,14 @@ def set_size(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline]:
 @require(lambda value: -(2**63) <= value < 2**63, "TML-15 a long has 64 bits")
 @ensure(_unchanged_past, "TML-4 a change of the present shows at no epoch")
 @ensure(lambda value, result: result.state.present.long == value, "TML-15 what is set is held")
-def long_set(state: Timeline, value: int) -> Step[Timeline]:
+def long_set(state: Timeline, value: int) -> Step[Timeline, None]:
     """`set` of the long."""
     return Step(_changed(state, state.present._replace(long=value)))
 
 
 @machine.operation("long.get", "TML-15", "TML-4")
 @ensure(_nothing_changed, "TML-4 a read changes nothing")
-def long_get(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline]:
+def long_get(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, int]:
     """`get` of the long at an epoch."""
     view = _at(state, epoch)
     return Step(state, _missing(state, epoch) if view is None else view.long)
@@ -580,21 +580,21 @@ def long_get(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline]:
 
 @machine.operation("int.increment", "TML-15")
 @ensure(_unchanged_past, "TML-4 a change of the present shows at no epoch")
-def int_increment(state: Timeline) -> Step[Timeline]:
+def int_increment(state: Timeline) -> Step[Timeline, None]:
     """`increment` of the integer."""
     return Step(_changed(state, state.present._replace(integer=_wrapped(state.present.integer + 1, 32))))
 
 
 @machine.operation("int.decrement", "TML-15")
 @ensure(_unchanged_past, "TML-4 a change of the present shows at no epoch")
-def int_decrement(state: Timeline) -> Step[Timeline]:
+def int_decrement(state: Timeline) -> Step[Timeline, None]:
     """`decrement` of the integer."""
     return Step(_changed(state, state.present._replace(integer=_wrapped(state.present.integer - 1, 32))))
 
 
 @machine.operation("int.get", "TML-15", "TML-4")
 @ensure(_nothing_changed, "TML-4 a read changes nothing")
-def int_get(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline]:
+def int_get(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, int]:
     """`get` of the integer at an epoch."""
     view = _at(state, epoch)
     return Step(state, _missing(state, epoch) if view is None else view.integer)
@@ -608,7 +608,7 @@ def int_get(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline]:
     ),
     "TML-15 what is set is held, and null is refused",
 )
-def object_set(state: Timeline, value: str | None) -> Step[Timeline]:
+def object_set(state: Timeline, value: str | None) -> Step[Timeline, None]:
     """`set` of the object."""
     if value is None:
         return Step(state, Refused("TML-15", NULL_POINTER))
@@ -617,7 +617,7 @@ def object_set(state: Timeline, value: str | None) -> Step[Timeline]:
 
 @machine.operation("object.get", "TML-15", "TML-4")
 @ensure(_nothing_changed, "TML-4 a read changes nothing")
-def object_get(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline]:
+def object_get(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, str]:
     """`get` of the object at an epoch."""
     view = _at(state, epoch)
     return Step(state, _missing(state, epoch) if view is None else view.object)
@@ -677,7 +677,7 @@ nothing_else_changes = ensure(_kept, "TML-4 nothing else changes")
 @again_changes_nothing
 @a_copy_is_taken
 @nothing_else_changes
-def get_or_create_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline]:
+def get_or_create_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline, int]:
     """`getOrCreateSnapshot`: the epoch of the snapshot."""
     after, answer = _created(state, epoch)
     return Step(after, epoch if answer is None else answer)
@@ -689,7 +689,7 @@ def get_or_create_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline]:
 @again_changes_nothing
 @a_copy_is_taken
 @nothing_else_changes
-def idempotent_create_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline]:
+def idempotent_create_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline, None]:
     """The same, without an answer."""
     return _created(state, epoch)
 
@@ -712,7 +712,7 @@ def _with_past(state: Timeline, present: View, past: dict[Epoch, View], highest:
     ),
     "TML-7 later snapshots are gone, that one and the earlier ones stay",
 )
-def revert_to_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline]:
+def revert_to_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline, None]:
     """`revertToSnapshot`."""
     view = state.past.get(epoch)
     if view is None:
@@ -727,7 +727,7 @@ def revert_to_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline]:
     "TML-8 that epoch alone is gone",
 )
 @ensure(lambda state, result: result.state.present == state.present, "TML-8 the present stays as it is")
-def delete_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline]:
+def delete_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline, None]:
     """`deleteSnapshot`."""
     if epoch not in state.past:
         return Step(state, _missing(state, epoch))
@@ -741,7 +741,7 @@ def delete_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline]:
     "TML-9 the epochs below are gone, the others stay as they are",
 )
 @ensure(lambda state, result: result.state.present == state.present, "TML-9 the present stays as it is")
-def delete_snapshots_up_to(state: Timeline, epoch: Epoch) -> Step[Timeline]:
+def delete_snapshots_up_to(state: Timeline, epoch: Epoch) -> Step[Timeline, None]:
     """`deleteSnapshotsUpTo`."""
     past = {e: v for e, v in state.past.items() if e >= epoch}
     return Step(_with_past(state, state.present, past, state.highest))
@@ -753,7 +753,7 @@ def delete_snapshots_up_to(state: Timeline, epoch: Epoch) -> Step[Timeline]:
     lambda state, result: result.state.present == state.first,
     "TML-10 every registered collection is what it was when it was made",
 )
-def reset(state: Timeline) -> Step[Timeline]:
+def reset(state: Timeline) -> Step[Timeline, None]:
     """`reset`."""
     return Step(_with_past(state, state.first, {}, NO_EPOCH)._replace(made=state.held))
 
@@ -771,7 +771,7 @@ _OF_A_SNAPSHOT = "TML-11 what an iterator of the present gives while it changes 
 @machine.operation("iterator.open", "TML-11")
 @require(lambda epoch: epoch != LATEST_EPOCH, _OF_A_SNAPSHOT)
 @ensure(_unchanged_past, "TML-4 a read changes nothing")
-def iterator_open(state: Timeline, collection: Literal["map", "set"], epoch: Epoch) -> Step[Timeline]:
+def iterator_open(state: Timeline, collection: Literal["map", "set"], epoch: Epoch) -> Step[Timeline, None]:
     """An iterator of the map's entries, or of the set, at an epoch; the one before is forgotten."""
     if epoch not in state.past:
         return Step(state, _missing(state, epoch))
@@ -786,7 +786,7 @@ def _iterated(state: Timeline, iterator: Iterating) -> list[Any]:
 @machine.operation("iterator.next", "TML-11")
 @require(_can_go_on, "TML-11 an iterator is open, and its snapshot is there")
 @ensure(_unchanged_past, "TML-4 a read changes nothing")
-def iterator_next(state: Timeline, count: int) -> Step[Timeline]:
+def iterator_next(state: Timeline, count: int) -> Step[Timeline, int]:
     """Up to `count` more elements, in any order: how many came."""
     iterator = state.iterator
     assert iterator is not None
@@ -797,7 +797,7 @@ def iterator_next(state: Timeline, count: int) -> Step[Timeline]:
 @machine.operation("iterator.finish", "TML-11")
 @require(_can_go_on, "TML-11 an iterator is open, and its snapshot is there")
 @ensure(_unchanged_past, "TML-4 a read changes nothing")
-def iterator_finish(state: Timeline) -> Step[Timeline]:
+def iterator_finish(state: Timeline) -> Step[Timeline, list[int]]:
     """All the rest: everything that came since the iterator was opened, sorted, as many times as it came."""
     iterator = state.iterator
     assert iterator is not None
@@ -807,7 +807,7 @@ def iterator_finish(state: Timeline) -> Step[Timeline]:
 @machine.operation("iterator.acrossChanges", "TML-11")
 @require(lambda epoch: epoch != LATEST_EPOCH, _OF_A_SNAPSHOT)
 @ensure(_unchanged_past, "TML-4 a change of the present shows at no epoch")
-def iterator_across_changes(state: Timeline, epoch: Epoch, values: Sequence[int]) -> Step[Timeline]:
+def iterator_across_changes(state: Timeline, epoch: Epoch, values: Sequence[int]) -> Step[Timeline, list[int]]:
     """An iterator of the set at an epoch gives one element; then `values` are added to the set and all others removed;
     then it gives the rest. All that came, sorted, as many times as it came. Another open iterator is forgotten."""
     if epoch not in state.past:
@@ -826,7 +826,7 @@ def _is_held(state: Timeline, name: str) -> bool:
 @machine.operation("collection.create", "TML-18", "TML-17")
 @require(lambda state, name: name not in state.made, "TML-18 the name is free")
 @ensure(_unchanged_past, "TML-18 no snapshot knows it")
-def collection_create(state: Timeline, name: str) -> Step[Timeline]:
+def collection_create(state: Timeline, name: str) -> Step[Timeline, None]:
     """A further timeline set of that name, registered and held."""
     return Step(state._replace(held=state.held | {name}, made=state.made | {name}))
 
@@ -838,7 +838,7 @@ def collection_create(state: Timeline, name: str) -> Step[Timeline]:
     lambda state, result: result.state.present._replace(further={}) == state.present._replace(further={}),
     "TML-17 it shows in no other collection",
 )
-def collection_add(state: Timeline, name: str, value: int) -> Step[Timeline]:
+def collection_add(state: Timeline, name: str, value: int) -> Step[Timeline, bool]:
     """`add` to a further set."""
     further = state.present.further
     had = further.get(name, frozenset())
@@ -848,7 +848,7 @@ def collection_add(state: Timeline, name: str, value: int) -> Step[Timeline]:
 @machine.operation("collection.elements", "TML-17", "TML-18", "TML-4")
 @require(_is_held, "TML-19 somebody holds the collection")
 @ensure(_nothing_changed, "TML-4 a read changes nothing")
-def collection_elements(state: Timeline, name: str, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline]:
+def collection_elements(state: Timeline, name: str, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, list[int]]:
     """What an iteration of a further set gives at an epoch, sorted."""
     view = _at(state, epoch)
     return Step(state, _missing(state, epoch) if view is None else sorted(view.further.get(name, ())))
@@ -865,7 +865,7 @@ def collection_elements(state: Timeline, name: str, epoch: Epoch = LATEST_EPOCH)
     ),
     "TML-19 the others notice nothing",
 )
-def collection_drop(state: Timeline, name: str) -> Step[Timeline]:
+def collection_drop(state: Timeline, name: str) -> Step[Timeline, None]:
     """Nobody holds the set any more, and so nobody can read it."""
     past = {epoch: _without(view, name) for epoch, view in state.past.items()}
     return Step(state._replace(present=_without(state.present, name), past=past, held=state.held - {name}))
@@ -882,7 +882,7 @@ REGISTERED_ALWAYS = 5
 @machine.operation("registry.registered", "TML-19")
 @require(lambda state: not state.past, "TML-19 counted when there is no snapshot that may hold a dropped collection")
 @ensure(_nothing_changed, "TML-19 counting changes nothing")
-def registry_registered(state: Timeline) -> Step[Timeline]:
+def registry_registered(state: Timeline) -> Step[Timeline, int]:
     """How many collections the registry knows that are alive."""
     return Step(state, REGISTERED_ALWAYS + len(state.held))
 
@@ -903,7 +903,7 @@ MAX_CAPACITY = 1 << 30
     "TML-22 enough slots, and half of them would not be",
 )
 @ensure(lambda result: result.result.bit_count() == 1, "TML-22 a power of two")
-def capacity(state: Timeline, expected_size: int) -> Step[Timeline]:
+def capacity(state: Timeline, expected_size: int) -> Step[Timeline, int]:
     """How many slots a table has that is made for `expected_size` elements."""
     needed = -(-4 * expected_size // 3)
     return Step(state, min(MAX_CAPACITY, max(MIN_CAPACITY, 1 << (needed - 1).bit_length() if needed else 0)))

@@ -418,7 +418,7 @@ def are_partitions(offsets: Mapping[str, int]) -> bool:
 @icontract.ensure(
     lambda offsets, result: checkpoint_entries(result.result) == dict(offsets), "CKP-2 what is written is read back"
 )
-def offset_checkpoint_write(state: Directory, offsets: Mapping[str, int]) -> Step[Directory]:
+def offset_checkpoint_write(state: Directory, offsets: Mapping[str, int]) -> Step[Directory, str]:
     """The text of an offset checkpoint with these entries."""
     return Step(state, checkpoint_text(offsets))
 
@@ -430,7 +430,7 @@ def offset_checkpoint_write(state: Directory, offsets: Mapping[str, int]) -> Ste
     ),
     "CKP-1 what is read can be written",
 )
-def offset_checkpoint_read(state: Directory, file: str) -> Step[Directory]:
+def offset_checkpoint_read(state: Directory, file: str) -> Step[Directory, dict[str, int]]:
     """The entries of an offset checkpoint with this text."""
     entries = checkpoint_entries(file)
     return Step(state, Refused("CKP-3", STORAGE_EXCEPTION) if isinstance(entries, Unreadable) else entries)
@@ -443,7 +443,7 @@ def offset_checkpoint_read(state: Directory, file: str) -> Step[Directory]:
     ),
     "CKP-1 what is read can be written",
 )
-def leader_epoch_checkpoint_read(state: Directory, file: str) -> Step[Directory]:
+def leader_epoch_checkpoint_read(state: Directory, file: str) -> Step[Directory, list[list[int]]]:
     """The entries [epoch, start offset] of a leader-epoch-checkpoint with this text: the same layer, two fields."""
     entries = epoch_entries(file)
     return Step(state, Refused("CKP-3", STORAGE_EXCEPTION) if isinstance(entries, Unreadable) else entries)
@@ -464,14 +464,14 @@ def partition_metadata_write_read(state: Directory, topic_id: str) -> Step[Direc
     lambda result: isinstance(result.result, Refused) or metadata_id(metadata_text(result.result)) == result.result,
     "CKP-7 what is read can be written",
 )
-def partition_metadata_read(state: Directory, file: str) -> Step[Directory]:
+def partition_metadata_read(state: Directory, file: str) -> Step[Directory, str]:
     """The topic's id in a partition.metadata with this text."""
     found = metadata_id(file)
     return Step(state, Refused("CKP-7", STORAGE_EXCEPTION) if isinstance(found, Unreadable) else found)
 
 
 @machine.operation("cleanShutdown.read", "CKP-8")
-def clean_shutdown_read(state: Directory, file: str) -> Step[Directory]:
+def clean_shutdown_read(state: Directory, file: str) -> Step[Directory, int | None]:
     """The broker epoch in a marker with this text."""
     return Step(state, marker_epoch(file))
 
@@ -481,7 +481,7 @@ def clean_shutdown_read(state: Directory, file: str) -> Step[Directory]:
 @loaded
 @icontract.require(lambda state, partition: partition not in state.logs, "CKP-11 the log is new")
 @icontract.ensure(lambda result: sound(result.state.logs[result.result]), "CKP-13 offsets are in order")
-def create_log(state: Directory, partition: str) -> Step[Directory]:
+def create_log(state: Directory, partition: str) -> Step[Directory, str]:
     """An empty log. Its checkpointed high watermark, left by one of the same name, is not above its end."""
     return Step(replace(state, logs=state.logs.with_(partition, LogView())), partition)
 
@@ -495,7 +495,7 @@ def _changed(state: Directory, partition: str, log: LogView) -> Directory:
 @a_log
 @icontract.require(lambda count: 0 <= count <= 1000, "CKP-11 at most a thousand records at once")
 @icontract.ensure(lambda partition, result: sound(result.state.logs[partition]), "CKP-13 offsets are in order")
-def append(state: Directory, partition: str, count: int) -> Step[Directory]:
+def append(state: Directory, partition: str, count: int) -> Step[Directory, None]:
     """Records are written and not flushed."""
     log = state.logs[partition]
     return Step(_changed(state, partition, replace(log, end=log.end + count)))
@@ -510,7 +510,7 @@ def append(state: Directory, partition: str, count: int) -> Step[Directory]:
     ),
     "CKP-11 the recovery point is what is flushed",
 )
-def flush(state: Directory, partition: str) -> Step[Directory]:
+def flush(state: Directory, partition: str) -> Step[Directory, None]:
     """The log is flushed to its end."""
     log = state.logs[partition]
     return Step(_changed(state, partition, replace(log, flushed=log.end, recovery_point=log.end)))
@@ -520,7 +520,7 @@ def flush(state: Directory, partition: str) -> Step[Directory]:
 @loaded
 @a_log
 @icontract.ensure(lambda partition, result: sound(result.state.logs[partition]), "CKP-13 offsets are in order")
-def advance_high_watermark(state: Directory, partition: str, offset: int) -> Step[Directory]:
+def advance_high_watermark(state: Directory, partition: str, offset: int) -> Step[Directory, None]:
     """Up to the log end and never back."""
     log = state.logs[partition]
     mark = max(log.high_watermark, min(offset, log.end))
@@ -531,7 +531,7 @@ def advance_high_watermark(state: Directory, partition: str, offset: int) -> Ste
 @loaded
 @a_log
 @icontract.ensure(lambda partition, result: sound(result.state.logs[partition]), "CKP-13 offsets are in order")
-def raise_start(state: Directory, partition: str, offset: int, delete_segments: bool) -> Step[Directory]:
+def raise_start(state: Directory, partition: str, offset: int, delete_segments: bool) -> Step[Directory, None]:
     """Records below `offset` are given up, not above the high watermark; with `delete_segments` no segment is left
     below it."""
     log = state.logs[partition]
@@ -565,7 +565,7 @@ def _with_log_starts(state: Directory) -> Directory:
     ),
     "CKP-11 a truncation is followed by a checkpoint of the recovery points",
 )
-def truncate(state: Directory, partition: str, offset: int) -> Step[Directory]:
+def truncate(state: Directory, partition: str, offset: int) -> Step[Directory, None]:
     """A follower cuts its log, and the recovery points are checkpointed; nothing if the log ends below `offset`."""
     log = state.logs[partition]
     if offset >= log.end:
@@ -590,7 +590,7 @@ def truncate(state: Directory, partition: str, offset: int) -> Step[Directory]:
     ),
     "CKP-16 no entry is left in these two",
 )
-def delete_log(state: Directory, partition: str) -> Step[Directory]:
+def delete_log(state: Directory, partition: str) -> Step[Directory, None]:
     """The log's directory is renamed, then both checkpoints are written."""
     left = replace(state, logs=state.logs.without(partition))
     return Step(_with_log_starts(_with_recovery_points(left)))
@@ -604,7 +604,7 @@ def delete_log(state: Directory, partition: str) -> Step[Directory]:
     "CKP-11 every log, and no other",
 )
 @icontract.ensure(lambda result: recovery_points_hold(result.state), "CKP-11 not above what is flushed")
-def checkpoint_recovery_points(state: Directory) -> Step[Directory]:
+def checkpoint_recovery_points(state: Directory) -> Step[Directory, None]:
     """Every minute, and after a truncation."""
     return Step(_with_recovery_points(state))
 
@@ -617,7 +617,7 @@ def checkpoint_recovery_points(state: Directory) -> Step[Directory]:
     ),
     "CKP-12 just those that begin within a segment",
 )
-def checkpoint_log_starts(state: Directory) -> Step[Directory]:
+def checkpoint_log_starts(state: Directory) -> Step[Directory, None]:
     """Every minute."""
     return Step(_with_log_starts(state))
 
@@ -630,7 +630,7 @@ def checkpoint_log_starts(state: Directory) -> Step[Directory]:
     ),
     "CKP-13 between log start and log end",
 )
-def checkpoint_high_watermarks(state: Directory) -> Step[Directory]:
+def checkpoint_high_watermarks(state: Directory) -> Step[Directory, None]:
     """Every five seconds."""
     return Step(_written(state, HIGH_WATERMARKS, {p: log.high_watermark for p, log in state.logs.items()}))
 
@@ -657,7 +657,7 @@ def checkpoint_high_watermarks(state: Directory) -> Step[Directory]:
     ),
     "CKP-12 the log starts are written too",
 )
-def shutdown(state: Directory, broker_epoch: int) -> Step[Directory]:
+def shutdown(state: Directory, broker_epoch: int) -> Step[Directory, None]:
     """An orderly stop. Of a broker that has not loaded its logs it writes checkpoints without them."""
     if state.loaded:
         flushed = {p: replace(log, flushed=log.end, recovery_point=log.end) for p, log in state.logs.items()}
@@ -674,7 +674,7 @@ def shutdown(state: Directory, broker_epoch: int) -> Step[Directory]:
 @icontract.require(lambda state: state.running, "CKP-10 a broker that runs")
 @icontract.ensure(lambda state, result: result.state.files == state.files, "CKP-6 the files are what they were")
 @icontract.ensure(lambda result: result.state.marker is None, "CKP-10 there is no marker")
-def kill(state: Directory) -> Step[Directory]:
+def kill(state: Directory) -> Step[Directory, None]:
     """The process is gone; what it had written is there."""
     return Step(replace(state, running=False))
 
@@ -682,7 +682,7 @@ def kill(state: Directory) -> Step[Directory]:
 @machine.operation("damage", "CKP-3", "CKP-16", kind="damage")
 @icontract.require(lambda state: not state.running, "CKP-10 nobody writes the files of a broker that runs")
 @icontract.require(lambda state, name: name in state.files, "CKP-5 a checkpoint")
-def damage(state: Directory, name: str, file: str) -> Step[Directory]:
+def damage(state: Directory, name: str, file: str) -> Step[Directory, None]:
     """Somebody gives a checkpoint another text."""
     entries = checkpoint_entries(file)
     content: Content = entries if isinstance(entries, Unreadable) else Frozen(entries)

@@ -938,7 +938,7 @@ def abort_cleaning(state: Cleaner, partition: str) -> Step[Cleaner]:
 @refused_changes_nothing
 @legal_moves
 @waiters
-def resume_cleaning(state: Cleaner, partition: str) -> Step[Cleaner]:
+def resume_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, None]:
     """Whoever paused the partition no longer needs it."""
     return _resume(state, partition)
 
@@ -995,7 +995,7 @@ def done_deleting(state: Cleaner, partition: str) -> Step[Cleaner]:
     lambda state, partition, result: isinstance(result.result, Refused) == (state.state(partition) == Aborted()),
     "CLN-17 it throws just when the cleaning is aborted",
 )
-def check_cleaning_aborted(state: Cleaner, partition: str) -> Step[Cleaner]:
+def check_cleaning_aborted(state: Cleaner, partition: str) -> Step[Cleaner, None]:
     """The cleaner thread looks up from its work."""
     if state.state(partition) == Aborted():
         return Step(state, Refused("CLN-17", ABORTED_EXCEPTION))
@@ -1012,7 +1012,7 @@ def check_cleaning_aborted(state: Cleaner, partition: str) -> Step[Cleaner]:
 )
 @legal_moves
 @waiters
-def pause_cleaning_for_non_compacted_partitions(state: Cleaner) -> Step[Cleaner]:
+def pause_cleaning_for_non_compacted_partitions(state: Cleaner) -> Step[Cleaner, list[str]]:
     """The retention task asks for work."""
     taken = sorted(p for p, log in state.known() if not log.config.compact and state.state(p) is None)
     after = state
@@ -1031,7 +1031,7 @@ def pause_cleaning_for_non_compacted_partitions(state: Cleaner) -> Step[Cleaner]
 )
 @legal_moves
 @waiters
-def deletable_logs(state: Cleaner) -> Step[Cleaner]:
+def deletable_logs(state: Cleaner) -> Step[Cleaner, list[str]]:
     """A cleaner thread asks for logs to delete old segments of."""
     taken = sorted(p for p, log in state.known() if log.config.compact and free(state, p, log))
     after = state
@@ -1051,7 +1051,7 @@ def _marked(state: Cleaner, directory: str, partition: str) -> Cleaner:
 @icontract.require(lambda state, dir: dir in state.checkpoints, "CLN-29 the directory is one of the manager's")
 @icontract.ensure(lambda dir, partition, result: partition in result.state.uncleanable[dir], "CLN-24 it is marked")
 @legal_moves
-def mark_partition_uncleanable(state: Cleaner, dir: str, partition: str) -> Step[Cleaner]:
+def mark_partition_uncleanable(state: Cleaner, dir: str, partition: str) -> Step[Cleaner, None]:
     """A cleaner thread got an unexpected exception from the partition's log."""
     return Step(_marked(state, dir, partition))
 
@@ -1063,7 +1063,7 @@ def mark_partition_uncleanable(state: Cleaner, dir: str, partition: str) -> Step
     ),
     "CLN-25 those known stay, the others go",
 )
-def maintain_uncleanable_partitions(state: Cleaner) -> Step[Cleaner]:
+def maintain_uncleanable_partitions(state: Cleaner) -> Step[Cleaner, None]:
     """A cleaner thread, after each round."""
     kept = {d: frozenset(p for p in marked if state.knows(p)) for d, marked in state.uncleanable.items()}
     return Step(replace(state, uncleanable=Frozen(kept)))
@@ -1103,7 +1103,7 @@ def checkpoint_updated(
 )
 def update_checkpoints(
     state: Cleaner, dir: str, update: str | None = None, offset: int | None = None, remove: str | None = None
-) -> Step[Cleaner]:
+) -> Step[Cleaner, None]:
     """Somebody sets or removes an entry, or just has those of unknown partitions dropped."""
     new = {update: offset} if update is not None and offset is not None else None
     return Step(checkpoint_updated(state, dir, new, remove))
@@ -1121,7 +1121,7 @@ def update_checkpoints(
     ),
     "CLN-27 a compacted partition's entry is not above the offset",
 )
-def maybe_truncate_checkpoint(state: Cleaner, dir: str, partition: str, offset: int) -> Step[Cleaner]:
+def maybe_truncate_checkpoint(state: Cleaner, dir: str, partition: str, offset: int) -> Step[Cleaner, None]:
     """The log was truncated, and its active segment now begins at `offset`."""
     if not state.knows(partition) or not state.logs[partition].config.compact or dir in state.failed:
         return Step(state)
@@ -1151,7 +1151,7 @@ def maybe_truncate_checkpoint(state: Cleaner, dir: str, partition: str, offset: 
     ),
     "CLN-28 the destination has it",
 )
-def alter_checkpoint_dir(state: Cleaner, partition: str, source: str, dest: str) -> Step[Cleaner]:
+def alter_checkpoint_dir(state: Cleaner, partition: str, source: str, dest: str) -> Step[Cleaner, None]:
     """The partition's log now lies in `dest`."""
     after = state
     offset = None if source in state.failed else state.checkpoints[source].get(partition)
@@ -1169,14 +1169,14 @@ def alter_checkpoint_dir(state: Cleaner, partition: str, source: str, dest: str)
 @icontract.ensure(
     lambda state, result: result.state == replace(state, failed=result.state.failed), "CLN-29 all else stays"
 )
-def handle_log_dir_failure(state: Cleaner, dir: str) -> Step[Cleaner]:
+def handle_log_dir_failure(state: Cleaner, dir: str) -> Step[Cleaner, None]:
     """The directory's disk failed."""
     return Step(replace(state, failed=state.failed | {dir}))
 
 
 @machine.operation("restart", "CLN-31", kind="restart")
 @icontract.ensure(lambda state, result: result.state.checkpoints == state.checkpoints, "CLN-31 checkpoints outlive it")
-def restart(state: Cleaner) -> Step[Cleaner]:
+def restart(state: Cleaner) -> Step[Cleaner, None]:
     """The broker crashes and comes back: what was in memory is gone, what was checkpointed is there."""
     return Step(
         replace(
@@ -1214,7 +1214,7 @@ def restart(state: Cleaner) -> Step[Cleaner]:
 )
 def append(
     state: Cleaner, partition: str, key: str, count: int, then_high_watermark: str | None = "logEndOffset"
-) -> Step[Cleaner]:
+) -> Step[Cleaner, int]:
     """`count` batches of one record each are appended, and the high watermark follows if told to."""
     log = appended(state.logs[partition], state.now, count, state.batch_bytes)
     if then_high_watermark is not None:
@@ -1232,7 +1232,7 @@ def append(
     "CLN-32 the log start never goes back, nor beyond what is stable",
 )
 @refused_changes_nothing
-def maybe_increment_log_start_offset(state: Cleaner, partition: str, offset: int) -> Step[Cleaner]:
+def maybe_increment_log_start_offset(state: Cleaner, partition: str, offset: int) -> Step[Cleaner, bool]:
     """Records below `offset` are given up. Segments stay until somebody deletes them."""
     log = state.logs[partition]
     if offset > log.last_stable_offset:
@@ -1265,7 +1265,7 @@ def _log_of(view: Mapping[str, Any], log: Log) -> Log:
     lambda state, partition, log: well_formed(_log_of(log, state.logs[partition])), "CLN-32 the log is well-formed"
 )
 @a_partition
-def log_changed(state: Cleaner, partition: str, log: Mapping[str, Any]) -> Step[Cleaner]:
+def log_changed(state: Cleaner, partition: str, log: Mapping[str, Any]) -> Step[Cleaner, None]:
     """Compaction, retention, truncation, replication or a transaction changed the log: it now looks like this."""
     return Step(state.with_log(partition, _log_of(log, state.logs[partition])))
 
@@ -1273,7 +1273,7 @@ def log_changed(state: Cleaner, partition: str, log: Mapping[str, Any]) -> Step[
 @machine.operation("updateConfig", "CLN-2")
 @a_partition
 @icontract.require(lambda policy: policy in POLICIES, "CLN-32 the policy is one of Kafka's")
-def update_config(state: Cleaner, partition: str, policy: str) -> Step[Cleaner]:
+def update_config(state: Cleaner, partition: str, policy: str) -> Step[Cleaner, None]:
     """The log gets another cleanup policy. Nothing that is under way is stopped by that (see CLN-33)."""
     log = state.logs[partition]
     policies = policy.split(",")
@@ -1283,21 +1283,21 @@ def update_config(state: Cleaner, partition: str, policy: str) -> Step[Cleaner]:
 
 @machine.operation("forgetLog", "CLN-2")
 @a_partition
-def forget_log(state: Cleaner, partition: str) -> Step[Cleaner]:
+def forget_log(state: Cleaner, partition: str) -> Step[Cleaner, None]:
     """The log is deleted, or taken offline: the manager no longer has it."""
     return Step(state.with_log(partition, replace(state.logs[partition], known=False)))
 
 
 @machine.operation("restoreLog", "CLN-2")
 @a_partition
-def restore_log(state: Cleaner, partition: str) -> Step[Cleaner]:
+def restore_log(state: Cleaner, partition: str) -> Step[Cleaner, None]:
     """The manager has the log again."""
     return Step(state.with_log(partition, replace(state.logs[partition], known=True)))
 
 
 @machine.operation("advance", "CLN-7", kind="time")
 @icontract.require(lambda ms: ms >= 0, "CLN-7 the clock does not go back")
-def advance(state: Cleaner, ms: int) -> Step[Cleaner]:
+def advance(state: Cleaner, ms: int) -> Step[Cleaner, None]:
     """Time passes."""
     return Step(replace(state, now=state.now + ms))
 

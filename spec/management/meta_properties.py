@@ -252,7 +252,7 @@ machine: Machine[Nothing] = Machine("meta_properties", initial=initial, observe=
 
 
 @machine.operation("properties.read", "MTP-1", "MTP-2")
-def properties_read(state: Nothing, file: str) -> Step[Nothing]:
+def properties_read(state: Nothing, file: str) -> Step[Nothing, dict[str, str]]:
     """The properties of a file with this text."""
     try:
         return Step(state, properties(file))
@@ -288,7 +288,7 @@ def meta_properties_read(state: Nothing, file: str) -> Step[Nothing]:
 )
 def meta_properties_write(
     state: Nothing, version: int, cluster_id: str | None, node_id: int | None, directory_id: str | None
-) -> Step[Nothing]:
+) -> Step[Nothing, list[str]]:
     """The lines of a file, without its comments."""
     if version and (cluster_id is None or node_id is None):
         return Step(state, Refused("MTP-4", RUNTIME))

@@ -881,7 +881,7 @@ def whole(batch: Batch) -> bool:
     "BAT-15 a horizon where the flag is",
 )
 @icontract.require(lambda data: is_hex(data), "BAT-13 bytes, in hexadecimal")
-def decode_bytes(state: Held, data: str) -> Step[Held]:
+def decode_bytes(state: Held, data: str) -> Step[Held, dict[str, Json]]:
     """Read a batch. `data` in hexadecimal."""
     try:
         return Step(state, read(decode(bytes.fromhex(data))))
@@ -900,7 +900,7 @@ def decode_bytes(state: Held, data: str) -> Step[Held]:
     lambda batch, result: bool(batch["records"]) or len(result.result) == 2 * OVERHEAD,
     "BAT-17 a batch without records is its header",
 )
-def encode_fields(state: Held, batch: Json) -> Step[Held]:
+def encode_fields(state: Held, batch: Json) -> Step[Held, str]:
     """Write a batch, well-formed or not: hexadecimal."""
     return Step(state, encode(from_json(batch)).hex())
 
@@ -924,7 +924,7 @@ def encode_fields(state: Held, batch: Json) -> Step[Held]:
     ),
     "BAT-17 offsets, leader epoch, largest timestamp and producer as they were",
 )
-def retain_empty(state: Held, data: str) -> Step[Held]:
+def retain_empty(state: Held, data: str) -> Step[Held, str]:
     """What the cleaner keeps of a batch of which it keeps no record. Hexadecimal."""
     return Step(state, encode(emptied(decode(bytes.fromhex(data)))).hex())
 
@@ -943,7 +943,7 @@ def retain_empty(state: Held, data: str) -> Step[Held]:
     lambda number, result: len(result.result) // 2 == max(1, -(-(2 * abs(number) - (number < 0)).bit_length() // 7)),
     "BAT-12 in as few bytes as its zig-zag form needs",
 )
-def write_varint(state: Held, number: int, bits: int) -> Step[Held]:
+def write_varint(state: Held, number: int, bits: int) -> Step[Held, str]:
     """The bytes of a number of 32 or 64 bits, hexadecimal."""
     return Step(state, varint_bytes(number, bits).hex())
 
@@ -955,7 +955,7 @@ def write_varint(state: Held, number: int, bits: int) -> Step[Held]:
     lambda bits, result: not accepted(result) or 1 <= result.result[1] <= (5 if bits == 32 else 10),
     "BAT-12 5 bytes at most, or 10",
 )
-def read_varint(state: Held, data: str, bits: int) -> Step[Held]:
+def read_varint(state: Held, data: str, bits: int) -> Step[Held, list[int]]:
     """The number that bytes begin with, and how many bytes it takes."""
     content = bytes.fromhex(data)
     try:
@@ -967,7 +967,7 @@ def read_varint(state: Held, data: str, bits: int) -> Step[Held]:
 @machine.operation("load", BAT_13)
 @icontract.ensure(lambda data, result: result.state.data.hex() == data, "BAT-13 these bytes are held")
 @icontract.require(lambda data: is_hex(data), "BAT-13 bytes, in hexadecimal")
-def load(state: Held, data: str) -> Step[Held]:
+def load(state: Held, data: str) -> Step[Held, None]:
     """A batch as a producer may send it, well-formed or not."""
     return Step(Held(bytes.fromhex(data)))
 
@@ -1049,7 +1049,7 @@ def build(
     partition_leader_epoch: int,
     records: Json,
     log_append_time: int = NO_TIMESTAMP,
-) -> Step[Held]:
+) -> Step[Held, dict[str, Json]]:
     """Kafka's writer, fed records of consecutive offsets. `log_append_time`, ms, matters with LogAppendTime alone. The
     result's `base64` is the batch if it is not compressed."""
     flags = CODEC_IDS[compression] | TIMESTAMP_TYPES[timestamp_type] | (TRANSACTIONAL if transactional else 0)
@@ -1277,7 +1277,7 @@ def validate(
     target_compression: str,
     origin: str,
     of: str = "previous build",
-) -> Step[Held]:
+) -> Step[Held, dict[str, Json]]:
     """The leader takes the batch: what it writes, or why it refuses. `initial_offset` is the log end, `now` ms."""
     batch = held(state)
     create_time = timestamp_type == "CreateTime"

@@ -373,7 +373,7 @@ _changes_nothing = icontract.ensure(stays, "LEC-15 a question changes nothing")
 @icontract.ensure(
     lambda state, result: set(result.state.entries[:-1]) <= set(state.entries), "LEC-2 no entry is moved or made up"
 )
-def assign(state: Cache, epoch: int, start_offset: int) -> Step[Cache]:
+def assign(state: Cache, epoch: int, start_offset: int) -> Step[Cache, None]:
     """A leader's first offset, before its first batch is appended, or a batch that a follower is about to append."""
     if epoch < 0 or start_offset < 0:
         return Step(state, Refused("LEC-3", ILLEGAL_ARGUMENT))
@@ -387,7 +387,7 @@ def assign(state: Cache, epoch: int, start_offset: int) -> Step[Cache]:
     lambda end_offset, result: end_offset < 0 or all(e.start_offset < end_offset for e in result.state.entries),
     "LEC-5 no entry begins at the end or beyond",
 )
-def truncate_from_end(state: Cache, end_offset: int) -> Step[Cache]:
+def truncate_from_end(state: Cache, end_offset: int) -> Step[Cache, None]:
     """The log was cut at that offset."""
     entries = cut_from_end(state.entries, end_offset)
     return Step(_truncated(state, entries, entries != state.entries))
@@ -402,7 +402,7 @@ def truncate_from_end(state: Cache, end_offset: int) -> Step[Cache]:
     ),
     "LEC-6 nothing begins before the start, and the start keeps its epoch",
 )
-def truncate_from_start(state: Cache, start_offset: int) -> Step[Cache]:
+def truncate_from_start(state: Cache, start_offset: int) -> Step[Cache, None]:
     """The log start rose to that offset."""
     dropped = any(e.start_offset <= start_offset for e in state.entries)
     return Step(_truncated(state, cut_from_start(state.entries, start_offset), dropped))
@@ -413,7 +413,7 @@ def truncate_from_start(state: Cache, start_offset: int) -> Step[Cache]:
     lambda state, result: not state.scheduled or on_disk(result.state) == state.entries,
     "LEC-7 what is written is the entries of the moment",
 )
-def run_scheduled(state: Cache) -> Step[Cache]:
+def run_scheduled(state: Cache) -> Step[Cache, None]:
     """The broker's scheduler gets to the writing of a truncation, if one is waiting."""
     return Step(replace(_written(state, state.entries), scheduled=False) if state.scheduled else state)
 
@@ -422,7 +422,7 @@ def run_scheduled(state: Cache) -> Step[Cache]:
 @icontract.ensure(
     lambda result: result.state.entries == () == on_disk(result.state), "LEC-8 no entry is left, here and in the file"
 )
-def clear_and_flush(state: Cache) -> Step[Cache]:
+def clear_and_flush(state: Cache) -> Step[Cache, None]:
     """The log was emptied, or got a batch of a format without epochs."""
     return Step(_written(state, ()))
 
@@ -434,7 +434,7 @@ def clear_and_flush(state: Cache) -> Step[Cache]:
     ),
     "LEC-9 what the file has is what is loaded, and loading writes nothing",
 )
-def reopen(state: Cache) -> Step[Cache]:
+def reopen(state: Cache) -> Step[Cache, None]:
     """The process stops, in whatever way, and the file is read again; a waiting write is forgotten."""
     return Step(replace(state, entries=loaded(on_disk(state)), scheduled=False))
 
@@ -448,7 +448,7 @@ def reopen(state: Cache) -> Step[Cache]:
     ),
     "LEC-9 no entry begins before the log start, or at its end",
 )
-def load(state: Cache, log_start: int, log_end: int) -> Step[Cache]:
+def load(state: Cache, log_start: int, log_end: int) -> Step[Cache, None]:
     """The process stops and the log is loaded, with these ends."""
     cache = replace(state, entries=loaded(on_disk(state)), scheduled=False)
     cache = truncate_from_end(cache, log_end).state
@@ -483,7 +483,7 @@ def end_offset(state: Cache, requested_epoch: int, log_end_offset: int) -> Step[
 
 @machine.operation("epochForOffset", "LEC-13")
 @_changes_nothing
-def epoch_for_offset(state: Cache, offset: int) -> Step[Cache]:
+def epoch_for_offset(state: Cache, offset: int) -> Step[Cache, int | None]:
     """The epoch of the record at that offset."""
     return Step(state, epoch_at(state.entries, offset))
 
@@ -506,7 +506,7 @@ def neighbours(state: Cache, epoch: int) -> Step[Cache]:
 
 @machine.operation("epochEntriesInRange", "LEC-15")
 @_changes_nothing
-def entries_in_range(state: Cache, start_offset: int, end_offset: int) -> Step[Cache]:
+def entries_in_range(state: Cache, start_offset: int, end_offset: int) -> Step[Cache, list[list[int]]]:
     """What tiered storage keeps beside a segment."""
     entries = state.entries if start_offset < 0 else cut_from_start(state.entries, start_offset)
     return Step(state, [list(e) for e in cut_from_end(entries, end_offset)])
@@ -524,7 +524,7 @@ def are_entries(entries: Any) -> bool:
     lambda entries, result: entries_of(result.result) == tuple(Entry(*e) for e in entries),
     "LEC-17 what is written is read back",
 )
-def checkpoint_write(state: Cache, entries: Sequence[Sequence[int]]) -> Step[Cache]:
+def checkpoint_write(state: Cache, entries: Sequence[Sequence[int]]) -> Step[Cache, str]:
     """The text of a file with these entries."""
     return Step(state, text_of([Entry(*e) for e in entries]))
 
@@ -538,7 +538,7 @@ def checkpoint_write(state: Cache, entries: Sequence[Sequence[int]]) -> Step[Cac
     ),
     "LEC-16 what is read can be written",
 )
-def checkpoint_read(state: Cache, file: str) -> Step[Cache]:
+def checkpoint_read(state: Cache, file: str) -> Step[Cache, list[list[int]]]:
     """The entries of a file with this text."""
     entries = entries_of(file)
     if isinstance(entries, Unreadable):
@@ -548,7 +548,7 @@ def checkpoint_read(state: Cache, file: str) -> Step[Cache]:
 
 @machine.operation("openText", "LEC-9", "LEC-17", "LEC-3", kind="damage")
 @_keeps_order
-def open_text(state: Cache, file: str) -> Step[Cache]:
+def open_text(state: Cache, file: str) -> Step[Cache, None]:
     """The process stops, and finds a file with this text: somebody else's hand, or a failing disk."""
     entries = entries_of(file)
     if isinstance(entries, Unreadable):

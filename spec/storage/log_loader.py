@@ -510,21 +510,21 @@ def again(result: Step[Directory], clean: bool, log_start: int) -> bool:
 
 @machine.operation("put", "LDR-18", kind="damage")
 @icontract.require(lambda file: is_file(file) and sensible({file[0]: content_of(*file)}), "LDR-18 a file of Kafka's")
-def put(state: Directory, file: Sequence[Any]) -> Step[Directory]:
+def put(state: Directory, file: Sequence[Any]) -> Step[Directory, None]:
     """A file, its name and its content, is there from whatever went before."""
     return Step(Directory(state.files.with_(file[0], content_of(*file))))
 
 
 @machine.operation("drop", "LDR-6", kind="damage")
 @icontract.require(lambda state, name: name in state.files, "LDR-18 the file is there")
-def drop(state: Directory, name: str) -> Step[Directory]:
+def drop(state: Directory, name: str) -> Step[Directory, None]:
     """A file is gone."""
     return Step(Directory(state.files.without(name)))
 
 
 @machine.operation("writeCleaned", "LDR-14")
 @icontract.require(lambda new: all(n >= 0 for n in new), "LDR-18 offsets")
-def write_cleaned(state: Directory, new: Sequence[int]) -> Step[Directory]:
+def write_cleaned(state: Directory, new: Sequence[int]) -> Step[Directory, None]:
     """A compaction or a split has written its output: of each new segment the first record."""
     files = dict(state.files)
     for n in new:
@@ -551,7 +551,7 @@ def swap_steps(old: Sequence[int], new: Sequence[int]) -> list[tuple[str, str]]:
     "LDR-14 the old segments are there",
 )
 @icontract.require(lambda new, steps: len(set(new)) == len(new) > 0 and steps >= 0, "LDR-14 some steps, perhaps all")
-def replace_segments(state: Directory, old: Sequence[int], new: Sequence[int], steps: int) -> Step[Directory]:
+def replace_segments(state: Directory, old: Sequence[int], new: Sequence[int], steps: int) -> Step[Directory, int]:
     """A replacement, crashed after so many renames."""
     files = dict(state.files)
     done = 0

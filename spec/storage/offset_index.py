@@ -349,7 +349,7 @@ _keeps_order = icontract.ensure(_rising_still, "OIX-3 entries that rise still do
     ),
     "OIX-5 one entry after the others",
 )
-def append(state: Index, offset: int, position: int) -> Step[Index]:
+def append(state: Index, offset: int, position: int) -> Step[Index, None]:
     """The batch at that position ends with that offset."""
     if is_full(state):
         return Step(state, Refused("OIX-4", ILLEGAL_ARGUMENT))
@@ -383,7 +383,7 @@ def greatest_lower_bound(index: Index, target: int) -> Entry | None:
     ),
     "OIX-6 the greatest offset that is not above the target",
 )
-def lookup(state: Index, offset: int) -> Step[Index]:
+def lookup(state: Index, offset: int) -> Step[Index, list[int]]:
     """From where to read, to find that offset."""
     return Step(state, list(greatest_lower_bound(state, offset) or Entry(state.base_offset, 0)))
 
@@ -414,7 +414,7 @@ def pages_touched(state: Index, offset: int) -> Step[Index]:
 @_open
 @icontract.require(lambda n: n >= 0, "OIX-21 entries are counted from 0")
 @_changes_nothing
-def entry(state: Index, n: int) -> Step[Index]:
+def entry(state: Index, n: int) -> Step[Index, list[int]]:
     """The n-th."""
     if n >= len(state.used):
         return Step(state, Refused("OIX-21", ILLEGAL_ARGUMENT))
@@ -426,7 +426,7 @@ def entry(state: Index, n: int) -> Step[Index]:
 @icontract.require(positions_rise, "OIX-10 positions rise with offsets")
 @icontract.require(lambda position, size: position >= 0 and size >= 0, "OIX-10 a fetch begins within the file")
 @_changes_nothing
-def fetch_upper_bound_offset(state: Index, position: int, size: int) -> Step[Index]:
+def fetch_upper_bound_offset(state: Index, position: int, size: int) -> Step[Index, list[int] | None]:
     """An offset beyond a fetch of `size` bytes from `position` on."""
     beyond = [e for e in entries(state) if e.position >= position + size]
     return Step(state, list(beyond[0]) if beyond else None)
@@ -434,14 +434,14 @@ def fetch_upper_bound_offset(state: Index, position: int, size: int) -> Step[Ind
 
 @machine.operation("canAppendOffset", "OIX-2")
 @_changes_nothing
-def can_append_offset(state: Index, offset: int) -> Step[Index]:
+def can_append_offset(state: Index, offset: int) -> Step[Index, bool]:
     """Whether the offset can be stored at all."""
     return Step(state, fits(state, offset))
 
 
 @machine.operation("relativeOffset", "OIX-2")
 @_changes_nothing
-def relative_offset(state: Index, offset: int) -> Step[Index]:
+def relative_offset(state: Index, offset: int) -> Step[Index, int]:
     """The offset as it is stored."""
     return Step(state, offset - state.base_offset if fits(state, offset) else Refused("OIX-2", OVERFLOW))
 
@@ -458,7 +458,7 @@ def relative_offset(state: Index, offset: int) -> Step[Index]:
     lambda state, result: mapped.content(result.state, LAYOUT) == mapped.content(state, LAYOUT),
     "OIX-11 the file stays as it is",
 )
-def truncate_to(state: Index, offset: int) -> Step[Index]:
+def truncate_to(state: Index, offset: int) -> Step[Index, None]:
     """The log was cut there."""
     return Step(mapped.keep(state, sum(1 for e in entries(state) if e.offset < offset)))
 
@@ -466,7 +466,7 @@ def truncate_to(state: Index, offset: int) -> Step[Index]:
 @machine.operation("truncate", "OIX-12")
 @_open
 @icontract.ensure(lambda result: result.state.used == (), "OIX-12 no entry is left")
-def truncate(state: Index) -> Step[Index]:
+def truncate(state: Index) -> Step[Index, None]:
     """The log was emptied."""
     return Step(mapped.keep(state, 0))
 
@@ -492,7 +492,7 @@ def resized(state: Index, size: int) -> Step[Index]:
     ),
     "OIX-14 the entries stay, and the slots are those that fit",
 )
-def resize(state: Index, new_size: int) -> Step[Index]:
+def resize(state: Index, new_size: int) -> Step[Index, bool]:
     """Longer when a segment becomes the last one again, shorter when it no longer is."""
     return resized(state, new_size)
 
@@ -502,7 +502,7 @@ def resize(state: Index, new_size: int) -> Step[Index]:
     lambda state, result: not state.is_open or (result.state.slots, result.state.odd) == (len(state.used), b""),
     "OIX-16 the file is the entries in use",
 )
-def trim_to_valid_size(state: Index) -> Step[Index]:
+def trim_to_valid_size(state: Index) -> Step[Index, None]:
     """Another segment is the last one now."""
     return Step(resized(state, len(state.used) * LAYOUT.size).state if state.is_open else state)
 
@@ -513,7 +513,7 @@ def trim_to_valid_size(state: Index) -> Step[Index]:
     lambda state, result: result.state.used == () and result.state.slots == state.max_index_size // LAYOUT.size,
     "OIX-17 no entry, and all slots",
 )
-def reset(state: Index) -> Step[Index]:
+def reset(state: Index) -> Step[Index, None]:
     """The segment is recovered, and its index made anew."""
     return Step(resized(mapped.keep(state, 0), state.max_index_size).state)
 
@@ -521,7 +521,7 @@ def reset(state: Index) -> Step[Index]:
 @machine.operation("sanityCheck", "OIX-20")
 @_open
 @_changes_nothing
-def sanity_check(state: Index) -> Step[Index]:
+def sanity_check(state: Index) -> Step[Index, None]:
     """Whether obvious things are wrong."""
     wrong = (bool(state.used) and last_offset(state) < state.base_offset) or bool(state.odd)
     return Step(state, Refused("OIX-20", CORRUPT) if wrong else None)
@@ -534,7 +534,7 @@ def sanity_check(state: Index) -> Step[Index]:
     ),
     "OIX-1 the file is the entries, one after the other",
 )
-def close(state: Index) -> Step[Index]:
+def close(state: Index) -> Step[Index, None]:
     """The broker stops."""
     return Step(mapped.closed(trim_to_valid_size(state).state))
 
@@ -544,7 +544,7 @@ def close(state: Index) -> Step[Index]:
     lambda state, result: mapped.content(result.state, LAYOUT) == mapped.content(state, LAYOUT),
     "OIX-16 the file stays as it is",
 )
-def close_handler(state: Index) -> Step[Index]:
+def close_handler(state: Index) -> Step[Index, None]:
     """The disk has failed, or the file is to be deleted."""
     return Step(mapped.closed(state))
 
@@ -557,14 +557,14 @@ _all_entries = icontract.ensure(
 
 @machine.operation("open", "OIX-18", kind="restart")
 @_all_entries
-def open_(state: Index, max_index_size: int, writable: bool) -> Step[Index]:
+def open_(state: Index, max_index_size: int, writable: bool) -> Step[Index, None]:
     """The process stops, in whatever way, and the next one opens the file."""
     return Step(mapped.opened(state, max_index_size, writable))
 
 
 @machine.operation("openNew", "OIX-13")
 @icontract.require(lambda max_index_size: max_index_size >= 0, "OIX-13 a size is not negative")
-def open_new(state: Index, max_index_size: int) -> Step[Index]:
+def open_new(state: Index, max_index_size: int) -> Step[Index, None]:
     """The file is deleted, and made anew."""
     if max_index_size < LAYOUT.size:
         return Step(Index(state.base_offset, state.max_index_size), Refused("OIX-13", ILLEGAL_ARGUMENT))
@@ -574,7 +574,7 @@ def open_new(state: Index, max_index_size: int) -> Step[Index]:
 @machine.operation("openFile", "OIX-18", "OIX-1", kind="damage")
 @icontract.require(lambda file: mapped.is_hexadecimal(file), "OIX-1 bytes")
 @_all_entries
-def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> Step[Index]:
+def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> Step[Index, None]:
     """The next process finds a file of these bytes (hexadecimal)."""
     there = index_of(bytes.fromhex(file), state.base_offset, max_index_size, 0, False, True)
     return Step(mapped.opened(there, max_index_size, writable))
@@ -582,7 +582,7 @@ def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> S
 
 @machine.operation("fill", "OIX-5", "OIX-13")
 @icontract.require(lambda count: 0 < count <= 4096, "OIX-13 no more than is easily compared")
-def fill(state: Index, count: int) -> Step[Index]:
+def fill(state: Index, count: int) -> Step[Index, None]:
     """The file is deleted, and made anew with just so many slots; then they are filled, with every offset after the
     base offset, 10 bytes apart: an index of more than one page."""
     used = tuple((n, 10 * n) for n in range(1, count + 1))
@@ -634,7 +634,7 @@ def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
     ),
     "OIX-24 a sound log",
 )
-def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> Step[Index]:
+def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> Step[Index, list[str]]:
     """A segment that was closed cleanly: its batches (position, size, first and last offset, last record's) beside the
     entries of its file (offset, position). For each entry the clause that it breaks, or ""."""
     log, file = [Batch(*b) for b in batches], [Entry(*e) for e in entries]

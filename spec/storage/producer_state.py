@@ -897,7 +897,7 @@ def end_transaction(
 )
 def find_duplicate_batch(
     state: State, producer_id: int, producer_epoch: int, first_seq: int, last_seq: int
-) -> Step[State]:
+) -> Step[State, list[int] | None]:
     """The retained batch that one with these numbers repeats, or null."""
     there = duplicate_of(state, producer_id, producer_epoch, first_seq, last_seq)
     return Step(state, None if there is None else shown_batch(there))
@@ -948,7 +948,7 @@ def maybe_create_verification_state_entry(
 
 @machine.operation("clearVerificationStateEntry", "PSM-26")
 @ensure(lambda producer_id, result: producer_id not in result.state.verifications, "PSM-26 it is gone")
-def clear_verification_state_entry(state: State, producer_id: int) -> Step[State]:
+def clear_verification_state_entry(state: State, producer_id: int) -> Step[State, None]:
     """The verification of a producer is dropped, if there is one."""
     return Step(_without_verification(state, producer_id))
 
@@ -963,7 +963,7 @@ def clear_verification_state_entry(state: State, producer_id: int) -> Step[State
 @a_refusal_changes_nothing
 def start_verification(
     state: State, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool
-) -> Step[State]:
+) -> Step[State, int]:
     """The guard that a batch must come with which opens a transaction; 0 if one is open and none is needed."""
     if epoch < state.producers.get(producer_id, UNKNOWN).epoch:
         return Step(state, Refused("PSM-6", INVALID_EPOCH))
@@ -986,7 +986,7 @@ def _stable(state: State, below: Offset) -> State:
     ),
     "PSM-15 what ended below the high watermark is stable, nothing else changes",
 )
-def on_high_watermark_updated(state: State, high_watermark: Offset) -> Step[State]:
+def on_high_watermark_updated(state: State, high_watermark: Offset) -> Step[State, None]:
     """The high watermark is this now."""
     return Step(_stable(state, high_watermark))
 
@@ -1004,7 +1004,7 @@ def on_high_watermark_updated(state: State, high_watermark: Offset) -> Step[Stat
     ),
     "PSM-14 within the log, never above an open transaction's first record",
 )
-def last_stable_offset(state: State, high_watermark: Offset, log_start_offset: Offset = 0) -> Step[State]:
+def last_stable_offset(state: State, high_watermark: Offset, log_start_offset: Offset = 0) -> Step[State, int]:
     """The last stable offset of a log with this high watermark and log start."""
     first = state.first_unstable
     return Step(state, high_watermark if first is None else min(high_watermark, max(first, log_start_offset)))
@@ -1026,7 +1026,7 @@ def expired(state: State, producer: Producer, now: int) -> bool:
     ),
     "PSM-17 exactly the idle ones are forgotten",
 )
-def remove_expired_producers(state: State, current_time_ms: int) -> Step[State]:
+def remove_expired_producers(state: State, current_time_ms: int) -> Step[State, None]:
     """Idle producers and old verifications are forgotten."""
     producers = {i: p for i, p in state.producers.items() if not expired(state, p, current_time_ms)}
     limit = current_time_ms - state.config.producer_id_expiration_ms
@@ -1037,7 +1037,7 @@ def remove_expired_producers(state: State, current_time_ms: int) -> Step[State]:
 @machine.operation("advance", "PSM-29", kind="time")
 @require(lambda ms: ms >= 0, "PSM-29 time does not go back")
 @ensure(lambda state, ms, result: result.state == replace(state, now=state.now + ms), "PSM-29 only the clock moves")
-def advance(state: State, ms: int) -> Step[State]:
+def advance(state: State, ms: int) -> Step[State, None]:
     """The clock moves."""
     return Step(replace(state, now=state.now + ms))
 
@@ -1060,7 +1060,7 @@ def _only_above_the_last(state: State, result: Step[State]) -> bool:
 
 @machine.operation("takeSnapshot", "PSM-18")
 @ensure(_only_above_the_last, "PSM-18 written only above the last one; it holds what the records below make")
-def take_snapshot(state: State) -> Step[State]:
+def take_snapshot(state: State) -> Step[State, None]:
     """A snapshot, if the state has moved beyond the last one."""
     if state.end <= state.last_snapshot:
         return Step(state)
@@ -1105,7 +1105,7 @@ def _loaded_or_kept(state: State, log_start_offset: Offset, log_end_offset: Offs
 @ensure(lambda state, result: result.state.verifications == state.verifications, "PSM-19 verifications stay")
 def truncate_and_reload(
     state: State, log_start_offset: Offset, log_end_offset: Offset, current_time_ms: int
-) -> Step[State]:
+) -> Step[State, None]:
     """The log has this start and end now. Where the state then stands below the end, the caller reads on from there."""
     snapshots = {x: s for x, s in state.snapshots.items() if log_start_offset < x <= log_end_offset}
     after = replace(state, snapshots=snapshots)
@@ -1121,7 +1121,7 @@ def truncate_and_reload(
     ),
     "PSM-21 nothing is left, and the state stands at the offset",
 )
-def truncate_fully_and_start_at(state: State, offset: Offset) -> Step[State]:
+def truncate_fully_and_start_at(state: State, offset: Offset) -> Step[State, None]:
     """The whole log is gone; it begins at this offset."""
     return Step(replace(state, producers={}, ended={}, snapshots={}, end=offset, last_snapshot=0))
 
@@ -1129,7 +1129,7 @@ def truncate_fully_and_start_at(state: State, offset: Offset) -> Step[State]:
 @machine.operation("onLogStartOffsetIncremented", "PSM-22", "PSM-15")
 @ensure(lambda state, result: result.state.producers == state.producers, "PSM-22 producers stay known")
 @ensure(lambda log_start_offset, result: result.state.end >= log_start_offset, "PSM-22 the state stands at least there")
-def on_log_start_offset_incremented(state: State, log_start_offset: Offset) -> Step[State]:
+def on_log_start_offset_incremented(state: State, log_start_offset: Offset) -> Step[State, None]:
     """The log begins at this offset now."""
     return Step(_log_start(state, log_start_offset))
 
@@ -1143,7 +1143,7 @@ def on_log_start_offset_incremented(state: State, log_start_offset: Offset) -> S
     ),
     "PSM-23 those below are gone, nothing else changes",
 )
-def delete_snapshots_before(state: State, offset: Offset) -> Step[State]:
+def delete_snapshots_before(state: State, offset: Offset) -> Step[State, None]:
     """The snapshots below an offset are deleted."""
     return Step(replace(state, snapshots={x: s for x, s in state.snapshots.items() if x >= offset}))
 
@@ -1166,7 +1166,7 @@ def without_strays(snapshots: Mapping[Offset, Any], base_offsets: Sequence[Offse
     lambda segment_base_offsets, result: sum(x not in segment_base_offsets for x in result.state.snapshots) <= 1,
     "PSM-23 of the others at most one stays",
 )
-def remove_stray_snapshots(state: State, segment_base_offsets: Sequence[Offset]) -> Step[State]:
+def remove_stray_snapshots(state: State, segment_base_offsets: Sequence[Offset]) -> Step[State, None]:
     """The snapshots that belong to no segment are deleted, but for that of the shutdown."""
     kept = without_strays(state.snapshots, segment_base_offsets)
     return Step(replace(state, snapshots={x: s for x, s in state.snapshots.items() if x in kept}))
@@ -1177,7 +1177,7 @@ def remove_stray_snapshots(state: State, segment_base_offsets: Sequence[Offset])
     lambda state, result: result.state.snapshots == state.snapshots and not result.state.producers,
     "PSM-28 the files alone are left",
 )
-def reopen(state: State) -> Step[State]:
+def reopen(state: State) -> Step[State, None]:
     """The process ended, and another one looks at the directory: nothing is loaded yet."""
     return Step(replace(state, producers={}, ended={}, verifications={}, end=0, last_snapshot=0))
 
@@ -1185,7 +1185,7 @@ def reopen(state: State) -> Step[State]:
 @machine.operation("corruptSnapshot", "PSM-25", "PSM-20", kind="damage")
 @require(lambda state, offset: offset in state.snapshots, "PSM-25 there is such a file")
 @ensure(lambda offset, result: result.state.snapshots[offset] is None, "PSM-25 it cannot be read")
-def corrupt_snapshot(state: State, offset: Offset) -> Step[State]:
+def corrupt_snapshot(state: State, offset: Offset) -> Step[State, None]:
     """The first byte of a snapshot file is overwritten (with 255: no version that there is)."""
     return Step(replace(state, snapshots={**state.snapshots, offset: None}))
 
@@ -1242,7 +1242,7 @@ def _is_entry(e: Sequence[int]) -> bool:
     ),
     "PSM-24 46 bytes a producer behind a head of ten",
 )
-def write_snapshot(state: State, entries: Sequence[Sequence[int]]) -> Step[State]:
+def write_snapshot(state: State, entries: Sequence[Sequence[int]]) -> Step[State, str]:
     """The bytes of a snapshot file, in hexadecimal digits, of entries [producer id, epoch, last sequence, last offset,
     offset delta, timestamp, coordinator epoch, first offset of the open transaction]."""
     counted = struct.pack(">i", len(entries)) + b"".join(ENTRY.pack(*e) for e in entries)
@@ -1260,7 +1260,7 @@ def write_snapshot(state: State, entries: Sequence[Sequence[int]]) -> Step[State
     ),
     "PSM-24 written again, the producers are the same bytes",
 )
-def read_snapshot(state: State, file: str) -> Step[State]:
+def read_snapshot(state: State, file: str) -> Step[State, list[list[int]]]:
     """The entries of a snapshot file (bytes in hexadecimal digits), or the refusal."""
     data = bytes.fromhex(file)
     corrupt = Step(state, Refused("PSM-25", CORRUPT_SNAPSHOT))

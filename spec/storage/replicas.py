@@ -297,7 +297,9 @@ def frames_tell(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     ),
     "RPL-3 it is the same both ways",
 )
-def compare(state: Nothing, a: Mapping[str, Any], b: Mapping[str, Any], metadata: bool) -> Step[Nothing]:
+def compare(
+    state: Nothing, a: Mapping[str, Any], b: Mapping[str, Any], metadata: bool
+) -> Step[Nothing, list[str | int] | None]:
     """The first difference of two replicas, its kind and offset."""
     found = first_difference(replica_of(a), replica_of(b), metadata)
     return Step(state, None if found is None else list(found))
@@ -305,7 +307,7 @@ def compare(state: Nothing, a: Mapping[str, Any], b: Mapping[str, Any], metadata
 
 @machine.operation("compareEpochs", "RPL-6")
 @icontract.require(lambda a, b: well_formed(a) and well_formed(b), "RPL-3 each of them is a log")
-def compare_epochs(state: Nothing, a: Mapping[str, Any], b: Mapping[str, Any]) -> Step[Nothing]:
+def compare_epochs(state: Nothing, a: Mapping[str, Any], b: Mapping[str, Any]) -> Step[Nothing, int | None]:
     """The lowest epoch that begins at different offsets."""
     return Step(state, epochs_differ(replica_of(a), replica_of(b)))
 
@@ -315,7 +317,7 @@ def compare_epochs(state: Nothing, a: Mapping[str, Any], b: Mapping[str, Any]) -
 @icontract.ensure(
     lambda a, b, result: result.result == are_replicas(Directory(*b), Directory(*a)), "RPL-1 it is the same both ways"
 )
-def replicas_of_one(state: Nothing, a: Sequence[Any], b: Sequence[Any]) -> Step[Nothing]:
+def replicas_of_one(state: Nothing, a: Sequence[Any], b: Sequence[Any]) -> Step[Nothing, bool]:
     """Whether logs of one name in these directories (cluster, node, topic id, kind) are to be compared."""
     return Step(state, are_replicas(Directory(*a), Directory(*b)))
 

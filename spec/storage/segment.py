@@ -653,7 +653,7 @@ def on_disk(state: Segment) -> tuple[Any, ...]:
     lambda state, result: not largest_is_true(state) or largest_is_true(result.state),
     "SEG-5 the largest timestamp so far",
 )
-def append(state: Segment, batches: Sequence[Mapping[str, Any]]) -> Step[Segment]:
+def append(state: Segment, batches: Sequence[Mapping[str, Any]]) -> Step[Segment, None]:
     """Batches, each {records: [[offset, timestamp], ...], valueBytes, leaderEpoch, producerId, kind}."""
     new = batches_of(batches)
     if not state.fits(new[-1].last_offset):
@@ -674,7 +674,7 @@ def append(state: Segment, batches: Sequence[Mapping[str, Any]]) -> Step[Segment
 )
 def update_txn_index(
     state: Segment, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int, aborted: bool
-) -> Step[Segment]:
+) -> Step[Segment, None]:
     """A transaction was completed by a marker in this segment."""
     entry = Aborted(producer_id, first_offset, last_offset, last_stable_offset)
     return Step(replace(state, aborted=(*state.aborted, entry)) if aborted else state)
@@ -689,7 +689,7 @@ def update_txn_index(
     "SEG-10 the last entry is the largest timestamp",
 )
 @icontract.ensure(lambda state, result: indexes_are_true(state, result), "SEG-5 entries say the truth")
-def on_become_inactive_segment(state: Segment) -> Step[Segment]:
+def on_become_inactive_segment(state: Segment) -> Step[Segment, None]:
     """The segment is rolled."""
     return Step(inactive(state))
 
@@ -697,7 +697,7 @@ def on_become_inactive_segment(state: Segment) -> Step[Segment]:
 @machine.operation("flush", SEG_23)
 @icontract.require(lambda state: state.index_files, "SEG-21 index files are there")
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "SEG-23 nothing to be seen")
-def flush(state: Segment) -> Step[Segment]:
+def flush(state: Segment) -> Step[Segment, None]:
     """Have all files outlive a crash."""
     return Step(state)
 
@@ -721,7 +721,7 @@ def flush(state: Segment) -> Step[Segment]:
     lambda state, result: not largest_is_true(state) or largest_is_true(result.state), "SEG-15 the largest timestamp"
 )
 @icontract.ensure(lambda state, result: result.result == state.size - result.state.size, "SEG-15 answers the bytes cut")
-def truncate_to(state: Segment, offset: int) -> Step[Segment]:
+def truncate_to(state: Segment, offset: int) -> Step[Segment, int]:
     """Drop everything from an offset on."""
     at = place(state, offset)
     keep = state.batches if at is None else tuple(p.batch for p in state.placed if p.position < at.position)
@@ -834,7 +834,7 @@ def was_open(state: Segment, marker: Batch) -> bool:
     lambda state, result: isinstance(result.result, Refused) == (not state.index_files),
     "SEG-21 an index file is missing",
 )
-def sanity_check(state: Segment, time_index_file_newly_created: bool) -> Step[Segment]:
+def sanity_check(state: Segment, time_index_file_newly_created: bool) -> Step[Segment, None]:
     """What opening a log asks of each segment."""
     if not state.index_files:
         return Step(state, Refused(SEG_21, NO_SUCH_FILE))
@@ -848,7 +848,7 @@ def sanity_check(state: Segment, time_index_file_newly_created: bool) -> Step[Se
     lambda state, result: (result.state.offset_slots, result.state.time_slots) == state.full_slots, "SEG-8 full size"
 )
 @icontract.require(lambda state: state.index_files, "SEG-21 index files are there")
-def resize_indexes(state: Segment) -> Step[Segment]:
+def resize_indexes(state: Segment) -> Step[Segment, None]:
     """The last segment of a log that was loaded becomes the active one."""
     return Step(resized(state))
 
@@ -864,7 +864,7 @@ def resize_indexes(state: Segment) -> Step[Segment]:
     ),
     "SEG-22 the largest timestamp comes back",
 )
-def reopen(state: Segment, active: bool = False) -> Step[Segment]:
+def reopen(state: Segment, active: bool = False) -> Step[Segment, None]:
     """Close the segment, and open it again. The active one's index files get their full size then."""
     closed = inactive(state)
     after = replace(closed, largest=closed.last_time, since=0, rolling_timestamp=None, created=state.now)
@@ -880,7 +880,7 @@ def reopen(state: Segment, active: bool = False) -> Step[Segment]:
 @icontract.ensure(
     lambda state, result: result.state.batches == state.batches[: len(result.state.batches)], "SEG-24 from the end"
 )
-def crash(state: Segment, lost_bytes: int, keep_indexes: bool) -> Step[Segment]:
+def crash(state: Segment, lost_bytes: int, keep_indexes: bool) -> Step[Segment, None]:
     """The end of the .log is lost; the index files are as they were, or gone. The segment is opened again, and the time
     index's last entry may say more than is there."""
     size = max(0, state.size - lost_bytes)
@@ -906,7 +906,7 @@ def crash(state: Segment, lost_bytes: int, keep_indexes: bool) -> Step[Segment]:
 @machine.operation("damage", SEG_17, kind="damage")
 @icontract.require(lambda state, batch: 0 <= batch < len(state.batches), "SEG-17 there is such a batch")
 @icontract.ensure(lambda state, result: result.state.size == state.size, "SEG-17 as long as before")
-def damage(state: Segment, batch: int) -> Step[Segment]:
+def damage(state: Segment, batch: int) -> Step[Segment, None]:
     """The last byte of a batch is changed on the disk."""
     batches = list(state.batches)
     batches[batch] = replace(batches[batch], damaged=not batches[batch].damaged)
@@ -916,7 +916,7 @@ def damage(state: Segment, batch: int) -> Step[Segment]:
 @machine.operation("createIndexes", SEG_21)
 @icontract.require(lambda state: not state.index_files, "SEG-21 an index file is missing")
 @icontract.ensure(lambda result: result.state.index_files and not result.state.offsets, "SEG-21 files without entries")
-def create_indexes(state: Segment) -> Step[Segment]:
+def create_indexes(state: Segment) -> Step[Segment, None]:
     """Index files are made, of full size, when an index is first asked for."""
     offset_slots, time_slots = state.full_slots
     return Step(replace(state, index_files=True, offset_slots=offset_slots, time_slots=time_slots))
@@ -927,7 +927,7 @@ def create_indexes(state: Segment) -> Step[Segment]:
 @icontract.require(lambda old, new: old != new, "SEG-1 another suffix")
 @icontract.require(lambda state: state.index_files, "SEG-21 index files are there")
 @icontract.ensure(lambda new, result: result.state.suffix.endswith(new), "SEG-1 the new suffix stands for the old one")
-def change_file_suffixes(state: Segment, old: str, new: str) -> Step[Segment]:
+def change_file_suffixes(state: Segment, old: str, new: str) -> Step[Segment, None]:
     """Rename the files."""
     return Step(replace(state, suffix=state.suffix.removesuffix(old) + new))
 
@@ -935,7 +935,7 @@ def change_file_suffixes(state: Segment, old: str, new: str) -> Step[Segment]:
 @machine.operation("advance", SEG_7, kind="time")
 @icontract.require(lambda ms: ms >= 0, "SEG-7 not back")
 @icontract.ensure(lambda state, ms, result: result.state.now == state.now + ms, "SEG-7 later")
-def advance(state: Segment, ms: int) -> Step[Segment]:
+def advance(state: Segment, ms: int) -> Step[Segment, None]:
     """Time passes."""
     return Step(replace(state, now=state.now + ms))
 
@@ -965,7 +965,7 @@ def should_roll(
     max_timestamp_in_messages: int,
     max_offset_in_messages: int,
     messages_size: int,
-) -> Step[Segment]:
+) -> Step[Segment, bool]:
     """Whether a new segment is needed for messages of this size, largest timestamp and largest offset."""
     first = state.rolling_timestamp
     if first is None and state.batches:
@@ -1066,14 +1066,14 @@ def find_offset_by_timestamp(state: Segment, timestamp_ms: int, starting_offset:
     ),
     "SEG-14 above all",
 )
-def read_next_offset(state: Segment) -> Step[Segment]:
+def read_next_offset(state: Segment) -> Step[Segment, int]:
     """The offset that the next record gets."""
     return Step(state, state.next_offset)
 
 
 @machine.operation("names", SEG_1)
 @icontract.ensure(lambda result: all(len(n.split(".")[0]) == 20 for n in result.result), "SEG-1 20 digits")
-def names(state: Segment) -> Step[Segment]:
+def names(state: Segment) -> Step[Segment, list[str]]:
     """The names of the segment's files."""
     ends = ["log", *(("index", "timeindex") if state.index_files else ()), *(("txnindex",) if state.aborted else ())]
     return Step(state, [f"{state.base_offset:020}.{end}{state.suffix}" for end in ends])

@@ -273,7 +273,7 @@ _changes_nothing = icontract.ensure(lambda state, result: result.state == state,
     ),
     "TIX-4 the last slot is kept",
 )
-def maybe_append(state: Index, timestamp: int, offset: int, skip_full_check: bool) -> Step[Index]:
+def maybe_append(state: Index, timestamp: int, offset: int, skip_full_check: bool) -> Step[Index, None]:
     """The largest timestamp so far, and the offset that has it."""
     last = last_entry(state)
     if is_full(state) and not skip_full_check:
@@ -304,7 +304,7 @@ def maybe_append(state: Index, timestamp: int, offset: int, skip_full_check: boo
     ),
     "TIX-6 the greatest timestamp that is not above the target",
 )
-def lookup(state: Index, timestamp: int) -> Step[Index]:
+def lookup(state: Index, timestamp: int) -> Step[Index, list[int]]:
     """From which offset to read, to find that time."""
     below = [e for e in entries(state) if e.timestamp <= timestamp]
     return Step(state, list(below[-1] if below else Entry(NO_TIMESTAMP, state.base_offset)))
@@ -314,7 +314,7 @@ def lookup(state: Index, timestamp: int) -> Step[Index]:
 @_open
 @_rising
 @_changes_nothing
-def pages_touched(state: Index, timestamp: int) -> Step[Index]:
+def pages_touched(state: Index, timestamp: int) -> Step[Index, list[int]]:
     """The pages of the file that a lookup reads."""
     below = [n for n, e in enumerate(entries(state)) if e.timestamp <= timestamp]
     slots = mapped.probed(len(state.used), LAYOUT, lambda n: state.used[n][0], timestamp)
@@ -325,7 +325,7 @@ def pages_touched(state: Index, timestamp: int) -> Step[Index]:
 @_open
 @icontract.require(lambda n: n >= 0, "TIX-11 entries are counted from 0")
 @_changes_nothing
-def entry(state: Index, n: int) -> Step[Index]:
+def entry(state: Index, n: int) -> Step[Index, list[int]]:
     """The n-th."""
     if n >= len(state.used):
         return Step(state, Refused("TIX-11", ILLEGAL_ARGUMENT))
@@ -343,7 +343,7 @@ def entry(state: Index, n: int) -> Step[Index]:
     lambda state, result: mapped.content(result.state, LAYOUT) == mapped.content(state, LAYOUT),
     "TIX-8 the file stays as it is",
 )
-def truncate_to(state: Index, offset: int) -> Step[Index]:
+def truncate_to(state: Index, offset: int) -> Step[Index, None]:
     """The log was cut there."""
     return Step(mapped.keep(state, sum(1 for e in entries(state) if e.offset < offset)))
 
@@ -351,7 +351,7 @@ def truncate_to(state: Index, offset: int) -> Step[Index]:
 @machine.operation("truncate", "TIX-8")
 @_open
 @icontract.ensure(lambda result: result.state.used == (), "TIX-8 no entry is left")
-def truncate(state: Index) -> Step[Index]:
+def truncate(state: Index) -> Step[Index, None]:
     """The log was emptied."""
     return Step(mapped.keep(state, 0))
 
@@ -376,7 +376,7 @@ def resized(state: Index, size: int) -> Step[Index]:
     ),
     "TIX-9 the entries stay, and the slots are those that fit",
 )
-def resize(state: Index, new_size: int) -> Step[Index]:
+def resize(state: Index, new_size: int) -> Step[Index, bool]:
     """Longer when a segment becomes the last one again, shorter when it no longer is."""
     return resized(state, new_size)
 
@@ -386,7 +386,7 @@ def resize(state: Index, new_size: int) -> Step[Index]:
     lambda state, result: not state.is_open or (result.state.slots, result.state.odd) == (len(state.used), b""),
     "TIX-9 the file is the entries in use",
 )
-def trim_to_valid_size(state: Index) -> Step[Index]:
+def trim_to_valid_size(state: Index) -> Step[Index, None]:
     """Another segment is the last one now."""
     return Step(resized(state, len(state.used) * LAYOUT.size).state if state.is_open else state)
 
@@ -397,7 +397,7 @@ def trim_to_valid_size(state: Index) -> Step[Index]:
     lambda state, result: result.state.used == () and result.state.slots == state.max_index_size // LAYOUT.size,
     "TIX-9 no entry, and all slots",
 )
-def reset(state: Index) -> Step[Index]:
+def reset(state: Index) -> Step[Index, None]:
     """The segment is recovered, and its index made anew."""
     return Step(resized(mapped.keep(state, 0), state.max_index_size).state)
 
@@ -405,7 +405,7 @@ def reset(state: Index) -> Step[Index]:
 @machine.operation("sanityCheck", "TIX-10")
 @_open
 @_changes_nothing
-def sanity_check(state: Index) -> Step[Index]:
+def sanity_check(state: Index) -> Step[Index, None]:
     """Whether obvious things are wrong."""
     last = last_entry(state)
     wrong = bool(state.used) and (last.timestamp < state.used[0][0] or last.offset < state.base_offset)
@@ -419,13 +419,13 @@ def sanity_check(state: Index) -> Step[Index]:
     ),
     "TIX-1 the file is the entries, one after the other",
 )
-def close(state: Index) -> Step[Index]:
+def close(state: Index) -> Step[Index, None]:
     """The broker stops."""
     return Step(mapped.closed(trim_to_valid_size(state).state))
 
 
 @machine.operation("closeHandler", "TIX-9")
-def close_handler(state: Index) -> Step[Index]:
+def close_handler(state: Index) -> Step[Index, None]:
     """The disk has failed, or the file is to be deleted."""
     return Step(mapped.closed(state))
 
@@ -438,14 +438,14 @@ _all_entries = icontract.ensure(
 
 @machine.operation("open", "TIX-9", kind="restart")
 @_all_entries
-def open_(state: Index, max_index_size: int, writable: bool) -> Step[Index]:
+def open_(state: Index, max_index_size: int, writable: bool) -> Step[Index, None]:
     """The process stops, in whatever way, and the next one opens the file."""
     return Step(mapped.opened(state, max_index_size, writable))
 
 
 @machine.operation("openNew", "TIX-9")
 @icontract.require(lambda max_index_size: max_index_size >= 0, "TIX-9 a size is not negative")
-def open_new(state: Index, max_index_size: int) -> Step[Index]:
+def open_new(state: Index, max_index_size: int) -> Step[Index, None]:
     """The file is deleted, and made anew."""
     if max_index_size < LAYOUT.size:
         return Step(Index(state.base_offset, state.max_index_size), Refused("TIX-9", ILLEGAL_ARGUMENT))
@@ -455,7 +455,7 @@ def open_new(state: Index, max_index_size: int) -> Step[Index]:
 @machine.operation("openFile", "TIX-9", "TIX-1", kind="damage")
 @icontract.require(lambda file: mapped.is_hexadecimal(file), "TIX-1 bytes")
 @_all_entries
-def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> Step[Index]:
+def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> Step[Index, None]:
     """The next process finds a file of these bytes (hexadecimal)."""
     there = index_of(bytes.fromhex(file), state.base_offset, max_index_size, 0, False, True)
     return Step(mapped.opened(there, max_index_size, writable))
@@ -463,7 +463,7 @@ def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> S
 
 @machine.operation("fill", "TIX-3", "TIX-9")
 @icontract.require(lambda count: 0 < count <= 4096, "TIX-9 no more than is easily compared")
-def fill(state: Index, count: int) -> Step[Index]:
+def fill(state: Index, count: int) -> Step[Index, None]:
     """The file is deleted, and made anew with just so many slots; then they are filled, 10 ms apart, two of them with
     the same offset each time: an index of more than one page."""
     used = tuple((10 * n, n // 2) for n in range(1, count + 1))

@@ -304,7 +304,9 @@ def entries_without_a_file(result: Step[Log]) -> bool:
     ),
     "TXI-13 the active segment has the marker",
 )
-def append(state: Log, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int) -> Step[Log]:
+def append(
+    state: Log, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int
+) -> Step[Log, None]:
     """An abort marker was appended to the segment."""
     index = state.active
     if index.known is not None and last_offset <= index.known:
@@ -352,7 +354,7 @@ def collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int)
     ),
     "TXI-7 every aborted transaction that overlaps is given, whichever segment its marker is in",
 )
-def log_collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int) -> Step[Log]:
+def log_collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int) -> Step[Log, list[list[int]]]:
     """What a fetch of [fetch_offset, upper_bound_offset) gets, over the segments."""
     out: list[Json] = []
     for index in state.indexes[state.floor(fetch_offset) :]:
@@ -373,7 +375,7 @@ def log_collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: 
     lambda result: not result.state.active.exists and not result.state.active.entries,
     "TXI-2 a new segment has no file yet",
 )
-def roll(state: Log, start_offset: int) -> Step[Log]:
+def roll(state: Log, start_offset: int) -> Step[Log, None]:
     """A new segment begins at an offset."""
     return Step(Log((*state.indexes, Index(start_offset))))
 
@@ -392,7 +394,7 @@ def roll(state: Log, start_offset: int) -> Step[Log]:
     lambda state, offset, result: result.state == state or any(e.last_offset >= offset for e in state.active.entries),
     "TXI-8 nothing to drop: nothing changes",
 )
-def truncate_to(state: Log, offset: int) -> Step[Log]:
+def truncate_to(state: Log, offset: int) -> Step[Log, None]:
     """Drop what was aborted at or above an offset, from the active segment."""
     index = state.active
     first = next((n for n, e in enumerate(index.entries) if e.last_offset >= offset), None)
@@ -408,7 +410,7 @@ def truncate_to(state: Log, offset: int) -> Step[Log]:
     lambda state, result: result.state.active == Index(state.active.start_offset, (), state.active.exists),
     "TXI-9 nothing is left but the file",
 )
-def reset(state: Log) -> Step[Log]:
+def reset(state: Log) -> Step[Log, None]:
     """Empty the active segment's index: its recovery begins so."""
     return Step(state.with_active(Index(state.active.start_offset, (), state.active.exists)))
 
@@ -422,7 +424,7 @@ def reset(state: Log) -> Step[Log]:
     ),
     "TXI-10 refused just if an entry ends below the base offset",
 )
-def sanity_check(state: Log) -> Step[Log]:
+def sanity_check(state: Log) -> Step[Log, None]:
     """What opening a log asks of each index."""
     below = any(e.last_offset < state.active.start_offset for e in state.active.entries)
     return Step(state, Refused(TXI_10, CORRUPT_INDEX) if below else None)
@@ -433,7 +435,7 @@ def sanity_check(state: Log) -> Step[Log]:
     lambda state, result: result.state == state.with_active(replace(state.active, known=None)),
     "TXI-3 an index that was opened remembers no last offset",
 )
-def reopen(state: Log) -> Step[Log]:
+def reopen(state: Log) -> Step[Log, None]:
     """Close the active segment's index, and open it again."""
     return Step(state.with_active(replace(state.active, known=None)))
 
@@ -449,7 +451,7 @@ def reopen(state: Log) -> Step[Log]:
     lambda state, result: result.state.active.entries == state.active.entries[: result.state.active.size // ENTRY_SIZE],
     "TXI-11 a part of an entry is no entry",
 )
-def crash(state: Log, lost_bytes: int) -> Step[Log]:
+def crash(state: Log, lost_bytes: int) -> Step[Log, None]:
     """What was not flushed is lost: the last bytes of the active segment's file. Then it is opened again."""
     return Step(state.with_active(state.active.cut(max(0, state.active.size - lost_bytes))))
 
@@ -459,7 +461,7 @@ def crash(state: Log, lost_bytes: int) -> Step[Log]:
 @icontract.ensure(
     lambda state, result: len(result.result) == 2 * ENTRY_SIZE * len(state.active.entries), "TXI-1 34 bytes an entry"
 )
-def file(state: Log) -> Step[Log]:
+def file(state: Log) -> Step[Log, str]:
     """The whole entries of the active segment's file, in hexadecimal digits."""
     return Step(state, "".join(hexadecimal(e) for e in state.active.entries))
 
@@ -486,7 +488,7 @@ def stands_there(content: str, entries: Sequence[Sequence[int]]) -> bool:
     lambda content, result: isinstance(result.result, Refused) or stands_there(content, result.result),
     "TXI-1 what was read is what stands there",
 )
-def read(state: Log, content: str) -> Step[Log]:
+def read(state: Log, content: str) -> Step[Log, list[list[int]]]:
     """The entries of a file with this content, in hexadecimal digits."""
     out: list[Json] = []
     for at in range(0, len(content) // 68 * 68, 68):
