@@ -206,9 +206,8 @@ class Log:
         return Log((*self.indexes[:-1], index))
 
     def floor(self, offset: int) -> int:
-        """Which index is that of the segment which holds the offset: the last that begins at or below it, or the
-        first."""
-        return max((n for n, i in enumerate(self.indexes) if i.start_offset <= offset), default=0)
+        """Which index is that of the segment which holds the offset: the last that begins at or below it."""
+        return max(n for n, i in enumerate(self.indexes) if i.start_offset <= offset)
 
 
 def orderly(log: Log) -> bool:
@@ -345,12 +344,13 @@ def collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int)
 
 
 @machine.operation("log.collectAbortedTxns", TXI_6)
+@icontract.require(
+    lambda state, fetch_offset: fetch_offset >= state.indexes[0].start_offset, "TXI-6 a fetch begins within the log"
+)
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "TXI-6 a question changes nothing")
 @icontract.ensure(
     lambda state, fetch_offset, upper_bound_offset, result: (
-        not orderly(state)
-        or not state.indexes[0].start_offset <= fetch_offset
-        or result.result == shown(overlapping(state.entries, fetch_offset, upper_bound_offset))
+        not orderly(state) or result.result == shown(overlapping(state.entries, fetch_offset, upper_bound_offset))
     ),
     "TXI-7 every aborted transaction that overlaps is given, whichever segment its marker is in",
 )
