@@ -171,7 +171,7 @@ class Driver:
                     return {"abortedTransactions": spec.shown(found), "isComplete": complete}
                 case "log.collectAbortedTxns":
                     below = [n for n, i in enumerate(self.indexes) if i.base_offset <= a["fetch_offset"]]
-                    asked = self.indexes[below[-1] if below else 0 :]
+                    asked = self.indexes[below[-1] :]
                     return [list(e) for e in collect(asked, a["fetch_offset"], a["upper_bound_offset"])]
                 case "roll":
                     self._open(a["start_offset"])
