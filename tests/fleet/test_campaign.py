@@ -13,10 +13,10 @@ import pytest
 from kafkaspec.errors import UserError
 from kafkaspec.fleet import CampaignResult, campaign
 from kafkaspec.fleet.campaign import Store
-from kafkaspec.fleet.shrink import simpler_values
 from kafkaspec.judge.check import check
 from kafkaspec.lockstep.machine import Refused, Step
 from kafkaspec.lockstep.mutants import with_fault
+from kafkaspec.lockstep.shrink import simpler_values
 from kafkaspec.subsystem import Subsystem
 from tests.fleet.faulty import FaultyToy, Toy
 from tests.lockstep import toy

@@ -61,7 +61,7 @@ def commute(machine: Machine[S], how: Correspondence[S]) -> Commuted:
     concrete = Concrete(how.model, how.sizes)
     reachable = {concrete.key(s) for s in concrete.reachable()[0]}
     first = how.initial()
-    start = _model_state(concrete, how, first)
+    start = model_state(concrete, how, first)
     if start is None or concrete.key(start) not in {concrete.key(s) for s in concrete.initial_states()}:
         return Commuted(0, len(reachable), 0, {}, 0, History((), "the spec's first state is not one of the model's"))
     seen: dict[Hashable, tuple[S, State, tuple[Record, ...]]] = {concrete.key(start): (first, start, ())}
@@ -70,13 +70,13 @@ def commute(machine: Machine[S], how: Correspondence[S]) -> Commuted:
     steps = stutters = 0
     while queue:
         state, here, path = seen[queue.popleft()]
-        for action, arguments in _actions(concrete, how):
+        for action, arguments in actions(concrete, how):
             calls = how.calls(state, action, arguments)
             expected = concrete.take(here, action, arguments)
             if calls is None:
                 continue
             after, said, records = _made(machine, state, calls)
-            there = _model_state(concrete, how, after)
+            there = model_state(concrete, how, after)
             what = f"{action}({', '.join(f'{k}={v}' for k, v in arguments.items())})"
             why = ""
             if there is None and said == "":
@@ -107,7 +107,8 @@ def commute(machine: Machine[S], how: Correspondence[S]) -> Commuted:
     return Commuted(len(reachable & seen.keys()), len(reachable), steps, dict(refusals), stutters, None)
 
 
-def _actions(concrete: Concrete, how: Correspondence[Any]) -> list[tuple[str, dict[str, Any]]]:
+def actions(concrete: Concrete, how: Correspondence[Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Every action of the model that the spec may have calls for, with each of its arguments."""
     out = []
     for a in concrete.model.actions:
         if a.name not in how.without:
@@ -117,7 +118,8 @@ def _actions(concrete: Concrete, how: Correspondence[Any]) -> list[tuple[str, di
     return out
 
 
-def _model_state(concrete: Concrete, how: Correspondence[S], state: S) -> State | None:
+def model_state(concrete: Concrete, how: Correspondence[S], state: S) -> State | None:
+    """The model's state for a spec's; None beyond the sizes."""
     values = how.to_model(state)
     return None if values is None else concrete.freeze(values)
 

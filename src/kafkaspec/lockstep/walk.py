@@ -22,6 +22,7 @@ from kafkaspec import clauses
 from kafkaspec.lockstep.compare import differences
 from kafkaspec.lockstep.history import History, Record, answer_text, call_text, outcome
 from kafkaspec.lockstep.machine import Driver, Json, Machine, Operation, Outside, Pick, Refused
+from kafkaspec.lockstep.shrink import Again, fewer_calls
 
 ModelState = Callable[[Any], Hashable | None]
 """The state of a model that a spec's state stands for; None where it is beyond the model's sizes."""
@@ -227,34 +228,21 @@ def replay(
     return pair.failure
 
 
+def again(machine: Machine[Any], driver: Driver, contracts: bool = True) -> Again:
+    """How the calls of a failing history are tried once more; arguments that the spec cannot take fail nothing."""
+
+    def tried(records: Sequence[Record]) -> History | None:
+        try:
+            return replay(machine, driver, records, contracts)
+        except Exception:
+            return None
+
+    return tried
+
+
 def shrink(machine: Machine[Any], driver: Driver, failure: History, contracts: bool = True) -> History:
     """A history with as few calls as removing some can give, that fails at the same operation by the same clause."""
-
-    def fails(records: list[Record]) -> History | None:
-        found = replay(machine, driver, records, contracts)
-        same = found is not None and (found.clause, found.records[-1]["op"]) == (
-            failure.clause,
-            failure.records[-1]["op"],
-        )
-        return found if same else None
-
-    first, calls = failure.records[0], list(failure.records[1:])
-    best = fails([first, *calls])
-    if best is None:
-        return failure  # it does not show again: a driver that is not deterministic
-    chunk = max(1, len(calls) // 2)
-    while True:
-        at, removed = 0, False
-        while at < len(calls):
-            shorter = calls[:at] + calls[at + chunk :]
-            found = fails([first, *shorter])
-            if found is None:
-                at += chunk
-            else:
-                calls, best, removed = list(found.records[1:]), found, True
-        if chunk == 1 and not removed:
-            return best
-        chunk = max(1, chunk // 2)
+    return fewer_calls(failure, again(machine, driver, contracts))
 
 
 def state_machine(

@@ -1,48 +1,67 @@
-"""A failing history made small: calls left out, then arguments made simple, for as long as it fails the same way."""
+"""A failing history made small: calls left out, then arguments made simple, for as long as it fails the same way.
+
+How a history is tried again is the caller's: beside an implementation, or on a target behind a pipe. `Again` gets the
+records of calls and returns what fails now, if anything.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from kafkaspec.lockstep.history import History, Record
-from kafkaspec.lockstep.machine import Driver, Json, Machine
-from kafkaspec.lockstep.walk import replay, shrink
+from kafkaspec.lockstep.machine import Json
+
+Again = Callable[[Sequence[Record]], History | None]
 
 
-def shrunk(machine: Machine[Any], driver: Driver, failure: History) -> History:
-    """The smallest history found that fails at the same operation by the same clause; always the same one."""
-    best = shrink(machine, driver, failure)
+def fewer_calls(failure: History, again: Again) -> History:
+    """A history with as few calls as removing some can give, that fails at the same operation by the same clause."""
+    first, calls = failure.records[0], list(failure.records[1:])
+    best = _alike(again, [first, *calls], failure)
+    if best is None:
+        return failure  # it does not show again: what was driven is not deterministic
+    chunk = max(1, len(calls) // 2)
     while True:
-        simpler = _simplified(machine, driver, best)
+        at, removed = 0, False
+        while at < len(calls):
+            found = _alike(again, [first, *calls[:at], *calls[at + chunk :]], failure)
+            if found is None:
+                at += chunk
+            else:
+                calls, best, removed = list(found.records[1:]), found, True
+        if chunk == 1 and not removed:
+            return best
+        chunk = max(1, chunk // 2)
+
+
+def shrunk(failure: History, again: Again) -> History:
+    """The smallest history found that fails at the same operation by the same clause; always the same one."""
+    best = fewer_calls(failure, again)
+    while True:
+        simpler = _simplified(best, again)
         if simpler is None:
             return best
-        best = shrink(machine, driver, simpler)
+        best = fewer_calls(simpler, again)
 
 
-def _simplified(machine: Machine[Any], driver: Driver, failure: History) -> History | None:
+def _simplified(failure: History, again: Again) -> History | None:
     """The history with every argument as simple as it goes, the calls being the same; None if none goes simpler."""
     best = failure
     for n, record in enumerate(failure.records):
         for name in record["args"]:
             for value in simpler_values(best.records[n]["args"][name]):
                 changed = {**best.records[n], "args": {**best.records[n]["args"], name: value}}
-                found = _fails_alike(machine, driver, [*best.records[:n], changed, *best.records[n + 1 :]], best)
-                if found is not None:
+                found = _alike(again, [*best.records[:n], changed, *best.records[n + 1 :]], best)
+                if found is not None and len(found.records) == len(best.records):
                     best = found
                     break
     return None if best is failure else best
 
 
-def _fails_alike(machine: Machine[Any], driver: Driver, records: list[Record], as_: History) -> History | None:
-    try:
-        found = replay(machine, driver, records)
-    except Exception:
-        return None  # an argument that the spec cannot take
-    if found is None or len(found.records) != len(as_.records):
-        return None
-    same = (found.clause, found.records[-1]["op"]) == (as_.clause, as_.records[-1]["op"])
+def _alike(again: Again, records: list[Record], as_: History) -> History | None:
+    found = again(records)
+    same = found is not None and (found.clause, found.records[-1]["op"]) == (as_.clause, as_.records[-1]["op"])
     return found if same else None
 
 

@@ -1,0 +1,355 @@
+"""What a target is asked: histories of calls that the contract allows, drawn from the spec alone.
+
+Three kinds, all of them a function of the seed:
+- the *tour* of a model: histories that together take every action, possible or refused, in every reachable model state;
+- *guided* histories: of a few proposed calls the one is taken whose outcome was seen least, and histories that showed
+  something new are gone on with; arguments come from the spec's candidates (boundaries first), are repeated, and are
+  taken up again when they are stale; crashes and damage come in bursts;
+- *uniform* histories: every operation and every candidate alike, as a yardstick.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple
+
+from kafkaspec.language.concrete import Concrete
+from kafkaspec.lockstep.exhaustive import Correspondence, actions, model_state
+from kafkaspec.lockstep.machine import Json, Machine, Operation, Outside, Refused, Step
+from kafkaspec.lockstep.walk import draw, draw_init
+
+Generator = Literal["guided", "uniform"]
+
+STEPS: Final = 60
+"""Calls of a history."""
+PROPOSALS: Final = 3
+DUPLICATE, STALE, GO_ON, RANDOM = 0.04, 0.08, 0.3, 0.25
+"""How often a call is made twice, an old argument taken up, an old history gone on with, and guidance not taken."""
+POOL: Final = 200
+TRIES: Final = 20
+NEAR: Final = 3
+"""A tour goes on to a state with something new if it is so many steps away; else a new history begins."""
+
+
+class Call(NamedTuple):
+    """One call; arguments by Python names, the system's own choices among them."""
+
+    operation: Operation[Any]
+    arguments: Mapping[str, Any]
+
+    def record(self) -> dict[str, Any]:
+        """As a target is asked: by the names of traces, without what the system chooses."""
+        op = self.operation
+        return {t: self.arguments[p] for t, p in op.parameters.items() if p in self.arguments and p not in op.chosen}
+
+
+Plan = Callable[[Any], "tuple[Call, Step[Any]] | None"]
+"""The next call in a state with what the spec says to it; None: the history ends."""
+
+
+class Start(NamedTuple):
+    """A history: the configuration by Python names, and how it goes on."""
+
+    init: Mapping[str, Json]
+    plan: Plan
+
+
+def outcome_key(call: Call, step: Step[Any], before: Any) -> tuple[Hashable, ...]:
+    """What a call came to, in short: refused by which clause, or whether anything changed and what kind of answer."""
+    result = step.result
+    if isinstance(result, Refused):
+        return (call.operation.name, result.clause)
+    shape: Hashable = result if result is None or isinstance(result, bool) else type(result).__name__
+    if isinstance(result, list | dict | str):
+        shape = (type(result).__name__, min(len(result), 3))
+    return (call.operation.name, shape, step.state is not before and step.state != before)
+
+
+@dataclass
+class Guide:
+    """What was seen so far, and the histories that showed something first."""
+
+    seen: Counter[Hashable] = field(default_factory=Counter)
+    pool: list[tuple[Mapping[str, Json], tuple[Call, ...]]] = field(default_factory=list)
+
+
+class Draws:
+    """Random histories of a machine, guided or uniform."""
+
+    def __init__(
+        self, machine: Machine[Any], operations: Sequence[Operation[Any]], guide: Guide | None, steps: int = STEPS
+    ) -> None:
+        self.machine = machine
+        self.operations = list(operations)
+        self.guide = guide
+        self.steps = steps
+
+    def start(self, rng: random.Random) -> Start:
+        """One history."""
+        if self.guide is None:
+            return Start(draw_init(self.machine, rng.choice), self._uniform(rng))
+        begun: tuple[Call, ...] = ()
+        init: Mapping[str, Json]
+        if self.guide.pool and rng.random() < GO_ON:
+            init, begun = rng.choice(self.guide.pool)
+            begun = begun[: rng.randint(1, len(begun))]
+        else:
+            init = draw_init(self.machine, rng.choice)
+        return Start(init, _Guided(self, rng, init, begun))
+
+    def _uniform(self, rng: random.Random) -> Plan:
+        left = self.steps
+
+        def plan(state: Any) -> tuple[Call, Step[Any]] | None:
+            nonlocal left
+            left -= 1
+            return self.proposal(state, rng, self.operations, None) if left >= 0 else None
+
+        return plan
+
+    def proposal(
+        self,
+        state: Any,
+        rng: random.Random,
+        operations: Sequence[Operation[Any]],
+        weights: Sequence[int] | None,
+        used: Mapping[tuple[str, str], list[Any]] | None = None,
+    ) -> tuple[Call, Step[Any]] | None:
+        """A call that the contract allows; None if there seems to be none."""
+        for _ in range(TRIES):
+            op = rng.choice(operations) if weights is None else rng.choices(operations, weights)[0]
+            arguments = draw(self.machine, op, state, rng.choice)
+            if arguments is None:
+                continue
+            if used:
+                for p in arguments:
+                    if p not in op.chosen and rng.random() < STALE and (old := used.get((op.name, p))):
+                        arguments[p] = rng.choice(old)
+            step = self.machine.apply(state, op.name, arguments, contracts=False)
+            if not isinstance(step, Outside):
+                return Call(op, arguments), step
+        return None
+
+
+class _Guided:
+    """The plan of one guided history."""
+
+    def __init__(self, draws: Draws, rng: random.Random, init: Mapping[str, Json], begun: Sequence[Call]) -> None:
+        assert draws.guide is not None
+        self.draws, self.rng, self.init = draws, rng, init
+        self.guide = draws.guide
+        self.begun = deque(begun)
+        self.made: list[Call] = []
+        self.used: dict[tuple[str, str], list[Any]] = {}
+        self.before: Hashable = None
+        # Swarm: each history leaves some operations out and prefers others; harm comes rarely, or in bursts.
+        burst = rng.random() < 0.25
+        weights = [rng.choice((0, 1, 1, 4)) for _ in draws.operations]
+        if rng.random() < 0.3 or not any(weights):
+            weights = [2] * len(weights)
+        self.weights = [
+            w * (3 if burst else 1) if op.kind in ("crash", "restart", "damage") else 2 * w
+            for w, op in zip(weights, draws.operations, strict=True)
+        ]
+
+    def __call__(self, state: Any) -> tuple[Call, Step[Any]] | None:
+        if len(self.made) >= self.draws.steps:
+            return None
+        chosen = self._begun(state) or self._chosen(state)
+        if chosen is None:
+            return None
+        call, step = chosen
+        self.made.append(call)
+        for p, value in call.arguments.items():
+            self.used.setdefault((call.operation.name, p), []).append(value)
+        key = outcome_key(call, step, state)
+        new = self.guide.seen[key] == 0 or self.guide.seen[self.before, key] == 0
+        self.guide.seen[key] += 1
+        self.guide.seen[self.before, key] += 1
+        self.before = key
+        if new:
+            found = (self.init, tuple(self.made))
+            if len(self.guide.pool) < POOL:
+                self.guide.pool.append(found)
+            else:
+                self.guide.pool[self.rng.randrange(POOL)] = found
+        return chosen
+
+    def _begun(self, state: Any) -> tuple[Call, Step[Any]] | None:
+        while self.begun:
+            call = self.begun.popleft()
+            step = self.draws.machine.apply(state, call.operation.name, call.arguments, contracts=False)
+            if not isinstance(step, Outside):
+                return call, step
+        return None
+
+    def _chosen(self, state: Any) -> tuple[Call, Step[Any]] | None:
+        rng, machine = self.rng, self.draws.machine
+        if self.made and rng.random() < DUPLICATE:
+            again = self.made[-1]
+            step = machine.apply(state, again.operation.name, again.arguments, contracts=False)
+            if not isinstance(step, Outside):
+                return again, step
+        proposals = 1 if rng.random() < RANDOM else PROPOSALS
+        best: tuple[Call, Step[Any]] | None = None
+        highest = -1.0
+        seen = self.guide.seen
+        for _ in range(proposals):
+            found = self.draws.proposal(state, rng, self.draws.operations, self.weights, self.used)
+            if found is None:
+                break
+            if proposals == 1:
+                return found
+            key = outcome_key(*found, state)
+            score = 4.0 / (1 + seen[key]) + 1.0 / (1 + seen[self.before, key])
+            if score > highest:
+                best, highest = found, score
+        return best
+
+
+# ---- the tour of a model
+
+
+class Toured(NamedTuple):
+    """The histories of a tour, and what they take."""
+
+    how: Correspondence[Any]
+    states: int
+    """reachable states of the model"""
+    steps: int
+    """pairs of a model state and an action with its arguments that the spec has calls for"""
+    histories: tuple[tuple[Call, ...], ...]
+
+
+def tour(machine: Machine[Any], how: Correspondence[Any], steps: int = STEPS) -> Toured:
+    """Histories that together take every action in every model state that the spec reaches."""
+    return _Tour(machine, how, steps).whole()
+
+
+@dataclass
+class _Node:
+    """A model state: a shortest way to it, the actions not taken in it yet, and where those taken led to."""
+
+    path: tuple[Call, ...]
+    todo: list[int] = field(default_factory=list)
+    next: dict[int, Hashable] = field(default_factory=dict)
+
+
+class _Tour:
+    def __init__(self, machine: Machine[Any], how: Correspondence[Any], steps: int) -> None:
+        self.machine, self.how, self.steps = machine, how, steps
+        self.concrete = Concrete(how.model, how.sizes)
+        self.actions = actions(self.concrete, how)
+        self.first = how.initial()
+        self.nodes: dict[Hashable, _Node] = {}
+
+    def key(self, state: Any) -> Hashable | None:
+        there = model_state(self.concrete, self.how, state)
+        return None if there is None else self.concrete.key(there)
+
+    def made(self, state: Any, action: int) -> tuple[Any, list[Call]] | None:
+        """The spec's state after an action's calls, and those that are within the contract; None without any."""
+        name, arguments = self.actions[action]
+        done: list[Call] = []
+        for op_name, values in self.how.calls(state, name, arguments) or ():
+            step = self.machine.apply(state, op_name, values, contracts=False)
+            if isinstance(step, Outside):
+                break
+            done.append(Call(self.machine.find(op_name), values))
+            state = step.state
+            if isinstance(step.result, Refused):
+                break
+        return (state, done) if done else None
+
+    def search(self) -> None:
+        """Breadth first: every model state that the spec reaches, and what can be asked there."""
+        start = self.key(self.first)
+        if start is None:
+            return
+        self.nodes[start] = _Node(())
+        queue: deque[tuple[Hashable, Any]] = deque([(start, self.first)])
+        while queue:
+            key, state = queue.popleft()
+            node = self.nodes[key]
+            for action in range(len(self.actions)):
+                made = self.made(state, action)
+                if made is None:
+                    continue
+                node.todo.append(action)
+                there = self.key(made[0])
+                if there is not None and there not in self.nodes:
+                    self.nodes[there] = _Node((*node.path, *made[1]))
+                    queue.append((there, made[0]))
+
+    def whole(self) -> Toured:
+        self.search()
+        steps = sum(len(node.todo) for node in self.nodes.values())
+        histories = []
+        for key, node in self.nodes.items():
+            while node.todo:
+                histories.append(self.history(key))
+        return Toured(self.how, len(self.concrete.reachable()[0]), steps, tuple(histories))
+
+    def history(self, here: Hashable) -> tuple[Call, ...]:
+        """Go to a model state by a shortest way, then on from one untaken action to the next."""
+        calls = list(self.nodes[here].path)
+        state = self.first
+        for call in calls:
+            step = self.machine.apply(state, call.operation.name, call.arguments, contracts=False)
+            assert not isinstance(step, Outside)
+            state = step.state
+        useful, moved = len(calls), 0
+        while moved <= NEAR and (len(calls) < self.steps or not moved):
+            node = self.nodes[here]
+            action = node.todo.pop(0) if node.todo else self.nearest(here)
+            if action is None:
+                break
+            moved = 0 if action not in node.next else moved + 1
+            made = self.made(state, action)
+            if made is None:  # another state of the spec than the one that was searched: not from here
+                if moved:
+                    break
+                continue
+            state, done = made
+            calls += done
+            useful = useful if moved else len(calls)
+            there = self.key(state)
+            if there is None or there not in self.nodes:
+                break  # beyond the model's sizes
+            node.next[action] = there
+            here = there
+        return tuple(calls[:useful])
+
+    def nearest(self, here: Hashable) -> int | None:
+        """The first action on the way to a state near by where something is left to take."""
+        seen = {here}
+        level: list[tuple[Hashable, int | None]] = [(here, None)]
+        for _ in range(NEAR):
+            further: list[tuple[Hashable, int | None]] = []
+            for key, first in level:
+                for action, there in self.nodes[key].next.items():
+                    if there not in seen:
+                        seen.add(there)
+                        way = action if first is None else first
+                        if self.nodes[there].todo:
+                            return way
+                        further.append((there, way))
+            level = further
+        return None
+
+
+def fixed(machine: Machine[Any], calls: Sequence[Call]) -> Plan:
+    """The plan of a history that is known; calls outside the contract are left out."""
+    rest: Iterator[Call] = iter(calls)
+
+    def plan(state: Any) -> tuple[Call, Step[Any]] | None:
+        for call in rest:
+            step = machine.apply(state, call.operation.name, call.arguments, contracts=False)
+            if not isinstance(step, Outside):
+                return call, step
+        return None
+
+    return plan
