@@ -19,7 +19,7 @@ from kafkaspec.errors import UserError
 from kafkaspec.judge.recording import Recording
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Correspondence
-from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
+from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
 from kafkaspec.models.controller import timeline as model
 
 PREFIX = "TML"
@@ -278,16 +278,18 @@ class _Written(Generic[T]):
 
 @_Written
 def shown(view: View) -> dict[str, Json]:
-    """A view as recordings show it."""
-    return {
-        "map": {str(k): v for k, v in sorted(view.entries.items())},
-        "mapSize": len(view.entries),
-        "set": sorted(view.elements),
-        "setSize": len(view.elements),
-        "long": view.long,
-        "int": view.integer,
-        "object": view.object,
-    }
+    """A view as recordings show it; a release without one of the collections leaves it out."""
+    return Fields(
+        {
+            "map": {str(k): v for k, v in sorted(view.entries.items())},
+            "mapSize": len(view.entries),
+            "set": sorted(view.elements),
+            "setSize": len(view.elements),
+            "long": view.long,
+            "int": view.integer,
+            "object": view.object,
+        }
+    )
 
 
 @_Written
@@ -914,7 +916,12 @@ def capacity(state: Timeline, expected_size: int) -> Step[Timeline, int]:
 SIZES = {"Key": 2, "Value": 2, "E": 2}
 """of the model, where the spec is walked beside it"""
 
-EXPECTED_SIZES = (0, 1, 2, 3, 4, 6, 7, 12, 13, 1 << 29, (1 << 29) + (1 << 28), (1 << 29) + (1 << 28) + 1, 2**31 - 1)
+EXPECTED_SIZES = (
+    *(0, 1, 2, 3, 4, 6, 7, 12, 13),
+    *((1 << 23) + (1 << 22) + 1, (1 << 24) + (1 << 23) + 1, (1 << 25) + (1 << 24) + 3),
+    *(1 << 29, (1 << 29) + (1 << 28), (1 << 29) + (1 << 28) + 1, 2**31 - 1),
+)
+"""Small ones, around powers of two times 0.75, and the largest."""
 
 
 NARROW = 0

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkaspec.judge.deviation import Deviation
-from kafkaspec.lockstep.machine import Json, Refused
+from kafkaspec.lockstep.machine import Fields, Json, Refused
 
 if TYPE_CHECKING:
     from kafkaspec.spec.controller.timeline import Timeline
@@ -366,7 +366,7 @@ def _reread(
             elements = _without_lost(g, "set", epoch, view["set"])
             entries = {str(k): view["map"][str(k)] for k in _iterated(g, "map", epoch)}
         if elements is not view["set"] or len(entries) != len(view["map"]):
-            at[str(epoch)] = {**view, "set": elements, "map": entries}
+            at[str(epoch)] = Fields({**view, "set": elements, "map": entries})
     if op == "collection.elements" and not isinstance(result, Refused) and a["epoch"] != LATEST_EPOCH:
         if more:
             result = _with_repeats(result, _several_places(g, a["name"]), a["epoch"])

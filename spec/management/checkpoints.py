@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import icontract
 
@@ -449,12 +449,19 @@ def leader_epoch_checkpoint_read(state: Directory, file: str) -> Step[Directory,
     return Step(state, Refused("CKP-3", STORAGE_EXCEPTION) if isinstance(entries, Unreadable) else entries)
 
 
+class WrittenMetadata(TypedDict):
+    """A partition.metadata."""
+
+    file: str
+    topicId: str
+
+
 @machine.operation("partitionMetadata.writeRead", "CKP-7")
 @icontract.require(lambda topic_id: is_topic_id(topic_id) and topic_id != ZERO_ID, "CKP-7 an id, and not the zero one")
 @icontract.ensure(
     lambda topic_id, result: metadata_id(result.result["file"]) == topic_id, "CKP-7 what is written is read back"
 )
-def partition_metadata_write_read(state: Directory, topic_id: str) -> Step[Directory]:
+def partition_metadata_write_read(state: Directory, topic_id: str) -> Step[Directory, WrittenMetadata]:
     """The text of a partition.metadata, and the id that is read from it."""
     return Step(state, {"file": metadata_text(topic_id), "topicId": topic_id})
 
@@ -689,6 +696,15 @@ def damage(state: Directory, name: str, file: str) -> Step[Directory, None]:
     return Step(replace(state, files=state.files.with_(name, content)))
 
 
+class LastStop(TypedDict):
+    """What a broker that comes up makes of its directory."""
+
+    clean: bool
+    """the last stop was orderly"""
+    halted: bool
+    """a checkpoint could not be read, and the broker stops"""
+
+
 @machine.operation("start", "CKP-10", "CKP-15", "CKP-4", "CKP-13", kind="restart")
 @icontract.require(lambda state: not state.running, "CKP-10 a broker that is stopped")
 @icontract.ensure(lambda result: result.state.marker is None, "CKP-10 the marker is gone before a log is read")
@@ -700,7 +716,7 @@ def damage(state: Directory, name: str, file: str) -> Step[Directory, None]:
     ),
     "CKP-4 a broker with one directory stops",
 )
-def start(state: Directory, crash_while_loading: bool) -> Step[Directory]:
+def start(state: Directory, crash_while_loading: bool) -> Step[Directory, LastStop]:
     """The broker comes up, or crashes when it has deleted the marker and loaded nothing yet. The answer: what it knew
     of the last stop."""
     clean = state.marker is not None

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypedDict, TypeVar
 
 import icontract
 
@@ -626,7 +626,7 @@ class Candidate:
         """CLN-3."""
         return (self.delay_ms > 0 and self.cleanable_bytes > 0) or self.ratio > self.min_ratio
 
-    def report(self) -> Json:
+    def report(self) -> LogToClean:
         return {
             "partition": self.partition,
             "firstDirtyOffset": self.first_dirty_offset,
@@ -690,6 +690,35 @@ def filthiest(state: Cleaner) -> list[str | None]:
     return [*sorted(c.partition for c in cleanable if c.ratio == highest)] or [None]
 
 
+class LogToClean(TypedDict):
+    """A log as the cleaner measures it."""
+
+    partition: str
+    firstDirtyOffset: int
+    firstUncleanableOffset: int
+    cleanBytes: int
+    cleanableBytes: int
+    totalBytes: int
+    cleanableRatio: float
+    needCompactionNow: bool
+
+
+class MeasuredLog(LogToClean):
+    """The same, and what comes of it."""
+
+    cleanable: bool
+    compactionDelayMs: int
+
+
+class Grabbed(TypedDict):
+    """What a cleaner thread got, and among how many."""
+
+    log: LogToClean | None
+    cleanablePartitions: int
+    delayedPartitions: int
+    maxCompactionDelayMs: int
+
+
 @machine.operation(
     "grabFilthiestCompactedLog",
     *("CLN-4", "CLN-2", "CLN-3", "CLN-5", "CLN-6", "CLN-7", "CLN-10", "CLN-30"),
@@ -743,7 +772,7 @@ def filthiest(state: Cleaner) -> list[str | None]:
 )
 @legal_moves
 @waiters
-def grab_filthiest_compacted_log(state: Cleaner, chosen: str | None) -> Step[Cleaner]:
+def grab_filthiest_compacted_log(state: Cleaner, chosen: str | None) -> Step[Cleaner, Grabbed]:
     """A cleaner thread asks for work. `chosen` resolves which of equally filthy logs it gets (`filthiest`)."""
     if ambiguous(state):
         return Step(state, {"log": None, "cleanablePartitions": 0, "delayedPartitions": 0, "maxCompactionDelayMs": 0})
@@ -758,13 +787,21 @@ def grab_filthiest_compacted_log(state: Cleaner, chosen: str | None) -> Step[Cle
     grabbed = next((c for c in cleanable if c.partition == chosen), None)
     if grabbed is not None:
         after = after.with_state(grabbed.partition, InProgress())
-    result = {
+    result: Grabbed = {
         "log": None if grabbed is None else grabbed.report(),
         "cleanablePartitions": len(cleanable),
         "delayedPartitions": sum(1 for c in candidates if c.delay_ms > 0),
         "maxCompactionDelayMs": max((c.delay_ms for c in candidates), default=0),
     }
     return Step(after, result)
+
+
+class CleanableOffsets(TypedDict):
+    """The part of a log that may be cleaned."""
+
+    firstDirtyOffset: int
+    firstUncleanableDirtyOffset: int
+    forceUpdateCheckpoint: bool
 
 
 @machine.operation("cleanableOffsets", "CLN-9", "CLN-8")
@@ -791,7 +828,9 @@ def grab_filthiest_compacted_log(state: Cleaner, chosen: str | None) -> Step[Cle
     ),
     "CLN-9 a checkpoint outside the log needs a forced update",
 )
-def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int | None) -> Step[Cleaner]:
+def cleanable_offsets_of(
+    state: Cleaner, partition: str, last_clean_offset: int | None
+) -> Step[Cleaner, CleanableOffsets]:
     """What of a log may be cleaned, if that offset is what is checkpointed."""
     found = cleanable_offsets(state.logs[partition], last_clean_offset, state.now)
     return Step(
@@ -825,7 +864,7 @@ def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int 
     ),
     "CLN-3 what nothing forces is cleanable by its ratio alone",
 )
-def log_to_clean(state: Cleaner, partition: str, last_clean_offset: int | None) -> Step[Cleaner]:
+def log_to_clean(state: Cleaner, partition: str, last_clean_offset: int | None) -> Step[Cleaner, MeasuredLog | None]:
     """What a grab would find of a log, if that offset is what is checkpointed; nothing if the log is empty."""
     log = state.logs[partition]
     found = measure(partition, log, last_clean_offset, state.now)
@@ -842,7 +881,7 @@ def _java_name(state: Cleaning) -> str:
     return f"org.apache.kafka.storage.internals.log.LogCleaningState$LogCleaning{type(state).__name__}@HASH"
 
 
-def _abort_and_pause(state: Cleaner, partition: str, caller: str) -> Step[Cleaner]:
+def _abort_and_pause(state: Cleaner, partition: str, caller: str) -> Step[Cleaner, Waiting]:
     """CLN-11; `caller` is the operation that waits if the partition is in progress."""
     match state.state(partition):
         case None:
@@ -894,6 +933,12 @@ def _done(state: Cleaner, partition: str, clause_id: str) -> Step[Cleaner]:
             return Step(state, Refused(clause_id, ILLEGAL_STATE, message))
 
 
+class Waiting(TypedDict):
+    """Whether the caller waits for a cleaning to end: it returns when `doneCleaning` or `doneDeleting` releases it."""
+
+    blocked: bool
+
+
 @machine.operation("abortAndPauseCleaning", "CLN-11", "CLN-1", "CLN-12")
 @a_partition
 @icontract.ensure(
@@ -905,7 +950,7 @@ def _done(state: Cleaner, partition: str, clause_id: str) -> Step[Cleaner]:
 @refused_changes_nothing
 @legal_moves
 @waiters
-def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner]:
+def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Waiting]:
     """Somebody needs the partition for itself."""
     return _abort_and_pause(state, partition, "abortAndPauseCleaning")
 
@@ -921,7 +966,7 @@ def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner]:
 @refused_changes_nothing
 @legal_moves
 @waiters
-def abort_cleaning(state: Cleaner, partition: str) -> Step[Cleaner]:
+def abort_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Waiting]:
     """Somebody needs a cleaning of the partition to end, and does not mind the next one."""
     step = _abort_and_pause(state, partition, "abortCleaning")
     if isinstance(step.result, Refused) or step.result["blocked"]:
@@ -943,6 +988,12 @@ def resume_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, None]:
     return _resume(state, partition)
 
 
+class Released(TypedDict):
+    """The operation that had waited and now returns, if any."""
+
+    released: str | None
+
+
 @machine.operation("doneCleaning", "CLN-15", "CLN-12")
 @a_partition
 @icontract.ensure(
@@ -960,7 +1011,7 @@ def resume_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, None]:
 @refused_changes_nothing
 @legal_moves
 @waiters
-def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Cleaner]:
+def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Cleaner, Released]:
     """The cleaner thread that had the partition has finished, or has stopped because it was asked to."""
     step = _done(state, partition, "CLN-15")
     if state.state(partition) == InProgress():
@@ -983,7 +1034,7 @@ def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Clean
 @refused_changes_nothing
 @legal_moves
 @waiters
-def done_deleting(state: Cleaner, partition: str) -> Step[Cleaner]:
+def done_deleting(state: Cleaner, partition: str) -> Step[Cleaner, Released]:
     """The cleaner thread has deleted the old segments of a partition that it took by `deletableLogs`."""
     return _done(state, partition, "CLN-16")
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import icontract
 
@@ -291,6 +291,15 @@ def text_of(log: Log) -> Json:
     return [[b.base_offset, b.last_offset, b.kind, b.producer, [list(r) for r in b.records]] for b in log]
 
 
+class Broken(TypedDict):
+    """What is left though it ought to be gone."""
+
+    superseded: list[list[int]]
+    """pairs of offsets: a record, and the later one with its key"""
+    keyless: list[int]
+    aborted: list[int]
+
+
 @machine.operation("judge", "CMP-2", "CMP-3", "CMP-4", "CMP-5", "CMP-6", "CMP-7", "CMP-8")
 @icontract.require(lambda log: is_log(log), "CMP-1 what is left stands in order")
 @icontract.ensure(
@@ -300,7 +309,7 @@ def text_of(log: Log) -> Json:
     ),
     "CMP-5 nothing is said of what is not promised",
 )
-def judge(state: Nothing, log: Sequence[Sequence[Any]], log_start: int, point: int) -> Step[Nothing]:
+def judge(state: Nothing, log: Sequence[Sequence[Any]], log_start: int, point: int) -> Step[Nothing, Broken]:
     """What of a log with this start and cleaner point breaks the promise."""
     whole = log_of(log)
     return Step(
@@ -311,6 +320,13 @@ def judge(state: Nothing, log: Sequence[Sequence[Any]], log_start: int, point: i
             "aborted": aborted(whole, log_start, point),
         },
     )
+
+
+class Cleaned(TypedDict):
+    """The log after a round, and how far it is clean."""
+
+    log: list[Json]
+    point: int
 
 
 @machine.operation("clean", "CMP-2", "CMP-4", "CMP-9", generated=False)
@@ -335,7 +351,7 @@ def judge(state: Nothing, log: Sequence[Sequence[Any]], log_start: int, point: i
     ),
     "CMP-1 records are only taken away",
 )
-def clean(state: Nothing, log: Sequence[Sequence[Any]], point: int, end: int, capacity: int) -> Step[Nothing]:
+def clean(state: Nothing, log: Sequence[Sequence[Any]], point: int, end: int, capacity: int) -> Step[Nothing, Cleaned]:
     """A round of cleaning, up to an offset below which every transaction is decided."""
     after, reached = round_of_cleaning(log_of(log), point, end, capacity)
     return Step(state, {"log": text_of(after), "point": reached})

@@ -12,6 +12,7 @@ import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypedDict
 
 import icontract
 
@@ -171,7 +172,7 @@ class MetaProperties:
     node_id: int | None = None
     directory_id: str | None = None
 
-    def json(self) -> dict[str, Json]:
+    def json(self) -> Said:
         return {
             "version": self.version,
             "clusterId": self.cluster_id,
@@ -260,6 +261,15 @@ def properties_read(state: Nothing, file: str) -> Step[Nothing, dict[str, str]]:
         return Step(state, Refused(e.clause, e.error))
 
 
+class Said(TypedDict):
+    """What a meta.properties says."""
+
+    version: int
+    clusterId: str | None
+    nodeId: int | None
+    directoryId: str | None
+
+
 @machine.operation("metaProperties.read", "MTP-3", "MTP-4")
 @icontract.ensure(
     lambda result: (
@@ -267,7 +277,7 @@ def properties_read(state: Nothing, file: str) -> Step[Nothing, dict[str, str]]:
     ),
     "MTP-3 version 1 has a node id",
 )
-def meta_properties_read(state: Nothing, file: str) -> Step[Nothing]:
+def meta_properties_read(state: Nothing, file: str) -> Step[Nothing, Said]:
     """What a file with this text says."""
     try:
         return Step(state, meta_properties(file).json())
@@ -295,6 +305,17 @@ def meta_properties_write(
     return Step(state, written_lines(MetaProperties(version, cluster_id, node_id, directory_id)))
 
 
+class Ensemble(TypedDict):
+    """Who a broker is by its directories."""
+
+    clusterId: str | None
+    nodeId: int | None
+    empty: list[str]
+    """directories without the file"""
+    failed: list[str]
+    """directories whose file cannot be read"""
+
+
 @machine.operation("ensemble.verify", "MTP-5", "MTP-6", "MTP-7")
 @icontract.ensure(
     lambda files, result: (
@@ -304,7 +325,7 @@ def meta_properties_write(
 )
 def ensemble_verify(
     state: Nothing, files: Mapping[str, str | None], expected_cluster_id: str | None, expected_node_id: int | None
-) -> Step[Nothing]:
+) -> Step[Nothing, Ensemble]:
     """A broker's start with these directories: what it is, or why it stops."""
     readable: dict[str, MetaProperties] = {}
     failed = []
@@ -323,9 +344,9 @@ def ensemble_verify(
     ids = [p.directory_id for p in readable.values() if p.directory_id is not None]
     if len(ids) != len(set(ids)) or any(map(reserved, ids)):
         return Step(state, Refused("MTP-6", RUNTIME))
-    who = {"clusterId": next(iter(clusters), None), "nodeId": next(iter(nodes), None)}
+    cluster_id, node_id = next(iter(clusters), None), next(iter(nodes), None)
     empty = sorted(d for d, text in files.items() if text is None)
-    return Step(state, {**who, "empty": empty, "failed": failed})
+    return Step(state, {"clusterId": cluster_id, "nodeId": node_id, "empty": empty, "failed": failed})
 
 
 # ---- what to call ----------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypedDict
 
 import icontract
 from crc32c import crc32c
@@ -257,6 +257,8 @@ VALIDATION = "org.apache.kafka.storage.internals.log.RecordValidationException"
 ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 KAFKA_EXCEPTION = "org.apache.kafka.common.KafkaException"
 UNSUPPORTED = "java.lang.UnsupportedOperationException"
+UNDERFLOW = "java.nio.BufferUnderflowException"
+NULL_POINTER = "java.lang.NullPointerException"
 ERRORS = {BAT_1: CORRUPT, BAT_2: CORRUPT, BAT_3: CORRUPT, BAT_4: ILLEGAL_ARGUMENT, BAT_7: KAFKA_EXCEPTION}
 """Kafka's exception where it finds what decoding refuses; InvalidRecordException for the rest."""
 
@@ -284,19 +286,27 @@ def signed(n: int, bits: int) -> int:
     return n - (1 << bits) if n >> (bits - 1) else n
 
 
+class TooLong(ValueError):
+    """A varint of more than 5 bytes, or 10."""
+
+
 def unzigzag(n: int) -> int:
     """0, -1, 1, -2, ... of 0, 1, 2, 3, ..."""
     return (n >> 1) ^ -(n & 1)
 
 
 def varint(data: bytes, at: int, end: int, bits: int = 32) -> tuple[int, int]:
-    """The number at a byte, and the byte behind it (BAT-12). ValueError if it is not over before `end`, or too long."""
+    """The number at a byte, and the byte behind it (BAT-12). ValueError if it is not over before `end`, TooLong (one of
+    these) if it has too many bytes."""
     raw = shift = 0
-    for place in range(at, min(end, at + (5 if bits == 32 else 10))):
+    most = 5 if bits == 32 else 10
+    for place in range(at, min(end, at + most)):
         raw |= (data[place] & 0x7F) << shift
         if data[place] < 0x80:
             return unzigzag(raw & ((1 << bits) - 1)), place + 1
         shift += 7
+    if end - at >= most:
+        raise TooLong("a varint of too many bytes")
     raise ValueError("a varint that does not end")
 
 
@@ -741,7 +751,7 @@ def initial() -> Held:
 
 
 def observe(state: Held) -> Json:
-    return {"data": state.data.hex()}
+    return Fields(data=state.data.hex())
 
 
 machine: Machine[Held] = Machine("batch", initial=initial, observe=observe)
@@ -960,8 +970,10 @@ def read_varint(state: Held, data: str, bits: int) -> Step[Held, list[int]]:
     content = bytes.fromhex(data)
     try:
         return Step(state, list(varint(content, 0, len(content), bits)))
+    except TooLong:
+        return Step(state, Refused(BAT_12, ILLEGAL_ARGUMENT))
     except ValueError:
-        return Step(state, Refused(BAT_12, INVALID))
+        return Step(state, Refused(BAT_12, UNDERFLOW))
 
 
 @machine.operation("load", BAT_13)
@@ -1076,13 +1088,20 @@ def build(
     )
 
 
+class Readable(TypedDict):
+    """The base offsets of sound batches."""
+
+    valid: bool
+    batches: list[int]
+
+
 @machine.operation("corrupt", BAT_1, BAT_2, BAT_3)
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-3 reading changes nothing")
 @icontract.ensure(
     lambda result: accepted(result) or result.result.clause in (BAT_1, BAT_2, BAT_3), "BAT-3 the header's checks alone"
 )
 @icontract.require(lambda base64: is_base64(base64), "BAT-13 bytes, in Base64")
-def corrupt(state: Held, base64: str, of: str = "previous build", byte: int = -1) -> Step[Held]:
+def corrupt(state: Held, base64: str, of: str = "previous build", byte: int = -1) -> Step[Held, Readable]:
     """What Kafka's reader of bytes in memory, with `ensureValid` of each batch, makes of these: the base offsets.
     A batch cut at the end is left out."""
     data = _unbase64(base64)

@@ -14,7 +14,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import icontract
 
@@ -455,6 +455,13 @@ def load(state: Cache, log_start: int, log_end: int) -> Step[Cache, None]:
     return Step(truncate_from_start(cache, log_start).state)
 
 
+class EndOffset(TypedDict):
+    """An epoch and its end; -1 and -1 where that is unknown."""
+
+    epoch: int
+    endOffset: int
+
+
 @machine.operation("endOffsetFor", "LEC-10", "LEC-12")
 @_changes_nothing
 @icontract.require(
@@ -475,7 +482,7 @@ def load(state: Cache, log_start: int, log_end: int) -> Step[Cache, None]:
     ),
     "LEC-11 no higher epoch begins below it",
 )
-def end_offset(state: Cache, requested_epoch: int, log_end_offset: int) -> Step[Cache]:
+def end_offset(state: Cache, requested_epoch: int, log_end_offset: int) -> Step[Cache, EndOffset]:
     """Where the requested epoch ended in this log."""
     epoch, offset = end_offset_for(state.entries, requested_epoch, log_end_offset)
     return Step(state, {"epoch": epoch, "endOffset": offset})
@@ -488,6 +495,13 @@ def epoch_for_offset(state: Cache, offset: int) -> Step[Cache, int | None]:
     return Step(state, epoch_at(state.entries, offset))
 
 
+class Neighbours(TypedDict):
+    """The nearest epochs below and above."""
+
+    previous: int | None
+    next: int | None
+
+
 @machine.operation("previousEpoch/nextEpoch", "LEC-14")
 @_changes_nothing
 @icontract.ensure(
@@ -497,7 +511,7 @@ def epoch_for_offset(state: Cache, offset: int) -> Step[Cache, int | None]:
     ),
     "LEC-14 below it, and above it",
 )
-def neighbours(state: Cache, epoch: int) -> Step[Cache]:
+def neighbours(state: Cache, epoch: int) -> Step[Cache, Neighbours]:
     """The nearest epochs that have an entry."""
     lower = [e.epoch for e in state.entries if e.epoch < epoch]
     higher = [e.epoch for e in state.entries if e.epoch > epoch]
@@ -602,6 +616,17 @@ def is_log(batches: Any) -> bool:
     )
 
 
+class Judged(TypedDict):
+    """Which rules a log breaks."""
+
+    fall: bool
+    """the epochs of its batches fall"""
+    unknown: bool
+    """a batch has an epoch that the entries do not know"""
+    leftOver: bool
+    """entries are left of a truncation"""
+
+
 @machine.operation("judge", "LEC-19", "LEC-20", "LEC-21")
 @icontract.require(is_log, "LEC-20 batches one behind the other")
 @icontract.require(
@@ -610,7 +635,7 @@ def is_log(batches: Any) -> bool:
 @_changes_nothing
 def judge(
     state: Cache, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]], log_start: int, log_end: int
-) -> Step[Cache]:
+) -> Step[Cache, Judged]:
     """A log at rest that was stopped cleanly: its batches (base offset, last offset, epoch, magic; offsets rising)
     beside the entries of its file (rising)."""
     log = [Batch(*b) for b in batches]

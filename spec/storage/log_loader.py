@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 import icontract
 
@@ -436,7 +436,7 @@ class Loading:
         return next_offset(max(self.segments), self.segments[max(self.segments)]) if self.segments else None
 
 
-def loaded(files: Mapping[str, Content], clean: bool, point: int, log_start: int) -> tuple[Files, dict[str, int]]:
+def loaded(files: Mapping[str, Content], clean: bool, point: int, log_start: int) -> tuple[Files, Ends]:
     """The files after a load, and the log's start, recovery point and end."""
     begun = Loading(pass_3(pass_2(pass_1(dict(files)))), point, log_start)
     main = Snapshots({})
@@ -562,6 +562,14 @@ def replace_segments(state: Directory, old: Sequence[int], new: Sequence[int], s
     return Step(Directory(Frozen(files)), done)
 
 
+class Ends(TypedDict):
+    """Of a loaded log."""
+
+    logStart: int
+    recoveryPoint: int
+    logEnd: int
+
+
 @machine.operation(
     "load", "LDR-1", "LDR-2", "LDR-3", "LDR-4", "LDR-5", "LDR-6", "LDR-7", "LDR-8", "LDR-9", "LDR-10", "LDR-11",
     "LDR-12", "LDR-13", "LDR-15", kind="restart",
@@ -590,7 +598,7 @@ def replace_segments(state: Directory, old: Sequence[int], new: Sequence[int], s
 @icontract.ensure(
     lambda clean, log_start, result: again(result, clean, log_start), "LDR-15 a load after a load finds nothing to do"
 )
-def load(state: Directory, clean: bool, recovery_point: int, log_start: int) -> Step[Directory]:
+def load(state: Directory, clean: bool, recovery_point: int, log_start: int) -> Step[Directory, Ends]:
     """The broker starts, with what the directory above says of the last stop and of this log."""
     files, found = loaded(state.files, clean, recovery_point, log_start)
     return Step(Directory(Frozen(files)), found)

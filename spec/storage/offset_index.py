@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import icontract
 
@@ -388,6 +388,13 @@ def lookup(state: Index, offset: int) -> Step[Index, list[int]]:
     return Step(state, list(greatest_lower_bound(state, offset) or Entry(state.base_offset, 0)))
 
 
+class Touched(TypedDict):
+    """What a lookup reads."""
+
+    slots: list[int]
+    pages: list[int]
+
+
 @machine.operation("pagesTouched", "OIX-7", "OIX-8", "OIX-9")
 @_open
 @_rising
@@ -398,7 +405,7 @@ def lookup(state: Index, offset: int) -> Step[Index, list[int]]:
     ),
     "OIX-9 at most three pages in the warm section",
 )
-def pages_touched(state: Index, offset: int) -> Step[Index]:
+def pages_touched(state: Index, offset: int) -> Step[Index, Touched]:
     """The slots that a lookup reads, in order, before it reads the answer, and all pages on which they lie."""
     slots = mapped.probed(len(state.used), LAYOUT, lambda n: state.base_offset + state.used[n][0], offset)
     found = greatest_lower_bound(state, offset)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 import crc32c
 from icontract import ensure, require
@@ -598,6 +598,12 @@ def _transaction_is_as_the_batch(
     return after == (first_offset if transactional else None)
 
 
+class Started(TypedDict):
+    """The first offsets of the transactions that a batch opened."""
+
+    startedTransactions: list[int]
+
+
 @machine.operation("appendDataBatch", "PSM-1", "PSM-3", "PSM-5", "PSM-6", "PSM-7", "PSM-8", "PSM-9", "PSM-4", "PSM-30")
 @a_producer
 @offsets_in_order
@@ -625,7 +631,7 @@ def append_data_batch(
     last_offset: Offset,
     timestamp: int,
     transactional: bool,
-) -> Step[State]:
+) -> Step[State, Started]:
     """One batch of records: the first offsets of transactions that it opens. Duplicates are for the log to find
     (`produce`); here they are out of order."""
     known = state.producers.get(producer_id, UNKNOWN)
@@ -712,6 +718,16 @@ def _index_entry_is_stable(state: State, producer_id: int, offset: Offset, resul
     return bool(said["lastStableOffset"] == (offset + 1 if first is None else first))
 
 
+class EndedTransaction(TypedDict):
+    """A transaction that a marker ended."""
+
+    producerId: int
+    firstOffset: int
+    lastOffset: int
+    isAborted: bool
+    lastStableOffset: int
+
+
 @machine.operation("appendEndTxnMarker", "PSM-10", "PSM-11", "PSM-12", "PSM-16", "PSM-8", "PSM-30")
 @a_producer
 @require(lambda state, offset: offset >= state.end, "PSM-30 batches come in the order of their offsets")
@@ -734,7 +750,7 @@ def append_end_txn_marker(
     offset: Offset,
     timestamp: int,
     transaction_version: int = UNKNOWN_VERSION,
-) -> Step[State]:
+) -> Step[State, EndedTransaction | None]:
     """One marker: the transaction that it ends, with the last stable offset of its entry in the transaction index
     (which is written if it was aborted), or null."""
     known = state.producers.get(producer_id, UNKNOWN)
@@ -748,7 +764,7 @@ def append_end_txn_marker(
     if known.transaction is None:
         return Step(after)
     ended = {**state.ended, known.transaction: Ended(producer_id, offset)}
-    completed = {
+    completed: EndedTransaction = {
         "producerId": producer_id,
         "firstOffset": known.transaction,
         "lastOffset": offset,
@@ -803,6 +819,14 @@ def _guarded(
     return not state.config.transaction_verification_enabled or (known is not None and known.guard == guard)
 
 
+class Produced(TypedDict, total=False):
+    """What came of a batch: one of the two."""
+
+    startedTransactions: list[int]
+    duplicate: list[int]
+    """first sequence, last sequence, first offset, last offset, timestamp"""
+
+
 @machine.operation("produce", "PSM-2", "PSM-27", "PSM-8", "PSM-30")
 @a_producer
 @offsets_in_order
@@ -825,7 +849,7 @@ def produce(
     timestamp: int,
     transactional: bool,
     guard: int = NO_GUARD,
-) -> Step[State]:
+) -> Step[State, Produced]:
     """One batch as a log appends it: the duplicate [first sequence, last sequence, first offset, last offset,
     timestamp] that it is, or as `appendDataBatch` does. `guard` is what `startVerification` gave."""
     if origin == "CLIENT":
@@ -873,7 +897,7 @@ def end_transaction(
     offset: Offset,
     timestamp: int,
     transaction_version: int = UNKNOWN_VERSION,
-) -> Step[State]:
+) -> Step[State, EndedTransaction | None]:
     """One marker as a log appends it: as `appendEndTxnMarker`, and the verification ends, unless it is that of the next
     transaction."""
     step = append_end_txn_marker.__wrapped__(  # type: ignore[attr-defined]
@@ -931,12 +955,20 @@ def _lowest_of_the_highest_epoch(
     )
 
 
+class VerificationEntry(TypedDict):
+    """The verification of a producer."""
+
+    lowestSequence: int
+    epoch: int
+    supportsEpochBump: bool
+
+
 @machine.operation("maybeCreateVerificationStateEntry", "PSM-26")
 @ensure(_lowest_of_the_highest_epoch, "PSM-26 the lowest sequence of the highest epoch; all else stays")
 @ensure(lambda state, result: result.state.producers == state.producers, "PSM-26 no producer is touched")
 def maybe_create_verification_state_entry(
     state: State, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool
-) -> Step[State]:
+) -> Step[State, VerificationEntry]:
     """The verification of a producer, begun if there is none: lowest sequence, epoch, whether epochs can be bumped."""
     after = _verified(state, producer_id, sequence, epoch, supports_epoch_bump)
     v = after.verifications[producer_id]

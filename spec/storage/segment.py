@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import icontract
 
@@ -756,6 +756,15 @@ def largest_of(state: Segment) -> TimeEntry:
     return best
 
 
+class Recovered(TypedDict):
+    """What a recovery found."""
+
+    truncated: int
+    """bytes cut"""
+    epochs: list[list[int]]
+    """leader epoch, and the offset at which it begins"""
+
+
 @machine.operation("recover", SEG_16, SEG_17, SEG_18, SEG_19, SEG_20, SEG_24, SEG_25, SEG_26)
 @icontract.require(lambda state: state.index_files, "SEG-21 index files are there")
 @icontract.require(lambda state: recovery_fits(state), "SEG-8 the indexes have room for what is in the segment")
@@ -784,12 +793,12 @@ def largest_of(state: Segment) -> TimeEntry:
     "SEG-26 an entry for every abort marker that ends a transaction",
 )
 @icontract.ensure(lambda result: on_disk(recovered(result.state)) == on_disk(result.state), "SEG-20 once is enough")
-def recover(state: Segment, active: bool = False) -> Step[Segment]:
+def recover(state: Segment, active: bool = False) -> Step[Segment, Recovered]:
     """Make everything anew from the batches; answers the bytes cut, and the leader epochs found. The active segment's
     index files get their full size then."""
     after = recovered(state)
     found = [list(e) for e in epochs(after.batches)]
-    answer = {"truncated": state.size - after.size, "epochs": found}
+    answer: Recovered = {"truncated": state.size - after.size, "epochs": found}
     return Step(resized(after) if active else after, answer)
 
 
@@ -981,6 +990,14 @@ def should_roll(
     return Step(replace(state, rolling_timestamp=first), roll)
 
 
+class FoundBatch(TypedDict):
+    """A batch: base offset, position and size in bytes."""
+
+    offset: int
+    position: int
+    size: int
+
+
 @machine.operation("translateOffset", SEG_11)
 @icontract.require(lambda state: sound(state) and state.index_files, "SEG-24 what a crash left was recovered")
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "SEG-11 a question changes nothing")
@@ -990,14 +1007,23 @@ def should_roll(
     ),
     "SEG-11 none only where all end below",
 )
-def translate_offset(state: Segment, offset: int, starting_file_position: int = 0) -> Step[Segment]:
+def translate_offset(state: Segment, offset: int, starting_file_position: int = 0) -> Step[Segment, FoundBatch | None]:
     """Where the batch with an offset is: its base offset, position and size. The starting position is a batch's."""
     at = place(state, offset, starting_file_position)
     return Step(state, None if at is None else _shown_place(at))
 
 
-def _shown_place(at: Placed) -> Json:
+def _shown_place(at: Placed) -> FoundBatch:
     return {"offset": at.batch.base_offset, "position": at.position, "size": at.batch.size}
+
+
+class FoundBytes(TypedDict):
+    """What a read gives: the base offset and the position of its first batch, and how many bytes."""
+
+    offset: int
+    position: int
+    bytes: int
+    firstEntryIncomplete: bool
 
 
 @machine.operation("read", SEG_12)
@@ -1017,7 +1043,7 @@ def _shown_place(at: Placed) -> Json:
 )
 def read(
     state: Segment, start_offset: int, max_size: int, max_position: int | None, min_one_message: bool
-) -> Step[Segment]:
+) -> Step[Segment, FoundBytes | None]:
     """Bytes from the batch with an offset on; None where there is none."""
     if max_size < 0:
         return Step(state, Refused(SEG_12, ILLEGAL_ARGUMENT))
@@ -1025,13 +1051,26 @@ def read(
     if at is None:
         return Step(state, None)
     most = max(max_size, at.batch.size) if min_one_message else max_size
-    answer = {"offset": at.batch.base_offset, "position": at.position, "bytes": 0, "firstEntryIncomplete": False}
+    answer: FoundBytes = {
+        "offset": at.batch.base_offset,
+        "position": at.position,
+        "bytes": 0,
+        "firstEntryIncomplete": False,
+    }
     if most == 0 or max_position is None:
         return Step(state, answer)
     if max_position < at.position:
         return Step(state, Refused(SEG_12, ILLEGAL_ARGUMENT))
     size = min(max_position - at.position, most, state.size - at.position)
     return Step(state, {**answer, "bytes": size, "firstEntryIncomplete": most < at.batch.size})
+
+
+class FoundRecord(TypedDict):
+    """A record."""
+
+    timestamp: int
+    offset: int
+    leaderEpoch: int | None
 
 
 @machine.operation("findOffsetByTimestamp", SEG_13)
@@ -1047,7 +1086,9 @@ def read(
     ),
     "SEG-13 the first in the file",
 )
-def find_offset_by_timestamp(state: Segment, timestamp_ms: int, starting_offset: int) -> Step[Segment]:
+def find_offset_by_timestamp(
+    state: Segment, timestamp_ms: int, starting_offset: int
+) -> Step[Segment, FoundRecord | None]:
     """The first record at or after a timestamp: its offset, timestamp and leader epoch."""
     for b in state.batches:
         for r in b.records:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import icontract
 
@@ -497,6 +497,13 @@ def is_complete(batches: Sequence[Batch], file: Sequence[Entry]) -> bool:
     return (file[-1].timestamp if file else NO_TIMESTAMP) == most
 
 
+class Judged(TypedDict):
+    """The clause that each entry breaks, or ""; whether the last one is the largest."""
+
+    entries: list[str]
+    complete: bool
+
+
 @machine.operation("judge", "TIX-12", "TIX-13", "TIX-14", "TIX-15")
 @_changes_nothing
 @icontract.require(
@@ -507,7 +514,7 @@ def is_complete(batches: Sequence[Batch], file: Sequence[Entry]) -> bool:
     ),
     "TIX-13 a sound log",
 )
-def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> Step[Index]:
+def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> Step[Index, Judged]:
     """A segment that was closed cleanly: its batches (first and last offset, largest timestamp) beside the entries of
     its file (timestamp, offset). For each entry the clause that it breaks, or ""; and whether the last one is the
     largest, which is asked only where all entries are right."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import icontract
 
@@ -314,6 +314,13 @@ def append(
     return Step(state.with_active(replace(index, entries=(*index.entries, entry), exists=True, known=last_offset)))
 
 
+class Collected(TypedDict):
+    """Aborted transactions (producer id, first offset, last offset, last stable offset), and whether they are all."""
+
+    abortedTransactions: list[list[int]]
+    isComplete: bool
+
+
 @machine.operation("collectAbortedTxns", TXI_4, TXI_5)
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "TXI-4 a question changes nothing")
 @icontract.ensure(
@@ -337,7 +344,7 @@ def append(
     ),
     "TXI-7 nothing that overlaps is left out",
 )
-def collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int) -> Step[Log]:
+def collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int) -> Step[Log, Collected]:
     """Of the active segment alone. `fetch_offset` is included, `upper_bound_offset` is not."""
     entries, complete = state.active.collected(fetch_offset, upper_bound_offset)
     return Step(state, {"abortedTransactions": shown(entries), "isComplete": complete})
