@@ -1,0 +1,291 @@
+package org.apache.kafka.storage.internals.log;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.ByteArrayOutputStream;
+import java.io.File;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardWatchEventKinds;
+import java.nio.file.WatchEvent;
+import java.nio.file.WatchKey;
+import java.nio.file.WatchService;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import kafkaspec.target.Adapter;
+import kafkaspec.target.Scratch;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.record.internal.DefaultRecordBatch;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
+import org.apache.kafka.common.record.internal.RecordBatch;
+import org.apache.kafka.server.util.MockTime;
+import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
+
+/**
+ * {@link LogLoader}, by way of {@link UnifiedLog#create}, over the directory of one partition; and
+ * {@link LocalLog#replaceSegments}, which leaves the most of what the loader finds.
+ *
+ * <p>The adapter adds: {@code put}, {@code drop} and {@code writeCleaned} write and remove files, which Kafka's builder
+ * of batches fills; an index file is put empty, and beside a .log that is put it is made empty. After {@code load} the
+ * clock goes on by more than {@code file.delete.delay.ms}, so that what was to be deleted is, and the log is let go of
+ * as by a kill. {@code replace} runs the whole replacement in another directory whose files are links to these, has the
+ * operating system tell its renames in their order, and makes the first so many of them here.
+ */
+public final class LogLoaderAdapter implements Adapter {
+    private static final TopicPartition PARTITION = new TopicPartition("t", 0);
+    private static final String EPOCHS = "leader-epoch-checkpoint";
+    private static final byte[] CORRUPT_SNAPSHOT = {0, 1, 9, 9, 9, 9, 0};
+    private static final long NOW = 1000L;
+
+    private final Scratch scratch = new Scratch("log-loader");
+    private final Path dir = scratch.root().resolve("t-0");
+    private final LogConfig config = new LogConfig(Map.of("segment.index.bytes", 1024, "index.interval.bytes", 0));
+    private final Map<List<Object>, byte[]> batches = new ConcurrentHashMap<>();
+    private final WatchService watches;
+    private final byte[] snapshot;
+
+    public LogLoaderAdapter() throws IOException {
+        watches = FileSystems.getDefault().newWatchService();
+        snapshot = emptySnapshot();
+    }
+
+    private byte[] emptySnapshot() throws IOException {
+        Path directory = scratch.directory("s-0");
+        ProducerStateManager state = new ProducerStateManager(PARTITION, directory.toFile(), 300_000,
+            new ProducerStateManagerConfig(86_400_000, false), new MockTime());
+        state.updateMapEndOffset(1);
+        state.takeSnapshot();
+        return Files.readAllBytes(LogFileUtils.producerSnapshotFile(directory.toFile(), 1).toPath());
+    }
+
+    @Override
+    public void init(JsonNode args) throws IOException {
+        Scratch.delete(dir);
+        Files.createDirectory(dir);
+        Iterator<Map.Entry<String, JsonNode>> files = args.path("files").fields();
+        while (files.hasNext()) {
+            Map.Entry<String, JsonNode> file = files.next();
+            Files.write(dir.resolve(file.getKey()), bytes(file.getKey(), file.getValue()));
+        }
+    }
+
+    @Override
+    public Object apply(String op, JsonNode a) throws Exception {
+        switch (op) {
+            case "put": {
+                String name = a.get("file").get(0).asText();
+                Files.write(dir.resolve(name), bytes(name, a.get("file").get(1)));
+                if (name.contains(LogFileUtils.LOG_FILE_SUFFIX)) {
+                    for (String index : List.of(LogFileUtils.INDEX_FILE_SUFFIX, LogFileUtils.TIME_INDEX_FILE_SUFFIX)) {
+                        Path beside = dir.resolve(name.replace(LogFileUtils.LOG_FILE_SUFFIX, index));
+                        if (Files.exists(beside)) {
+                            Files.write(beside, new byte[0]);
+                        }
+                    }
+                }
+                return null;
+            }
+            case "drop":
+                Files.delete(dir.resolve(a.get("name").asText()));
+                return null;
+            case "writeCleaned":
+                for (JsonNode base : a.get("new")) {
+                    File file = dir.toFile();
+                    long offset = base.asLong();
+                    String end = LogFileUtils.CLEANED_FILE_SUFFIX;
+                    Files.write(LogFileUtils.logFile(file, offset, end).toPath(), batch(offset, offset, 0, true));
+                    Files.write(LogFileUtils.offsetIndexFile(file, offset, end).toPath(), new byte[0]);
+                    Files.write(LogFileUtils.timeIndexFile(file, offset, end).toPath(), new byte[0]);
+                }
+                return null;
+            case "replace": {
+                List<String[]> renames = replacement(a.get("old"), a.get("new"));
+                int done = Math.min(a.get("steps").asInt(), renames.size());
+                for (String[] rename : renames.subList(0, done)) {
+                    Files.move(dir.resolve(rename[0]), dir.resolve(rename[1]), StandardCopyOption.REPLACE_EXISTING);
+                }
+                return done;
+            }
+            case "load":
+                return load(a.get("clean").asBoolean(), a.get("recoveryPoint").asLong(), a.get("logStart").asLong());
+            default:
+                throw new UnknownOperation(op);
+        }
+    }
+
+    private Object load(boolean clean, long recoveryPoint, long logStart) throws Exception {
+        MockTime time = new MockTime(NOW, 0);
+        UnifiedLog log = UnifiedLog.create(dir.toFile(), config, logStart, recoveryPoint, time.scheduler, new BrokerTopicStats(),
+            time, 300_000, new ProducerStateManagerConfig(86_400_000, false), 600_000, new LogDirFailureChannel(1), clean,
+            Optional.empty(), new ConcurrentHashMap<>(), false, LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
+        Map<String, Object> answer = Map.of("logStart", log.logStartOffset(), "recoveryPoint", log.recoveryPoint(),
+            "logEnd", log.logEndOffset());
+        time.sleep(config.fileDeleteDelayMs + 1);
+        log.removeLogMetrics();
+        log.closeHandlers();
+        return answer;
+    }
+
+    /** The renames of Kafka's replacement of segments, all of them, as pairs of names. */
+    private List<String[]> replacement(JsonNode old, JsonNode replacing) throws Exception {
+        Path other = scratch.directory("t-0");
+        try (var files = Files.newDirectoryStream(dir)) {
+            for (Path file : files) {
+                Files.createLink(other.resolve(file.getFileName()), file);
+            }
+        }
+        MockTime time = new MockTime(NOW, 0);
+        LogSegments segments = new LogSegments(PARTITION);
+        List<LogSegment> olds = new ArrayList<>();
+        List<LogSegment> news = new ArrayList<>();
+        for (JsonNode base : old) {
+            LogSegment segment = open(other, base.asLong(), time, "");
+            segments.add(segment);
+            olds.add(segment);
+        }
+        for (JsonNode base : replacing) {
+            news.add(open(other, base.asLong(), time, LogFileUtils.CLEANED_FILE_SUFFIX));
+        }
+        WatchKey watch =
+            other.register(watches, StandardWatchEventKinds.ENTRY_CREATE, StandardWatchEventKinds.ENTRY_DELETE);
+        // nothing is deleted: the clock of the scheduler stands still
+        LocalLog.replaceSegments(
+            segments, news, olds, other.toFile(), PARTITION, config, time.scheduler, new LogDirFailureChannel(1), "", false);
+        Files.createFile(other.resolve("end"));
+        List<String> names = new ArrayList<>();
+        while (names.isEmpty() || !names.get(names.size() - 1).equals("end")) {
+            WatchKey signalled = watches.poll(10, TimeUnit.SECONDS);
+            if (signalled == null) {
+                throw new AdapterFailure("the operating system does not tell what was renamed");
+            }
+            for (WatchEvent<?> event : signalled.pollEvents()) {
+                if (signalled == watch) {
+                    names.add(event.context().toString());
+                }
+            }
+            signalled.reset();
+        }
+        watch.cancel();
+        olds.forEach(LogSegment::closeHandlers);
+        news.forEach(LogSegment::closeHandlers);
+        Scratch.delete(other.getParent());
+        List<String[]> renames = new ArrayList<>();
+        for (int n = 0; n + 1 < names.size(); n += 2) { // a rename is told as the one name gone, the other come
+            renames.add(new String[] {names.get(n), names.get(n + 1)});
+        }
+        return renames;
+    }
+
+    private LogSegment open(Path directory, long base, MockTime time, String suffix) throws IOException {
+        return LogSegment.open(directory.toFile(), base, config, time, true, 0, false, suffix);
+    }
+
+    // ---- contents of files
+    private byte[] bytes(String name, JsonNode content) throws IOException {
+        if (name.contains(LogFileUtils.LOG_FILE_SUFFIX)) {
+            ByteArrayOutputStream out = new ByteArrayOutputStream();
+            long next = 0;
+            for (JsonNode b : content.get("batches")) {
+                out.write(batch(b.get(0).asLong(), b.get(1).asLong(), b.get(2).asInt(), b.get(3).asBoolean()));
+                next = b.get(1).asLong() + 1;
+            }
+            if (content.get("torn").asBoolean()) {
+                out.write(batch(next, next, 0, true), 0, 40);
+            }
+            return out.toByteArray();
+        }
+        if (name.equals(EPOCHS)) {
+            StringBuilder text = new StringBuilder("0\n" + content.size() + "\n");
+            content.forEach(e -> text.append(e.get(0).asInt()).append(' ').append(e.get(1).asLong()).append('\n'));
+            return text.toString().getBytes(StandardCharsets.UTF_8);
+        }
+        boolean corrupt = content.asText().equals("corrupt");
+        if (name.contains(LogFileUtils.PRODUCER_SNAPSHOT_FILE_SUFFIX)) {
+            return corrupt ? CORRUPT_SNAPSHOT : snapshot;
+        }
+        return corrupt ? new AbortedTxn(1, -9, -9, 0).buffer.array() : new byte[0]; // it ends below any segment
+    }
+
+    private byte[] batch(long base, long last, int epoch, boolean whole) {
+        return batches.computeIfAbsent(List.of(base, last, epoch, whole), k -> {
+            MemoryRecordsBuilder builder = MemoryRecords.builder(ByteBuffer.allocate(1 << 12), RecordBatch.MAGIC_VALUE_V2,
+                Compression.NONE, TimestampType.CREATE_TIME, base, NOW, RecordBatch.NO_PRODUCER_ID,
+                RecordBatch.NO_PRODUCER_EPOCH, RecordBatch.NO_SEQUENCE, false, epoch);
+            for (long offset = base; offset <= last; offset++) {
+                builder.appendWithOffset(offset, NOW, null, new byte[] {'v'});
+            }
+            ByteBuffer built = builder.build().buffer();
+            byte[] out = new byte[built.remaining()];
+            built.get(out);
+            if (!whole) {
+                out[out.length - 1] ^= 1;
+            }
+            return out;
+        });
+    }
+
+    @Override
+    public Object observe() throws IOException {
+        Map<String, Object> files = new TreeMap<>();
+        for (File file : dir.toFile().listFiles()) {
+            files.put(file.getName(), shown(file));
+        }
+        return Map.of("files", files);
+    }
+
+    private static Object shown(File file) throws IOException {
+        String name = file.getName();
+        if (name.contains(LogFileUtils.LOG_FILE_SUFFIX)) {
+            byte[] data = Files.readAllBytes(file.toPath());
+            List<Object> batches = new ArrayList<>();
+            int at = 0;
+            while (data.length - at >= DefaultRecordBatch.RECORD_BATCH_OVERHEAD) {
+                int size = ByteBuffer.wrap(data).getInt(at + 8) + 12;
+                if (at + size > data.length) {
+                    break;
+                }
+                DefaultRecordBatch batch = (DefaultRecordBatch)
+                    MemoryRecords.readableRecords(ByteBuffer.wrap(data, at, size).slice()).batches().iterator().next();
+                batches.add(List.of(batch.baseOffset(), batch.lastOffset(), batch.partitionLeaderEpoch(), batch.isValid()));
+                at += size;
+            }
+            return Map.of("batches", batches, "torn", at < data.length);
+        }
+        if (name.equals(EPOCHS)) {
+            List<long[]> entries = new ArrayList<>();
+            List<String> lines = Files.readAllLines(file.toPath());
+            for (String line : lines.subList(Math.min(2, lines.size()), lines.size())) {
+                String[] words = line.split(" ");
+                entries.add(new long[] {Long.parseLong(words[0]), Long.parseLong(words[1])});
+            }
+            return entries;
+        }
+        boolean corrupt = name.contains(LogFileUtils.TXN_INDEX_FILE_SUFFIX) && file.length() == AbortedTxn.TOTAL_SIZE
+            || name.contains(LogFileUtils.PRODUCER_SNAPSHOT_FILE_SUFFIX) && file.length() == CORRUPT_SNAPSHOT.length;
+        return corrupt ? "corrupt" : "";
+    }
+
+    @Override
+    public String masked(String message) {
+        return scratch.masked(message);
+    }
+
+    @Override
+    public void close() throws IOException {
+        watches.close();
+        scratch.close();
+    }
+}
