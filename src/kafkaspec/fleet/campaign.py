@@ -29,7 +29,7 @@ from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.exhaustive import Correspondence
 from kafkaspec.lockstep.history import History
 from kafkaspec.lockstep.shrink import shape, shrunk
-from kafkaspec.lockstep.walk import ModelState, walk
+from kafkaspec.lockstep.walk import ModelState, tried_beside, walk
 from kafkaspec.subsystem import Subsystem
 
 if TYPE_CHECKING:
@@ -431,7 +431,7 @@ def _told(subsystem: Subsystem, alike: Sequence[dict[str, Any]], small: bool) ->
     impl = subsystem.layer("impl")
     assert impl is not None
     if small:
-        history = shrunk(history, again(subsystem.spec.machine, impl.Driver()))
+        history = shrunk(history, tried_beside(subsystem.spec.machine, impl.Driver()))
     kind, calls = shape(history.why), len(history.records) - 1
     text = str(replace(history, why=f"found by seed {first['seed']}\n{history.why}"))
     return Failure(first["clause"], first["operation"], kind, len(alike), first["seed"], calls, text, Path())

@@ -228,7 +228,7 @@ def replay(
     return pair.failure
 
 
-def again(machine: Machine[Any], driver: Driver, contracts: bool = True) -> Again:
+def tried_beside(machine: Machine[Any], driver: Driver, contracts: bool = True) -> Again:
     """How the calls of a failing history are tried once more; arguments that the spec cannot take fail nothing."""
 
     def tried(records: Sequence[Record]) -> History | None:
@@ -242,7 +242,7 @@ def again(machine: Machine[Any], driver: Driver, contracts: bool = True) -> Agai
 
 def shrink(machine: Machine[Any], driver: Driver, failure: History, contracts: bool = True) -> History:
     """A history with as few calls as removing some can give, that fails at the same operation by the same clause."""
-    return fewer_calls(failure, again(machine, driver, contracts))
+    return fewer_calls(failure, tried_beside(machine, driver, contracts))
 
 
 def state_machine(
