@@ -1059,7 +1059,7 @@ def _calls(state: Timeline, action: str, arguments: Mapping[str, Any]) -> Sequen
     return [("reset", {})]
 
 
-CORRESPONDENCES = (Correspondence(model.Copies, SIZES, initial, _to_model, _calls),)
+CORRESPONDENCES = (Correspondence(model.Copies, SIZES, _to_model, _calls),)
 COVERAGE = replace(CORRESPONDENCES[0], to_model=lambda state: _to_model(state, set_is_index=False))
 """For counting the model's states that a random walk reaches: by the map alone, as its set is seldom just its keys."""
 

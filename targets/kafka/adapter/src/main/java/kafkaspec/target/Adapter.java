@@ -22,7 +22,10 @@ public interface Adapter extends AutoCloseable {
     default void close() throws Exception {
     }
 
-    /** The message of a refusal, without what differs from run to run, such as the name of a temporary directory. */
+    /**
+     * The message of a refusal, without what differs from run to run, such as the name of a temporary directory; null
+     * if this release words it otherwise than the one that the specification knows: its class alone is compared then.
+     */
     default String masked(String message) {
         return message;
     }

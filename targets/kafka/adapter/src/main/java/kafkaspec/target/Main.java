@@ -120,8 +120,9 @@ public final class Main {
         } catch (Throwable e) {
             json.writeObjectFieldStart("error");
             json.writeStringField("class", e.getClass().getName());
-            if (e.getMessage() != null) {
-                json.writeStringField("message", current.masked(e.getMessage()));
+            String message = e.getMessage() == null ? null : current.masked(e.getMessage());
+            if (message != null) {
+                json.writeStringField("message", message);
             }
             json.writeEndObject();
             return;

@@ -231,7 +231,7 @@ abstract class TimelineCalls implements Adapter {
     /** Up to {@code count} more elements of the open iterator: how many came. */
     private int take(int count) {
         if (iterator == null) {
-            throw new AdapterFailure("no iterator is open");
+            throw gone("iterator");
         }
         int came = 0;
         while (came < count && iterator.hasNext()) {
@@ -257,9 +257,14 @@ abstract class TimelineCalls implements Adapter {
     private TimelineHashSet<Integer> held(JsonNode args) {
         TimelineHashSet<Integer> found = further.get(args.get("name").asText());
         if (found == null) {
-            throw new AdapterFailure("nobody holds the collection " + args.get("name"));
+            throw gone("collection " + args.get("name"));
         }
         return found;
+    }
+
+    /** Calls come in advance: after Kafka answered otherwise than the judge expects, some have nothing to act on. */
+    private static RuntimeException gone(String what) {
+        return new IllegalStateException("not Kafka's answer: there is no such " + what);
     }
 
     private static List<Integer> elements(Iterator<Integer> iterator) {
