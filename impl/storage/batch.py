@@ -500,11 +500,11 @@ def assign(
     for n, r in enumerate(batch.records()):
         if compacted and r.key is None:
             keyless.append(n)
-        elif not log_append_time and r.timestamp != -1:
-            age = wrapped(now - r.timestamp)
-            untimely |= age > before_max_ms or wrapped(-age) > after_max_ms
         else:
             untimely |= batch.log_append_time
+            if not log_append_time and r.timestamp != -1:
+                age = wrapped(now - r.timestamp)
+                untimely |= age > before_max_ms or wrapped(-age) > after_max_ms
         largest = max(largest, r.timestamp)
         keep = keep and (source == 0 or r.offset == n)
         records.append(r)
@@ -594,11 +594,11 @@ class Driver:
         return out.hex()
 
     def readVarint(self, data: str, bits: int) -> Json:
-        content = bytes.fromhex(data)
+        content, most = bytes.fromhex(data), 5 if bits == 32 else 10
         try:
-            return list(self.get_varint(content, 0, len(content), 5 if bits == 32 else 10))
+            return list(self.get_varint(content, 0, len(content), most))
         except IndexError:
-            return Refused("BAT-12", spec.INVALID)
+            return Refused("BAT-12", spec.UNDERFLOW if len(content) < most else spec.ILLEGAL_ARGUMENT)
 
     def build(self, records: Json, log_append_time: int = -1, **given: Any) -> Json | Refused:
         try:

@@ -205,9 +205,9 @@ BAT_21 = clause(
 BAT_22 = clause(
     "BAT-22",
     """For a topic of CreateTime a record's timestamp is -1, or at most before.max.ms before and after.max.ms after now;
-    else the whole batch is refused. So it is if the producer set LogAppendTime, but for a topic of CreateTime and a
-    timestamp that is not -1. Where one record lacks a key and another's timestamp is wrong, that is the error.""",
-    source=f"{ASSIGNMENT}; {VALIDATOR}",
+    else the whole batch is refused. So it is if the producer set LogAppendTime. Where one record lacks a key and
+    another's timestamp is wrong, that is the error.""",
+    source=f"{ASSIGNMENT}; {VALIDATOR}; that of 3.5.2 for the producer's LogAppendTime",
     without=OF_THE_LEADER,
 )
 BAT_23 = clause(
@@ -1140,8 +1140,6 @@ def is_whole(state: Held) -> bool:
     except Malformed:
         return False
     times = [t.timestamp for t in timed(b)]
-    if b.log_append_time and any(b.base_timestamp + r.timestamp_delta != b.max_timestamp for r in b.records):
-        return False
     return not wrong_for_the_writer(b.producer_id, b.producer_epoch, 0, b.attributes, times)
 
 
@@ -1176,10 +1174,9 @@ def faults(
         age = signed(now - r.timestamp, 64)
         if compacted and r.key is None:
             yield BAT_21, n
-        elif create_time and r.timestamp != NO_TIMESTAMP:
-            if age > before_ms or signed(-age, 64) > after_ms:
-                yield BAT_22, n
-        elif batch.log_append_time:
+        elif batch.log_append_time or (
+            create_time and r.timestamp != NO_TIMESTAMP and (age > before_ms or signed(-age, 64) > after_ms)
+        ):
             yield BAT_22, n
 
 
@@ -1283,6 +1280,10 @@ def in_place(batch: Batch, target: int) -> bool:
     ),
     "BAT-22 timestamps within the bounds, or the leader's",
 )
+@icontract.ensure(
+    lambda state, result: not accepted(result) or not held(state).log_append_time,
+    "BAT-22 no producer sets LogAppendTime",
+)
 def validate(
     state: Held,
     to_magic: int,
@@ -1306,6 +1307,14 @@ def validate(
     if no is not None:
         return Step(state, no)
     target = CODEC_IDS[target_compression]
+    return Step(state, taken(batch, initial_offset, timestamp_type, partition_leader_epoch, now, target))
+
+
+def taken(
+    batch: Batch, initial_offset: int, timestamp_type: str, partition_leader_epoch: int, now: int, target: int
+) -> dict[str, Json]:
+    """What the leader writes of a batch that it does not refuse (BAT-23)."""
+    create_time = timestamp_type == "CreateTime"
     if in_place(batch, target):
         largest = max([NO_TIMESTAMP, *(r.timestamp for r in timed(batch))]) if create_time else now
         after = replace(
@@ -1326,14 +1335,11 @@ def validate(
             base_sequence=batch.base_sequence,
             append_time=now,
         )
-    return Step(
-        state,
-        Fields(
-            logAppendTimeMs=now,
-            maxTimestampMs=after.max_timestamp,
-            messageSizeMaybeChanged=not in_place(batch, target),
-            batches=[shown(after, len(encode(after)))],
-        ),
+    return Fields(
+        logAppendTimeMs=now,
+        maxTimestampMs=after.max_timestamp,
+        messageSizeMaybeChanged=not in_place(batch, target),
+        batches=[shown(after, len(encode(after)))],
     )
 
 
@@ -1600,6 +1606,32 @@ def _rebuilt_without_keys(
     return Refused("", UNSUPPORTED, "key is skipped in PartialDefaultRecord"), observation
 
 
+def _producers_append_time(
+    ghost: Ghost, state: Held, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if op != "validate" or not isinstance(result, Refused) or result.clause != BAT_22:
+        return result, observation
+    batch = held(state)
+    if not batch.log_append_time or arguments["timestamp_type"] != "CreateTime" or batch.max_timestamp == NO_TIMESTAMP:
+        return result, observation
+    a = arguments
+    bounds = a["now"], a["timestamp_before_max_ms"], a["timestamp_after_max_ms"]
+    unflagged = replace(  # every record has the largest timestamp, as a reader sees them
+        batch,
+        attributes=batch.attributes & ~LOG_APPEND_TIME,
+        records=tuple(replace(r, timestamp_delta=batch.max_timestamp - batch.base_timestamp) for r in batch.records),
+    )
+    no = refusal(list(faults(unflagged, a["compacted_topic"], True, *bounds)))
+    target = CODEC_IDS[a["target_compression"]]
+    took = no or taken(
+        batch, a["initial_offset"], a["timestamp_type"], a["partition_leader_epoch"], a["now"], target
+    )
+    return _rebuilt_without_keys(ghost, state, op, arguments, took, observation)
+
+
+_FLAGGED = built(0, [Timed(0, 7, b"k", b"v")], attributes=LOG_APPEND_TIME, append_time=NOW)
+
+
 machine.deviations += [
     Deviation(
         id="BAT-D1",
@@ -1622,6 +1654,34 @@ machine.deviations += [
         effect="The producer gets UNKNOWN_SERVER_ERROR for a batch that the leader meant to rewrite and accept.",
         mend="Read the records again, whole, before the batch is written anew.",
         rewrite=_rebuilt_without_keys,
+    ),
+    Deviation(
+        id="BAT-D2",
+        clause="BAT-22",
+        title="A producer that sets LogAppendTime writes any timestamps to a topic of CreateTime",
+        versions="3.6.0 to 4.3.0 (4.3.0 recorded, 3.6.0 read; 3.5.2 refuses it)",
+        releases=">=3.6",
+        condition="""the topic's message.timestamp.type is CreateTime; a producer's batch has the LogAppendTime flag, and
+        its largest timestamp is not -1 and within message.timestamp.before.max.ms and after.max.ms""",
+        history=(
+            "init",
+            f'load data="{encode(_FLAGGED).hex()}"',
+            'validate toMagic=2 initialOffset=0 compactedTopic=false timestampType="CreateTime" '
+            "timestampBeforeMaxMs=10 timestampAfterMaxMs=10 partitionLeaderEpoch=0 "
+            f'now={NOW} targetCompression="none" origin="CLIENT"',
+        ),
+        cause="""LogValidator.validateTimestamp asks for the flag in the else branch of the question whether the topic
+        has CreateTime and the record a timestamp. Up to 3.5 that question had the bounds in it, so that a timestamp
+        within them went on to the flag; KIP-937 (KAFKA-14991, 3.6.0) moved the bounds into its body. With the flag,
+        every record reads as having the batch's largest timestamp, and that is what is compared with the bounds. Then
+        the leader gives the batch its topic's type: the flag goes, and the records' own timestamps come to light.""",
+        effect="""A producer writes records of any timestamp, whatever the topic's bounds are; up to 3.5 it got
+        INVALID_TIMESTAMP. The batch's largest timestamp is not that of its records either (BAT-10), so that an offset
+        looked up by a timestamp above it is found too late or not at all, and retention by time goes by what the header
+        says. Kafka's own clients never set the flag. If the leader writes the batch anew, for another codec, the records
+        all get the largest timestamp, and their own are lost.""",
+        mend="Ask for the batch's timestamp type first, and once a batch: a producer's LogAppendTime is refused.",
+        rewrite=_producers_append_time,
     ),
 ]
 

@@ -20,6 +20,9 @@ from packaging.version import InvalidVersion, Version
 from kafkaspec.errors import UserError
 from kafkaspec.lockstep.machine import Json, Machine, Outside, Refused
 
+NEWEST = "4.3.0"
+"""The newest release of Kafka that was judged."""
+
 Ghost = Any
 """An immutable, hashable value."""
 
@@ -64,17 +67,17 @@ class Deviation:
     mend: str
     rewrite: Callable[[Ghost, Any, str, Mapping[str, Any], Json | Refused, Json], tuple[Json | Refused, Json]]
     releases: str = ""
-    """the releases that show it, as a specifier of versions such as "<3.5"; empty: also the newest that was judged"""
+    """the releases that show it, as a specifier of versions such as "<3.5" or ">=3.6"; empty: all"""
     initial: Callable[[], Ghost] = _nothing
     advance: Callable[[Ghost, Any, str, Mapping[str, Any], Any], Ghost] = _unchanged
 
     def shows_in(self, release: str | None) -> bool:
         """Whether that release of Kafka has it; None stands for the newest that was judged. UserError for a text that
         is no version."""
-        if release is None or not self.releases:
-            return not self.releases
+        if not self.releases:
+            return True
         try:
-            return Version(release) in SpecifierSet(self.releases)
+            return Version(release or NEWEST) in SpecifierSet(self.releases)
         except InvalidVersion:
             raise UserError(f"release {release}: not a version, such as 4.3.0") from None
 
