@@ -245,9 +245,10 @@ CLN_31 = clause(
 CLN_32 = clause(
     "CLN-32",
     """A log, as the manager sees it, has log start <= last stable offset <= log end and segments in ascending order
-    of their base offsets, the last of which is active and begins at or below the log end; an append adds to the
-    active segment, and rolls to a new one at the log end when the batch would not fit into segment.bytes, or the
-    segment's first batch is older than segment.ms (of a compacted log: or than max.compaction.lag.ms).""",
+    of their base offsets, the last of which is active and begins below the log end, or at it and is empty; an empty
+    segment has no timestamps. An append adds to the active segment, and rolls to a new one at the log end when the
+    batch would not fit into segment.bytes, or the segment's first batch is older than segment.ms (of a compacted log:
+    or than max.compaction.lag.ms).""",
     source="UnifiedLog, LogSegment.shouldRoll and LogConfig.maxSegmentMs, Kafka 4.3.0; KIP-354",
 )
 CLN_33 = clause(
@@ -295,7 +296,8 @@ class Frozen(dict[K, V]):
 # ---- the log, as the manager sees it ---------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Segment:
-    """One segment. `size` in bytes; timestamps in ms, -1 where there is none."""
+    """One segment. `size` in bytes; timestamps in ms, -1 where there is none. (Of a segment without any timestamp Kafka
+    takes the time of its file's last change for the largest.)"""
 
     base_offset: int
     size: int = 0
@@ -356,8 +358,11 @@ def well_formed(log: Log) -> bool:
         and bases != []
         and all(a < b for a, b in itertools.pairwise(bases))
         and 0 <= bases[0] <= log.log_start_offset
-        and bases[-1] <= log.log_end_offset
-        and all(0 <= s.size <= INT_MAX for s in log.segments)
+        and bases[-1] <= log.log_end_offset - (log.segments[-1].size > 0)
+        and all(
+            0 <= s.size <= INT_MAX and -1 <= s.first_batch_timestamp <= s.largest_timestamp <= (LONG_MAX if s.size else -1)
+            for s in log.segments
+        )
     )
 
 
@@ -1245,6 +1250,12 @@ def restart(state: Cleaner) -> Step[Cleaner, None]:
 @a_partition
 @icontract.require(lambda count: 0 <= count <= 1000, "CLN-32 at most a thousand batches at once")
 @icontract.require(
+    lambda state, partition: (
+        state.logs[partition].segments[-1].size == 0 or state.logs[partition].segments[-1].first_batch_timestamp >= 0
+    ),
+    "CLN-32 the first batch of the active segment has a timestamp: without one it ages from when it was opened",
+)
+@icontract.require(
     lambda then_high_watermark: then_high_watermark in ("logEndOffset", None),
     "CLN-32 the high watermark goes to the end or stays",
 )
@@ -1391,7 +1402,8 @@ def _at_the_borders(state: Cleaner, log: Log) -> Iterator[Log]:
     young, old = state.now - config.min_compaction_lag_ms, state.now - config.max_compaction_lag_ms
     stamps = [(young, max(old, -1)), (young + 1, max(old - 1, -1)), (-1, -1)]
     for dirty, (largest, first) in itertools.product((minimum, minimum + 1, 1, 0), stamps):
-        segments = (Segment(0, 100 - dirty), Segment(1, dirty, largest, first), Segment(2))
+        dirty_part = Segment(1, dirty, largest, first) if dirty else Segment(1)
+        segments = (Segment(0, 100 - dirty), dirty_part, Segment(2))
         yield replace(log, log_start_offset=1, log_end_offset=2, last_stable_offset=2, segments=segments)
 
 
@@ -1401,13 +1413,12 @@ def _as_it_goes(state: Cleaner, log: Log) -> Iterator[Log]:
     start, end, active = log.log_start_offset, log.log_end_offset, log.active_base_offset
     yield replace(log, last_stable_offset=max(start, active - 1))
     yield replace(log, segments=(*log.segments, Segment(end)))
-    yield replace(log, segments=(replace(first, size=first.size // 2), *rest))
+    yield replace(log, segments=(replace(first, size=first.size // 2) if first.size > 1 else Segment(0), *rest))
     if rest:
         kept = max(start, rest[0].base_offset)
         stable = max(kept, log.last_stable_offset)
         yield replace(log, segments=tuple(rest), log_start_offset=kept, last_stable_offset=stable)
-        cut = max(active - 1, start)
-        yield replace(log, segments=log.segments[:-1], log_end_offset=cut, last_stable_offset=cut)
+        yield replace(log, segments=log.segments[:-1], log_end_offset=active, last_stable_offset=max(start, active - 1))
     huge = tuple(Segment(start + n, 2_000_000_000) for n in range(3))
     yield replace(log, segments=huge, log_end_offset=start + 3, last_stable_offset=start + 3)
     yield replace(log, segments=(Segment(0),), log_start_offset=0, log_end_offset=0, last_stable_offset=0)
@@ -1573,12 +1584,7 @@ def beside_model(sizes: Mapping[str, int]) -> Correspondence[Cleaner]:
     names = {f"a-{n}": element(model.Partition, n) for n in range(sizes["Partition"])}
     most = sizes["D"]
 
-    def start() -> Cleaner:
-        settings = [{"partition": p, "logDir": "dir", "min.cleanable.dirty.ratio": 0.0} for p in names]
-        state = initial(settings)
-        for p in names:
-            state = log_changed(state, p, _soiled(0, most)).state
-        return state
+    settings = [{"partition": p, "logDir": "dir", "min.cleanable.dirty.ratio": 0.0} for p in names]
 
     def to_model(state: Cleaner) -> dict[str, Any] | None:
         pauses = {p: s.count if isinstance(s, Paused) else 0 for p in names for s in [state.state(p)]}
@@ -1614,7 +1620,8 @@ def beside_model(sizes: Mapping[str, int]) -> Correspondence[Cleaner]:
                 return [("markPartitionUncleanable", {**one, "dir": "dir"})]
         return [(_OPERATIONS[action], one)]
 
-    return Correspondence(model.States, sizes, start, to_model, calls)
+    clean = [("logChanged", {"partition": p, "log": _soiled(0, most)}) for p in names]
+    return Correspondence(model.States, sizes, to_model, calls, init={"partitions": settings}, set_up=clean)
 
 
 def _first_of_all(state: Cleaner) -> dict[str, Any] | None:

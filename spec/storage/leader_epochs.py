@@ -795,7 +795,7 @@ def beside_model(sizes: Mapping[str, int]) -> Correspondence[Cache]:
                 return [("runScheduled", {})]
         return [("reopen", {})]
 
-    return Correspondence(model.Entries, sizes, lambda: initial(deferred=True), to_model, calls)
+    return Correspondence(model.Entries, sizes, to_model, calls, init={"deferred": True})
 
 
 CORRESPONDENCES = (beside_model(SIZES),)

@@ -827,10 +827,10 @@ def beside_model(sizes: Mapping[str, int]) -> Correspondence[Index]:
     return Correspondence(
         model.Search,
         sizes,
-        lambda: initial(BASE, slots * LAYOUT.size),
         to_model,
         calls,
         {"begin": inside, "choose": inside, "halve": inside, "done": inside, "forget": inside},
+        {"base_offset": BASE, "max_index_size": slots * LAYOUT.size},
     )
 
 

@@ -898,8 +898,11 @@ def end_transaction(
     timestamp: int,
     transaction_version: int = UNKNOWN_VERSION,
 ) -> Step[State, EndedTransaction | None]:
-    """One marker as a log appends it: as `appendEndTxnMarker`, and the verification ends, unless it is that of the next
-    transaction."""
+    """One marker as a log appends it: a coordinator's stale epoch is refused before all else; then as
+    `appendEndTxnMarker`, and the verification ends, unless it is that of the next transaction. A client's control batch
+    does not come so far."""
+    if origin == "COORDINATOR" and producer_epoch < state.producers.get(producer_id, UNKNOWN).epoch:
+        return Step(state, Refused("PSM-11", INVALID_EPOCH))
     step = append_end_txn_marker.__wrapped__(  # type: ignore[attr-defined]
         state, producer_id, origin, type, coordinator_epoch, producer_epoch, offset, timestamp, transaction_version
     )
@@ -1382,6 +1385,7 @@ def _files(state: State) -> Sequence[str]:
 machine.candidates |= {
     "producer_id": _writers,
     "origin": lambda state: ("CLIENT", "CLIENT", "CLIENT", "REPLICATION", "COORDINATOR"),
+    "endTransaction:origin": lambda state: ("COORDINATOR", "COORDINATOR", "REPLICATION"),
     "producer_epoch": _epochs,
     "epoch": _epochs,
     "first_seq": _first_sequences,
@@ -1489,7 +1493,7 @@ def _calls(state: State, action: str, arguments: Mapping[str, Any]) -> Sequence[
     ]
 
 
-CORRESPONDENCES = (Correspondence(model.Producers, SIZES, initial, _to_model, _calls),)
+CORRESPONDENCES = (Correspondence(model.Producers, SIZES, _to_model, _calls),)
 
 
 # ---- what was recorded -----------------------------------------------------------------------------------------------

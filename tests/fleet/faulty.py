@@ -19,7 +19,7 @@ class Toy(Subsystem):
     driver: type[toy.Driver] = toy.Driver
 
     def layer(self, layer: str) -> ModuleType | None:
-        how = Correspondence(ToyQueue, {"V": 2, "L": 2}, lambda: toy.Queue(capacity=2), _to_model, lambda *_: None)
+        how = Correspondence(ToyQueue, {"V": 2, "L": 2}, _to_model, lambda *_: None, init={"capacity": 2})
         modules: dict[str, Any] = {
             "spec": SimpleNamespace(machine=toy.machine, COVERAGE=how),
             "impl": SimpleNamespace(Driver=self.driver),

@@ -22,7 +22,7 @@ def calls(state: toy.Queue, action: str, arguments: Mapping[str, Any]) -> list[t
     return [(action, {"value": arguments["v"]} if action == "push" else {})]
 
 
-HOW = Correspondence(ToyQueue, {"V": 2, "L": 2}, lambda: toy.Queue(capacity=2), to_model, calls)
+HOW = Correspondence(ToyQueue, {"V": 2, "L": 2}, to_model, calls, init={"capacity": 2})
 
 
 def test_spec_and_model_say_the_same() -> None:
@@ -41,7 +41,7 @@ def test_a_model_that_forgets_is_found() -> None:
 
 
 def test_a_spec_that_refuses_too_much_or_too_little_is_found() -> None:
-    c = commute(toy.machine, replace(HOW, initial=lambda: toy.Queue(capacity=1)))
+    c = commute(toy.machine, replace(HOW, init={"capacity": 1}))
     assert c.problem is not None
     assert "the model takes push(v=0), the spec says no: TOY-3" in c.problem.why
 
@@ -57,6 +57,6 @@ def test_a_spec_that_refuses_too_much_or_too_little_is_found() -> None:
 
 
 def test_both_begin_alike() -> None:
-    c = commute(toy.machine, replace(HOW, initial=lambda: toy.Queue(items=(1,))))
+    c = commute(toy.machine, replace(HOW, set_up=[("push", {"value": 1})]))
     assert c.problem is not None
     assert c.problem.why == "the spec's first state is not one of the model's"

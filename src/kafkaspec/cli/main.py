@@ -242,6 +242,61 @@ def check(
 
 
 @app.command(
+    short_help="Judge somebody else's implementation, behind a pipe.",
+    epilog="""\b
+Examples:
+  kafkaspec judge --target './my-target'                      every subsystem that it offers
+  kafkaspec judge --target 'targets/kafka/kafka.sh' timeline --time 60
+\b
+Exit status: 0 accepted, 1 rejected, 2 could not judge.
+""",
+)
+def judge(
+    target: Annotated[str, typer.Option(metavar="COMMAND", help="Starts the target.")],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SUBSYSTEM]...", help="All that it offers, if none is named.", autocompletion=_complete_subsystem
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed asks the same histories.")] = 0,
+    examples: Annotated[int | None, typer.Option(min=1, metavar="N", help="Histories a subsystem.")] = None,
+    time: Annotated[float | None, typer.Option(min=0.1, metavar="S", help="Seconds a subsystem.")] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Reject known deviations of released Kafka as well.")
+    ] = False,
+    timeout: Annotated[float, typer.Option(min=0.1, metavar="S", help="Seconds for one answer.")] = 10.0,
+    record: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep every judged line there, as traces.")] = None,
+) -> int:
+    """Drive somebody else's implementation, behind a pipe, and judge every answer by the spec."""
+    from kafkaspec.cli.judge import judge as run
+
+    return run(
+        target,
+        names or [],
+        seed=seed,
+        examples=500 if examples is None and time is None else examples,
+        time_s=time,
+        strict=strict,
+        timeout_s=timeout,
+        record=record,
+    )
+
+
+@app.command(short_help="Our implementation as a target of the judge.")
+def serve(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SUBSYSTEM]...", help="All, if none is named.", autocompletion=_complete_subsystem),
+    ] = None,
+) -> int:
+    """Answer the judge's lines on standard input, with our implementation."""
+    from kafkaspec.cli.judge import serve as run
+
+    return run(names or [])
+
+
+@app.command(
     short_help="Walk spec beside impl over many seeds; shrink what fails.",
     epilog="""\b
 Examples:

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.exhaustive import Correspondence, actions, model_state
-from kafkaspec.lockstep.machine import Json, Machine, Operation, Outside, Refused, Step
+from kafkaspec.lockstep.machine import Json, Machine, Operation, Outside, Pick, Refused, Step
 from kafkaspec.lockstep.walk import draw, draw_init
 
 Generator = Literal["guided", "uniform"]
@@ -100,13 +100,23 @@ class Draws:
             init = draw_init(self.machine, rng.choice)
         return Start(init, _Guided(self, rng, init, begun))
 
+    def propose(self, state: Any, pick: Pick) -> tuple[Call, Step[Any]] | None:
+        """A call that the contract allows, all of it picked; None if there seems to be none."""
+        for _ in range(TRIES):
+            op = pick(self.operations)
+            arguments = draw(self.machine, op, state, pick)
+            step = None if arguments is None else self.machine.apply(state, op.name, arguments, contracts=False)
+            if arguments is not None and isinstance(step, Step):
+                return Call(op, arguments), step
+        return None
+
     def _uniform(self, rng: random.Random) -> Plan:
         left = self.steps
 
         def plan(state: Any) -> tuple[Call, Step[Any]] | None:
             nonlocal left
             left -= 1
-            return self.proposal(state, rng, self.operations, None) if left >= 0 else None
+            return self.propose(state, rng.choice) if left >= 0 else None
 
         return plan
 
@@ -114,20 +124,18 @@ class Draws:
         self,
         state: Any,
         rng: random.Random,
-        operations: Sequence[Operation[Any]],
-        weights: Sequence[int] | None,
-        used: Mapping[tuple[str, str], list[Any]] | None = None,
+        weights: Sequence[int],
+        used: Mapping[tuple[str, str], list[Any]],
     ) -> tuple[Call, Step[Any]] | None:
-        """A call that the contract allows; None if there seems to be none."""
+        """The same by weights of the operations, with old arguments now and then."""
         for _ in range(TRIES):
-            op = rng.choice(operations) if weights is None else rng.choices(operations, weights)[0]
+            op = rng.choices(self.operations, weights)[0]
             arguments = draw(self.machine, op, state, rng.choice)
             if arguments is None:
                 continue
-            if used:
-                for p in arguments:
-                    if p not in op.chosen and rng.random() < STALE and (old := used.get((op.name, p))):
-                        arguments[p] = rng.choice(old)
+            for p in arguments:
+                if p not in op.chosen and rng.random() < STALE and (old := used.get((op.name, p))):
+                    arguments[p] = rng.choice(old)
             step = self.machine.apply(state, op.name, arguments, contracts=False)
             if not isinstance(step, Outside):
                 return Call(op, arguments), step
@@ -198,7 +206,7 @@ class _Guided:
         highest = -1.0
         seen = self.guide.seen
         for _ in range(proposals):
-            found = self.draws.proposal(state, rng, self.draws.operations, self.weights, self.used)
+            found = self.draws.proposal(state, rng, self.weights, self.used)
             if found is None:
                 break
             if proposals == 1:
@@ -243,7 +251,7 @@ class _Tour:
         self.machine, self.how, self.steps = machine, how, steps
         self.concrete = Concrete(how.model, how.sizes)
         self.actions = actions(self.concrete, how)
-        self.first = how.initial()
+        self.first = how.first(machine)
         self.nodes: dict[Hashable, _Node] = {}
 
     def key(self, state: Any) -> Hashable | None:

@@ -22,8 +22,6 @@ from typing import Any, Final, NoReturn
 
 import orjson
 
-from kafkaspec.lockstep.machine import Json
-
 PROTOCOL: Final = 1
 """The version of the protocol: docs, Protocol."""
 
@@ -96,7 +94,7 @@ class Target:
     timeout_s: float = TIMEOUT_S
     hello: Hello = field(init=False)
     sent: int = field(default=0, init=False)
-    """lines that were sent; the number of the next one"""
+    """lines that were sent"""
 
     def __post_init__(self) -> None:
         self._out = bytearray()
@@ -150,12 +148,8 @@ class Target:
 
     # ---- what is said
 
-    def request(self, op: str, **fields: Json) -> None:
-        """Queue one line."""
-        self.send([orjson.dumps({"i": self.sent, "op": op, **fields})])
-
     def send(self, lines: Sequence[bytes]) -> None:
-        """Queue lines, numbered by the caller from `sent` on, and pass on what the pipe takes at once."""
+        """Queue lines and pass on what the pipe takes at once."""
         for line in lines:
             self._out += line
             self._out += b"\n"
@@ -204,6 +198,10 @@ class Target:
                 self._fail("garbage", f'an error is {{"class": text, "message": text}}: {_shown(line)}')
         return value
 
+    def left(self) -> list[bytes]:
+        """Answers that came and were not received: what there is of them when the target is in trouble."""
+        return list(self._lines)
+
     def quiet(self) -> None:
         """TargetTrouble if the target has said more than it was asked."""
         if self._answered == self.sent and not self._ended:
@@ -213,7 +211,7 @@ class Target:
 
     def _greet(self) -> Hello:
         patience, self.timeout_s = self.timeout_s, max(self.timeout_s, START_S if self.timeout_s >= TIMEOUT_S else 0)
-        self.request("hello", args={"protocol": PROTOCOL})
+        self.send([orjson.dumps({"i": 0, "op": "hello", "args": {"protocol": PROTOCOL}})])
         (line,) = self.receive(1)
         said = self.answer(line, 0).get("result")
         self.timeout_s = patience

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from kafkaspec.language import Model
 from kafkaspec.language.concrete import Concrete, State
 from kafkaspec.lockstep.history import History, Record, outcome
-from kafkaspec.lockstep.machine import Machine, Outside, Refused
+from kafkaspec.lockstep.machine import Json, Machine, Outside, Refused
 
 S = TypeVar("S")
 Call = tuple[str, Mapping[str, Any]]
@@ -30,8 +30,6 @@ class Correspondence(Generic[S]):
 
     model: type[Model]
     sizes: Mapping[str, int | bool]
-    initial: Callable[[], S]
-    """the spec's first state for these sizes"""
     to_model: Callable[[S], Mapping[str, Any] | None]
     """the model's variables for a spec's state (elements of sorts by `language.concrete.element`); None for a state
     beyond the sizes"""
@@ -39,6 +37,20 @@ class Correspondence(Generic[S]):
     """the spec's calls for an action of the model with its arguments; None if it has no such call in this state"""
     without: Mapping[str, str] = field(default_factory=dict)
     """actions that the spec has no call for, each with the reason"""
+    init: Mapping[str, Json] = field(default_factory=dict)
+    """the configuration for these sizes, by Python names"""
+    set_up: Sequence[Call] = ()
+    """calls that then lead to the model's first state"""
+
+    def first(self, machine: Machine[S]) -> S:
+        """The spec's state that stands for the model's first. ValueError if the set-up is outside the contract."""
+        state = machine.initial(**self.init)
+        for name, arguments in self.set_up:
+            step = machine.apply(state, name, arguments)
+            if isinstance(step, Outside):
+                raise ValueError(f"{machine.name}: set-up of {self.model.__name__}: {name} is outside: {step.clause}")
+            state = step.state
+        return state
 
 
 @dataclass(frozen=True)
@@ -60,7 +72,7 @@ def commute(machine: Machine[S], how: Correspondence[S]) -> Commuted:
     """Compare until all reachable states of the model are done or a difference is found."""
     concrete = Concrete(how.model, how.sizes)
     reachable = {concrete.key(s) for s in concrete.reachable()[0]}
-    first = how.initial()
+    first = how.first(machine)
     start = model_state(concrete, how, first)
     if start is None or concrete.key(start) not in {concrete.key(s) for s in concrete.initial_states()}:
         return Commuted(0, len(reachable), 0, {}, 0, History((), "the spec's first state is not one of the model's"))

@@ -1,0 +1,749 @@
+"""A judged campaign: very many histories on a target, each answer and state compared with the spec's.
+
+The spec says beforehand what every line must be answered with, so the next histories are sent while the answers to the
+last come in, and almost all are compared as bytes. Where anything differs, the history as it was answered is a trace,
+and `check` gives the verdict on it: with known deviations, with the system's own choices, in its words.
+
+A campaign is cut into blocks. A block is a function of the campaign's plan and its own number, whatever ran before and
+wherever it runs, so that blocks on many machines find what one process finds. Each block begins with its part of the
+models' tours and goes on with guided histories; the last of it are drawn by Hypothesis, which shrinks what it finds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import shlex
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Final, Literal
+
+import orjson
+
+from kafkaspec import clauses as registry
+from kafkaspec.errors import UserError
+from kafkaspec.judge.check import Check, Verdict, outcome_matches
+from kafkaspec.judge.generate import (
+    STEPS,
+    Call,
+    Draws,
+    Generator,
+    Guide,
+    Plan,
+    Start,
+    Toured,
+    fixed,
+    tour,
+)
+from kafkaspec.judge.target import TIMEOUT_S, Hello, Target, TargetTrouble
+from kafkaspec.language.concrete import Concrete
+from kafkaspec.lockstep.compare import same
+from kafkaspec.lockstep.exhaustive import model_state
+from kafkaspec.lockstep.history import History, Record, parse
+from kafkaspec.lockstep.machine import Json, Machine, Operation, Outside, Refused, Step
+from kafkaspec.lockstep.shrink import shape, shrunk
+from kafkaspec.subsystem import Subsystem, find
+
+BLOCK: Final = 250
+"""Histories of a block."""
+AHEAD: Final = 3
+"""Histories that are asked before the answers to the first of them are read."""
+HYPOTHESIS_EVERY: Final = 10
+"""One history in so many is drawn by Hypothesis."""
+OBSERVE: Final = (1, 1, 4, 16)
+"""The state is asked for after every call of a history, or after every fourth, ...; and always at its end."""
+SHRINK_TRIES: Final = 2_000
+SHRINK_S: Final = 60.0
+"""So often, and so long, a rejected history is tried with less."""
+MAX_KINDS: Final = 50
+"""So many kinds of rejection are told; then the subsystem is judged no further."""
+MODEL_STATES_EVERY: Final = 4
+"""The model states of one drawn history in so many are looked up; those of tours always."""
+
+Progress = Callable[[int, int | None, str], None]
+"""Called now and then with histories done, histories in all (None where time decides) and a word on what was found."""
+By = Literal["deviation", "tour", "draw", "hypothesis"]
+"""Where a history comes from."""
+Kind = tuple[str, str, str]
+"""Clause, operation, shape of the difference: rejections alike in all three are one."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a campaign is a function of, and how the target is reached."""
+
+    subsystem: str
+    command: str
+    seed: int = 0
+    strict: bool = False
+    generator: Generator = "guided"
+    timeout_s: float = TIMEOUT_S
+    steps: int = STEPS
+    """calls of a history"""
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """One kind of answer that no behaviour of the spec explains."""
+
+    clause: str
+    operation: str
+    shape: str
+    """what differs, without values"""
+    history: History
+    """calls and answers, made small; `why` says what is wrong"""
+    verdict: Verdict
+    """of that history, as `kafkaspec check` gives it"""
+    found: int
+    """the number of the history in which it came up first"""
+    calls: int
+    """calls that the block had made by then"""
+    by: By
+    count: int = 1
+    """histories that were rejected so"""
+
+    @property
+    def kind(self) -> Kind:
+        return self.clause, self.operation, self.shape
+
+
+@dataclass
+class Tally:
+    """What some histories came to."""
+
+    histories: int = 0
+    calls: int = 0
+    observations: int = 0
+    operations: Counter[str] = field(default_factory=Counter)
+    clauses: Counter[str] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
+    """by "operation clause" """
+    deviations: Counter[str] = field(default_factory=Counter)
+    model_states: dict[str, set[str]] = field(default_factory=dict)
+    """model -> its states that were reached, as digests"""
+    toured: Counter[str] = field(default_factory=Counter)
+    """model -> histories of its tour"""
+    rejections: dict[Kind, Rejection] = field(default_factory=dict)
+    trouble: TargetTrouble | None = None
+    last: History | None = None
+    """what was asked and answered in the history in which the trouble came"""
+    seconds: float = 0.0
+
+    def add(self, other: Tally) -> None:
+        """Take in what further histories came to."""
+        self.histories += other.histories
+        self.calls += other.calls
+        self.observations += other.observations
+        self.operations += other.operations
+        self.clauses += other.clauses
+        self.refusals += other.refusals
+        self.deviations += other.deviations
+        self.toured += other.toured
+        self.seconds += other.seconds
+        for model, states in other.model_states.items():
+            self.model_states.setdefault(model, set()).update(states)
+        for kind, r in other.rejections.items():
+            known = self.rejections.get(kind)
+            self.rejections[kind] = r if known is None else replace(known, count=known.count + r.count)
+        if self.trouble is None:
+            self.trouble, self.last = other.trouble, other.last
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdict on one subsystem of a target."""
+
+    job: Job
+    title: str
+    target: str
+    """the target's name and version"""
+    verdict: Literal["accepted", "rejected", "could not judge"]
+    why: str
+    """of "could not judge": what kept us from it"""
+    tally: Tally
+    clauses: tuple[str, ...]
+    """those that the operations state, exercised or not"""
+    not_offered: tuple[str, ...]
+    """operations that the target leaves out"""
+    not_called: tuple[str, ...]
+    """operations that are offered, and never came up"""
+    models: Mapping[str, tuple[int, int]]
+    """model -> states reached, and all"""
+    tours: Mapping[str, tuple[int, int]]
+    """model -> histories of its tour that were judged, and all"""
+    seconds: float
+
+    @property
+    def exit_code(self) -> int:
+        """0 accepted, 1 rejected, 2 could not judge."""
+        return {"accepted": 0, "rejected": 1, "could not judge": 2}[self.verdict]
+
+    @property
+    def never_exercised(self) -> tuple[str, ...]:
+        """Clauses of the operations that no call exercised."""
+        return tuple(c for c in self.clauses if c not in self.tally.clauses)
+
+    @property
+    def again(self) -> str:
+        """The command that judges so again."""
+        out = f"kafkaspec judge --target {shlex.quote(self.job.command)} {self.job.subsystem} --seed {self.job.seed}"
+        out += f" --examples {self.tally.histories}" + (" --strict" if self.job.strict else "")
+        return out
+
+
+def judge(
+    job: Job,
+    *,
+    examples: int | None,
+    time_s: float | None = None,
+    progress: Progress | None = None,
+    record: Callable[[bytes], None] | None = None,
+) -> Judged:
+    """Judge one subsystem by `examples` histories, or by as many as fit into `time_s` seconds, or whatever ends first.
+
+    `record` gets every judged line, in the form of a trace. A target that cannot be judged any further is a verdict;
+    UserError: the subsystem does not exist.
+    """
+    subsystem = find(job.subsystem)
+    began = time.monotonic()
+    until = None if time_s is None else began + time_s
+    tally = Tally()
+    hello: Hello | None = None
+    try:
+        with Target(job.command, job.timeout_s) as target:
+            hello = target.hello
+            judging = Judging(job, target, record)
+            number = 0
+            while (examples is None or tally.histories < examples) and (until is None or time.monotonic() < until):
+                wanted = BLOCK if examples is None else min(BLOCK, examples - tally.histories)
+                done = tally.histories
+
+                def tick(n: int, done: int = done) -> None:
+                    if progress is not None:
+                        found = f"{tally.calls:,} calls" + (
+                            f", {len(tally.rejections)} rejected" if tally.rejections else ""
+                        )
+                        progress(done + n, examples, found)
+
+                tally.add(judging.block(number, wanted, until, set(tally.rejections), tick))
+                number += 1
+                if tally.trouble is not None or len(tally.rejections) >= MAX_KINDS:
+                    break
+    except TargetTrouble as e:
+        tally.trouble = tally.trouble or e
+    return summed(subsystem, job, hello, tally, time.monotonic() - began)
+
+
+def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, seconds: float) -> Judged:
+    """The verdict that a tally comes to."""
+    machine = subsystem.spec.machine
+    offered = _offered(machine, hello, job.subsystem) if hello is not None else []
+    names = {op.name for op in offered}
+    stated = {c for op in offered for c in (*op.clauses, *(p.clause for p in op.postconditions))} | set(tally.clauses)
+    known = [c.id for c in registry.all_clauses(subsystem.prefix) if c.id in stated]
+    tours = {t.how.model.__name__: t for t in _tours(job.subsystem)} if job.generator == "guided" else {}
+    why = ""
+    if tally.trouble is not None:
+        why = str(tally.trouble)
+    elif not tally.calls:
+        why = "nothing was asked"
+    verdict: Literal["accepted", "rejected", "could not judge"] = "could not judge" if why else "accepted"
+    return Judged(
+        job,
+        subsystem.title,
+        f"{hello.name} {hello.version}".strip() if hello is not None else "",
+        "rejected" if tally.rejections else verdict,
+        why,
+        tally,
+        tuple(known),
+        tuple(n for n, op in machine.operations.items() if op.generated and n not in names),
+        tuple(op.name for op in offered if op.name not in tally.operations),
+        {m: (len(tally.model_states.get(m, ())), t.states) for m, t in tours.items()},
+        {m: (tally.toured[m], len(t.histories)) for m, t in tours.items()},
+        seconds,
+    )
+
+
+def _kind(history: History) -> Kind:
+    return history.clause, str(history.records[-1]["op"]), shape(history.why)
+
+
+def _offered(machine: Machine[Any], hello: Hello, subsystem: str) -> list[Operation[Any]]:
+    """The operations to call. TargetTrouble if the target has no such subsystem, or names an operation there is not."""
+    if subsystem not in hello.subsystems:
+        offers = ", ".join(sorted(hello.subsystems)) or "none"
+        raise TargetTrouble("unknown subsystem", f"{subsystem} (it offers: {offers})")
+    names = hello.subsystems[subsystem]
+    for name in sorted(names or ()):
+        if name not in machine.operations:
+            raise TargetTrouble("garbage", f"hello: {subsystem} has no operation {name!r}")
+    return [op for op in machine.operations.values() if op.generated and (names is None or op.name in names)]
+
+
+@cache
+def _tours(subsystem: str) -> tuple[Toured, ...]:
+    spec = find(subsystem).spec
+    return tuple(tour(spec.machine, how) for how in getattr(spec, "CORRESPONDENCES", ()))
+
+
+Expected = tuple[Literal["answer", "state"], Any]
+
+
+@dataclass
+class _Asked:
+    """A history under way: what was sent, and what must come back."""
+
+    number: int
+    by: By
+    lines: list[bytes]
+    expected: list[Expected]
+    records: list[Record]
+    where: list[int]
+    """for each line, the record that it belongs to"""
+    clauses: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
+    """for each call: operation, clauses exercised, the clause of its refusal"""
+    calls_before: int = 0
+    sent: int = 0
+    answered: int = 0
+    answers: list[bytes] = field(default_factory=list)
+
+
+class Judging:
+    """One subsystem judged on one running target. TargetTrouble: the target does not offer it."""
+
+    def __init__(self, job: Job, target: Target, record: Callable[[bytes], None] | None = None) -> None:
+        self.job = job
+        self.target = target
+        self.subsystem = find(job.subsystem)
+        self.machine: Machine[Any] = self.subsystem.spec.machine
+        self.operations = _offered(self.machine, target.hello, job.subsystem)
+        self.names = {op.name for op in self.operations}
+        self.record = record
+        self.release = target.hello.version if target.hello.name == "Apache Kafka" else None
+        self.checking = self._check()
+        self.concretes: list[tuple[str, Any, Concrete]] = []
+        for how in getattr(self.subsystem.spec, "CORRESPONDENCES", ()):
+            self.concretes.append((how.model.__name__, how, Concrete(how.model, how.sizes)))
+        self.digests: dict[Hashable, str] = {}
+        self.tally = Tally()
+        self.known: set[Kind] = set()
+        self.under_way: deque[_Asked] = deque()
+        self.tours = _tours(job.subsystem) if job.generator == "guided" else ()
+
+    def _check(self) -> Check:
+        return Check(self.machine, self.job.subsystem, self.job.strict, release=self.release)
+
+    # ---- a block
+
+    def block(
+        self,
+        number: int,
+        histories: int,
+        until: float | None = None,
+        known: set[Kind] | None = None,
+        tick: Callable[[int], None] = lambda n: None,
+    ) -> Tally:
+        """Judge so many histories; those of a `number` are always the same. Kinds of rejection that are `known` are
+        counted, not made small again. What the target does wrong on the pipe is the tally's `trouble`."""
+        began = time.monotonic()
+        self.tally = tally = Tally()
+        self.known = set(known or ())
+        drawn_by_hypothesis = histories // HYPOTHESIS_EVERY if self.job.generator == "guided" else 0
+        under_way = self.under_way
+        try:
+            for k, (by, start) in enumerate(self._starts(number, histories - drawn_by_hypothesis)):
+                if until is not None and time.monotonic() >= until:
+                    break
+                observe = random.Random(f"{self.job.seed} {number} {k} observe").choice(OBSERVE) if by == "draw" else 1
+                asked = self._asked(number * BLOCK + k, by, start, observe)
+                if asked is not None:
+                    under_way.append(asked)
+                if len(under_way) >= AHEAD:
+                    self.judged(under_way.popleft())
+                    tick(tally.histories)
+            while under_way:
+                self.judged(under_way.popleft())
+            if drawn_by_hypothesis and (until is None or time.monotonic() < until):
+                from kafkaspec.judge.drawn import judge_drawn
+
+                judge_drawn(self, number, drawn_by_hypothesis)
+            self.target.quiet()
+        except TargetTrouble as e:
+            tally.trouble = e
+            if under_way and tally.last is None:
+                tally.last = self._so_far(under_way[0])
+        tally.seconds = time.monotonic() - began
+        return tally
+
+    def _starts(self, number: int, histories: int) -> Iterator[tuple[By, Start]]:
+        """What a block asks: known deviations first, then by turns a history of a tour and one that is drawn."""
+        job = self.job
+        draws = Draws(self.machine, self.operations, Guide() if job.generator == "guided" else None, job.steps)
+        known = list(self._known_histories()) if job.generator == "guided" and number == 0 else []
+        toured = [(t, h) for t in self.tours for h in t.histories][number * BLOCK // 2 : (number + 1) * BLOCK // 2]
+        for k in range(histories):
+            t, calls = toured[k // 2] if k % 2 == 0 and k // 2 < len(toured) else (None, ())
+            if k < len(known):
+                yield "deviation", known[k]
+            elif t is not None and all(c.operation.name in self.names for c in calls):
+                self.tally.toured[t.how.model.__name__] += 1
+                yield "tour", Start(t.how.init, fixed(self.machine, calls))
+            else:
+                yield "draw", draws.start(random.Random(f"{job.seed} {job.subsystem} {number * BLOCK + k}"))
+
+    def _known_histories(self) -> Iterable[Start]:
+        """The minimal histories of the known deviations, as far as the target offers their operations."""
+        for deviation in self.machine.deviations:
+            records = parse("\n".join(deviation.history), deviation.id).records
+            init: Mapping[str, Json] = {}
+            calls = []
+            for r in records:
+                if r["op"] == "init":
+                    init = self.machine.python_names(r["args"])
+                else:
+                    op = self.machine.find(r["op"])
+                    given = {op.parameters[t]: v for t, v in r["args"].items()}
+                    calls.append(Call(op, {**op.defaults, **given}))
+            if all(c.operation.name in self.names for c in calls):
+                yield Start(init, fixed(self.machine, calls))
+
+    # ---- one history
+
+    def begin(self, number: int, by: By, init: Mapping[str, Json]) -> _Asked:
+        """A history with its `init` line, not sent yet."""
+        arguments = self.machine.init_names(init)
+        asked = _Asked(number, by, [], [], [{"op": "init", "args": arguments}], [])
+        asked.calls_before = self.tally.calls
+        self._line(asked, "init", 0, ("answer", None), subsystem=self.job.subsystem, args=arguments)
+        return asked
+
+    def _line(self, asked: _Asked, op: str, record: int, expected: Expected, **fields: Json) -> None:
+        line = {"i": len(asked.lines), "op": op, **fields}
+        asked.lines.append(orjson.dumps(line, default=float))
+        asked.expected.append(expected)
+        asked.where.append(record)
+
+    def observed(self, asked: _Asked, state: Any) -> None:
+        """Ask for the state, which must be this one."""
+        self._line(asked, "observe", len(asked.records) - 1, ("state", self.machine.observe(state)))
+
+    def called(self, asked: _Asked, call: Call, step: Step[Any]) -> None:
+        """Ask for a call, which must be answered so."""
+        op = call.operation
+        arguments = call.record()
+        asked.records.append({"op": op.name, "args": arguments})
+        self._line(asked, op.name, len(asked.records) - 1, ("answer", step.result), args=arguments)
+        if isinstance(step.result, Refused):
+            asked.clauses.append((op.name, (step.result.clause,), step.result.clause))
+        else:
+            asked.clauses.append((op.name, op.clauses, ""))
+
+    def _asked(
+        self,
+        number: int,
+        by: By,
+        start: Start,
+        every: int,
+    ) -> _Asked | None:
+        """Ask a history. None if the answers had to be waited for, and it is judged already."""
+        state: Any = self.machine.initial(**start.init)
+        asked = self.begin(number, by, start.init)
+        look_up = by == "tour" or number % MODEL_STATES_EVERY == 0
+        self._looked_up(state, look_up)
+        if every == 1:
+            self.observed(asked, state)
+        n = 0
+        while (found := start.plan(state)) is not None:
+            call, step = found
+            n += 1
+            if call.operation.chosen and len(choices := self._choices(call, state)) > 1:
+                while self.under_way:  # the system chooses: what it chose must be known before it is asked on
+                    self.judged(self.under_way.popleft())
+                state_after = self._resolved(asked, call, choices, state)
+                if state_after is None:
+                    self.judged(asked)
+                    return None
+                state = state_after
+            else:
+                self.called(asked, call, step)
+                state = step.state
+                if n % every == 0:
+                    self.observed(asked, state)
+            self._looked_up(state, look_up)
+        if every > 1:
+            self.observed(asked, state)
+        self._send(asked)
+        return asked
+
+    def _send(self, asked: _Asked) -> None:
+        self.target.send(asked.lines[asked.sent :])
+        asked.sent = len(asked.lines)
+
+    def _choices(self, call: Call, state: Any) -> list[tuple[Call, Step[Any]]]:
+        """The call with each choice that the system may make."""
+        op = call.operation
+        calls = [dict(call.arguments)]
+        candidates = self.machine.choices(op, state)
+        for p in op.chosen:
+            calls = [{**c, p: value} for c in calls for value in candidates[p]]
+        out = []
+        for arguments in calls:
+            step = self.machine.apply(state, op.name, arguments, contracts=False)
+            if not isinstance(step, Outside):
+                out.append((Call(op, arguments), step))
+        return out
+
+    def _resolved(self, asked: _Asked, call: Call, choices: list[tuple[Call, Step[Any]]], state: Any) -> Any | None:
+        """Ask, and read which choice was made: the state after it; None if what was answered is none of them."""
+        self.called(asked, *choices[0])
+        self.observed(asked, choices[0][1].state)
+        self._send(asked)
+        while asked.answered < len(asked.lines):
+            self._received(asked)
+        line = len(asked.lines) - 2
+        answer = self.target.answer(asked.answers[-2], line)
+        seen = self.target.answer(asked.answers[-1], line + 1)
+        for _, step in choices:
+            if outcome_matches(step.result, answer) and same(self.machine.observe(step.state), seen.get("state")):
+                asked.expected[-2:] = [("answer", step.result), ("state", self.machine.observe(step.state))]
+                return step.state
+        return None
+
+    def _looked_up(self, state: Any, wanted: bool) -> None:
+        """Note the model states that a state of the spec stands for."""
+        if not wanted:
+            return
+        for name, how, concrete in self.concretes:
+            there = model_state(concrete, how, state)
+            if there is not None:
+                key = (name, concrete.key(there))
+                if key not in self.digests:
+                    shown = orjson.dumps(concrete.show(there), option=orjson.OPT_SORT_KEYS)
+                    self.digests[key] = hashlib.blake2b(shown, digest_size=8).hexdigest()
+                self.tally.model_states.setdefault(name, set()).add(self.digests[key])
+
+    def _received(self, asked: _Asked) -> None:
+        count = asked.sent - asked.answered
+        asked.answers += self.target.receive(count)
+        asked.answered += count
+
+    def judged(self, asked: _Asked) -> None:
+        """Read the answers to a history and judge them."""
+        wrong = self._wrong(asked)
+        self.tally.histories += 1
+        self._counted(asked, len(asked.clauses) if wrong is None else wrong[1].step or 0)
+        if wrong is None:
+            self._kept(asked)
+        else:
+            self._rejected(asked, *wrong)
+
+    def _wrong(self, asked: _Asked) -> tuple[History, Verdict] | None:
+        """What nothing explains in the answers to a history, if anything."""
+        try:
+            if asked.answered < asked.sent:
+                self._received(asked)
+            answers = zip(asked.answers, asked.expected, strict=True)
+            if all(self._as_expected(line, n, *expected) for n, (line, expected) in enumerate(answers)):
+                return None
+            return self._checked(asked)
+        except TargetTrouble:
+            if self.tally.last is None:
+                self.tally.last = self._so_far(asked)
+            raise
+
+    def one(self, init: Mapping[str, Json], plan: Plan) -> Rejection | None:
+        """Judge one history; if it is rejected, and in a way that is not known, it is returned, and not noted."""
+        asked = self._asked(-1, "hypothesis", Start(init, plan), 1)
+        if asked is None:
+            return None
+        wrong = self._wrong(asked)
+        if wrong is None:
+            self.tally.histories += 1
+            self._counted(asked, len(asked.clauses))
+            self._kept(asked)
+            return None
+        made = Rejection(*_kind(wrong[0]), *wrong, asked.number, self.tally.calls, asked.by)
+        if made.kind in self.known or made.kind in self.tally.rejections:
+            self._rejected(asked, *wrong)
+            self.tally.histories += 1
+            return None
+        return made
+
+    def keep(self, rejection: Rejection) -> None:
+        """Note a rejection of a new kind."""
+        self.tally.rejections[rejection.kind] = rejection
+        self.tally.histories += 1
+
+    def _kept(self, asked: _Asked) -> None:
+        if self.record is not None:
+            for made in self._trace(asked):
+                self.record(orjson.dumps(made, default=float) + b"\n")
+
+    def _counted(self, asked: _Asked, calls: int) -> None:
+        tally = self.tally
+        tally.calls += calls
+        tally.observations += sum(what == "state" for what, _ in asked.expected)
+        for name, ids, refused in asked.clauses[:calls]:
+            tally.operations[name] += 1
+            tally.clauses.update(ids)
+            if refused:
+                tally.refusals[f"{name} {refused}"] += 1
+
+    def _as_expected(self, line: bytes, number: int, what: str, value: Any) -> bool:
+        if what == "state":
+            if line == b'{"i":%d,"state":%b}' % (number, orjson.dumps(value, default=float)):
+                return True
+            answer = self.target.answer(line, number)
+            return "state" in answer and same(value, answer["state"])
+        if not isinstance(value, Refused) and line == b'{"i":%d,"result":%b}' % (
+            number,
+            orjson.dumps(value, default=float),
+        ):
+            return True
+        answer = self.target.answer(line, number)
+        if "unknown" in answer:
+            raise TargetTrouble(
+                "unknown operation", f"{answer['unknown']!r}, which its answer to hello does not leave out"
+            )
+        if isinstance(value, Refused):
+            return outcome_matches(value, answer)
+        return "result" in answer and same(value, answer["result"])
+
+    def _trace(self, asked: _Asked) -> list[Record]:
+        """The history as it was answered, as far as it was: the lines of a trace."""
+        records = [{"i": i, **r} for i, r in enumerate(asked.records)]
+        last = 0
+        for n, line in enumerate(asked.answers):
+            answer = self.target.answer(line, n)
+            answer.pop("i")
+            if "unknown" in answer:
+                what = f"{answer['unknown']!r}, which its answer to hello does not leave out"
+                raise TargetTrouble("unknown operation", what)
+            last = asked.where[n]
+            records[last] |= answer
+        return records[: last + 1]
+
+    def _so_far(self, asked: _Asked) -> History:
+        """A history that got no further: what was answered, and the call that was not."""
+        records = [{"i": i, **r} for i, r in enumerate(asked.records)]
+        at = 0
+        for n, line in enumerate([*asked.answers, *self.target.left()][: len(asked.lines)]):
+            try:
+                answer = self.target.answer(line, n)
+            except TargetTrouble:
+                break
+            at = asked.where[n]
+            if "unknown" in answer:
+                break
+            del answer["i"]
+            records[at] |= answer
+            at += n + 1 < len(asked.lines) and asked.where[n + 1] > at
+        return History(tuple(records[: at + 1]))
+
+    # ---- rejections
+
+    def _checked(self, asked: _Asked) -> tuple[History, Verdict] | None:
+        """What `check` says of a history that was not answered as expected; None if it accepts it."""
+        records = self._trace(asked)
+        before = {id: met.count for id, met in self.checking.met.items()}
+        verdict = self._check_says(records, self.checking)
+        if verdict.verdict == "accepted":
+            for id, met in verdict.deviations.items():
+                self.tally.deviations[id] += met.count - before.get(id, 0)
+            return None
+        self.checking = self._check()
+        return self._told(records[: (verdict.step or 0) + 1], verdict), verdict
+
+    def _rejected(self, asked: _Asked, history: History, verdict: Verdict) -> None:
+        """Note a rejected history; the first of its kind is made small."""
+        kind = _kind(history)
+        known = self.tally.rejections.get(kind)
+        if known is not None:
+            self.tally.rejections[kind] = replace(known, count=known.count + 1)
+            return
+        calls = self.tally.calls
+        if kind not in self.known:
+            history, verdict = self._small(history, verdict)
+        self.tally.rejections[kind] = Rejection(*kind, history, verdict, asked.number, calls, asked.by)
+
+    def _check_says(self, records: Sequence[Record], checking: Check) -> Verdict:
+        lines = [orjson.dumps(r, default=float) for r in records]
+        try:
+            return checking.run(lines, lambda: None)
+        except UserError as e:
+            raise UserError(f"{self.job.subsystem}: the judge failed on a history of the target: {e}") from e
+
+    def _told(self, records: Sequence[Record], verdict: Verdict) -> History:
+        """A rejected history, with what is wrong in the words of lockstep."""
+        rule = f"{verdict.clause}: {verdict.sentence}" if verdict.sentence else verdict.clause
+        lines = [f"{self._who}: rejected at call {verdict.step}: {verdict.call}", rule]
+        lines += [w for w in verdict.what.splitlines() if not w.startswith("the answer is right")]
+        lines += [str(d) for d in verdict.differences[:12]]
+        return History(tuple(records), "\n".join(w for w in lines if w), verdict.clause)
+
+    @property
+    def _who(self) -> str:
+        return f"{self.target.hello.name} {self.target.hello.version}".strip()
+
+    def _small(self, history: History, verdict: Verdict) -> tuple[History, Verdict]:
+        """The rejected history with as few and simple calls as a bounded number of attempts finds."""
+        for other in self.under_way:  # their answers come before those to what is asked now
+            self._received(other)
+        until = time.monotonic() + SHRINK_S
+        tries = 0
+        found: list[tuple[History, Verdict]] = []
+
+        def again(records: Sequence[Record]) -> History | None:
+            nonlocal tries
+            tries += 1
+            if tries > SHRINK_TRIES or time.monotonic() > until:
+                return None
+            rejected = self.replayed(records)
+            if rejected is None:
+                return None
+            found.append(rejected)
+            return rejected[0]
+
+        small = shrunk(history, again)
+        return small, next((v for h, v in found if h is small), verdict)
+
+    def replayed(self, records: Sequence[Record]) -> tuple[History, Verdict] | None:
+        """Ask the calls of a history again, without those outside the contract; what is rejected now, if anything."""
+        first, *rest = records
+        init = self.machine.python_names(first["args"])
+        asked = self.begin(-1, "draw", init)
+        state: Any = self.machine.initial(**init)
+        self.observed(asked, state)
+        for r in rest:
+            op = self.machine.find(r["op"])
+            arguments = {**op.defaults, **{op.parameters[t]: v for t, v in r["args"].items()}}
+            choices: list[tuple[Call, Step[Any]]] = []
+            try:
+                if op.chosen:
+                    choices = self._choices(Call(op, arguments), state)
+                elif not isinstance(step := self.machine.apply(state, op.name, arguments, contracts=False), Outside):
+                    choices = [(Call(op, arguments), step)]
+            except Exception:
+                return None  # arguments that the spec cannot take
+            if not choices:
+                continue
+            if len(choices) > 1:
+                after = self._resolved(asked, choices[0][0], choices, state)
+                if after is None:
+                    break
+                state = after
+            else:
+                self.called(asked, *choices[0])
+                state = choices[0][1].state
+                self.observed(asked, state)
+        self._send(asked)
+        if asked.answered < asked.sent:
+            self._received(asked)
+        made = self._trace(asked)
+        verdict = self._check_says(made, self._check())
+        if verdict.verdict == "accepted" or verdict.step is None:
+            return None
+        return self._told(made[: verdict.step + 1], verdict), verdict
