@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Generic, Literal, NamedTuple, TypedDict, TypeVar, cast
 
 from icontract import ensure, require
 
@@ -26,6 +26,7 @@ PREFIX = "TML"
 TITLE = "Timeline collections"
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 Epoch = int
 LATEST_EPOCH: Final = 2**63 - 1
@@ -258,14 +259,27 @@ def initial(
     return Timeline(first, {}, NO_EPOCH, first, map_expected_size, set_expected_size)
 
 
-class _Written(Generic[T]):
+class ShownView(TypedDict, total=False):
+    """All collections at one epoch."""
+
+    map: dict[str, int]
+    """keys in decimal"""
+    mapSize: int
+    set: list[int]
+    setSize: int
+    long: int
+    int: int
+    object: str
+
+
+class _Written(Generic[T, U]):
     """Each thing written out once, and kept for the next time that the same object is asked for."""
 
-    def __init__(self, write: Callable[[T], dict[str, Json]]) -> None:
+    def __init__(self, write: Callable[[T], U]) -> None:
         self.write = write
-        self.kept: dict[int, tuple[T, dict[str, Json]]] = {}
+        self.kept: dict[int, tuple[T, U]] = {}
 
-    def __call__(self, thing: T) -> dict[str, Json]:
+    def __call__(self, thing: T) -> U:
         known = self.kept.get(id(thing))
         if known is not None and known[0] is thing:
             return known[1]
@@ -277,18 +291,21 @@ class _Written(Generic[T]):
 
 
 @_Written
-def shown(view: View) -> dict[str, Json]:
+def shown(view: View) -> ShownView:
     """A view as recordings show it; a release without one of the collections leaves it out."""
-    return Fields(
-        {
-            "map": {str(k): v for k, v in sorted(view.entries.items())},
-            "mapSize": len(view.entries),
-            "set": sorted(view.elements),
-            "setSize": len(view.elements),
-            "long": view.long,
-            "int": view.integer,
-            "object": view.object,
-        }
+    return cast(
+        ShownView,
+        Fields(
+            {
+                "map": {str(k): v for k, v in sorted(view.entries.items())},
+                "mapSize": len(view.entries),
+                "set": sorted(view.elements),
+                "setSize": len(view.elements),
+                "long": view.long,
+                "int": view.integer,
+                "object": view.object,
+            }
+        ),
     )
 
 
@@ -301,7 +318,20 @@ def _shown_past(past: dict[Epoch, View]) -> dict[str, Json]:
     }
 
 
-def observe(state: Timeline) -> Json:
+class Shown(TypedDict):
+    """All collections at every epoch."""
+
+    epochs: list[int]
+    """of the snapshots, rising"""
+    latestEpoch: int
+    """-2^63 without a snapshot"""
+    latest: ShownView
+    """the present"""
+    at: dict[str, ShownView]
+    """by epoch"""
+
+
+def observe(state: Timeline) -> Shown:
     """All collections at every epoch."""
     past = _shown_past(state.past)
     return {

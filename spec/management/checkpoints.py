@@ -358,7 +358,28 @@ def initial() -> Directory:
     return Directory(Frozen(), Frozen({name: Frozen[str, int]() for name in CHECKPOINTS}))
 
 
-def observe(state: Directory) -> Json:
+class ShownLog(TypedDict):
+    """A log of a running broker: offsets."""
+
+    start: int
+    highWatermark: int
+    recoveryPoint: int
+    end: int
+
+
+class Shown(TypedDict):
+    """A log directory and its broker."""
+
+    logs: dict[str, ShownLog]
+    """by partition; none while the broker is down"""
+    files: dict[str, dict[str, int] | Literal["unreadable"]]
+    """checkpoint -> partition -> offset"""
+    marker: int | None
+    """the broker epoch in the marker of a clean shutdown"""
+    running: bool
+
+
+def observe(state: Directory) -> Shown:
     return {
         "logs": {
             p: {

@@ -360,7 +360,8 @@ def well_formed(log: Log) -> bool:
         and 0 <= bases[0] <= log.log_start_offset
         and bases[-1] <= log.log_end_offset - (log.segments[-1].size > 0)
         and all(
-            0 <= s.size <= INT_MAX and -1 <= s.first_batch_timestamp <= s.largest_timestamp <= (LONG_MAX if s.size else -1)
+            0 <= s.size <= INT_MAX
+            and -1 <= s.first_batch_timestamp <= s.largest_timestamp <= (LONG_MAX if s.size else -1)
             for s in log.segments
         )
     )
@@ -527,7 +528,42 @@ def state_text(state: Cleaning) -> str:
             return f"paused({n})"
 
 
-def observe(state: Cleaner) -> Json:
+class ShownSegment(TypedDict):
+    """A segment: size in bytes, timestamp in ms."""
+
+    baseOffset: int
+    size: int
+    largestTimestamp: int
+
+
+class ShownLog(TypedDict):
+    """A log."""
+
+    known: bool
+    """the manager has it"""
+    logStartOffset: int
+    logEndOffset: int
+    lastStableOffset: int
+    segments: list[ShownSegment]
+
+
+class Shown(TypedDict):
+    """The manager, its checkpoints, and the logs."""
+
+    now: int
+    """ms"""
+    cleaning: dict[str, str]
+    """partition -> its state"""
+    checkpoints: dict[str, dict[str, int]]
+    """directory -> partition -> first dirty offset"""
+    uncleanable: dict[str, list[str]]
+    """directory -> partitions"""
+    blockedCallers: list[str]
+    """partitions for which somebody waits"""
+    logs: dict[str, ShownLog]
+
+
+def observe(state: Cleaner) -> Shown:
     """The state as the recordings show it."""
     return {
         "now": state.now,

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple, NoReturn, TypedDict
+from typing import Any, NamedTuple, NoReturn, TypedDict, cast
 
 import icontract
 from crc32c import crc32c
@@ -750,8 +750,14 @@ def initial() -> Held:
     return Held()
 
 
-def observe(state: Held) -> Json:
-    return Fields(data=state.data.hex())
+class Shown(TypedDict, total=False):
+    """The batch at hand, in hexadecimal."""
+
+    data: str
+
+
+def observe(state: Held) -> Shown:
+    return cast(Shown, Fields(data=state.data.hex()))
 
 
 machine: Machine[Held] = Machine("batch", initial=initial, observe=observe)
@@ -1623,9 +1629,7 @@ def _producers_append_time(
     )
     no = refusal(list(faults(unflagged, a["compacted_topic"], True, *bounds)))
     target = CODEC_IDS[a["target_compression"]]
-    took = no or taken(
-        batch, a["initial_offset"], a["timestamp_type"], a["partition_leader_epoch"], a["now"], target
-    )
+    took = no or taken(batch, a["initial_offset"], a["timestamp_type"], a["partition_leader_epoch"], a["now"], target)
     return _rebuilt_without_keys(ghost, state, op, arguments, took, observation)
 
 

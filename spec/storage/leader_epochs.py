@@ -14,7 +14,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict, cast
 
 import icontract
 
@@ -311,13 +311,28 @@ def initial(deferred: bool = False) -> Cache:
     return Cache(deferred=deferred)
 
 
-def observe(state: Cache) -> Json:
+class Shown(TypedDict, total=False):
+    """The cache, and its file."""
+
+    entries: list[list[int]]
+    """[epoch, start offset], rising"""
+    latestEpoch: int | None
+    file: str
+    """the text of the checkpoint file"""
+    scheduled: bool
+    """a truncation is still to be written"""
+
+
+def observe(state: Cache) -> Shown:
     """Entries, latest epoch, file."""
-    return Fields(
-        entries=[list(e) for e in state.entries],
-        latestEpoch=state.entries[-1].epoch if state.entries else None,
-        file=state.file,
-        scheduled=state.scheduled,
+    return cast(
+        Shown,
+        Fields(
+            entries=[list(e) for e in state.entries],
+            latestEpoch=state.entries[-1].epoch if state.entries else None,
+            file=state.file,
+            scheduled=state.scheduled,
+        ),
     )
 
 

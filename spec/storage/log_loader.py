@@ -249,7 +249,23 @@ def initial(files: Mapping[str, Json] | None = None) -> Directory:
     return Directory(Frozen({name: content_of(name, c) for name, c in (files or {}).items()}))
 
 
-def observe(state: Directory) -> Json:
+class ShownLog(TypedDict):
+    """A .log file."""
+
+    batches: list[list[int | bool]]
+    """first offset, last offset, leader epoch, whether it is whole"""
+    torn: bool
+    """bytes of half a batch stand at its end"""
+
+
+class Shown(TypedDict):
+    """The directory of a log."""
+
+    files: dict[str, ShownLog | list[list[int]] | str]
+    """a .log, the entries of the leader epoch checkpoint, or the content of another file"""
+
+
+def observe(state: Directory) -> Shown:
     return {"files": {name: shown(c) for name, c in state.files.items()}}
 
 

@@ -117,6 +117,9 @@ def append(index: Index, cell: Cell) -> Index:
     return replace(index, used=(*index.used, cell), beyond=index.beyond[1:])
 
 
+MADE_ANEW = ("openNew", "openFile", "fill")
+"""Operations after which nothing is left of the file that was."""
+
 T = TypeVar("T")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from struct import Struct
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, cast
 
 import icontract
 
@@ -309,7 +309,24 @@ def is_full(index: Index) -> bool:
     return len(index.used) >= index.slots
 
 
-def observe(index: Index) -> Json:
+class Shown(TypedDict, total=False):
+    """The index; of a closed one the file alone."""
+
+    open: bool
+    fileLength: int
+    """bytes"""
+    file: str
+    """hexadecimal, where it is short"""
+    entries: list[list[int]]
+    """[offset, position]"""
+    maxEntries: int
+    length: int
+    """bytes"""
+    isFull: bool
+    lastOffset: int
+
+
+def observe(index: Index) -> Shown:
     length = index.slots * LAYOUT.size + len(index.odd)
     shown: dict[str, Any] = {"open": index.is_open, "fileLength": length}
     if length <= SHOWN:
@@ -322,7 +339,7 @@ def observe(index: Index) -> Json:
             "isFull": is_full(index),
             "lastOffset": last_offset(index),
         }
-    return Fields(shown)
+    return cast(Shown, Fields(shown))
 
 
 machine = Machine("offset_index", initial, observe)
@@ -730,6 +747,15 @@ def _passes_the_first(
     return result, observation
 
 
+def _cut(ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], after: Index) -> Any:
+    """Whether a refused resizing has cut the file, and it is the same file still."""
+    if op in mapped.MADE_ANEW:
+        return False
+    return ghost or (
+        op == "resize" and before.is_open and isinstance(resized(before, arguments["new_size"]).result, Refused)
+    )
+
+
 def _cuts(
     ghost: Any, state: Index, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
@@ -790,6 +816,9 @@ machine.deviations += [
         it is. Seen after a clean stop with 99 entries and a new limit of 400 bytes.""",
         mend="Compare the new size with the entries in use first, and make the index anew where it does not fit.",
         rewrite=_cuts,
+        initial=bool,
+        advance=_cut,
+        lost=bool,
     ),
 ]
 

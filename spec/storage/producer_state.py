@@ -418,7 +418,51 @@ def _late(state: State) -> bool:
     return last > 0 and state.now - last > state.config.max_transaction_timeout_ms + LATE_TRANSACTION_BUFFER_MS
 
 
-def observe(state: State) -> Json:
+class ShownProducer(TypedDict):
+    """What is known of a producer."""
+
+    producerId: int
+    epoch: int
+    coordinatorEpoch: int
+    lastTimestamp: int
+    lastSeq: int
+    currentTxnFirstOffset: int | None
+    batches: list[list[int]]
+    """first sequence, last sequence, first offset, last offset, timestamp"""
+
+
+class VerificationEntry(TypedDict):
+    """The verification of a producer."""
+
+    lowestSequence: int
+    epoch: int
+    supportsEpochBump: bool
+
+
+class ShownVerification(VerificationEntry):
+    """The verification of a producer."""
+
+    timestamp: int
+    """ms"""
+
+
+class Shown(TypedDict):
+    """Producers, transactions, verifications and snapshots."""
+
+    now: int
+    """ms"""
+    mapEndOffset: int
+    firstUnstableOffset: int | None
+    firstUndecidedOffset: int | None
+    producers: list[ShownProducer]
+    verification: dict[str, ShownVerification]
+    """by producer id"""
+    snapshots: list[int]
+    """their offsets"""
+    hasLateTransaction: bool
+
+
+def observe(state: State) -> Shown:
     """What the recordings show."""
     return {
         "now": state.now,
@@ -956,14 +1000,6 @@ def _lowest_of_the_highest_epoch(
     return (
         same and after.epoch == max(before.epoch, epoch) and (epoch < after.epoch or after.lowest_sequence <= sequence)
     )
-
-
-class VerificationEntry(TypedDict):
-    """The verification of a producer."""
-
-    lowestSequence: int
-    epoch: int
-    supportsEpochBump: bool
 
 
 @machine.operation("maybeCreateVerificationStateEntry", "PSM-26")

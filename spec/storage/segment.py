@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, cast
 
 import icontract
 
@@ -546,17 +546,38 @@ def initial(
     )
 
 
-def observe(state: Segment) -> Json:
+class Shown(TypedDict, total=False):
+    """A segment and its indexes."""
+
+    size: int
+    """bytes"""
+    offsetIndex: list[list[int]]
+    """[offset, position]"""
+    timeIndex: list[list[int]]
+    """[timestamp, offset]"""
+    offsetSlots: int | None
+    timeSlots: int | None
+    abortedTxns: list[list[int]]
+    """producer id, first offset, last offset, last stable offset"""
+    largestRecordTimestamp: int | None
+    suffix: str
+    """of the names of its files"""
+
+
+def observe(state: Segment) -> Shown:
     """What the recordings show of a segment."""
-    return Fields(
-        size=state.size,
-        offsetIndex=[list(e) for e in state.offsets],
-        timeIndex=[list(e) for e in state.times],
-        offsetSlots=state.offset_slots if state.index_files else None,
-        timeSlots=state.time_slots if state.index_files else None,
-        abortedTxns=[list(e) for e in state.aborted],
-        largestRecordTimestamp=None if state.largest.timestamp < 0 else state.largest.timestamp,
-        suffix=state.suffix,
+    return cast(
+        Shown,
+        Fields(
+            size=state.size,
+            offsetIndex=[list(e) for e in state.offsets],
+            timeIndex=[list(e) for e in state.times],
+            offsetSlots=state.offset_slots if state.index_files else None,
+            timeSlots=state.time_slots if state.index_files else None,
+            abortedTxns=[list(e) for e in state.aborted],
+            largestRecordTimestamp=None if state.largest.timestamp < 0 else state.largest.timestamp,
+            suffix=state.suffix,
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from struct import Struct
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, cast
 
 import icontract
 
@@ -232,7 +232,24 @@ def is_full(index: Index) -> bool:
     return len(index.used) >= index.slots - 1
 
 
-def observe(index: Index) -> Json:
+class Shown(TypedDict, total=False):
+    """The index; of a closed one the file alone."""
+
+    open: bool
+    fileLength: int
+    """bytes"""
+    file: str
+    """hexadecimal, where it is short"""
+    entries: list[list[int]]
+    """[timestamp, offset]"""
+    maxEntries: int
+    length: int
+    """bytes"""
+    isFull: bool
+    lastEntry: list[int]
+
+
+def observe(index: Index) -> Shown:
     length = index.slots * LAYOUT.size + len(index.odd)
     shown: dict[str, Any] = {"open": index.is_open, "fileLength": length}
     if length <= SHOWN:
@@ -245,7 +262,7 @@ def observe(index: Index) -> Json:
             "isFull": is_full(index),
             "lastEntry": list(last_entry(index)),
         }
-    return Fields(shown)
+    return cast(Shown, Fields(shown))
 
 
 machine = Machine("time_index", initial, observe)
@@ -593,10 +610,11 @@ machine.candidates |= {
 
 # ---- known deviations of released Kafka ------------------------------------------------------------------------------
 def _torn(ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], after: Index) -> Any:
-    """The timestamp that a refused append has left in the next slot, if any."""
-    if op != "maybeAppend":
-        return ghost if op in ("lookup", "entry", "sanityCheck", "pagesTouched") else None
-    return arguments["timestamp"] if _refused_for_its_offset(before, arguments) else ghost if after == before else None
+    """The timestamp that a refused append has left in the next slot, if any, until the file is another one."""
+    if op in mapped.MADE_ANEW:
+        return None
+    torn = ghost is None and op == "maybeAppend" and _refused_for_its_offset(before, arguments)
+    return arguments["timestamp"] if torn else ghost
 
 
 def _refused_for_its_offset(state: Index, arguments: Mapping[str, Any]) -> bool:
@@ -617,18 +635,40 @@ def _leaves_the_timestamp(
     return result, Fields({**observation, "file": data.hex()})
 
 
+def _kept(ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], after: Index) -> Any:
+    """How many entries a truncation has kept, if that was one too many, until the file is another one. The search stops
+    at any entry that has the offset; those before it stay."""
+    if op in mapped.MADE_ANEW:
+        return None
+    if ghost is not None or op != "truncateTo" or not before.is_open or not rising(before):
+        return ghost
+    keys = [e.offset for e in entries(before)]
+    slots = mapped.probed(len(keys), LAYOUT, lambda n: keys[n], arguments["offset"])
+    hit = next((n for n in slots[1:] if keys[n] == arguments["offset"] and n > 0), None)
+    return None if hit == len(after.used) else hit
+
+
 def _keeps_one_of_equals(
     ghost: Any, state: Index, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
-    """The search stops at any entry that has the offset; those before it stay."""
-    if op != "truncateTo" or not isinstance(ghost, Index) or not ghost.is_open or not rising(ghost):
+    if op != "truncateTo" or ghost is None:
         return result, observation
-    keys = [e.offset for e in entries(ghost)]
-    slots = mapped.probed(len(keys), LAYOUT, lambda n: keys[n], arguments["offset"])
-    hit = next((n for n in slots[1:] if keys[n] == arguments["offset"] and n > 0), None)
-    if hit is None or hit == len(state.used):
-        return result, observation
-    return result, observe(mapped.keep(ghost, hit))
+    return result, observe(_longer(state, ghost))
+
+
+def _longer(state: Index, entries: int) -> Index:
+    """The state with so many entries in use."""
+    held = (state.used + state.beyond)[:entries]
+    return replace(state, used=held, beyond=state.beyond[entries - len(state.used) :])
+
+
+def _cut(ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], after: Index) -> Any:
+    """Whether a refused resizing has cut the file, and it is the same file still."""
+    if op in mapped.MADE_ANEW:
+        return False
+    return ghost or (
+        op == "resize" and before.is_open and isinstance(resized(before, arguments["new_size"]).result, Refused)
+    )
 
 
 def _cuts(
@@ -657,6 +697,7 @@ machine.deviations += [
         mend="Work out the relative offset before anything is written, as the offset index does.",
         rewrite=_leaves_the_timestamp,
         advance=_torn,
+        lost=lambda ghost: ghost is not None,
     ),
     Deviation(
         id="TIX-D2",
@@ -678,7 +719,8 @@ machine.deviations += [
         that this needs another caller.""",
         mend="Go down to the first of equal offsets.",
         rewrite=_keeps_one_of_equals,
-        advance=lambda ghost, before, op, arguments, after: before if op == "truncateTo" else None,
+        advance=_kept,
+        lost=lambda ghost: ghost is not None,
     ),
     Deviation(
         id="TIX-D3",
@@ -698,6 +740,9 @@ machine.deviations += [
         one that is left, and retention by time and lookups by time take the segment for older than it is.""",
         mend="Compare the new size with the entries in use first, and make the index anew where it does not fit.",
         rewrite=_cuts,
+        initial=bool,
+        advance=_cut,
+        lost=bool,
     ),
 ]
 

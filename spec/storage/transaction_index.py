@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, cast
 
 import icontract
 
@@ -234,15 +234,31 @@ def shown(entries: Iterable[tuple[int, ...]]) -> list[Json]:
     return [list(e) for e in entries]
 
 
-def observe(log: Log) -> Json:
+class Shown(TypedDict, total=False):
+    """The active segment's index, and those before it."""
+
+    all: list[list[int]]
+    """producer id, first offset, last offset, last stable offset"""
+    isEmpty: bool
+    fileSize: int
+    """bytes"""
+    exists: bool
+    earlier: list[list[Json]]
+    """start offset, entries, bytes behind the last whole entry"""
+
+
+def observe(log: Log) -> Shown:
     """The active index as the recordings show it, and those before it."""
     active = log.active
-    return Fields(
-        all=shown(active.entries),
-        isEmpty=not active.entries,
-        fileSize=active.size,
-        exists=active.exists,
-        earlier=[[i.start_offset, shown(i.entries), i.rest] for i in log.indexes[:-1]],
+    return cast(
+        Shown,
+        Fields(
+            all=shown(active.entries),
+            isEmpty=not active.entries,
+            fileSize=active.size,
+            exists=active.exists,
+            earlier=[[i.start_offset, shown(i.entries), i.rest] for i in log.indexes[:-1]],
+        ),
     )
 
 
