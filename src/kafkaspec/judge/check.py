@@ -544,6 +544,10 @@ class Check:
             for chosen in itertools.combinations(sorted(active), size):
                 if shown(chosen)[1]:
                     return tuple(self.deviations[n].id for n in chosen)
+        for deviation, at in zip(self.deviations, self.ghost_of, strict=True):
+            lost = deviation.lost
+            if lost is not None and at is not None and lost(a.before.ghosts[at]) and lost(a.after.ghosts[at]):
+                return (deviation.id,)
         return ()
 
     # reading

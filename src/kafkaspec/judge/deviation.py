@@ -70,6 +70,9 @@ class Deviation:
     """the releases that show it, as a specifier of versions such as "<3.5" or ">=3.6"; empty: all"""
     initial: Callable[[], Ghost] = _nothing
     advance: Callable[[Ghost, Any, str, Mapping[str, Any], Any], Ghost] = _unchanged
+    lost: Callable[[Ghost], bool] | None = None
+    """whether the released Kafka's state has gone another way than the spec's, so that what it shows cannot be compared
+    until the ghost says otherwise; the step that leads there is compared"""
 
     def shows_in(self, release: str | None) -> bool:
         """Whether that release of Kafka has it; None stands for the newest that was judged. UserError for a text that
