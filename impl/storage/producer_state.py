@@ -28,7 +28,7 @@ SHORT_MAX = 2**15 - 1
 VERSION = 1
 VERSION_UNKNOWN = -1
 LATE_MS = 300_000
-CLIENT, REPLICATION = "CLIENT", "REPLICATION"
+CLIENT, REPLICATION, COORDINATOR = "CLIENT", "REPLICATION", "COORDINATOR"
 
 ERRORS = "org.apache.kafka.common.errors."
 CORRUPT = "org.apache.kafka.storage.internals.log.CorruptSnapshotException"
@@ -617,6 +617,9 @@ class Driver:
         self, producer_id: int, origin: str, type: str, coordinator_epoch: int, producer_epoch: int, offset: int,
         timestamp: int, transaction_version: int = VERSION_UNKNOWN,
     ) -> Json:  # fmt: skip
+        entry = self.manager.producers.get(producer_id)
+        if origin == COORDINATOR and entry is not None and producer_epoch < entry.epoch:
+            raise ProducerStateError("PSM-11", ERRORS + "InvalidProducerEpochException")
         answer = self.do_appendEndTxnMarker(
             producer_id, origin, type, coordinator_epoch, producer_epoch, offset, timestamp, transaction_version
         )

@@ -131,14 +131,14 @@ public final class ProducerStateAdapter extends ProducerState {
             File dir = logDirectory.toFile();
             LogDirFailureChannel channel = new LogDirFailureChannel(1);
             LogSegments segments = new LogSegments(PARTITION);
-            segments.add(LogSegment.open(dir, nextOffset, CONFIG, time, CONFIG.initFileSize(), false));
-            localLog = new LocalLog(dir, CONFIG, segments, nextOffset, new LogOffsetMetadata(nextOffset, nextOffset, 0),
+            segments.add(LogSegment.open(dir, 0, CONFIG, time, CONFIG.initFileSize(), false));
+            localLog = new LocalLog(dir, CONFIG, segments, 0, new LogOffsetMetadata(0, 0, 0),
                 Idle.SCHEDULER, time, PARTITION, channel);
             LeaderEpochFileCache epochs = new LeaderEpochFileCache(PARTITION,
                 new LeaderEpochCheckpointFile(LeaderEpochCheckpointFile.newFile(dir), channel), Idle.SCHEDULER);
             log = new UnifiedLog(0, localLog, stats, Integer.MAX_VALUE, epochs, manager, Optional.empty(), false,
                 LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
-            written = nextOffset;
+            written = 0;
         }
         localLog.updateLogEndOffset(nextOffset);
         return log;
