@@ -96,13 +96,14 @@ def grab(state: spec.Cleaner) -> tuple[spec.Cleaner, Any]:
 
 
 def dirty(partition: str, level: int, first: int = -1) -> tuple[str, dict[str, Any]]:
-    """`level` of a hundred parts of a log are dirty."""
+    """`level` of a hundred parts of a log are dirty; of none, one part is not stable."""
     segments = [
         {"baseOffset": 0, "size": 100 - level},
-        {"baseOffset": 1, "size": level, "firstBatchTimestamp": first},
+        {"baseOffset": 1, "size": level or 1, "firstBatchTimestamp": first, "largestTimestamp": first},
         {"baseOffset": 2, "size": 0},
     ]
-    log = {"logStartOffset": 1, "logEndOffset": 2, "lastStableOffset": 2, "segments": segments}
+    stable = 2 if level else 1
+    log = {"logStartOffset": 1, "logEndOffset": 2, "lastStableOffset": stable, "segments": segments}
     return "logChanged", {"partition": partition, "log": log}
 
 
