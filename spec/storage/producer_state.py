@@ -14,7 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, NamedTuple, TypedDict
+from typing import Any, Final, Literal, NamedTuple, TypedDict, cast
 
 import crc32c
 from icontract import ensure, require
@@ -23,7 +23,7 @@ from kafkaspec.clauses import clause
 from kafkaspec.judge.recording import Recording
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Correspondence
-from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
+from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
 from kafkaspec.models.storage import producer_state as model
 
 PREFIX = "PSM"
@@ -463,8 +463,8 @@ class Shown(TypedDict):
 
 
 def observe(state: State) -> Shown:
-    """What the recordings show."""
-    return {
+    """What the recordings show. A release without verifications, or which tells no late transaction, omits those."""
+    shown: Shown = {
         "now": state.now,
         "mapEndOffset": state.end,
         "firstUnstableOffset": state.first_unstable,
@@ -493,6 +493,7 @@ def observe(state: State) -> Shown:
         "snapshots": list(state.snapshots),
         "hasLateTransaction": _late(state),
     }
+    return cast(Shown, Fields(shown))
 
 
 machine = Machine("producer_state", initial, observe)
