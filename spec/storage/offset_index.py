@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from struct import Struct
 from typing import Any, NamedTuple, TypedDict, cast
@@ -302,7 +303,7 @@ def initial(base_offset: int = BASE, max_index_size: int = MAX_SIZE) -> Index:
 
 def last_offset(index: Index) -> int:
     """Of the last entry; the base offset without any."""
-    return entries(index)[-1].offset if index.used else index.base_offset
+    return index.base_offset + index.used[-1][0] if index.used else index.base_offset
 
 
 def is_full(index: Index) -> bool:
@@ -333,7 +334,7 @@ def observe(index: Index) -> Shown:
         shown["file"] = mapped.content(index, LAYOUT).hex()
     if index.is_open:
         shown |= {
-            "entries": [list(e) for e in entries(index)],
+            "entries": [[index.base_offset + relative, position] for relative, position in index.used],
             "maxEntries": index.slots,
             "length": length,
             "isFull": is_full(index),
@@ -609,9 +610,12 @@ def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> S
 def fill(state: Index, count: int) -> Step[Index, None]:
     """The file is deleted, and made anew with just so many slots; then they are filled, with every offset after the
     base offset, 10 bytes apart: an index of more than one page."""
-    used = tuple((n, 10 * n) for n in range(1, count + 1))
-    size = count * LAYOUT.size
-    return Step(Index(state.base_offset, size, used, slots=count, is_open=True))
+    return Step(Index(state.base_offset, count * LAYOUT.size, _filled(count), slots=count, is_open=True))
+
+
+@cache
+def _filled(count: int) -> tuple[mapped.Cell, ...]:
+    return tuple((n, 10 * n) for n in range(1, count + 1))
 
 
 # ---- a file beside its log -------------------------------------------------------------------------------------------
@@ -668,10 +672,9 @@ def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequ
 # ---- arguments -------------------------------------------------------------------------------------------------------
 def _offsets(state: Index) -> list[int]:
     """Around each entry, and where it overflows."""
-    known = [e.offset for e in entries(state)] if state.is_open else []
-    last = max([*known, state.base_offset])
-    if len(known) > 50:
-        known = known[:: len(known) // 50]
+    used = [c[0] for c in state.used]
+    known = [state.base_offset + relative for relative in used[:: max(1, len(used) // 50)]]
+    last = state.base_offset + max([*used, 0])
     near = [last + 1, last + 2, last + 9, *(o + d for o in dict.fromkeys(known) for d in (0, -1, 1))]
     limit = state.base_offset + mapped.MOST_RELATIVE
     return list(dict.fromkeys([*near, state.base_offset, state.base_offset - 1, limit, limit + 1, 0]))
@@ -829,9 +832,10 @@ def beside_model(sizes: Mapping[str, int]) -> Correspondence[Index]:
     slots, keys = sizes["N"], sizes["K"]
 
     def to_model(state: Index) -> dict[str, Any] | None:
-        if any(c[0] > keys for c in (*state.used, *state.beyond)):
-            return None
         held = [c[0] for c in (*state.used, *state.beyond)]
+        usual = state.is_open and state.writable and state.slots == slots and rising(state)
+        if not usual or not all(0 <= k <= keys for k in held):
+            return None
         return {
             "key": {n: held[n] if n < len(held) else 0 for n in range(slots + 1)},
             "entries": len(state.used),

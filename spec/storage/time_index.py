@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from struct import Struct
 from typing import Any, NamedTuple, TypedDict, cast
@@ -225,7 +226,10 @@ def initial(base_offset: int = BASE, max_index_size: int = MAX_SIZE) -> Index:
 
 
 def last_entry(index: Index) -> Entry:
-    return entries(index)[-1] if index.used else Entry(NO_TIMESTAMP, index.base_offset)
+    if not index.used:
+        return Entry(NO_TIMESTAMP, index.base_offset)
+    timestamp, relative = index.used[-1]
+    return Entry(timestamp, index.base_offset + relative)
 
 
 def is_full(index: Index) -> bool:
@@ -256,7 +260,7 @@ def observe(index: Index) -> Shown:
         shown["file"] = mapped.content(index, LAYOUT).hex()
     if index.is_open:
         shown |= {
-            "entries": [list(e) for e in entries(index)],
+            "entries": [[timestamp, index.base_offset + relative] for timestamp, relative in index.used],
             "maxEntries": index.slots,
             "length": length,
             "isFull": is_full(index),
@@ -483,8 +487,12 @@ def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> S
 def fill(state: Index, count: int) -> Step[Index, None]:
     """The file is deleted, and made anew with just so many slots; then they are filled, 10 ms apart, two of them with
     the same offset each time: an index of more than one page."""
-    used = tuple((10 * n, n // 2) for n in range(1, count + 1))
-    return Step(Index(state.base_offset, count * LAYOUT.size, used, slots=count, is_open=True))
+    return Step(Index(state.base_offset, count * LAYOUT.size, _filled(count), slots=count, is_open=True))
+
+
+@cache
+def _filled(count: int) -> tuple[mapped.Cell, ...]:
+    return tuple((10 * n, n // 2) for n in range(1, count + 1))
 
 
 # ---- a file beside its log -------------------------------------------------------------------------------------------
@@ -542,10 +550,9 @@ def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequ
 
 # ---- arguments -------------------------------------------------------------------------------------------------------
 def _offsets(state: Index) -> list[int]:
-    known = [e.offset for e in entries(state)] if state.is_open else []
-    last = max([*known, state.base_offset])
-    if len(known) > 50:
-        known = known[:: len(known) // 50]
+    used = [c[1] for c in state.used]
+    known = [state.base_offset + relative for relative in used[:: max(1, len(used) // 50)]]
+    last = state.base_offset + max([*used, 0])
     near = [last + 1, last + 2, last + 9, *(o + d for o in dict.fromkeys(known) for d in (0, -1, 1))]
     limit = state.base_offset + mapped.MOST_RELATIVE
     again = [last, last] if known else []
@@ -553,10 +560,9 @@ def _offsets(state: Index) -> list[int]:
 
 
 def _timestamps(state: Index) -> list[int]:
-    known = [c[0] for c in state.used]
-    last = max([*known, 0])
-    if len(known) > 50:
-        known = known[:: len(known) // 50]
+    used = [c[0] for c in state.used]
+    known = used[:: max(1, len(used) // 50)]
+    last = max([*used, 0])
     near = [last + 1, last + 5, *(t + d for t in dict.fromkeys(known) for d in (0, -1, 1)), -1, 0, 2**62]
     again = [last, last] if known else []
     return [*again, *(t for t in dict.fromkeys(near) if -(2**63) <= t < 2**63)]
