@@ -794,7 +794,10 @@ def beside_model(sizes: Mapping[str, int]) -> Correspondence[Cache]:
         return {e: next((x.start_offset for x in entries if x.epoch == e), -1) for e in range(most + 1)}
 
     def to_model(state: Cache) -> dict[str, Any] | None:
-        return {"start": of(state.entries), "stored": of(on_disk(state)), "scheduled": state.scheduled}
+        entries, stored = state.entries, on_disk(state)
+        if any(e.epoch > most or e.start_offset > sizes["L"] for e in (*entries, *stored)):
+            return None
+        return {"start": of(entries), "stored": of(stored), "scheduled": state.scheduled}
 
     def calls(state: Cache, action: str, arguments: Mapping[str, Any]) -> list[Call] | None:
         match action:
