@@ -239,11 +239,12 @@ def tour(machine: Machine[Any], how: Correspondence[Any], steps: int = STEPS) ->
 
 @dataclass
 class _Node:
-    """A model state: a shortest way to it, the actions not taken in it yet, and where those taken led to."""
+    """A model state: a shortest way to it, the actions not taken in it yet, and by which action one comes where."""
 
     path: tuple[Call, ...]
-    todo: list[int] = field(default_factory=list)
-    next: dict[int, Hashable] = field(default_factory=dict)
+    todo: deque[int] = field(default_factory=deque)
+    next: dict[int, int] = field(default_factory=dict)
+    """the number of another state -> an action that led there"""
 
 
 class _Tour:
@@ -251,12 +252,14 @@ class _Tour:
         self.machine, self.how, self.steps = machine, how, steps
         self.concrete = Concrete(how.model, how.sizes)
         self.actions = actions(self.concrete, how)
-        self.first = how.first(machine)
-        self.nodes: dict[Hashable, _Node] = {}
+        self.numbers: dict[Hashable, int] = {}
+        """model state -> its number, in the order of finding"""
+        self.nodes: list[_Node] = []
 
-    def key(self, state: Any) -> Hashable | None:
+    def number(self, state: Any) -> int | None:
+        """Of the model's state for a spec's; None beyond the model's sizes."""
         there = model_state(self.concrete, self.how, state)
-        return None if there is None else self.concrete.key(there)
+        return None if there is None else self.numbers.setdefault(self.concrete.key(there), len(self.numbers))
 
     def made(self, state: Any, action: int) -> tuple[Any, list[Call]] | None:
         """The spec's state after an action's calls, and those that are within the contract; None without any."""
@@ -274,37 +277,37 @@ class _Tour:
 
     def search(self) -> None:
         """Breadth first: every model state that the spec reaches, and what can be asked there."""
-        start = self.key(self.first)
-        if start is None:
+        first = self.how.first(self.machine)
+        if self.number(first) is None:
             return
-        self.nodes[start] = _Node(())
-        queue: deque[tuple[Hashable, Any]] = deque([(start, self.first)])
-        while queue:
-            key, state = queue.popleft()
-            node = self.nodes[key]
+        states = [first]
+        self.nodes.append(_Node(tuple(Call(self.machine.find(op), values) for op, values in self.how.set_up)))
+        for n, state in enumerate(states):  # which grow
             for action in range(len(self.actions)):
                 made = self.made(state, action)
                 if made is None:
                     continue
-                node.todo.append(action)
-                there = self.key(made[0])
-                if there is not None and there not in self.nodes:
-                    self.nodes[there] = _Node((*node.path, *made[1]))
-                    queue.append((there, made[0]))
+                self.nodes[n].todo.append(action)
+                there = self.number(made[0])
+                if there is not None and there != n:
+                    self.nodes[n].next.setdefault(there, action)
+                if there == len(states):
+                    states.append(made[0])
+                    self.nodes.append(_Node((*self.nodes[n].path, *made[1])))
 
     def whole(self) -> Toured:
         self.search()
-        steps = sum(len(node.todo) for node in self.nodes.values())
+        steps = sum(len(node.todo) for node in self.nodes)
         histories = []
-        for key, node in self.nodes.items():
+        for n, node in enumerate(self.nodes):
             while node.todo:
-                histories.append(self.history(key))
+                histories.append(self.history(n))
         return Toured(self.how, len(self.concrete.reachable()[0]), steps, tuple(histories))
 
-    def history(self, here: Hashable) -> tuple[Call, ...]:
+    def history(self, here: int) -> tuple[Call, ...]:
         """Go to a model state by a shortest way, then on from one untaken action to the next."""
         calls = list(self.nodes[here].path)
-        state = self.first
+        state: Any = self.machine.initial(**self.how.init)
         for call in calls:
             step = self.machine.apply(state, call.operation.name, call.arguments, contracts=False)
             assert not isinstance(step, Outside)
@@ -312,10 +315,10 @@ class _Tour:
         useful, moved = len(calls), 0
         while moved <= NEAR and (len(calls) < self.steps or not moved):
             node = self.nodes[here]
-            action = node.todo.pop(0) if node.todo else self.nearest(here)
+            moved = 0 if node.todo else moved + 1
+            action = node.todo.popleft() if node.todo else self.nearest(here)
             if action is None:
                 break
-            moved = 0 if action not in node.next else moved + 1
             made = self.made(state, action)
             if made is None:  # another state of the spec than the one that was searched: not from here
                 if moved:
@@ -324,21 +327,20 @@ class _Tour:
             state, done = made
             calls += done
             useful = useful if moved else len(calls)
-            there = self.key(state)
-            if there is None or there not in self.nodes:
+            there = self.number(state)
+            if there is None or there >= len(self.nodes):
                 break  # beyond the model's sizes
-            node.next[action] = there
             here = there
         return tuple(calls[:useful])
 
-    def nearest(self, here: Hashable) -> int | None:
+    def nearest(self, here: int) -> int | None:
         """The first action on the way to a state near by where something is left to take."""
         seen = {here}
-        level: list[tuple[Hashable, int | None]] = [(here, None)]
+        level: list[tuple[int, int | None]] = [(here, None)]
         for _ in range(NEAR):
-            further: list[tuple[Hashable, int | None]] = []
-            for key, first in level:
-                for action, there in self.nodes[key].next.items():
+            further: list[tuple[int, int | None]] = []
+            for n, first in level:
+                for there, action in self.nodes[n].next.items():
                     if there not in seen:
                         seen.add(there)
                         way = action if first is None else first
