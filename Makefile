@@ -2,13 +2,14 @@
 #   make verify   re-establish everything the project claims, on real input, as one table
 #   make test     style, types and all tests (what CI runs)
 #   make deep     the long checks: more seeds, larger models, TLC where Java and TLC can be had
+#   make kafka-target   Apache Kafka's own classes behind the judge's protocol (needs a JDK of 17 or newer, and Maven)
 #   make docs     the documentation site, into site/
 #   make tables   write the generated parts of the docs anew, the kill matrices too (minutes)
 #   make bench    the measurements that the performance claims rest on
 #   make clean    remove everything that was built
 
 .DEFAULT_GOAL := verify
-.PHONY: verify test deep docs tables bench clean
+.PHONY: verify test deep kafka-target docs tables bench clean
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
@@ -27,6 +28,10 @@ test: .venv/dev
 
 deep: .venv/dev
 	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -m "deep or not deep" -n $(JOBS)
+
+kafka-target:
+	@command -v mvn >/dev/null || { echo "kafka-target: needs Maven (mvn) and a JDK of 17 or newer" >&2; exit 2; }
+	cd targets/kafka && mvn -q -B package
 
 docs: .venv/dev
 	$(BIN)/mkdocs build --strict

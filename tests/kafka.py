@@ -6,6 +6,7 @@ in ~/.cache/kafkaspec/kafka-4.3.0. Without them, or without a JDK, such tests ar
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -69,3 +70,31 @@ def java(source: str, *arguments: str, stdin: str = "") -> str:
         )
         assert compiled.returncode == 0, compiled.stderr
         return run_class((f"{package[1]}." if package else "") + name[1], *arguments, stdin=stdin, classes=Path(folder))
+
+
+LINES = ("4.3", "3.9", "3.0", "2.8")
+"""The release lines of Kafka that have adapters: modules of targets/kafka."""
+
+
+@cache
+def kafka_target(line: str) -> str | None:
+    """The command of Apache Kafka as a target, built if Maven is there; None if there is none."""
+    folder = Path(__file__).parent.parent / "targets" / "kafka"
+    if shutil.which("java") is None:
+        return None
+    if shutil.which("mvn") is not None:
+        _built(folder)
+    built = folder / f"kafka-{line}" / "target"
+    return f"{folder / 'kafka.sh'} {line}" if (built / "lib").is_dir() and (built / "classes").is_dir() else None
+
+
+@cache
+def _built(folder: Path) -> None:
+    with (Path(tempfile.gettempdir()) / "kafkaspec-kafka-target.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes
+        _package(folder)
+
+
+def _package(folder: Path) -> None:
+    done = subprocess.run(["mvn", "-q", "-B", "package"], cwd=folder, capture_output=True, text=True, timeout=1200)
+    assert done.returncode == 0, done.stdout[-4000:]
