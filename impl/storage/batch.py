@@ -298,7 +298,7 @@ def _sized(data: bytes, at: int, end: int, least: int = -1) -> tuple[bytes | Non
     return data[at : at + size], at + size
 
 
-def _headers(data: bytes, at: int, end: int) -> tuple[Headers, int]:
+def _headers(data: bytes, at: int, end: int, null: int = -1) -> tuple[Headers, int]:
     count, at = get_varint(data, at, end)
     if count == 0:
         return (), at
@@ -307,10 +307,149 @@ def _headers(data: bytes, at: int, end: int) -> tuple[Headers, int]:
     out = []
     for _ in range(count):
         name, at = _sized(data, at, end, 0)
-        value, at = _sized(data, at, end)
+        value, at = _sized(data, at, end, null)
         assert name is not None
         out.append((name, value))
     return out, at
+
+
+class InvalidRecords(ValueError):
+    """What Kafka's reader, or the leader, refuses; `clause` says why, `error` is Kafka's exception class."""
+
+    def __init__(self, clause: str, error: str, words: str | None = None) -> None:
+        super().__init__(words or clause)
+        self.clause, self.error, self.words = clause, error, words
+
+
+def framed(data: bytes) -> Iterator[bytes]:
+    """The batches in memory, CRCs compared, as Kafka finds them; one that is cut ends them. Raises InvalidRecords."""
+    while len(data) > 16:
+        size, magic = 12 + int.from_bytes(data[8:12], "big", signed=True), data[16]
+        if size < 26:
+            raise InvalidRecords("BAT-1", spec.CORRUPT)
+        if magic > 2 or (magic < 2 and size <= len(data)):
+            raise InvalidRecords("BAT-2", spec.CORRUPT)
+        if size > len(data):
+            return
+        if size < OVERHEAD:
+            raise InvalidRecords("BAT-1", spec.CORRUPT)
+        stored, right = int.from_bytes(data[17:21], "big"), crc32c(memoryview(data)[21:size])
+        if stored != right:
+            words = f"Record is corrupt (stored crc = {stored}, computed crc = {right})"
+            raise InvalidRecords("BAT-3", spec.CORRUPT, words)
+        yield data[:size]
+        data = data[size:]
+
+
+class Lenient(Batch):
+    """A framed batch, with as few questions as Kafka's reader asks. Raises InvalidRecords."""
+
+    __slots__ = ()
+    null = -(2**31)
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.position = data, 0
+        self.base_offset, _, self.leader_epoch, self.magic, self.crc = LEADING.unpack_from(data)
+        (
+            self.attributes, self.last_offset_delta, self.base_timestamp, self.max_timestamp, self.producer_id,
+            self.producer_epoch, self.base_sequence, self.count,
+        ) = COVERED.unpack_from(data, AT)  # fmt: skip
+        if self.attributes & 7 not in CODECS:
+            raise InvalidRecords("BAT-4", spec.ILLEGAL_ARGUMENT)
+
+    def records(self, limit: int = LIMIT) -> Iterator[Record]:
+        if self.count == 0:
+            return
+        try:
+            data, packed = self.section(limit)
+        except Malformed:
+            raise InvalidRecords("BAT-7", spec.KAFKA_EXCEPTION) from None
+        if self.count < 0:
+            raise InvalidRecords("BAT-6", spec.INVALID)
+        at, size = 0, len(data)
+        for _ in range(self.count):
+            start = at
+            try:
+                length, at = get_varint(data, at, size)
+            except IndexError:
+                if size - start < 5:
+                    raise InvalidRecords("BAT-8", spec.INVALID) from None
+                raise InvalidRecords("BAT-12", spec.INVALID if packed else spec.ILLEGAL_ARGUMENT) from None
+            try:
+                record, after = self._record(data, at, at + length)
+            except IndexError:
+                raise InvalidRecords("BAT-8", spec.INVALID) from None
+            at += length
+            if after != at or at > size:
+                raise InvalidRecords("BAT-8", spec.INVALID)
+            yield record
+        if at != size:
+            raise InvalidRecords("BAT-6", spec.INVALID)
+
+    def _record(self, data: bytes, at: int, end: int) -> tuple[Record, int]:
+        end = min(end, len(data))
+        if at >= end:
+            raise IndexError("no attributes")
+        attributes = data[at]
+        time_delta, at = get_varint(data, at + 1, end, 10)
+        delta, at = get_varint(data, at, end)
+        key, at = _sized(data, at, end, self.null)
+        value, at = _sized(data, at, end, self.null)
+        headers, at = _headers(data, at, end, self.null)
+        time = self.max_timestamp if self.log_append_time else wrapped(self.base_timestamp + time_delta)
+        sequence = -1 if self.base_sequence < 0 else (self.base_sequence + delta) & 0x7FFFFFFF
+        record = Record(wrapped(self.base_offset + delta), time, key, value, headers, sequence, time_delta, attributes)
+        return record, at
+
+    def marker(self, first: Record) -> tuple[str, int | None]:
+        """Of the first record."""
+        if first.key is None:
+            raise InvalidRecords("BAT-11", spec.NULL_POINTER)
+        if len(first.key) >= 4 and first.key[0] < 128 and int.from_bytes(first.key[2:4], "big") < 2:
+            if first.value is None:
+                raise InvalidRecords("BAT-11", spec.NULL_POINTER)
+            if len(first.value) < 2 or (len(first.value) < 6 and first.value[0] < 128):
+                raise InvalidRecords("BAT-11", spec.UNDERFLOW)
+        try:
+            said = control(first.key, first.value)
+        except ValueError:
+            raise InvalidRecords("BAT-11", spec.INVALID) from None
+        return said.name, said.coordinator_epoch
+
+    def shown(self) -> Fields:
+        """As `spec.storage.batch.as_read` has it."""
+        records = list(self.records())
+        return Fields(
+            baseOffset=self.base_offset,
+            lastOffset=self.last_offset,
+            size=self.size,
+            magic=self.magic,
+            leaderEpoch=self.leader_epoch,
+            compression=self.codec,
+            timestampType="LogAppendTime" if self.log_append_time else "CreateTime",
+            transactional=self.transactional,
+            control=self.control,
+            deleteHorizon=self.delete_horizon,
+            baseTimestamp=self.base_timestamp,
+            maxTimestamp=self.max_timestamp,
+            producerId=self.producer_id,
+            producerEpoch=self.producer_epoch,
+            baseSequence=self.base_sequence,
+            lastSequence=self.last_sequence,
+            count=len(records),
+            records=[
+                {
+                    "offset": r.offset,
+                    "timestamp": r.timestamp,
+                    "sequence": r.sequence,
+                    "key": r.key if r.key is None else r.key.hex(),
+                    "value": r.value if r.value is None else r.value.hex(),
+                    "headers": [[k.decode("utf-8", "replace"), v if v is None else v.hex()] for k, v in r.headers],
+                }
+                for r in records
+            ],
+            marker=list(self.marker(records[0])) if self.control and records else None,
+        )
 
 
 def batches(data: bytes, position: int = 0) -> Iterator[Batch]:
@@ -446,15 +585,36 @@ def empty(batch: Batch) -> bytes:
     return assembled(batch.base_offset, batch.leader_epoch, covered)
 
 
+def retain(batch: Batch, kept: frozenset[int], delete_horizon: int) -> bytes:
+    """What the cleaner writes of a batch of which it keeps these records, by their numbers, and the batch in any case.
+    `delete_horizon`, ms, is set if a tombstone is kept and there is none yet."""
+    records = list(batch.records())
+    left = [r for n, r in enumerate(records) if n in kept]
+    if not left:
+        return empty(batch)
+    horizon = batch.delete_horizon
+    if horizon is None and any(r.value is None for r in left):
+        horizon = delete_horizon
+    elif len(left) == len(records):
+        return batch.data
+    encoder = Encoder(
+        batch.base_offset,
+        codec=batch.codec,
+        leader_epoch=batch.leader_epoch,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        transactional=batch.transactional,
+        control=batch.control,
+        append_time=batch.max_timestamp if batch.log_append_time else None,
+        delete_horizon=horizon,
+    )
+    for r in left:
+        encoder.append(r.timestamp, r.key, r.value, r.headers, r.offset)
+    return encoder.finish(batch.last_offset)
+
+
 # ---- the leader ------------------------------------------------------------------------------------------------------
-class InvalidRecords(ValueError):
-    """What the leader refuses; `clause` says why, `error` is Kafka's exception class."""
-
-    def __init__(self, clause: str, error: str, words: str | None = None) -> None:
-        super().__init__(words or clause)
-        self.clause, self.error, self.words = clause, error, words
-
-
 def stamp(data: bytes, base_offset: int, leader_epoch: int, append_time: bool, largest: int) -> bytes:
     """The header's fields that a leader sets, in place; the CRC only where bytes that it covers change."""
     out = bytearray(data)
@@ -551,6 +711,8 @@ class Driver:
     put_record = staticmethod(put_record)
     assign = staticmethod(assign)
     empty = staticmethod(empty)
+    retained = staticmethod(retain)
+    lenient = Lenient
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
         self.data = b""
@@ -625,24 +787,14 @@ class Driver:
         }
 
     def corrupt(self, base64: str, of: str = "", byte: int = -1) -> Json | Refused:
-        data, found = _unbase64(base64), []
-        while len(data) > 16:
-            size, magic = 12 + int.from_bytes(data[8:12], "big", signed=True), data[16]
-            if size < 26:
-                return Refused("BAT-1", spec.CORRUPT)
-            if magic > 2 or (magic < 2 and size <= len(data)):
-                return Refused("BAT-2", spec.CORRUPT)
-            if size > len(data):
-                break
-            if size < OVERHEAD:
-                return Refused("BAT-1", spec.CORRUPT)
-            stored, right = int.from_bytes(data[17:21], "big"), crc32c(memoryview(data)[21:size])
-            if stored != right:
-                words = f"Record is corrupt (stored crc = {stored}, computed crc = {right})"
-                return Refused("BAT-3", spec.CORRUPT, words)
-            found.append(int.from_bytes(data[:8], "big", signed=True))
-            data = data[size:]
+        found = [int.from_bytes(b[:8], "big", signed=True) for b in framed(_unbase64(base64))]
         return {"valid": True, "batches": found}
+
+    def read(self, data: str) -> Json:
+        return [self.lenient(b).shown() for b in framed(bytes.fromhex(data))]
+
+    def retain(self, data: str, kept: list[int], delete_horizon: int) -> Json:
+        return [Lenient(self.retained(self.batch(bytes.fromhex(data)), frozenset(kept), delete_horizon)).shown()]
 
     def validate(self, **given: Any) -> Json:
         append_time = TYPES[given["timestamp_type"]] != 0

@@ -16,7 +16,7 @@ import itertools
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple, NoReturn, TypedDict, cast
 
 import icontract
@@ -218,6 +218,15 @@ BAT_23 = clause(
     with producer and transactional flag kept.""",
     source=f"{ASSIGNMENT}; {VALIDATOR}",
     without=OF_THE_LEADER,
+)
+BAT_24 = clause(
+    "BAT-24",
+    """Of a batch of which compaction keeps some records these keep their offsets, timestamps, keys, values and headers,
+    and the batch its base offset, last offset, producer, flags, codec and timestamp type. A delete horizon is set where
+    a tombstone is kept and there is none yet; one that is there stays. If all records are kept and no horizon is set,
+    the bytes are copied.""",
+    source=f"MemoryRecords.filterTo, Kafka 4.3.0; {WRITER}; KIP-534",
+    without=OF_THE_BYTES,
 )
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -512,9 +521,9 @@ def decode(data: bytes, position: int = 0, limit: int = LIMIT) -> Batch:
     return batch
 
 
-def _record(data: bytes, at: int) -> tuple[Record, int, int]:
-    """The record at a byte, the byte behind it and that of its offset delta. ValueError for one that breaks BAT-8 or
-    BAT-12."""
+def _record(data: bytes, at: int, null: int = -1) -> tuple[Record, int, int]:
+    """The record at a byte, the byte behind it and that of its offset delta. Sizes from `null` up to -1 are null.
+    ValueError for one that breaks BAT-8 or BAT-12."""
     if at == len(data):
         raise ValueError("the records end before it")
     length, at = varint(data, at, len(data))
@@ -522,7 +531,7 @@ def _record(data: bytes, at: int) -> tuple[Record, int, int]:
         raise ValueError(f"length {length}, where {len(data) - at} bytes follow")
     end = at + length
 
-    def sized(at: int, what: str, least: int = -1) -> tuple[bytes | None, int]:
+    def sized(at: int, what: str, least: int = null) -> tuple[bytes | None, int]:
         size, at = varint(data, at, end)
         if not least <= size <= end - at:
             raise ValueError(f"{what} of {size} bytes, where {end - at} follow")
@@ -768,6 +777,168 @@ def refused(e: Malformed) -> Refused:
     return Refused(e.clause, ERRORS.get(e.clause, INVALID), f"byte {e.position}")
 
 
+class Denied(ValueError):
+    """What Kafka's reader of bytes in memory refuses, and how."""
+
+    def __init__(self, clause: str, error: str, words: str | None = None) -> None:
+        super().__init__(words or clause)
+        self.refused = Refused(clause, error, words)
+
+
+class Unaffordable(ValueError):
+    """What Kafka's reader takes so much memory for that it may not have it."""
+
+
+def framed(data: bytes) -> Iterator[bytes]:
+    """The batches behind each other, as Kafka's reader of bytes in memory finds them, with their CRC compared. One that
+    is cut at the end is left out. Raises Denied."""
+    while len(data) >= MAGIC_AT + 1:
+        size = LOG_OVERHEAD + int.from_bytes(data[LENGTH_AT:EPOCH_AT], "big", signed=True)
+        magic = signed(data[MAGIC_AT], 8)
+        if size < LOG_OVERHEAD + 14:
+            raise Denied(BAT_1, CORRUPT)
+        if magic not in (0, 1, MAGIC):
+            raise Denied(BAT_2, CORRUPT)
+        if size > len(data):
+            return
+        one, data = data[:size], data[size:]
+        if magic != MAGIC:
+            raise Denied(BAT_2, CORRUPT)
+        if size < OVERHEAD:
+            raise Denied(BAT_1, CORRUPT)
+        stored, right = int.from_bytes(one[CRC_AT:ATTRIBUTES_AT], "big"), crc32c(one[ATTRIBUTES_AT:])
+        if stored != right:
+            raise Denied(BAT_3, CORRUPT, f"Record is corrupt (stored crc = {stored}, computed crc = {right})")
+        yield one
+
+
+AFFORDABLE = 1 << 24
+"""Records of a compressed batch, and bytes of one of them, that Kafka's reader surely has memory for. It takes the
+memory for as many as the bytes say before it looks whether they are there."""
+
+
+def leniently(data: bytes) -> Batch:
+    """A framed batch, as Kafka's reader takes it: more than `decode` does. Raises Denied, Unaffordable."""
+    (base, _, epoch, _, _, attributes, last, base_time, max_time, producer, producer_epoch, sequence, count) = (
+        HEADER.unpack_from(data)
+    )
+    codec, plain = attributes & CODEC_MASK, data[OVERHEAD:]
+    if codec not in CODECS:
+        raise Denied(BAT_4, ILLEGAL_ARGUMENT)
+    batch = Batch(base, (), last, base_time, max_time, attributes & USED, epoch, producer, producer_epoch, sequence)
+    if count == 0:
+        return batch
+    if codec:
+        try:
+            plain = decompress(codec, plain)
+        except TooMuch:
+            raise Unaffordable("bytes") from None
+        except NotDecompressed:
+            raise Denied(BAT_7, KAFKA_EXCEPTION) from None
+    if count < 0:
+        raise Denied(BAT_6, INVALID)
+    if codec and count > AFFORDABLE:
+        raise Unaffordable("records")
+    records: list[Record] = []
+    at = 0
+    for _ in range(count):
+        try:
+            length, _ = varint(plain, at, len(plain))
+        except TooLong:  # nothing catches it if there is no codec
+            raise Denied(BAT_12, INVALID if codec else ILLEGAL_ARGUMENT) from None
+        except ValueError:
+            raise Denied(BAT_8, INVALID) from None
+        if codec and length > AFFORDABLE:
+            raise Unaffordable("bytes of a record")
+        try:
+            record, at, _ = _record(plain, at, null=-(2**31))
+        except ValueError:
+            raise Denied(BAT_8, INVALID) from None
+        records.append(record)
+    if at != len(plain):
+        raise Denied(BAT_6, INVALID)
+    return replace(batch, records=tuple(records))
+
+
+def marker_as_read(batch: Batch) -> list[Json] | None:
+    """The type and, of an abort or a commit, the coordinator's epoch of a control batch's first record. Raises Denied
+    for what is no marker (BAT-11), with an exception of Java's own where Kafka looks without asking."""
+    if not batch.control or not batch.records:
+        return None
+    key, value = batch.records[0].key, batch.records[0].value
+    if key is None:
+        raise Denied(BAT_11, NULL_POINTER)
+    if len(key) < 4 or signed(key[0], 8) < 0:
+        raise Denied(BAT_11, INVALID)
+    if key[2:4] in (b"\0\0", b"\0\1"):
+        if value is None:
+            raise Denied(BAT_11, NULL_POINTER)
+        if len(value) >= 2 and signed(value[0], 8) < 0:
+            raise Denied(BAT_11, INVALID)
+        if len(value) < 6:
+            raise Denied(BAT_11, UNDERFLOW)
+    said = marker(batch.records[0])
+    return [said.name, said.coordinator_epoch]
+
+
+def as_read(batch: Batch, size: int) -> Fields:
+    """What Kafka's reader shows of a batch of so many bytes: keys and values in hexadecimal."""
+    return Fields(
+        baseOffset=batch.base_offset,
+        lastOffset=signed(batch.last_offset, 64),
+        size=size,
+        magic=MAGIC,
+        leaderEpoch=batch.leader_epoch,
+        compression=CODECS[batch.codec].name,
+        timestampType="LogAppendTime" if batch.log_append_time else "CreateTime",
+        transactional=batch.transactional,
+        control=batch.control,
+        deleteHorizon=batch.delete_horizon,
+        baseTimestamp=batch.base_timestamp,
+        maxTimestamp=batch.max_timestamp,
+        producerId=batch.producer_id,
+        producerEpoch=batch.producer_epoch,
+        baseSequence=batch.base_sequence,
+        lastSequence=batch.last_sequence,
+        count=len(batch.records),
+        records=[
+            {
+                "offset": batch.offset(r),
+                "timestamp": batch.timestamp(r),
+                "sequence": batch.sequence(r.offset_delta),
+                "key": hexed(r.key),
+                "value": hexed(r.value),
+                "headers": [[h.key.decode("utf-8", "replace"), hexed(h.value)] for h in r.headers],
+            }
+            for r in batch.records
+        ],
+        marker=marker_as_read(batch),
+    )
+
+
+@lru_cache(maxsize=4096)
+def reading(data: bytes) -> list[Fields] | Refused | str:
+    """What Kafka's reader makes of these bytes: the batches, or its refusal; or why that cannot be said."""
+    out = []
+    try:
+        for one in framed(data):
+            batch = leniently(one)
+            if batch.base_sequence < NO_SEQUENCE or (
+                batch.base_sequence >= 0 and any(n < 0 for n in (batch.last_offset_delta, *deltas(batch)))
+            ):
+                return "no sequences"
+            out.append(as_read(batch, len(one)))
+    except Denied as e:
+        return e.refused
+    except Unaffordable as e:
+        return str(e)
+    return out
+
+
+def deltas(batch: Batch) -> list[int]:
+    return [r.offset_delta for r in batch.records]
+
+
 def is_hex(text: str) -> bool:
     return len(text) % 2 == 0 and set(text) <= set("0123456789abcdef")
 
@@ -905,6 +1076,39 @@ def decode_bytes(state: Held, data: str) -> Step[Held, dict[str, Json]]:
         return Step(state, refused(e))
 
 
+def reads_alike(data: bytes, answer: list[Fields] | Refused) -> bool:
+    """Whether a batch that `decode` takes is read, to the same records; and what it refuses may be."""
+    try:
+        batch = decode(data)
+    except Malformed:
+        return True
+    return (
+        not isinstance(answer, Refused)
+        and len(answer) == 1
+        and [(r["offset"], r["timestamp"], r["key"], r["value"]) for r in answer[0]["records"]]
+        == [(t.offset, t.timestamp, hexed(t.key), hexed(t.value)) for t in timed(batch)]
+    )
+
+
+@machine.operation("read", BAT_1, BAT_2, BAT_3, BAT_4, BAT_6, BAT_7, BAT_8, BAT_11, BAT_12, BAT_14, BAT_15, BAT_16)
+@icontract.require(
+    lambda data: not isinstance(reading(bytes.fromhex(data)), str),
+    "BAT-16 sequences are of offset deltas of 0 or more, and what the bytes ask memory for is not too much",
+)
+@icontract.require(lambda data: is_hex(data), "BAT-13 bytes, in hexadecimal")
+@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-13 reading changes nothing")
+@icontract.ensure(
+    lambda data, result: reads_alike(bytes.fromhex(data), result.result),
+    "BAT-13 a reader asks for no more than a writer keeps: what is well-formed is read",
+)
+def read_bytes(state: Held, data: str) -> Step[Held, list[dict[str, Json]]]:
+    """Kafka's reader of bytes in memory, and of a control batch's marker: the batches. It compares the CRC,
+    decompresses a batch to its end, then reads its records. A batch cut at the end is left out."""
+    answer = reading(bytes.fromhex(data))
+    assert not isinstance(answer, str)
+    return Step(state, cast(list[dict[str, Json]] | Refused, answer))
+
+
 @machine.operation("encode", BAT_1, BAT_3, BAT_8, BAT_12, BAT_17, BAT_19)
 @icontract.require(lambda batch: fits(batch), "BAT-8 every field fits its place")
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-19 writing changes nothing here")
@@ -943,6 +1147,78 @@ def encode_fields(state: Held, batch: Json) -> Step[Held, str]:
 def retain_empty(state: Held, data: str) -> Step[Held, str]:
     """What the cleaner keeps of a batch of which it keeps no record. Hexadecimal."""
     return Step(state, encode(emptied(decode(bytes.fromhex(data)))).hex())
+
+
+@machine.operation("retain", BAT_9, BAT_10, BAT_15, BAT_17, BAT_19, BAT_24)
+@icontract.require(
+    lambda data, kept: all(0 <= n < len(decode(bytes.fromhex(data)).records) for n in kept),
+    "BAT-24 numbers of the batch's records",
+)
+@icontract.require(
+    lambda data, kept: not kept or 0 in kept or not decode(bytes.fromhex(data)).control,
+    "BAT-11 the first record of a control batch is its marker",
+)
+@icontract.require(
+    lambda data, delete_horizon: (
+        0 <= delete_horizon < 2**62
+        and all(t.timestamp < 2**62 for t in timed(decode(bytes.fromhex(data))))
+        and decode(bytes.fromhex(data)).base_offset >= 0
+    ),
+    "BAT-15 a horizon and offsets from 0 up, and times with room for their differences",
+)
+@icontract.require(
+    lambda data: not is_unsequenced(decode(bytes.fromhex(data))),
+    "BAT-20 what a leader took: a producer id has a sequence, but for control batches",
+)
+@icontract.require(lambda data: is_whole(Held(bytes.fromhex(data))), "BAT-13 the batch is well-formed")
+@icontract.require(lambda data: is_hex(data), "BAT-13 bytes, in hexadecimal")
+@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-24 writing changes nothing here")
+@icontract.ensure(
+    lambda data, kept, result: (
+        [(r["offset"], r["timestamp"], r["key"], r["value"]) for r in result.result[0]["records"]]
+        == [
+            (t.offset, t.timestamp, hexed(t.key), hexed(t.value))
+            for n, t in enumerate(timed(decode(bytes.fromhex(data))))
+            if n in kept
+        ]
+    ),
+    "BAT-24 records as they were",
+)
+@icontract.ensure(
+    lambda data, result: all(
+        result.result[0][name] == as_read(decode(bytes.fromhex(data)), 0)[name]
+        for name in ("baseOffset", "lastOffset", "lastSequence", "producerId", "transactional", "control")
+    ),
+    "BAT-24 offsets and producer as they were",
+)
+def retain(state: Held, data: str, kept: list[int], delete_horizon: int) -> Step[Held, list[dict[str, Json]]]:
+    """What the cleaner writes of a batch of which it keeps these records (their numbers), and the batch in any case.
+    `delete_horizon`, ms, is set where there is reason. The answer is what a reader makes of it."""
+    batch = decode(bytes.fromhex(data))
+    after = retained(batch, frozenset(kept), delete_horizon)
+    return Step(state, [as_read(after, len(encode(after)))])
+
+
+def retained(batch: Batch, kept: frozenset[int], delete_horizon: int) -> Batch:
+    """BAT-24."""
+    left = [t for n, t in enumerate(timed(batch)) if n in kept]
+    if not left:
+        return emptied(batch)
+    new_horizon = batch.delete_horizon is None and any(t.value is None for t in left)
+    if len(left) == len(batch.records) and not new_horizon:
+        return batch
+    return built(
+        batch.base_offset,
+        left,
+        attributes=batch.attributes & ~DELETE_HORIZON,
+        leader_epoch=batch.leader_epoch,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        append_time=batch.max_timestamp,
+        delete_horizon=delete_horizon if new_horizon else batch.delete_horizon,
+        last_offset=batch.last_offset,
+    )
 
 
 @machine.operation("varint", BAT_12)
@@ -1110,28 +1386,10 @@ class Readable(TypedDict):
 def corrupt(state: Held, base64: str, of: str = "previous build", byte: int = -1) -> Step[Held, Readable]:
     """What Kafka's reader of bytes in memory, with `ensureValid` of each batch, makes of these: the base offsets.
     A batch cut at the end is left out."""
-    data = _unbase64(base64)
-    batches: list[Json] = []
-    while len(data) >= MAGIC_AT + 1:
-        size = LOG_OVERHEAD + int.from_bytes(data[LENGTH_AT:EPOCH_AT], "big", signed=True)
-        magic = signed(data[MAGIC_AT], 8)
-        if size < LOG_OVERHEAD + 14:
-            return Step(state, Refused(BAT_1, CORRUPT))
-        if magic not in (0, 1, MAGIC):
-            return Step(state, Refused(BAT_2, CORRUPT))
-        if size > len(data):
-            break
-        one, data = data[:size], data[size:]
-        if magic != MAGIC:
-            return Step(state, Refused(BAT_2, CORRUPT))
-        if size < OVERHEAD:
-            return Step(state, Refused(BAT_1, CORRUPT))
-        stored, right = int.from_bytes(one[CRC_AT:ATTRIBUTES_AT], "big"), crc32c(one[ATTRIBUTES_AT:])
-        if stored != right:
-            words = f"Record is corrupt (stored crc = {stored}, computed crc = {right})"
-            return Step(state, Refused(BAT_3, CORRUPT, words))
-        batches.append(HEADER.unpack_from(one)[0])
-    return Step(state, {"valid": True, "batches": batches})
+    try:
+        return Step(state, {"valid": True, "batches": [HEADER.unpack_from(b)[0] for b in framed(_unbase64(base64))]})
+    except Denied as e:
+        return Step(state, e.refused)
 
 
 def _unbase64(text: str) -> bytes:
@@ -1151,10 +1409,13 @@ def is_whole(state: Held) -> bool:
 
 def is_a_brokers(batch: Batch) -> bool:
     """Whether a coordinator can have written it."""
-    unsequenced = batch.producer_id != NO_PRODUCER and batch.base_sequence < 0
-    return len(batch.records) == batch.last_offset_delta + 1 and not (
-        (batch.control and batch.codec) or (unsequenced and not batch.control)
-    )
+    strange = batch.control and (batch.codec or not consecutive(batch))
+    return len(batch.records) == batch.last_offset_delta + 1 and not (strange or is_unsequenced(batch))
+
+
+def is_unsequenced(batch: Batch) -> bool:
+    """Whether a producer's batch lacks its sequence; markers have none."""
+    return batch.producer_id != NO_PRODUCER and batch.base_sequence < 0 and not batch.control
 
 
 def held(state: Held) -> Batch:
@@ -1228,7 +1489,7 @@ def in_place(batch: Batch, target: int) -> bool:
 )
 @icontract.require(
     lambda state, origin: origin == "CLIENT" or (is_whole(state) and is_a_brokers(held(state))),
-    "BAT-20 a broker's own batches have a record an offset and a sequence; its control batches are not compressed",
+    "BAT-20 a broker's own batches have a record an offset and a sequence; control batches begin at 0, not compressed",
 )
 @icontract.require(lambda state: is_whole(state), "BAT-13 the batch is well-formed, and what a writer does not refuse")
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-23 the producer's bytes are a copy")
@@ -1376,7 +1637,7 @@ def examples() -> tuple[Batch, ...]:
         built(9, [Timed(9, NOW, struct.pack(">hhb", 1, 2, 0), b"\0\0\1")], attributes=CONTROL),
         built(9, [Timed(9, NOW, struct.pack(">hh", 0, k), b"\0\0") for k in (3,)], attributes=CONTROL),
         built(0, [t for t in some if t.offset], delete_horizon=NOW + 86400000, last_offset=1, **producer),
-        built(0, [Timed(0, NOW, b"k" * 64, bytes(8192)), Timed(1, 0, b"x" * 63, bytes(70000))]),
+        built(0, [Timed(0, NOW, b"k" * 64, bytes(8192)), Timed(1, 0, b"x" * 63, bytes(20000))]),
         emptied(built(5, [Timed(5, NOW, b"k", b"v")], last_offset=9, base_sequence=4, **producer)),
         emptied(built(5, [Timed(5, NOW, COMMIT, EPOCH)], attributes=control, **producer)),
     ]
@@ -1520,6 +1781,15 @@ def evenly() -> tuple[str, ...]:
 
 
 @cache
+def readable() -> tuple[str, ...]:
+    """What `read` is tried with: the same, and several batches behind each other."""
+    one, packed = (encode(examples()[n]).hex() for n in (0, 15))
+    several = [one + packed, packed + one[:100], one + one[:20], one[:-2] + packed, packed + packed + packed]
+    several += [one + odd.hex() for odd in odd_records()[::5]]
+    return (*evenly(), *(t for t in several for _ in range(4)))
+
+
+@cache
 def sendable() -> tuple[str, ...]:
     """What the leader is tried with: well-formed batches at base offset 0 and elsewhere, and a few that are not."""
     out = list(examples())
@@ -1532,6 +1802,11 @@ def sendable() -> tuple[str, ...]:
     out += [built(0, untimely, attributes=c) for c in (0, 0, 0, 1, 3)]
     out += [built(0, [Timed(0, -1, b"k", b"v")], attributes=c | LOG_APPEND_TIME) for c in (0, 2)]
     out += [built(0, [Timed(0, NOW, b"k", b"v")], attributes=c | LOG_APPEND_TIME, append_time=NOW) for c in (0, 4)]
+    aged = [Timed(n, NOW + n, b"k%d" % n, None if n % 2 else b"v") for n in (0, 1, 4)]
+    out += [
+        built(0, aged, attributes=c, delete_horizon=h, producer_id=5, producer_epoch=0, base_sequence=9, last_offset=6)
+        for c, h in ((0, NOW + 86_400_000), (1, NOW + 86_400_000), (0, None), (4, None))
+    ]
     data = [encode(b) for b in out]
     return tuple(d.hex() for d in (*data, data[0][:-1], patched(data[0], 30, b"\xff", sealing=False)))
 
@@ -1565,6 +1840,10 @@ machine.candidates |= {
     "decode:data": lambda s: evenly(),
     "load:data": lambda s: sendable(),
     "retainEmpty:data": lambda s: sendable(),
+    "retain:data": lambda s: sendable(),
+    "kept": lambda s: ([0], [1], [0, 1, 2, 3], [0, 2], [1, 2], [3], [], [0, 1]),
+    "delete_horizon": lambda s: (NOW + 7, 0),
+    "read:data": lambda s: readable(),
     "batch": lambda s: encodings(),
     "number": lambda s: LONGS,
     "bits": lambda s: (32, 64),
@@ -1665,8 +1944,8 @@ machine.deviations += [
         title="A producer that sets LogAppendTime writes any timestamps to a topic of CreateTime",
         versions="3.6.0 to 4.3.0 (4.3.0 recorded, 3.6.0 read; 3.5.2 refuses it)",
         releases=">=3.6",
-        condition="""the topic's message.timestamp.type is CreateTime; a producer's batch has the LogAppendTime flag, and
-        its largest timestamp is not -1 and within message.timestamp.before.max.ms and after.max.ms""",
+        condition="""the topic's message.timestamp.type is CreateTime; a producer's batch has the LogAppendTime flag,
+        and its largest timestamp is not -1 and within message.timestamp.before.max.ms and after.max.ms""",
         history=(
             "init",
             f'load data="{encode(_FLAGGED).hex()}"',
@@ -1682,8 +1961,8 @@ machine.deviations += [
         effect="""A producer writes records of any timestamp, whatever the topic's bounds are; up to 3.5 it got
         INVALID_TIMESTAMP. The batch's largest timestamp is not that of its records either (BAT-10), so that an offset
         looked up by a timestamp above it is found too late or not at all, and retention by time goes by what the header
-        says. Kafka's own clients never set the flag. If the leader writes the batch anew, for another codec, the records
-        all get the largest timestamp, and their own are lost.""",
+        says. Kafka's own clients never set the flag. If the leader writes the batch anew, for another codec, all its
+        records get the largest timestamp, and their own are lost.""",
         mend="Ask for the batch's timestamp type first, and once a batch: a producer's LogAppendTime is refused.",
         rewrite=_producers_append_time,
     ),

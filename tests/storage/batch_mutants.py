@@ -148,6 +148,48 @@ class Elsewhere(Batch):
         return super().inside(clause, first, at, False, why)
 
 
+def _strict(clause: str, error: str = spec.INVALID) -> type[Driver]:
+    """A reader that asks for a rule which Kafka's reader does not ask for."""
+
+    class Strict(Driver):
+        def read(self, data: str) -> Json:
+            answer = super().read(data)
+            try:
+                list(Batch(bytes.fromhex(data)).records())
+            except Malformed as e:
+                if e.clause == clause:
+                    raise InvalidRecords(clause, error) from None
+            return answer
+
+    return Strict
+
+
+class NullIsMinusOne(impl.Lenient):
+    """Other negative sizes are refused."""
+
+    __slots__ = ()
+    null = -1
+
+
+class MarkersByName(impl.Lenient):
+    """A malformed marker is unknown."""
+
+    __slots__ = ()
+
+    def marker(self, first: Record) -> tuple[str, int | None]:
+        try:
+            return super().marker(first)
+        except InvalidRecords:
+            return "UNKNOWN", None
+
+
+def _with_lenient(kind: type[impl.Lenient]) -> type[Driver]:
+    class With(Driver):
+        lenient = kind
+
+    return With
+
+
 def _with_batch(kind: type[Batch]) -> type[Driver]:
     class With(Driver):
         batch = kind
@@ -271,6 +313,34 @@ def _forgets_the_sequence(batch: Batch, data: bytes) -> bytes:
 
 def _ends_at_its_base(batch: Batch, data: bytes) -> bytes:
     return patched(data, 23, bytes(4))
+
+
+def _retaining(change: Callable[[Batch, bytes, frozenset[int], int], bytes]) -> type[Driver]:
+    class Retaining(Driver):
+        @staticmethod
+        def retained(batch: Batch, kept: frozenset[int], delete_horizon: int) -> bytes:
+            return change(batch, impl.retain(batch, kept, delete_horizon), kept, delete_horizon)
+
+    return Retaining
+
+
+def _ends_at_its_last(batch: Batch, data: bytes, kept: frozenset[int], horizon: int) -> bytes:
+    deltas = [r.offset - batch.base_offset for n, r in enumerate(batch.records()) if n in kept]
+    return patched(data, 23, deltas[-1].to_bytes(4, "big")) if deltas else data
+
+
+def _a_horizon_anew(batch: Batch, data: bytes, kept: frozenset[int], horizon: int) -> bytes:
+    if batch.delete_horizon is None or Batch(data).delete_horizon is None:
+        return data
+    return patched(data, 27, horizon.to_bytes(8, "big"))
+
+
+def _no_horizon_is_set(batch: Batch, data: bytes, kept: frozenset[int], horizon: int) -> bytes:
+    return data if batch.delete_horizon is not None else patched(data, 22, bytes([data[22] & ~0x40]))
+
+
+def _the_old_largest(batch: Batch, data: bytes, kept: frozenset[int], horizon: int) -> bytes:
+    return patched(data, 35, batch.max_timestamp.to_bytes(8, "big", signed=True))
 
 
 class LastTimestamp(Encoder):
@@ -529,6 +599,22 @@ MUTANTS = [
     of_impl("an empty batch with a horizon", "BAT-17", "the flag stays", _emptying(_keeps_the_horizon)),
     of_impl("an empty batch without a sequence", "BAT-17", "it is not known", _emptying(_forgets_the_sequence)),
     of_impl("an empty batch of one offset", "BAT-17", "it ends at its base offset", _emptying(_ends_at_its_base)),
+    *(
+        of_impl(f"a reader asks for {what}", clause, "which only a writer keeps", _strict(clause))
+        for clause, what in (
+            ("BAT-4", "unused bits of 0"),
+            ("BAT-5", "a last offset delta from 0 up"),
+            ("BAT-6", "nothing behind a count of 0"),
+            ("BAT-9", "rising offsets"),
+            ("BAT-10", "the right largest timestamp"),
+        )
+    ),
+    of_impl("null is -1 alone", "BAT-8", "another negative size is refused", _with_lenient(NullIsMinusOne)),
+    of_impl("a malformed marker is unknown", "BAT-11", "it is not refused", _with_lenient(MarkersByName)),
+    of_impl("kept batches end at their last record", "BAT-24", "offsets are given away", _retaining(_ends_at_its_last)),
+    of_impl("horizons move", "BAT-24 BAT-15", "one that is there is set anew", _retaining(_a_horizon_anew)),
+    of_impl("horizons are not set", "BAT-24", "a tombstone is kept for ever", _retaining(_no_horizon_is_set)),
+    of_impl("compaction keeps the largest", "BAT-10", "it is not that of the kept", _retaining(_the_old_largest)),
     of_impl("the last timestamp", "BAT-10", "the largest timestamp is the last record's", _with_encoder(LastTimestamp)),
     of_impl("the first timestamp", "BAT-10", "the largest timestamp is the first", _with_encoder(FirstTimestamp)),
     of_impl("deltas from the largest", "BAT-14 BAT-18", "timestamps come out shifted", _with_encoder(FromZero)),

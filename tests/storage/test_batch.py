@@ -495,6 +495,44 @@ def test_an_emptied_batch_is_its_header() -> None:
     assert (left.last_offset, left.last_sequence, left.base_timestamp, left.max_timestamp) == (49, 20, -1, NOW)
 
 
+@pytest.mark.clause("BAT-24")
+def test_what_compaction_keeps_of_a_batch() -> None:
+    records = [Timed(n, NOW + n, b"k%d" % n, None if n == 3 else b"v") for n in range(4)]
+    batch = spec.built(40, [t._replace(offset=40 + t.offset) for t in records], producer_id=6, producer_epoch=2,
+                       base_sequence=11, attributes=spec.TRANSACTIONAL | 1)  # fmt: skip
+    copied = spec.retained(spec.built(0, records[:3]), frozenset(range(3)), NOW)
+    assert copied == spec.built(0, records[:3])
+    some = spec.retained(batch, frozenset({0, 1}), NOW + 99)
+    assert (some.base_offset, some.last_offset, some.last_sequence, some.max_timestamp) == (40, 43, 14, NOW + 1)
+    assert some.delete_horizon is None
+    aged = spec.retained(batch, frozenset({1, 3}), NOW + 99)
+    assert [(t.offset, t.timestamp) for t in spec.timed(aged)] == [(41, NOW + 1), (43, NOW + 3)]
+    assert aged.delete_horizon == NOW + 99
+    assert spec.retained(aged, frozenset({1}), NOW + 500).delete_horizon == NOW + 99
+    assert spec.retained(batch, frozenset(), NOW) == spec.emptied(batch)
+    for b in (batch, aged):
+        for kept in (frozenset({1}), frozenset({0, 1}), frozenset(range(4))):
+            data = impl.retain(impl.Batch(spec.encode(b)), kept, NOW)
+            assert data == spec.encode(spec.retained(b, kept, NOW))
+
+
+@pytest.mark.clause("BAT-13")
+def test_a_reader_asks_for_less_than_a_writer_keeps() -> None:
+    driver, seen = impl.Driver(), Counter[tuple[str, str]]()
+    for text in spec.readable():
+        step = machine.apply(spec.Held(), "read", {"data": text})
+        if isinstance(step, Step):
+            assert driver.apply("read", {"data": text}) == step.result, text
+            strict = spec.machine.operations["decode"].body(spec.Held(), text).result
+            if isinstance(strict, Refused) and not isinstance(step.result, Refused):
+                seen["taken", strict.clause] += 1
+            elif isinstance(step.result, Refused):
+                seen[step.result.clause, step.result.error] += 1
+    lenient = {clause for kind, clause in seen if kind == "taken"}
+    assert lenient >= {"BAT-4", "BAT-5", "BAT-6", "BAT-8", "BAT-9", "BAT-10"}
+    assert {error for clause, error in seen if clause == "BAT-11"} == {spec.INVALID, spec.NULL_POINTER, spec.UNDERFLOW}
+
+
 @pytest.mark.clause("BAT-18")
 def test_what_the_writer_refuses() -> None:
     for header in (
@@ -576,6 +614,9 @@ def test_keys_and_timestamps() -> None:
     assert (
         taken(spec.built(0, [Timed(0, NOW + 999, b"k", b"v")]), timestamp_type="LogAppendTime")["maxTimestampMs"] == NOW
     )
+    flagged = spec.built(0, [Timed(0, NOW, b"k", b"v")], attributes=spec.LOG_APPEND_TIME, append_time=NOW)
+    for topic in ("CreateTime", "LogAppendTime"):
+        assert taken(flagged, timestamp_type=topic).clause == "BAT-22"
 
 
 @pytest.mark.clause("BAT-23")
