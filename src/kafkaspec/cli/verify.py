@@ -7,6 +7,8 @@ is red: unknown is never green.
 
 from __future__ import annotations
 
+import shlex
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +22,8 @@ from kafkaspec.subsystem import Subsystem
 
 STEPS = 100
 """Operations a seed, spec beside impl."""
+PIPED = 30
+"""Histories on our implementation behind a pipe."""
 AUDIT = "audit"
 """The name under which the audit's rows are asked for; no subsystem's."""
 ALTERED = 0.02
@@ -168,6 +172,19 @@ def _spec_beside_impl(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Clai
     yield _Claim("spec beside impl", "tested", detail, why)
 
 
+def _impl_behind_a_pipe(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
+    """Our implementation, judged as anybody else's: the judge and its protocol accept what is right."""
+    from kafkaspec.judge.campaign import Job, judge
+
+    if s.layer("impl") is None:
+        return
+    command = shlex.join([sys.executable, "-m", "kafkaspec", "serve", s.name])
+    judged = judge(Job(s.name, command, generator="uniform"), examples=PIPED, progress=bar)
+    detail = f"{judged.tally.histories} histories, {judged.tally.calls:,} calls: {judged.verdict}"
+    why = "\n".join([judged.why, *(str(r.history) for r in judged.tally.rejections.values())]).strip()
+    yield _Claim("impl behind a pipe", "judged", detail, why, could_judge=judged.verdict != "could not judge")
+
+
 def _recordings(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
     from kafkaspec.judge.alter import altered
 
@@ -228,4 +245,12 @@ def _damaged_log_directories(s: None, seeds: int, bar: Progress) -> Iterator[_Cl
     yield _Claim(f"log directories {r.recording}, damaged", "judged", detail, "\n".join(wrong))
 
 
-CHECKS: tuple[Check, ...] = (_clauses, _models, _proofs, _spec_beside_model, _spec_beside_impl, _recordings)
+CHECKS: tuple[Check, ...] = (
+    _clauses,
+    _models,
+    _proofs,
+    _spec_beside_model,
+    _spec_beside_impl,
+    _impl_behind_a_pipe,
+    _recordings,
+)
