@@ -1,0 +1,3 @@
+module example.org/leaderepochs
+
+go 1.21
