@@ -1548,7 +1548,11 @@ machine.deviations += [
         title="Truncating the checkpoint of a partition that is gone throws a NullPointerException",
         versions="4.3.0 (recorded); the Scala class before it does the same",
         condition="maybeTruncateCheckpoint of a partition that is not in the manager's map of logs",
-        history=("init", 'forgetLog partition="c-0"', 'maybeTruncateCheckpoint dir="dir0" partition="c-0" offset=0'),
+        history=(
+            'init partitions=[{"partition":"c-0","logDir":"dir0"}]',
+            'forgetLog partition="c-0"',
+            'maybeTruncateCheckpoint dir="dir0" partition="c-0" offset=0',
+        ),
         cause="""The log is looked up to ask whether it is compacted, and what was found is used without a look
         whether anything was found. A directory that has failed and a partition without an entry are both allowed
         for.""",
@@ -1565,7 +1569,7 @@ machine.deviations += [
         versions="4.3.0 (recorded); the Scala class of October 2024 takes one of the two silently",
         condition="grabFilthiestCompactedLog while the checkpoints of two live directories have one partition",
         history=(
-            "init",
+            'init partitions=[{"partition":"c-0","logDir":"dir0"},{"partition":"c-1","logDir":"dir1"}]',
             'updateCheckpoints dir="dir0" update="c-0" offset=1',
             'updateCheckpoints dir="dir1" update="c-0" offset=2',
             "grabFilthiestCompactedLog chosen=null",
@@ -1622,11 +1626,16 @@ def beside_model(sizes: Mapping[str, int]) -> Correspondence[Cleaner]:
 
     settings = [{"partition": p, "logDir": "dir", "min.cleanable.dirty.ratio": 0.0} for p in names]
 
+    def levels(log: Log) -> list[Log]:
+        return [_log_of(_soiled(level, most), log) for level in range(most + 1)]
+
     def to_model(state: Cleaner) -> dict[str, Any] | None:
         pauses = {p: s.count if isinstance(s, Paused) else 0 for p in names for s in [state.state(p)]}
-        if any(n > sizes["N"] for n in pauses.values()):
+        if state.logs.keys() != names.keys() or any(n > sizes["N"] for n in pauses.values()):
             return None
         each = [(names[p], p, state.logs[p]) for p in names]
+        if any(log not in levels(log) for _, _, log in each):
+            return None
         return {
             "status": {e: _STATUS[type(state.state(p)).__name__] for e, p, _ in each},
             "pauses": {e: pauses[p] for e, p, _ in each},
