@@ -6,12 +6,14 @@ and `check` gives the verdict on it: with known deviations, with the system's ow
 
 A campaign is cut into blocks. A block is a function of the campaign's plan and its own number, whatever ran before and
 wherever it runs, so that blocks on many machines find what one process finds. Each block begins with its part of the
-models' tours and goes on with guided histories; the last of it are drawn by Hypothesis, which shrinks what it finds.
+models' tours and goes on with guided histories; the last of it are drawn by Hypothesis. What is rejected is made small
+after its block, each kind once.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 import shlex
 import time
@@ -104,6 +106,8 @@ class Rejection:
     by: By
     count: int = 1
     """histories that were rejected so"""
+    small: bool = False
+    """whether it was tried with less"""
 
     @property
     def kind(self) -> Kind:
@@ -122,12 +126,14 @@ class Tally:
     refusals: Counter[str] = field(default_factory=Counter)
     """by "operation clause" """
     deviations: Counter[str] = field(default_factory=Counter)
-    model_states: dict[str, set[str]] = field(default_factory=dict)
-    """model -> its states that were reached, as digests"""
+    model_states: dict[str, set[str]] = field(default_factory=dict, metadata={"json": None})
+    """model -> its states that were reached, as digests; not in JSON"""
     toured: Counter[str] = field(default_factory=Counter)
     """model -> histories of its tour"""
-    rejections: dict[Kind, Rejection] = field(default_factory=dict)
-    trouble: TargetTrouble | None = None
+    rejections: dict[Kind, Rejection] = field(default_factory=dict, metadata={"json": dict.values})
+    """by the kind of the history as it was found; a list in JSON"""
+    trouble: TargetTrouble | None = field(default=None, metadata={"json": TargetTrouble.told})
+    """what the target did wrong on the pipe: an object with kind, what and stderr in JSON"""
     last: History | None = None
     """what was asked and answered in the history in which the trouble came"""
     seconds: float = 0.0
@@ -150,6 +156,17 @@ class Tally:
             self.rejections[kind] = r if known is None else replace(known, count=known.count + r.count)
         if self.trouble is None:
             self.trouble, self.last = other.trouble, other.last
+
+    @property
+    def ended(self) -> bool:
+        """Whether the subsystem is judged no further."""
+        return self.trouble is not None or len(self.rejections) >= MAX_KINDS
+
+    @property
+    def found(self) -> str:
+        """What was found so far, in few words."""
+        rejected = f", {len(self.rejections)} rejected" if self.rejections else ""
+        return f"{self.calls:,} calls{rejected}"
 
 
 @dataclass(frozen=True)
@@ -175,6 +192,17 @@ class Judged:
     tours: Mapping[str, tuple[int, int]]
     """model -> histories of its tour that were judged, and all"""
     seconds: float
+    interrupted: bool = False
+    """by Ctrl-C: what is told was judged until then"""
+
+    @property
+    def rejections(self) -> tuple[Rejection, ...]:
+        """Those that are different once they are small, in the order in which they were found."""
+        out: dict[Kind, Rejection] = {}
+        for r in self.tally.rejections.values():
+            known = out.get(r.kind)
+            out[r.kind] = r if known is None else replace(known, count=known.count + r.count)
+        return tuple(out.values())
 
     @property
     def exit_code(self) -> int:
@@ -212,32 +240,77 @@ def judge(
     until = None if time_s is None else began + time_s
     tally = Tally()
     hello: Hello | None = None
+    judging: Judging | None = None
+    interrupted = False
     try:
         with Target(job.command, job.timeout_s) as target:
             hello = target.hello
             judging = Judging(job, target, record)
-            number = 0
-            while (examples is None or tally.histories < examples) and (until is None or time.monotonic() < until):
-                wanted = BLOCK if examples is None else min(BLOCK, examples - tally.histories)
-                done = tally.histories
+            for number, histories in blocks(examples):
+                done = number * BLOCK
 
                 def tick(n: int, done: int = done) -> None:
                     if progress is not None:
-                        found = f"{tally.calls:,} calls" + (
-                            f", {len(tally.rejections)} rejected" if tally.rejections else ""
-                        )
-                        progress(done + n, examples, found)
+                        progress(done + n, examples, tally.found)
 
-                tally.add(judging.block(number, wanted, until, set(tally.rejections), tick))
-                number += 1
-                if tally.trouble is not None or len(tally.rejections) >= MAX_KINDS:
+                tally.add(judging.block(number, histories, until, tick))
+                judging.tally = Tally()
+                if tally.trouble is None:
+                    made_small(judging, tally)
+                if tally.ended or (until is not None and time.monotonic() >= until):
                     break
     except TargetTrouble as e:
         tally.trouble = tally.trouble or e
-    return summed(subsystem, job, hello, tally, time.monotonic() - began)
+    except KeyboardInterrupt:
+        interrupted = True
+        if judging is not None:
+            tally.add(judging.tally)
+    return summed(subsystem, job, hello, tally, time.monotonic() - began, interrupted)
 
 
-def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, seconds: float) -> Judged:
+def blocks(examples: int | None) -> Iterator[tuple[int, int]]:
+    """The numbers of the blocks of so many histories, and how many each has; without end where there is no number.
+
+    >>> list(blocks(600))
+    [(0, 250), (1, 250), (2, 100)]
+    """
+    for number in itertools.count():
+        if examples is not None and number * BLOCK >= examples:
+            return
+        yield number, BLOCK if examples is None else min(BLOCK, examples - number * BLOCK)
+
+
+def made_small(judging: Judging, tally: Tally) -> None:
+    """Make those rejections of a tally small that nobody tried to."""
+    for kind, r in tally.rejections.items():
+        if not r.small:
+            tally.rejections[kind] = judging.small(r)
+
+
+def replay(job: Job, histories: Sequence[Sequence[Record]]) -> Judged:
+    """Ask the calls of histories again, each up to its end or to a wrong answer. What they record of answers is not
+    looked at. UserError: a call that cannot be made, because the contract does not allow it there or it is no call of
+    the subsystem."""
+    subsystem = find(job.subsystem)
+    began = time.monotonic()
+    tally = Tally()
+    hello: Hello | None = None
+    try:
+        with Target(job.command, job.timeout_s) as target:
+            hello = target.hello
+            judging = Judging(job, target)
+            tally = judging.tally
+            for number, records in enumerate(histories):
+                judging.again(number, records)
+            target.quiet()
+    except TargetTrouble as e:
+        tally.trouble = e
+    return summed(subsystem, replace(job, generator="uniform"), hello, tally, time.monotonic() - began)
+
+
+def summed(
+    subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, seconds: float, interrupted: bool = False
+) -> Judged:
     """The verdict that a tally comes to."""
     machine = subsystem.spec.machine
     offered = _offered(machine, hello, job.subsystem) if hello is not None else []
@@ -248,6 +321,8 @@ def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, se
     why = ""
     if tally.trouble is not None:
         why = str(tally.trouble)
+    elif interrupted:
+        why = "interrupted"
     elif not tally.calls:
         why = "nothing was asked"
     verdict: Literal["accepted", "rejected", "could not judge"] = "could not judge" if why else "accepted"
@@ -264,6 +339,7 @@ def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, se
         {m: (len(tally.model_states.get(m, ())), t.states) for m, t in tours.items()},
         {m: (tally.toured[m], len(t.histories)) for m, t in tours.items()},
         seconds,
+        interrupted,
     )
 
 
@@ -293,7 +369,7 @@ Expected = tuple[Literal["answer", "state"], Any]
 
 
 @dataclass
-class _Asked:
+class Asked:
     """A history under way: what was sent, and what must come back."""
 
     number: int
@@ -329,8 +405,7 @@ class Judging:
             self.concretes.append((how.model.__name__, how, Concrete(how.model, how.sizes)))
         self.digests: dict[Hashable, str] = {}
         self.tally = Tally()
-        self.known: set[Kind] = set()
-        self.under_way: deque[_Asked] = deque()
+        self.under_way: deque[Asked] = deque()
         self.tours = _tours(job.subsystem) if job.generator == "guided" else ()
 
     def _check(self) -> Check:
@@ -343,22 +418,19 @@ class Judging:
         number: int,
         histories: int,
         until: float | None = None,
-        known: set[Kind] | None = None,
         tick: Callable[[int], None] = lambda n: None,
     ) -> Tally:
-        """Judge so many histories; those of a `number` are always the same. Kinds of rejection that are `known` are
-        counted, not made small again. What the target does wrong on the pipe is the tally's `trouble`."""
+        """Judge so many histories; those of a `number` are always the same. What is rejected is told as it was found.
+        What the target does wrong on the pipe is the tally's `trouble`."""
         began = time.monotonic()
         self.tally = tally = Tally()
-        self.known = set(known or ())
         drawn_by_hypothesis = histories // HYPOTHESIS_EVERY if self.job.generator == "guided" else 0
         under_way = self.under_way
         try:
             for k, (by, start) in enumerate(self._starts(number, histories - drawn_by_hypothesis)):
                 if until is not None and time.monotonic() >= until:
                     break
-                observe = random.Random(f"{self.job.seed} {number} {k} observe").choice(OBSERVE) if by == "draw" else 1
-                asked = self._asked(number * BLOCK + k, by, start, observe)
+                asked = self._asked(number * BLOCK + k, by, start, self._observe_every(number, k, by))
                 if asked is not None:
                     under_way.append(asked)
                 if len(under_way) >= AHEAD:
@@ -394,6 +466,9 @@ class Judging:
             else:
                 yield "draw", draws.start(random.Random(f"{job.seed} {job.subsystem} {number * BLOCK + k}"))
 
+    def _observe_every(self, number: int, k: int, by: By) -> int:
+        return random.Random(f"{self.job.seed} {number} {k} observe").choice(OBSERVE) if by == "draw" else 1
+
     def _known_histories(self) -> Iterable[Start]:
         """The minimal histories of the known deviations, as far as the target offers their operations."""
         for deviation in self.machine.deviations:
@@ -412,25 +487,25 @@ class Judging:
 
     # ---- one history
 
-    def begin(self, number: int, by: By, init: Mapping[str, Json]) -> _Asked:
+    def begin(self, number: int, by: By, init: Mapping[str, Json]) -> Asked:
         """A history with its `init` line, not sent yet."""
         arguments = self.machine.init_names(init)
-        asked = _Asked(number, by, [], [], [{"op": "init", "args": arguments}], [])
+        asked = Asked(number, by, [], [], [{"op": "init", "args": arguments}], [])
         asked.calls_before = self.tally.calls
         self._line(asked, "init", 0, ("answer", None), subsystem=self.job.subsystem, args=arguments)
         return asked
 
-    def _line(self, asked: _Asked, op: str, record: int, expected: Expected, **fields: Json) -> None:
+    def _line(self, asked: Asked, op: str, record: int, expected: Expected, **fields: Json) -> None:
         line = {"i": len(asked.lines), "op": op, **fields}
         asked.lines.append(orjson.dumps(line, default=float))
         asked.expected.append(expected)
         asked.where.append(record)
 
-    def observed(self, asked: _Asked, state: Any) -> None:
+    def observed(self, asked: Asked, state: Any) -> None:
         """Ask for the state, which must be this one."""
         self._line(asked, "observe", len(asked.records) - 1, ("state", self.machine.observe(state)))
 
-    def called(self, asked: _Asked, call: Call, step: Step[Any]) -> None:
+    def called(self, asked: Asked, call: Call, step: Step[Any]) -> None:
         """Ask for a call, which must be answered so."""
         op = call.operation
         arguments = call.record()
@@ -447,7 +522,7 @@ class Judging:
         by: By,
         start: Start,
         every: int,
-    ) -> _Asked | None:
+    ) -> Asked | None:
         """Ask a history. None if the answers had to be waited for, and it is judged already."""
         state: Any = self.machine.initial(**start.init)
         asked = self.begin(number, by, start.init)
@@ -478,7 +553,7 @@ class Judging:
         self._send(asked)
         return asked
 
-    def _send(self, asked: _Asked) -> None:
+    def _send(self, asked: Asked) -> None:
         self.target.send(asked.lines[asked.sent :])
         asked.sent = len(asked.lines)
 
@@ -496,7 +571,7 @@ class Judging:
                 out.append((Call(op, arguments), step))
         return out
 
-    def _resolved(self, asked: _Asked, call: Call, choices: list[tuple[Call, Step[Any]]], state: Any) -> Any | None:
+    def _resolved(self, asked: Asked, call: Call, choices: list[tuple[Call, Step[Any]]], state: Any) -> Any | None:
         """Ask, and read which choice was made: the state after it; None if what was answered is none of them."""
         self.called(asked, *choices[0])
         self.observed(asked, choices[0][1].state)
@@ -525,12 +600,12 @@ class Judging:
                     self.digests[key] = hashlib.blake2b(shown, digest_size=8).hexdigest()
                 self.tally.model_states.setdefault(name, set()).add(self.digests[key])
 
-    def _received(self, asked: _Asked) -> None:
+    def _received(self, asked: Asked) -> None:
         count = asked.sent - asked.answered
         asked.answers += self.target.receive(count)
         asked.answered += count
 
-    def judged(self, asked: _Asked) -> None:
+    def judged(self, asked: Asked) -> None:
         """Read the answers to a history and judge them."""
         wrong = self._wrong(asked)
         self.tally.histories += 1
@@ -540,7 +615,7 @@ class Judging:
         else:
             self._rejected(asked, *wrong)
 
-    def _wrong(self, asked: _Asked) -> tuple[History, Verdict] | None:
+    def _wrong(self, asked: Asked) -> tuple[History, Verdict] | None:
         """What nothing explains in the answers to a history, if anything."""
         try:
             if asked.answered < asked.sent:
@@ -554,35 +629,18 @@ class Judging:
                 self.tally.last = self._so_far(asked)
             raise
 
-    def one(self, init: Mapping[str, Json], plan: Plan) -> Rejection | None:
-        """Judge one history; if it is rejected, and in a way that is not known, it is returned, and not noted."""
+    def one(self, init: Mapping[str, Json], plan: Plan) -> None:
+        """Judge one history that Hypothesis draws."""
         asked = self._asked(-1, "hypothesis", Start(init, plan), 1)
-        if asked is None:
-            return None
-        wrong = self._wrong(asked)
-        if wrong is None:
-            self.tally.histories += 1
-            self._counted(asked, len(asked.clauses))
-            self._kept(asked)
-            return None
-        made = Rejection(*_kind(wrong[0]), *wrong, asked.number, self.tally.calls, asked.by)
-        if made.kind in self.known or made.kind in self.tally.rejections:
-            self._rejected(asked, *wrong)
-            self.tally.histories += 1
-            return None
-        return made
+        if asked is not None:
+            self.judged(asked)
 
-    def keep(self, rejection: Rejection) -> None:
-        """Note a rejection of a new kind."""
-        self.tally.rejections[rejection.kind] = rejection
-        self.tally.histories += 1
-
-    def _kept(self, asked: _Asked) -> None:
+    def _kept(self, asked: Asked) -> None:
         if self.record is not None:
             for made in self._trace(asked):
                 self.record(orjson.dumps(made, default=float) + b"\n")
 
-    def _counted(self, asked: _Asked, calls: int) -> None:
+    def _counted(self, asked: Asked, calls: int) -> None:
         tally = self.tally
         tally.calls += calls
         tally.observations += sum(what == "state" for what, _ in asked.expected)
@@ -612,7 +670,7 @@ class Judging:
             return outcome_matches(value, answer)
         return "result" in answer and same(value, answer["result"])
 
-    def _trace(self, asked: _Asked) -> list[Record]:
+    def _trace(self, asked: Asked) -> list[Record]:
         """The history as it was answered, as far as it was: the lines of a trace."""
         records = [{"i": i, **r} for i, r in enumerate(asked.records)]
         last = 0
@@ -626,7 +684,7 @@ class Judging:
             records[last] |= answer
         return records[: last + 1]
 
-    def _so_far(self, asked: _Asked) -> History:
+    def _so_far(self, asked: Asked) -> History:
         """A history that got no further: what was answered, and the call that was not."""
         records = [{"i": i, **r} for i, r in enumerate(asked.records)]
         at = 0
@@ -645,7 +703,7 @@ class Judging:
 
     # ---- rejections
 
-    def _checked(self, asked: _Asked) -> tuple[History, Verdict] | None:
+    def _checked(self, asked: Asked) -> tuple[History, Verdict] | None:
         """What `check` says of a history that was not answered as expected; None if it accepts it."""
         records = self._trace(asked)
         before = {id: met.count for id, met in self.checking.met.items()}
@@ -657,17 +715,15 @@ class Judging:
         self.checking = self._check()
         return self._told(records[: (verdict.step or 0) + 1], verdict), verdict
 
-    def _rejected(self, asked: _Asked, history: History, verdict: Verdict) -> None:
-        """Note a rejected history; the first of its kind is made small."""
+    def _rejected(self, asked: Asked, history: History, verdict: Verdict) -> None:
+        """Note a rejected history."""
         kind = _kind(history)
         known = self.tally.rejections.get(kind)
         if known is not None:
             self.tally.rejections[kind] = replace(known, count=known.count + 1)
-            return
-        calls = self.tally.calls
-        if kind not in self.known:
-            history, verdict = self._small(history, verdict)
-        self.tally.rejections[kind] = Rejection(*kind, history, verdict, asked.number, calls, asked.by)
+        else:
+            calls = self.tally.calls
+            self.tally.rejections[kind] = Rejection(*kind, history, verdict, asked.number, calls, asked.by)
 
     def _check_says(self, records: Sequence[Record], checking: Check) -> Verdict:
         lines = [orjson.dumps(r, default=float) for r in records]
@@ -688,13 +744,12 @@ class Judging:
     def _who(self) -> str:
         return f"{self.target.hello.name} {self.target.hello.version}".strip()
 
-    def _small(self, history: History, verdict: Verdict) -> tuple[History, Verdict]:
-        """The rejected history with as few and simple calls as a bounded number of attempts finds."""
-        for other in self.under_way:  # their answers come before those to what is asked now
-            self._received(other)
+    def small(self, rejection: Rejection) -> Rejection:
+        """The rejection with as few and simple calls as a bounded number of attempts finds."""
         until = time.monotonic() + SHRINK_S
         tries = 0
-        found: list[tuple[History, Verdict]] = []
+        verdicts: dict[int, Verdict] = {id(rejection.history): rejection.verdict}
+        kept = []  # so that no id is given twice
 
         def again(records: Sequence[Record]) -> History | None:
             nonlocal tries
@@ -704,11 +759,21 @@ class Judging:
             rejected = self.replayed(records)
             if rejected is None:
                 return None
-            found.append(rejected)
+            kept.append(rejected[0])
+            verdicts[id(rejected[0])] = rejected[1]
             return rejected[0]
 
-        small = shrunk(history, again)
-        return small, next((v for h, v in found if h is small), verdict)
+        history = shrunk(rejection.history, again)
+        clause, operation, what = _kind(history)
+        return replace(
+            rejection,
+            clause=clause,
+            operation=operation,
+            shape=what,
+            history=history,
+            verdict=verdicts[id(history)],
+            small=True,
+        )
 
     def replayed(self, records: Sequence[Record]) -> tuple[History, Verdict] | None:
         """Ask the calls of a history again, without those outside the contract; what is rejected now, if anything."""

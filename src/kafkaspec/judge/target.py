@@ -18,7 +18,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn
+from typing import IO, Any, Final, NoReturn, Protocol
 
 import orjson
 
@@ -63,6 +63,13 @@ class TargetTrouble(Exception):
         self.what = what
         self.stderr = tuple(stderr)
 
+    def __reduce__(self) -> tuple[type[TargetTrouble], tuple[str, str, tuple[str, ...]]]:
+        return TargetTrouble, (self.kind, self.what, self.stderr)
+
+    def told(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {"kind": self.kind, "what": self.what, "stderr": list(self.stderr)}
+
 
 def _verb(kind: str) -> str:
     return {
@@ -86,12 +93,27 @@ class Hello:
     """subsystem -> the operations that may be called; None for all"""
 
 
+class Process(Protocol):
+    """What a target needs of its process: what subprocess.Popen has. It leads a process group of its own, and its pipes
+    are not buffered."""
+
+    pid: int
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+    stderr: IO[bytes] | None
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
 @dataclass
 class Target:
-    """A running target; a context manager that ends it. `command` is split as a shell would, but no shell is run."""
+    """A running target; a context manager that ends it. `command` is split as a shell would, but no shell is run.
+    `process`: one that runs already, whatever the command is."""
 
     command: str
     timeout_s: float = TIMEOUT_S
+    process: Process | None = None
     hello: Hello = field(init=False)
     sent: int = field(default=0, init=False)
     """lines that were sent"""
@@ -103,21 +125,7 @@ class Target:
         self._answered = 0
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._stderr_part = b""
-        try:
-            words = shlex.split(self.command)
-        except ValueError as e:
-            raise TargetTrouble("cannot start", f"{self.command}: {e}") from None
-        if not words:
-            raise TargetTrouble("cannot start", "the command is empty")
-        try:
-            pipe = subprocess.PIPE
-            self._process = subprocess.Popen(
-                words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, bufsize=0
-            )
-        except OSError as e:
-            raise TargetTrouble("cannot start", f"{words[0]}: {(e.strerror or str(e)).lower()}") from None
-        except ValueError as e:
-            raise TargetTrouble("cannot start", f"{words[0]}: {e}") from None
+        self._process: Process = self.process or self._started()
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
@@ -139,6 +147,21 @@ class Target:
         except BaseException:
             self.close()
             raise
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        try:
+            words = shlex.split(self.command)
+        except ValueError as e:
+            raise TargetTrouble("cannot start", f"{self.command}: {e}") from None
+        if not words:
+            raise TargetTrouble("cannot start", "the command is empty")
+        try:
+            pipe = subprocess.PIPE
+            return subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, bufsize=0)
+        except OSError as e:
+            raise TargetTrouble("cannot start", f"{words[0]}: {(e.strerror or str(e)).lower()}") from None
+        except ValueError as e:
+            raise TargetTrouble("cannot start", f"{words[0]}: {e}") from None
 
     def __enter__(self) -> Target:
         return self

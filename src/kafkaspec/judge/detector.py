@@ -1,0 +1,231 @@
+"""Mutants as targets: after how many calls does the judge reject each, or see it die or hang?
+
+Every mutant runs in a process of its own behind a pipe, as a stranger's implementation does. The histories of a
+campaign are a function of its seed and of what the spec says to them; so one campaign is written once, and shown to all
+mutants of a subsystem, one history after the other, each until its first wrong answer. The sound implementation and the
+sound spec run among them, and must be accepted to the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, BinaryIO, Final, NamedTuple
+
+from kafkaspec.errors import UserError
+from kafkaspec.judge.campaign import BLOCK, HYPOTHESIS_EVERY, Asked, Job, Judging
+from kafkaspec.judge.check import Check
+from kafkaspec.judge.forked import Forked
+from kafkaspec.judge.generate import Generator
+from kafkaspec.judge.serve import serve
+from kafkaspec.judge.target import Target, TargetTrouble
+from kafkaspec.lockstep.machine import Driver, Json, Machine, Outside, Refused
+from kafkaspec.lockstep.mutants import Detector, Layer, Mutant
+from kafkaspec.subsystem import Subsystem
+
+LIMIT: Final = 20_000
+"""Calls after which a mutant has survived a campaign."""
+TIMEOUT_S: Final = 10.0
+
+Make = Callable[[], Any]
+
+
+class Kill(NamedTuple):
+    """How a target failed, and at which call of the campaign (the first is 1; 0: it did not even begin)."""
+
+    calls: int
+    how: str
+    """"rejected", or the kind of its trouble"""
+    operation: str = ""
+    clause: str = ""
+
+    def __str__(self) -> str:
+        what = f"{self.clause} at {self.operation}" if self.operation else "at the start"
+        return f"{self.how}, {what}, after {self.calls:,} calls"
+
+
+@dataclass
+class OfMachine:
+    """A machine as an implementation: what a faulty spec would answer. Its choices are the first that it may make."""
+
+    machine: Machine[Any]
+
+    def __post_init__(self) -> None:
+        self.reset({})
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        self.state = self.machine.initial(**arguments)
+
+    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+        op = self.machine.find(name)
+        chosen: list[dict[str, Any]] = [dict(arguments)]
+        if op.chosen:
+            candidates = self.machine.choices(op, self.state)
+            chosen = [{**c, p: v} for p in op.chosen for c in chosen for v in candidates[p]]
+        for arguments in chosen:
+            step = self.machine.apply(self.state, name, arguments, contracts=False)
+            if not isinstance(step, Outside):
+                self.state = step.state
+                return step.result
+        raise ValueError(f"{name} is outside the contract here")
+
+    def observe(self) -> Json:
+        return self.machine.observe(self.state)
+
+
+def as_driver(layer: Layer, thing: Any) -> Driver:
+    """A mutant's faulty thing as something that answers calls."""
+    driver: Driver = OfMachine(thing) if layer == "spec" else thing
+    return driver
+
+
+def target_of(subsystem: Subsystem, make: Make, layer: Layer, timeout_s: float = TIMEOUT_S) -> Target:
+    """A target in a child of this process, which serves what `make` makes of that layer. Raises TargetTrouble."""
+
+    def answer(source: BinaryIO, sink: BinaryIO) -> None:
+        serve({subsystem.name: (subsystem.spec.machine, as_driver(layer, make()))}, source, sink, "a mutant", "0")
+
+    return Target("a child of the judge", timeout_s, Forked(answer))
+
+
+class _Check(Check):
+    """A check that only says where."""
+
+    def nearest(self, line: Any) -> str:
+        return ""
+
+
+class _Writer(Judging):
+    """Writes down what a campaign asks. Its own target is asked only where the system chooses."""
+
+    choosing = False
+
+    def histories(self) -> Iterator[Asked]:
+        """The histories of the campaign's blocks, without those that Hypothesis draws at the end of each."""
+        drawn = BLOCK // HYPOTHESIS_EVERY if self.job.generator == "guided" else 0
+        for number in itertools.count():
+            for k, (by, start) in enumerate(self._starts(number, BLOCK - drawn)):
+                asked = self._asked(number * BLOCK + k, by, start, self._observe_every(number, k, by))
+                if asked is None:
+                    raise UserError(f"{self.job.subsystem}: the sound impl is rejected: nothing can be measured")
+                yield asked
+
+    def _send(self, asked: Asked) -> None:
+        if self.choosing:
+            super()._send(asked)
+
+    def _resolved(self, *of: Any) -> Any | None:
+        self.choosing = True
+        try:
+            return super()._resolved(*of)
+        finally:
+            self.choosing = False
+
+    def _looked_up(self, state: Any, wanted: bool) -> None:
+        pass
+
+
+class _Reader(Judging):
+    """Shows histories to a target, and finds its first wrong answer."""
+
+    def _check(self) -> Check:
+        return _Check(self.machine, self.job.subsystem, self.job.strict)
+
+    def wrong(self, written: Asked) -> Kill | None:
+        """Show one history; `calls` of what is found are counted from its beginning."""
+        asked = replace(written, sent=0, answered=0, answers=[])
+        trouble: TargetTrouble | None = None
+        self._send(asked)
+        try:
+            self._received(asked)
+        except TargetTrouble as e:
+            trouble = e
+            asked.answers = self.target.left()[: len(asked.lines)]
+        try:
+            for n, (line, expected) in enumerate(zip(asked.answers, asked.expected, strict=False)):
+                if not self._as_expected(line, n, *expected):
+                    return self._kill(asked, n)
+        except TargetTrouble as e:
+            return self._at(asked, n, e.kind)
+        return None if trouble is None else self._at(asked, len(asked.answers), trouble.kind)
+
+    def _kill(self, asked: Asked, line: int) -> Kill | None:
+        if not any(op.chosen for op in self.operations):
+            return self._at(asked, line, "rejected")
+        found = self._checked(asked)  # it may have chosen otherwise than the sound one
+        return None if found is None else self._at(asked, asked.where.index(found[1].step or 0), "rejected")
+
+    def _at(self, asked: Asked, line: int, how: str) -> Kill:
+        call = asked.where[line]
+        operation, ids, _ = asked.clauses[call - 1] if call else ("init", ("",), "")
+        return Kill(call, how, operation, ids[0] if ids else "")
+
+
+SOUND: Final = "sound "
+
+
+def campaigned(
+    subsystem: Subsystem,
+    mutants: Sequence[Mutant],
+    generator: Generator,
+    seed: int,
+    limit: int = LIMIT,
+    *,
+    sound: bool = False,
+    timeout_s: float = TIMEOUT_S,
+    tick: Callable[[], None] = lambda: None,
+) -> dict[str, Kill | None]:
+    """Run mutants of spec and impl, as targets, through one campaign of so many calls; None for one that survives.
+
+    `sound`: the sound spec and impl run along for as long as one mutant lives. Raises UserError if either is rejected.
+    """
+    machine: Machine[Any] = subsystem.spec.machine
+    impl = subsystem.layer("impl")
+    makes: dict[str, tuple[Make, Layer]] = {m.name: (m.make, m.layer) for m in mutants}
+    if sound:
+        makes |= {SOUND + "spec": (lambda: machine, "spec")}
+        makes |= {} if impl is None else {SOUND + "impl": (impl.Driver, "impl")}
+    job = Job(subsystem.name, "", seed, strict=True, generator=generator, timeout_s=timeout_s)
+    out: dict[str, Kill | None] = dict.fromkeys(makes)
+    with contextlib.ExitStack() as running:
+        chooser = impl.Driver if impl is not None else partial(OfMachine, machine)
+        writer = _Writer(job, running.enter_context(target_of(subsystem, chooser, "impl", timeout_s)))
+        readers: dict[str, _Reader] = {}
+        for name, (make, layer) in makes.items():
+            try:
+                target = target_of(subsystem, make, layer, timeout_s)
+            except TargetTrouble as e:
+                out[name] = Kill(0, e.kind)
+            else:
+                running.callback(target.close)
+                readers[name] = _Reader(job, target)
+        calls = 0
+        histories = writer.histories()
+        while calls < limit and not all(name.startswith(SOUND) for name in readers):
+            asked = next(histories)
+            for name in list(readers):
+                kill = readers[name].wrong(asked)
+                if kill is not None:
+                    out[name] = kill._replace(calls=calls + kill.calls)
+                    readers.pop(name).target.close()
+                tick()
+            calls += len(asked.clauses)
+    for name, kill in out.items():
+        if kill is not None and name.startswith(SOUND):
+            what = f"{generator} histories, seed {seed}: {kill}"
+            raise UserError(f"the judge rejects the {name} of {subsystem.name}: {what}", 1)
+    return {n: k if k is None or k.calls <= limit else None for n, k in out.items() if not n.startswith(SOUND)}
+
+
+def judge_detector(generator: Generator = "guided", seed: int = 0, limit: int = 2_000) -> Detector:
+    """A campaign on a faulty spec or implementation behind a pipe."""
+
+    def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str:
+        mutant = Mutant("it", (), "", layer, lambda: thing)
+        kill = campaigned(subsystem, [mutant], generator, seed, limit)["it"]
+        return "" if kill is None else str(kill)
+
+    return Detector("judge", frozenset({"spec", "impl"}), look)
