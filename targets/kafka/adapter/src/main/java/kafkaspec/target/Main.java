@@ -119,7 +119,7 @@ public final class Main {
             throw e;
         } catch (Throwable e) {
             json.writeObjectFieldStart("error");
-            json.writeStringField("class", e.getClass().getName());
+            json.writeStringField("class", current.named(e));
             String message = e.getMessage() == null ? null : current.masked(e.getMessage());
             if (message != null) {
                 json.writeStringField("message", message);
