@@ -60,6 +60,16 @@ class Table(NamedTuple):
         return sorted(ranks, key=lambda k: (slot_of(k, self.capacity), -ranks[k]))
 
 
+class Found(NamedTuple):
+    """What an iterator at an epoch came across."""
+
+    key: int
+    newer: int | None = None
+    """the snapshot of the delta that held an entry written after that epoch; None if it was written by then"""
+    value: int | None = None
+    """of such an entry of the map"""
+
+
 class Open(NamedTuple):
     """An open iterator at an epoch. It goes by the slots that the table had when it was opened."""
 
@@ -69,7 +79,7 @@ class Open(NamedTuple):
     left_behind: Mapping[int, int] | None = None
     """the entries of the table when it grew: from then on the iterator looks at those"""
     slot: int = 0
-    found: tuple[int, ...] = ()
+    found: tuple[Found, ...] = ()
     given: int = 0
     came: int = 0
     """how many the last call gave"""
@@ -85,6 +95,8 @@ class Stored(NamedTuple):
     tables: Mapping[str, Table]
     tiers: Tiers = ()
     iterator: Open | None = None
+    looks_at_start: bool = True
+    """whether an iterator at an epoch leaves out what a delta holds that was written later: since 3.6.0"""
 
     def __hash__(self) -> int:
         return hash((len(self.tiers), self.iterator is None, sum(len(t.starts) for t in self.tables.values())))
@@ -103,7 +115,7 @@ def _store(stored: Stored, name: str, table: Table) -> Stored:
     iterator, before = stored.iterator, _table(stored, name)
     if iterator is not None and iterator.name == name and before.capacity != table.capacity:
         iterator = iterator if iterator.left_behind is not None else iterator._replace(left_behind=before.starts)
-    return Stored({**stored.tables, name: table}, stored.tiers, iterator)
+    return stored._replace(tables={**stored.tables, name: table}, iterator=iterator)
 
 
 def _seen_by_snapshot(stored: Stored, name: str, key: int, start: int | None) -> Stored:
@@ -174,7 +186,7 @@ def _with_tiers(stored: Stored, tiers: Tiers) -> Stored:
     iterator = stored.iterator
     if iterator is not None and all(epoch != iterator.epoch for epoch, _ in tiers):
         iterator = None
-    return Stored(stored.tables, tiers, iterator)
+    return stored._replace(tiers=tiers, iterator=iterator)
 
 
 def _revert(stored: Stored, target: int) -> Stored:
@@ -204,19 +216,21 @@ def _delete(stored: Stored, target: int) -> Stored:
     return _with_tiers(stored, tuple(tiers))
 
 
-def _in_slot(stored: Stored, it: Open, slot: int) -> list[int]:
+def _in_slot(stored: Stored, it: Open, slot: int) -> list[Found]:
     """What an iterator finds when it looks at one slot."""
     top = it.left_behind if it.left_behind is not None else _table(stored, it.name).starts
-    found = [k for k, s in top.items() if s <= it.epoch and slot_of(k, it.capacity) == slot]
+    found = [Found(k) for k, s in top.items() if s <= it.epoch and slot_of(k, it.capacity) == slot]
     for at, deltas in stored.tiers:
         delta = deltas.get(it.name)
         if at >= it.epoch and delta is not None:
             # in a table with more slots than the iterator goes by, only the first slot is ever looked at
             shift = (it.capacity.bit_length() - delta.capacity.bit_length()) % 32
             found += [
-                k
+                Found(k, None if s <= it.epoch else at)
                 for k, s in delta.starts.items()
-                if s <= it.epoch and slot_of(k, delta.capacity) == slot >> shift and slot_of(k, it.capacity) == slot
+                if (s <= it.epoch or not stored.looks_at_start)
+                and slot_of(k, delta.capacity) == slot >> shift
+                and slot_of(k, it.capacity) == slot
             ]
     return found
 
@@ -258,7 +272,8 @@ def _across_changes(stored: Stored, epoch: int, values: Collection[int]) -> Stor
 
 def _reset(stored: Stored) -> Stored:
     """The tables keep the slots that they have grown to."""
-    return Stored({name: Table({}, table.capacity) for name, table in stored.tables.items()})
+    tables = {name: Table({}, table.capacity) for name, table in stored.tables.items()}
+    return stored._replace(tables=tables, tiers=(), iterator=None)
 
 
 # by operation, only for calls that changed the state
@@ -386,8 +401,10 @@ def _reread(
 def _answer(state: Timeline, op: str, it: Open, result: Any) -> Any:
     """What the released iterator answers to the step just made."""
     if op != "iterator.next":
-        values = dict(result) if it.name == "map" else {}
-        return [[k, values[k]] if it.name == "map" else k for k in sorted(it.found)]
+        if it.name == "set":
+            return sorted(f.key for f in it.found)
+        values = dict(result)
+        return sorted([f.key, values[f.key] if f.newer is None else f.value] for f in it.found)
     return it.came
 
 
@@ -407,6 +424,73 @@ def _left_behind(
     if op not in _ITERATING or isinstance(result, Refused):
         return result, seen
     return _answer(state, op, g.iterator, result), seen
+
+
+def _advance_before_3_6(
+    stored: Stored | None, before: Timeline, op: str, arguments: Mapping[str, Any], after: Timeline
+) -> Any:
+    """The same, with iterators that do not look at start epochs, and keep the values of what is newer."""
+    if after is before or op not in _STEPS:
+        return stored
+    stored = stored if stored is not None else _begin(before)._replace(looks_at_start=False)
+    stored = _STEPS[op](stored, arguments)
+    it = stored.iterator
+    if it is not None and it.name == "map" and any(f.newer is not None and f.value is None for f in it.found):
+        found = [
+            f if f.newer is None or f.value is not None else f._replace(value=after.past[f.newer].entries[f.key])
+            for f in it.found
+        ]
+        stored = stored._replace(iterator=it._replace(found=tuple(found)))
+    return stored
+
+
+def _newer(g: Stored, name: str, epoch: int) -> list[tuple[int, int]]:
+    """What an iteration at an epoch gives that was written later: keys, and the snapshots whose deltas hold them."""
+    table = _table(g, name)
+    out = []
+    for at, deltas in g.tiers:
+        delta = deltas.get(name)
+        if at >= epoch and delta is not None:
+            for k, start in delta.starts.items():
+                if start > epoch and (delta.capacity <= table.capacity or slot_of(k, delta.capacity) == 0):
+                    out.append((k, at))
+    return out
+
+
+def _too_new(
+    g: Stored | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Any
+) -> tuple[Any, Json]:
+    if g is None:
+        return result, seen
+    views = dict(seen["at"])
+    for epoch in state.past:
+        newer = {name: _newer(g, name, epoch) for name in ("map", "set")}
+        if any(newer.values()):
+            view = views[str(epoch)]
+            entries = {str(k): state.past[at].entries[k] for k, at in newer["map"]}
+            elements = sorted(view["set"] + [k for k, _ in newer["set"]])
+            views[str(epoch)] = Fields({**view, "map": {**view["map"], **entries}, "set": elements})
+    if op == "collection.elements" and not isinstance(result, Refused) and a["epoch"] != LATEST_EPOCH:
+        result = sorted(result + [k for k, _ in _newer(g, a["name"], a["epoch"])])
+    it = g.iterator
+    ours = op in _ITERATING and not isinstance(result, Refused)
+    if ours and it is not None and any(f.newer is not None for f in it.found):
+        result = _answer(state, op, it, result)
+    return result, {**seen, "at": views}
+
+
+def _none_made() -> int:
+    return 0
+
+
+def _another_made(made: int, before: Timeline, op: str, arguments: Mapping[str, Any], after: Timeline) -> int:
+    return made + 1 if op == "collection.create" else made
+
+
+def _registered_for_ever(
+    made: int, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json
+) -> tuple[Any, Json]:
+    return (result - len(state.held) + made if op == "registry.registered" else result), seen
 
 
 _KEYED = {"map.get": ("map", "key"), "set.contains": ("set", "value")}
@@ -455,7 +539,7 @@ def _rounded(g: Any, state: Timeline, op: str, a: Mapping[str, Any], result: Any
     return (released_capacity(a["expected_size"]) if op == "capacity" else result), seen
 
 
-_VERSIONS = "seen in 4.3.0; the source has read the same since 3.0.0"
+_VERSIONS = "seen in 3.0.0, 3.9.1 and 4.3.0; the source between them reads the same"
 _LEFT_IN_DELTA = """SnapshottableHashTable.executeRevert puts the entries of the target snapshot's delta back into
         the table, but leaves them in the delta too."""
 
@@ -613,5 +697,46 @@ DEVIATIONS: list[Deviation] = [
         effect="None that matters: a table somewhat fuller than meant.",
         mend="Divide as double.",
         rewrite=_rounded,
+    ),
+    Deviation(
+        id="TML-D8",
+        clause="TML-11",
+        title="An iteration at an epoch gives elements that were written after it",
+        versions="seen in 3.0.0; mended in 3.6.0 (KAFKA-15271)",
+        releases="<3.6",
+        condition="""An entry was written after the snapshot of that epoch and was replaced or removed after a later
+        snapshot that saw it, whose delta therefore holds it, and which is still there. An iteration at the earlier
+        epoch gives that entry too; of a delta with more slots than the table, only as TML-D3 says.""",
+        history=(
+            "getOrCreateSnapshot epoch=0",
+            "set.add value=1",
+            "getOrCreateSnapshot epoch=1",
+            "set.remove value=1",
+        ),
+        cause="""HistoricalIterator looks at the start epoch of what it finds in the table, and not of what it finds in
+        a delta.""",
+        effect="""A listing at the stable offset shows what was not committed yet, or shows a key with a later value;
+        the size and a lookup of the same key are right.""",
+        mend="Leave out what was written after the epoch in a delta too, as 3.6.0 does.",
+        rewrite=_too_new,
+        initial=_nothing_stored,
+        advance=_advance_before_3_6,
+    ),
+    Deviation(
+        id="TML-D9",
+        clause="TML-19",
+        title="The registry keeps every collection alive",
+        versions="seen in 3.0.0; mended in 3.9.1 and 4.0.0 (KAFKA-18063)",
+        releases="<3.9.1",
+        condition="A collection was made on the registry, and nobody holds it any more.",
+        history=('collection.create name="a"', 'collection.drop name="a"', "registry.registered"),
+        cause="SnapshotRegistry keeps its collections in a list of ordinary references, and never takes one out.",
+        effect="""Every nested collection that a controller or a group coordinator has ever made (the partitions of a
+        topic that was deleted, the members of a group that is gone) stays in memory until the process ends, and is
+        gone through at every reset.""",
+        mend="Hold them by weak references, and clear the list of those that are gone, as 3.9.1 does.",
+        rewrite=_registered_for_ever,
+        initial=_none_made,
+        advance=_another_made,
     ),
 ]

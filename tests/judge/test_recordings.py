@@ -11,7 +11,7 @@ import pytest
 from kafkaspec.errors import UserError
 from kafkaspec.judge.alter import altered
 from kafkaspec.judge.check import check
-from kafkaspec.judge.deviation import Deviation, shown
+from kafkaspec.judge.deviation import NEWEST, Deviation, shown
 from kafkaspec.judge.recording import Recording
 from kafkaspec.lockstep.history import numbered, outcome
 from kafkaspec.lockstep.machine import Machine
@@ -21,6 +21,8 @@ from tests.lockstep import toy
 SHARE = 1.0 if os.environ.get("HYPOTHESIS_PROFILE") == "deep" else 0.03
 
 RECORDED = [(s.spec.machine, r) for s in subsystems().values() for r in getattr(s.spec, "RECORDINGS", ())]
+RELEASES = (NEWEST, "3.9.1", "3.0.0", "2.8.2")
+"""Some in which every deviation shows in one."""
 DEVIATIONS = [(s.spec.machine, d) for s in subsystems().values() for d in s.spec.machine.deviations]
 
 
@@ -36,7 +38,7 @@ def test_the_verdict_is_the_expected_one(machine: Machine[Any], recording: Recor
 
 @pytest.mark.parametrize(("machine", "recording"), RECORDED, ids=name)
 def test_one_value_altered_is_rejected_there(machine: Machine[Any], recording: Recording) -> None:
-    found = altered(machine, recording.path, share=SHARE, seed=1)
+    found = altered(machine, recording.path, share=SHARE, seed=1, release=recording.release)
     assert found.tried > (20 if recording.path.stat().st_size > 10_000 else 4)
     assert [f"{a.line}: {a.path}: {a.before} -> {a.after}: {a.verdict}" for a in found.accepted] == []
     assert found.later == 0
@@ -48,16 +50,17 @@ def test_a_deviation_shows_in_its_history_and_is_accepted_there_only(
 ) -> None:
     right, wrong = shown(machine, deviation)
     assert right != wrong
+    release = next(r for r in RELEASES if deviation.shows_in(r))
     records = [r for _, r in numbered("\n".join(deviation.history), deviation.id)]
     last = {**records[-1], **outcome(wrong.result), "state": wrong.observation}
     lines = trace(records[:-1], last)
-    verdict = check(machine, lines)
+    verdict = check(machine, lines, release=release)
     assert verdict.verdict == "accepted", verdict.text()
     assert list(verdict.deviations) == [deviation.id]
-    strict = check(machine, lines, strict=True)
+    strict = check(machine, lines, strict=True, release=release)
     assert (strict.verdict, strict.step) == ("rejected", len(records) - 1)
     right_answer = {**records[-1], **outcome(right.result), "state": right.observation}
-    assert not check(machine, trace(records[:-1], right_answer)).deviations
+    assert not check(machine, trace(records[:-1], right_answer), release=release).deviations
 
 
 def trace(before: list[dict[str, Any]], last: dict[str, Any]) -> list[bytes]:

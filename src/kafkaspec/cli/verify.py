@@ -195,7 +195,7 @@ def _recordings(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
         detail = f"{verdict.events:,} events: {got}" + (f"; known deviations {met}" if met else "")
         why = r.wrong(verdict)
         yield _Claim(r.file, "judged", detail, f"{why}\n{verdict.text()}" if why else "")
-        found = altered(s.spec.machine, r.path, share=ALTERED)
+        found = altered(s.spec.machine, r.path, share=ALTERED, release=r.release)
         holes = [f"{r.file}:{a.line}: {a.path} altered to {a.after!r}: {a.verdict}" for a in found.accepted]
         rejected = found.tried - len(holes) - found.righted
         detail = f"{found.tried:,} copies with one value changed: {rejected:,} rejected"

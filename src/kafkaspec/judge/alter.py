@@ -8,6 +8,7 @@ right, and is counted apart.
 from __future__ import annotations
 
 import copy
+import gzip
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -87,14 +88,19 @@ def _records(record: dict[str, Any], result: Json | Refused, shape: Json) -> Ite
         yield "error to result", error, {k: v for k, v in record.items() if k != "error"} | {"result": None}
 
 
-def altered(machine: Machine[Any], path: Path, *, share: float = 1.0, seed: int = 0) -> Altered:
-    """Alter each value of each line of an NDJSON trace in turn, or a random share of them, and check what follows.
+def altered(
+    machine: Machine[Any], path: Path, *, share: float = 1.0, seed: int = 0, release: str | None = None
+) -> Altered:
+    """Alter each value of each line of an NDJSON trace (`.gz` too) in turn, or a random share of them, and check what
+    follows.
 
     The trace itself must be accepted (known deviations too) up to the line where it is rejected or leaves the contract.
+    `release` is the release of Kafka that was recorded, if not the newest.
     """
     rng = random.Random(seed)
-    lines = path.read_bytes().splitlines()
-    check = Check(machine, path.name)
+    data = path.read_bytes()
+    lines = (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines()
+    check = Check(machine, path.name, release=release)
     tried = later = righted = 0
     accepted: list[Alteration] = []
     for number, text in enumerate(lines, 1):
@@ -114,7 +120,7 @@ def altered(machine: Machine[Any], path: Path, *, share: float = 1.0, seed: int 
                 righted += 1
                 continue
             if verdict == "accepted":  # does it show at a later line?
-                rest = Check(machine, path.name)
+                rest = Check(machine, path.name, release=release)
                 rest.frontier = check.frontier
                 final = rest.run(lines[number:], lambda: None) if number < len(lines) else None
                 verdict, clause = (final.verdict, final.clause) if final is not None else (verdict, clause)
