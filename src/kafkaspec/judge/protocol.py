@@ -1,0 +1,349 @@
+"""What the judge's protocol is for each subsystem, told from the spec's own signatures: names, types, kinds, refusals.
+
+The types of arguments are those of the parameters of an operation's function, the type of its result is that of its
+`Step`, the type of what is observed that of `observe`, and the configuration's types are those of `initial`. From them
+come the tables of the documentation and the JSON schema beside it; a subsystem joins by its spec alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import random
+import types
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, Literal
+
+import orjson
+
+from kafkaspec.judge.target import PROTOCOL
+from kafkaspec.lockstep.compare import ABSENT
+from kafkaspec.lockstep.history import Record, outcome
+from kafkaspec.lockstep.machine import Json, Machine, Operation, Outside, Refused
+from kafkaspec.lockstep.walk import draw, draw_init
+from kafkaspec.subsystem import Subsystem, subsystems
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+WALKS: Final = 40
+STEPS: Final = 150
+"""So many walks of so many calls show refusals and examples."""
+EXAMPLE: Final = 160
+"""Bytes of an example, if there is one that is not longer."""
+
+Schema = dict[str, Any]
+_SCALARS: Final[Mapping[Any, str]] = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An argument, by its name in the protocol. `hint` is its Python type; `default` is ABSENT if it must be given."""
+
+    name: str
+    hint: Any
+    default: Json = ABSENT
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operation as the judge calls it."""
+
+    operation: Operation[Any]
+    parameters: tuple[Parameter, ...]
+    """without those that stand for the system's own choice"""
+    result: Any
+    """its type"""
+
+    @property
+    def what(self) -> str:
+        """The first paragraph of what the spec says of it."""
+        return " ".join(inspect.cleandoc(self.operation.body.__doc__ or "").partition("\n\n")[0].split())
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the protocol is for one subsystem."""
+
+    subsystem: Subsystem
+    configuration: tuple[Parameter, ...]
+    calls: tuple[Call, ...]
+    state: Any
+    """the type of what `observe` shows"""
+
+    @property
+    def records(self) -> list[type]:
+        """The record types that its types name, each after those that name it."""
+        out: dict[type, None] = {}
+        for hint in (
+            *(p.hint for p in self.configuration),
+            *(h for c in self.calls for h in (*(p.hint for p in c.parameters), c.result)),
+            self.state,
+        ):
+            for record in _records(hint):
+                out[record] = None
+        return list(out)
+
+
+@cache
+def described(subsystem: Subsystem) -> Described:
+    """The protocol of a subsystem. Operations that no engine calls are left out."""
+    machine: Machine[Any] = subsystem.spec.machine
+    hints = typing.get_type_hints(machine.initial)
+    names = {python: name for name, python in zip(_configuration(machine), hints, strict=False)}
+    defaults = inspect.signature(machine.initial).parameters
+    configuration = tuple(
+        Parameter(name, hints[python], defaults[python].default) for python, name in names.items() if python != "return"
+    )
+    calls = tuple(_call(op) for op in machine.operations.values() if op.generated)
+    state = typing.get_type_hints(machine.observe).get("return", Any)
+    return Described(subsystem, configuration, calls, state)
+
+
+def _configuration(machine: Machine[Any]) -> list[str]:
+    return list(machine.init_names(inspect.signature(machine.initial).parameters))
+
+
+def _call(op: Operation[Any]) -> Call:
+    hints = typing.get_type_hints(op.body)
+    parameters = tuple(
+        Parameter(name, hints[python], op.defaults.get(python, ABSENT))
+        for name, python in op.parameters.items()
+        if python not in op.chosen
+    )
+    step = typing.get_args(hints["return"])
+    return Call(op, parameters, step[1] if len(step) > 1 else Any)
+
+
+# ---- types -----------------------------------------------------------------------------------------------------------
+def _parts(hint: Any) -> tuple[Literal["any", "scalar", "literal", "union", "array", "map", "record"], tuple[Any, ...]]:
+    """Which kind of type a Python annotation is, as JSON has it, and the types that it is made of."""
+    origin = typing.get_origin(hint)
+    arguments = typing.get_args(hint)
+    if hint is Any:
+        return "any", ()
+    if hint in _SCALARS:
+        return "scalar", (hint,)
+    if typing.is_typeddict(hint):
+        return "record", (hint,)
+    if origin is Literal:
+        return "literal", arguments
+    if origin in (typing.Union, types.UnionType):
+        return "union", arguments
+    made = origin or hint
+    if isinstance(made, type):
+        if issubclass(made, Mapping):
+            return "map", (arguments or (str, Any))[1:]
+        if issubclass(made, Sequence):
+            return "array", (arguments or (Any,))[:1]
+    raise TypeError(f"{hint!r} is no type of JSON")
+
+
+def word(hint: Any) -> str:
+    """A type as the documentation writes it.
+
+    >>> word(list[int] | None), word(dict[str, bool]), word(Literal["map", "set"])
+    ('integer[] | null', '{string: boolean}', '"map" | "set"')
+    """
+    what, of = _parts(hint)
+    match what:
+        case "any":
+            return "any"
+        case "scalar":
+            return _SCALARS[of[0]]
+        case "record":
+            return str(of[0].__name__)
+        case "literal":
+            return " | ".join(orjson.dumps(v).decode() for v in of)
+        case "union":
+            return " | ".join(dict.fromkeys(word(h) for h in of))
+        case "map":
+            return f"{{string: {word(of[0])}}}"
+        case _:
+            inner = word(of[0])
+            return f"({inner})[]" if " | " in inner else f"{inner}[]"
+
+
+def _records(hint: Any) -> Iterator[type]:
+    what, of = _parts(hint)
+    if what == "record":
+        yield of[0]
+        of = tuple(typing.get_type_hints(of[0]).values())
+    if what not in ("literal", "scalar"):
+        for h in of:
+            yield from _records(h)
+
+
+def schema(hint: Any, prefix: str) -> Schema:
+    """A type as JSON schema. Records are references to `$defs`, by their names behind the prefix."""
+    what, of = _parts(hint)
+    match what:
+        case "any":
+            return {}
+        case "scalar":
+            return {"type": _SCALARS[of[0]]}
+        case "record":
+            return _reference(f"{prefix}.{of[0].__name__}")
+        case "literal":
+            return {"enum": list(of)}
+        case "union":
+            return {"anyOf": [schema(h, prefix) for h in of]}
+        case "map":
+            return {"type": "object", "additionalProperties": schema(of[0], prefix)}
+        case _:
+            return {"type": "array", "items": schema(of[0], prefix)}
+
+
+def _reference(name: str) -> Schema:
+    return {"$ref": "#/$defs/" + name.replace("~", "~0").replace("/", "~1")}
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a record. `needed`: it is always there."""
+
+    name: str
+    hint: Any
+    needed: bool
+    what: str
+
+
+def fields(record: Any) -> list[Field]:
+    """The fields of a record type, with what the text below each says of it; those that it inherits first."""
+    texts: dict[str, str] = {}
+    for cls in (*reversed(getattr(record, "__orig_bases__", ())), record):
+        if typing.is_typeddict(cls):
+            (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(cls))).body
+            assert isinstance(tree, ast.ClassDef)
+            for a, b in zip(tree.body, tree.body[1:], strict=False):
+                if isinstance(a, ast.AnnAssign) and isinstance(a.target, ast.Name) and isinstance(b, ast.Expr):
+                    texts[a.target.id] = " ".join(str(ast.literal_eval(b.value)).split())
+    hints = typing.get_type_hints(record)
+    return [Field(n, h, n in record.__required_keys__, texts.get(n, "")) for n, h in hints.items()]
+
+
+# ---- what walks show -------------------------------------------------------------------------------------------------
+@dataclass
+class Met:
+    """What seeded walks of a spec met, by operation."""
+
+    refusals: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
+    """(clause, class of the error), in the order of clauses"""
+    examples: dict[str, Record] = field(default_factory=dict)
+    """a call and its answer that is no refusal, if there was one"""
+
+
+@cache
+def met(subsystem: Subsystem) -> Met:
+    """Walk the spec by itself."""
+    machine: Machine[Any] = subsystem.spec.machine
+    operations = [op for op in machine.operations.values() if op.generated]
+    refusals: dict[str, set[tuple[str, str]]] = {op.name: set() for op in operations}
+    examples: dict[str, tuple[tuple[bool, bool, int], Record]] = {}
+    for seed in range(WALKS):
+        rng = random.Random(seed)
+        state = machine.initial(**draw_init(machine, rng.choice))
+        for _ in range(STEPS):
+            op = rng.choice(operations)
+            arguments = draw(machine, op, state, rng.choice)
+            if arguments is None:
+                continue
+            step = machine.apply(state, op.name, arguments, contracts=False)
+            if isinstance(step, Outside):
+                continue
+            state, result = step
+            if isinstance(result, Refused):
+                refusals[op.name].add((result.clause, result.error))
+            given = {t: arguments[p] for t, p in op.parameters.items() if p not in op.chosen}
+            record = {"op": op.name, "args": given, **outcome(result)}
+            size = len(orjson.dumps(record, default=float))
+            fits = size <= EXAMPLE
+            worth = (not isinstance(result, Refused), fits, size if fits else -size)
+            if op.name not in examples or worth > examples[op.name][0]:
+                examples[op.name] = worth, record
+    order = {c.id: n for n, c in enumerate(subsystem.clauses)}
+    return Met(
+        {n: dict.fromkeys(sorted(r, key=lambda e: (order.get(e[0], 0), e[1]))) for n, r in refusals.items()},
+        {n: record for n, (_, record) in examples.items()},
+    )
+
+
+# ---- the schema ------------------------------------------------------------------------------------------------------
+def _object(properties: Mapping[str, Schema], needed: Iterable[str], closed: bool = True) -> Schema:
+    out: Schema = {"type": "object", "properties": dict(properties), "required": list(needed)}
+    return {**out, "additionalProperties": False} if closed else out
+
+
+def _arguments(parameters: tuple[Parameter, ...], prefix: str, needed: bool = True) -> Schema:
+    """Of a request: the judge may leave out what has a default."""
+    return _object(
+        {p.name: schema(p.hint, prefix) for p in parameters},
+        [p.name for p in parameters if p.default is ABSENT] if needed else [],
+    )
+
+
+def _request(op: str, more: Mapping[str, Schema], needed: tuple[str, ...] = ()) -> Schema:
+    line = {"i": {"type": "integer", "minimum": 0}, "op": {"const": op}, **more}
+    return _object(line, ["i", "op", *needed])
+
+
+def json_schema() -> Schema:
+    """All lines of the protocol. A line is a request or an answer; `$defs` has the types of every subsystem: NAME.init
+    and NAME.state, NAME.OPERATION for a request, NAME.OPERATION.result for the result that answers it."""
+    i: Schema = {"type": "integer", "minimum": 0}
+    name: Schema = {"type": "string"}
+    offered = _object({"operations": {"type": "array", "items": name}}, [], closed=False)
+    said: dict[str, Schema] = {
+        "protocol": {"type": "integer"},
+        "name": name,
+        "version": name,
+        "subsystems": {"type": "object", "additionalProperties": offered},
+    }
+    hello = _object(said, ["protocol", "subsystems"], closed=False)
+    error = _object({"class": name, "message": name}, [])
+    definitions: dict[str, Schema] = {
+        "hello": _request("hello", {"args": _object({"protocol": {"const": PROTOCOL}}, ["protocol"])}, ("args",)),
+        "hello.result": hello,
+        "observe": _request("observe", {}),
+        "error": error,
+    }
+    requests = ["hello", "observe"]
+    for subsystem in subsystems().values():
+        d, prefix = described(subsystem), subsystem.name
+        init = {"subsystem": {"const": prefix}, "args": _arguments(d.configuration, prefix, needed=False)}
+        definitions[f"{prefix}.init"] = _request("init", init, ("subsystem",))
+        definitions[f"{prefix}.state"] = schema(d.state, prefix)
+        requests.append(f"{prefix}.init")
+        for call in d.calls:
+            op = call.operation.name
+            arguments = _arguments(call.parameters, prefix)
+            definitions[f"{prefix}.{op}"] = _request(op, {"args": arguments}, ("args",))
+            definitions[f"{prefix}.{op}.result"] = schema(call.result, prefix)
+            requests.append(f"{prefix}.{op}")
+        for record in d.records:
+            of = fields(record)
+            definitions[f"{prefix}.{record.__name__}"] = _object(
+                {f.name: schema(f.hint, prefix) for f in of}, [f.name for f in of if f.needed]
+            )
+    definitions["request"] = {"anyOf": [_reference(n) for n in requests]}
+    definitions["answer"] = {
+        "oneOf": [
+            _object({"i": i, "result": {}}, ["i", "result"]),
+            _object({"i": i, "error": _reference("error")}, ["i", "error"]),
+            _object({"i": i, "state": {}}, ["i", "state"]),
+            _object({"i": i, "unknown": name}, ["i", "unknown"]),
+        ]
+    }
+    return {
+        "$schema": DIALECT,
+        "title": f"kafkaspec judge: a line of protocol {PROTOCOL}",
+        "anyOf": [_reference("request"), _reference("answer")],
+        "$defs": definitions,
+    }
