@@ -30,11 +30,6 @@ public interface Adapter extends AutoCloseable {
         return message;
     }
 
-    /** The class of a refusal: an older release may have it under another name than the specification, which has 4.3.0's. */
-    default String named(Throwable refusal) {
-        return refusal.getClass().getName();
-    }
-
     /** The class of a refusal, by the name that the specification knows it by: some have moved from package to package. */
     default String named(Throwable refusal) {
         return refusal.getClass().getName();
