@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, BinaryIO, Final, NamedTuple
+
+import orjson
 
 from kafkaspec.errors import UserError
 from kafkaspec.judge.campaign import BLOCK, HYPOTHESIS_EVERY, Asked, Job, Judging
@@ -131,22 +134,31 @@ class _Writer(Judging):
 class _Reader(Judging):
     """Shows histories to a target, and finds its first wrong answer."""
 
+    def __init__(self, job: Job, target: Target) -> None:
+        super().__init__(job, target)
+        self.shown: deque[Asked] = deque()
+
     def _check(self) -> Check:
         return _Check(self.machine, self.job.subsystem, self.job.strict)
 
-    def wrong(self, written: Asked) -> Kill | None:
-        """Show one history; `calls` of what is found are counted from its beginning."""
-        asked = replace(written, sent=0, answered=0, answers=[])
+    def show(self, written: Asked) -> None:
+        """Send one history."""
+        self.shown.append(replace(written, sent=0, answered=0, answers=[]))
+        self._send(self.shown[-1])
+
+    def wrong(self, exact: Sequence[bytes | None]) -> Kill | None:
+        """What is wrong with the answers to the first history that was shown and not judged, its `calls` counted from
+        the history's beginning. `exact`: the answers that are right in every byte, for lines that have such."""
+        asked = self.shown.popleft()
         trouble: TargetTrouble | None = None
-        self._send(asked)
         try:
             self._received(asked)
         except TargetTrouble as e:
             trouble = e
             asked.answers = self.target.left()[: len(asked.lines)]
         try:
-            for n, (line, expected) in enumerate(zip(asked.answers, asked.expected, strict=False)):
-                if not self._as_expected(line, n, *expected):
+            for n, line in enumerate(asked.answers):
+                if line != exact[n] and not self._as_expected(line, n, *asked.expected[n]):
                     return self._kill(asked, n)
         except TargetTrouble as e:
             return self._at(asked, n, e.kind)
@@ -162,6 +174,15 @@ class _Reader(Judging):
         call = asked.where[line]
         operation, ids, _ = asked.clauses[call - 1] if call else ("init", ("",), "")
         return Kill(call, how, operation, ids[0] if ids else "")
+
+
+def exact(asked: Asked) -> list[bytes | None]:
+    """What each line is answered with, as our own `serve` writes it; None for refusals, which have several forms."""
+    out: list[bytes | None] = []
+    for n, (what, value) in enumerate(asked.expected):
+        field = "state" if what == "state" else "result"
+        out.append(None if isinstance(value, Refused) else orjson.dumps({"i": n, field: value}, default=float))
+    return out
 
 
 SOUND: Final = "sound "
@@ -204,15 +225,23 @@ def campaigned(
                 readers[name] = _Reader(job, target)
         calls = 0
         histories = writer.histories()
-        while calls < limit and not all(name.startswith(SOUND) for name in readers):
-            asked = next(histories)
-            for name in list(readers):
-                kill = readers[name].wrong(asked)
-                if kill is not None:
-                    out[name] = kill._replace(calls=calls + kill.calls)
-                    readers.pop(name).target.close()
+        under_way: deque[Asked] = deque()
+        while not all(name.startswith(SOUND) for name in readers) and (calls < limit or under_way):
+            if calls < limit:  # all answer the one history while the next is written
+                under_way.append(next(histories))
+                calls += len(under_way[-1].clauses)
+                for reader in readers.values():
+                    reader.show(under_way[-1])
+            if len(under_way) > 1 or calls >= limit:
+                asked = under_way.popleft()
+                before = calls - sum(len(a.clauses) for a in (asked, *under_way))
+                right = exact(asked)
+                for name in list(readers):
+                    kill = readers[name].wrong(right)
+                    if kill is not None:
+                        out[name] = kill._replace(calls=before + kill.calls)
+                        readers.pop(name).target.close()
                 tick()
-            calls += len(asked.clauses)
     for name, kill in out.items():
         if kill is not None and name.startswith(SOUND):
             what = f"{generator} histories, seed {seed}: {kill}"

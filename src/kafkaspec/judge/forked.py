@@ -21,8 +21,8 @@ POLL_S: Final = 0.005
 
 
 class Forked:
-    """The child, as subprocess.Popen shows one: `serve` is called in it with its ends of the pipes, and what it raises is
-    written to stderr and ends it with status 1. POSIX only."""
+    """The child, as subprocess.Popen shows one: `serve` is called in it with its ends of the pipes, and what it
+    raises is written to stderr and ends it with status 1. POSIX only."""
 
     def __init__(self, serve: Callable[[BinaryIO, BinaryIO], None]) -> None:
         pipes = [os.pipe() for _ in range(3)]
