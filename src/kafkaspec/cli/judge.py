@@ -69,7 +69,7 @@ def _print(r: Judged) -> None:
     print(f"  clauses {len(t.clauses)} of {len(r.clauses)}; never: {', '.join(r.never_exercised) or 'none'}")
     print(f"  models {dict(r.models)} tours {dict(r.tours)}; deviations {dict(t.deviations)}")
     print(f"  not offered: {', '.join(r.not_offered) or 'none'}; not called: {', '.join(r.not_called) or 'none'}")
-    for x in t.rejections.values():
+    for x in r.rejections:
         print(f"  rejected {x.count} times (first in history {x.found}, after {x.calls:,} calls, by {x.by}):")
         print("    " + str(x.history).replace("\n", "\n    "))
     if t.trouble is not None:

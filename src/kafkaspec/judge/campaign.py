@@ -26,7 +26,7 @@ from typing import Any, Final, Literal
 import orjson
 
 from kafkaspec import clauses as registry
-from kafkaspec.errors import UserError
+from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.check import Check, Verdict, outcome_matches
 from kafkaspec.judge.generate import (
     STEPS,
@@ -42,9 +42,9 @@ from kafkaspec.judge.generate import (
 )
 from kafkaspec.judge.target import TIMEOUT_S, Hello, Target, TargetTrouble
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.compare import same
+from kafkaspec.lockstep.compare import differences, same
 from kafkaspec.lockstep.exhaustive import model_state
-from kafkaspec.lockstep.history import History, Record, parse
+from kafkaspec.lockstep.history import History, Record, call_text, parse
 from kafkaspec.lockstep.machine import Json, Machine, Operation, Outside, Refused, Step
 from kafkaspec.lockstep.shrink import shape, shrunk
 from kafkaspec.subsystem import Subsystem, find
@@ -53,13 +53,15 @@ BLOCK: Final = 250
 """Histories of a block."""
 AHEAD: Final = 3
 """Histories that are asked before the answers to the first of them are read."""
-HYPOTHESIS_EVERY: Final = 10
+HYPOTHESIS_EVERY: Final = 25
 """One history in so many is drawn by Hypothesis."""
 OBSERVE: Final = (1, 1, 4, 16)
 """The state is asked for after every call of a history, or after every fourth, ...; and always at its end."""
 SHRINK_TRIES: Final = 2_000
 SHRINK_S: Final = 60.0
 """So often, and so long, a rejected history is tried with less."""
+MAX_DIFFERENCES: Final = 12
+"""So many differences of a rejection are told, of the answer and of the state."""
 MAX_KINDS: Final = 50
 """So many kinds of rejection are told; then the subsystem is judged no further."""
 MODEL_STATES_EVERY: Final = 4
@@ -67,7 +69,7 @@ MODEL_STATES_EVERY: Final = 4
 
 Progress = Callable[[int, int | None, str], None]
 """Called now and then with histories done, histories in all (None where time decides) and a word on what was found."""
-By = Literal["deviation", "tour", "draw", "hypothesis"]
+By = Literal["deviation", "tour", "draw", "hypothesis", "replay"]
 """Where a history comes from."""
 Kind = tuple[str, str, str]
 """Clause, operation, shape of the difference: rejections alike in all three are one."""
@@ -130,7 +132,9 @@ class Tally:
     """model -> its states that were reached, as digests; not in JSON"""
     toured: Counter[str] = field(default_factory=Counter)
     """model -> histories of its tour"""
-    rejections: dict[Kind, Rejection] = field(default_factory=dict, metadata={"json": dict.values})
+    rejections: dict[Kind, Rejection] = field(
+        default_factory=dict, metadata={"json": lambda found: list(found.values())}
+    )
     """by the kind of the history as it was found; a list in JSON"""
     trouble: TargetTrouble | None = field(default=None, metadata={"json": TargetTrouble.told})
     """what the target did wrong on the pipe: an object with kind, what and stderr in JSON"""
@@ -156,6 +160,17 @@ class Tally:
             self.rejections[kind] = r if known is None else replace(known, count=known.count + r.count)
         if self.trouble is None:
             self.trouble, self.last = other.trouble, other.last
+
+    @property
+    def large(self) -> list[Rejection]:
+        """Those rejections that are told as they were found."""
+        return [r for r in self.rejections.values() if not r.small]
+
+    def small(self, rejections: Iterable[Rejection]) -> None:
+        """Tell those, made small, in place of the large ones, which they are in order."""
+        large = [kind for kind, r in self.rejections.items() if not r.small]
+        for kind, r in zip(large, rejections, strict=True):
+            self.rejections[kind] = r
 
     @property
     def ended(self) -> bool:
@@ -255,8 +270,7 @@ def judge(
 
                 tally.add(judging.block(number, histories, until, tick))
                 judging.tally = Tally()
-                if tally.trouble is None:
-                    made_small(judging, tally)
+                tally.small(made_small(job, tally.large))
                 if tally.ended or (until is not None and time.monotonic() >= until):
                     break
     except TargetTrouble as e:
@@ -280,11 +294,11 @@ def blocks(examples: int | None) -> Iterator[tuple[int, int]]:
         yield number, BLOCK if examples is None else min(BLOCK, examples - number * BLOCK)
 
 
-def made_small(judging: Judging, tally: Tally) -> None:
-    """Make those rejections of a tally small that nobody tried to."""
-    for kind, r in tally.rejections.items():
-        if not r.small:
-            tally.rejections[kind] = judging.small(r)
+def made_small(job: Job, rejections: Iterable[Rejection]) -> Iterator[Rejection]:
+    """Rejections as small as each gets, by trying it with less on targets of their own. TargetTrouble: none starts."""
+    for rejection in rejections:
+        with Target(job.command, job.timeout_s) as target:
+            yield Judging(job, target).small(rejection)
 
 
 def replay(job: Job, histories: Sequence[Sequence[Record]]) -> Judged:
@@ -736,8 +750,12 @@ class Judging:
         """A rejected history, with what is wrong in the words of lockstep."""
         rule = f"{verdict.clause}: {verdict.sentence}" if verdict.sentence else verdict.clause
         lines = [f"{self._who}: rejected at call {verdict.step}: {verdict.call}", rule]
-        lines += [w for w in verdict.what.splitlines() if not w.startswith("the answer is right")]
-        lines += [str(d) for d in verdict.differences[:12]]
+        what = verdict.what.replace("\nexpected ", ", expected ")
+        lines += [w for w in what.splitlines() if not w.startswith("the answer is right")]
+        if "result" in verdict.expected and "result" in verdict.seen:
+            found = differences(verdict.expected["result"], verdict.seen["result"], "result")
+            lines += [str(d) for d in itertools.islice(found, MAX_DIFFERENCES) if d.path != "result"]
+        lines += [str(d) for d in verdict.differences[:MAX_DIFFERENCES]]
         return History(tuple(records), "\n".join(w for w in lines if w), verdict.clause)
 
     @property
@@ -745,25 +763,26 @@ class Judging:
         return f"{self.target.hello.name} {self.target.hello.version}".strip()
 
     def small(self, rejection: Rejection) -> Rejection:
-        """The rejection with as few and simple calls as a bounded number of attempts finds."""
+        """The rejection with as few and simple calls as a bounded number of attempts finds. A target that gets into
+        trouble is asked no more."""
         until = time.monotonic() + SHRINK_S
         tries = 0
-        verdicts: dict[int, Verdict] = {id(rejection.history): rejection.verdict}
-        kept = []  # so that no id is given twice
+        trouble = False
 
         def again(records: Sequence[Record]) -> History | None:
-            nonlocal tries
+            nonlocal tries, trouble
             tries += 1
-            if tries > SHRINK_TRIES or time.monotonic() > until:
+            if trouble or tries > SHRINK_TRIES or time.monotonic() > until:
                 return None
-            rejected = self.replayed(records)
-            if rejected is None:
+            try:
+                rejected = self.replayed(records)
+            except TargetTrouble:
+                trouble = True
                 return None
-            kept.append(rejected[0])
-            verdicts[id(rejected[0])] = rejected[1]
-            return rejected[0]
+            return None if rejected is None else rejected[0]
 
         history = shrunk(rejection.history, again)
+        verdict = self._check_says(history.records, self._check())
         clause, operation, what = _kind(history)
         return replace(
             rejection,
@@ -771,9 +790,53 @@ class Judging:
             operation=operation,
             shape=what,
             history=history,
-            verdict=verdicts[id(history)],
+            verdict=verdict,
             small=True,
         )
+
+    def again(self, number: int, records: Sequence[Record]) -> None:
+        """Ask the calls of a history as they are. UserError for one that cannot be made."""
+        first, *rest = records if records and records[0].get("op") == "init" else ({"op": "init", "args": {}}, *records)
+        init = self.machine.python_names(first.get("args", {}))
+        calls = iter(enumerate(rest, 1))
+
+        def plan(state: Any) -> tuple[Call, Step[Any]] | None:
+            for n, record in calls:
+                return self._made(n, record, state)
+            return None
+
+        asked = self._asked(number, "replay", Start(init, plan), 1)
+        if asked is not None:
+            self.judged(asked)
+
+    def _made(self, number: int, record: Record, state: Any) -> tuple[Call, Step[Any]]:
+        """A recorded call, and what the spec says to it."""
+        name = record.get("op")
+        if not isinstance(name, str):
+            raise UserError(f"call {number}: its operation is not recorded")
+        op, told = self.machine.find(name), record.get("args", {})
+        where = f"call {number}, {call_text(name, told)}"
+        if name not in self.names:
+            raise UserError(f"{where}: {self._who} does not offer it")
+        for t in told:
+            if t not in op.parameters:
+                raise UserError(f"{where}: {unknown(f'argument of {name}', t, op.parameters)}")
+        arguments = {**op.defaults, **{op.parameters[t]: v for t, v in told.items()}}
+        missing = [t for t, p in op.parameters.items() if p not in arguments and p not in op.chosen]
+        if missing:
+            raise UserError(f"{where}: {', '.join(missing)} not recorded")
+        try:
+            if op.chosen:
+                found = self._choices(Call(op, arguments), state)
+                if not found:
+                    raise UserError(f"{where}: outside the contract here")
+                return found[0]
+            step = self.machine.apply(state, name, arguments, contracts=False)
+        except (TypeError, KeyError, ValueError, AttributeError, IndexError) as e:
+            raise UserError(f"{where}: the spec cannot take it ({type(e).__name__}: {e})") from None
+        if isinstance(step, Outside):
+            raise UserError(f"{where}: outside the contract here: {step.clause} {step.reason}")
+        return Call(op, arguments), step
 
     def replayed(self, records: Sequence[Record]) -> tuple[History, Verdict] | None:
         """Ask the calls of a history again, without those outside the contract; what is rejected now, if anything."""

@@ -1,4 +1,8 @@
-"""Histories that Hypothesis draws, on a target: its own bias, its targeting of what is new, and its shrinking."""
+"""Histories that Hypothesis draws, on a target: its own bias, and its targeting of what is new.
+
+What is rejected is noted and made small like any other, after the block: a search that stopped at a rejection would
+find other things where an earlier block had found it already.
+"""
 
 from __future__ import annotations
 
@@ -7,81 +11,61 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings, target
 from hypothesis import strategies as st
-from hypothesis.errors import FlakyFailure
 
 from kafkaspec.judge.generate import Draws, Guide, outcome_key
 from kafkaspec.lockstep.walk import draw_init
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from kafkaspec.judge.campaign import Judging, Rejection
+    from kafkaspec.judge.campaign import Judging
 
-MAX_FOUND = 5
-"""So many kinds of rejection are looked for in one block."""
-
-
-class _Rejected(Exception):
-    """The history under way is rejected, of a kind not known before."""
+NUMBERS = 4
+"""So many numbers are drawn for a call: the operation, and its arguments. They are drawn all at once, which costs a
+tenth of drawing each by itself."""
 
 
 def judge_drawn(judging: Judging, number: int, examples: int) -> None:
-    """Judge so many histories drawn by Hypothesis, seeded by the block; what it rejects comes out of its shrinking."""
-    for round_ in range(MAX_FOUND):
-        if examples <= 0:
-            return
-        before = judging.tally.histories
-        smallest = _search(judging, f"{judging.job.seed} {number} {round_}", examples)
-        if smallest is None:
-            return
-        judging.keep(smallest)
-        examples -= judging.tally.histories - before
+    """Judge so many histories drawn by Hypothesis, seeded by the block."""
+    guide, steps = Guide(), judging.job.steps
+    draws = Draws(judging.machine, judging.operations, None, steps)
+    failed: list[Exception] = []
 
-
-def _search(judging: Judging, seeded: str, examples: int) -> Rejection | None:
-    found: list[Rejection] = []
-    guide = Guide()
-
-    @seed(random.Random(seeded).getrandbits(64))
+    @seed(random.Random(f"{judging.job.seed} {number}").getrandbits(64))
     @settings(
         max_examples=examples,
         database=None,
         deadline=None,
-        phases=(Phase.generate, Phase.target, Phase.shrink),
+        phases=(Phase.generate, Phase.target),
         suppress_health_check=list(HealthCheck),
-        print_blob=False,
-        report_multiple_bugs=False,
     )
-    @given(st.data())
-    def one(data: st.DataObject) -> None:
+    @given(st.lists(st.integers(0, 0xFFFF), min_size=NUMBERS * steps, max_size=NUMBERS * steps))
+    def one(numbers: list[int]) -> None:
+        rest: Iterator[int] = iter(numbers)
+
         def pick(candidates: Sequence[Any]) -> Any:
-            return candidates[data.draw(st.integers(0, len(candidates) - 1))]
+            return candidates[next(rest, 0) % len(candidates)]
 
-        def choose(state: Any) -> Any:
-            if not data.draw(st.integers(0, judging.job.steps)):
-                return None  # which is also how Hypothesis makes a history shorter
-            return draws.propose(state, pick)
-
-        draws = Draws(judging.machine, judging.operations, None, judging.job.steps)
-        new = 0
+        new = made = 0
 
         def plan(state: Any) -> Any:
-            nonlocal new
-            made = choose(state)
-            if made is not None:
-                key = outcome_key(made[0], made[1], state)
+            nonlocal new, made
+            found = draws.propose(state, pick) if made < steps else None
+            if found is not None:
+                made += 1
+                key = outcome_key(found[0], found[1], state)
                 new += guide.seen[key] == 0
                 guide.seen[key] += 1
-            return made
+            return found
 
-        rejection = judging.one(draw_init(judging.machine, pick), plan)
+        if failed:
+            return
+        try:
+            judging.one(draw_init(judging.machine, pick), plan)
+        except Exception as e:  # Hypothesis would try again what raises, on a target that has ended
+            failed.append(e)
         target(float(new), label="new outcomes")
-        if rejection is not None:
-            found.append(rejection)
-            raise _Rejected
 
-    try:
-        one()
-    except (_Rejected, FlakyFailure):
-        return found[-1] if found else None
-    return None
+    one()
+    if failed:
+        raise failed[0]

@@ -142,6 +142,7 @@ class Target:
         self._writing = False
         self._ended = False
         self._broken = False
+        self._trouble: TargetTrouble | None = None
         try:
             self.hello = self._greet()
         except BaseException:
@@ -172,7 +173,9 @@ class Target:
     # ---- what is said
 
     def send(self, lines: Sequence[bytes]) -> None:
-        """Queue lines and pass on what the pipe takes at once."""
+        """Queue lines and pass on what the pipe takes at once. TargetTrouble if there was some before."""
+        if self._trouble is not None:
+            raise self._trouble
         for line in lines:
             self._out += line
             self._out += b"\n"
@@ -181,6 +184,8 @@ class Target:
 
     def receive(self, count: int) -> list[bytes]:
         """The next `count` answers, as they were written. TargetTrouble if they do not come."""
+        if self._trouble is not None:
+            raise self._trouble
         lines = self._lines
         now = time.monotonic()
         answer_by, all_by = now + self.timeout_s, now + SLOW * self.timeout_s
@@ -210,7 +215,7 @@ class Target:
         if not isinstance(value, dict):
             self._fail("garbage", f"not an object: {_shown(line)}")
         if value.get("i") != number or isinstance(value.get("i"), bool):
-            self._fail("garbage", f"answer to line {number} expected: {_shown(line)}")
+            self._fail("garbage", f'an answer with "i":{number} expected: {_shown(line)}')
         said = value.keys() - {"i"}
         if len(said) != 1 or not said <= {"result", "error", "state", "unknown"}:
             self._fail("garbage", f"one of result, error, state, unknown expected: {_shown(line)}")
@@ -241,7 +246,8 @@ class Target:
         if not isinstance(said, dict):
             self._fail("garbage", f"the answer to hello has no object as result: {_shown(line)}")
         if said.get("protocol") != PROTOCOL:
-            self._fail("protocol version", f"{said.get('protocol')!r}, this judge speaks {PROTOCOL}")
+            spoken = orjson.dumps(said.get("protocol")).decode()
+            self._fail("protocol version", f"{spoken}, this judge speaks {PROTOCOL}")
         offered = said.get("subsystems")
         if not isinstance(offered, dict) or not all(isinstance(v, dict) for v in offered.values()):
             self._fail("garbage", f"hello: subsystems is an object of objects: {_shown(line)}")
@@ -314,12 +320,26 @@ class Target:
     # ---- the end
 
     def _hangs(self) -> NoReturn:
+        if self._process.poll() is not None:  # something that it started still holds its output
+            self._died()
+        self._looked_through()
         if self._in:
             self._fail("half a line", f"no end of it in {self.timeout_s:g} s: {_shown(self._in)}")
         asked = self._answered + len(self._lines)
-        self._fail("hangs", f"no answer to line {asked} in {self.timeout_s:g} s")
+        self._fail("hangs", f"no answer to line {asked} in {self.timeout_s:g} s (does it flush what it writes?)")
+
+    def _looked_through(self) -> None:
+        """What came says better what is wrong than what did not come: TargetTrouble if a line of it is garbage."""
+        for line in self._lines:
+            try:
+                wrong = "" if isinstance(orjson.loads(line), dict) else "not an object"
+            except orjson.JSONDecodeError:
+                wrong = "not JSON"
+            if wrong:
+                self._fail("garbage", f"{wrong}: {_shown(line)}")
 
     def _died(self) -> NoReturn:
+        self._looked_through()
         asked = self._answered + len(self._lines)
         try:
             code: int | None = self._process.wait(END_S)
@@ -336,7 +356,8 @@ class Target:
 
     def _fail(self, kind: str, what: str) -> NoReturn:
         self.close()
-        raise TargetTrouble(kind, what, tuple(self._stderr))
+        self._trouble = TargetTrouble(kind, what, tuple(self._stderr))
+        raise self._trouble
 
     def close(self) -> None:
         """End it: its input is closed; who does not go then is told to, with all its children."""

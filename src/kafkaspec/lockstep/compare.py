@@ -19,6 +19,9 @@ class _Absent:
     def __repr__(self) -> str:
         return "nothing"
 
+    def __reduce__(self) -> str:
+        return "ABSENT"  # there is one, in every process
+
 
 ABSENT: Final = _Absent()
 """Stands for a value that is not there."""

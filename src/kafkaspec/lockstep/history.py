@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,6 +138,34 @@ def _value(line: str, at: int) -> tuple[Json, int]:
 def parse(text: str, name: str) -> History:
     """Read a history; `name` is the file's, for errors. UserError ("file:line:column: ...") for what cannot be read."""
     return History(tuple(record for _, record in numbered(text, name)))
+
+
+def read(data: bytes, name: str) -> list[list[Record]]:
+    """The histories in a file, as text or as NDJSON; each begins with `init`. UserError for what cannot be read."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as e:
+        raise UserError(f"{name}: not UTF-8 text (byte {e.start})") from None
+    records = list(_ndjson(text, name)) if text.lstrip().startswith("{") else [r for _, r in numbered(text, name)]
+    out: list[list[Record]] = []
+    for record in records:
+        if not out or record.get("op") == "init":
+            out.append([])
+        out[-1].append(record)
+    return out
+
+
+def _ndjson(text: str, name: str) -> Iterator[Record]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError as e:
+            raise UserError(f"{name}:{number}: not JSON: {e.msg} at column {e.colno}") from None
+        if not isinstance(record, dict) or not isinstance(record.get("args", {}), dict):
+            raise UserError(f"{name}:{number}: not a line of a trace: {line[:80]}")
+        yield record
 
 
 def numbered(text: str, name: str) -> list[tuple[int, Record]]:

@@ -3,7 +3,8 @@
 A result is an object with one member for each field of its dataclass, in their order, and first of all "type", the name
 of the class. Nested dataclasses are objects of their fields alone. A mapping is an object, keys as text; a tuple is an
 array, a set a sorted one, a range its first number and its end. An enum member is its name, a path its text, a model or
-a class its name. A field that stands for "nothing was there" is left out.
+a class its name. A field that stands for "nothing was there" is left out. A field may say otherwise by its metadata:
+under "json" stands a function from its value to the one that is told, or None if none is.
 """
 
 from __future__ import annotations
@@ -50,6 +51,15 @@ def _plain(value: Any) -> Any:
         case Sequence():
             return [_plain(v) for v in value]
     if dataclasses.is_dataclass(value):
-        fields = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
-        return {name: _plain(v) for name, v in fields if v is not ABSENT}
+        return {f.name: _plain(v) for f in dataclasses.fields(value) if (v := _told(f, value)) is not ABSENT}
     raise TypeError(f"{type(value).__qualname__} has no shape in JSON")
+
+
+def _told(field: dataclasses.Field[Any], value: Any) -> Any:
+    """A field's value as it is told; ABSENT if it is not."""
+    inside, how = getattr(value, field.name), field.metadata.get("json", _same)
+    return ABSENT if how is None else None if inside is None else how(inside)
+
+
+def _same(value: Any) -> Any:
+    return value
