@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import random
+import re
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -64,8 +65,11 @@ class Call:
 
     @property
     def what(self) -> str:
-        """The first paragraph of what the spec says of it."""
-        return " ".join(inspect.cleandoc(self.operation.body.__doc__ or "").partition("\n\n")[0].split())
+        """The first paragraph of what the spec says of it, with the protocol's names of the arguments."""
+        text = " ".join(inspect.cleandoc(self.operation.body.__doc__ or "").partition("\n\n")[0].split())
+        for name, python in self.operation.parameters.items():
+            text = re.sub(rf"\b{python}\b(?=[^`]*`(?:[^`]*`[^`]*`)*[^`]*$)", name, text)  # within backquotes
+        return text
 
 
 @dataclass(frozen=True)
@@ -290,7 +294,7 @@ def _arguments(parameters: tuple[Parameter, ...], prefix: str, needed: bool = Tr
 
 
 def _request(op: str, more: Mapping[str, Schema], needed: tuple[str, ...] = ()) -> Schema:
-    line = {"i": {"type": "integer", "minimum": 0}, "op": {"const": op}, **more}
+    line: dict[str, Schema] = {"i": {"type": "integer", "minimum": 0}, "op": {"const": op}, **more}
     return _object(line, ["i", "op", *needed])
 
 
