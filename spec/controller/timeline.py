@@ -1116,6 +1116,40 @@ RECORDINGS = (
         deviations=("TML-D1", "TML-D2", "TML-D3", "TML-D4", "TML-D5", "TML-D6", "TML-D7"),
         source="org.apache.kafka.timeline, Kafka 4.3.0; the minimal history of each deviation, and calls at random",
     ),
+    Recording(
+        "kafka-4.3.0-timeline.ndjson.gz",
+        "accepted",
+        deviations=("TML-D1", "TML-D2", "TML-D3", "TML-D4", "TML-D5", "TML-D6", "TML-D7"),
+        source="Kafka 4.3.0 as a target of the judge",
+    ),
+    Recording(
+        "kafka-3.9.1-timeline.ndjson.gz",
+        "accepted",
+        deviations=("TML-D1", "TML-D2", "TML-D3", "TML-D4", "TML-D5", "TML-D6", "TML-D7"),
+        source="Kafka 3.9.1 as a target of the judge",
+        release="3.9.1",
+    ),
+    Recording(
+        "kafka-3.0.0-timeline.ndjson.gz",
+        "accepted",
+        deviations=tuple(f"TML-D{n}" for n in range(1, 10)),
+        source="Kafka 3.0.0 as a target of the judge",
+        release="3.0.0",
+    ),
+    Recording(
+        "kafka-3.0.0-timeline-empty-source.ndjson",
+        "rejected",
+        at=5,
+        source="Kafka 3.0.0 as a target of the judge: KAFKA-14035",
+        release="3.0.0",
+    ),
+    Recording(
+        "kafka-3.0.0-timeline-empty-destination.ndjson",
+        "rejected",
+        at=6,
+        source="Kafka 3.0.0 as a target of the judge: KAFKA-14946",
+        release="3.0.0",
+    ),
 )
 
 from kafkaspec.spec.controller.timeline_released import DEVIATIONS  # noqa: E402 (it is about the types above)
