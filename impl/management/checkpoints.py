@@ -259,18 +259,28 @@ class CheckpointedLog:
         """Whether there was something to cut."""
         if offset >= self.end:
             return False
-        self.end = max(offset, self.start)
+        self.end = offset
+        self.first_base = min(self.first_base, self.end)
+        self.start = min(self.start, self.end)
         self.flushed = min(self.flushed, self.end)
         self.recovery_point = min(self.recovery_point, self.end)
         self.high_watermark = min(self.high_watermark, self.end)
         return True
+
+    def raise_start(self, offset: int, delete_segments: bool) -> None:
+        """Give up the records below the offset, and their segments too."""
+        self.start = max(self.start, min(offset, self.high_watermark))
+        self.recovery_point = max(self.recovery_point, self.start)
+        self.flushed = max(self.flushed, self.start)
+        if delete_segments:
+            self.first_base = self.start
 
     def load(self, clean: bool, point: int, start: int, mark: int) -> None:
         """As the loader does it, with what three checkpoints say."""
         if self.end < start:
             self.first_base = self.end = self.flushed = start
         self.start = max(start, self.first_base)
-        self.recovery_point = self.end if clean else max(0, min(point, self.end))
+        self.recovery_point = self.end if clean else max(self.start, min(point, self.end))
         self.flushed = max(self.flushed, self.recovery_point)
         self.high_watermark = max(self.start, min(mark, self.end))
 
@@ -344,7 +354,7 @@ class Checkpoints:
             try:
                 found.append(self.files[name].read())
             except StorageError:
-                failed = True
+                failed = failed or bool(self.logs) or name != spec.HIGH_WATERMARKS
                 found.append({})
         points, starts, marks = found
         for p, log in self.logs.items():
@@ -443,10 +453,7 @@ class Driver:
         log.high_watermark = max(log.high_watermark, min(offset, log.end))
 
     def do_raiseStart(self, partition: str, offset: int, delete_segments: bool) -> None:
-        log = self._log(partition)
-        log.start = max(log.start, min(offset, log.high_watermark))
-        if delete_segments:
-            log.first_base = log.start
+        self._log(partition).raise_start(offset, delete_segments)
 
     def do_truncate(self, partition: str, offset: int) -> None:
         self.broker.truncate(topic_partition(partition), offset)
@@ -492,14 +499,9 @@ class Driver:
 
     def do_start(self, crash_while_loading: bool) -> Json:
         self.broker.begin_loading()
-        clean, readable = self.broker.had_clean_shutdown, True
         self.disk.flush_directory("dir")
-        if crash_while_loading:
-            readable = all(self._content(file) != "unreadable" for file in self.broker.files.values())
-        if not crash_while_loading or not readable:
-            readable = self.broker.load()
-        self.running = readable
-        return {"clean": clean, "halted": not readable}
+        self.running = crash_while_loading or self.broker.load()
+        return {"clean": self.broker.had_clean_shutdown, "halted": not self.running}
 
 
 def abstract(driver: Driver) -> spec.Directory:

@@ -14,7 +14,7 @@ import binascii
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict
 
 import icontract
@@ -114,7 +114,8 @@ CKP_10 = clause(
 CKP_11 = clause(
     "CKP-11",
     """The file recovery-point-offset-checkpoint has an entry for each log of the directory, and no other: the offset
-    below which the log is flushed, which is not above its end. After a clean stop it is the end.""",
+    below which the log is flushed or given up, which is not below its log start and not above its end. After a clean
+    stop it is the end.""",
     source=f"{MANAGER}; Kafka Internals, ch. 03, 'Flush'; KAFKA-10101",
 )
 CKP_12 = clause(
@@ -148,7 +149,7 @@ CKP_15 = clause(
     "CKP-15",
     """At a start a log without an entry has recovery point 0 and begins at its first segment; so have all logs if the
     file cannot be read. With a marker the recovery point becomes the log end, without one it is lowered to the end
-    where it is above.""",
+    where it is above, and raised to the log start where it is below.""",
     source=f"{MANAGER}; LogLoader, Kafka 4.3.0; KAFKA-10101",
 )
 CKP_16 = clause(
@@ -410,7 +411,7 @@ def sound(log: LogView) -> bool:
     """The offsets of a log in their order."""
     return (
         0 <= log.first_base <= log.start <= log.high_watermark <= log.end <= LONG_MAX
-        and log.recovery_point <= log.flushed <= log.end
+        and log.start <= log.recovery_point <= log.flushed <= log.end
     )
 
 
@@ -564,9 +565,14 @@ def raise_start(state: Directory, partition: str, offset: int, delete_segments: 
     below it."""
     log = state.logs[partition]
     start = max(log.start, min(offset, log.high_watermark))
-    return Step(
-        _changed(state, partition, replace(log, start=start, first_base=start if delete_segments else log.first_base))
+    raised = replace(
+        log,
+        start=start,
+        first_base=start if delete_segments else log.first_base,
+        flushed=max(log.flushed, start),
+        recovery_point=max(log.recovery_point, start),
     )
+    return Step(_changed(state, partition, raised))
 
 
 def _written(state: Directory, name: str, offsets: Mapping[str, int]) -> Directory:
@@ -594,18 +600,12 @@ def _with_log_starts(state: Directory) -> Directory:
     "CKP-11 a truncation is followed by a checkpoint of the recovery points",
 )
 def truncate(state: Directory, partition: str, offset: int) -> Step[Directory, None]:
-    """A follower cuts its log, and the recovery points are checkpointed; nothing if the log ends below `offset`."""
+    """A follower cuts its log, and the recovery points are checkpointed; nothing if the log ends below `offset`. A log
+    that begins above it is then empty, and begins there."""
     log = state.logs[partition]
     if offset >= log.end:
         return Step(state)
-    end = max(offset, log.start)
-    cut = replace(
-        log,
-        end=end,
-        flushed=min(log.flushed, end),
-        recovery_point=min(log.recovery_point, end),
-        high_watermark=min(log.high_watermark, end),
-    )
+    cut = LogView(*(min(getattr(log, f.name), offset) for f in fields(log)))
     return Step(_with_recovery_points(_changed(state, partition, cut)))
 
 
@@ -664,6 +664,12 @@ def checkpoint_high_watermarks(state: Directory) -> Step[Directory, None]:
 
 
 # ---- stop and start
+def stopping(state: Directory) -> list[Unreadable]:
+    """Why a start does not succeed: the files that it reads and cannot. High watermarks are read for the first log."""
+    read = (state.files[name] for name in CHECKPOINTS if state.logs or name != HIGH_WATERMARKS)
+    return [content for content in read if isinstance(content, Unreadable)]
+
+
 @machine.operation("shutdown", "CKP-9", "CKP-11", "CKP-12")
 @icontract.require(lambda state: state.running, "CKP-9 a broker that runs")
 @icontract.ensure(lambda result: honest(result.state), "CKP-10 a marker says the truth")
@@ -728,29 +734,30 @@ class LastStop(TypedDict):
 
 @machine.operation("start", "CKP-10", "CKP-15", "CKP-4", "CKP-13", kind="restart")
 @icontract.require(lambda state: not state.running, "CKP-10 a broker that is stopped")
+@icontract.require(
+    lambda state, crash_while_loading: not crash_while_loading or (bool(state.logs) and not stopping(state)),
+    "CKP-10 it can only crash while it loads a log",
+)
 @icontract.ensure(lambda result: result.state.marker is None, "CKP-10 the marker is gone before a log is read")
 @icontract.ensure(lambda state, result: result.state.files == state.files, "CKP-4 an unreadable file stays as it is")
 @icontract.ensure(lambda result: all(sound(log) for log in result.state.logs.values()), "CKP-13 offsets are in order")
 @icontract.ensure(
-    lambda state, result: (
-        result.state.running != any(isinstance(content, Unreadable) for content in state.files.values())
-    ),
-    "CKP-4 a broker with one directory stops",
+    lambda state, result: result.state.running != bool(stopping(state)), "CKP-4 a broker with one directory stops"
 )
 def start(state: Directory, crash_while_loading: bool) -> Step[Directory, LastStop]:
     """The broker comes up, or crashes when it has deleted the marker and loaded nothing yet. The answer: what it knew
     of the last stop."""
     clean = state.marker is not None
     gone = replace(state, marker=None, was_clean=clean, loaded=False)
-    unreadable = any(isinstance(content, Unreadable) for content in state.files.values())
-    if crash_while_loading and not unreadable:
+    if crash_while_loading:
         return Step(replace(gone, running=True), {"clean": clean, "halted": False})
     points, starts, marks = (state.content(name) for name in CHECKPOINTS)
     logs = {
         p: _loaded(log, clean, points.get(p, 0), starts.get(p, 0), marks.get(p, 0)) for p, log in state.logs.items()
     }
-    after = replace(gone, logs=Frozen(logs), running=not unreadable, loaded=not unreadable)
-    return Step(after, {"clean": clean, "halted": unreadable})
+    halted = bool(stopping(state))
+    after = replace(gone, logs=Frozen(logs), running=not halted, loaded=not halted)
+    return Step(after, {"clean": clean, "halted": halted})
 
 
 def _loaded(log: LogView, clean: bool, point: int, start: int, mark: int) -> LogView:
@@ -758,7 +765,7 @@ def _loaded(log: LogView, clean: bool, point: int, start: int, mark: int) -> Log
     if log.end < start:
         log = replace(log, first_base=start, end=start, flushed=start)
     first = max(start, log.first_base)
-    recovered = log.end if clean else max(0, min(point, log.end))
+    recovered = log.end if clean else max(first, min(point, log.end))
     return replace(
         log,
         start=first,
@@ -864,17 +871,32 @@ machine.candidates |= {
 
 
 # ---- where the released Kafka does otherwise -------------------------------------------------------------------------
+def _thrown(unreadable: Unreadable) -> Refused | None:
+    """What a bad number in a file makes the reader throw; None if something else is wrong with it."""
+    match unreadable:
+        case Unreadable("number", text):
+            return Refused("CKP-3", "java.lang.NumberFormatException", f'For input string: "{text}"')
+        case Unreadable("negative count", text):
+            return Refused("CKP-3", "java.lang.IllegalArgumentException", f"Illegal Capacity: {int(text)}")
+    return None
+
+
+def _starts_nevertheless(ghost: Any, before: Directory, op: str, arguments: Mapping[str, Any], after: Directory) -> Any:
+    """Whether the broker runs, although a file cannot be read."""
+    return all(map(_thrown, stopping(after))) and not after.running if op == "start" else ghost
+
+
 def _reading_numbers(
     ghost: Any, state: Directory, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
+    if op == "start" and ghost:
+        marks = state.files[HIGH_WATERMARKS]
+        refused = _thrown(marks) if isinstance(marks, Unreadable) and state.logs else None
+        started = {"clean": state.was_clean, "halted": False}
+        return refused or started, observe(replace(state, running=True, loaded=True))
     read = {"offsetCheckpoint.read": checkpoint_entries, "leaderEpochCheckpoint.read": epoch_entries}.get(op)
-    match read(arguments["file"]) if read is not None else None:
-        case Unreadable("number", text):
-            return Refused("CKP-3", "java.lang.NumberFormatException", f'For input string: "{text}"'), observation
-        case Unreadable("negative count", text):
-            message = f"Illegal Capacity: {int(text)}"
-            return Refused("CKP-3", "java.lang.IllegalArgumentException", message), observation
-    return result, observation
+    found = read(arguments["file"]) if read is not None else None
+    return (_thrown(found) if isinstance(found, Unreadable) else None) or result, observation
 
 
 def _metadata_without_lines(
@@ -898,7 +920,7 @@ machine.deviations += [
         title="A checkpoint file with a bad number in it is not taken for unreadable",
         versions="4.3.0 (recorded)",
         condition="""the first thing wrong in the file is a field of an entry that is no number or too large, or a
-        negative number of entries""",
+        negative number of entries; at a start, nothing worse is wrong with any of the files""",
         history=("init", 'offsetCheckpoint.read file="0\\n1\\nc x 5\\n"'),
         cause="""The version and the count are read by a helper that turns a bad number into a malformed line; the
         fields of an entry are not, and a list is made with the announced capacity before that is looked at.""",
@@ -908,6 +930,9 @@ machine.deviations += [
         its first segment.""",
         mend="Treat it as a malformed line.",
         rewrite=_reading_numbers,
+        initial=bool,
+        advance=_starts_nevertheless,
+        lost=bool,
     ),
     Deviation(
         id="CKP-D2",
