@@ -310,6 +310,7 @@ class Target:
         if len(self._in) > MAX_LINE:
             self._fail("too much", f"a line of more than {MAX_LINE >> 20} MiB: {_shown(self._in)}")
         if len(self._lines) > self.sent - self._answered:
+            self._looked_through()
             self._fail("too much", f"nothing was asked: {_shown(self._lines[self.sent - self._answered])}")
 
     def _said(self, data: bytes) -> None:
