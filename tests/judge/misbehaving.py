@@ -1,5 +1,5 @@
-"""A target that does something wrong on the pipe: `python misbehaving.py WHAT [ARGUMENT...]`. Until then it greets, shows
-an empty state, and answers all else by null."""
+"""A target that does something wrong on the pipe: `python misbehaving.py WHAT [ARGUMENT...]`. Until then it greets,
+shows an empty state, and answers all else by null."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Targets that do something wrong on the pipe: each has a named verdict after a bounded time, its process group is gone,
-and its last words are kept."""
+"""Targets that do something wrong on the pipe: each has a named verdict after a bounded time, its process group is
+gone, and its last words are kept."""
 
 from __future__ import annotations
 
