@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypedDict, cast
 import icontract
 
 from kafkaspec.clauses import clause
+from kafkaspec.errors import UserError
 from kafkaspec.judge.recording import Recording
 from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
 from kafkaspec.spec.storage.transaction_index import Aborted
@@ -537,7 +538,9 @@ def initial(
     open_transactions: Sequence[Sequence[int]] = (),
     now: int = 1_000_000,
 ) -> Segment:
-    """A new segment."""
+    """A new segment. UserError unless its numbers are 0 or more and an index file has room for an entry."""
+    if min(base_offset, index_interval_bytes, roll_jitter_ms) < 0 or max_index_bytes < TIME_ENTRY:
+        raise UserError(f"a segment's numbers are 0 or more, its index files of {TIME_ENTRY} bytes or more")
     slots = max_index_bytes // OFFSET_ENTRY, max_index_bytes // TIME_ENTRY
     before = tuple((p, o) for p, o in open_transactions)
     largest = TimeEntry(NO_TIMESTAMP, base_offset)

@@ -37,9 +37,9 @@ import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
  * <ul>
  * <li>the clock, which stands still but for {@code advance};
  * <li>batches for {@code append}, built by {@link MemoryRecordsBuilder} from their offsets, timestamps and sizes;
- * <li>the start of a process: {@code reopen}, {@code crash} and {@code createIndexes} construct the segment on the files
- * again. Kafka maps an index when it is first asked for, and a close leaves the files of one alone that was not: here
- * both indexes, if their files are there, are asked for at once, as an append or a read would;
+ * <li>the start of a process: {@code reopen} and {@code crash} construct the segment on the files again. Kafka maps an
+ * index when it is first asked for, and a close leaves the files of one alone that was not: here both indexes, if their
+ * files are there, are asked for at once, as an append or a read would; {@code createIndexes} asks for those that are not;
  * <li>{@code crash} cuts the .log and removes index files while nothing has them open. Index files that stay are cut to
  * their entries before: the slots behind them are zeros, of which the kernel may have written none;
  * <li>{@code damage} flips the lowest bit of the last byte of a batch;
@@ -184,9 +184,7 @@ public final class SegmentAdapter implements Adapter {
             case "damage":
                 damage(a.get("batch").asInt());
                 return null;
-            case "createIndexes":
-                segment.closeHandlers();
-                segment = open();
+            case "createIndexes": // they are made when they are first asked for
                 segment.offsetIndex();
                 segment.timeIndex();
                 return null;
