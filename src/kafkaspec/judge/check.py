@@ -628,7 +628,6 @@ class Check:
                 f"{history.answer_text(line.record)}`, but arguments are missing since line {self.guessed_since}, and "
                 f"of the values that they may have had only the spec's candidates and those in the same line were tried"
             )
-        near = self.nearest(line) if nearest else ""
         best: tuple[int, Attempt] | None = None
         for possible in self.frontier[:100]:
             for op, arguments in itertools.islice(self.calls(line, possible.state), 1000):
@@ -640,8 +639,9 @@ class Check:
                     best = wrong, a
         if best is None:
             what = "no call that the contract allows here fits what is recorded of this one"
-            return self.verdict("rejected", line, what=what, nearest=near)
+            return self.verdict("rejected", line, what=what, nearest=self.nearest(line) if nearest else "")
         a = best[1]
+        near = self.nearest(line, a.observation) if nearest else ""
         right_answer = outcome_matches(a.result, line.record)
         known = self.deviating(line.record, a) if self.strict else ()
         if known:
@@ -686,13 +686,15 @@ class Check:
                         return post.clause  # it cannot even be evaluated on such a result
         return a.operation.clauses[0] if a.operation.clauses else ""
 
-    def nearest(self, line: Line) -> str:
-        """What would have been accepted instead: another call with this outcome, or no effect at all."""
+    def nearest(self, line: Line, expected: Json = None) -> str:
+        """What would have been accepted instead of this line, after which the state shown should have been `expected`:
+        another call with this outcome, or no effect at all."""
         out = []
         changed: tuple[int, str] | None = None
         tried = 0
         for possible in self.frontier[:100]:
-            if "state" in line.record and state_matches(self.machine.observe(possible.state), line.record):
+            unchanged = self.machine.observe(possible.state)
+            if "state" in line.record and state_matches(unchanged, line.record) and expected != unchanged:
                 out.append("the state recorded is the state before the call: as if it had had no effect")
             for op in self.machine.operations.values():
                 try:
