@@ -467,9 +467,10 @@ def _too_new(
         newer = {name: _newer(g, name, epoch) for name in ("map", "set")}
         if any(newer.values()):
             view = views[str(epoch)]
-            entries = {str(k): state.past[at].entries[k] for k, at in newer["map"]}
+            # a key that comes several times comes last as the table, or else the earliest delta, has it
+            entries = {str(k): state.past[at].entries[k] for k, at in reversed(newer["map"])}
             elements = sorted(view["set"] + [k for k, _ in newer["set"]])
-            views[str(epoch)] = Fields({**view, "map": {**view["map"], **entries}, "set": elements})
+            views[str(epoch)] = Fields({**view, "map": {**entries, **view["map"]}, "set": elements})
     if op == "collection.elements" and not isinstance(result, Refused) and a["epoch"] != LATEST_EPOCH:
         result = sorted(result + [k for k, _ in _newer(g, a["name"], a["epoch"])])
     it = g.iterator

@@ -412,3 +412,26 @@ def test_an_answer_without_a_snapshot_is_accepted_for_keys_written_in_time_alone
     assert _verdict(records, tmp_path) == ("rejected", 345, "TML-6")
     records[345] |= {"args": {"key": 5, "epoch": 23}, "result": 98}
     assert _verdict(records, tmp_path) == ("rejected", 345, "TML-6")
+
+
+@pytest.mark.clause("TML-11")
+@pytest.mark.clause("TML-19")
+@pytest.mark.parametrize(
+    ("release", "verdict", "older"),
+    [
+        ("3.0.0", "accepted", {"TML-D8", "TML-D9"}),
+        ("3.5.1", "accepted", {"TML-D8", "TML-D9"}),
+        ("3.9.0", "rejected", {"TML-D9"}),
+        ("3.9.1", "rejected", set()),
+        (None, "rejected", set()),
+    ],
+)
+def test_what_a_release_has_mended_is_no_known_deviation_of_it(
+    release: str | None, verdict: str, older: set[str]
+) -> None:
+    (old,) = (r for r in spec.RECORDINGS if r.file == "kafka-3.0.0-timeline.ndjson.gz")
+    found = check(machine, old.path, release=release)
+    assert found.verdict == verdict
+    assert {d.id for d in machine.deviations if d.releases and d.shows_in(release)} == older
+    if verdict == "rejected":  # at the minimal history of TML-D8, which comes before that of TML-D9
+        assert (found.step, found.call) == (4, "set.remove value=1")
