@@ -18,7 +18,6 @@ from typing import Any, NoReturn, TypedDict, TypeVar
 import icontract
 
 from kafkaspec.clauses import clause
-from kafkaspec.judge.deviation import Deviation
 from kafkaspec.judge.recording import Recording
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Call, Correspondence
@@ -1524,67 +1523,6 @@ machine.candidates |= {
 }
 
 
-# ---- where the released Kafka does otherwise -------------------------------------------------------------------------
-def _truncating_the_unknown(
-    ghost: Any, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
-) -> tuple[Json | Refused, Json]:
-    if op == "maybeTruncateCheckpoint" and not state.knows(arguments["partition"]):
-        return Refused("CLN-27", "java.lang.NullPointerException"), observation
-    return result, observation
-
-
-def _grabbing_amid_ambiguity(
-    ghost: Any, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
-) -> tuple[Json | Refused, Json]:
-    if op == "grabFilthiestCompactedLog" and ambiguous(state):
-        return Refused("CLN-30", ILLEGAL_STATE), observation
-    return result, observation
-
-
-machine.deviations += [
-    Deviation(
-        id="CLN-D1",
-        clause="CLN-27",
-        title="Truncating the checkpoint of a partition that is gone throws a NullPointerException",
-        versions="4.3.0 (recorded); the Scala class before it does the same",
-        condition="maybeTruncateCheckpoint of a partition that is not in the manager's map of logs",
-        history=(
-            'init partitions=[{"partition":"c-0","logDir":"dir0"}]',
-            'forgetLog partition="c-0"',
-            'maybeTruncateCheckpoint dir="dir0" partition="c-0" offset=0',
-        ),
-        cause="""The log is looked up to ask whether it is compacted, and what was found is used without a look
-        whether anything was found. A directory that has failed and a partition without an entry are both allowed
-        for.""",
-        effect="""Nothing changes. Within the broker the lock of a partition keeps truncation and deletion apart, but
-        not the failure of a directory, which takes its logs out of the map at any time: the caller then gets a
-        NullPointerException in place of a storage error. Truncation still resumes the cleaner on its way out.""",
-        mend="Do nothing where there is no log.",
-        rewrite=_truncating_the_unknown,
-    ),
-    Deviation(
-        id="CLN-D2",
-        clause="CLN-30",
-        title="A partition in the checkpoints of two directories kills every cleaner thread that looks for work",
-        versions="4.3.0 (recorded); the Scala class of October 2024 takes one of the two silently",
-        condition="grabFilthiestCompactedLog while the checkpoints of two live directories have one partition",
-        history=(
-            'init partitions=[{"partition":"c-0","logDir":"dir0"},{"partition":"c-1","logDir":"dir1"}]',
-            'updateCheckpoints dir="dir0" update="c-0" offset=1',
-            'updateCheckpoints dir="dir1" update="c-0" offset=2',
-            "grabFilthiestCompactedLog chosen=null",
-        ),
-        cause="""The entries of all directories are collected into one map by a collector that refuses a key that
-        comes twice. The exception is not one of those that a cleaner thread survives.""",
-        effect="""An IllegalStateException ("Duplicate key ..."), which ends the thread; threads started in its place
-        end the same way. Nothing is compacted on that broker any more. The entries stay: a restart does not help. Such
-        files are left by versions before 2.7 (KAFKA-8362), and when the removal from the source of a moved partition
-        fails.""",
-        mend="Let the entry of the directory that holds the log count.",
-        rewrite=_grabbing_amid_ambiguity,
-    ),
-]
-
 # ---- beside the model ------------------------------------------------------------------------------------------------
 SIZES = {"Partition": 1, "N": 2, "D": 2}
 TWO_SIZES = {"Partition": 2, "N": 1, "D": 1}
@@ -1693,6 +1631,10 @@ def _first_of_all(state: Cleaner) -> dict[str, Any] | None:
 CORRESPONDENCES = (beside_model(SIZES),)
 COVERAGE = replace(CORRESPONDENCES[0], to_model=_first_of_all)
 """For counting the model's states that a random walk reaches: by the first partition alone."""
+
+from kafkaspec.spec.management.cleaner_released import DEVIATIONS  # noqa: E402 (it is about the types above)
+
+machine.deviations += DEVIATIONS
 
 RECORDINGS = (
     Recording(

@@ -133,6 +133,14 @@ public abstract class CleanerManager implements Adapter {
     public record Offsets(long firstDirty, long firstUncleanable, boolean forceUpdate) {
     }
 
+    /** All operations. */
+    protected static final List<String> OPERATIONS = List.of("grabFilthiestCompactedLog", "cleanableOffsets",
+        "logToClean", "abortAndPauseCleaning", "abortCleaning", "resumeCleaning", "doneCleaning", "doneDeleting",
+        "checkCleaningAborted", "pauseCleaningForNonCompactedPartitions", "deletableLogs", "markPartitionUncleanable",
+        "maintainUncleanablePartitions", "updateCheckpoints", "maybeTruncateCheckpoint", "alterCheckpointDir",
+        "handleLogDirFailure", "restart", "append", "maybeIncrementLogStartOffset", "logChanged", "updateConfig",
+        "forgetLog", "restoreLog", "advance");
+
     private final Scratch scratch = new Scratch("cleaner");
     private final Path root;
     private final Map<String, Log> made = new LinkedHashMap<>(); // by directory and partition, kept for later histories
@@ -366,8 +374,9 @@ public abstract class CleanerManager implements Adapter {
     }
 
     /**
-     * What a grab finds of one log: a grab by another manager that has this log alone, compacted, and that checkpoint.
-     * Of a log that is not taken Kafka does not show what it found: the same LogToClean is made once more.
+     * What a grab finds of one log: a grab by another manager, of another directory, that has this log alone, compacted.
+     * Its checkpoint has the first dirty offset that Kafka takes, so that it has none to mend. Of a log that is not taken
+     * Kafka does not show what it found: the same LogToClean is made once more.
      */
     private Object logToClean(String partition, Long lastClean) throws Exception {
         File dir = Files.createDirectories(root.resolve("alone")).toFile();
@@ -375,9 +384,8 @@ public abstract class CleanerManager implements Adapter {
         Log log = log(partition);
         Manager alone = open(List.of(dir));
         alone.know(partition, log);
-        if (lastClean != null) {
-            alone.updateCheckpoints(dir, partition, lastClean, null);
-        }
+        Offsets offsets = cleanableOffsets(log, lastClean);
+        alone.updateCheckpoints(dir, partition, offsets.firstDirty, null);
         Grab grab;
         log.policy("compact");
         try {
@@ -387,7 +395,7 @@ public abstract class CleanerManager implements Adapter {
         }
         ToClean found = grab.log;
         if (found == null) {
-            found = measured(partition, log, cleanableOffsets(log, lastClean), grab.maxDelayMs > 0);
+            found = measured(partition, log, offsets, grab.maxDelayMs > 0);
         }
         if (found.totalBytes == 0) {
             return null;

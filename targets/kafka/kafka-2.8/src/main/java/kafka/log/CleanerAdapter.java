@@ -1,0 +1,324 @@
+package kafka.log;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.File;
+import java.io.IOException;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentNavigableMap;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import kafka.api.ApiVersion$;
+import kafka.server.BrokerTopicStats;
+import kafka.server.LogDirFailureChannel;
+import kafka.utils.Pool;
+import kafka.utils.Scheduler;
+import kafkaspec.target.CleanerManager;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.TopicConfig;
+import org.apache.kafka.common.record.CompressionType;
+import org.apache.kafka.common.record.FileRecords;
+import org.apache.kafka.common.record.MemoryRecords;
+import org.apache.kafka.common.record.SimpleRecord;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.common.utils.Timer;
+import scala.Function0;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.BoxedUnit;
+
+/**
+ * The Scala {@link LogCleanerManager} of 2.8 over {@link kafka.log.Log}s.
+ *
+ * <p>The logs are Kafka's, and so are their segments once something is appended. Where the specification says that a log
+ * has changed, and what it looks like now, the log is built anew around segments that only say so ({@link Told}).
+ */
+public final class CleanerAdapter extends CleanerManager {
+    private static final Scheduler NEVER = new Never();
+
+    private final LogDirFailureChannel failures = new LogDirFailureChannel(8);
+    private final BrokerTopicStats stats = new BrokerTopicStats();
+    private final Map<Map<String, Object>, LogConfig> configs = new HashMap<>();
+    private final Time time = new Clock(() -> now);
+
+    @Override
+    protected Manager open(List<File> directories) {
+        Pool<TopicPartition, kafka.log.Log> logs = new Pool<>(Option.empty());
+        return new TheManager(
+            new LogCleanerManager(CollectionConverters.asScala(directories), logs, failures), logs);
+    }
+
+    private final class TheManager extends ScalaCleanerManager<kafka.log.Log> {
+        TheManager(LogCleanerManager manager, Pool<TopicPartition, kafka.log.Log> logs) {
+            super(manager, logs, log -> ((TheLog) log).log, time);
+        }
+    }
+
+    /** 2.8 keeps uncleanable partitions that it no longer knows. */
+    @Override
+    public Collection<String> operations() {
+        return OPERATIONS.stream().filter(o -> !o.equals("maintainUncleanablePartitions")).toList();
+    }
+
+    @Override
+    protected Log log(String partition, File directory) {
+        return new TheLog(ScalaCleanerManager.partition(partition), directory);
+    }
+
+    @Override
+    protected Offsets cleanableOffsets(Log log, Long lastClean) {
+        var found = LogCleanerManager.cleanableOffsets(((TheLog) log).log, Option.apply(lastClean), now);
+        return new Offsets(found.firstDirtyOffset(), found.firstUncleanableDirtyOffset(),
+            found.forceUpdateCheckpoint());
+    }
+
+    @Override
+    protected ToClean measured(String partition, Log log, Offsets offsets, boolean needCompactionNow) {
+        return ScalaCleanerManager.toClean(new LogToClean(ScalaCleanerManager.partition(partition),
+            ((TheLog) log).log, offsets.firstDirty(), offsets.firstUncleanable(), needCompactionNow));
+    }
+
+    @Override
+    public String masked(String message) {
+        return super.masked(ScalaCleanerManager.asNow(message));
+    }
+
+    @Override
+    public String named(Throwable thrown) {
+        return ScalaCleanerManager.nameNow(thrown);
+    }
+
+    /**
+     * A log in its directory, one object for all histories: it loads its segments by itself. To become another its
+     * private map of segments is filled anew.
+     */
+    private final class TheLog implements Log {
+        private final TopicPartition partition;
+        private final File dir;
+        private final Map<String, Object> settings = new HashMap<>();
+        private kafka.log.Log log;
+
+        TheLog(TopicPartition partition, File dir) {
+            this.partition = partition;
+            this.dir = dir;
+        }
+
+        @Override
+        public void become(JsonNode given, Shape shape) throws Exception {
+            if (given != null) {
+                settings.clear();
+                settings.put(TopicConfig.CLEANUP_POLICY_CONFIG, "compact");
+                given.fields().forEachRemaining(e -> {
+                    switch (e.getKey()) {
+                        case "partition", "logDir" -> { }
+                        default -> settings.put(e.getKey(), e.getValue().asText());
+                    }
+                });
+            }
+            LogConfig config = config();
+            if (log == null) {
+                ProducerStateManager producers = new ProducerStateManager(partition, dir, 60_000);
+                log = new kafka.log.Log(dir, config, 0, 0, NEVER, stats, time, 60_000, 1 << 30, partition, producers,
+                    failures, true, true);
+            }
+            for (LogSegment segment : CollectionConverters.asJava(log.logSegments())) {
+                segment.deleteIfExists();
+            }
+            log.updateConfig(config);
+            ConcurrentNavigableMap<Long, LogSegment> segments = segments(log);
+            segments.clear();
+            int last = shape.segments().size() - 1;
+            for (int n = 0; n < last; n++) {
+                log.addSegment(new Told(shape.segments().get(n)));
+            }
+            Segment active = shape.segments().get(last);
+            log.addSegment(active.size() == 0
+                ? LogSegment.open(dir, active.baseOffset(), config, time, false, 0, false, "")
+                : new Begun(dir, active, config));
+            log.logStartOffset_$eq(shape.logStartOffset());
+            UPDATE_LOG_END_OFFSET.invoke(log, shape.logEndOffset());
+            log.updateHighWatermark(shape.lastStableOffset()); // without transactions one is the other
+        }
+
+        private LogConfig config() {
+            return configs.computeIfAbsent(Map.copyOf(settings),
+                s -> new LogConfig(s, CollectionConverters.asScala(Set.<String>of()).toSet()));
+        }
+
+        @Override
+        public void policy(String cleanupPolicy) {
+            settings.put(TopicConfig.CLEANUP_POLICY_CONFIG, cleanupPolicy);
+            log.updateConfig(config());
+        }
+
+        @Override
+        public Shape shape() {
+            List<Segment> segments = new ArrayList<>();
+            for (LogSegment s : CollectionConverters.asJava(log.logSegments())) {
+                // an empty one would map its time index to say that it has no timestamp
+                long largest = s instanceof Told told ? told.segment.largestTimestamp()
+                    : s.size() == 0 ? -1 : s.maxTimestampSoFar();
+                segments.add(new Segment(s.baseOffset(), s.size(), largest, -1));
+            }
+            return new Shape(log.logStartOffset(), log.logEndOffset(), log.lastStableOffset(), segments);
+        }
+
+        @Override
+        public long append(byte[] key, byte[] value) {
+            log.appendAsLeader(MemoryRecords.withRecords(CompressionType.NONE, new SimpleRecord(now, key, value)), 0,
+                AppendOrigin.Client$.MODULE$, ApiVersion$.MODULE$.latestVersion());
+            return log.logEndOffset();
+        }
+
+        @Override
+        public void highWatermarkToEnd() {
+            log.updateHighWatermark(log.logEndOffset());
+        }
+
+        @Override
+        public boolean maybeIncrementLogStartOffset(long offset) {
+            return log.maybeIncrementLogStartOffset(offset, ClientRecordDeletion$.MODULE$);
+        }
+    }
+
+    private static final Method SEGMENTS = declared("segments");
+    private static final Method UPDATE_LOG_END_OFFSET = declared("updateLogEndOffset", long.class);
+
+    private static Method declared(String name, Class<?>... parameters) {
+        try {
+            Method method = kafka.log.Log.class.getDeclaredMethod(name, parameters);
+            method.setAccessible(true);
+            return method;
+        } catch (NoSuchMethodException e) {
+            throw new AdapterFailure("not Kafka 2.8", e);
+        }
+    }
+
+    @SuppressWarnings("unchecked")
+    private static ConcurrentNavigableMap<Long, LogSegment> segments(kafka.log.Log log) throws Exception {
+        return (ConcurrentNavigableMap<Long, LogSegment>) SEGMENTS.invoke(log);
+    }
+
+    /**
+     * A segment that is not active and has no file: it only says how large it is and which timestamps it has, which is
+     * all that the cleaner's manager asks of one.
+     */
+    private final class Told extends LogSegment {
+        private final Segment segment;
+
+        Told(Segment segment) {
+            super(null, null, null, null, segment.baseOffset(), 4096, 0, time);
+            this.segment = segment;
+        }
+
+        @Override
+        public int size() {
+            return segment.size();
+        }
+
+        @Override
+        public long largestTimestamp() {
+            return segment.largestTimestamp();
+        }
+
+        @Override
+        public long getFirstBatchTimestamp() {
+            return segment.firstBatchTimestamp() < 0 ? Long.MAX_VALUE : segment.firstBatchTimestamp(); // as Kafka's
+        }
+
+        @Override
+        public void deleteIfExists() {
+        }
+    }
+
+    /**
+     * An active segment that is not empty: its file has one batch with the first timestamp and one with the largest; it
+     * says that it has so many bytes more than those, or less. All else is Kafka's, appends to it included.
+     */
+    private final class Begun extends LogSegment {
+        private final int more;
+
+        Begun(File dir, Segment segment, LogConfig config) throws IOException {
+            super(FileRecords.open(kafka.log.Log.logFile(dir, segment.baseOffset(), ""), false, 0, false),
+                LazyIndex.forOffset(kafka.log.Log.offsetIndexFile(dir, segment.baseOffset(), ""), segment.baseOffset(),
+                    config.maxIndexSize(), true),
+                LazyIndex.forTime(kafka.log.Log.timeIndexFile(dir, segment.baseOffset(), ""), segment.baseOffset(),
+                    config.maxIndexSize(), true),
+                new TransactionIndex(segment.baseOffset(),
+                    kafka.log.Log.transactionIndexFile(dir, segment.baseOffset(), "")),
+                segment.baseOffset(), config.indexInterval(), 0, time);
+            begin(segment, segment.firstBatchTimestamp());
+            if (segment.largestTimestamp() != segment.firstBatchTimestamp()) {
+                begin(segment, segment.largestTimestamp());
+            }
+            more = segment.size() - log().sizeInBytes();
+        }
+
+        private void begin(Segment segment, long timestamp) {
+            append(segment.baseOffset(), timestamp, segment.baseOffset(),
+                MemoryRecords.withRecords(segment.baseOffset(), CompressionType.NONE,
+                    new SimpleRecord(timestamp, new byte[1], new byte[1])));
+        }
+
+        @Override
+        public int size() {
+            return log().sizeInBytes() + more;
+        }
+    }
+
+    /** The specification's clock. */
+    private record Clock(Supplier<Long> now) implements Time {
+        @Override
+        public long milliseconds() {
+            return now.get();
+        }
+
+        @Override
+        public long nanoseconds() {
+            return now.get() * 1_000_000;
+        }
+
+        @Override
+        public void sleep(long ms) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void waitObject(Object object, Supplier<Boolean> condition, long deadlineMs) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public Timer timer(long timeoutMs) {
+            throw new UnsupportedOperationException();
+        }
+    }
+
+    /** Nothing is flushed, expired or deleted in the background. */
+    private record Never() implements Scheduler {
+        @Override
+        public ScheduledFuture<?> schedule(String name, Function0<BoxedUnit> task, long delay, long period,
+                TimeUnit unit) {
+            return null;
+        }
+
+        @Override
+        public void startup() {
+        }
+
+        @Override
+        public void shutdown() {
+        }
+
+        @Override
+        public boolean isStarted() {
+            return true;
+        }
+    }
+}

@@ -1,0 +1,325 @@
+package kafka.log;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.File;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ScheduledFuture;
+import java.util.function.Supplier;
+import kafka.server.BrokerTopicStats;
+import kafka.server.RequestLocal;
+import kafka.utils.Pool;
+import kafkaspec.target.CleanerManager;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.config.TopicConfig;
+import org.apache.kafka.common.record.FileRecords;
+import org.apache.kafka.common.record.MemoryRecords;
+import org.apache.kafka.common.record.SimpleRecord;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.common.utils.Timer;
+import org.apache.kafka.server.common.MetadataVersion;
+import org.apache.kafka.server.util.Scheduler;
+import org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile;
+import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
+import org.apache.kafka.storage.internals.log.AppendOrigin;
+import org.apache.kafka.storage.internals.log.LazyIndex;
+import org.apache.kafka.storage.internals.log.LogConfig;
+import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
+import org.apache.kafka.storage.internals.log.LogFileUtils;
+import org.apache.kafka.storage.internals.log.LogOffsetMetadata;
+import org.apache.kafka.storage.internals.log.LogOffsetsListener;
+import org.apache.kafka.storage.internals.log.LogSegment;
+import org.apache.kafka.storage.internals.log.LogSegments;
+import org.apache.kafka.storage.internals.log.LogStartOffsetIncrementReason;
+import org.apache.kafka.storage.internals.log.ProducerStateManager;
+import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
+import org.apache.kafka.storage.internals.log.TransactionIndex;
+import org.apache.kafka.storage.internals.log.VerificationGuard;
+import scala.None$;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The Scala {@link LogCleanerManager} of 3.9 over {@link UnifiedLog}s.
+ *
+ * <p>The logs are Kafka's, and so are their segments once something is appended. Where the specification says that a log
+ * has changed, and what it looks like now, the log is built anew around segments that only say so ({@link Told}).
+ */
+public final class CleanerAdapter extends CleanerManager {
+    private static final Scheduler NEVER = new Never();
+
+    private final LogDirFailureChannel failures = new LogDirFailureChannel(8);
+    private final BrokerTopicStats stats = new BrokerTopicStats(false);
+    private final Map<Map<String, Object>, LogConfig> configs = new HashMap<>();
+    private final Time time = new Clock(() -> now);
+
+    @Override
+    protected Manager open(List<File> directories) {
+        Pool<TopicPartition, UnifiedLog> logs = new Pool<>(Option.empty());
+        return new TheManager(
+            new LogCleanerManager(CollectionConverters.asScala(directories), logs, failures), logs);
+    }
+
+    private final class TheManager extends ScalaCleanerManager<UnifiedLog> {
+        TheManager(LogCleanerManager manager, Pool<TopicPartition, UnifiedLog> logs) {
+            super(manager, logs, log -> ((TheLog) log).log, time);
+        }
+
+        @Override
+        public void maintainUncleanablePartitions() {
+            manager.maintainUncleanablePartitions();
+        }
+    }
+
+    @Override
+    protected Log log(String partition, File directory) throws Exception {
+        return new TheLog(ScalaCleanerManager.partition(partition), directory);
+    }
+
+    @Override
+    protected Offsets cleanableOffsets(Log log, Long lastClean) {
+        var found = LogCleanerManager.cleanableOffsets(((TheLog) log).log, Option.apply(lastClean), now);
+        return new Offsets(found.firstDirtyOffset(), found.firstUncleanableDirtyOffset(),
+            found.forceUpdateCheckpoint());
+    }
+
+    @Override
+    protected ToClean measured(String partition, Log log, Offsets offsets, boolean needCompactionNow) {
+        return ScalaCleanerManager.toClean(new LogToClean(ScalaCleanerManager.partition(partition),
+            ((TheLog) log).log, offsets.firstDirty(), offsets.firstUncleanable(), needCompactionNow));
+    }
+
+    @Override
+    public String masked(String message) {
+        return super.masked(ScalaCleanerManager.asNow(message));
+    }
+
+    @Override
+    public String named(Throwable thrown) {
+        return ScalaCleanerManager.nameNow(thrown);
+    }
+
+    /** A log in its directory. Leader epochs and producers are kept from one shape to the next: nothing shows them. */
+    private final class TheLog implements Log {
+        private final TopicPartition partition;
+        private final File dir;
+        private final LeaderEpochFileCache epochs;
+        private final ProducerStateManager producers;
+        private final Map<String, Object> settings = new HashMap<>();
+        private UnifiedLog log;
+
+        TheLog(TopicPartition partition, File dir) throws IOException {
+            this.partition = partition;
+            this.dir = dir;
+            epochs = new LeaderEpochFileCache(partition,
+                new LeaderEpochCheckpointFile(new File(dir, "leader-epoch-checkpoint"), failures), NEVER);
+            producers = new ProducerStateManager(partition, dir, 60_000, new ProducerStateManagerConfig(60_000, false),
+                time);
+        }
+
+        @Override
+        public void become(JsonNode given, Shape shape) throws IOException {
+            if (given != null) {
+                settings.clear();
+                settings.put(TopicConfig.CLEANUP_POLICY_CONFIG, "compact");
+                given.fields().forEachRemaining(e -> {
+                    switch (e.getKey()) {
+                        case "partition", "logDir" -> { }
+                        default -> settings.put(e.getKey(), e.getValue().asText());
+                    }
+                });
+            }
+            if (log != null) {
+                for (LogSegment segment : log.logSegments()) {
+                    segment.deleteIfExists();
+                }
+            }
+            LogConfig config = config();
+            LogSegments segments = new LogSegments(partition);
+            int last = shape.segments().size() - 1;
+            for (int n = 0; n < last; n++) {
+                segments.add(new Told(shape.segments().get(n)));
+            }
+            Segment active = shape.segments().get(last);
+            segments.add(active.size() == 0
+                ? LogSegment.open(dir, active.baseOffset(), config, time, 0, false)
+                : new Begun(dir, active, config));
+            log = new Quiet(shape.logStartOffset(),
+                new LocalLog(dir, config, segments, 0,
+                    new LogOffsetMetadata(shape.logEndOffset(), active.baseOffset(), active.size()), NEVER, time,
+                    partition, failures),
+                epochs, producers);
+            log.updateHighWatermark(shape.lastStableOffset()); // without transactions one is the other
+        }
+
+        private LogConfig config() {
+            return configs.computeIfAbsent(Map.copyOf(settings), LogConfig::new);
+        }
+
+        @Override
+        public void policy(String cleanupPolicy) {
+            settings.put(TopicConfig.CLEANUP_POLICY_CONFIG, cleanupPolicy);
+            log.updateConfig(config());
+        }
+
+        @Override
+        public Shape shape() throws IOException {
+            List<Segment> segments = new ArrayList<>();
+            for (LogSegment s : log.logSegments()) {
+                // an empty one would map its time index to say that it has no timestamp
+                long largest = s instanceof Told told ? told.segment.largestTimestamp()
+                    : s.size() == 0 ? -1 : s.maxTimestampSoFar();
+                segments.add(new Segment(s.baseOffset(), s.size(), largest, -1));
+            }
+            return new Shape(log.logStartOffset(), log.logEndOffset(), log.lastStableOffset(), segments);
+        }
+
+        @Override
+        public long append(byte[] key, byte[] value) throws IOException {
+            log.appendAsLeader(MemoryRecords.withRecords(Compression.NONE, new SimpleRecord(now, key, value)), 0,
+                AppendOrigin.CLIENT, MetadataVersion.latestProduction(), RequestLocal.NoCaching(),
+                VerificationGuard.SENTINEL);
+            return log.logEndOffset();
+        }
+
+        @Override
+        public void highWatermarkToEnd() throws IOException {
+            log.updateHighWatermark(log.logEndOffset());
+        }
+
+        @Override
+        public boolean maybeIncrementLogStartOffset(long offset) {
+            return log.maybeIncrementLogStartOffset(offset, LogStartOffsetIncrementReason.ClientRecordDeletion);
+        }
+    }
+
+    /** A log without gauges. */
+    private final class Quiet extends UnifiedLog {
+        Quiet(long logStartOffset, LocalLog local, LeaderEpochFileCache epochs, ProducerStateManager producers)
+                throws IOException {
+            super(logStartOffset, local, stats, 1 << 30, Option.apply(epochs), producers, Option.empty(), true, false,
+                LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
+        }
+
+        @Override
+        public void newMetrics() {
+        }
+    }
+
+    /**
+     * A segment that is not active and has no file: it only says how large it is and which timestamps it has, which is
+     * all that the cleaner's manager asks of one.
+     */
+    private final class Told extends LogSegment {
+        private final Segment segment;
+
+        Told(Segment segment) {
+            super(null, null, null, null, segment.baseOffset(), 4096, 0, time);
+            this.segment = segment;
+        }
+
+        @Override
+        public int size() {
+            return segment.size();
+        }
+
+        @Override
+        public long largestTimestamp() {
+            return segment.largestTimestamp();
+        }
+
+        @Override
+        public long getFirstBatchTimestamp() {
+            return segment.firstBatchTimestamp() < 0 ? Long.MAX_VALUE : segment.firstBatchTimestamp(); // as Kafka's
+        }
+
+        @Override
+        public void deleteIfExists() {
+        }
+    }
+
+    /**
+     * An active segment that is not empty: its file has one batch with the first timestamp and one with the largest; it
+     * says that it has so many bytes more than those, or less. All else is Kafka's, appends to it included.
+     */
+    private final class Begun extends LogSegment {
+        private final int more;
+
+        Begun(File dir, Segment segment, LogConfig config) throws IOException {
+            super(FileRecords.open(LogFileUtils.logFile(dir, segment.baseOffset(), ""), false, 0, false),
+                LazyIndex.forOffset(LogFileUtils.offsetIndexFile(dir, segment.baseOffset()), segment.baseOffset(),
+                    config.maxIndexSize),
+                LazyIndex.forTime(LogFileUtils.timeIndexFile(dir, segment.baseOffset()), segment.baseOffset(),
+                    config.maxIndexSize),
+                new TransactionIndex(segment.baseOffset(), LogFileUtils.transactionIndexFile(dir, segment.baseOffset())),
+                segment.baseOffset(), config.indexInterval, 0, time);
+            begin(segment, segment.firstBatchTimestamp());
+            if (segment.largestTimestamp() != segment.firstBatchTimestamp()) {
+                begin(segment, segment.largestTimestamp());
+            }
+            more = segment.size() - log().sizeInBytes();
+        }
+
+        private void begin(Segment segment, long timestamp) throws IOException {
+            append(segment.baseOffset(), MemoryRecords.withRecords(segment.baseOffset(), Compression.NONE,
+                new SimpleRecord(timestamp, new byte[1], new byte[1])));
+        }
+
+        @Override
+        public int size() {
+            return log().sizeInBytes() + more;
+        }
+    }
+
+    /** The specification's clock. */
+    private record Clock(Supplier<Long> now) implements Time {
+        @Override
+        public long milliseconds() {
+            return now.get();
+        }
+
+        @Override
+        public long nanoseconds() {
+            return now.get() * 1_000_000;
+        }
+
+        @Override
+        public void sleep(long ms) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void waitObject(Object object, Supplier<Boolean> condition, long deadlineMs) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public Timer timer(long timeoutMs) {
+            throw new UnsupportedOperationException();
+        }
+    }
+
+    /** Nothing is flushed, expired or deleted in the background. */
+    private record Never() implements Scheduler {
+        @Override
+        public ScheduledFuture<?> schedule(String name, Runnable task, long delayMs, long periodMs) {
+            return null;
+        }
+
+        @Override
+        public void startup() {
+        }
+
+        @Override
+        public void shutdown() {
+        }
+
+        @Override
+        public void resizeThreadPool(int newSize) {
+        }
+    }
+}
