@@ -1,48 +1,169 @@
-"""`kafkaspec judge` and `kafkaspec serve`."""
+"""`kafkaspec judge` and `kafkaspec serve`: somebody else's implementation behind a pipe, and ours."""
 
 from __future__ import annotations
 
 import contextlib
+import gzip
+import math
 import sys
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from kafkaspec.cli import names
 from kafkaspec.cli.engines import worst
-from kafkaspec.cli.output import progress
+from kafkaspec.cli.output import check_writable, progress, tell, write
 from kafkaspec.errors import UserError
 from kafkaspec.judge.campaign import Job, Judged
-from kafkaspec.judge.campaign import judge as run_job
+from kafkaspec.judge.campaign import judge as judge_here
+from kafkaspec.judge.campaign import replay as ask_again
 from kafkaspec.judge.target import Target, TargetTrouble
 from kafkaspec.subsystem import find, subsystems
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-def judge(
-    command: str,
-    names: list[str],
-    *,
-    seed: int,
-    examples: int | None,
-    time_s: float | None,
-    strict: bool,
-    timeout_s: float,
-    record: Path | None,
-) -> int:
-    """Judge a target; all subsystems that it offers, if none is named."""
-    for name in names:
-        find(name)
-    if not names:
-        try:
-            with Target(command, timeout_s) as target:
-                names = [n for n in subsystems() if n in target.hello.subsystems]
-        except TargetTrouble as e:
-            raise UserError(str(e) + "".join(f"\n  {line}" for line in e.stderr)) from None
+    from kafkaspec.cli.output import Progress
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of the command, beside the subsystems: see its help."""
+
+    command: str
+    seed: int
+    examples: int | None
+    time_s: float | None
+    strict: bool
+    uniform: bool
+    timeout_s: float
+    out: Path
+    record: Path | None
+    master: str | None
+    html: Path | None
+    junit: Path | None
+    json: bool
+
+    def job(self, name: str) -> Job:
+        return Job(name, self.command, self.seed, self.strict, "uniform" if self.uniform else "guided", self.timeout_s)
+
+
+def judge(subsystem_names: Sequence[str], w: Wanted) -> int:
+    """Judge a target; all subsystems that it offers, if none is named. What was judged before Ctrl-C is told."""
+    _check(w)
+    if w.master is not None and w.record is not None:
+        raise UserError("--record keeps the lines of one process: not with --spark")
+    wanted = _offered(w, subsystem_names)
     results: list[Judged] = []
-    for name in names:
-        job = Job(name, command, seed, strict, "guided", timeout_s)
-        with progress(f"judging {name}") as bar, _recording(record, name) as keep:
-            results.append(run_job(job, examples=examples, time_s=time_s, progress=bar, record=keep))
-        _print(results[-1])
+    with _spark(w.master) as spark:
+        for name in wanted:
+            with progress(f"judging {name}") as bar, _recording(w.record, name) as keep:
+                results.append(_judged(w, name, spark, bar, keep))
+            if results[-1].interrupted:
+                break
+    results = [_kept(r, w.out) for r in results]
+    _tell(results, w)
+    if results[-1].interrupted:
+        raise UserError("interrupted; what was judged until then is told above", exit_code=130)
     return worst(r.exit_code for r in results)
+
+
+def replay(subsystem_names: Sequence[str], file: str, w: Wanted) -> int:
+    """Ask the calls of a file's histories on the target again."""
+    from kafkaspec.lockstep.history import read
+
+    _check(w)
+    if len(subsystem_names) != 1:
+        raise UserError("--replay: whose history is it? name one subsystem")
+    if w.master is not None or w.record is not None:
+        raise UserError("--replay asks one history: not with --spark or --record")
+    (name,) = _offered(w, subsystem_names)
+    histories = read(_bytes(file), "standard input" if file == "-" else file)
+    if not histories:
+        raise UserError(f"{file}: there is no call in it")
+    try:
+        result = ask_again(w.job(name), histories, file)
+    except UserError as e:
+        raise UserError(f"{file}: {e}") from None
+    if file != "-":
+        result = replace(result, kept=tuple(file for _ in result.rejections))
+    _tell([result], w)
+    return result.exit_code
+
+
+def serve(subsystem_names: Sequence[str]) -> int:
+    """Our implementation as a target, on standard input and output."""
+    from kafkaspec.judge.serve import serve as answer
+
+    offered = {}
+    for name in subsystem_names or list(subsystems()):
+        s = find(name)
+        impl = s.layer("impl")
+        if impl is not None:
+            offered[name] = (s.spec.machine, impl.Driver())
+        elif subsystem_names:
+            raise UserError(f"{name} has no impl to serve")
+    out = sys.stdout.buffer
+    sys.stdout = sys.stderr
+    with contextlib.suppress(KeyboardInterrupt):
+        answer(offered, sys.stdin.buffer, out)
+    return 0
+
+
+def _check(w: Wanted) -> None:
+    """Refuse what would fail at the end of a long run."""
+    for option, seconds in (("--time", w.time_s), ("--timeout", w.timeout_s)):
+        if seconds is not None and not math.isfinite(seconds):
+            raise UserError(f"{option} {seconds}: not a number of seconds")
+    for file in (w.html, w.junit):
+        if file is not None:
+            check_writable(file)
+    for folder in (w.out, w.record):
+        if folder is not None:
+            check_writable(folder / "x")
+
+
+def _offered(w: Wanted, wanted: Sequence[str]) -> list[str]:
+    """The subsystems to judge. UserError for one that does not exist or is not offered, or for no target."""
+    for name in wanted:
+        find(name)
+    try:
+        with Target(w.command, w.timeout_s) as target:
+            hello = target.hello
+    except TargetTrouble as e:
+        print("".join(f"  {line}\n" for line in e.stderr), end="", file=sys.stderr)
+        raise UserError(str(e)) from None
+    offers = ", ".join(sorted(hello.subsystems)) or "none"
+    for name in wanted:
+        if name not in hello.subsystems:
+            raise UserError(f"{hello.name} does not offer {name} (it offers: {offers})")
+    found = list(dict.fromkeys(wanted)) or [n for n in subsystems() if n in hello.subsystems]
+    if not found:
+        raise UserError(f"{hello.name} offers no subsystem that is known here (it offers: {offers})")
+    return found
+
+
+def _judged(
+    w: Wanted, name: str, spark: SparkSession | None, bar: Progress, keep: Callable[[bytes], None] | None
+) -> Judged:
+    if spark is None:
+        return judge_here(w.job(name), examples=w.examples, time_s=w.time_s, progress=bar, record=keep)
+    from kafkaspec.fleet.judge import judge as judge_there
+
+    return judge_there(spark, w.job(name), examples=w.examples, time_s=w.time_s, progress=bar)
+
+
+@contextlib.contextmanager
+def _spark(master: str | None) -> Iterator[SparkSession | None]:
+    if master is None:
+        yield None
+        return
+    from kafkaspec.fleet.session import session
+
+    with session(master) as spark:
+        yield spark
 
 
 @contextlib.contextmanager
@@ -59,36 +180,34 @@ def _recording(folder: Path | None, name: str) -> Iterator[Callable[[bytes], Non
         yield keep
 
 
-def _print(r: Judged) -> None:
-    t = r.tally
-    print(f"{r.job.subsystem}: {r.verdict} {r.why} ({r.target})")
-    print(
-        f"  {t.histories:,} histories, {t.calls:,} calls, {t.observations:,} observations, {r.seconds:.1f} s,", end=" "
-    )
-    print(f"{t.calls / max(r.seconds, 1e-9):,.0f} calls/s")
-    print(f"  clauses {len(t.clauses)} of {len(r.clauses)}; never: {', '.join(r.never_exercised) or 'none'}")
-    print(f"  models {dict(r.models)} tours {dict(r.tours)}; deviations {dict(t.deviations)}")
-    print(f"  not offered: {', '.join(r.not_offered) or 'none'}; not called: {', '.join(r.not_called) or 'none'}")
-    for x in r.rejections:
-        print(f"  rejected {x.count} times (first in history {x.found}, after {x.calls:,} calls, by {x.by}):")
-        print("    " + str(x.history).replace("\n", "\n    "))
-    if t.trouble is not None:
-        print("".join(f"  stderr: {line}\n" for line in t.trouble.stderr), end="")
-        if t.last is not None:
-            print("    " + str(t.last).replace("\n", "\n    "))
+def _kept(r: Judged, folder: Path) -> Judged:
+    """The rejected histories of a subsystem written, each to its file; those of an earlier run are gone."""
+    for old in folder.glob(f"{r.job.subsystem}-[0-9]*.ndjson") if folder.is_dir() else ():
+        if old.stem.removeprefix(f"{r.job.subsystem}-").isdecimal():
+            old.unlink()
+    files = []
+    for n, rejection in enumerate(r.rejections, 1):
+        file = folder / f"{r.job.subsystem}-{n}.ndjson"
+        files.append(str(write(file, rejection.history.ndjson().decode())))
+    return replace(r, kept=tuple(files))
 
 
-def serve(names: list[str]) -> int:
-    """Our implementation as a target, on standard input and output."""
-    from kafkaspec.judge.serve import serve as answer
+def _tell(results: Sequence[Judged], w: Wanted) -> None:
+    from kafkaspec import report
 
-    offered = {}
-    for name in names or list(subsystems()):
-        s = find(name)
-        impl = s.layer("impl")
-        if impl is not None:
-            offered[name] = (s.spec.machine, impl.Driver())
-    out = sys.stdout.buffer
-    sys.stdout = sys.stderr
-    answer(offered, sys.stdin.buffer, out)
-    return 0
+    target = next((r.target for r in results if r.target), w.command)
+    tell(results, json=w.json, html=w.html, title=f"Judged: {target}", together=True)
+    if w.junit is not None:
+        write(w.junit, report.junit(results))
+
+
+def _bytes(file: str) -> bytes:
+    """What stands in a file, unpacked."""
+    if file == "-":
+        return sys.stdin.buffer.read()
+    path = Path(file)
+    names.check_readable(path)
+    try:
+        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (OSError, EOFError, zlib.error) as e:
+        raise UserError(f"{path}: cannot be read: {e}") from None

@@ -245,45 +245,91 @@ def check(
     short_help="Judge somebody else's implementation, behind a pipe.",
     epilog="""\b
 Examples:
-  kafkaspec judge --target './my-target'                      every subsystem that it offers
-  kafkaspec judge --target 'targets/kafka/kafka.sh' timeline --time 60
+  kafkaspec judge --target ./my-target                       every subsystem that it offers
+  kafkaspec judge --target 'python3 mine.py' leader_epochs --seed 7 --examples 5000
+  kafkaspec judge --target targets/kafka/kafka.sh timeline --time 60 --html judged.html
+  kafkaspec judge --target ./my-target --spark 'local[*]' --examples 100000 --junit judged.xml
+  kafkaspec judge --target ./my-target timeline --replay out/judge/timeline-1.ndjson
 \b
-Exit status: 0 accepted, 1 rejected, 2 could not judge.
+How to write a target: the docs, Judge and Protocol. Exit status: 0 accepted, 1 rejected, 2 could not judge.
 """,
 )
 def judge(
-    target: Annotated[str, typer.Option(metavar="COMMAND", help="Starts the target.")],
+    target: Annotated[
+        str, typer.Option(metavar="COMMAND", help="Starts the target. Split into words as a shell does; no shell runs.")
+    ],
     names: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[SUBSYSTEM]...", help="All that it offers, if none is named.", autocompletion=_complete_subsystem
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed asks the same histories.")] = 0,
-    examples: Annotated[int | None, typer.Option(min=1, metavar="N", help="Histories a subsystem.")] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="The same seed asks the same histories.")] = 0,
+    examples: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Histories a subsystem: 1000, if no time is given.")
+    ] = None,
     time: Annotated[float | None, typer.Option(min=0.1, metavar="S", help="Seconds a subsystem.")] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Reject known deviations of released Kafka as well.")
     ] = False,
+    uniform: Annotated[
+        bool, typer.Option("--uniform", help="Every call alike: no models, no guidance. A yardstick.")
+    ] = False,
     timeout: Annotated[float, typer.Option(min=0.1, metavar="S", help="Seconds for one answer.")] = 10.0,
-    record: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep every judged line there, as traces.")] = None,
+    replay: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Ask this history's calls again instead; - reads standard input.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Rejected histories are kept there, each as a trace.")
+    ] = Path("out/judge"),
+    record: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep every accepted line there, as traces.")
+    ] = None,
+    spark: Annotated[
+        str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else in this process.")
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the result as JUnit's XML, a test case a subsystem.")
+    ] = None,
+    html: Html = None,
+    json: Json = False,
 ) -> int:
-    """Drive somebody else's implementation, behind a pipe, and judge every answer by the spec."""
+    """Drive somebody else's implementation, behind a pipe, and judge every answer by the spec.
+
+    Histories come from tours of the models, from random generation guided towards what was not seen, and from
+    Hypothesis. Judging goes on after a rejection; each kind of rejection is made small, and shown with the command that
+    asks it again.
+    """
+    from kafkaspec.cli.judge import Wanted
     from kafkaspec.cli.judge import judge as run
+    from kafkaspec.cli.judge import replay as ask_again
 
-    return run(
+    wanted = Wanted(
         target,
-        names or [],
-        seed=seed,
-        examples=500 if examples is None and time is None else examples,
-        time_s=time,
-        strict=strict,
-        timeout_s=timeout,
-        record=record,
+        seed,
+        1000 if examples is None and time is None else examples,
+        time,
+        strict,
+        uniform,
+        timeout,
+        out,
+        record,
+        spark,
+        html,
+        junit,
+        json,
     )
+    return run(names or [], wanted) if replay is None else ask_again(names or [], replay, wanted)
 
 
-@app.command(short_help="Our implementation as a target of the judge.")
+@app.command(
+    short_help="Our implementation as a target of the judge.",
+    epilog="""\b
+Examples:
+  kafkaspec judge --target 'kafkaspec serve'                 the judge accepts what is right
+  kafkaspec serve timeline                                   type its lines by hand: the docs, Protocol
+""",
+)
 def serve(
     names: Annotated[
         list[str] | None,

@@ -48,7 +48,7 @@ def show(*what: RenderableType) -> None:
     out = console()
     with out.capture() as printed:
         for x in what:
-            out.print(x, soft_wrap=isinstance(x, Text))
+            out.print(x, soft_wrap=isinstance(x, Text), crop=False)
     _print(printed.get() if out.is_terminal else "".join(f"{line.rstrip()}\n" for line in printed.get().splitlines()))
 
 
@@ -90,6 +90,17 @@ def show_json(value: Any) -> None:
     import orjson
 
     _print(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode() + "\n")
+
+
+def check_writable(path: Path) -> None:
+    """UserError unless a file can be written there, its folders made if need be. Nothing is written."""
+    there = next(p for p in (path, *path.absolute().parents) if p.exists())
+    if there == path and path.is_dir():
+        raise UserError(f"{path}: cannot be written: is a directory")
+    if there != path and not there.is_dir():
+        raise UserError(f"{path}: cannot be written: {there} is not a directory")
+    if not os.access(there, os.W_OK):
+        raise UserError(f"{path}: cannot be written: permission denied")
 
 
 def write(path: Path, text: str) -> Path:

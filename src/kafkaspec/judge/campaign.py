@@ -12,6 +12,7 @@ after its block, each kind once.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import random
@@ -207,8 +208,14 @@ class Judged:
     tours: Mapping[str, tuple[int, int]]
     """model -> histories of its tour that were judged, and all"""
     seconds: float
+    examples: int | None = None
+    """how many histories were wanted; None where time decided, or the histories were given"""
     interrupted: bool = False
     """by Ctrl-C: what is told was judged until then"""
+    replayed: str = ""
+    """the file whose histories were asked, if they were given"""
+    kept: tuple[str, ...] = ()
+    """the files of the rejected histories, where they are kept, in their order"""
 
     @property
     def rejections(self) -> tuple[Rejection, ...]:
@@ -218,6 +225,12 @@ class Judged:
             known = out.get(r.kind)
             out[r.kind] = r if known is None else replace(known, count=known.count + r.count)
         return tuple(out.values())
+
+    def until_now(self, examples: int | None) -> Judged:
+        """The same of a campaign that was interrupted: it is no verdict, if nothing was rejected."""
+        if self.verdict == "accepted":
+            return replace(self, examples=examples, interrupted=True, verdict="could not judge", why="interrupted")
+        return replace(self, examples=examples, interrupted=True)
 
     @property
     def exit_code(self) -> int:
@@ -232,9 +245,19 @@ class Judged:
     @property
     def again(self) -> str:
         """The command that judges so again."""
-        out = f"kafkaspec judge --target {shlex.quote(self.job.command)} {self.job.subsystem} --seed {self.job.seed}"
-        out += f" --examples {self.tally.histories}" + (" --strict" if self.job.strict else "")
-        return out
+        if self.replayed:
+            return self.replay(self.replayed)
+        out = f"{self._command} --seed {self.job.seed} --examples {self.examples or self.tally.histories}"
+        return out + (" --uniform" if self.job.generator == "uniform" else "")
+
+    def replay(self, file: str) -> str:
+        """The command that asks the calls of a history again."""
+        return f"{self._command} --replay {shlex.quote(file)}"
+
+    @property
+    def _command(self) -> str:
+        strict = " --strict" if self.job.strict else ""
+        return f"kafkaspec judge --target {shlex.quote(self.job.command)} {self.job.subsystem}{strict}"
 
 
 def judge(
@@ -279,7 +302,8 @@ def judge(
         interrupted = True
         if judging is not None:
             tally.add(judging.tally)
-    return summed(subsystem, job, hello, tally, time.monotonic() - began, interrupted)
+    made = summed(subsystem, job, hello, tally, time.monotonic() - began)
+    return replace(made, examples=examples) if not interrupted else made.until_now(examples)
 
 
 def blocks(examples: int | None) -> Iterator[tuple[int, int]]:
@@ -301,10 +325,11 @@ def made_small(job: Job, rejections: Iterable[Rejection]) -> Iterator[Rejection]
             yield Judging(job, target).small(rejection)
 
 
-def replay(job: Job, histories: Sequence[Sequence[Record]]) -> Judged:
-    """Ask the calls of histories again, each up to its end or to a wrong answer. What they record of answers is not
-    looked at. UserError: a call that cannot be made, because the contract does not allow it there or it is no call of
-    the subsystem."""
+def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> Judged:
+    """Ask the calls of histories again, those of a file. What they record of answers is not looked at.
+
+    UserError: a call that cannot be made, as the contract does not allow it there or it is no call of the subsystem.
+    """
     subsystem = find(job.subsystem)
     began = time.monotonic()
     tally = Tally()
@@ -319,15 +344,17 @@ def replay(job: Job, histories: Sequence[Sequence[Record]]) -> Judged:
             target.quiet()
     except TargetTrouble as e:
         tally.trouble = e
-    return summed(subsystem, replace(job, generator="uniform"), hello, tally, time.monotonic() - began)
+    made = summed(subsystem, job, hello, tally, time.monotonic() - began)
+    return replace(made, models={}, tours={}, replayed=name)
 
 
-def summed(
-    subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, seconds: float, interrupted: bool = False
-) -> Judged:
+def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, seconds: float) -> Judged:
     """The verdict that a tally comes to."""
     machine = subsystem.spec.machine
-    offered = _offered(machine, hello, job.subsystem) if hello is not None else []
+    offered: list[Operation[Any]] = []
+    if hello is not None:
+        with contextlib.suppress(TargetTrouble):  # it is the tally's
+            offered = _offered(machine, hello, job.subsystem)
     names = {op.name for op in offered}
     stated = {c for op in offered for c in (*op.clauses, *(p.clause for p in op.postconditions))} | set(tally.clauses)
     known = [c.id for c in registry.all_clauses(subsystem.prefix) if c.id in stated]
@@ -335,8 +362,6 @@ def summed(
     why = ""
     if tally.trouble is not None:
         why = str(tally.trouble)
-    elif interrupted:
-        why = "interrupted"
     elif not tally.calls:
         why = "nothing was asked"
     verdict: Literal["accepted", "rejected", "could not judge"] = "could not judge" if why else "accepted"
@@ -353,7 +378,6 @@ def summed(
         {m: (len(tally.model_states.get(m, ())), t.states) for m, t in tours.items()},
         {m: (tally.toured[m], len(t.histories)) for m, t in tours.items()},
         seconds,
-        interrupted,
     )
 
 
@@ -776,12 +800,15 @@ class Judging:
                 return None
             try:
                 rejected = self.replayed(records)
+            except UserError:  # a configuration that is none
+                return None
             except TargetTrouble:
                 trouble = True
                 return None
             return None if rejected is None else rejected[0]
 
-        history = shrunk(rejection.history, again)
+        # A replay asks for the state after every call, and so may show the fault sooner than the history that found it.
+        history = shrunk(again(rejection.history.records) or rejection.history, again)
         verdict = self._check_says(history.records, self._check())
         clause, operation, what = _kind(history)
         return replace(

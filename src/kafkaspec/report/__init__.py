@@ -2,7 +2,8 @@
 
 from kafkaspec.report.html import html
 from kafkaspec.report.json import to_json
+from kafkaspec.report.junit import junit
 from kafkaspec.report.sequence import sequence_svg
 from kafkaspec.report.table import table, trace_table
 
-__all__ = ["html", "sequence_svg", "table", "to_json", "trace_table"]
+__all__ = ["html", "junit", "sequence_svg", "table", "to_json", "trace_table"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from kafkaspec.lockstep.history import answer_text
 from kafkaspec.report.section import (
     Cell,
     Column,
+    Conversation,
     Grid,
     Mood,
     Section,
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from kafkaspec.cli import verify
     from kafkaspec.explore import Exploration, RandomWalk
     from kafkaspec.fleet.campaign import CampaignResult
+    from kafkaspec.judge.campaign import Judged, Rejection
     from kafkaspec.judge.check import Verdict
     from kafkaspec.lockstep import mutants
     from kafkaspec.lockstep.walk import Walk
@@ -52,6 +56,8 @@ def describe(result: Any) -> list[Section]:
             return _kill_matrix(result)
         if rows == {"cli.verify.Row"}:
             return _verified(result)
+        if rows == {"judge.campaign.Judged"}:
+            return _judgement(result)
         return [s for r in result for s in describe(r)]
     kind = _kind(result)
     if kind not in DESCRIBERS:
@@ -242,6 +248,115 @@ def _verdict(v: Verdict) -> list[Section]:
         grid(("clause", counts("exercised")), exercised),
     )
     return [*out, Section(f"{v.source}: coverage", Cell(count(v.events, "event")), grids=covered, detail=True)]
+
+
+# ---- targets ---------------------------------------------------------------------------------------------------------
+JUDGED: Mapping[str, Mood] = {"accepted": "good", "rejected": "bad", "could not judge": "unknown"}
+
+
+def _judgement(judged: Sequence[Judged]) -> list[Section]:
+    """A target: a row a subsystem, what was left out, then everything that was rejected."""
+    said = [(v, sum(j.verdict == v for j in judged)) for v in ("rejected", "could not judge", "accepted")]
+    worst = next(v for v, n in said if n)
+    verdict = worst if len(judged) == 1 else ", ".join(f"{n} {v}" for v, n in said if n)
+    number = {"number": True}
+    titles: list[str | Column] = [
+        Column("subsystem", whole=True), *(Column(t, **number) for t in ("clauses", "model states", "tours")),
+        *(Column(t, **number) for t in ("histories", "calls", "calls/s")), Column("rejected", **number), "verdict",
+    ]  # fmt: skip
+    facts: list[tuple[str, Cell]] = []
+    for j in judged:
+        t, name = j.tally, j.job.subsystem
+        if j.why:
+            facts.append((name, Cell(j.why, "unknown")))
+        known = ", ".join(f"{id} {count(n, 'time')}" for id, n in sorted(t.deviations.items()))
+        parts = [
+            ("known deviations", known, "unknown"),
+            ("never exercised", ", ".join(j.never_exercised), "unknown"),
+            ("never called", ", ".join(j.not_called), "unknown"),
+            ("not offered", ", ".join(j.not_offered), "plain"),
+        ]
+        facts += [(name, Cell(f"{what}: {which}", mood)) for what, which, mood in parts if which]  # type: ignore[arg-type]
+    target = next((j.target for j in judged if j.target), "the target")
+    again = "" if len(judged) > 1 or judged[0].rejections else judged[0].again
+    rows = grid(titles, [_judged_row(j) for j in judged])
+    out = [Section(f"judge {target}", Cell(verdict, JUDGED[worst]), facts=tuple(facts), grids=(rows,), again=again)]
+    for j in judged:
+        for n, r in enumerate(j.rejections):
+            out.append(_rejection(j, n, r))
+        out += _trouble(j)
+    return out + [s for j in judged for s in _exercised(j)]
+
+
+def _judged_row(j: Judged) -> list[str | Cell]:
+    t = j.tally
+
+    def part(of: Iterable[tuple[int, int]]) -> str:
+        return "\n".join(f"{n:,} of {all_:,}" for n, all_ in of)
+
+    exercised = f"{len(j.clauses) - len(j.never_exercised)} of {len(j.clauses)}" if j.clauses else ""
+    return [
+        j.job.subsystem, exercised, part(j.models.values()), part(j.tours.values()),
+        f"{t.histories:,}", f"{t.calls:,}", f"{t.calls / max(j.seconds, 1e-9):,.0f}",
+        f"{sum(r.count for r in j.rejections):,}" if j.rejections else "", Cell(j.verdict, JUDGED[j.verdict]),
+    ]  # fmt: skip
+
+
+def _rejection(j: Judged, n: int, r: Rejection) -> Section:
+    v = r.verdict
+    facts: list[tuple[str, Cell]] = []
+    if v.what and not v.what.startswith(("answered ", "the answer is right")):
+        facts.append(("why", Cell(v.what, "bad")))
+    seen, right = answer_text(v.seen), answer_text(v.expected)
+    facts += [("seen", Cell(seen, "bad")), ("right", Cell(right, "good"))] if seen != right and v.expected else []
+    facts += [("nearest", Cell(line)) for line in v.nearest.splitlines()]
+    how = {"tour": "a model's tour", "deviation": "a known deviation's history", "hypothesis": "Hypothesis"}.get(r.by)
+    times = f"{count(r.count, 'history')} of {j.tally.histories:,}"
+    facts.append(("found", Cell(f"in {times}{f', first in {how}' if how else ''}")))
+    facts += [("kept in", Cell(j.kept[n]))] if n < len(j.kept) else []
+    grids = []
+    if v.differences:
+        rows = [(d.path, Cell(_json(d.seen), "bad"), Cell(_json(d.expected), "good")) for d in v.differences]
+        grids.append(grid(("state", "seen", "right"), rows[:MAX_DIFFERENCES], _more(len(rows))))
+    end = f"expected {right}" if seen != right else next((str(d) for d in v.differences), v.what)
+    return Section(
+        f"{j.job.subsystem}: {v.call}",
+        Cell(f"rejected at call {v.step}", "bad"),
+        (r.clause,) if r.clause else (),
+        tuple(facts),
+        tuple(grids),
+        history=str(replace(r.history, why="")),
+        conversation=Conversation(r.history, j.target, f"{r.clause} {end}".strip()),
+        again=j.replay(j.kept[n]) if n < len(j.kept) else j.again,
+    )
+
+
+def _trouble(j: Judged) -> list[Section]:
+    trouble, last = j.tally.trouble, j.tally.last
+    if trouble is None:
+        return []
+    facts = [("what", Cell(str(trouble), "unknown"))]
+    facts += [("it wrote", Cell("\n".join(trouble.stderr)))] if trouble.stderr else []
+    asked = "" if last is None else str(last)
+    if asked:
+        facts.append(("asked last", Cell("the history below, which ends with the call that got no answer")))
+    verdict = Cell(f"could not judge: {trouble.kind}", "unknown")
+    return [Section(f"{j.job.subsystem}: the target", verdict, facts=tuple(facts), history=asked, again=j.again)]
+
+
+def _exercised(j: Judged) -> list[Section]:
+    t = j.tally
+    refused: Counter[str] = Counter()
+    for what, n in t.refusals.items():
+        refused[what.split()[0]] += n
+    calls = [(n, f"{k:,}", f"{refused[n]:,}") for n, k in sorted(t.operations.items(), key=lambda item: -item[1])]
+    clauses = [(c, f"{t.clauses[c]:,}") for c in j.clauses]
+    grids = (
+        grid(("operation", counts("calls"), counts("refused")), calls),
+        grid(("clause", counts("exercised")), clauses),
+    )
+    observed = f"{count(t.calls, 'call')}, {count(t.observations, 'observation')}"
+    return [Section(f"{j.job.subsystem}: coverage", Cell(observed), grids=grids, detail=True)] if calls else []
 
 
 def _json(value: Any) -> str:
@@ -468,6 +583,7 @@ DESCRIBERS: Mapping[str, Callable[[Any], list[Section]]] = {
     "prove.engine.Proved": _proved,
     "prove.bounded.Bounded": _bounded,
     "judge.check.Verdict": _verdict,
+    "judge.campaign.Judged": lambda j: _judgement([j]),
     "lockstep.walk.Walk": _walk,
     "fleet.campaign.CampaignResult": _campaign,
     "audit.engine.Audit": _audit,

@@ -13,7 +13,7 @@ from kafkaspec import __version__
 from kafkaspec.language.trace import Trace
 from kafkaspec.report.describe import describe
 from kafkaspec.report.section import Grid, Mood, flat, sentence, value_text
-from kafkaspec.report.sequence import sequence_svg
+from kafkaspec.report.sequence import conversation_svg, sequence_svg
 
 MARKS: Mapping[Mood, str] = {"good": "✓", "bad": "✗", "unknown": "?", "plain": "", "dim": ""}
 WORST: Sequence[Mood] = ("bad", "unknown", "good", "plain", "dim")
@@ -75,6 +75,7 @@ def _environment() -> jinja2.Environment:
     environment.globals |= {
         "sentence": sentence,
         "sequence": lambda s: Markup(sequence_svg(s.trace, s.model)),
+        "conversation": lambda s: Markup(conversation_svg(s.conversation)),
         "state_rows": state_rows,
         "shares": shares,
         "marks": MARKS,

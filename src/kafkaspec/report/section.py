@@ -14,6 +14,7 @@ from typing import Any, Literal
 from kafkaspec import clauses
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.trace import Trace, Value
+from kafkaspec.lockstep.history import History
 from kafkaspec.subsystem import subsystems
 
 Mood = Literal["good", "bad", "unknown", "plain", "dim"]
@@ -50,6 +51,17 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Conversation:
+    """Calls to somebody and the answers, the last of them wrong; drawn on the page."""
+
+    history: History
+    who: str
+    """whose answers they are"""
+    end: str
+    """what is wrong with the last answer, in few words"""
+
+
+@dataclass(frozen=True)
 class Section:
     """One part of a report. `detail` sections are for the page only."""
 
@@ -64,6 +76,8 @@ class Section:
     """the model of the trace, where it is at hand"""
     history: str = ""
     """calls and answers as `kafkaspec check` reads them"""
+    conversation: Conversation | None = None
+    """the same history to be drawn"""
     again: str = ""
     """the command that shows it again"""
     detail: bool = False

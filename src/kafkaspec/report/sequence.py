@@ -1,4 +1,5 @@
-"""A run as a sequence diagram: a lane for everyone who acts or is acted upon, an arrow or a box for every step.
+"""A run as a sequence diagram: a lane for everyone who acts or is acted upon, an arrow or a box for every step. And a
+judged history: a lane for the judge and one for whom it asks, an arrow for every call and one for its answer.
 
 The drawing is SVG that stands in a page as it is: no script, no font, no colour that a dark page would swallow (text is
 the page's own colour; the others are the variables --good, --bad, --warn and --accent, each with a default).
@@ -13,7 +14,8 @@ from html import escape
 
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.trace import Trace, TraceStep, Value
-from kafkaspec.report.section import HEADINGS, Mood, call, value_text, words
+from kafkaspec.lockstep.history import answer_text, call_text
+from kafkaspec.report.section import HEADINGS, Conversation, Mood, call, flat, value_text, words
 
 CHARACTER_PX, MONO_PX = 6.9, 6.7
 """The width of a character at 12 px, proportional and monospaced: what text needs is reckoned, not measured."""
@@ -57,14 +59,12 @@ def sequence_svg(trace: Trace, model: LoadedModel | None = None) -> str:
         drawn, height = _step(trace, i, scene, centres, widths, y)
         body.append(drawn)
         y += height
-    end = _end(trace, about, width, y) if about else ""
+    end = _end(HEADINGS[trace.kind][1], about, width, y) if about else ""
     height = y + (46 if end else 10)
     label = escape(f"{trace.model}: {words(trace.claim)}, {len(scenes)} steps")
     out = [
-        f'<svg class="sequence" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" height="{height:.0f}" role="img" aria-label="{label}" fill="currentColor" '
-        f'font-family="system-ui,sans-serif" font-size="12"><title>{label}</title>',
-        *_lanes(lanes, centres, widths, y),
+        _svg(width, height, label),
+        *_lanes(lanes, centres, y),
         *(_loop(trace, tops) if trace.loop is not None and tops else ()),
         *body,
         end,
@@ -143,7 +143,7 @@ def _note(path: str, after: Value, lanes: Mapping[str, str], actor: str) -> tupl
     keys = re.findall(r"\[([^\]]*)\]", path)
     where = next((k for k in keys if k in lanes), actor)
     text = f"{path.replace(f'[{where}]', '', 1)} = {value_text(after)}"
-    return where, text if len(text) <= MAX_NOTE else text[: MAX_NOTE - 1] + "…"
+    return where, _short(text)
 
 
 def _few(notes: Sequence[str]) -> tuple[str, ...]:
@@ -180,9 +180,15 @@ def _label_px(step: TraceStep) -> float:
     return (len(call(step.action, step.arguments)) + len(" ".join(step.clauses)) + 2) * CHARACTER_PX
 
 
-def _lanes(
-    lanes: Mapping[str, str], centres: Mapping[str, float], widths: Mapping[str, float], bottom: float
-) -> list[str]:
+def _svg(width: float, height: float, label: str) -> str:
+    return (
+        f'<svg class="sequence" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" role="img" aria-label="{label}" fill="currentColor" '
+        f'font-family="system-ui,sans-serif" font-size="12"><title>{label}</title>'
+    )
+
+
+def _lanes(lanes: Mapping[str, str], centres: Mapping[str, float], bottom: float) -> list[str]:
     out = []
     for key, label in lanes.items():
         x, w = centres[key], len(label) * CHARACTER_PX + 22
@@ -204,12 +210,7 @@ def _step(
     shown: Mood = mood if i == len(trace.steps) - 1 and mood != "plain" and trace.loop is None else "plain"
     colour = COLOURS[shown]
     line = y + ARROW_PX - 6
-    out = [
-        f'<g class="step" data-step="{i}">',
-        f'<circle cx="{GUTTER_PX - 22}" cy="{y + ARROW_PX / 2:.1f}" r="11" fill="{colour}" opacity=".15"/>'
-        f'<text x="{GUTTER_PX - 22}" y="{y + ARROW_PX / 2 + 4:.1f}" text-anchor="middle" font-size="11" '
-        f'font-weight="600" fill="{colour}">{i}</text>',
-    ]
+    out = [_numbered(i, colour, y)]
     name = f'<tspan font-weight="600" fill="{colour}">{escape(call(step.action, step.arguments))}</tspan>'
     ids = f'<tspan opacity=".6" font-size="10.5">  {escape(" ".join(step.clauses))}</tspan>' if step.clauses else ""
     halo = 'style="paint-order:stroke;stroke:var(--paper,transparent);stroke-width:4px"'
@@ -237,22 +238,34 @@ def _step(
         )
         y = line + 6
     deepest = max(map(len, scene.notes.values()), default=0)
-    for key, notes in scene.notes.items():
-        w = min(max(map(len, notes)) * MONO_PX + 16, widths[key] - 8)
-        left = centres[key] - w / 2
-        out.append(
-            f'<rect x="{left:.1f}" y="{y:.1f}" width="{w:.1f}" height="{len(notes) * NOTE_PX + 5}" rx="4" '
-            f'fill="var(--paper,transparent)"/>'
-            f'<rect x="{left:.1f}" y="{y:.1f}" width="{w:.1f}" height="{len(notes) * NOTE_PX + 5}" rx="4" '
-            f'fill="currentColor" opacity=".07"/>'
-        )
-        for n, text in enumerate(notes):
-            out.append(
-                f'<text x="{left + 8:.1f}" y="{y + 14.5 + n * NOTE_PX:.1f}" font-size="11" opacity=".85" '
-                f'font-family="ui-monospace,monospace">{escape(text)}</text>'
-            )
+    out += [_noted(centres[key], widths[key], notes, y) for key, notes in scene.notes.items()]
     out.append("</g>")
     return "".join(out), ARROW_PX + (deepest * NOTE_PX + 5 if deepest else 0) + GAP_PX
+
+
+def _numbered(i: int, colour: str, y: float) -> str:
+    return (
+        f'<g class="step" data-step="{i}">'
+        f'<circle cx="{GUTTER_PX - 22}" cy="{y + ARROW_PX / 2:.1f}" r="11" fill="{colour}" opacity=".15"/>'
+        f'<text x="{GUTTER_PX - 22}" y="{y + ARROW_PX / 2 + 4:.1f}" text-anchor="middle" font-size="11" '
+        f'font-weight="600" fill="{colour}">{i}</text>'
+    )
+
+
+def _noted(centre: float, width: float, notes: Sequence[str], y: float) -> str:
+    """Notes below each other on a lane."""
+    w = min(max(map(len, notes)) * MONO_PX + 16, width - 8)
+    left = centre - w / 2
+    out = [
+        f'<rect x="{left:.1f}" y="{y:.1f}" width="{w:.1f}" height="{len(notes) * NOTE_PX + 5}" rx="4" {look}/>'
+        for look in ('fill="var(--paper,transparent)"', 'fill="currentColor" opacity=".07"')
+    ]
+    out += [
+        f'<text x="{left + 8:.1f}" y="{y + 14.5 + n * NOTE_PX:.1f}" font-size="11" opacity=".85" '
+        f'font-family="ui-monospace,monospace">{escape(text)}</text>'
+        for n, text in enumerate(notes)
+    ]
+    return "".join(out)
 
 
 def _loop(trace: Trace, tops: Sequence[float]) -> list[str]:
@@ -272,10 +285,75 @@ def _about(trace: Trace) -> str:
     return f"{mark} {at_end if trace.kind == 'deadlock' else f'{words(trace.claim)} {at_end}'}" if at_end else ""
 
 
-def _end(trace: Trace, about: str, width: float, y: float) -> str:
-    colour = COLOURS[HEADINGS[trace.kind][1]]
+def _end(mood: Mood, about: str, width: float, y: float) -> str:
+    colour = COLOURS[mood]
     return (
         f'<rect x="{MARGIN_PX}" y="{y + 4:.1f}" width="{width - 2 * MARGIN_PX:.1f}" height="30" rx="7" '
         f'fill="{colour}" opacity=".13"/><text x="{width / 2:.1f}" y="{y + 23.5:.1f}" text-anchor="middle" '
         f'font-weight="600" fill="{colour}">{escape(about)}</text>'
     )
+
+
+# ---- conversations ---------------------------------------------------------------------------------------------------
+MAX_SAID = 88
+"""Characters of a call or of an answer on its arrow."""
+
+
+def conversation_svg(c: Conversation) -> str:
+    """Two lanes: the judge, and whom it asks. Each call is an arrow there, its answer one back, and what it changed in
+    the state that is shown is noted where it changed; the last answer is the wrong one."""
+    records = c.history.records
+    said = [(_clipped(call_text(r["op"], r.get("args", {}))), _clipped(answer_text(r) or "no answer")) for r in records]
+    notes: list[tuple[str, ...]] = []
+    state: Mapping[str, Value] = {}
+    for r in records:
+        shown = r.get("state")
+        now = state if shown is None else flat({"state": shown} if not isinstance(shown, Mapping) else shown)
+        notes.append(
+            _few([_short(f"{k} = {value_text(v)}") for k, v in now.items() if k not in state or state[k] != v])
+        )
+        state = now
+    between = max(LANE_MAX_PX, *(max(map(len, texts)) * CHARACTER_PX + 40 for texts in said))
+    noted = max((len(n) for texts in notes for n in texts), default=0) * MONO_PX + 34
+    left = LANE_MIN_PX
+    right = min(max(noted, len(c.who) * CHARACTER_PX + 34, LANE_MIN_PX), 2 * LANE_MAX_PX)
+    judge, target = GUTTER_PX + left / 2, GUTTER_PX + left / 2 + between
+    about = _clipped(f"✗ {c.end}")
+    width = max(target + right / 2, GUTTER_PX + len(about) * CHARACTER_PX) + MARGIN_PX
+    y, body = float(HEAD_PX), []
+    for i, (texts, changed) in enumerate(zip(said, notes, strict=True)):
+        wrong = i == len(said) - 1
+        drawn = [_numbered(i, COLOURS["bad" if wrong else "plain"], y)]
+        drawn.append(_arrow(judge, target, y + ARROW_PX - 6, texts[0], "plain"))
+        y += ARROW_PX
+        drawn.append(_arrow(target, judge, y + ARROW_PX - 6, texts[1], "bad" if wrong else "dim"))
+        y += ARROW_PX
+        if changed:
+            drawn.append(_noted(target, right, changed, y))
+            y += len(changed) * NOTE_PX + 5
+        y += GAP_PX
+        body.append("".join(drawn) + "</g>")
+    label = escape(f"{c.who}: {len(records) - 1} calls, the last answer is wrong")
+    lanes = _lanes({"judge": "judge", "target": c.who}, {"judge": judge, "target": target}, y)
+    return "\n".join([_svg(width, y + 46, label), *lanes, *body, _end("bad", about, width, y), "</svg>"])
+
+
+def _arrow(start: float, end: float, y: float, text: str, mood: Mood) -> str:
+    """An arrow with its label; an answer's is dashed."""
+    colour, tip = COLOURS[mood], -7 if end > start else 7
+    dashes = "" if end > start else ' stroke-dasharray="5 4"'
+    weight = ' font-weight="600"' if mood != "dim" else ""
+    return (
+        f'<path d="M{start:.1f} {y:.1f}H{end + tip / 2:.1f}" stroke="{colour}" stroke-width="1.6"{dashes}/>'
+        f'<path d="M{end:.1f} {y:.1f}l{tip} -4.5v9z" fill="{colour}"/>'
+        f'<text x="{(start + end) / 2:.1f}" y="{y - 7:.1f}" text-anchor="middle" fill="{colour}"{weight} '
+        f'style="paint-order:stroke;stroke:var(--paper,transparent);stroke-width:4px">{escape(text)}</text>'
+    )
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= MAX_SAID else text[: MAX_SAID - 1] + "…"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_NOTE else text[: MAX_NOTE - 1] + "…"

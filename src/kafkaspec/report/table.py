@@ -63,7 +63,9 @@ def _section(s: Section) -> Iterator[RenderableType]:
     if s.history:
         yield Padding(Text(s.history.rstrip("\n")), (1, 0, 0, 2))
     if s.again:
-        yield Padding(Text.assemble(("to see it again: ", "dim"), (s.again, "bold")), (1 if s.history else 0, 0, 0, 2))
+        if s.history:
+            yield Text()
+        yield Text.assemble(("  to see it again: ", "dim"), (s.again, "bold"), no_wrap=True, overflow="ignore")
 
 
 def _heading(title: str, verdict: Cell) -> Text:
