@@ -97,7 +97,7 @@ def target_of(subsystem: Subsystem, make: Make, layer: Layer, timeout_s: float =
 class _Check(Check):
     """A check that only says where."""
 
-    def nearest(self, line: Any) -> str:
+    def nearest(self, *_: Any) -> str:
         return ""
 
 
