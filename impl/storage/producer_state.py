@@ -161,6 +161,11 @@ class ProducerEntry:
         self.transaction = None
         self.last_timestamp = timestamp
 
+    @classmethod
+    def emptied(cls, producer_id: int, epoch: int, timestamp: int) -> Self:
+        """Of a marker without its record: what its batch's header says."""
+        return cls(producer_id, epoch, -1, timestamp, None)
+
     def update(self, other: ProducerEntry) -> None:
         """Take over what an append made of a copy; the copy's batches are moved."""
         self._take_epoch(other.epoch)
@@ -521,18 +526,7 @@ class Driver:
             "mapEndOffset": m.end_offset,
             "firstUnstableOffset": m.first_unstable,
             "firstUndecidedOffset": m.first_undecided,
-            "producers": [
-                {
-                    "producerId": i,
-                    "epoch": p.epoch,
-                    "coordinatorEpoch": p.coordinator_epoch,
-                    "lastTimestamp": p.last_timestamp,
-                    "lastSeq": p.last_seq,
-                    "currentTxnFirstOffset": p.transaction,
-                    "batches": [self._shown(b) for b in p.batches],
-                }
-                for i, p in sorted(m.producers.items())
-            ],
+            "producers": [self._producer(p) for _, p in sorted(m.producers.items())],
             "verification": {
                 str(i): {
                     "lowestSequence": v.lowest_sequence,
@@ -545,6 +539,20 @@ class Driver:
             "snapshots": sorted(m.snapshots),
             "hasLateTransaction": m.has_late_transaction(self.now),
         }
+
+    def _producer(self, p: ProducerEntry) -> Json:
+        return {
+            "producerId": p.producer_id,
+            "epoch": p.epoch,
+            "coordinatorEpoch": p.coordinator_epoch,
+            "lastTimestamp": p.last_timestamp,
+            "lastSeq": p.last_seq,
+            "currentTxnFirstOffset": p.transaction,
+            "batches": [self._shown(b) for b in p.batches],
+        }
+
+    def do_readEmptiedMarker(self, producer_id: int, producer_epoch: int, offset: int, timestamp: int) -> Json:
+        return self._producer(self.manager.Entry.emptied(producer_id, producer_epoch, timestamp))
 
     @staticmethod
     def _shown(b: BatchMetadata) -> Json:

@@ -20,6 +20,7 @@ import crc32c
 from icontract import ensure, require
 
 from kafkaspec.clauses import clause
+from kafkaspec.judge.deviation import Deviation
 from kafkaspec.judge.recording import Recording
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Correspondence
@@ -282,12 +283,24 @@ PSM_29 = clause(
 PSM_30 = clause(
     "PSM-30",
     """The caller's duty: batches come in the order of their offsets, none below the offset at which the state stands,
-    with a producer id and epoch that are not negative and sequences of that many records.""",
-    source="UnifiedLog.append, Kafka 4.3.0",
+    with a producer id and epoch that are not negative and sequences of that many records; and a manager over a
+    directory with snapshots loads them before it takes one.""",
+    source="UnifiedLog.append and UnifiedLog.rebuildProducerState, Kafka 4.3.0",
     without={
         "model": "the model's log gives out offsets one by one",
         "proof": "see the model",
         "mutant": "beyond it nothing is promised, so that nothing can be broken",
+    },
+)
+PSM_31 = clause(
+    "PSM-31",
+    """The cleaner keeps the last marker of a producer that has no data batch for the epoch that it has, without its
+    record in the end. Read again, such a batch makes its producer known with that epoch and the batch's timestamp,
+    without a coordinator epoch (which was in the record), batches or a transaction.""",
+    source="KAFKA-8335; Cleaner and MemoryRecords.filterTo, Kafka 4.3.0",
+    without={
+        "model": "the cleaner is not in the model: every marker of its log has its record",
+        "proof": "see the model",
     },
 )
 
@@ -462,6 +475,18 @@ class Shown(TypedDict):
     hasLateTransaction: bool
 
 
+def shown_producer(producer_id: int, p: Producer) -> ShownProducer:
+    return {
+        "producerId": producer_id,
+        "epoch": p.epoch,
+        "coordinatorEpoch": p.coordinator_epoch,
+        "lastTimestamp": p.last_timestamp,
+        "lastSeq": p.last_sequence,
+        "currentTxnFirstOffset": p.transaction,
+        "batches": [shown_batch(b) for b in p.batches],
+    }
+
+
 def observe(state: State) -> Shown:
     """What the recordings show. A release without verifications, or which tells no late transaction, omits those."""
     shown: Shown = {
@@ -469,18 +494,7 @@ def observe(state: State) -> Shown:
         "mapEndOffset": state.end,
         "firstUnstableOffset": state.first_unstable,
         "firstUndecidedOffset": state.first_undecided,
-        "producers": [
-            {
-                "producerId": i,
-                "epoch": p.epoch,
-                "coordinatorEpoch": p.coordinator_epoch,
-                "lastTimestamp": p.last_timestamp,
-                "lastSeq": p.last_sequence,
-                "currentTxnFirstOffset": p.transaction,
-                "batches": [shown_batch(b) for b in p.batches],
-            }
-            for i, p in sorted(state.producers.items())
-        ],
+        "producers": [shown_producer(i, p) for i, p in sorted(state.producers.items())],
         "verification": {
             str(i): {
                 "lowestSequence": v.lowest_sequence,
@@ -1130,7 +1144,11 @@ def _only_above_the_last(state: State, result: Step[State]) -> bool:
     )
 
 
-@machine.operation("takeSnapshot", "PSM-18")
+@machine.operation("takeSnapshot", "PSM-18", "PSM-30")
+@require(
+    lambda state: state.end <= state.last_snapshot or state.end not in state.snapshots,
+    "PSM-30 a manager loads what snapshots there are before it takes one",
+)
 @ensure(_only_above_the_last, "PSM-18 written only above the last one; it holds what the records below make")
 def take_snapshot(state: State) -> Step[State, None]:
     """A snapshot, if the state has moved beyond the last one."""
@@ -1260,6 +1278,24 @@ def reopen(state: State) -> Step[State, None]:
 def corrupt_snapshot(state: State, offset: Offset) -> Step[State, None]:
     """The first byte of a snapshot file is overwritten (with 255: no version that there is)."""
     return Step(replace(state, snapshots={**state.snapshots, offset: None}))
+
+
+@machine.operation("readEmptiedMarker", "PSM-31")
+@a_producer
+@require(lambda offset: offset >= 0, "PSM-30 an offset")
+@ensure(nothing_changes, "PSM-31 asked of a log that holds nothing else")
+@ensure(
+    lambda producer_id, producer_epoch, timestamp, result: (
+        (result.result["producerId"], result.result["epoch"], result.result["lastTimestamp"])
+        == (producer_id, producer_epoch, timestamp)
+    ),
+    "PSM-31 the epoch is the batch's",
+)
+def read_emptied_marker(
+    state: State, producer_id: int, producer_epoch: int, offset: Offset, timestamp: int
+) -> Step[State, ShownProducer]:
+    """What is known of a producer after a log was read that holds of it a marker without its record alone."""
+    return Step(state, shown_producer(producer_id, Producer(producer_epoch, last_timestamp=timestamp)))
 
 
 # ---- the bytes -------------------------------------------------------------------------------------------------------
@@ -1464,6 +1500,41 @@ machine.candidates |= {
 }
 
 
+# ---- known deviations of released Kafka ------------------------------------------------------------------------------
+def _without_epoch(
+    ghost: Any, state: State, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if op == "readEmptiedMarker":
+        return shown_producer(arguments["producer_id"], UNKNOWN), observation
+    return result, observation
+
+
+machine.deviations += [
+    Deviation(
+        id="PSM-D1",
+        clause="PSM-31",
+        title="A marker that the cleaner emptied makes its producer known, but not its epoch",
+        versions="2.8.2, 3.9.1 and 4.3.0 (seen)",
+        condition="""a control batch without its record is read again, or replicated, while nothing is known of its
+        producer""",
+        history=("init", "readEmptiedMarker producerId=1 producerEpoch=3 offset=7 timestamp=1000000"),
+        cause="""An append begins with a copy of what is known of the producer, of which nothing is known: epoch -1,
+        timestamp -1. ProducerAppendInfo.append leaves a control batch without records alone, as the whole transaction
+        is gone; the copy, which is as it was, is put into the table all the same. The epoch, which is why the cleaner
+        kept the batch, stands in the batch's header and is not looked at.""",
+        effect="""On a compacted topic, once a transaction's records are cleaned away and its marker was emptied after
+        delete.retention.ms, whoever reads the log from there without a snapshot of a later offset does not know the
+        producer's epoch: a replica that is added or moved, a broker whose snapshots are gone. If it leads the
+        partition, a producer with a lower epoch, which was fenced off, may write again, at any sequence; where
+        transactions are verified (3.6.0 and later) the coordinator still stops a transactional one. The entry without
+        an epoch is also listed by DescribeProducers, counted by ProducerIdCount, and written into the next snapshot,
+        until the next look for idle producers (its timestamp is -1) forgets it.""",
+        mend="""Take epoch and timestamp of a control batch without records from its header, as of a marker without a
+        transaction; or else neither keep such a batch nor put its producer into the table.""",
+        rewrite=_without_epoch,
+    ),
+]
+
 # ---- beside the model ------------------------------------------------------------------------------------------------
 SIZES: Final = {"Producer": 2, "E": 1, "S": 2, "L": 3}
 
@@ -1474,7 +1545,10 @@ def _to_model(state: State) -> dict[str, Any] | None:
     if state.end > SIZES["L"] or any(i not in ids for i in state.producers) or state.verifications:
         return None
     known = {element(model.Producer, i - 1): state.producers.get(i, UNKNOWN) for i in ids}
-    if any(max(p.epoch, p.coordinator_epoch) > SIZES["E"] for p in known.values()):
+    if any(
+        max(p.epoch, p.coordinator_epoch) > SIZES["E"] or next_sequence(p.last_sequence) > SIZES["S"]
+        for p in known.values()
+    ):
         return None
     return {
         "epoch": {e: None if p.epoch == NO_EPOCH else p.epoch for e, p in known.items()},

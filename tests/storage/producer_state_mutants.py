@@ -271,6 +271,10 @@ def _ends_every_verification(driver: impl.Driver, **a: Any) -> Any:
     return answer
 
 
+def _emptied_without_epoch(driver: impl.Driver, **a: Any) -> Any:
+    return {**impl.Driver.do_readEmptiedMarker(driver, **a), "epoch": -1, "lastTimestamp": -1}
+
+
 def _little_endian_crc(driver: impl.Driver, entries: Any) -> Any:
     data = bytes.fromhex(impl.Driver.do_writeSnapshot(driver, entries))
     return (data[:2] + data[5:1:-1] + data[6:]).hex()
@@ -629,6 +633,13 @@ MUTANTS = [
         "the end of the transaction before ends that of the next",
         "impl",
         _calling(do_endTransaction=_ends_every_verification),
+    ),
+    _m(
+        "an emptied marker says nothing",
+        ("PSM-31",),
+        "its producer is known, without the epoch for which the batch was kept",
+        "impl",
+        _calling(do_readEmptiedMarker=_emptied_without_epoch),
     ),
     _m(
         "the CRC the wrong way round",

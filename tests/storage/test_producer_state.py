@@ -16,6 +16,7 @@ from kafkaspec.explore.checked import Checked
 from kafkaspec.impl.disk import SimulatedDisk
 from kafkaspec.impl.storage import producer_state as impl
 from kafkaspec.judge.check import check
+from kafkaspec.judge.deviation import shown
 from kafkaspec.judge.recording import Recording
 from kafkaspec.lockstep.exhaustive import commute
 from kafkaspec.lockstep.history import Record
@@ -375,6 +376,18 @@ def test_every_flipped_bit_and_every_cut_makes_a_snapshot_unreadable() -> None:
         impl.decode(data + b"\0")
 
 
+@pytest.mark.clause("PSM-31")
+def test_a_marker_without_its_record_tells_its_producer_s_epoch() -> None:
+    asked = {"producer_id": 1, "producer_epoch": 3, "offset": 7, "timestamp": 5}
+    after, known = do(machine.initial(), "readEmptiedMarker", **asked)
+    assert after == machine.initial()
+    assert (known["epoch"], known["lastTimestamp"], known["coordinatorEpoch"], known["batches"]) == (3, 5, -1, [])
+    assert impl.Driver().apply("readEmptiedMarker", asked) == known
+    right, released = shown(machine, next(d for d in machine.deviations if d.id == "PSM-D1"))
+    assert right.observation == released.observation
+    assert released.result == {**right.result, "epoch": -1, "lastTimestamp": -1}
+
+
 @pytest.mark.clause("PSM-26")
 @pytest.mark.clause("PSM-27")
 def test_a_transaction_opens_only_with_the_guard_of_its_verification() -> None:
@@ -542,8 +555,8 @@ def test_recordings_get_their_verdict(recording: Recording) -> None:
 # Kafka's own class
 
 
-NOT_THE_CLASS_S = {"lastStableOffset"}
-"""asked of a log, not of the manager"""
+NOT_THE_CLASS_S = {"lastStableOffset", "readEmptiedMarker"}
+"""asked of a log, not of the manager, or not asked by the driver of these tests"""
 
 
 def calls_at_random(seed: int, steps: int) -> list[Record]:

@@ -3,6 +3,7 @@ package kafkaspec.target;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -101,6 +102,13 @@ public abstract class ProducerState implements Adapter {
     protected abstract void writeSnapshot(File file, List<long[]> entries) throws Exception;
 
     protected abstract List<long[]> readSnapshot(File file) throws Exception;
+
+    /**
+     * What another manager, over a directory that is not there, knows after it was made to read, as a log is read again, one
+     * control batch without a record: as the cleaner leaves it, whose header these are.
+     */
+    protected abstract List<Producer> readEmptiedMarker(File directory, ByteBuffer into, long producerId, short epoch,
+                                                        long offset, long timestamp) throws Exception;
 
     protected abstract Shown shown() throws Exception;
 
@@ -247,6 +255,10 @@ public abstract class ProducerState implements Adapter {
                 Files.write(snapshot, bytes);
                 return null;
             }
+            case "readEmptiedMarker":
+                return producer(readEmptiedMarker(file.getParent().resolve("none").toFile(), ByteBuffer.allocate(64),
+                    number(args, "producerId"), (short) number(args, "producerEpoch"), number(args, "offset"),
+                    number(args, "timestamp")).get(0));
             case "writeSnapshot": {
                 List<long[]> entries = new ArrayList<>();
                 for (JsonNode e : args.get("entries")) {
@@ -374,7 +386,8 @@ public abstract class ProducerState implements Adapter {
         List<String> out = new ArrayList<>(List.of("appendDataBatch", "appendEndTxnMarker", "produce", "endTransaction",
             "findDuplicateBatch", "onHighWatermarkUpdated", "removeExpiredProducers", "advance", "takeSnapshot",
             "truncateAndReload", "truncateFullyAndStartAt", "onLogStartOffsetIncremented", "deleteSnapshotsBefore",
-            "removeStraySnapshots", "reopen", "corruptSnapshot", "writeSnapshot", "readSnapshot"));
+            "removeStraySnapshots", "reopen", "corruptSnapshot", "readEmptiedMarker",
+            "writeSnapshot", "readSnapshot"));
         if (verifies()) {
             out.addAll(List.of("maybeCreateVerificationStateEntry", "clearVerificationStateEntry", "startVerification"));
         }

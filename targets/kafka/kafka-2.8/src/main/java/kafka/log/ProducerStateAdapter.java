@@ -6,6 +6,7 @@ import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,6 +25,7 @@ import kafkaspec.target.Scratch;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.record.CompressionType;
 import org.apache.kafka.common.record.ControlRecordType;
+import org.apache.kafka.common.record.DefaultRecordBatch;
 import org.apache.kafka.common.record.EndTransactionMarker;
 import org.apache.kafka.common.record.MemoryRecords;
 import org.apache.kafka.common.record.RecordBatch;
@@ -366,6 +368,18 @@ public final class ProducerStateAdapter extends ProducerState {
         return out;
     }
 
+    @Override
+    protected List<Producer> readEmptiedMarker(File none, ByteBuffer into, long producerId, short epoch, long offset,
+                                               long timestamp) {
+        Watched other = new Watched(none, new Config(0, Integer.MAX_VALUE, false));
+        DefaultRecordBatch.writeEmptyHeader(into, RecordBatch.CURRENT_MAGIC_VALUE, producerId, epoch,
+            RecordBatch.NO_SEQUENCE, offset, offset, LEADER_EPOCH, TimestampType.CREATE_TIME, timestamp, true, true);
+        ProducerAppendInfo info = other.prepareUpdate(producerId, AppendOrigin.Replication$.MODULE$);
+        info.append(MemoryRecords.readableRecords(into.flip()).batches().iterator().next(), Option.empty());
+        other.update(info);
+        return producers(other);
+    }
+
     // ---- what is shown
 
     private static long[] numbers(BatchMetadata b) {
@@ -376,17 +390,21 @@ public final class ProducerStateAdapter extends ProducerState {
         return n.isEmpty() ? null : (Long) n.get();
     }
 
-    @Override
-    protected Shown shown() {
+    private static List<Producer> producers(ProducerStateManager of) {
         List<Producer> producers = new ArrayList<>();
-        for (ProducerStateEntry e : CollectionConverters.asJava(manager.activeProducers()).values()) {
+        for (ProducerStateEntry e : CollectionConverters.asJava(of.activeProducers()).values()) {
             producers.add(new Producer(e.producerId(), e.producerEpoch(), e.coordinatorEpoch(), e.lastTimestamp(),
                 e.lastSeq(), number(e.currentTxnFirstOffset()), CollectionConverters.asJava(e.batchMetadata()).stream()
                     .map(ProducerStateAdapter::numbers).toList()));
         }
+        return producers;
+    }
+
+    @Override
+    protected Shown shown() {
         Option<LogOffsetMetadata> unstable = manager.firstUnstableOffset();
         return new Shown(manager.mapEndOffset(), unstable.isEmpty() ? null : unstable.get().messageOffset(),
-            number(manager.firstUndecidedOffset()), producers, false);
+            number(manager.firstUndecidedOffset()), producers(manager), false);
     }
 
     @Override

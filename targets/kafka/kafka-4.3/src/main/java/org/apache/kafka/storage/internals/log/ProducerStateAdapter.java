@@ -3,6 +3,7 @@ package org.apache.kafka.storage.internals.log;
 import java.io.File;
 import java.io.IOException;
 import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -20,6 +21,7 @@ import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.record.internal.ControlRecordType;
+import org.apache.kafka.common.record.internal.DefaultRecordBatch;
 import org.apache.kafka.common.record.internal.EndTransactionMarker;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.RecordBatch;
@@ -316,6 +318,18 @@ public final class ProducerStateAdapter extends ProducerState {
             e.coordinatorEpoch(), e.currentTxnFirstOffset().orElse(-1)}).toList();
     }
 
+    @Override
+    protected List<Producer> readEmptiedMarker(File none, ByteBuffer into, long producerId, short epoch, long offset,
+                                               long timestamp) throws IOException {
+        Watched other = new Watched(none, new Config(0, Integer.MAX_VALUE, false), time);
+        DefaultRecordBatch.writeEmptyHeader(into, RecordBatch.CURRENT_MAGIC_VALUE, producerId, epoch,
+            RecordBatch.NO_SEQUENCE, offset, offset, LEADER_EPOCH, TimestampType.CREATE_TIME, timestamp, true, true);
+        ProducerAppendInfo info = other.prepareUpdate(producerId, AppendOrigin.REPLICATION);
+        info.append(MemoryRecords.readableRecords(into.flip()).batches().iterator().next(), Optional.empty());
+        other.update(info);
+        return producers(other);
+    }
+
     // ---- what is shown
 
     private static long[] numbers(BatchMetadata b) {
@@ -326,16 +340,20 @@ public final class ProducerStateAdapter extends ProducerState {
         return n.isPresent() ? n.getAsLong() : null;
     }
 
-    @Override
-    protected Shown shown() {
+    private static List<Producer> producers(ProducerStateManager of) {
         List<Producer> producers = new ArrayList<>();
-        for (ProducerStateEntry e : manager.activeProducers().values()) {
+        for (ProducerStateEntry e : of.activeProducers().values()) {
             producers.add(new Producer(e.producerId(), e.producerEpoch(), e.coordinatorEpoch(), e.lastTimestamp(),
                 e.lastSeq(), number(e.currentTxnFirstOffset()),
                 e.batchMetadata().stream().map(ProducerStateAdapter::numbers).toList()));
         }
+        return producers;
+    }
+
+    @Override
+    protected Shown shown() {
         return new Shown(manager.mapEndOffset(), manager.firstUnstableOffset().map(o -> o.messageOffset).orElse(null),
-            number(manager.firstUndecidedOffset()), producers, manager.hasLateTransaction(now));
+            number(manager.firstUndecidedOffset()), producers(manager), manager.hasLateTransaction(now));
     }
 
     @Override
