@@ -344,8 +344,8 @@ def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> Judged
             target.quiet()
     except TargetTrouble as e:
         tally.trouble = e
-    made = summed(subsystem, job, hello, tally, time.monotonic() - began)
-    return replace(made, models={}, tours={}, replayed=name)
+    made = summed(subsystem, replace(job, generator="uniform"), hello, tally, time.monotonic() - began)  # no tours
+    return replace(made, job=job, replayed=name)
 
 
 def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, seconds: float) -> Judged:
@@ -444,7 +444,6 @@ class Judging:
         self.digests: dict[Hashable, str] = {}
         self.tally = Tally()
         self.under_way: deque[Asked] = deque()
-        self.tours = _tours(job.subsystem) if job.generator == "guided" else ()
 
     def _check(self) -> Check:
         return Check(self.machine, self.job.subsystem, self.job.strict, release=self.release)
@@ -491,9 +490,10 @@ class Judging:
     def _starts(self, number: int, histories: int) -> Iterator[tuple[By, Start]]:
         """What a block asks: known deviations first, then by turns a history of a tour and one that is drawn."""
         job = self.job
+        tours = _tours(job.subsystem) if job.generator == "guided" else ()
         draws = Draws(self.machine, self.operations, Guide() if job.generator == "guided" else None, job.steps)
         known = list(self._known_histories()) if job.generator == "guided" and number == 0 else []
-        toured = [(t, h) for t in self.tours for h in t.histories][number * BLOCK // 2 : (number + 1) * BLOCK // 2]
+        toured = [(t, h) for t in tours for h in t.histories][number * BLOCK // 2 : (number + 1) * BLOCK // 2]
         for k in range(histories):
             t, calls = toured[k // 2] if k % 2 == 0 and k // 2 < len(toured) else (None, ())
             if k < len(known):
