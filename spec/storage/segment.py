@@ -1266,4 +1266,9 @@ RECORDINGS = (
         "accepted",
         source="LogSegment of Kafka 4.3.0 over real files, calls drawn at random within the contract",
     ),
+    Recording(
+        "kafka-4.3.0-segment.ndjson.gz",
+        "accepted",
+        source="Kafka 4.3.0 as a target of the judge",
+    ),
 )

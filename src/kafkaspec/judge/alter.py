@@ -148,13 +148,21 @@ def _judge(check: Check, record: dict[str, Any], number: int) -> tuple[str, str]
 def _expected(
     check: Check, record: dict[str, Any], number: int, before: list[Any]
 ) -> tuple[Json | Refused, Json, bool]:
-    """What the spec shows at a line, for the shape of it (what may be left out, whether a message is stated); and
-    whether only a known deviation explains it."""
+    """What the spec shows at a line, or what a known deviation that explains it does, for the shape of it (what may be
+    left out, whether a message is stated); and whether only a known deviation explains it."""
     line = check.validated(record, number)
     if line.op == "init":
         return None, check.machine.observe(check.frontier[0].state), False
     check.frontier, after = before, check.frontier
     found, deviated, _ = check.explanations(line)
     check.frontier = after
-    attempt = (found or [a for a, _ in deviated])[0]
-    return attempt.result, attempt.observation, not found
+    if found:
+        return found[0].result, found[0].observation, False
+    attempt, ids = deviated[0]
+    result, observation = attempt.result, attempt.observation
+    for deviation, at in zip(check.deviations, check.ghost_of, strict=True):
+        if deviation.id in ids:
+            ghost = None if at is None else attempt.after.ghosts[at]
+            call = attempt.operation.name, attempt.arguments
+            result, observation = deviation.rewrite(ghost, attempt.after.state, *call, result, observation)
+    return result, observation, True
