@@ -11,6 +11,7 @@ import ast
 import inspect
 import random
 import re
+import sys
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -145,7 +146,7 @@ def _parts(hint: Any) -> tuple[Literal["any", "scalar", "literal", "union", "arr
     if isinstance(made, type):
         if issubclass(made, Mapping):
             return "map", (arguments or (str, Any))[1:]
-        if issubclass(made, Sequence):
+        if issubclass(made, Sequence) and made is not bytes:
             return "array", (arguments or (Any,))[:1]
     raise TypeError(f"{hint!r} is no type of JSON")
 
@@ -221,16 +222,25 @@ class Field:
 
 def fields(record: Any) -> list[Field]:
     """The fields of a record type, with what the text below each says of it; those that it inherits first."""
-    texts: dict[str, str] = {}
-    for cls in (*reversed(getattr(record, "__orig_bases__", ())), record):
-        if typing.is_typeddict(cls):
-            (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(cls))).body
-            assert isinstance(tree, ast.ClassDef)
-            for a, b in zip(tree.body, tree.body[1:], strict=False):
-                if isinstance(a, ast.AnnAssign) and isinstance(a.target, ast.Name) and isinstance(b, ast.Expr):
-                    texts[a.target.id] = " ".join(str(ast.literal_eval(b.value)).split())
+    texts = _texts(record)
     hints = typing.get_type_hints(record)
     return [Field(n, h, n in record.__required_keys__, texts.get(n, "")) for n, h in hints.items()]
+
+
+def _texts(record: Any) -> dict[str, str]:
+    """Field -> the string that stands below it in the text of its class. The bases of a TypedDict are read there, too:
+    Python forgets them."""
+    (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(record))).body
+    assert isinstance(tree, ast.ClassDef)
+    texts: dict[str, str] = {}
+    for base in tree.bases:
+        above = getattr(sys.modules[record.__module__], base.id, None) if isinstance(base, ast.Name) else None
+        if typing.is_typeddict(above):
+            texts |= _texts(above)
+    for a, b in zip(tree.body, tree.body[1:], strict=False):
+        if isinstance(a, ast.AnnAssign) and isinstance(a.target, ast.Name) and isinstance(b, ast.Expr):
+            texts[a.target.id] = " ".join(str(ast.literal_eval(b.value)).split())
+    return texts
 
 
 # ---- what walks show -------------------------------------------------------------------------------------------------

@@ -1,0 +1,186 @@
+"""The protocol as the documentation tells it: the types of the specs' signatures are the types of what they answer."""
+
+from __future__ import annotations
+
+import doctest
+import gzip
+import itertools
+import random
+from collections.abc import Iterator
+from typing import Any, Literal, TypedDict
+
+import orjson
+import pytest
+from jsonschema import Draft202012Validator
+
+from kafkaspec.judge import protocol
+from kafkaspec.judge.protocol import described, fields, json_schema, met, schema, word
+from kafkaspec.lockstep.machine import Json, Machine, Outside, Refused
+from kafkaspec.lockstep.walk import draw, draw_init
+from kafkaspec.subsystem import subsystems
+
+SCHEMA = json_schema()
+
+
+def problems(name: str, value: Json) -> list[str]:
+    """What is wrong with a value by a definition of the schema."""
+    reference = {"$ref": "#/$defs/" + name.replace("~", "~0").replace("/", "~1"), "$defs": SCHEMA["$defs"]}
+    plain = orjson.loads(orjson.dumps(value, default=float))
+    return [f"{e.json_path}: {e.message}" for e in Draft202012Validator(reference).iter_errors(plain)]
+
+
+def walked(
+    machine: Machine[Any], seeds: int, steps: int
+) -> Iterator[tuple[str, dict[str, Json], Json | Refused, Json]]:
+    """Calls of walks: operation, arguments as they are sent, result, state after."""
+    operations = [op for op in machine.operations.values() if op.generated]
+    for seed in range(seeds):
+        rng = random.Random(f"protocol {seed}")
+        state = machine.initial(**draw_init(machine, rng.choice))
+        for _ in range(steps):
+            op = rng.choice(operations)
+            arguments = draw(machine, op, state, rng.choice)
+            if arguments is None:
+                continue
+            step = machine.apply(state, op.name, arguments, contracts=False)
+            if isinstance(step, Outside):
+                continue
+            state = step.state
+            sent = {t: arguments[p] for t, p in op.parameters.items() if p not in op.chosen}
+            yield op.name, sent, step.result, machine.observe(state)
+
+
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("name", subsystems())
+def test_what_is_asked_and_answered_is_of_the_types_said(name: str) -> None:
+    """Walks of the spec other than those that made the page."""
+    machine = subsystems()[name].spec.machine
+    init = {
+        "i": 0,
+        "op": "init",
+        "subsystem": name,
+        "args": machine.init_names(draw_init(machine, random.Random(0).choice)),
+    }
+    assert problems(f"{name}.init", init) == []
+    for op, arguments, result, state in walked(machine, 3, 40):
+        assert problems(f"{name}.{op}", {"i": 1, "op": op, "args": arguments}) == [], op
+        assert problems(f"{name}.state", state) == [], op
+        if not isinstance(result, Refused):
+            assert problems(f"{name}.{op}.result", result) == [], op
+
+
+@pytest.mark.parametrize(
+    ("name", "recording"),
+    [(s.name, r) for s in subsystems().values() for r in getattr(s.spec, "RECORDINGS", ()) if r.verdict == "accepted"],
+    ids=lambda v: "" if isinstance(v, str) else v.file,
+)
+def test_so_are_recordings_of_the_real_thing(name: str, recording: Any) -> None:
+    """Arguments may be left out in a recording; what is there is of its type. The first lines of each file, all
+    operations among them that come up early."""
+    machine = subsystems()[name].spec.machine
+    seen: set[str] = set()
+    opened = gzip.open if recording.file.endswith(".gz") else open
+    with opened(recording.path, "rb") as lines:
+        for line in itertools.islice(lines, 2000):
+            record = orjson.loads(line)
+            op = record.get("op")
+            if op in seen or op not in machine.operations or not machine.operations[op].generated:
+                continue
+            seen.add(op)
+            if "result" in record:
+                assert problems(f"{name}.{op}.result", record["result"]) == [], line
+            if "state" in record:
+                assert problems(f"{name}.state", record["state"]) == [], line
+
+
+def test_what_is_wrong_is_found() -> None:
+    good: dict[str, Any] = {"i": 1, "op": "assign", "args": {"epoch": 1, "startOffset": 2}}
+    assert problems("leader_epochs.assign", good) == []
+    for wrong in (
+        {**good, "args": {"epoch": 1}},
+        {**good, "args": {"epoch": "1", "startOffset": 2}},
+        {**good, "args": {"epoch": 1, "startOffset": 2, "offset": 3}},
+        {**good, "i": -1},
+        {**good, "op": "asign"},
+        {"i": 1, "op": "assign"},
+    ):
+        assert problems("leader_epochs.assign", wrong) != [], wrong
+    assert problems("leader_epochs.endOffsetFor.result", {"epoch": 1, "endOffset": 2}) == []
+    assert problems("leader_epochs.endOffsetFor.result", {"epoch": 1}) != []
+    assert problems("leader_epochs.state", {"entries": [[0, 0]]}) == []  # what may be left out
+    assert problems("leader_epochs.state", {"entries": [["0", 0]]}) != []
+    assert problems("timeline.state", {"epochs": []}) != []  # what may not
+    for answer in (
+        {"result": None},
+        {"error": {}},
+        {"error": {"class": "A", "message": "b"}},
+        {"state": 1},
+        {"unknown": "a"},
+    ):
+        assert problems("answer", {"i": 1, **answer}) == [], answer
+    for answer in ({}, {"result": 1, "state": 2}, {"error": "no"}, {"error": {"code": 7}}, {"unknown": 7}):
+        assert problems("answer", {"i": 1, **answer}) != [], answer
+    hello = {"protocol": 1, "name": "a", "version": "1", "subsystems": {"timeline": {}}}
+    assert problems("hello.result", hello) == []
+    assert problems("hello.result", {**hello, "subsystems": ["timeline"]}) != []
+
+
+@pytest.mark.parametrize("name", subsystems())
+def test_every_operation_says_its_types(name: str) -> None:
+    """A result that may be anything says nothing: the spec's `Step` must name its type."""
+    d = described(subsystems()[name])
+    for call in d.calls:
+        assert word(call.result) != "any", call.operation.name
+        assert call.what, call.operation.name
+        assert not set(call.operation.chosen) & {p.name for p in call.parameters}
+    shows = d.subsystem.spec.machine.observe(d.subsystem.spec.machine.initial())
+    assert (word(d.state) == "any") == (shows == {}), "the type of `observe`"
+
+
+@pytest.mark.parametrize("name", subsystems())
+def test_every_operation_has_an_example(name: str) -> None:
+    """Walks come to all of them, so that the page shows each at work."""
+    s = subsystems()[name]
+    missing = {c.operation.name for c in described(s).calls} - met(s).examples.keys()
+    assert missing == set()
+
+
+class Inner(TypedDict, total=False):
+    """A part."""
+
+    a: int
+    """the a"""
+    b: list[str] | None
+
+
+class Outer(Inner):
+    """The whole."""
+
+    c: dict[str, Inner]
+    """the c,
+    in two lines"""
+
+
+def test_types_as_words_and_as_schema() -> None:
+    assert doctest.testmod(protocol).failed == 0
+    assert word(list[int | None]) == "(integer | null)[]"
+    assert word(Literal["a", 1]) == '"a" | 1'
+    assert word(dict[str, Outer]) == "{string: Outer}"
+    assert word(Any) == "any"
+    assert schema(Literal["a", 1], "x") == {"enum": ["a", 1]}
+    assert schema(dict[str, Outer], "x/y") == {
+        "type": "object",
+        "additionalProperties": {"$ref": "#/$defs/x~1y.Outer"},
+    }
+    assert [(f.name, word(f.hint), f.needed, f.what) for f in fields(Outer)] == [
+        ("a", "integer", False, "the a"),
+        ("b", "string[] | null", False, ""),
+        ("c", "{string: Inner}", True, "the c, in two lines"),
+    ]
+    with pytest.raises(TypeError, match="no type of JSON"):
+        word(bytes)
+    with pytest.raises(TypeError, match="no type of JSON"):
+        schema(complex, "x")
