@@ -96,7 +96,7 @@ class Stored(NamedTuple):
     tiers: Tiers = ()
     iterator: Open | None = None
     looks_at_start: bool = True
-    """whether an iterator at an epoch leaves out what a delta holds that was written later: since 3.6.0"""
+    """whether an iterator at an epoch leaves out what a delta holds that was written later: since 3.5.2"""
 
     def __hash__(self) -> int:
         return hash((len(self.tiers), self.iterator is None, sum(len(t.starts) for t in self.tables.values())))
@@ -426,7 +426,7 @@ def _left_behind(
     return _answer(state, op, g.iterator, result), seen
 
 
-def _advance_before_3_6(
+def _advance_before_3_5_2(
     stored: Stored | None, before: Timeline, op: str, arguments: Mapping[str, Any], after: Timeline
 ) -> Any:
     """The same, with iterators that do not look at start epochs, and keep the values of what is newer."""
@@ -703,8 +703,8 @@ DEVIATIONS: list[Deviation] = [
         id="TML-D8",
         clause="TML-11",
         title="An iteration at an epoch gives elements that were written after it",
-        versions="seen in 3.0.0; mended in 3.6.0 (KAFKA-15271)",
-        releases="<3.6",
+        versions="seen in 3.0.0; mended in 3.5.2 and 3.6.0 (KAFKA-15271)",
+        releases="<3.5.2",
         condition="""An entry was written after the snapshot of that epoch and was replaced or removed after a later
         snapshot that saw it, whose delta therefore holds it, and which is still there. An iteration at the earlier
         epoch gives that entry too; of a delta with more slots than the table, only as TML-D3 says.""",
@@ -718,10 +718,10 @@ DEVIATIONS: list[Deviation] = [
         a delta.""",
         effect="""A listing at the stable offset shows what was not committed yet, or shows a key with a later value;
         the size and a lookup of the same key are right.""",
-        mend="Leave out what was written after the epoch in a delta too, as 3.6.0 does.",
+        mend="Leave out what was written after the epoch in a delta too, as 3.5.2 does.",
         rewrite=_too_new,
         initial=_nothing_stored,
-        advance=_advance_before_3_6,
+        advance=_advance_before_3_5_2,
     ),
     Deviation(
         id="TML-D9",
