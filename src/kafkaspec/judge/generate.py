@@ -2,14 +2,16 @@
 
 Three kinds, all of them a function of the seed:
 - the *tour* of a model: histories that together take every action, possible or refused, in every reachable model state;
-- *guided* histories: of a few proposed calls the one is taken whose outcome was seen least, and histories that showed
-  something new are gone on with; arguments come from the spec's candidates (boundaries first), are repeated, and are
-  taken up again when they are stale; crashes and damage come in bursts;
+- *guided* histories: of a few proposed calls the one is taken of which least was seen: its outcome, alone and after the
+  outcome before; which of its candidates each argument is, with that outcome; and each two of these together. Arguments
+  come from the spec's candidates, are repeated, and are taken up again when they are stale; crashes and damage come in
+  bursts;
 - *uniform* histories: every operation and every candidate alike, as a yardstick.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -25,10 +27,14 @@ Generator = Literal["guided", "uniform"]
 
 STEPS: Final = 60
 """Calls of a history."""
-PROPOSALS: Final = 3
-DUPLICATE, STALE, GO_ON, RANDOM = 0.04, 0.08, 0.3, 0.25
-"""How often a call is made twice, an old argument taken up, an old history gone on with, and guidance not taken."""
-POOL: Final = 200
+PROPOSALS: Final = 4
+OUTCOME, AFTER, ARGUMENTS = 4.0, 1.0, 4.0
+"""How much it weighs that an outcome is new, that it is after the one before, and what is new of the arguments."""
+CANDIDATES: Final = 12
+"""So many candidates of a parameter are told apart."""
+DUPLICATE, STALE, RANDOM, BURST = 0.04, 0.08, 0.25, 0.25
+"""How often a call is made twice, an old argument taken up, guidance not taken; of histories, how many have harm in
+plenty."""
 TRIES: Final = 20
 NEAR: Final = 3
 """A tour goes on to a state with something new if it is so many steps away; else a new history begins."""
@@ -70,10 +76,18 @@ def outcome_key(call: Call, step: Step[Any], before: Any) -> tuple[Hashable, ...
 
 @dataclass
 class Guide:
-    """What was seen so far, and the histories that showed something first."""
+    """What was seen so far, and how often."""
 
     seen: Counter[Hashable] = field(default_factory=Counter)
-    pool: list[tuple[Mapping[str, Json], tuple[Call, ...]]] = field(default_factory=list)
+
+
+class Proposal(NamedTuple):
+    """A call that may be made, what the spec says to it, and which of its candidates each argument is (-1: an old
+    one)."""
+
+    call: Call
+    step: Step[Any]
+    picked: Sequence[int] = ()
 
 
 class Draws:
@@ -89,16 +103,8 @@ class Draws:
 
     def start(self, rng: random.Random) -> Start:
         """One history."""
-        if self.guide is None:
-            return Start(draw_init(self.machine, rng.choice), self._uniform(rng))
-        begun: tuple[Call, ...] = ()
-        init: Mapping[str, Json]
-        if self.guide.pool and rng.random() < GO_ON:
-            init, begun = rng.choice(self.guide.pool)
-            begun = begun[: rng.randint(1, len(begun))]
-        else:
-            init = draw_init(self.machine, rng.choice)
-        return Start(init, _Guided(self, rng, init, begun))
+        init = draw_init(self.machine, rng.choice)
+        return Start(init, self._uniform(rng) if self.guide is None else _Guided(self, self.guide, rng))
 
     def propose(self, state: Any, pick: Pick) -> tuple[Call, Step[Any]] | None:
         """A call that the contract allows, all of it picked; None if there seems to be none."""
@@ -126,93 +132,84 @@ class Draws:
         rng: random.Random,
         weights: Sequence[int],
         used: Mapping[tuple[str, str], list[Any]],
-    ) -> tuple[Call, Step[Any]] | None:
+    ) -> Proposal | None:
         """The same by weights of the operations, with old arguments now and then."""
         for _ in range(TRIES):
             op = rng.choices(self.operations, weights)[0]
-            arguments = draw(self.machine, op, state, rng.choice)
+            picked: list[int] = []
+
+            def pick(candidates: Sequence[Any], picked: list[int] = picked) -> Any:
+                n = rng.randrange(len(candidates))
+                picked.append(min(n, CANDIDATES))
+                return candidates[n]
+
+            arguments = draw(self.machine, op, state, pick)
             if arguments is None:
                 continue
-            for p in arguments:
+            for n, p in enumerate(arguments):
                 if p not in op.chosen and rng.random() < STALE and (old := used.get((op.name, p))):
                     arguments[p] = rng.choice(old)
+                    picked[n] = -1
             step = self.machine.apply(state, op.name, arguments, contracts=False)
             if not isinstance(step, Outside):
-                return Call(op, arguments), step
+                return Proposal(Call(op, arguments), step, picked)
         return None
 
 
 class _Guided:
     """The plan of one guided history."""
 
-    def __init__(self, draws: Draws, rng: random.Random, init: Mapping[str, Json], begun: Sequence[Call]) -> None:
-        assert draws.guide is not None
-        self.draws, self.rng, self.init = draws, rng, init
-        self.guide = draws.guide
-        self.begun = deque(begun)
-        self.made: list[Call] = []
+    def __init__(self, draws: Draws, guide: Guide, rng: random.Random) -> None:
+        self.draws, self.guide, self.rng = draws, guide, rng
+        self.made = 0
+        self.last: Call | None = None
         self.used: dict[tuple[str, str], list[Any]] = {}
         self.before: Hashable = None
-        # Swarm: each history leaves some operations out and prefers others; harm comes rarely, or in bursts.
-        burst = rng.random() < 0.25
-        weights = [rng.choice((0, 1, 1, 4)) for _ in draws.operations]
-        if rng.random() < 0.3 or not any(weights):
-            weights = [2] * len(weights)
-        self.weights = [
-            w * (3 if burst else 1) if op.kind in ("crash", "restart", "damage") else 2 * w
-            for w, op in zip(weights, draws.operations, strict=True)
-        ]
+        harm = 3 if rng.random() < BURST else 1
+        self.weights = [harm if op.kind in ("crash", "restart", "damage") else 2 for op in draws.operations]
 
     def __call__(self, state: Any) -> tuple[Call, Step[Any]] | None:
-        if len(self.made) >= self.draws.steps:
-            return None
-        chosen = self._begun(state) or self._chosen(state)
+        chosen = self._chosen(state) if self.made < self.draws.steps else None
         if chosen is None:
             return None
-        call, step = chosen
-        self.made.append(call)
+        call, step, _ = chosen
+        self.made += 1
+        self.last = call
         for p, value in call.arguments.items():
             self.used.setdefault((call.operation.name, p), []).append(value)
+        aspects = self._aspects(chosen, state)
+        for aspect in aspects:
+            self.guide.seen[aspect] += 1
+        self.before = aspects[0]
+        return call, step
+
+    def _aspects(self, proposal: Proposal, state: Any) -> list[Hashable]:
+        """What can be new of a call: its outcome, that after the one before, then what it shows of its arguments."""
+        call, step, picked = proposal
         key = outcome_key(call, step, state)
-        new = self.guide.seen[key] == 0 or self.guide.seen[self.before, key] == 0
-        self.guide.seen[key] += 1
-        self.guide.seen[self.before, key] += 1
-        self.before = key
-        if new:
-            found = (self.init, tuple(self.made))
-            if len(self.guide.pool) < POOL:
-                self.guide.pool.append(found)
-            else:
-                self.guide.pool[self.rng.randrange(POOL)] = found
-        return chosen
+        name = call.operation.name
+        numbered = list(enumerate(picked))
+        out: list[Hashable] = [key, (self.before, key)]
+        out += [(*one, key) for one in numbered]
+        out += [(name, *one, *other) for one, other in itertools.combinations(numbered, 2)]
+        return out
 
-    def _begun(self, state: Any) -> tuple[Call, Step[Any]] | None:
-        while self.begun:
-            call = self.begun.popleft()
-            step = self.draws.machine.apply(state, call.operation.name, call.arguments, contracts=False)
-            if not isinstance(step, Outside):
-                return call, step
-        return None
-
-    def _chosen(self, state: Any) -> tuple[Call, Step[Any]] | None:
+    def _chosen(self, state: Any) -> Proposal | None:
         rng, machine = self.rng, self.draws.machine
-        if self.made and rng.random() < DUPLICATE:
-            again = self.made[-1]
-            step = machine.apply(state, again.operation.name, again.arguments, contracts=False)
+        if self.last is not None and rng.random() < DUPLICATE:
+            step = machine.apply(state, self.last.operation.name, self.last.arguments, contracts=False)
             if not isinstance(step, Outside):
-                return again, step
+                return Proposal(self.last, step)
         proposals = 1 if rng.random() < RANDOM else PROPOSALS
-        best: tuple[Call, Step[Any]] | None = None
+        best: Proposal | None = None
         highest = -1.0
         seen = self.guide.seen
         for _ in range(proposals):
             found = self.draws.proposal(state, rng, self.weights, self.used)
-            if found is None:
-                break
-            if proposals == 1:
-                return found
-            key = outcome_key(*found, state)
-            score = 4.0 / (1 + seen[key]) + 1.0 / (1 + seen[self.before, key])
+            if found is None or proposals == 1:
+                return best or found
+            key, after, *arguments = (1.0 / (1 + seen[aspect]) for aspect in self._aspects(found, state))
+            score = OUTCOME * key + AFTER * after + ARGUMENTS * sum(arguments) / max(1, len(arguments))
             if score > highest:
                 best, highest = found, score
         return best
