@@ -83,9 +83,7 @@ class LogLoader:
         later: list[Callable[[], None]] = []
         self.epochs = LeaderEpochCache(LeaderEpochCheckpoint(self.directory, self.disk), later.append)
         self.producers = self._producer_state()
-        swaps = self.remove_temporary_files()
-        self.remove_replaced_segments(swaps)
-        self.rename_swapped_files()
+        self.swap()
         self.load_segments()
         recovered = self.recover_log()
         self.segments[max(self.segments)].resize_indexes()
@@ -99,6 +97,12 @@ class LogLoader:
         return LoadedOffsets(first, max(first, recovered.recovery_point), recovered.log_end)
 
     # ---- files
+
+    def swap(self, renames: int | None = None) -> int:
+        """The first three passes; of the last one so many renames, all with None. How many there were."""
+        swaps = self.remove_temporary_files()
+        self.remove_replaced_segments(swaps)
+        return self.rename_swapped_files(renames)
 
     def path(self, name: str) -> str:
         return f"{self.directory}/{name}"
@@ -147,11 +151,12 @@ class LogLoader:
             if not name.endswith(SWAP) and offset is not None and first <= offset < end:
                 self.disk.remove(self.path(name))
 
-    def rename_swapped_files(self) -> None:
-        """LDR-4."""
-        for name in self.names():
-            if name.endswith(SWAP):
-                self.disk.rename(self.path(name), self.path(name.removesuffix(SWAP)))
+    def rename_swapped_files(self, renames: int | None = None) -> int:
+        """LDR-4: so many, all with None. How many there were."""
+        swaps = sorted(name for name in self.names() if name.endswith(SWAP))[:renames]
+        for name in swaps:
+            self.disk.rename(self.path(name), self.path(name.removesuffix(SWAP)))
+        return len(swaps)
 
     # ---- segments
 
@@ -405,6 +410,13 @@ class Driver:
 
     def do_replace(self, old: Sequence[int], new: Sequence[int], steps: int) -> Json:
         return self.replacement_class(DIRECTORY, self.disk, old, new).run(steps)
+
+    def do_crashedLoad(self, first: int, renames: int) -> Json:
+        loader = self.loader_class(
+            DIRECTORY, self.disk, clean=False, recovery_point=0, log_start=0, max_index_bytes=1024
+        )
+        LeaderEpochCheckpoint(DIRECTORY, self.disk)
+        return loader.swap(renames)
 
     def do_load(self, clean: bool, recovery_point: int, log_start: int) -> Json:
         loader = self.loader_class(DIRECTORY, self.disk, clean, recovery_point, log_start, max_index_bytes=1024)

@@ -509,6 +509,9 @@ def clean_shutdown_read(state: Directory, file: str) -> Step[Directory, int | No
 @machine.operation("createLog", "CKP-11")
 @loaded
 @icontract.require(lambda state, partition: partition not in state.logs, "CKP-11 the log is new")
+@icontract.require(
+    lambda state: not isinstance(state.files[HIGH_WATERMARKS], Unreadable), "CKP-4 its high watermark can be looked up"
+)
 @icontract.ensure(lambda result: sound(result.state.logs[result.result]), "CKP-13 offsets are in order")
 def create_log(state: Directory, partition: str) -> Step[Directory, str]:
     """An empty log. Its checkpointed high watermark, left by one of the same name, is not above its end."""
@@ -704,7 +707,7 @@ def shutdown(state: Directory, broker_epoch: int) -> Step[Directory, None]:
     return Step(replace(state, marker=marker, running=False))
 
 
-@machine.operation("kill", "CKP-10", kind="crash")
+@machine.operation("kill", "CKP-10", "CKP-6", kind="crash")
 @icontract.require(lambda state: state.running, "CKP-10 a broker that runs")
 @icontract.ensure(lambda state, result: result.state.files == state.files, "CKP-6 the files are what they were")
 @icontract.ensure(lambda result: result.state.marker is None, "CKP-10 there is no marker")

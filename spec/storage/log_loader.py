@@ -10,16 +10,18 @@ UnifiedLog.rebuildProducerState, LogSegment.recover and LogManager, Kafka 4.3.0.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import icontract
 
 from kafkaspec.clauses import clause
+from kafkaspec.judge.deviation import Deviation
 from kafkaspec.judge.recording import Recording
-from kafkaspec.lockstep.machine import Json, Machine, Step
+from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
 from kafkaspec.spec.management.cleaner import Frozen
 
 PREFIX = "LDR"
@@ -60,7 +62,7 @@ LDR_3 = clause(
 )
 LDR_4 = clause(
     "LDR-4",
-    "Then the *.swap that are left lose that suffix, in the order in which the file system lists them.",
+    "Then the *.swap that are left lose that suffix, those of the lowest offset first.",
     source=f"{CHAPTER}; {LOADER}",
 )
 LDR_5 = clause(
@@ -138,9 +140,8 @@ LDR_14 = clause(
 )
 LDR_15 = clause(
     "LDR-15",
-    """A crash while a log is loaded does no harm: loading again ends with the records that an undisturbed load leaves.
-    Unless it comes between the renames of three or more *.log.swap: one that has its name already, and lies between two
-    that have not, is then taken for replaced and removed, and its records are lost.""",
+    """A crash while a log is loaded does no harm: loading again ends with the records that an undisturbed load
+    leaves.""",
     source=f"{LOADER}; KAFKA-10471",
 )
 LDR_16 = clause(
@@ -308,10 +309,13 @@ def pass_2(files: Files) -> Files:
     return {**opened, **{n: c for n, c in files.items() if not replaced(n)}}
 
 
-def pass_3(files: Files) -> Files:
-    """LDR-4."""
-    named = {n: c for n, c in files.items() if not n.endswith(SWAP)}
-    return {**named, **{n.removesuffix(SWAP): c for n, c in files.items() if n.endswith(SWAP)}}
+def pass_3(files: Files, renames: int | None = None, first: int | None = None) -> Files:
+    """LDR-4: so many renames, all of them with None. Those of the offset `first` come first if it is given."""
+    swaps = sorted((n for n in files if n.endswith(SWAP)), key=lambda n: (first is None or offset_of(n) != first, n))
+    out = dict(files)
+    for n in swaps[:renames]:
+        out[n.removesuffix(SWAP)] = out.pop(n)
+    return out
 
 
 @dataclass
@@ -586,6 +590,29 @@ class Ends(TypedDict):
     logEnd: int
 
 
+def interrupted(state: Directory, renames: int, first: int | None = None) -> Step[Directory]:
+    """The passes up to that many renames of the third one."""
+    files = pass_2(pass_1({EPOCHS: (), **state.files}))
+    done = min(renames, sum(n.endswith(SWAP) for n in files))
+    return Step(Directory(Frozen(pass_3(files, renames, first))), done)
+
+
+def unharmed(state: Directory, result: Step[Directory]) -> bool:
+    """LDR-15: the records that a load leaves, whether another one was begun before it or not."""
+    left = [records(loaded(s.files, False, 0, 0)[0]) for s in (state, result.state)]
+    return left[0] == left[1]
+
+
+@machine.operation("crashedLoad", "LDR-4", "LDR-15", kind="crash")
+@icontract.require(lambda state: sensible(state.files), "LDR-18 a directory of Kafka's")
+@icontract.require(lambda renames: renames >= 0, "LDR-4 some renames, perhaps all")
+@icontract.ensure(lambda state, result: unharmed(state, result), "LDR-15 a crash does no harm")
+def crashed_load(state: Directory, first: int, renames: int) -> Step[Directory, int]:
+    """The broker starts, and crashes after so many renames of the third pass. `first`: the file system lists the files
+    of that offset before the others. The answer: how many renames there were."""
+    return interrupted(state, renames)
+
+
 @machine.operation(
     "load", "LDR-1", "LDR-2", "LDR-3", "LDR-4", "LDR-5", "LDR-6", "LDR-7", "LDR-8", "LDR-9", "LDR-10", "LDR-11",
     "LDR-12", "LDR-13", "LDR-15", kind="restart",
@@ -683,22 +710,97 @@ def _split() -> dict[str, Json]:
     return files
 
 
+SWAPPED: dict[str, Json] = {
+    name_of(base, end, SWAP): {"batches": [[base, base + 4, 0, True]], "torn": False} if end == LOG else ""
+    for base in BASES[:3]
+    for end in (LOG, INDEX, TIME_INDEX)
+}
+"""Three new segments that have not got their names yet."""
+
+
 def _has(state: Directory, base: int, suffix: str = "") -> bool:
     return all(name_of(base, end, suffix) in state.files for end in (LOG, INDEX, TIME_INDEX))
 
 
 machine.candidates |= {
-    "init:files": lambda state: [{}, _whole_segments(), _compacted(), _compacted(), _split(), _split()],
+    "init:files": lambda state: [{}, _whole_segments(), _compacted(), _compacted(), _split(), _split(), SWAPPED],
     "file": lambda state: [[name, c] for name in _NAMES for c in contents(name)],
     "name": lambda state: [*state.files],
     "old": lambda state: [o for o in ([0, 5], [0], [0, 5], [0, 5, 10]) if all(_has(state, b) for b in o)],
     "new": lambda state: [n for n in ([0], [0, 5], [0, 5, 10]) if all(_has(state, b, CLEANED) for b in n)],
     "writeCleaned:new": lambda state: [[0], [0, 5], [0, 5, 10]],
     "steps": lambda state: list(range(26)),
+    "first": lambda state: list(BASES),
+    "renames": lambda state: list(range(13)),
     "clean": lambda state: [False, True],
     "recovery_point": lambda state: [0, 3, 5, 11, 20, 24, 99],
     "log_start": lambda state: [0, 0, 0, 3, 5, 12, 24, 40],
 }
+
+
+# ---- known deviations of released Kafka ------------------------------------------------------------------------------
+class Elsewhere(NamedTuple):
+    """A directory that is not the spec's, and the answer to the call that left it so."""
+
+    directory: Directory
+    answer: Json
+
+
+ASTRAY = "astray"
+"""It is not known what became of the directory."""
+
+
+def _as_listed(ghost: Any, before: Directory, op: str, arguments: Mapping[str, Any], after: Directory) -> Any:
+    """The directory of a loader that renames in the order in which the file system lists the files."""
+    if ghost == ASTRAY or (ghost is None and op != "crashedLoad"):
+        return ghost
+    there = before if ghost is None else ghost.directory
+    if (op == "replace" and ghost is not None) or (op == "drop" and arguments["name"] not in there.files):
+        return ASTRAY
+    if op == "crashedLoad":
+        step = interrupted(there, arguments["renames"], arguments["first"])
+    else:
+        step = machine.operations[op].body(there, **arguments)
+    return None if step.state == after else Elsewhere(step.state, step.result)
+
+
+def _renames_as_listed(
+    ghost: Any, state: Directory, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if not isinstance(ghost, Elsewhere):
+        return result, observation
+    return ghost.answer, observe(ghost.directory)
+
+
+machine.deviations += [
+    Deviation(
+        id="LDR-D1",
+        clause="LDR-15",
+        title="A crash while a log is loaded may cost a segment that was already swapped in",
+        versions="3.0.0 to 4.3.0 (4.3.0 recorded; the order came with KAFKA-12520, in 3.0.0)",
+        releases=">=3.0",
+        condition="""a load is crashed between its renames of .swap files, and the file system does not list these in
+        the order of their offsets; records are lost if one segment has its name by then, and one below it and one above
+        it have not""",
+        history=(
+            f"init files={json.dumps(SWAPPED, separators=(',', ':'))}",
+            "crashedLoad first=5 renames=3",
+            "load clean=false recoveryPoint=0 logStart=0",
+        ),
+        cause="""The loader renames the .swap files in the order in which the file system lists them, which is no order.
+        When it is started again, it takes all segments between the lowest and the highest .swap that is left for old
+        ones that these replace, and removes them.""",
+        effect="""All records of the segment are gone, those after it are not: the log has a hole that no later start
+        mends, and nothing warns of it. A replica that copies the log copies the hole; one that had the records keeps
+        them. Three segments at once come of one whose offsets had overflowed and that was split into so many;
+        compaction makes one. So it takes two crashes at their moments, in a log that an old release wrote
+        (KAFKA-6264).""",
+        mend="Rename in the order of the offsets: what has its name is then below every .swap that is left.",
+        rewrite=_renames_as_listed,
+        advance=_as_listed,
+        lost=lambda ghost: ghost == ASTRAY,
+    ),
+]
 
 
 RECORDINGS = (

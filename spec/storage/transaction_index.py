@@ -366,7 +366,7 @@ def collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int)
     return Step(state, {"abortedTransactions": shown(entries), "isComplete": complete})
 
 
-@machine.operation("log.collectAbortedTxns", TXI_6)
+@machine.operation("log.collectAbortedTxns", TXI_6, TXI_7)
 @icontract.require(
     lambda state, fetch_offset: fetch_offset >= state.indexes[0].start_offset, "TXI-6 a fetch begins within the log"
 )

@@ -285,7 +285,8 @@ def test_a_crash_of_the_load_does_no_harm(files: dict[str, Any], old: list[int],
 
 @pytest.mark.clause("LDR-15")
 def test_three_swaps_and_a_crash_between_their_renames_lose_the_middle() -> None:
-    """As the released Kafka does: the recording begins with this load."""
+    """The load cannot know: whoever leaves these has renamed in another order than LDR-4's (LDR-D1). The recording of
+    the released Kafka begins with it."""
     files = {**segment(0, 5, suffix=SWAP), **segment(5, 5), **segment(10, 5, suffix=SWAP)}
     assert load(files)[0] == logs(0, 10)
 

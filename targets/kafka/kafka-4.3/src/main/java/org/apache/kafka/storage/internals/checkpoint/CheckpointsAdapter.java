@@ -296,26 +296,34 @@ public final class CheckpointsAdapter implements Adapter {
         broker.startup(CollectionConverters.asScala(java.util.Set.of()), log -> false);
         loaded = true;
         boolean clean = clean();
-        LazyOffsetCheckpoints checkpointed = checkpointed();
-        try {
-            for (UnifiedLog log : logs()) {
-                setHighWatermark(log, checkpointed);
+        boolean halted = haltedByFailure();
+        if (!halted) {
+            try {
+                LazyOffsetCheckpoints checkpointed = checkpointed();
+                for (UnifiedLog log : logs()) {
+                    setHighWatermark(log, checkpointed);
+                }
+            } catch (KafkaStorageException e) {
+                halted = haltedByFailure(); // ReplicaManager marks the partition as offline, and goes on
             }
-        } catch (KafkaStorageException e) {
-            // ReplicaManager marks the partition as offline, and goes on
         }
+        return Map.of("clean", clean, "halted", halted);
+    }
+
+    /** What ReplicaManager's handler of failed directories does, if one has failed; whether the broker halted. */
+    private boolean haltedByFailure() throws IOException {
         if (!failures.hasOfflineLogDir(dir.getAbsolutePath())) {
-            return Map.of("clean", clean, "halted", false);
+            return false;
         }
         Exit.setHaltProcedure((status, message) -> {
             throw new Halted();
         });
         try {
             broker.handleLogDirFailure(dir.getAbsolutePath());
-            return Map.of("clean", clean, "halted", false);
+            return false;
         } catch (Halted e) {
             kill();
-            return Map.of("clean", clean, "halted", true);
+            return true;
         } finally {
             Exit.resetHaltProcedure();
         }

@@ -15,6 +15,8 @@ import java.nio.file.WatchEvent;
 import java.nio.file.WatchKey;
 import java.nio.file.WatchService;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -42,7 +44,8 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
  * of batches fills; an index file is put empty, and beside a .log that is put it is made empty. After {@code load} the
  * clock goes on by more than {@code file.delete.delay.ms}, so that what was to be deleted is, and the log is let go of
  * as by a kill. {@code replace} runs the whole replacement in another directory whose files are links to these, has the
- * operating system tell its renames in their order, and makes the first so many of them here.
+ * operating system tell its renames in their order, and makes the first so many of them here. {@code crashedLoad} gives
+ * the loader a directory that lists its files in the order asked for, and throws where it is to crash.
  */
 public final class LogLoaderAdapter implements Adapter {
     private static final TopicPartition PARTITION = new TopicPartition("t", 0);
@@ -119,6 +122,15 @@ public final class LogLoaderAdapter implements Adapter {
                 }
                 return done;
             }
+            case "crashedLoad": {
+                Listed listed = new Listed(dir.toString(), a.get("first").asLong(), a.get("renames").asInt());
+                try {
+                    create(listed, new MockTime(NOW, 0), false, 0, 0);
+                    throw new AdapterFailure("the load came to its end");
+                } catch (Crashed e) {
+                    return listed.renamed;
+                }
+            }
             case "load":
                 return load(a.get("clean").asBoolean(), a.get("recoveryPoint").asLong(), a.get("logStart").asLong());
             default:
@@ -128,15 +140,59 @@ public final class LogLoaderAdapter implements Adapter {
 
     private Object load(boolean clean, long recoveryPoint, long logStart) throws Exception {
         MockTime time = new MockTime(NOW, 0);
-        UnifiedLog log = UnifiedLog.create(dir.toFile(), config, logStart, recoveryPoint, time.scheduler, new BrokerTopicStats(),
-            time, 300_000, new ProducerStateManagerConfig(86_400_000, false), 600_000, new LogDirFailureChannel(1), clean,
-            Optional.empty(), new ConcurrentHashMap<>(), false, LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
+        UnifiedLog log = create(dir.toFile(), time, clean, recoveryPoint, logStart);
         Map<String, Object> answer = Map.of("logStart", log.logStartOffset(), "recoveryPoint", log.recoveryPoint(),
             "logEnd", log.logEndOffset());
         time.sleep(config.fileDeleteDelayMs + 1);
         log.removeLogMetrics();
         log.closeHandlers();
         return answer;
+    }
+
+    private UnifiedLog create(File directory, MockTime time, boolean clean, long recoveryPoint, long logStart)
+        throws IOException {
+        return UnifiedLog.create(directory, config, logStart, recoveryPoint, time.scheduler, new BrokerTopicStats(), time,
+            300_000, new ProducerStateManagerConfig(86_400_000, false), 600_000, new LogDirFailureChannel(1), clean,
+            Optional.empty(), new ConcurrentHashMap<>(), false, LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
+    }
+
+    private static final class Crashed extends RuntimeException {
+        Crashed() {
+            super("crashed", null, false, false);
+        }
+    }
+
+    /** A directory that lists its files as is told, and crashes the loader after some renames, or before its last pass. */
+    private static final class Listed extends File {
+        private final String first;
+        private final int renames;
+        private int listings;
+        int renamed;
+
+        Listed(String path, long first, int renames) {
+            super(path);
+            this.first = LogFileUtils.filenamePrefixFromOffset(first) + ".";
+            this.renames = renames;
+        }
+
+        @Override
+        public File[] listFiles() {
+            if (++listings > 3) { // the three passes list the directory once each
+                throw new Crashed();
+            }
+            String[] names = list();
+            Arrays.sort(names, Comparator.comparing((String name) -> !name.startsWith(first)).thenComparing(name -> name));
+            return Arrays.stream(names).map(name -> new File(this, name) {
+                @Override
+                public boolean renameTo(File to) {
+                    if (renamed == renames) {
+                        throw new Crashed();
+                    }
+                    renamed++;
+                    return super.renameTo(to);
+                }
+            }).toArray(File[]::new);
+        }
     }
 
     /** The renames of Kafka's replacement of segments, all of them, as pairs of names. */
