@@ -37,7 +37,7 @@ from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.deviation import Deviation, Ghost
 from kafkaspec.lockstep import history
 from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, same
-from kafkaspec.lockstep.machine import All, Json, Machine, Operation, Outside, Refused, Step
+from kafkaspec.lockstep.machine import All, Json, Machine, Operation, Outside, Refused, Step, compiled
 
 MAX_STATES = 10_000
 """How many states may explain a trace with missing fields before the check gives up."""
@@ -171,30 +171,21 @@ class _Bound(NamedTuple):
 
 
 def _bind(op: Operation[Any]) -> _Bound:
-    """Preconditions and body as one expression over the arguments by their trace names."""
-    env: dict[str, Any] = {"body": op.body}
+    """The operation over arguments by their trace names."""
     trace_names = {python: trace for trace, python in op.parameters.items()}
+    env: dict[str, Any] = {f"d_{p}": default for p, default in op.defaults.items()}
 
     def value(name: str) -> str:
-        if name == "state":
-            return "state"
-        trace_name = trace_names[name]
-        if name not in op.defaults:
-            return f"a[{trace_name!r}]"
-        env[f"d_{name}"] = op.defaults[name]
-        return f"a.get({trace_name!r}, d_{name})"
+        key = repr(trace_names[name])
+        return f"a.get({key}, d_{name})" if name in op.defaults else f"a[{key}]"
 
-    text = "body(state" + "".join(f", {p}={value(p)}" for p in op.parameters.values()) + ")"
-    for n, p in reversed(list(enumerate(op.preconditions))):
-        env[f"p{n}"], env[f"o{n}"] = p.condition, Outside(p.clause, p.text)
-        text = f"({text} if p{n}({', '.join(f'{name}={value(name)}' for name in p.arguments)}) else o{n})"
     same = not op.defaults and all(t == p for t, p in op.parameters.items())
     whole = "{" + ", ".join(f"{p!r}: {value(p)}" for p in op.parameters.values()) + "}"
     return _Bound(
         op,
         frozenset(op.parameters),
         frozenset(t for t, p in op.parameters.items() if p not in op.defaults) if op.defaults else None,
-        eval(f"lambda state, a: {text}", env),
+        compiled(op, trace_names),
         None if same else eval(f"lambda a: {whole}", env),
         [0],
     )

@@ -27,6 +27,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, Literal, NamedTuple, Protocol
 
 from typing_extensions import TypeVar
@@ -123,6 +124,32 @@ class Operation(Generic[S]):
     """parameters (Python names) that stand for a choice of the system's own: whoever is judged is not told them"""
     kind: Kind = "call"
 
+    @cached_property
+    def direct(self) -> Callable[[S, Mapping[str, Any]], Step[S] | Outside]:
+        """Preconditions and body, without the contract machinery; arguments by Python names."""
+        return compiled(self, {p: p for p in self.parameters.values()})
+
+
+def compiled(op: Operation[S], keys: Mapping[str, str]) -> Callable[[S, Mapping[str, Any]], Step[S] | Outside]:
+    """An operation's preconditions and body as one expression over a state and arguments; `keys` says under which key
+    each argument stands, by its Python name."""
+    env: dict[str, Any] = {"body": op.body}
+
+    def value(name: str) -> str:
+        if name == "state":
+            return "state"
+        if name not in op.defaults:
+            return f"a[{keys[name]!r}]"
+        env[f"d_{name}"] = op.defaults[name]
+        return f"a.get({keys[name]!r}, d_{name})"
+
+    text = "body(state" + "".join(f", {p}={value(p)}" for p in op.parameters.values()) + ")"
+    for n, p in reversed(list(enumerate(op.preconditions))):
+        env[f"p{n}"], env[f"o{n}"] = p.condition, Outside(p.clause, p.text)
+        text = f"({text} if p{n}({', '.join(f'{name}={value(name)}' for name in p.arguments)}) else o{n})"
+    call: Callable[[S, Mapping[str, Any]], Step[S] | Outside] = eval(f"lambda state, a: {text}", env)
+    return call
+
 
 def _camel(name: str) -> str:
     head, *rest = name.rstrip("_").split("_")
@@ -157,6 +184,9 @@ class Machine(Generic[S]):
     """parameter's Python name, or "operation:parameter" -> interesting values in that state, boundaries first"""
     deviations: list[Any] = field(default_factory=list)
     """known deviations of released Kafka: see judge.deviation"""
+    _at: Any = field(default=None, init=False, repr=False, compare=False)
+    _found: dict[Any, Sequence[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """the candidates in the state that they were last asked for"""
 
     def operation(
         self, name: str, *ids: str, generated: bool = True, chosen: tuple[str, ...] = (), kind: Kind = "call"
@@ -222,19 +252,24 @@ class Machine(Generic[S]):
     def apply(self, state: S, name: str, arguments: Mapping[str, Any], contracts: bool = True) -> Step[S] | Outside:
         """One step. `contracts=False` evaluates the preconditions only (fast paths)."""
         op = self.find(name)
+        if not contracts:
+            return op.direct(state, arguments)
         out = self.outside(op, state, arguments)
-        if out is not None:
-            return out
-        return (op.function if contracts else op.body)(state, **arguments)
+        return op.function(state, **arguments) if out is None else out
 
     def choices(self, op: Operation[S], state: S) -> dict[str, Sequence[Any]]:
         """Python parameter name -> candidate values of it in this state."""
+        if state is not self._at:  # several calls are often proposed in one state
+            self._at, self._found = state, {}
         out = {}
         for p in op.parameters.values():
             f = self.candidates.get(f"{op.name}:{p}") or self.candidates.get(p)
             if f is None:
                 raise ValueError(f"{self.name}: no candidates for parameter {p!r} of {op.name!r}")
-            out[p] = f(state)
+            values = self._found.get(f)
+            if values is None:
+                values = self._found[f] = f(state)
+            out[p] = values
         return out
 
 

@@ -259,10 +259,10 @@ def _judgement(judged: Sequence[Judged]) -> list[Section]:
     said = [(v, sum(j.verdict == v for j in judged)) for v in ("rejected", "could not judge", "accepted")]
     worst = next(v for v, n in said if n)
     verdict = worst if len(judged) == 1 else ", ".join(f"{n} {v}" for v, n in said if n)
-    number = {"number": True}
+    took = f"{count(sum(j.tally.calls for j in judged), 'call')} in {duration(sum(j.seconds for j in judged))}"
+    numbers = ("clauses", "model states", "tours", "histories", "calls")
     titles: list[str | Column] = [
-        Column("subsystem", whole=True), *(Column(t, **number) for t in ("clauses", "model states", "tours")),
-        *(Column(t, **number) for t in ("histories", "calls", "calls/s")), Column("rejected", **number), "verdict",
+        Column("subsystem", whole=True), *(Column(t, number=True) for t in numbers), Column("verdict", whole=True)
     ]  # fmt: skip
     facts: list[tuple[str, Cell]] = []
     for j in judged:
@@ -280,7 +280,11 @@ def _judgement(judged: Sequence[Judged]) -> list[Section]:
     target = next((j.target for j in judged if j.target), "the target")
     again = "" if len(judged) > 1 or judged[0].rejections else judged[0].again
     rows = grid(titles, [_judged_row(j) for j in judged])
-    out = [Section(f"judge {target}", Cell(verdict, JUDGED[worst]), facts=tuple(facts), grids=(rows,), again=again)]
+    out = [
+        Section(
+            f"judge {target}", Cell(f"{verdict}: {took}", JUDGED[worst]), facts=tuple(facts), grids=(rows,), again=again
+        )
+    ]
     for j in judged:
         for n, r in enumerate(j.rejections):
             out.append(_rejection(j, n, r))
@@ -297,8 +301,7 @@ def _judged_row(j: Judged) -> list[str | Cell]:
     exercised = f"{len(j.clauses) - len(j.never_exercised)} of {len(j.clauses)}" if j.clauses else ""
     return [
         j.job.subsystem, exercised, part(j.models.values()), part(j.tours.values()),
-        f"{t.histories:,}", f"{t.calls:,}", f"{t.calls / max(j.seconds, 1e-9):,.0f}",
-        f"{sum(r.count for r in j.rejections):,}" if j.rejections else "", Cell(j.verdict, JUDGED[j.verdict]),
+        f"{t.histories:,}", f"{t.calls:,}", Cell(j.verdict, JUDGED[j.verdict]),
     ]  # fmt: skip
 
 
@@ -355,7 +358,7 @@ def _exercised(j: Judged) -> list[Section]:
         grid(("operation", counts("calls"), counts("refused")), calls),
         grid(("clause", counts("exercised")), clauses),
     )
-    observed = f"{count(t.calls, 'call')}, {count(t.observations, 'observation')}"
+    observed = f"{count(t.calls, 'call')}, {count(t.observations, 'observation')} in {duration(j.seconds)}"
     return [Section(f"{j.job.subsystem}: coverage", Cell(observed), grids=grids, detail=True)] if calls else []
 
 

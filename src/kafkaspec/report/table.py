@@ -61,7 +61,8 @@ def _section(s: Section) -> Iterator[RenderableType]:
     if s.trace is not None:
         yield _steps(s.trace)
     if s.history:
-        yield Padding(Text(s.history.rstrip("\n")), (1, 0, 0, 2))
+        yield Text()  # lines are not broken: what is copied from a terminal is whole
+        yield Text("\n".join(f"  {line}" for line in s.history.splitlines()), no_wrap=True, overflow="ignore")
     if s.again:
         if s.history:
             yield Text()
