@@ -393,6 +393,17 @@ class LogCleanerManager:
         known = {d: {p for p in marked if p in self.logs} for d, marked in self.uncleanable.items()}
         self.uncleanable = {d: marked for d, marked in known.items() if marked}
 
+    def uncleanable_bytes(self, directory: str, now: int) -> int:
+        """What could be cleaned, were it not for the failures; a gauge."""
+        checkpoints = self.all_cleaner_checkpoints() or {}
+        total = 0
+        for partition in self.uncleanable.get(directory, ()):
+            log = self.logs.get(partition)
+            if log is not None:
+                offsets = cleanable_offsets(log, checkpoints.get(partition), now)
+                total += log_to_clean(partition, log, offsets, needed=False).cleanable_bytes
+        return total
+
 
 def _java_name(state: str) -> str:
     """As Kafka's messages print a state; identity hashes are masked in recordings."""
@@ -572,6 +583,9 @@ class Driver:
 
     def do_maintainUncleanablePartitions(self) -> Json:
         self.manager.maintain_uncleanable()
+
+    def do_uncleanableBytes(self, dir: str) -> Json:
+        return self.manager.uncleanable_bytes(dir, spec.WALL_CLOCK_MS)
 
     def do_updateCheckpoints(
         self, dir: str, update: str | None = None, offset: int | None = None, remove: str | None = None

@@ -260,10 +260,20 @@ CLN_33 = clause(
     without={"spec": "about the users of the manager: the model has them"},
 )
 
+CLN_34 = clause(
+    "CLN-34",
+    """The uncleanable bytes of a directory, a gauge, are the cleanable bytes (CLN-5) of the known partitions that are
+    uncleanable there, all together.""",
+    source=f"KIP-346; KAFKA-13305; {MANAGER}",
+    without={"model": "a report that nothing depends on", "proof": "a report that nothing depends on"},
+)
+
 LONG_MAX = 2**63 - 1
 INT_MAX = 2**31 - 1
 WEEK_MS = 7 * 24 * 3600 * 1000
 """segment.ms, where it is not set."""
+WALL_CLOCK_MS = 2**60
+"""The machine's clock, as histories see it, whose own clock is simulated: long after all that they do."""
 
 ILLEGAL_STATE = "java.lang.IllegalStateException"
 ABORTED_EXCEPTION = "org.apache.kafka.storage.internals.log.LogCleaningAbortedException"
@@ -1160,6 +1170,28 @@ def maintain_uncleanable_partitions(state: Cleaner) -> Step[Cleaner, None]:
     return Step(replace(state, uncleanable=Frozen(kept)))
 
 
+@machine.operation("uncleanableBytes", "CLN-34", "CLN-24")
+@icontract.require(lambda state, dir: dir in state.checkpoints, "CLN-29 the directory is one of the manager's")
+@icontract.require(
+    lambda state: not ambiguous(state), "CLN-30 no partition stands in the checkpoints of two directories"
+)
+@icontract.ensure(
+    lambda state, dir, result: (
+        0
+        <= result.result
+        <= sum(bytes_of(state.logs[p].segments[:-1]) for p in state.uncleanable[dir] if state.knows(p))
+    ),
+    "CLN-34 no more than what they have before their active segments",
+)
+@icontract.ensure(lambda state, result: result.state == state, "CLN-34 looking changes nothing")
+def uncleanable_bytes(state: Cleaner, dir: str) -> Step[Cleaner, int]:
+    """Somebody reads the gauge. Kafka asks the machine's clock for it, and no other."""
+    last_clean = {p: offset for checkpoint in state.live_checkpoints() for p, offset in checkpoint.items()}
+    marked = [p for p in sorted(state.uncleanable[dir]) if state.knows(p)]
+    found = [measure(p, state.logs[p], last_clean.get(p), WALL_CLOCK_MS) for p in marked]
+    return Step(state, sum(c.cleanable_bytes for c in found))
+
+
 # ---- checkpoints -----------------------------------------------------------------------------------------------------
 def checkpoint_updated(
     state: Cleaner, directory: str, update: Mapping[str, int] | None = None, remove: str | None = None
@@ -1507,6 +1539,9 @@ machine.candidates |= {
     "alterCheckpointDir:partition": lambda state: [_focus(state)],
     "source": _own_dir,
     "updateCheckpoints:dir": _own_dir,
+    "uncleanableBytes:dir": lambda state: _mostly(
+        (d for d, marked in state.uncleanable.items() if marked), state.uncleanable
+    ),
     "updateCheckpoints:update": lambda state: _or_none([_focus(state)]),
     "updateCheckpoints:offset": lambda state: _or_none(_offsets(state)),
     "updateCheckpoints:remove": lambda state: _or_none(state.logs),

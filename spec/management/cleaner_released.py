@@ -39,6 +39,16 @@ def _grabbing_amid_ambiguity(
     return result, observation
 
 
+def _gauging_the_unchecked(
+    ghost: Any, state: spec.Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if op == "uncleanableBytes":
+        entries = {p for checkpoint in state.live_checkpoints() for p in checkpoint}
+        if any(state.knows(p) and p not in entries for p in state.uncleanable[arguments["dir"]]):
+            return Refused("CLN-34", "java.lang.NullPointerException"), observation
+    return result, observation
+
+
 # ---- before 4.1 ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Earlier:
@@ -128,6 +138,12 @@ def _earlier_step(
     if op == "maybeTruncateCheckpoint" and not state.knows(arguments["partition"]):
         return Step(state, Refused("CLN-27", "java.lang.NullPointerException")), set()
     step = spec.machine.find(op).body(state, **arguments)
+    if unstable_too and op == "uncleanableBytes":
+        if not all(map(state.knows, state.uncleanable[arguments["dir"]])):
+            return Step(state, Refused("CLN-34", "java.lang.NullPointerException")), {"CLN-D7"}
+        seen = replace(state, logs=spec.Frozen({p: _seen(log, True) for p, log in state.logs.items()}))
+        result = spec.uncleanable_bytes(seen, arguments["dir"]).result
+        return Step(state, result), set() if result == step.result else {"CLN-D5"}
     if unstable_too and op in ("cleanableOffsets", "logToClean"):
         p = arguments["partition"]
         seen = state.with_log(p, _seen(state.logs[p], True))
@@ -278,6 +294,51 @@ DEVIATIONS = [
         The value that such a record replaced is gone by then: committed data is lost.""",
         mend="Clean up to the last stable offset (KAFKA-13194).",
         rewrite=_as_earlier("CLN-D5"),
+        releases="<3.1",
+        advance=_before_3_1,
+    ),
+    Deviation(
+        id="CLN-D6",
+        clause="CLN-34",
+        title="The gauge of uncleanable bytes throws while an uncleanable partition has no checkpoint",
+        versions="4.3.0 (judged); since 4.1.0, when the class was written in Java. Not in 3.9.1",
+        condition="""uncleanableBytes of a directory where a known partition is uncleanable that stands in no live
+        directory's checkpoint""",
+        history=(
+            'init partitions=[{"partition":"c-0","logDir":"dir0"}]',
+            'markPartitionUncleanable dir="dir0" partition="c-0"',
+            'uncleanableBytes dir="dir0"',
+        ),
+        cause="""What the map of checkpoints has for the partition is wrapped by Optional.of, which refuses null, where
+        a grab takes Optional.ofNullable. The Scala class had an Option there.""",
+        effect="""The metric kafka.log:type=LogCleanerManager,name=uncleanable-bytes throws a NullPointerException when
+        it is read, for the whole directory, until the broker starts again. That is the usual case, and no corner: a
+        log that cannot be cleaned the first time is marked before anything of it is checkpointed. Whoever watches for
+        uncleanable logs gets an error or a gap just when there are some; uncleanable-partitions-count still tells. The
+        public trackers do not seem to know it (KAFKA-13305 is another NullPointerException of the same gauge, mended
+        in 3.1.0).""",
+        mend="Optional.ofNullable(lastClean.get(tp)).",
+        rewrite=_gauging_the_unchecked,
+        releases=">=4.1",
+    ),
+    Deviation(
+        id="CLN-D7",
+        clause="CLN-34",
+        title="The gauge of uncleanable bytes throws while an uncleanable partition is gone",
+        versions="2.8.2 (judged); up to 3.0. Mended in 3.1.0 (KAFKA-13305)",
+        condition="uncleanableBytes of a directory where a partition is uncleanable that the manager does not know",
+        history=(
+            'init partitions=[{"partition":"c-0","logDir":"dir0"}]',
+            'markPartitionUncleanable dir="dir0" partition="c-0"',
+            'forgetLog partition="c-0"',
+            'uncleanableBytes dir="dir0"',
+        ),
+        cause="""The log is looked up and used without a look whether there is one. Marks of partitions that are gone
+        were never dropped: CLN-25 came with the mend.""",
+        effect="""After the deletion of a topic whose log could not be cleaned the metric throws a NullPointerException
+        when it is read, until the broker starts again.""",
+        mend="Count what is known, and drop the marks of what is gone (KAFKA-13305).",
+        rewrite=_as_earlier("CLN-D7"),
         releases="<3.1",
         advance=_before_3_1,
     ),

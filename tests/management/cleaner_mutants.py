@@ -224,6 +224,11 @@ def _only_with_delete(self: Manager) -> list[TopicPartition]:
     return taken
 
 
+def _gauges_the_clean(self: Manager, directory: str, now: int) -> int:
+    marked = (self.logs.get(p) for p in self.uncleanable.get(directory, ()))
+    return sum(impl.total_size(log.segments[:-1]) for log in marked if log is not None)
+
+
 def _maintains_one_directory(self: Manager) -> None:
     for directory in sorted(self.uncleanable)[:1]:
         self.uncleanable[directory] = {p for p in self.uncleanable[directory] if p in self.logs}
@@ -523,6 +528,12 @@ MUTANTS = [
         "CLN-25",
         "maintenance looks at one directory",
         _manager(maintain_uncleanable=_maintains_one_directory),
+    ),
+    of_impl(
+        "the gauge counts what is clean",
+        "CLN-34",
+        "the uncleanable bytes are all bytes before the active segment",
+        _manager(uncleanable_bytes=_gauges_the_clean),
     ),
     of_impl(
         "healed only when cleaned",

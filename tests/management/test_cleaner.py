@@ -142,6 +142,16 @@ def test_an_overdue_log_is_reported_though_nothing_of_it_can_be_cleaned() -> Non
     assert result == {"log": None, "cleanablePartitions": 0, "delayedPartitions": 1, "maxCompactionDelayMs": 1}
 
 
+@pytest.mark.clause("CLN-34")
+def test_the_gauge_counts_what_could_be_cleaned_of_known_logs() -> None:
+    marks = [("markPartitionUncleanable", {"dir": "dir0", "partition": p}) for p in ("c-0", "c-1")]
+    gauge = ("uncleanableBytes", {"dir": "dir0"})
+    state, answers = run(dirty("c-0", 60), dirty("c-1", 10), gauge, *marks, gauge)
+    assert (answers[2], answers[-1]) == (0, 70)
+    assert run(("forgetLog", {"partition": "c-1"}), gauge, begin=state)[1][-1] == 60
+    assert run(("updateCheckpoints", {"dir": "dir1", "update": "c-0", "offset": 2}), gauge, begin=state)[1][-1] == 10
+
+
 @pytest.mark.clause("CLN-8")
 @pytest.mark.clause("CLN-9")
 def test_cleaning_begins_within_the_log_and_ends_before_what_is_unstable() -> None:

@@ -96,6 +96,9 @@ public abstract class CleanerManager implements Adapter {
 
         Collection<String> uncleanablePartitions(File dir);
 
+        /** What the gauge says. Kafka asks the machine's clock for it: nothing is too young then. */
+        Number uncleanableBytes(File dir);
+
         /** Each may be null. */
         void updateCheckpoints(File dir, String update, Long offset, String remove);
 
@@ -137,8 +140,8 @@ public abstract class CleanerManager implements Adapter {
     protected static final List<String> OPERATIONS = List.of("grabFilthiestCompactedLog", "cleanableOffsets",
         "logToClean", "abortAndPauseCleaning", "abortCleaning", "resumeCleaning", "doneCleaning", "doneDeleting",
         "checkCleaningAborted", "pauseCleaningForNonCompactedPartitions", "deletableLogs", "markPartitionUncleanable",
-        "maintainUncleanablePartitions", "updateCheckpoints", "maybeTruncateCheckpoint", "alterCheckpointDir",
-        "handleLogDirFailure", "restart", "append", "maybeIncrementLogStartOffset", "logChanged", "updateConfig",
+        "maintainUncleanablePartitions", "uncleanableBytes", "updateCheckpoints", "maybeTruncateCheckpoint",
+        "alterCheckpointDir", "handleLogDirFailure", "restart", "append", "maybeIncrementLogStartOffset", "logChanged", "updateConfig",
         "forgetLog", "restoreLog", "advance");
 
     private final Scratch scratch = new Scratch("cleaner");
@@ -270,6 +273,8 @@ public abstract class CleanerManager implements Adapter {
             case "maintainUncleanablePartitions":
                 manager.maintainUncleanablePartitions();
                 return null;
+            case "uncleanableBytes":
+                return manager.uncleanableBytes(dir(args, "dir"));
             case "updateCheckpoints":
                 manager.updateCheckpoints(dir(args, "dir"), args.path("update").textValue(), number(args, "offset"),
                     args.path("remove").textValue());

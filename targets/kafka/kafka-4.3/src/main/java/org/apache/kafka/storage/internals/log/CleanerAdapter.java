@@ -1,6 +1,8 @@
 package org.apache.kafka.storage.internals.log;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.yammer.metrics.core.Gauge;
+import com.yammer.metrics.core.MetricName;
 import java.io.File;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -23,6 +25,7 @@ import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.SimpleRecord;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.common.utils.Timer;
+import org.apache.kafka.server.metrics.KafkaYammerMetrics;
 import org.apache.kafka.server.util.Scheduler;
 import org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile;
 import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
@@ -45,7 +48,29 @@ public final class CleanerAdapter extends CleanerManager {
     @Override
     protected Manager open(List<File> directories) {
         ConcurrentMap<TopicPartition, UnifiedLog> logs = new ConcurrentHashMap<>();
+        forgetGauges(directories);
         return new TheManager(new LogCleanerManager(directories, logs, failures), logs);
+    }
+
+    /** The gauges of a manager stay registered when it is gone, and a new one's do not replace them. */
+    private static void forgetGauges(List<File> directories) {
+        var registry = KafkaYammerMetrics.defaultRegistry();
+        for (MetricName name : List.copyOf(registry.allMetrics().keySet())) {
+            if (name.getType().equals("LogCleanerManager")
+                    && directories.stream().anyMatch(dir -> name.getMBeanName().contains(dir.getPath()))) {
+                registry.removeMetric(name);
+            }
+        }
+    }
+
+    private static Number gauge(String gauge, File dir) {
+        for (var metric : KafkaYammerMetrics.defaultRegistry().allMetrics().entrySet()) {
+            MetricName name = metric.getKey();
+            if (name.getName().equals(gauge) && name.getMBeanName().contains(dir.getPath())) {
+                return (Number) ((Gauge<?>) metric.getValue()).value();
+            }
+        }
+        throw new AdapterFailure("no gauge " + gauge);
     }
 
     @Override
@@ -158,6 +183,11 @@ public final class CleanerAdapter extends CleanerManager {
         @Override
         public Collection<String> uncleanablePartitions(File dir) {
             return manager.uncleanablePartitions(dir.toString()).stream().map(TopicPartition::toString).toList();
+        }
+
+        @Override
+        public Number uncleanableBytes(File dir) {
+            return gauge("uncleanable-bytes", dir);
         }
 
         @Override
