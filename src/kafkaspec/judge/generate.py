@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from bisect import bisect
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -79,6 +80,8 @@ class Guide:
     """What was seen so far, and how often."""
 
     seen: Counter[Hashable] = field(default_factory=Counter)
+    outcomes: dict[Hashable, int] = field(default_factory=dict)
+    """outcome -> its number, which is hashed faster"""
 
 
 class Proposal(NamedTuple):
@@ -134,23 +137,31 @@ class Draws:
         used: Mapping[tuple[str, str], list[Any]],
     ) -> Proposal | None:
         """The same by weights of the operations, with old arguments now and then."""
+        random, getrandbits = rng.random, rng.getrandbits
+
+        def below(n: int) -> int:  # randrange(n), without its checks
+            k = n.bit_length()
+            r = getrandbits(k)
+            while r >= n:
+                r = getrandbits(k)
+            return r
+
         for _ in range(TRIES):
-            op = rng.choices(self.operations, weights)[0]
-            picked: list[int] = []
-
-            def pick(candidates: Sequence[Any], picked: list[int] = picked) -> Any:
-                n = rng.randrange(len(candidates))
-                picked.append(min(n, CANDIDATES))
-                return candidates[n]
-
-            arguments = draw(self.machine, op, state, pick)
-            if arguments is None:
+            op = self.operations[bisect(weights, random() * weights[-1], 0, len(weights) - 1)]
+            choices = self.machine.choices(op, state)
+            if not all(choices.values()):
                 continue
+            arguments: dict[str, Any] = {}
+            picked: list[int] = []
+            for p, candidates in choices.items():
+                n = below(len(candidates))
+                picked.append(min(n, CANDIDATES))
+                arguments[p] = candidates[n]
             for n, p in enumerate(arguments):
-                if p not in op.chosen and rng.random() < STALE and (old := used.get((op.name, p))):
-                    arguments[p] = rng.choice(old)
+                if p not in op.chosen and random() < STALE and (old := used.get((op.name, p))):
+                    arguments[p] = old[below(len(old))]
                     picked[n] = -1
-            step = self.machine.apply(state, op.name, arguments, contracts=False)
+            step = op.direct(state, arguments)
             if not isinstance(step, Outside):
                 return Proposal(Call(op, arguments), step, picked)
         return None
@@ -166,27 +177,29 @@ class _Guided:
         self.used: dict[tuple[str, str], list[Any]] = {}
         self.before: Hashable = None
         harm = 3 if rng.random() < BURST else 1
-        self.weights = [harm if op.kind in ("crash", "restart", "damage") else 2 for op in draws.operations]
+        weights = (harm if op.kind in ("crash", "restart", "damage") else 2 for op in draws.operations)
+        self.weights = list(itertools.accumulate(weights))
 
     def __call__(self, state: Any) -> tuple[Call, Step[Any]] | None:
         chosen = self._chosen(state) if self.made < self.draws.steps else None
         if chosen is None:
             return None
-        call, step, _ = chosen
+        (call, step, _), aspects = chosen
         self.made += 1
         self.last = call
+        name, seen = call.operation.name, self.guide.seen
         for p, value in call.arguments.items():
-            self.used.setdefault((call.operation.name, p), []).append(value)
-        aspects = self._aspects(chosen, state)
+            self.used.setdefault((name, p), []).append(value)
         for aspect in aspects:
-            self.guide.seen[aspect] += 1
+            seen[aspect] = seen.get(aspect, 0) + 1
         self.before = aspects[0]
         return call, step
 
     def _aspects(self, proposal: Proposal, state: Any) -> list[Hashable]:
         """What can be new of a call: its outcome, that after the one before, then what it shows of its arguments."""
         call, step, picked = proposal
-        key = outcome_key(call, step, state)
+        outcomes = self.guide.outcomes
+        key = outcomes.setdefault(outcome_key(call, step, state), len(outcomes))
         name = call.operation.name
         numbered = list(enumerate(picked))
         out: list[Hashable] = [key, (self.before, key)]
@@ -194,24 +207,31 @@ class _Guided:
         out += [(name, *one, *other) for one, other in itertools.combinations(numbered, 2)]
         return out
 
-    def _chosen(self, state: Any) -> Proposal | None:
-        rng, machine = self.rng, self.draws.machine
+    def _chosen(self, state: Any) -> tuple[Proposal, list[Hashable]] | None:
+        """The proposal of which least was seen, and what can be new of it."""
+        rng = self.rng
         if self.last is not None and rng.random() < DUPLICATE:
-            step = machine.apply(state, self.last.operation.name, self.last.arguments, contracts=False)
+            step = self.last.operation.direct(state, self.last.arguments)
             if not isinstance(step, Outside):
-                return Proposal(self.last, step)
+                again = Proposal(self.last, step)
+                return again, self._aspects(again, state)
         proposals = 1 if rng.random() < RANDOM else PROPOSALS
-        best: Proposal | None = None
+        best: tuple[Proposal, list[Hashable]] | None = None
         highest = -1.0
-        seen = self.guide.seen
+        seen = self.guide.seen.get
         for _ in range(proposals):
             found = self.draws.proposal(state, rng, self.weights, self.used)
-            if found is None or proposals == 1:
-                return best or found
-            key, after, *arguments = (1.0 / (1 + seen[aspect]) for aspect in self._aspects(found, state))
-            score = OUTCOME * key + AFTER * after + ARGUMENTS * sum(arguments) / max(1, len(arguments))
+            if found is None:
+                return best
+            aspects = self._aspects(found, state)
+            score = OUTCOME / (1 + seen(aspects[0], 0)) + AFTER / (1 + seen(aspects[1], 0))
+            if len(aspects) > 2:
+                new = 0.0
+                for aspect in aspects[2:]:
+                    new += 1.0 / (1 + seen(aspect, 0))
+                score += ARGUMENTS * new / (len(aspects) - 2)
             if score > highest:
-                best, highest = found, score
+                best, highest = (found, aspects), score
         return best
 
 
