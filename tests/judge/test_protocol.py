@@ -113,15 +113,12 @@ def test_what_is_wrong_is_found() -> None:
     assert problems("leader_epochs.state", {"entries": [[0, 0]]}) == []  # what may be left out
     assert problems("leader_epochs.state", {"entries": [["0", 0]]}) != []
     assert problems("timeline.state", {"epochs": []}) != []  # what may not
-    for answer in (
-        {"result": None},
-        {"error": {}},
-        {"error": {"class": "A", "message": "b"}},
-        {"state": 1},
-        {"unknown": "a"},
-    ):
+    error = {"class": "A", "message": "b"}
+    answers: list[dict[str, Any]] = [{"result": None}, {"error": {}}, {"error": error}, {"state": 1}, {"unknown": "a"}]
+    for answer in answers:
         assert problems("answer", {"i": 1, **answer}) == [], answer
-    for answer in ({}, {"result": 1, "state": 2}, {"error": "no"}, {"error": {"code": 7}}, {"unknown": 7}):
+    answers = [{}, {"result": 1, "state": 2}, {"error": "no"}, {"error": {"code": 7}}, {"unknown": 7}]
+    for answer in answers:
         assert problems("answer", {"i": 1, **answer}) != [], answer
     hello = {"protocol": 1, "name": "a", "version": "1", "subsystems": {"timeline": {}}}
     assert problems("hello.result", hello) == []
