@@ -1,10 +1,13 @@
-"""How many calls the judge needs until it rejects each mutant, run as a target: by seed, guided beside uniform.
+"""The kill matrix: which detector notices which mutant; after how many calls the judge rejects each, run as a target.
 
-    nice python bench/kills.py                       every subsystem; goes on from what is in --out
+    nice python bench/kills.py                       every subsystem; goes on from what is in docs/measured
     nice python bench/kills.py timeline --seeds 3    some of it
+    python bench/kills.py batch --matrix             only which detector notices which mutant
 
-A mutant that outlives --limit calls with more than half of the seeds has no median, and is not run with the others.
-Those that no guided campaign rejected are run once more, for --long calls. docs/generate.py makes the tables of it.
+A mutant that stands in docs/measured/kills.json with a detector, under its name and fault, is not shown to it again. In
+the campaigns, guided beside uniform, one that outlives --limit calls with more than half of the seeds has no median,
+and is not run with the others; those that no guided campaign rejected are run once more, for --long calls.
+docs/generate.py makes the tables of both files.
 """
 
 from __future__ import annotations
@@ -16,19 +19,88 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kafkaspec.audit.detector import audit_detector
 from kafkaspec.judge.detector import campaigned
 from kafkaspec.judge.generate import Generator
-from kafkaspec.lockstep.mutants import Mutant, written
+from kafkaspec.lockstep.mutants import (
+    Mutant,
+    check_detector,
+    contract_detector,
+    explorer_detector,
+    kill_matrix,
+    lockstep_detector,
+    mutants_of,
+    prover_detector,
+    written,
+)
 from kafkaspec.subsystem import Subsystem, find, subsystems
 
-OUT = Path(__file__).parents[1] / "docs" / "measured" / "judge.json"
+MEASURED = Path(__file__).parents[1] / "docs" / "measured"
 GENERATORS: tuple[Generator, ...] = ("guided", "uniform")
 Calls = dict[str, "int | None"]
 """seed -> calls up to the kill; None: it outlived the limit"""
 
 
+class Matrix:
+    """docs/measured/kills.json: subsystem -> "written", a row a mutant, and "generated", what became of those."""
+
+    DETECTORS = (
+        contract_detector,
+        lockstep_detector,
+        check_detector,
+        explorer_detector,
+        prover_detector,
+        audit_detector,
+    )
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+
+    def run(self, subsystem: Subsystem) -> str:
+        """Every detector on the mutants that are not in the file."""
+        began = time.monotonic()
+        known = self.data.setdefault(subsystem.name, {})
+        before = {(r["name"], r["what"]): r["by"] for r in known.get("written", [])}
+        mutants = written(subsystem)
+        noticed: dict[str, dict[str, bool | None]] = {m.name: before.get((m.name, m.what), {}) for m in mutants}
+        detectors = [made() for made in self.DETECTORS]
+        looked = 0
+        for detector in detectors:
+            lacking = [m for m in mutants if detector.name not in noticed[m.name]]
+            looked += len(lacking)
+            for row in kill_matrix(subsystem, lacking, [detector]):
+                noticed[row.mutant.name][detector.name] = row.detections[detector.name].killed
+        known["written"] = [
+            {"name": m.name, "what": m.what, "layer": m.layer, "clauses": m.clauses, "bug": m.bug}
+            | {"survives": m.survives, "by": noticed[m.name]}
+            for m in mutants
+        ]
+        if "generated" not in known:
+            hand = {m.name for m in mutants}
+            others = kill_matrix(subsystem, [m for m in mutants_of(subsystem) if m.name not in hand], detectors)
+            alive = [r.mutant for r in others if not r.killed]
+            known["generated"] = {
+                "count": len(others),
+                "survive": [[m.what, m.name.partition(":")[0], m.survives] for m in alive],
+            }
+        self.save()
+        return f"{len(mutants)} mutants, {looked} looks, {time.monotonic() - began:.0f} s"
+
+    def save(self) -> None:
+        _write(self.path, json.dumps(dict(sorted(self.data.items())), indent=1, ensure_ascii=False) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(".tmp")
+    beside.write_text(text, "utf-8")
+    beside.replace(path)
+
+
 class Measured:
-    """The file: subsystem -> generator -> mutant -> seed -> calls; and under "long" those of the long campaigns."""
+    """docs/measured/judge.json: subsystem -> generator -> mutant -> seed -> calls; the long campaigns as a third
+    generator, "long"."""
 
     def __init__(self, path: Path, limit: int, seeds: int, long: int) -> None:
         self.path = path
@@ -44,10 +116,7 @@ class Measured:
         return made.setdefault(generator, {})
 
     def save(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_suffix(".tmp")
-        beside.write_text(_text(self.data))
-        beside.replace(self.path)
+        _write(self.path, _text(self.data))
 
     def run(self, subsystem: Subsystem, generator: str, seed: int, limit: int, mutants: Sequence[Mutant]) -> str:
         """One campaign, of the mutants that lack it."""
@@ -71,7 +140,7 @@ def _text(data: dict[str, Any]) -> str:
     for name, by in sorted(data["subsystems"].items()):
         generators = []
         for generator, mutants in sorted(by.items()):
-            rows = [f"   {json.dumps(m)}: {json.dumps(calls)}" for m, calls in mutants.items()]
+            rows = [f"   {json.dumps(m, ensure_ascii=False)}: {json.dumps(calls)}" for m, calls in mutants.items()]
             generators.append(f"  {json.dumps(generator)}: {{\n" + ",\n".join(rows) + "\n  }")
         out.append(f" {json.dumps(name)}: {{\n" + ",\n".join(generators) + "\n }")
     about = "".join(f'"{k}": {data[k]},\n' for k in ("limit", "seeds", "long"))
@@ -84,10 +153,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--limit", type=int, default=1_000)
     parser.add_argument("--long", type=int, default=20_000)
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--matrix", action="store_true", help="no campaigns")
     options = parser.parse_args()
-    measured = Measured(options.out, options.limit, options.seeds, options.long)
     chosen = [find(n) for n in options.subsystem] or list(subsystems().values())
+    matrix = Matrix(MEASURED / "kills.json")
+    for s in chosen:
+        print(f"{s.name}: {matrix.run(s)}", flush=True)
+    if options.matrix:
+        return
+    measured = Measured(MEASURED / "judge.json", options.limit, options.seeds, options.long)
     faults = {s.name: [m for m in written(s) if m.layer in ("spec", "impl")] for s in chosen}
 
     def said(subsystem: Subsystem, generator: str, seed: int, limit: int, mutants: Sequence[Mutant]) -> None:

@@ -255,12 +255,15 @@ def campaign(name: str, *, seeds: range, steps: int, out: Path, master: str | No
 def mutants(name: str, *, json: bool) -> int:
     """The kill matrix of a subsystem: its written mutants and the generated ones of its models. 1 if a row is wrong."""
     from kafkaspec import subsystem
+    from kafkaspec.audit.detector import audit_detector
+    from kafkaspec.judge.detector import judge_detector
     from kafkaspec.lockstep import mutants as m
 
     wanted = subsystem.find(name)
     faults = m.mutants_of(wanted)
     detectors = [
         m.contract_detector(), m.lockstep_detector(), m.check_detector(), m.explorer_detector(), m.prover_detector(),
+        judge_detector(), audit_detector(),
     ]  # fmt: skip
     with progress(f"mutants of {name}") as bar:
         rows = m.kill_matrix(wanted, faults, detectors, progress=bar)

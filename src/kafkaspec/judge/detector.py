@@ -164,6 +164,20 @@ class _Reader(Judging):
             return self._at(asked, n, e.kind)
         return None if trouble is None else self._at(asked, len(asked.answers), trouble.kind)
 
+    def one_by_one(self, written: Asked) -> Kill | None:
+        """The same of one history whose lines are sent singly: a target that ends takes answers with it that it has not
+        sent."""
+        asked = replace(written, sent=0, answered=0, answers=[])
+        for n, line in enumerate(asked.lines):
+            try:
+                self.target.send([line])
+                asked.answers += self.target.receive(1)
+                if not self._as_expected(asked.answers[n], n, *asked.expected[n]):
+                    return self._kill(asked, n)
+            except TargetTrouble as e:
+                return self._at(asked, n, e.kind)
+        return None
+
     def _kill(self, asked: Asked, line: int) -> Kill | None:
         if not any(op.chosen for op in self.operations):
             return self._at(asked, line, "rejected")
@@ -238,6 +252,9 @@ def campaigned(
                 right = exact(asked)
                 for name in list(readers):
                     kill = readers[name].wrong(right)
+                    if kill is not None and kill.how != "rejected":
+                        with target_of(subsystem, *makes[name], timeout_s) as another:
+                            kill = _Reader(job, another).one_by_one(asked) or kill
                     if kill is not None:
                         out[name] = kill._replace(calls=before + kill.calls)
                         readers.pop(name).target.close()
