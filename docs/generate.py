@@ -31,6 +31,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import orjson
 from diagram import state_machine
 
 from kafkaspec import forms, subsystem
@@ -41,9 +42,11 @@ from kafkaspec.cli import names
 from kafkaspec.errors import UserError
 from kafkaspec.explore import explore
 from kafkaspec.judge.deviation import shown
+from kafkaspec.judge.protocol import Described, Parameter, described, json_schema, met, word
+from kafkaspec.judge.protocol import fields as fields_of
 from kafkaspec.language import LoadedModel, Trace
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.compare import differences
+from kafkaspec.lockstep.compare import ABSENT, differences
 from kafkaspec.lockstep.history import answer_text, outcome
 from kafkaspec.lockstep.mutants import mutants_of, written
 from kafkaspec.report import sequence_svg
@@ -79,13 +82,27 @@ def out_of_date(generators: dict[str, Generator], write: bool, measure: bool = F
             out.append(page)
             if write:
                 page.write_text(new, "utf-8")
+    for name, generator in FILES.items():
+        file = DOCS / name
+        new = generator()
+        if not file.exists() or file.read_text("utf-8") != new:
+            out.append(file)
+            if write:
+                file.write_text(new, "utf-8")
     return out
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
+    """A Markdown table. Code with a bar in it is HTML: there is no other way that all readers of Markdown know."""
+
+    def code(m: re.Match[str]) -> str:
+        return f"<code>{html.escape(m[1]).replace('|', '&#124;')}</code>" if "|" in m[1] else m[0]
+
+    def cell(text: str) -> str:
+        return " ".join(re.sub(r"`([^`]*)`", code, text).replace("|", "\\|").split())
+
     cells = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(" ".join(c.replace("|", "\\|").split()) for c in row) + " |" for row in cells)
+    return "\n".join("| " + " | ".join(map(cell, row)) + " |" for row in cells)
 
 
 def svg(drawing: str) -> str:
@@ -112,7 +129,9 @@ def ran(command: str, where: Path) -> str:
     return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
 
 
-# ---- the tutorial ----------------------------------------------------------------------------------------------------
+# ---- the tutorials ---------------------------------------------------------------------------------------------------
+PLAYED = ("tutorial.md", "judge.md")
+"""Pages whose files are written and whose commands are run."""
 BLOCK = re.compile(r'^```(?:console\n|\w+ title="([^"]+)"\n)(.*?)^```$', re.MULTILINE | re.DOTALL)
 NOT_COPIED = shutil.ignore_patterns(
     ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info", "build", "dist", "site", "out"
@@ -120,7 +139,7 @@ NOT_COPIED = shutil.ignore_patterns(
 
 
 def played(text: str) -> str:
-    """The tutorial with the output of its commands anew: in a copy of the checkout its files are written and its
+    """A tutorial with the output of its commands anew: in a copy of the checkout its files are written and its
     commands run, in their order."""
     with tempfile.TemporaryDirectory() as temporary:
         here = Path(temporary) / "kafkaspec"
@@ -416,7 +435,67 @@ def deviation(id: str) -> str:
     raise KeyError(id)
 
 
+def protocol() -> str:
+    """The operations of every subsystem as the judge calls them, with the types of their signatures."""
+    return "\n\n".join(_protocol(described(s)) for s in subsystem.subsystems().values())
+
+
+def _protocol(d: Described) -> str:
+    s = d.subsystem
+    page = f"{s.area}/{s.name}.md"
+    walked = met(s)
+
+    def given(parameters: tuple[Parameter, ...]) -> str:
+        return "<br>".join(f"`{p.name}`: `{word(p.hint)}`" + ("" if p.default is ABSENT else " *") for p in parameters)
+
+    rows = []
+    for c in d.calls:
+        op = c.operation
+        kind = "" if op.kind == "call" else f" ({op.kind})"
+        refused = [f"[{id}]({page}#{id}) `{error}`" for id, error in walked.refusals[op.name]]
+        rows.append(
+            [
+                f"`{op.name}`{kind}<br><small>{html.escape(c.what)}</small>",
+                "<br>".join([given(c.parameters), *(f"(`{p}`: the target's own choice)" for p in op.chosen)]),
+                f"`{word(c.result)}`",
+                "<br>".join(refused),
+            ]
+        )
+    records = [
+        [f"`{r.__name__}`" if n == 0 else "", f"`{f.name}`" + ("" if f.needed else " ?"), f"`{word(f.hint)}`", f.what]
+        for r in d.records
+        for n, f in enumerate(fields_of(r))
+    ]
+    asked = [
+        orjson.dumps(walked.examples[c.operation.name], default=float).decode()
+        for c in d.calls
+        if c.operation.name in walked.examples
+    ]
+    lines = "\n".join(line if len(line) <= 400 else f"{line[:399]}…" for line in asked)
+    examples = f'??? example "A call of each, and its answer"\n\n    ```json\n{textwrap.indent(lines, "    ")}\n    ```'
+    configuration = [
+        f"`{p.name}`: `{word(p.hint)}`" + ("" if p.default is None else f" ({json.dumps(p.default)})")
+        for p in d.configuration
+    ]
+    state = "no state" if d.state is Any else f"`{word(d.state)}`"
+    return "\n\n".join(
+        [
+            f"### {s.name}",
+            f"[{s.title}]({page}). Configuration: {', '.join(configuration) or 'none'}. `observe` shows {state}.",
+            table(["operation", "arguments", "result", "may be refused"], rows),
+            *([table(["record", "field", "type", ""], records)] if records else []),
+            examples,
+        ]
+    )
+
+
+def schema() -> str:
+    """The JSON schema of the judge's protocol."""
+    return json.dumps(json_schema(), indent=1) + "\n"
+
+
 GENERATORS: dict[str, Generator] = {
+    "protocol": protocol,
     "deviation": deviation,
     "clauses": clauses,
     "operations": operations,
@@ -434,18 +513,22 @@ GENERATORS: dict[str, Generator] = {
     "kills": kills,
 }
 
+FILES: dict[str, Callable[[], str]] = {"protocol.schema.json": schema}
+"""Whole files that are generated."""
+
 ABOUT: dict[str, Callable[[str], list[str]]] = {"kills": lambda name: [m.name for m in written(subsystem.find(name))]}
 """For what is measured: what it must speak of to be up to date."""
 
 if __name__ == "__main__":
     checking = "--check" in sys.argv[1:]
     stale = out_of_date(GENERATORS, write=not checking, measure="--measure" in sys.argv[1:])
-    tutorial = DOCS / "tutorial.md"
-    new = played(tutorial.read_text("utf-8"))
-    if new != tutorial.read_text("utf-8"):
-        stale.append(tutorial)
-        if not checking:
-            tutorial.write_text(new, "utf-8")
+    for name in PLAYED:
+        page = DOCS / name
+        new = played(page.read_text("utf-8"))
+        if new != page.read_text("utf-8"):
+            stale.append(page)
+            if not checking:
+                page.write_text(new, "utf-8")
     for page in stale:
         print(f"{page.relative_to(DOCS.parent)}: {'out of date' if checking else 'written'}")
     sys.exit(1 if checking and stale else 0)

@@ -116,8 +116,9 @@ def test_the_commands_of_the_readme_work(command: str, tmp_path: Path) -> None:
     run(sys.executable, "-m", *words, cwd=ROOT)
 
 
-def test_the_tutorial_works_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", ["tutorial.md", "judge.md"])
+def test_a_tutorial_works_as_it_stands(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its files are written into a copy of the checkout, its commands run there, their output compared."""
     generate = loaded(ROOT / "docs" / "generate.py", monkeypatch)
-    text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    text = (ROOT / "docs" / page).read_text("utf-8")
     assert generate.played(text) == text, "write it anew with `make tables`"
