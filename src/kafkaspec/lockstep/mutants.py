@@ -8,6 +8,7 @@ needs a reason.
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import random
 import re
@@ -265,7 +266,8 @@ def rerecorded(machine: Machine[Any], driver: Driver, recording: Recording) -> l
     """The calls of a recording, and what a driver answers to them; a driver that fails answers with its exception."""
     records: list[Record] = []
     driver.reset({})
-    for line in recording.path.read_bytes().splitlines():
+    data = recording.path.read_bytes()
+    for line in (gzip.decompress(data) if recording.path.suffix == ".gz" else data).splitlines():
         record = orjson.loads(line)
         name, arguments = record["op"], record["args"]
         try:
