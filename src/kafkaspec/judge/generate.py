@@ -103,6 +103,12 @@ class Draws:
         self.operations = list(operations)
         self.guide = guide
         self.steps = steps
+        self._functions = {
+            op.name: [(p, machine.candidates_of(op, p)) for p in op.parameters.values()] for op in operations
+        }
+        self._at: Any = self
+        self._ready: dict[str, list[tuple[str, Sequence[Any]]] | None] = {}
+        self._known: dict[Callable[[Any], Sequence[Any]], Sequence[Any]] = {}
 
     def start(self, rng: random.Random) -> Start:
         """One history."""
@@ -137,34 +143,48 @@ class Draws:
         used: Mapping[tuple[str, str], list[Any]],
     ) -> Proposal | None:
         """The same by weights of the operations, with old arguments now and then."""
-        random, getrandbits = rng.random, rng.getrandbits
-
-        def below(n: int) -> int:  # randrange(n), without its checks
-            k = n.bit_length()
-            r = getrandbits(k)
-            while r >= n:
-                r = getrandbits(k)
-            return r
-
+        random, getrandbits, operations = rng.random, rng.getrandbits, self.operations
         for _ in range(TRIES):
-            op = self.operations[bisect(weights, random() * weights[-1], 0, len(weights) - 1)]
-            choices = self.machine.choices(op, state)
-            if not all(choices.values()):
+            op = operations[bisect(weights, random() * weights[-1], 0, len(weights) - 1)]
+            choices = self._choices(op, state)
+            if choices is None:
                 continue
             arguments: dict[str, Any] = {}
             picked: list[int] = []
-            for p, candidates in choices.items():
-                n = below(len(candidates))
-                picked.append(min(n, CANDIDATES))
+            for p, candidates in choices:
+                most = len(candidates)
+                bits = most.bit_length()
+                n = getrandbits(bits)
+                while n >= most:  # as randrange does, without its checks
+                    n = getrandbits(bits)
+                picked.append(n if n < CANDIDATES else CANDIDATES)
                 arguments[p] = candidates[n]
             for n, p in enumerate(arguments):
                 if p not in op.chosen and random() < STALE and (old := used.get((op.name, p))):
-                    arguments[p] = old[below(len(old))]
+                    arguments[p] = rng.choice(old)
                     picked[n] = -1
             step = op.direct(state, arguments)
             if not isinstance(step, Outside):
                 return Proposal(Call(op, arguments), step, picked)
         return None
+
+    def _choices(self, op: Operation[Any], state: Any) -> list[tuple[str, Sequence[Any]]] | None:
+        """The candidates of each parameter; None if one has none. Several calls are often proposed in one state."""
+        if state is not self._at:
+            self._at, self._ready, self._known = state, {}, {}
+        if op.name in self._ready:
+            return self._ready[op.name]
+        out: list[tuple[str, Sequence[Any]]] = []
+        for p, function in self._functions[op.name]:
+            candidates = self._known.get(function)
+            if candidates is None:
+                candidates = self._known[function] = function(state)
+            if not candidates:
+                self._ready[op.name] = None
+                return None
+            out.append((p, candidates))
+        self._ready[op.name] = out
+        return out
 
 
 class _Guided:
@@ -201,10 +221,12 @@ class _Guided:
         outcomes = self.guide.outcomes
         key = outcomes.setdefault(outcome_key(call, step, state), len(outcomes))
         name = call.operation.name
-        numbered = list(enumerate(picked))
         out: list[Hashable] = [key, (self.before, key)]
-        out += [(*one, key) for one in numbered]
-        out += [(name, *one, *other) for one, other in itertools.combinations(numbered, 2)]
+        for i, n in enumerate(picked):
+            out.append((i, n, key))
+        for i in range(1, len(picked)):
+            for j in range(i):
+                out.append((name, j, picked[j], i, picked[i]))
         return out
 
     def _chosen(self, state: Any) -> tuple[Proposal, list[Hashable]] | None:

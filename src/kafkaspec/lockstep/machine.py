@@ -184,9 +184,6 @@ class Machine(Generic[S]):
     """parameter's Python name, or "operation:parameter" -> interesting values in that state, boundaries first"""
     deviations: list[Any] = field(default_factory=list)
     """known deviations of released Kafka: see judge.deviation"""
-    _at: Any = field(default=None, init=False, repr=False, compare=False)
-    _found: dict[Any, Sequence[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """the candidates in the state that they were last asked for"""
 
     def operation(
         self, name: str, *ids: str, generated: bool = True, chosen: tuple[str, ...] = (), kind: Kind = "call"
@@ -259,18 +256,14 @@ class Machine(Generic[S]):
 
     def choices(self, op: Operation[S], state: S) -> dict[str, Sequence[Any]]:
         """Python parameter name -> candidate values of it in this state."""
-        if state is not self._at:  # several calls are often proposed in one state
-            self._at, self._found = state, {}
-        out = {}
-        for p in op.parameters.values():
-            f = self.candidates.get(f"{op.name}:{p}") or self.candidates.get(p)
-            if f is None:
-                raise ValueError(f"{self.name}: no candidates for parameter {p!r} of {op.name!r}")
-            values = self._found.get(f)
-            if values is None:
-                values = self._found[f] = f(state)
-            out[p] = values
-        return out
+        return {p: self.candidates_of(op, p)(state) for p in op.parameters.values()}
+
+    def candidates_of(self, op: Operation[S], parameter: str) -> Callable[[S], Sequence[Any]]:
+        """What gives the candidates of a parameter. ValueError if there is nothing."""
+        f = self.candidates.get(f"{op.name}:{parameter}") or self.candidates.get(parameter)
+        if f is None:
+            raise ValueError(f"{self.name}: no candidates for parameter {parameter!r} of {op.name!r}")
+        return f
 
 
 class Driver(Protocol):
