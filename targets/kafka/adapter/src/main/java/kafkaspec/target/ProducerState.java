@@ -59,6 +59,7 @@ public abstract class ProducerState implements Adapter {
 
     private final Scratch scratch = new Scratch("producer-state");
     private final List<Object> guards = new ArrayList<>();
+    private final TreeSet<Long> verified = new TreeSet<>(); // the producers that were: the manager does not list them
     private Path file;
     private Config config;
     protected Path directory;
@@ -180,6 +181,7 @@ public abstract class ProducerState implements Adapter {
         }
         now = FIRST_NOW;
         guards.clear();
+        verified.clear();
         config = new Config(
             args.path("maxTransactionTimeoutMs").asInt(300_000),
             args.path("producerIdExpirationMs").asInt(86_400_000),
@@ -202,7 +204,7 @@ public abstract class ProducerState implements Adapter {
                 return findDuplicateBatch(number(args, "producerId"), (short) number(args, "producerEpoch"),
                     (int) number(args, "firstSeq"), (int) number(args, "lastSeq"));
             case "maybeCreateVerificationStateEntry": {
-                long id = number(args, "producerId");
+                long id = verified(args);
                 Verification v = maybeCreateVerification(id, (int) number(args, "sequence"),
                     (short) number(args, "epoch"), args.get("supportsEpochBump").booleanValue());
                 number(guardOf(id));
@@ -212,7 +214,7 @@ public abstract class ProducerState implements Adapter {
                 clearVerification(number(args, "producerId"));
                 return null;
             case "startVerification":
-                return number(startVerification(number(args, "producerId"), (int) number(args, "sequence"),
+                return number(startVerification(verified(args), (int) number(args, "sequence"),
                     (short) number(args, "epoch"), args.get("supportsEpochBump").booleanValue()));
             case "onHighWatermarkUpdated":
                 onHighWatermarkUpdated(number(args, "highWatermark"));
@@ -278,6 +280,12 @@ public abstract class ProducerState implements Adapter {
             default:
                 throw new UnknownOperation(op);
         }
+    }
+
+    private long verified(JsonNode args) {
+        long producerId = number(args, "producerId");
+        verified.add(producerId);
+        return producerId;
     }
 
     private static long number(JsonNode args, String name) {
@@ -347,7 +355,6 @@ public abstract class ProducerState implements Adapter {
         return out;
     }
 
-    /** Producers are known by ids from 1 to 3 in what the specification asks. */
     @Override
     public Object observe() throws Exception {
         Shown shown = shown();
@@ -360,7 +367,7 @@ public abstract class ProducerState implements Adapter {
             .sorted(Comparator.comparingLong(Producer::id)).map(ProducerState::producer).toList());
         if (verifies()) {
             Map<String, Object> verifications = new LinkedHashMap<>();
-            for (long id = 1; id <= 3; id++) {
+            for (long id : verified) {
                 Verification v = verification(id);
                 if (v != null) {
                     verifications.put(Long.toString(id), verification(v, true));
