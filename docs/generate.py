@@ -445,19 +445,21 @@ def _protocol(d: Described) -> str:
     page = f"{s.area}/{s.name}.md"
     walked = met(s)
 
-    def given(parameters: tuple[Parameter, ...]) -> str:
-        return "<br>".join(f"`{p.name}`: `{word(p.hint)}`" + ("" if p.default is ABSENT else " *") for p in parameters)
+    def given(p: Parameter) -> str:
+        return f"`{p.name}`: `{word(p.hint)}`" + ("" if p.default is ABSENT else " *")
 
     rows = []
     for c in d.calls:
         op = c.operation
         kind = "" if op.kind == "call" else f" ({op.kind})"
-        refused = [f"[{id}]({page}#{id}) `{error}`" for id, error in walked.refusals[op.name]]
+        chosen = [f"(`{p}`: the target's own choice)" for p in op.chosen]
+        refused = [
+            f"[{id}]({page}#{id}) <code>{error.replace('.', '.<wbr>')}</code>" for id, error in walked.refusals[op.name]
+        ]
         rows.append(
             [
                 f"`{op.name}`{kind}<br><small>{html.escape(c.what)}</small>",
-                "<br>".join([given(c.parameters), *(f"(`{p}`: the target's own choice)" for p in op.chosen)]),
-                f"`{word(c.result)}`",
+                "<br>".join([*map(given, c.parameters), *chosen, f"→ `{word(c.result)}`"]),
                 "<br>".join(refused),
             ]
         )
@@ -482,7 +484,7 @@ def _protocol(d: Described) -> str:
         [
             f"### {s.name}",
             f"[{s.title}]({page}). Configuration: {', '.join(configuration) or 'none'}. `observe` shows {state}.",
-            table(["operation", "arguments", "result", "may be refused"], rows),
+            table(["operation", "arguments → result", "may be refused"], rows),
             *([table(["record", "field", "type", ""], records)] if records else []),
             examples,
         ]
