@@ -514,8 +514,10 @@ class Encoder:
         control: bool = False,
         append_time: int | None = None,
         delete_horizon: int | None = None,
+        again: bool = False,
     ) -> None:
-        """`append_time`: LogAppendTime, with this time for all, ms. `delete_horizon`: ms."""
+        """`append_time`: LogAppendTime, with this time for all, ms. `delete_horizon`: ms. `again`: of records that a
+        leader took, with any timestamp."""
         if transactional and producer_id == -1:
             raise ValueError("a transactional batch without a producer id")
         if producer_id != -1 and producer_epoch == -1:
@@ -533,6 +535,7 @@ class Encoder:
             | (delete_horizon is not None) << 6
         )
         self.base_timestamp = delete_horizon
+        self.again = again
         self.largest = -1
         self.last_offset: int | None = None
         self.count = 0
@@ -551,7 +554,7 @@ class Encoder:
             offset = self.base_offset if self.last_offset is None else self.last_offset + 1
         if self.last_offset is not None and offset <= self.last_offset:
             raise ValueError(f"offset {offset} after {self.last_offset}")
-        if timestamp < -1:
+        if timestamp < -1 and not self.again:
             raise ValueError(f"timestamp {timestamp}")
         if self.base_timestamp is None:
             self.base_timestamp = timestamp
@@ -608,6 +611,7 @@ def retain(batch: Batch, kept: frozenset[int], delete_horizon: int) -> bytes:
         control=batch.control,
         append_time=batch.max_timestamp if batch.log_append_time else None,
         delete_horizon=horizon,
+        again=True,
     )
     for r in left:
         encoder.append(r.timestamp, r.key, r.value, r.headers, r.offset)
@@ -685,6 +689,7 @@ def assign(
         base_sequence=batch.base_sequence,
         transactional=batch.transactional,
         append_time=now if log_append_time else None,
+        again=True,
     )
     for r in records:
         encoder.append(r.timestamp, r.key, r.value, r.headers)

@@ -1167,7 +1167,7 @@ def retain_empty(state: Held, data: str) -> Step[Held, str]:
 @icontract.require(
     lambda data, delete_horizon: (
         0 <= delete_horizon < 2**62
-        and all(t.timestamp < 2**62 for t in timed(known(bytes.fromhex(data))))
+        and all(in_bits(t.timestamp, 63) for t in timed(known(bytes.fromhex(data))))
         and known(bytes.fromhex(data)).base_offset >= 0
     ),
     "BAT-15 a horizon and offsets from 0 up, and times with room for their differences",
@@ -1404,13 +1404,12 @@ def _unbase64(text: str) -> bytes:
 
 # ---- the leader ------------------------------------------------------------------------------------------------------
 def is_whole(state: Held) -> bool:
-    """Whether it is a batch that a producer's library can have written."""
+    """Whether it is a batch that some producer can have written."""
     try:
         b = known(state.data)
     except Malformed:
         return False
-    times = [t.timestamp for t in timed(b)]
-    return not wrong_for_the_writer(b.producer_id, b.producer_epoch, 0, b.attributes, times)
+    return not wrong_for_the_writer(b.producer_id, b.producer_epoch, 0, b.attributes, [])
 
 
 def is_a_brokers(batch: Batch) -> bool:
@@ -1497,7 +1496,7 @@ def in_place(batch: Batch, target: int) -> bool:
     lambda state, origin: origin == "CLIENT" or (is_whole(state) and is_a_brokers(held(state))),
     "BAT-20 a broker's own batches have a record an offset and a sequence; control batches begin at 0, not compressed",
 )
-@icontract.require(lambda state: is_whole(state), "BAT-13 the batch is well-formed, and what a writer does not refuse")
+@icontract.require(lambda state: is_whole(state), "BAT-13 the batch is well-formed, its producer as a writer has it")
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-23 the producer's bytes are a copy")
 @icontract.ensure(
     lambda state, initial_offset, result: (
@@ -1804,6 +1803,9 @@ def sendable() -> tuple[str, ...]:
     keyed = [Timed(n, NOW + n, b"k%d" % n, b"v") for n in range(3)]
     out += [built(0, keyed, attributes=c, producer_id=5, producer_epoch=0, base_sequence=0) for c in CODECS]
     out += [built(0, keyed, attributes=c, producer_id=5, producer_epoch=0) for c in (0, 1)]
+    out += [
+        built(0, [Timed(0, -9, b"k", b"v"), Timed(1, t, b"l", b"w")], attributes=c) for c in (0, 1) for t in (NOW, -7)
+    ]
     untimely = [Timed(0, NOW, None, b"v"), Timed(1, NOW + 12, b"k", b"v"), Timed(2, NOW, None, b"w")]
     out += [built(0, untimely, attributes=c) for c in (0, 0, 0, 1, 3)]
     out += [built(0, [Timed(0, -1, b"k", b"v")], attributes=c | LOG_APPEND_TIME) for c in (0, 2)]
@@ -1918,6 +1920,27 @@ def _producers_append_time(
     return _rebuilt_without_keys(ghost, state, op, arguments, took, observation)
 
 
+def _below_none(
+    ghost: Ghost, state: Held, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if isinstance(result, Refused):
+        return result, observation
+    if op == "validate":
+        batch, kept = held(state), None
+        if not result["messageSizeMaybeChanged"]:
+            return result, observation
+    elif op == "retain":
+        batch, kept = known(bytes.fromhex(arguments["data"])), frozenset(arguments["kept"])
+        if not kept or retained(batch, kept, arguments["delete_horizon"]) is batch:
+            return result, observation
+    else:
+        return result, observation
+    times = [t.timestamp for n, t in enumerate(timed(batch)) if kept is None or n in kept]
+    below = [t for t in times if t < NO_TIMESTAMP]
+    return (Refused("", ILLEGAL_ARGUMENT, f"Invalid negative timestamp {below[0]}") if below else result), observation
+
+
+_BELOW = built(0, [Timed(0, -9, b"k", b"v"), Timed(1, -9, b"l", b"w")])
 _FLAGGED = built(0, [Timed(0, 7, b"k", b"v")], attributes=LOG_APPEND_TIME, append_time=NOW)
 
 
@@ -1972,6 +1995,29 @@ machine.deviations += [
         mend="Ask for the batch's timestamp type first, and once a batch: a producer's LogAppendTime is refused.",
         rewrite=_producers_append_time,
     ),
+    Deviation(
+        id="BAT-D3",
+        clause="BAT-24",
+        title="A record with a timestamp below -1 is taken, and its batch can never be compacted",
+        versions="4.3.0 (judged); the source of 2.8.2 reads the same",
+        condition="""a batch with a record whose timestamp is below -1 is written anew with that record: by the cleaner,
+        as another record of it goes or it gets a delete horizon, or by the leader, for a topic with another codec. In
+        place the leader takes it, as far as message.timestamp.before.max.ms allows, which by default is without end""",
+        history=(
+            "init",
+            f'retain data="{encode(_BELOW).hex()}" kept=[1] deleteHorizon={NOW}',
+        ),
+        cause="""MemoryRecordsBuilder refuses a timestamp below 0 other than -1, whoever writes by it. The leader
+        compares a timestamp with the topic's bounds and has no other question, and writes no record itself if it need
+        not. So the broker stores what its own writer cannot write, and the cleaner, which writes a batch anew that
+        loses a record, gets an IllegalArgumentException.""",
+        effect="""The cleaner marks the partition uncleanable. It is not compacted any more, on any replica, not after a
+        restart either, until the log start passes the record: it grows without end, and deleted keys stay. One record
+        of a producer is enough whose library lets such a timestamp through, that of a date before 1970, say. Kafka's
+        own producer refuses it. A producer to a topic with another codec gets UNKNOWN_SERVER_ERROR.""",
+        mend="Refuse it as it comes, with INVALID_TIMESTAMP; and let the cleaner copy the timestamps that are there.",
+        rewrite=_below_none,
+    ),
 ]
 
 
@@ -1985,7 +2031,7 @@ RECORDINGS = (
     Recording(
         "kafka-4.3.0-batch.ndjson.gz",
         "accepted",
-        deviations=("BAT-D1", "BAT-D2"),
+        deviations=("BAT-D1", "BAT-D2", "BAT-D3"),
         source="Kafka 4.3.0 as a target of the judge",
     ),
 )

@@ -1023,6 +1023,12 @@ class FoundBatch(TypedDict):
 
 
 @machine.operation("translateOffset", SEG_11)
+@icontract.require(
+    lambda state, starting_file_position: (
+        starting_file_position in (0, state.size) or any(p.position == starting_file_position for p in state.placed)
+    ),
+    "SEG-11 the starting position is a batch's, or the end",
+)
 @icontract.require(lambda state: sound(state) and state.index_files, "SEG-24 what a crash left was recovered")
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "SEG-11 a question changes nothing")
 @icontract.ensure(

@@ -614,6 +614,10 @@ def test_keys_and_timestamps() -> None:
     assert (
         taken(spec.built(0, [Timed(0, NOW + 999, b"k", b"v")]), timestamp_type="LogAppendTime")["maxTimestampMs"] == NOW
     )
+    early = spec.built(0, [Timed(n, -9, b"k", b"v") for n in range(2)])
+    for codec in ("none", "zstd"):
+        said = taken(early, timestamp_before_max_ms=spec.LONG_MAX, target_compression=codec)
+        assert [r["t"] for r in said["batches"][0]["records"]] == [-9, -9]
     flagged = spec.built(0, [Timed(0, NOW, b"k", b"v")], attributes=spec.LOG_APPEND_TIME, append_time=NOW)
     for topic in ("CreateTime", "LogAppendTime"):
         assert taken(flagged, timestamp_type=topic).clause == "BAT-22"
