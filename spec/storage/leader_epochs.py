@@ -375,7 +375,7 @@ _keeps_order = icontract.ensure(lambda result: rising(result.state.entries), "LE
 _changes_nothing = icontract.ensure(stays, "LEC-15 a question changes nothing")
 
 
-@machine.operation("assign", "LEC-2", "LEC-3", "LEC-4")
+@machine.operation("assign", "LEC-2", "LEC-3", "LEC-4", "LEC-1")
 @_keeps_order
 @icontract.ensure(
     lambda state, epoch, start_offset, result: (
@@ -477,7 +477,7 @@ class EndOffset(TypedDict):
     endOffset: int
 
 
-@machine.operation("endOffsetFor", "LEC-10", "LEC-12")
+@machine.operation("endOffsetFor", "LEC-10", "LEC-12", "LEC-11")
 @_changes_nothing
 @icontract.require(
     lambda state, log_end_offset: log_end_offset >= 0 and all(e.start_offset <= log_end_offset for e in state.entries),
@@ -768,7 +768,8 @@ machine.deviations += [
         id="LEC-D1",
         clause="LEC-17",
         title="A leader epoch checkpoint with a bad number in it is not taken for unreadable",
-        versions="4.3.0 (seen)",
+        versions="3.9.1 and 4.3.0 (seen); since the file's code is Java, by 3.1.2 (read): 2.8.2 answers rightly",
+        releases=">=3.1",
         condition="""the first thing wrong in the file is an epoch or offset that is no number or too large, or a
         negative number of entries""",
         history=("init", 'leaderEpochCheckpoint.read file="0\\n1\\nx 0\\n"'),
@@ -829,5 +830,31 @@ RECORDINGS = (
         "accepted",
         deviations=("LEC-D1",),
         source="the same with truncations that are written later, crashes before that, and files of any text",
+    ),
+    Recording(
+        "kafka-4.3.0-leader_epochs.ndjson.gz",
+        "accepted",
+        deviations=("LEC-D1",),
+        source="Kafka 4.3.0 as a target of the judge",
+    ),
+    Recording(
+        "kafka-3.9.1-leader_epochs.ndjson.gz",
+        "accepted",
+        deviations=("LEC-D1",),
+        source="Kafka 3.9.1 as a target of the judge",
+        release="3.9.1",
+    ),
+    Recording(
+        "kafka-2.8.2-leader_epochs.ndjson.gz",
+        "accepted",
+        source="Kafka 2.8.2 as a target, truncations compared with ones that are written at once",
+        release="2.8.2",
+    ),
+    Recording(
+        "kafka-2.8.2-leader_epochs-truncation.ndjson",
+        "rejected",
+        at=2,
+        source="Kafka 2.8.2 as a target: a truncation is in the file when it returns (before KAFKA-15046)",
+        release="2.8.2",
     ),
 )

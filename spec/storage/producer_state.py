@@ -1509,6 +1509,20 @@ def _without_epoch(
     return result, observation
 
 
+def _not_verified(
+    ghost: Any, state: State, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if op != "produce" or not arguments["transactional"] or not state.config.transaction_verification_enabled:
+        return result, observation
+    producer_id = arguments["producer_id"]
+    stale = isinstance(result, Refused) and result.clause == "PSM-6" and arguments["origin"] != "REPLICATION"
+    known = state.verifications.get(producer_id)
+    guarded = known is not None and known.guard == arguments["guard"]
+    if stale and not guarded and state.producers[producer_id].transaction is None:
+        return Refused("PSM-6", INVALID_STATE), observation
+    return result, observation
+
+
 machine.deviations += [
     Deviation(
         id="PSM-D1",
@@ -1532,6 +1546,31 @@ machine.deviations += [
         mend="""Take epoch and timestamp of a control batch without records from its header, as of a marker without a
         transaction; or else neither keep such a batch nor put its producer into the table.""",
         rewrite=_without_epoch,
+    ),
+    Deviation(
+        id="PSM-D2",
+        clause="PSM-6",
+        title="A transactional batch of a stale epoch is refused as not verified, which is fatal to its producer",
+        versions="""3.9.1 (seen); mended in 3.9.2 and 4.1.1 (KAFKA-19690). 4.1.0 (read) does it also where a
+        transaction of another epoch is open""",
+        releases=">=3.6,<3.9.2",
+        condition="""verification is on; a client or a coordinator appends a transactional batch of an epoch below the
+        producer's, without the guard of the producer's verification, while the producer has no open transaction""",
+        history=(
+            "init",
+            'produce producerId=1 origin="CLIENT" producerEpoch=1 firstSeq=0 lastSeq=0 firstOffset=0 lastOffset=0 '
+            "timestamp=1000000 transactional=false guard=0",
+            'produce producerId=1 origin="CLIENT" producerEpoch=0 firstSeq=0 lastSeq=0 firstOffset=1 lastOffset=1 '
+            "timestamp=1000000 transactional=true guard=0",
+        ),
+        cause="""The log looks for the verification before it looks at the epoch, and answers
+        InvalidTxnStateException. It comes to that when the marker that ends a transaction after its timeout, which
+        has a higher epoch, gets in between the question whether the transaction is open, which needs no verification
+        then, and the append.""",
+        effect="""The batch is not appended either way. But InvalidTxnStateException ends a producer, where for
+        InvalidProducerEpochException it aborts its transaction and goes on.""",
+        mend="Compare the epochs first.",
+        rewrite=_not_verified,
     ),
 ]
 
@@ -1618,5 +1657,53 @@ RECORDINGS = (
         "producer-state-further.ndjson",
         "accepted",
         source="the same with UnifiedLog.updateProducers, reloads, damaged and stray snapshots; 8 histories",
+    ),
+    Recording(
+        "kafka-4.3.0-producer_state.ndjson.gz",
+        "accepted",
+        deviations=("PSM-D1",),
+        source="Kafka 4.3.0 as a target of the judge",
+    ),
+    Recording(
+        "kafka-3.9.1-producer_state.ndjson.gz",
+        "accepted",
+        deviations=("PSM-D1",),
+        source="Kafka 3.9.1 as a target: markers of version 0, no verification",
+        release="3.9.1",
+    ),
+    Recording(
+        "kafka-2.8.2-producer_state.ndjson.gz",
+        "accepted",
+        deviations=("PSM-D1",),
+        source="Kafka 2.8.2 as a target: markers of version 0, no verification",
+        release="2.8.2",
+    ),
+    Recording(
+        "kafka-3.9.1-producer_state-stale-epoch.ndjson",
+        "accepted",
+        deviations=("PSM-D2",),
+        source="Kafka 3.9.1 as a target: KAFKA-19690",
+        release="3.9.1",
+    ),
+    Recording(
+        "kafka-3.9.1-producer_state-marker.ndjson",
+        "rejected",
+        at=2,
+        source="Kafka 3.9.1 as a target: a marker of version 2 may have the epoch of the data (before KAFKA-19446)",
+        release="3.9.1",
+    ),
+    Recording(
+        "kafka-3.9.1-producer_state-other-epoch.ndjson",
+        "rejected",
+        at=2,
+        source="Kafka 3.9.1 as a target: the open transaction may be of another epoch (before KAFKA-14563)",
+        release="3.9.1",
+    ),
+    Recording(
+        "kafka-3.9.1-producer_state-stale-verification.ndjson",
+        "rejected",
+        at=2,
+        source="Kafka 3.9.1 as a target: a stale epoch is verified (before KAFKA-18042)",
+        release="3.9.1",
     ),
 )
