@@ -1684,4 +1684,24 @@ RECORDINGS = (
         deviations=("CLN-D1", "CLN-D2"),
         source="the same, with high watermarks that lag, changes of policy and failures of directories",
     ),
+    Recording(
+        "kafka-4.3.0-cleaner.ndjson.gz",
+        "accepted",
+        deviations=("CLN-D1", "CLN-D2", "CLN-D6"),
+        source="LogCleanerManager of Kafka 4.3.0 as a target of the judge",
+    ),
+    Recording(
+        "kafka-3.9.1-cleaner.ndjson.gz",
+        "accepted",
+        deviations=("CLN-D1", "CLN-D3", "CLN-D4"),
+        source="the Scala class of Kafka 3.9.1, likewise",
+        release="3.9.1",
+    ),
+    Recording(
+        "kafka-2.8.2-cleaner.ndjson.gz",
+        "accepted",
+        deviations=("CLN-D1", "CLN-D3", "CLN-D4", "CLN-D5", "CLN-D7"),
+        source="the Scala class of Kafka 2.8.2, likewise",
+        release="2.8.2",
+    ),
 )
