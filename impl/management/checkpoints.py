@@ -152,6 +152,8 @@ def decode_metadata(data: bytes) -> str:
     def value(at: int) -> str:
         line = found[at - 1] if len(found) >= at else ""
         words = _COLON.split(line)
+        while len(words) > 1 and not words[-1]:
+            del words[-1]
         if len(words) != 2:
             raise CheckpointUnreadable(at, f"malformed line: {line!r}" if line else "the line is missing")
         return words[1]
@@ -167,7 +169,7 @@ def decode_metadata(data: bytes) -> str:
         id = b""
     if len(id) != 16 or id == ZERO_ID:
         raise CheckpointUnreadable(2, f"no topic id: {text!r}")
-    return text[:22]
+    return base64.urlsafe_b64encode(id).decode()[:22]
 
 
 def encode_marker(broker_epoch: int) -> bytes:
@@ -176,9 +178,9 @@ def encode_marker(broker_epoch: int) -> bytes:
 
 
 def decode_marker(data: bytes) -> int | None:
-    """The broker epoch; None if the marker tells none (CKP-8)."""
+    """The broker epoch; None if the marker tells none (CKP-8). No constant of Python's, such as NaN, is JSON."""
     with contextlib.suppress(ValueError, OverflowError):
-        match json.JSONDecoder().raw_decode(data.decode().lstrip(" \t\r\n")):
+        match json.JSONDecoder(parse_constant=int).raw_decode(data.decode().lstrip(" \t\r\n")):
             case ({"brokerEpoch": epoch, **other}, _):
                 _coerced(other.get("version", 0), INT_BITS)
                 return _coerced(epoch, LONG_BITS)

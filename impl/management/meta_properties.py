@@ -43,6 +43,12 @@ def logical_lines(text: str) -> Iterator[tuple[int, str]]:
         if text[n : n + 2] == "\r\n":
             n += 1
         n += 1
+        if (
+            continues
+            and not out
+            and (line[:1] in ("#", "!") or (not line and (begin < len(text) or text[-2:] == "\r\n")))
+        ):
+            continues = False  # only a backslash so far: a line begins here
         if continues or (line and line[0] not in "#!"):
             first = first if continues else at
             out = out + line if continues else line
@@ -147,26 +153,28 @@ def parse(data: bytes) -> MetaProperties:
     """Raises PropertiesUnreadable (MTP-4)."""
     found = decode(data)
 
-    def number(key: str) -> int | None:
+    def number(key: str, leave_out: str = "") -> int | None:
         if key not in found:
             return None
         at, text = found[key]
+        text = text.strip(leave_out)
         digits = text[1:] if text[:1] in ("+", "-") else text
         value = int(text) if digits.isdecimal() else None
         if value is None or not -(2**31) <= value < 2**31:
             raise PropertiesUnreadable("MTP-4", f"{key} is no number: {text!r}", at, key)
         return value
 
-    version = number("version") or 0
+    version = number("version", "".join(map(chr, range(33)))) or 0
     if version not in (0, 1):
         raise PropertiesUnreadable("MTP-4", f"version {version}, expected 0 or 1", found["version"][0], "version")
     node = number("node.id" if version else "broker.id")
     directory = None
     if "directory.id" in found:
         at, text = found["directory.id"]
-        directory = text[:22]
-        if _uuid(text) is None:
+        id = _uuid(text)
+        if id is None:
             raise PropertiesUnreadable("MTP-4", f"directory.id is no id: {text!r}", at, "directory.id")
+        directory = base64.urlsafe_b64encode(id).decode()[:22]
     cluster = found["cluster.id"][1] if "cluster.id" in found else None
     out = MetaProperties(version, cluster, node, directory, {key: at for key, (at, _) in found.items()})
     out.check()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -275,10 +276,18 @@ def is_topic_id(text: str) -> bool:
         return False
 
 
+def canonical(topic_id: str) -> str:
+    """The same id in 22 characters, the last of which has nothing in the four bits that it has over."""
+    return base64.urlsafe_b64encode(base64.urlsafe_b64decode(topic_id[:22] + "==")).decode()[:22]
+
+
 def metadata_id(text: str) -> str | Unreadable:
     """The topic's id of a partition.metadata (CKP-7)."""
     lines = lines_of(text)
-    fields = [re.split(r":\s+", line, flags=re.ASCII) for line in [*lines[:2], "", ""]]
+    fields = [
+        re.split(r":\s+", re.sub(r"(:\s+)+$", "", line, flags=re.ASCII), flags=re.ASCII)
+        for line in (lines + ["", ""])[:2]
+    ]
     if len(fields[0]) != 2:
         return Unreadable("line", lines[0] if lines else "", 1)
     version = integer(fields[0][1], INT_MAX)
@@ -286,9 +295,12 @@ def metadata_id(text: str) -> str | Unreadable:
         return Unreadable("line", lines[0], 1)
     if version < 0:
         return Unreadable("version", lines[0], 1)
-    if len(fields[1]) != 2 or fields[1][1].rstrip("=") == ZERO_ID:
+    if len(fields[1]) != 2:
         return Unreadable("line", lines[1] if len(lines) > 1 else "", 2)
-    return fields[1][1][:22] if is_topic_id(fields[1][1]) else Unreadable("number", fields[1][1], 2)
+    if not is_topic_id(fields[1][1]):
+        return Unreadable("number", fields[1][1], 2)
+    id = canonical(fields[1][1])
+    return Unreadable("line", lines[1], 2) if id == ZERO_ID else id
 
 
 def marker_text(broker_epoch: int) -> str:
@@ -299,7 +311,8 @@ def marker_text(broker_epoch: int) -> str:
 def marker_epoch(text: str) -> int | None:
     """The broker epoch of a marker; None if it tells none (CKP-8)."""
     try:
-        content, _ = json.JSONDecoder().raw_decode(text.lstrip(" \t\r\n"))
+        # what Python reads as a constant, such as NaN, is not JSON's: no whole number, so that this fails
+        content, _ = json.JSONDecoder(parse_constant=int).raw_decode(text.lstrip(" \t\r\n"))
     except ValueError:
         return None
     if not isinstance(content, dict) or _whole(content.get("version", 0), INT_MAX) is None:
@@ -312,7 +325,7 @@ def _whole(value: object, largest: int) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, float):
-        value = int(value)
+        value = int(value) if math.isfinite(value) else None
     if isinstance(value, str):
         value = integer(value.strip(), largest)
     return value if isinstance(value, int) and -largest - 1 <= value <= largest else None
@@ -836,6 +849,10 @@ METADATA_TEXTS = [
     "version: 0\ntopic_id: short\n",
     "version: 0\n",
     "",
+    f"version: 0: \ntopic_id: {ID}: : \n",
+    f"version: 0\ntopic_id: {ID[:-1]}x",
+    f"version: 0\ntopic_id: {ZERO_ID[:-1]}B",
+    f"version: 0\n: {ID}",
 ]
 MARKER_TEXTS = [
     marker_text(7),
@@ -846,6 +863,9 @@ MARKER_TEXTS = [
     "[]",
     "",
     "x",
+    '{"brokerEpoch": 3, "other": NaN}',
+    '{"brokerEpoch": 1e999}',
+    '{"brokerEpoch": " 5 "}',
 ]
 
 

@@ -19,7 +19,7 @@ import icontract
 from kafkaspec.clauses import clause
 from kafkaspec.judge.recording import Recording
 from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
-from kafkaspec.spec.management.checkpoints import integer, is_topic_id
+from kafkaspec.spec.management.checkpoints import canonical, integer, is_topic_id
 from kafkaspec.spec.management.cleaner import INT_MAX
 
 PREFIX = "MTP"
@@ -37,7 +37,8 @@ MTP_1 = clause(
     """The file has the form of java.util.Properties in ISO-8859-1: a line for each property, its key ended by the first
     =, : or blank that no backslash precedes, blanks around that and before the key left out, those after the value
     not; lines that begin with # or !, and empty ones, are comments; a backslash at the end of a line joins it to the
-    next one; of two lines with one key the last counts.""",
+    next one, which may be a comment only if there is nothing before the backslash; of two lines with one key the last
+    counts.""",
     source="java.util.Properties.load; PropertiesUtils, Kafka 4.3.0",
     without=NO_STEPS,
 )
@@ -139,9 +140,12 @@ def logical_lines(text: str) -> list[str]:
     """Lines without comments, joined where a backslash ends one."""
     out: list[str] = []
     joined: str | None = None
-    for line in re.split(r"\r\n|\r|\n", text):
+    lines = re.split(r"\r\n|\r|\n", text)
+    for n, line in enumerate(lines):
         begun = line.lstrip(" \t\f")
-        if joined is None and (not begun or begun[0] in "#!"):
+        if not joined and (not begun or begun[0] in "#!"):
+            ends = n == len(lines) - 1 and not line and not text.endswith("\r\n")
+            joined = joined if ends else None
             continue
         whole = (joined or "") + begun
         backslashes = len(whole) - len(whole.rstrip("\\"))
@@ -184,7 +188,7 @@ class MetaProperties:
 def meta_properties(text: str) -> MetaProperties:
     """MTP-3, MTP-4. Raises Unreadable."""
     found = properties(text)
-    version = integer(found.get("version", "0"), INT_MAX)
+    version = integer(re.sub(r"^[\0-\x20]+|[\0-\x20]+$", "", found.get("version", "0")), INT_MAX)
     if version not in (0, 1):
         raise Unreadable("MTP-4", f"version {found['version']!r}, expected 0 or 1")
     key = "node.id" if version else "broker.id"
@@ -201,7 +205,7 @@ def meta_properties(text: str) -> MetaProperties:
         version,
         found.get("cluster.id"),
         None if node is None else integer(node, INT_MAX),
-        None if directory is None else directory[:22],
+        None if directory is None else canonical(directory),
     )
 
 
@@ -381,9 +385,15 @@ TEXTS = [
     "x=a\\",
     "x=1\\\n#y\n=2\n",
     "x=\xe9\\\\\n",
+    f"{_V1}version = 1 \nnode.id=1\n",
+    f"{_V1}directory.id={_D[:-1]}R\n",
+    "\\\n#y=1\n\\\n\nx=1\n\\\n",
+    "\\\n\f",
+    "x=2\n\\\r\n",
+    "x=1\\\n\f",
 ]
 
-_FILES: list[str | None] = [None, *TEXTS[:13]]
+_FILES: list[str | None] = [None, *TEXTS[:13], TEXTS[29]]
 machine.candidates |= {
     "file": lambda state: TEXTS,
     "version": lambda state: [0, 1],
