@@ -1,0 +1,121 @@
+"""What implementations write, audited: the sound ones are found sound, and damage is seen."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkaspec import subsystem
+from kafkaspec.audit.detector import (
+    CLEAN,
+    META,
+    Walked,
+    Written,
+    audit_detector,
+    audited,
+    found,
+    log_file,
+    one_record,
+    walked,
+    written_of,
+)
+from kafkaspec.lockstep.mutants import NotApplicable, kill_matrix, written
+from kafkaspec.subsystem import Subsystem
+from tests.lockstep import toy
+
+WRITING = sorted(p.name.removesuffix("_written.py") for p in Path(__file__).parents[1].glob("*/*_written.py"))
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_what_the_sound_implementation_writes_is_sound(name: str) -> None:
+    """And it is something: a walk that writes nothing would find nothing wrong."""
+    s = subsystem.find(name)
+    impl = s.layer("impl")
+    assert impl is not None
+    how = written_of(s)
+    bytes_written = 0
+    for seed in range(3):
+        walk = walked(s.spec.machine, impl.Driver(), how, seed)
+        assert walk.failed == ""
+        files = how.files(walk)
+        assert found(audited(files)) == ""
+        bytes_written += sum(map(len, files.values()))
+    assert bytes_written > 0
+
+
+KILLED = {
+    "batch": "the last timestamp",
+    "checkpoints": "count line wrong",
+    "leader_epochs": "contradictions stay",
+    "log_loader": "every stop is clean",
+    "meta_properties": "written in place",
+    "offset_index": "equal offsets",
+    "producer_state": "version 2 as version 1",
+    "segment": "no last entry",
+    "time_index": "little-endian",
+    "transaction_index": "the same marker twice",
+}
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_a_mutant_of_each_is_seen_in_its_files(name: str) -> None:
+    s = subsystem.find(name)
+    (mutant,) = [m for m in written(s) if m.name == KILLED[name]]
+    (row,) = kill_matrix(s, [mutant], [audit_detector()])
+    assert re.match(r"[A-Z]{3}-\d+: [\w.-]+: .* \(seed \d+\)", row.detections["audit"].by)
+
+
+def test_a_subsystem_without_files_is_not_audited() -> None:
+    (row,) = kill_matrix(subsystem.find("timeline"), written(subsystem.find("timeline"))[-1:], [audit_detector()])
+    assert row.detections["audit"].killed is None
+    with pytest.raises(NotApplicable):
+        written_of(Subsystem("toy", "lockstep"))
+
+
+def test_walks_are_replayed_by_their_seed_and_keep_to_what_is_allowed() -> None:
+    how = Written(lambda walk: {}, ("push", "push", "pop"), steps=6, last=[("save", {})])
+    one, again, other = (walked(toy.machine, toy.Driver(), how, seed) for seed in (4, 4, 5))
+    assert (one.state, one.calls) == (again.state, again.calls)
+    assert one.state != other.state or one.calls != other.calls
+    assert one.calls[-1].operation == "save"
+    assert {c.operation for c in one.calls} <= {"push", "pop", "save"}
+    assert one.driver.observe()["items"] == list(one.state.items)
+
+
+def test_an_implementation_that_fails_is_called_no_more() -> None:
+    class Fails(toy.Driver):
+        def pop(self) -> Any:
+            raise RuntimeError("broken")
+
+    walk = walked(toy.machine, Fails(), Written(lambda walk: {}, ("push", "pop"), steps=50), 0)
+    assert walk.failed == "RuntimeError: broken"
+    assert walk.calls[-1].operation in ("push", "pop")
+
+
+def test_files_are_audited_in_directories_of_their_own() -> None:
+    log = log_file("data/t-0", 5, [one_record(5, leader_epoch=0), one_record(6, leader_epoch=0)])
+    log["data/t-0/leader-epoch-checkpoint"] = b"0\n1\n0 5\n"
+    assert found(audited({**log, "data/meta.properties": META})) == ""
+    assert audited({}) is None
+    torn = {**log, "data/t-0/00000000000000000005.log": log["data/t-0/00000000000000000005.log"][:-1]}
+    assert found(
+        audited({**torn, "data/t-0/00000000000000000009.log": b"", **{f"data/{k}": v for k, v in CLEAN.items()}})
+    )
+    assert "tests.storage.batch_written" in sys.modules or "batch" in WRITING
+
+
+def test_the_walk_is_what_the_files_are_made_of() -> None:
+    seen: list[Walked] = []
+
+    def files(walk: Walked) -> dict[str, bytes]:
+        seen.append(walk)
+        return {}
+
+    walk = walked(toy.machine, toy.Driver(), Written(files, ("push",), init={"capacity": 2}, steps=4), 0)
+    assert walk.state.capacity == 2
+    assert [c.result for c in walk.calls] == [1, 2]
+    assert seen == []
