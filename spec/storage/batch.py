@@ -655,6 +655,145 @@ def unhexed(digits: str | None) -> bytes | None:
     return None if digits is None else bytes.fromhex(digits)
 
 
+class RecordFields(TypedDict):
+    """A record as it is written; bytes in hexadecimal."""
+
+    attributes: int
+    timestampDelta: int
+    offsetDelta: int
+    key: str | None
+    value: str | None
+    headers: list[list[str | None]]
+    """key and value"""
+
+
+class BatchFields(TypedDict):
+    """A batch as it is written."""
+
+    baseOffset: int
+    leaderEpoch: int
+    attributes: int
+    lastOffsetDelta: int
+    baseTimestamp: int
+    maxTimestamp: int
+    producerId: int
+    producerEpoch: int
+    baseSequence: int
+    records: list[RecordFields]
+
+
+class DecodedBatch(BatchFields):
+    """The same, and what follows from it."""
+
+    lastOffset: int
+    lastSequence: int
+    deleteHorizon: int | None
+    """ms"""
+    offsets: list[int]
+    timestamps: list[int]
+    sequences: list[int]
+    control: list[str | int | None] | None
+    """of a marker: type, version, coordinator epoch, version of the value"""
+
+
+class RecordToBuild(TypedDict):
+    """A record for a writer; key and value are Latin-1."""
+
+    t: int
+    """ms"""
+    k: str | None
+    v: str | None
+    headers: int
+    """how many"""
+
+
+class BuiltRecord(TypedDict, total=False):
+    """A record of a batch that was written; key and value are Latin-1."""
+
+    o: int
+    """offset"""
+    t: int
+    """ms"""
+    k: str | None
+    v: str | None
+
+
+class BuiltBatch(TypedDict, total=False):
+    """A batch that was written."""
+
+    baseOffset: int
+    lastOffset: int
+    size: int
+    """bytes"""
+    maxTimestamp: int
+    magic: int
+    leaderEpoch: int
+    producerId: int
+    producerEpoch: int
+    baseSequence: int
+    transactional: bool
+    control: bool
+    deleteHorizonMs: int | None
+    compression: str
+    timestampType: str
+    records: list[BuiltRecord]
+
+
+class Built(TypedDict, total=False):
+    """What a writer made."""
+
+    sizeInBytes: int
+    base64: str | None
+    """the bytes, if they are not compressed"""
+    batches: list[BuiltBatch]
+
+
+class Validated(TypedDict, total=False):
+    """What the leader writes."""
+
+    logAppendTimeMs: int
+    maxTimestampMs: int
+    messageSizeMaybeChanged: bool
+    batches: list[BuiltBatch]
+
+
+class ReadRecord(TypedDict):
+    """A record as a reader shows it; bytes in hexadecimal."""
+
+    offset: int
+    timestamp: int
+    sequence: int
+    key: str | None
+    value: str | None
+    headers: list[list[str | None]]
+
+
+class ReadBatch(TypedDict, total=False):
+    """A batch as a reader shows it."""
+
+    baseOffset: int
+    lastOffset: int
+    size: int
+    """bytes"""
+    magic: int
+    leaderEpoch: int
+    compression: str
+    timestampType: str
+    transactional: bool
+    control: bool
+    deleteHorizon: int | None
+    baseTimestamp: int
+    maxTimestamp: int
+    producerId: int
+    producerEpoch: int
+    baseSequence: int
+    lastSequence: int
+    count: int
+    records: list[ReadRecord]
+    marker: list[str | int | None] | None
+    """type, and of an abort or a commit the coordinator's epoch"""
+
+
 def as_json(batch: Batch) -> dict[str, Json]:
     """Every field, bytes in hexadecimal; the compressed part is left out."""
     return {
@@ -1074,10 +1213,10 @@ def whole(batch: Batch) -> bool:
     "BAT-15 a horizon where the flag is",
 )
 @icontract.require(lambda data: is_hex(data), "BAT-13 bytes, in hexadecimal")
-def decode_bytes(state: Held, data: str) -> Step[Held, dict[str, Json]]:
+def decode_bytes(state: Held, data: str) -> Step[Held, DecodedBatch]:
     """Read a batch. `data` in hexadecimal."""
     try:
-        return Step(state, read(decode(bytes.fromhex(data))))
+        return Step(state, cast(DecodedBatch, read(decode(bytes.fromhex(data)))))
     except Malformed as e:
         return Step(state, refused(e))
 
@@ -1107,12 +1246,12 @@ def reads_alike(data: bytes, answer: list[Fields] | Refused) -> bool:
     lambda data, result: reads_alike(bytes.fromhex(data), result.result),
     "BAT-13 a reader asks for no more than a writer keeps: what is well-formed is read",
 )
-def read_bytes(state: Held, data: str) -> Step[Held, list[dict[str, Json]]]:
+def read_bytes(state: Held, data: str) -> Step[Held, list[ReadBatch]]:
     """Kafka's reader of bytes in memory, and of a control batch's marker: the batches. It compares the CRC,
     decompresses a batch to its end, then reads its records. A batch cut at the end is left out."""
     answer = reading(bytes.fromhex(data))
     assert not isinstance(answer, str)
-    return Step(state, cast(list[dict[str, Json]] | Refused, answer))
+    return Step(state, cast(list[ReadBatch] | Refused, answer))
 
 
 @machine.operation("encode", BAT_1, BAT_3, BAT_8, BAT_12, BAT_17, BAT_19)
@@ -1126,7 +1265,7 @@ def read_bytes(state: Held, data: str) -> Step[Held, list[dict[str, Json]]]:
     lambda batch, result: bool(batch["records"]) or len(result.result) == 2 * OVERHEAD,
     "BAT-17 a batch without records is its header",
 )
-def encode_fields(state: Held, batch: Json) -> Step[Held, str]:
+def encode_fields(state: Held, batch: BatchFields) -> Step[Held, str]:
     """Write a batch, well-formed or not: hexadecimal."""
     return Step(state, encode(from_json(batch)).hex())
 
@@ -1197,12 +1336,12 @@ def retain_empty(state: Held, data: str) -> Step[Held, str]:
     ),
     "BAT-24 offsets and producer as they were",
 )
-def retain(state: Held, data: str, kept: list[int], delete_horizon: int) -> Step[Held, list[dict[str, Json]]]:
+def retain(state: Held, data: str, kept: list[int], delete_horizon: int) -> Step[Held, list[ReadBatch]]:
     """What the cleaner writes of a batch of which it keeps these records (their numbers), and the batch in any case.
     `delete_horizon`, ms, is set where there is reason. The answer is what a reader makes of it."""
     batch = known(bytes.fromhex(data))
     after = retained(batch, frozenset(kept), delete_horizon)
-    return Step(state, [as_read(after, len(encode(after)))])
+    return Step(state, [cast(ReadBatch, as_read(after, len(encode(after))))])
 
 
 def retained(batch: Batch, kept: frozenset[int], delete_horizon: int) -> Batch:
@@ -1347,9 +1486,9 @@ def build(
     base_sequence: int,
     transactional: bool,
     partition_leader_epoch: int,
-    records: Json,
+    records: Sequence[RecordToBuild],
     log_append_time: int = NO_TIMESTAMP,
-) -> Step[Held, dict[str, Json]]:
+) -> Step[Held, Built]:
     """Kafka's writer, fed records of consecutive offsets. `log_append_time`, ms, matters with LogAppendTime alone. The
     result's `base64` is the batch if it is not compressed."""
     flags = CODEC_IDS[compression] | TIMESTAMP_TYPES[timestamp_type] | (TRANSACTIONAL if transactional else 0)
@@ -1366,14 +1505,12 @@ def build(
         append_time=log_append_time,
     )
     data = encode(batch)
-    return Step(
-        Held(data),
-        Fields(
-            sizeInBytes=len(data),
-            base64=None if batch.codec else base64.b64encode(data).decode(),
-            batches=[shown(batch, len(data))],
-        ),
+    made = Fields(
+        sizeInBytes=len(data),
+        base64=None if batch.codec else base64.b64encode(data).decode(),
+        batches=[shown(batch, len(data))],
     )
+    return Step(Held(data), cast(Built, made))
 
 
 class Readable(TypedDict):
@@ -1569,7 +1706,7 @@ def validate(
     target_compression: str,
     origin: str,
     of: str = "previous build",
-) -> Step[Held, dict[str, Json]]:
+) -> Step[Held, Validated]:
     """The leader takes the batch: what it writes, or why it refuses. `initial_offset` is the log end, `now` ms."""
     batch = held(state)
     create_time = timestamp_type == "CreateTime"
@@ -1579,7 +1716,8 @@ def validate(
     if no is not None:
         return Step(state, no)
     target = CODEC_IDS[target_compression]
-    return Step(state, taken(batch, initial_offset, timestamp_type, partition_leader_epoch, now, target))
+    after = taken(batch, initial_offset, timestamp_type, partition_leader_epoch, now, target)
+    return Step(state, cast(Validated, after))
 
 
 def taken(

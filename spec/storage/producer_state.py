@@ -459,7 +459,7 @@ class ShownVerification(VerificationEntry):
     """ms"""
 
 
-class Shown(TypedDict):
+class Shown(TypedDict, total=False):
     """Producers, transactions, verifications and snapshots."""
 
     now: int
@@ -878,10 +878,9 @@ def _guarded(
     return not state.config.transaction_verification_enabled or (known is not None and known.guard == guard)
 
 
-class Produced(TypedDict, total=False):
-    """What came of a batch: one of the two."""
+class Duplicate(TypedDict):
+    """The retained batch that a batch repeats: nothing was appended."""
 
-    startedTransactions: list[int]
     duplicate: list[int]
     """first sequence, last sequence, first offset, last offset, timestamp"""
 
@@ -908,7 +907,7 @@ def produce(
     timestamp: int,
     transactional: bool,
     guard: int = NO_GUARD,
-) -> Step[State, Produced]:
+) -> Step[State, Started | Duplicate]:
     """One batch as a log appends it: the duplicate [first sequence, last sequence, first offset, last offset,
     timestamp] that it is, or as `appendDataBatch` does. `guard` is what `startVerification` gave."""
     if origin == "CLIENT":

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Required, TypedDict
 
 import icontract
 
@@ -216,6 +216,20 @@ def observe(state: Nothing) -> Json:
 machine = Machine("replicas", initial, observe)
 
 
+class ReplicaText(TypedDict, total=False):
+    """A replica of a partition."""
+
+    batches: Required[list[list[Any]]]
+    """base offset, last offset, epoch, frame, magic, records [offset, content]"""
+    end: Required[int]
+    start: int
+    highWatermark: int | None
+    compacted: bool | None
+    """null: not known"""
+    epochs: list[list[int]]
+    """[epoch, start offset]"""
+
+
 def replica_of(text: Mapping[str, Any]) -> Replica:
     """From JSON: `batches` are [base offset, last offset, epoch, frame, magic, [[offset, content], ...]]."""
     batches = tuple(
@@ -297,9 +311,7 @@ def frames_tell(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     ),
     "RPL-3 it is the same both ways",
 )
-def compare(
-    state: Nothing, a: Mapping[str, Any], b: Mapping[str, Any], metadata: bool
-) -> Step[Nothing, list[str | int] | None]:
+def compare(state: Nothing, a: ReplicaText, b: ReplicaText, metadata: bool) -> Step[Nothing, list[str | int] | None]:
     """The first difference of two replicas, its kind and offset."""
     found = first_difference(replica_of(a), replica_of(b), metadata)
     return Step(state, None if found is None else list(found))
@@ -307,7 +319,7 @@ def compare(
 
 @machine.operation("compareEpochs", "RPL-6")
 @icontract.require(lambda a, b: well_formed(a) and well_formed(b), "RPL-3 each of them is a log")
-def compare_epochs(state: Nothing, a: Mapping[str, Any], b: Mapping[str, Any]) -> Step[Nothing, int | None]:
+def compare_epochs(state: Nothing, a: ReplicaText, b: ReplicaText) -> Step[Nothing, int | None]:
     """The lowest epoch that begins at different offsets."""
     return Step(state, epochs_differ(replica_of(a), replica_of(b)))
 

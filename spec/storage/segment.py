@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypedDict, cast
+from typing import Any, NamedTuple, Required, TypedDict, cast
 
 import icontract
 
@@ -298,6 +298,19 @@ class Batch:
             body += varint_size(key or -1) + key + varint_size(value) + value
             size += varint_size(body) + body
         return size
+
+
+class BatchToAppend(TypedDict, total=False):
+    """A batch as an argument."""
+
+    records: Required[list[list[int]]]
+    """offset, timestamp (ms)"""
+    valueBytes: int
+    """of each record; 10 if not given"""
+    leaderEpoch: int
+    producerId: int
+    kind: str
+    """data, transactional, commit or abort; data if not given"""
 
 
 def batch_of(a: Mapping[str, Any]) -> Batch:
@@ -677,8 +690,8 @@ def on_disk(state: Segment) -> tuple[Any, ...]:
     lambda state, result: not largest_is_true(state) or largest_is_true(result.state),
     "SEG-5 the largest timestamp so far",
 )
-def append(state: Segment, batches: Sequence[Mapping[str, Any]]) -> Step[Segment, None]:
-    """Batches, each {records: [[offset, timestamp], ...], valueBytes, leaderEpoch, producerId, kind}."""
+def append(state: Segment, batches: Sequence[BatchToAppend]) -> Step[Segment, None]:
+    """Batches, one behind the other."""
     new = batches_of(batches)
     if not state.fits(new[-1].last_offset):
         return Step(state, Refused(SEG_3, OVERFLOW))

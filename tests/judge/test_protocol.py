@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 from kafkaspec.judge import protocol
 from kafkaspec.judge.protocol import described, fields, json_schema, met, schema, word
-from kafkaspec.lockstep.machine import Json, Machine, Outside, Refused
+from kafkaspec.lockstep.machine import Fields, Json, Machine, Outside, Refused
 from kafkaspec.lockstep.walk import draw, draw_init
 from kafkaspec.subsystem import subsystems
 
@@ -135,6 +135,8 @@ def test_every_operation_says_its_types(name: str) -> None:
         assert not set(call.operation.chosen) & {p.name for p in call.parameters}
     shows = d.subsystem.spec.machine.observe(d.subsystem.spec.machine.initial())
     assert (word(d.state) == "any") == (shows == {}), "the type of `observe`"
+    if shows:
+        assert all(f.needed for f in fields(d.state)) != isinstance(shows, Fields), "what may be left out is said so"
 
 
 @pytest.mark.parametrize("name", subsystems())
