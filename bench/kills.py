@@ -5,9 +5,9 @@
     python bench/kills.py batch --matrix             only which detector notices which mutant
 
 A mutant that stands in docs/measured/kills.json with a detector, under its name and fault, is not shown to it again. In
-the campaigns, guided beside uniform, one that outlives --limit calls with more than half of the seeds has no median,
-and is not run with the others; those that no guided campaign rejected are run once more, for --long calls.
-docs/generate.py makes the tables of both files.
+the campaigns, guided beside uniform, one that outlives --limit calls with more than half of the seeds, or with all of
+the first six, has no median and is not run with the others; those that no guided campaign rejected are run once more,
+for --long calls. docs/generate.py makes the tables of both files.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ from kafkaspec.lockstep.mutants import (
     lockstep_detector,
     mutants_of,
     prover_detector,
+    unseen,
     written,
 )
 from kafkaspec.subsystem import Subsystem, find, subsystems
 
 MEASURED = Path(__file__).parents[1] / "docs" / "measured"
 GENERATORS: tuple[Generator, ...] = ("guided", "uniform")
+ENOUGH = 6
 Calls = dict[str, "int | None"]
 """seed -> calls up to the kill; None: it outlived the limit"""
 
@@ -71,9 +73,10 @@ class Matrix:
             looked += len(lacking)
             for row in kill_matrix(subsystem, lacking, [detector]):
                 noticed[row.mutant.name][detector.name] = row.detections[detector.name].killed
+        reasons = unseen(subsystem)
         known["written"] = [
             {"name": m.name, "what": m.what, "layer": m.layer, "clauses": m.clauses, "bug": m.bug}
-            | {"survives": m.survives, "by": noticed[m.name]}
+            | {"survives": m.survives, "unseen": reasons.get(m.name, ""), "by": noticed[m.name]}
             for m in mutants
         ]
         if "generated" not in known:
@@ -147,6 +150,12 @@ def _text(data: dict[str, Any]) -> str:
     return f'{{{about}"subsystems": {{\n' + ",\n".join(out) + "\n}}\n"
 
 
+def outlives(calls: Calls, seeds: int) -> bool:
+    """Whether a mutant has no median, as far as is known: it outlived half of the seeds and more, or all of ENOUGH."""
+    alive = list(calls.values()).count(None)
+    return 2 * alive > seeds or alive == len(calls) >= ENOUGH
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("subsystem", nargs="*")
@@ -172,7 +181,7 @@ def main() -> None:
         for s in chosen:
             for generator in GENERATORS:
                 of = measured.of(s.name, generator)
-                lasting = {m for m, calls in of.items() if 2 * list(calls.values()).count(None) > options.seeds}
+                lasting = {m for m, calls in of.items() if outlives(calls, options.seeds)}
                 said(s, generator, seed, options.limit, [m for m in faults[s.name] if m.name not in lasting])
     for s in chosen:
         guided = measured.of(s.name, "guided")

@@ -138,6 +138,16 @@ def written(subsystem: Subsystem) -> list[Mutant]:
     return list(module.MUTANTS)
 
 
+def unseen(subsystem: Subsystem) -> dict[str, str]:
+    """Why the judge does not notice a written mutant, by its name: `UNSEEN` beside the mutants."""
+    module = _module(subsystem)
+    reasons: dict[str, str] = dict(getattr(module, "UNSEEN", {}))
+    for name in reasons:
+        if name not in (known := [m.name for m in module.MUTANTS]):
+            raise unknown(f"written mutant of {subsystem.name}", name, known)
+    return reasons
+
+
 def _module(subsystem: Subsystem) -> ModuleType:
     root = forms.checkout()
     file = f"tests/{subsystem.area}/{subsystem.name}_mutants.py"
