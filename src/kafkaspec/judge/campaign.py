@@ -64,6 +64,8 @@ SHRINK_S: Final = 60.0
 """So often, and so long, a rejected history is tried with less."""
 MAX_DIFFERENCES: Final = 12
 """So many differences of a rejection are told, of the answer and of the state."""
+ONE_BY_ONE: Final = ("hangs", "died", "garbage", "half a line", "too much")
+"""Kinds of trouble in which the target is asked again, line by line, to see where it comes."""
 MAX_RIGHT: Final = 100_000
 """So many pairs of an expected answer and one that is as good are remembered."""
 MAX_KINDS: Final = 50
@@ -278,7 +280,7 @@ def judge(
     """
     subsystem = find(job.subsystem)
     began = time.monotonic()
-    until = None if time_s is None else began + time_s
+    until: float | None = None
     tally = Tally()
     hello: Hello | None = None
     judging: Judging | None = None
@@ -287,6 +289,9 @@ def judge(
         with Target(job.command, job.timeout_s) as target:
             hello = target.hello
             judging = Judging(job, target, record)
+            if job.generator == "guided":
+                _tours(job.subsystem)  # seconds, which are not those that the target is given
+            until = None if time_s is None else time.monotonic() + time_s
             for number, histories in blocks(examples):
                 done = number * BLOCK
 
@@ -322,10 +327,14 @@ def blocks(examples: int | None) -> Iterator[tuple[int, int]]:
 
 
 def made_small(job: Job, rejections: Iterable[Rejection]) -> Iterator[Rejection]:
-    """Rejections as small as each gets, by trying it with less on targets of their own. TargetTrouble: none starts."""
-    for rejection in rejections:
+    """Rejections as small as each gets, by trying it with less on a target of their own, and on another after trouble.
+    TargetTrouble: it does not start."""
+    rest = deque(rejections)
+    while rest:
         with Target(job.command, job.timeout_s) as target:
-            yield Judging(job, target).small(rejection)
+            judging = Judging(job, target)
+            while rest and not judging.broken:
+                yield judging.small(rest.popleft())
 
 
 def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> Judged:
@@ -442,7 +451,7 @@ class Judging:
         self.names = {op.name for op in self.operations}
         self.record = record
         self.release = target.hello.version if target.hello.name == "Apache Kafka" else None
-        self.checking = self._check()
+        self.checking = self._brief()
         self.concretes: list[tuple[str, Any, Concrete]] = []
         for how in getattr(self.subsystem.spec, "CORRESPONDENCES", ()):
             self.concretes.append((how.model.__name__, how, Concrete(how.model, how.sizes)))
@@ -452,6 +461,15 @@ class Judging:
         self.right: set[tuple[str, bytes, bytes]] = set()
         self.tally = Tally()
         self.under_way: deque[Asked] = deque()
+        self.reading: Asked | None = None
+        self.asking: Asked | None = None
+        self.broken = False
+        """the target got into trouble when a rejection was tried with less"""
+
+    def _brief(self) -> Check:
+        checking = self._check()
+        checking.brief = True
+        return checking
 
     def _check(self) -> Check:
         return Check(self.machine, self.job.subsystem, self.job.strict, release=self.release)
@@ -490,8 +508,7 @@ class Judging:
             self.target.quiet()
         except TargetTrouble as e:
             tally.trouble = e
-            if under_way and tally.last is None:
-                tally.last = self._so_far(under_way[0])
+            tally.last = self._located(e)
         tally.seconds = time.monotonic() - began
         return tally
 
@@ -546,6 +563,7 @@ class Judging:
         arguments = self.machine.init_names(init)
         asked = Asked(number, by, [], [], [], [{"op": "init", "args": arguments}], [])
         asked.calls_before = self.tally.calls
+        self.asking = asked
         self._line(asked, "init", 0, ("answer", None), subsystem=self.job.subsystem, args=arguments)
         return asked
 
@@ -672,7 +690,9 @@ class Judging:
 
     def judged(self, asked: Asked) -> None:
         """Read the answers to a history and judge them."""
+        self.reading = asked
         wrong = self._wrong(asked)
+        self.reading = None
         self.tally.histories += 1
         self._counted(asked, len(asked.clauses) if wrong is None else wrong[1].step or 0)
         if wrong is None:
@@ -682,16 +702,11 @@ class Judging:
 
     def _wrong(self, asked: Asked) -> tuple[History, Verdict] | None:
         """What nothing explains in the answers to a history, if anything."""
-        try:
-            if asked.answered < asked.sent:
-                self._received(asked)
-            if asked.answers == asked.texts or all(self._right(asked, n) for n in range(len(asked.answers))):
-                return None
-            return self._checked(asked)
-        except TargetTrouble:
-            if self.tally.last is None:
-                self.tally.last = self._so_far(asked)
-            raise
+        if asked.answered < asked.sent:
+            self._received(asked)
+        if asked.answers == asked.texts or all(self._right(asked, n) for n in range(len(asked.answers))):
+            return None
+        return self._checked(asked)
 
     def one(self, init: Mapping[str, Json], plan: Plan) -> None:
         """Judge one history that Hypothesis draws."""
@@ -759,11 +774,31 @@ class Judging:
             records[last] |= answer
         return records[: last + 1]
 
-    def _so_far(self, asked: Asked) -> History:
+    def _located(self, trouble: TargetTrouble) -> History | None:
+        """The history in which the target got into trouble, up to the call that got no answer. It may have had answers
+        in hand that never came, so its histories are asked again, of another process and one line at a time; if nothing
+        shows then, what had been answered."""
+        suspects = [a for a in (self.reading, *self.under_way, self.asking) if a is not None]
+        if not suspects:
+            return None
+        if trouble.kind in ONE_BY_ONE:
+            with contextlib.suppress(TargetTrouble), Target(self.job.command, self.job.timeout_s) as target:
+                for asked in suspects:
+                    answers: list[bytes] = []
+                    try:
+                        for n, line in enumerate(asked.lines[: asked.sent]):
+                            target.send([line])
+                            answers += target.receive(1)
+                            target.answer(answers[-1], n)
+                    except TargetTrouble:
+                        return self._so_far(asked, answers)
+        return self._so_far(suspects[0], [*suspects[0].answers, *self.target.left()])
+
+    def _so_far(self, asked: Asked, answers: Sequence[bytes]) -> History:
         """A history that got no further: what was answered, and the call that was not."""
         records = [{"i": i, **r} for i, r in enumerate(asked.records)]
         at = 0
-        for n, line in enumerate([*asked.answers, *self.target.left()][: len(asked.lines)]):
+        for n, line in enumerate(answers[: len(asked.lines)]):
             try:
                 answer = self.target.answer(line, n)
             except TargetTrouble:
@@ -787,8 +822,10 @@ class Judging:
             for id, met in verdict.deviations.items():
                 self.tally.deviations[id] += met.count - before.get(id, 0)
             return None
-        self.checking = self._check()
-        return self._told(records[: (verdict.step or 0) + 1], verdict), verdict
+        self.checking = self._brief()
+        records = records[: (verdict.step or 0) + 1]
+        verdict = self._check_says(records, self._brief())  # without what was counted before
+        return self._told(records, verdict), verdict
 
     def _rejected(self, asked: Asked, history: History, verdict: Verdict) -> None:
         """Note a rejected history."""
@@ -828,19 +865,18 @@ class Judging:
         trouble is asked no more."""
         until = time.monotonic() + SHRINK_S
         tries = 0
-        trouble = False
 
         def again(records: Sequence[Record]) -> History | None:
-            nonlocal tries, trouble
+            nonlocal tries
             tries += 1
-            if trouble or tries > SHRINK_TRIES or time.monotonic() > until:
+            if self.broken or tries > SHRINK_TRIES or time.monotonic() > until:
                 return None
             try:
                 rejected = self.replayed(records)
             except UserError:  # a configuration that is none
                 return None
             except TargetTrouble:
-                trouble = True
+                self.broken = True
                 return None
             return None if rejected is None else rejected[0]
 
@@ -935,7 +971,7 @@ class Judging:
         if asked.answered < asked.sent:
             self._received(asked)
         made = self._trace(asked)
-        verdict = self._check_says(made, self._check())
+        verdict = self._check_says(made, self._brief())
         if verdict.verdict == "accepted" or verdict.step is None:
             return None
         return self._told(made[: verdict.step + 1], verdict), verdict

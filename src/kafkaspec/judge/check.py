@@ -37,7 +37,7 @@ from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.deviation import Deviation, Ghost
 from kafkaspec.lockstep import history
 from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, same
-from kafkaspec.lockstep.machine import All, Json, Machine, Operation, Outside, Refused, Step, compiled
+from kafkaspec.lockstep.machine import All, Json, Machine, Operation, Outside, Refused, Step
 
 MAX_STATES = 10_000
 """How many states may explain a trace with missing fields before the check gives up."""
@@ -185,7 +185,7 @@ def _bind(op: Operation[Any]) -> _Bound:
         op,
         frozenset(op.parameters),
         frozenset(t for t, p in op.parameters.items() if p not in op.defaults) if op.defaults else None,
-        compiled(op, trace_names),
+        op.traced,
         None if same else eval(f"lambda a: {whole}", env),
         [0],
     )
@@ -242,6 +242,8 @@ class Check:
         self.refusals: Counter[tuple[str, str]] = Counter()
         self.unnamed: Counter[tuple[str, ...]] = Counter()
         self.met: dict[str, Met] = {}
+        self.brief = False
+        """a rejection does not tell what would have been accepted, which takes long to find"""
         self.events = 0
         self.histories = 0
         self.sparse_since: int | None = None
@@ -613,6 +615,7 @@ class Check:
 
     def rejected(self, line: Line, nearest: bool = True) -> Verdict:
         """The verdict on a line that nothing explains; `nearest` looks for what would have been accepted."""
+        nearest = nearest and not self.brief
         if self.guessed_since is not None:
             raise UserError(
                 f"{self.name}:{line.number}: could not judge: nothing explains `{_call(line)} "

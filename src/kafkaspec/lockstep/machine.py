@@ -129,6 +129,11 @@ class Operation(Generic[S]):
         """Preconditions and body, without the contract machinery; arguments by Python names."""
         return compiled(self, {p: p for p in self.parameters.values()})
 
+    @cached_property
+    def traced(self) -> Callable[[S, Mapping[str, Any]], Step[S] | Outside]:
+        """The same; arguments by the names of traces."""
+        return compiled(self, {p: t for t, p in self.parameters.items()})
+
 
 def compiled(op: Operation[S], keys: Mapping[str, str]) -> Callable[[S, Mapping[str, Any]], Step[S] | Outside]:
     """An operation's preconditions and body as one expression over a state and arguments; `keys` says under which key

@@ -1,0 +1,323 @@
+"""The engine: a campaign is a function of its seed, goes everywhere, notices what is wrong, and says it once."""
+
+from __future__ import annotations
+
+import pickle
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkaspec import report
+from kafkaspec.errors import UserError
+from kafkaspec.judge import campaign
+from kafkaspec.judge.campaign import BLOCK, HYPOTHESIS_EVERY, Job, Judged, Judging, Tally, judge, replay
+from kafkaspec.judge.check import check
+from kafkaspec.judge.generate import tour
+from kafkaspec.judge.target import Target, TargetTrouble
+from kafkaspec.language.concrete import Concrete
+from kafkaspec.lockstep.compare import ABSENT, Difference
+from kafkaspec.lockstep.exhaustive import actions, model_state
+from kafkaspec.lockstep.history import read
+from kafkaspec.lockstep.machine import Outside
+from kafkaspec.subsystem import find
+from tests.judge import toy_target
+from tests.judge.toy_target import HOW, TOY, Sound, command
+
+ROOT = Path(__file__).parents[2]
+LEADER_EPOCHS = shlex.join([sys.executable, str(ROOT / "targets/examples/python/leader_epochs.py")])
+
+
+@pytest.fixture(autouse=True)
+def _toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The toy is found, and its target too."""
+    monkeypatch.setattr(campaign, "find", lambda name: TOY if name == "toy" else find(name))
+    monkeypatch.chdir(ROOT)
+    campaign._tours.cache_clear()
+    yield
+    campaign._tours.cache_clear()
+
+
+def judged(fault: type[Sound], examples: int = 60, **other: Any) -> Judged:
+    fields = {k: other.pop(k) for k in ("seed", "strict", "generator") if k in other}
+    return judge(Job("toy", command(fault), **fields), examples=examples, **other)
+
+
+def timeless(value: Any) -> Any:
+    """JSON without what a clock says."""
+    if isinstance(value, dict):
+        return {k: timeless(v) for k, v in value.items() if k != "seconds"}
+    return [timeless(v) for v in value] if isinstance(value, list) else value
+
+
+# ---- what is asked ---------------------------------------------------------------------------------------------------
+def test_what_is_right_is_accepted_and_everything_is_called() -> None:
+    r = judged(Sound)
+    assert (r.verdict, r.why, r.exit_code, r.rejections) == ("accepted", "", 0, ())
+    assert r.target == "toy 1.0"
+    assert (r.tally.histories, r.not_called, r.not_offered) == (60, (), ())
+    assert set(r.tally.operations) == set(TOY.machine.operations)
+    assert {"push TOY-3", "pop TOY-5", "takeAny TOY-5", "restore TOY-9"} <= set(r.tally.refusals)
+    assert sum(r.tally.operations.values()) == r.tally.calls > 30 * 60
+    assert not r.tally.deviations
+
+
+@pytest.mark.parametrize("generator", ["guided", "uniform"])
+def test_the_same_seed_asks_the_same(generator: str) -> None:
+    def lines(seed: int) -> list[bytes]:
+        kept: list[bytes] = []
+        r = judged(Sound, 40, seed=seed, generator=generator, record=kept.append)
+        assert r.verdict == "accepted"
+        return kept
+
+    first = lines(5)
+    assert first == lines(5)
+    assert first != lines(6)
+    told = check(TOY.machine, first)
+    assert (told.verdict, told.histories) == ("accepted", 40)
+
+
+def test_a_block_is_the_same_whatever_ran_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "BLOCK", 50)
+
+    def blocks(*numbers: int) -> list[Tally]:
+        with Target(command(toy_target.ForgetsAndMiscounts)) as target:
+            judging = Judging(Job("toy", "x"), target)
+            return [replace(judging.block(n, 50), seconds=0) for n in numbers]
+
+    zero, one, two = blocks(0, 1, 2)
+    assert blocks(2) == [two]
+    assert blocks(1, 0) == [one, zero]
+    assert zero != one != two
+    assert zero.histories == one.histories == two.histories == 50
+
+
+def test_histories_of_all_kinds_come_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    begin = Judging.begin
+
+    def noted(self: Judging, number: int, by: Any, init: Any) -> Any:
+        seen.append(by)
+        return begin(self, number, by, init)
+
+    monkeypatch.setattr(Judging, "begin", noted)
+    r = judged(Sound, 100)
+    assert r.tally.histories == len(seen) == 100
+    assert seen.count("hypothesis") == 100 // HYPOTHESIS_EVERY
+    assert seen.count("deviation") == 2
+    assert seen.count("tour") == r.tally.toured["ToyQueue"] > 20
+    assert seen.count("draw") > 20
+    assert (BLOCK // HYPOTHESIS_EVERY) * HYPOTHESIS_EVERY == BLOCK
+
+
+def test_a_tour_takes_every_action_in_every_state() -> None:
+    machine, concrete = TOY.machine, Concrete(HOW.model, HOW.sizes)
+    toured = tour(machine, HOW)
+    taken = set()
+    for history in toured.histories:
+        state = HOW.first(machine)
+        for call in history:
+            here = model_state(concrete, HOW, state)
+            assert here is not None
+            taken.add((concrete.key(here), call.operation.name, tuple(call.arguments.items())))
+            step = machine.apply(state, call.operation.name, call.arguments)
+            assert not isinstance(step, Outside)
+            state = step.state
+    everything = {
+        (concrete.key(s), a, tuple({"value": x["v"]}.items()) if x else ())
+        for s in concrete.reachable()[0]
+        for a, x in actions(concrete, HOW)
+    }
+    assert taken == everything
+    assert (toured.states, toured.steps) == (182, len(everything))
+    assert sum(map(len, toured.histories)) < 3 * len(everything)
+
+
+def test_tours_are_walked_to_the_end() -> None:
+    all_ = len(tour(TOY.machine, HOW).histories)
+    r = judged(Sound, 3 * all_)
+    assert r.tours == {"ToyQueue": (all_, all_)}
+    assert r.models == {"ToyQueue": (182, 182)}
+    fewer = judged(Sound, 10, generator="uniform")
+    assert (fewer.tours, fewer.models) == ({}, {})
+
+
+def test_operations_that_are_left_out_are_not_called() -> None:
+    r = judge(Job("leader_epochs", LEADER_EPOCHS), examples=60)
+    assert r.verdict == "accepted"
+    assert set(r.tally.operations) == {
+        *("assign", "truncateFromEndAsyncFlush", "truncateFromStartAsyncFlush", "clearAndFlush"),
+        *("endOffsetFor", "epochForOffset"),
+    }
+    assert "runScheduled" in r.not_offered
+    assert 0 < r.tours["Entries"][0] <= 60
+
+
+def test_time_ends_it() -> None:
+    r = judge(Job("toy", command(Sound)), examples=None, time_s=0.2)
+    assert r.verdict == "accepted"
+    assert 0 < r.tally.histories < 100_000
+
+
+# ---- what the system chooses -----------------------------------------------------------------------------------------
+def test_what_the_system_chooses_is_not_sent_and_any_choice_is_right() -> None:
+    assert judged(Sound).tally.operations["takeAny"] > 100  # Sound.take_any takes no argument
+    r = judged(toy_target.TakesNone)
+    (rejection,) = r.rejections
+    assert (rejection.clause, rejection.operation) == ("TOY-10", "takeAny")
+    assert [x["op"] for x in rejection.history.records] == ["init", "push", "takeAny"]
+    assert rejection.history.records[-1]["args"] == {}
+
+
+# ---- what is wrong ---------------------------------------------------------------------------------------------------
+def test_a_rejection_is_told_once_and_small() -> None:
+    r = judged(toy_target.Forgets, 150)
+    (rejection,) = r.rejections
+    assert (r.verdict, r.exit_code, r.tally.histories) == ("rejected", 1, 150)
+    assert (rejection.clause, rejection.operation, rejection.shape) == ("TOY-1", "push", "state.saved")
+    calls = [(x["op"], x["args"]) for x in rejection.history.records]
+    assert calls == [("init", {"capacity": 1}), ("save", {}), ("restore", {}), ("push", {"value": 0})]
+    assert rejection.count > 10
+    assert rejection.small
+    assert rejection.verdict.step == 3
+    again = check(TOY.machine, rejection.history.ndjson().splitlines())
+    assert (again.verdict, again.step, again.differences) == ("rejected", 3, rejection.verdict.differences)
+
+
+def test_every_kind_is_told() -> None:
+    r = judged(toy_target.ForgetsAndMiscounts, 150)
+    assert {("push", "state.saved"), ("push", "answered, expected an answer")} <= {
+        (x.operation, x.shape) for x in r.rejections
+    }
+    assert len({x.kind for x in r.rejections}) == len(r.rejections)
+
+
+def test_many_kinds_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "MAX_KINDS", 1)
+    monkeypatch.setattr(campaign, "BLOCK", 50)
+    assert judged(toy_target.Forgets, 500).tally.histories == 50
+
+
+def test_what_fails_in_the_target_is_its_answer() -> None:
+    (rejection,) = judged(toy_target.Fails).rejections
+    assert rejection.operation == "drain"
+    assert rejection.history.records[-1]["error"]["class"] == "ZeroDivisionError"
+
+
+def test_what_does_not_show_again_is_told_as_it_was_found() -> None:
+    rejection, *_ = judged(toy_target.Fickle, 120).rejections
+    assert rejection.small
+    assert rejection.history.records[-1]["result"] == -5
+    assert len(rejection.history.records) > 4
+
+
+def test_known_deviations_are_counted_and_under_strict_rejected() -> None:
+    r = judged(toy_target.Deviates)
+    assert (r.verdict, set(r.tally.deviations)) == ("accepted", {"TOY-D2"})
+    assert r.tally.deviations["TOY-D2"] > 5
+    strict = judged(toy_target.Deviates, strict=True)
+    (rejection,) = strict.rejections
+    assert (strict.verdict, rejection.clause) == ("rejected", "TOY-5")
+    assert "known deviation TOY-D2" in rejection.verdict.what
+    assert [x["op"] for x in rejection.history.records] == ["init", "save", "pop"]
+    assert not strict.tally.deviations
+
+
+def test_trouble_ends_it_with_what_was_judged_so_far() -> None:
+    r = judged(toy_target.Dies, 200)
+    assert (r.verdict, r.exit_code) == ("could not judge", 2)
+    assert r.why.startswith("the target died: exit status 3")
+    assert r.tally.trouble is not None
+    assert (r.tally.trouble.kind, r.tally.trouble.stderr) == ("died", ("that was one too many",))
+    assert r.tally.last is not None
+    assert r.tally.last.records[-1]["op"] == "restore"
+    assert not {"result", "error"} & r.tally.last.records[-1].keys()
+    assert [x["op"] for x in r.tally.last.records].count("restore") == 3
+    assert r.tally.histories < 200
+
+
+def test_what_was_rejected_before_the_trouble_stays_rejected() -> None:
+    r = judged(toy_target.DiesWrongly, 200)
+    assert (r.verdict, r.exit_code) == ("rejected", 1)
+    assert r.tally.trouble is not None
+    assert "died" in r.why
+    assert r.rejections
+
+
+def test_ctrl_c_tells_what_was_judged_so_far() -> None:
+    def interrupt(done: int, total: int | None, text: str) -> None:
+        if done >= 30:
+            raise KeyboardInterrupt
+
+    r = judged(Sound, 500, progress=interrupt)
+    assert (r.verdict, r.why, r.interrupted) == ("could not judge", "interrupted", True)
+    assert 25 <= r.tally.histories <= 35
+    wrong = judged(toy_target.Forgets, 500, progress=interrupt)
+    assert (wrong.verdict, wrong.interrupted) == ("rejected", True)
+    assert wrong.rejections
+
+
+# ---- asked again -----------------------------------------------------------------------------------------------------
+SHARED = b"init capacity=2\nsave\nrestore\npush value=1\n"
+
+
+def test_a_history_is_asked_again() -> None:
+    def again(fault: type[Sound], data: bytes) -> Judged:
+        return replay(Job("toy", command(fault)), read(data, "x"), "x.history")
+
+    good = again(Sound, SHARED + b"init\npush value=1\n")
+    assert (good.verdict, good.tally.histories, good.tally.calls) == ("accepted", 2, 4)
+    bad = again(toy_target.Forgets, SHARED)
+    (rejection,) = bad.rejections
+    assert (bad.verdict, rejection.by, len(rejection.history.records)) == ("rejected", "replay", 4)
+    assert bad.again.endswith("toy --replay x.history")
+    kept = again(toy_target.Forgets, rejection.history.ndjson())
+    assert kept.rejections[0].history == rejection.history
+    assert again(Sound, b"push value=0\ntakeAny\n").verdict == "accepted"
+    assert again(toy_target.TakesNone, b"push value=0\ntakeAny\n").verdict == "rejected"
+    died = again(toy_target.Dies, b"save\nrestore\nrestore\nrestore\n")
+    assert (died.verdict, died.tally.trouble is not None) == ("could not judge", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"push value=-1", "call 1, push value=-1: outside the contract here: TOY-2 values are not negative"),
+        (b"save\npusch value=1", "unknown operation of toy 'pusch'; did you mean 'push'?"),
+        (b"push valeu=1", "call 1, push valeu=1: unknown argument of push 'valeu'; did you mean 'value'?"),
+        (b"push", "call 1, push: value not recorded"),
+        (b"?", "call 1: its operation is not recorded"),
+        (b"init capacity=2 colour=3", "unknown argument of init 'colour'"),
+        (b'push value="x"', "the spec cannot take it (TypeError"),
+    ],
+)
+def test_a_call_that_cannot_be_made_is_said_in_a_line(text: bytes, said: str) -> None:
+    with pytest.raises(UserError) as e:
+        replay(Job("toy", command(Sound)), read(text, "x"), "x")
+    assert said in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+# ---- what travels ----------------------------------------------------------------------------------------------------
+def test_what_blocks_come_to_can_be_sent_and_added_up() -> None:
+    trouble = pickle.loads(pickle.dumps(TargetTrouble("hangs", "no answer", ["a", "b"])))
+    assert (trouble.kind, trouble.what, trouble.stderr) == ("hangs", "no answer", ("a", "b"))
+    assert str(trouble) == "the target hangs: no answer"
+    assert pickle.loads(pickle.dumps(Difference("x", ABSENT, 1))).expected is ABSENT
+    with Target(command(toy_target.ForgetsAndMiscounts)) as target:
+        tally = Judging(Job("toy", "x"), target).block(0, 60)
+    sent = pickle.loads(pickle.dumps(tally))
+    assert sent == tally
+    both = Tally()
+    both.add(tally)
+    both.add(sent)
+    assert (both.calls, both.clauses) == (2 * tally.calls, tally.clauses + tally.clauses)
+    assert [r.count for r in both.rejections.values()] == [2 * r.count for r in tally.rejections.values()]
+    plain = report.to_json(judged(toy_target.ForgetsAndMiscounts))
+    assert {r["operation"] for r in plain["tally"]["rejections"]} == {"push"}
+    assert "model_states" not in plain["tally"]
+    assert timeless(plain) == timeless(report.to_json(judged(toy_target.ForgetsAndMiscounts)))

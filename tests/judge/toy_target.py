@@ -1,0 +1,155 @@
+"""The toy as a subsystem that can be judged, and as a target: `python -m tests.judge.toy_target FAULT`."""
+
+from __future__ import annotations
+
+import os
+import random
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
+
+import icontract
+
+from kafkaspec.judge.serve import serve
+from kafkaspec.lockstep.machine import All, Json, Machine, Refused, Step
+from kafkaspec.subsystem import Subsystem
+from tests.lockstep import test_exhaustive, toy
+
+
+def _to_model(state: toy.Queue) -> Mapping[str, Any] | None:
+    beyond = state.capacity != 2 or max((*state.items, *(state.saved or ())), default=0) > 2
+    return None if beyond else test_exhaustive.to_model(state)
+
+
+HOW = replace(test_exhaustive.HOW, to_model=_to_model)
+
+
+def build(*deviations: Any) -> Machine[toy.Queue]:
+    """The toy with an operation in which the system chooses."""
+    machine = toy.build()
+
+    @machine.operation("takeAny", "TOY-10", chosen=("which",))
+    @icontract.require(lambda state, which: which < max(1, len(state.items)), "TOY-11 of those that are there")
+    def take_any(state: toy.Queue, which: int) -> Step[toy.Queue]:
+        if not state.items:
+            return Step(state, Refused("TOY-5", toy.EMPTY, "the queue is empty"))
+        items = (*state.items[:which], *state.items[which + 1 :])
+        return Step(replace(state, items=items), state.items[which])
+
+    machine.candidates["which"] = lambda state: All(range(max(1, len(state.items))))
+    machine.candidates["init:capacity"] = lambda state: (2, 3)
+    machine.deviations += deviations
+    return machine
+
+
+class JudgedToy(Subsystem):
+    """What `judge` needs of a subsystem."""
+
+    machine = build(toy.SHOWS_GARBAGE, toy.ANSWERS_EMPTY)
+
+    def layer(self, layer: str) -> ModuleType | None:
+        spec = SimpleNamespace(machine=self.machine, TITLE="Toy", PREFIX="TOY", CORRESPONDENCES=(HOW,))
+        return cast(ModuleType, spec) if layer == "spec" else None
+
+
+TOY = JudgedToy("toy", "lockstep")
+
+
+EMPTY = Refused("", toy.EMPTY, "the queue is empty")
+
+
+class Sound(toy.Driver):
+    """Right. Of those that it may take, it takes one in the middle."""
+
+    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+        return self.take_any(**arguments) if name == "takeAny" else super().apply(name, arguments)
+
+    def take_any(self) -> Json | Refused:
+        if not self.items:
+            return EMPTY
+        item = self.items[len(self.items) // 2]
+        self.items.remove(item)
+        return item
+
+
+class TakesNone(Sound):
+    """Wrong: it says that it took one, and did not."""
+
+    def take_any(self) -> Json | Refused:
+        return self.items[0] if self.items else EMPTY
+
+
+class Forgets(toy.ForgetsAfterRestore, Sound):
+    """Wrong after a restore."""
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        super().reset(arguments)
+        self.shared = None
+
+
+class ForgetsAndMiscounts(Forgets):
+    """Wrong after a restore, and in what it answers to the second push."""
+
+    def push(self, value: int) -> Json | Refused:
+        answer = super().push(value)
+        return answer if isinstance(answer, Refused) or answer < 2 else answer + 1
+
+
+class Deviates(Sound):
+    """As a released system that has the known deviation TOY-D2."""
+
+    def pop(self) -> Json | Refused:
+        return -1 if self.saved == [] and not self.items else super().pop()
+
+
+class Dies(Sound):
+    """Its process ends in the third restore of a history."""
+
+    most = 3
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        super().reset(arguments)
+        self.restores = 0
+
+    def restore(self) -> Json | Refused:
+        self.restores += 1
+        if self.restores == self.most:
+            print("that was one too many", file=sys.stderr, flush=True)
+            os._exit(3)
+        return super().restore()
+
+
+class DiesWrongly(Dies, ForgetsAndMiscounts):
+    """Wrong, and its process ends later."""
+
+    most = 12
+
+
+class Fickle(Sound):
+    """Wrong only now and then, whatever it is asked."""
+
+    random = random.Random(7)
+
+    def push(self, value: int) -> Json | Refused:
+        answer = super().push(value)
+        return -5 if self.random.random() < 0.0005 else answer
+
+
+class Fails(Sound):
+    """It has a bug in its own code."""
+
+    def drain(self, at_most: int = 2) -> Json:
+        return [1 // at_most, *super().drain(at_most)][1:]
+
+
+def command(fault: type[Sound]) -> str:
+    """What starts it."""
+    return shlex.join([sys.executable, "-m", "tests.judge.toy_target", fault.__name__])
+
+
+if __name__ == "__main__":
+    out = sys.stdout.buffer
+    serve({"toy": (TOY.machine, globals()[sys.argv[1]]())}, sys.stdin.buffer, out, "toy", "1.0")
