@@ -1314,7 +1314,6 @@ def restart(state: Cleaner) -> Step[Cleaner, None]:
 
 # ---- what happens to the logs and to the clock -----------------------------------------------------------------------
 @machine.operation("append", "CLN-32")
-@a_partition
 @icontract.require(lambda count: 0 <= count <= 1000, "CLN-32 at most a thousand batches at once")
 @icontract.require(
     lambda state, partition: (
@@ -1322,6 +1321,7 @@ def restart(state: Cleaner) -> Step[Cleaner, None]:
     ),
     "CLN-32 the first batch of the active segment has a timestamp: without one it ages from when it was opened",
 )
+@a_partition
 @icontract.require(
     lambda then_high_watermark: then_high_watermark in ("logEndOffset", None),
     "CLN-32 the high watermark goes to the end or stays",
