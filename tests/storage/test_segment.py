@@ -27,9 +27,8 @@ from kafkaspec.impl.storage.producer_state import ProducerStateManager
 from kafkaspec.impl.storage.segment import NO_TIMESTAMP, ProducerStates, Segment, encode, headers
 from kafkaspec.impl.storage.segment_audit import SegmentCheck
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
-from kafkaspec.judge.check import check
-from kafkaspec.lockstep.machine import Outside, Refused, Step
-from kafkaspec.lockstep.walk import draw, draw_init, state_machine
+from kafkaspec.lockstep.machine import Refused, Step
+from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.segment import MODELS
 from kafkaspec.proofs.storage.segment import PROOFS
 from kafkaspec.spec.storage import segment as spec
@@ -74,38 +73,9 @@ def test_proofs_hold_for_every_size(proof: Any) -> None:
 # ---- beside the released Kafka
 
 
-def calls(seed: int, count: int) -> list[str]:
-    """A seeded history of calls that are within the contract, a JSON line each, without answers."""
-    rng = random.Random(seed)
-    init = draw_init(machine, rng.choice)
-    lines = [orjson.dumps({"op": "init", "args": machine.init_names(init)}).decode()]
-    state = machine.initial(**init)
-    operations = [op for op in machine.operations.values() if op.generated]
-    weights = [6 if op.name in ("append", "updateTxnIndex") else 1 for op in operations]
-    while len(lines) <= count:
-        op = rng.choices(operations, weights)[0]
-        arguments: dict[str, Any] | None = draw(machine, op, state, rng.choice)
-        if arguments is None:
-            continue
-        step = machine.apply(state, op.name, arguments, contracts=False)
-        if not isinstance(step, Outside):
-            state = step.state
-            named = {t: arguments[p] for t, p in op.parameters.items()}
-            lines.append(orjson.dumps({"op": op.name, "args": named}).decode())
-    return lines
-
-
 def answered(lines: Sequence[str]) -> list[bytes]:
     """What Kafka's LogSegment answers to these calls, as a recording."""
     return [line.encode() for line in java(SOURCE.read_text("utf-8"), stdin="\n".join(lines) + "\n").splitlines()]
-
-
-@pytest.mark.deep
-@needs_kafka
-def test_kafka_answers_as_the_spec_says() -> None:
-    lines = [line for seed in range(1000, 1010) for line in calls(seed, 120)]
-    verdict = check(machine, answered(lines), name="Kafka's LogSegment")
-    assert verdict.verdict == "accepted", str(verdict)
 
 
 def history(seed: int, base: int) -> list[Batch]:
