@@ -912,11 +912,12 @@ def _starts_nevertheless(ghost: Any, before: Directory, op: str, arguments: Mapp
 def _reading_numbers(
     ghost: Any, state: Directory, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
-    if op == "start" and ghost:
+    if ghost:
+        observation = observe(replace(state, running=True, loaded=True))
+    if ghost and op == "start":
         marks = state.files[HIGH_WATERMARKS]
         refused = _thrown(marks) if isinstance(marks, Unreadable) and state.logs else None
-        started = {"clean": state.was_clean, "halted": False}
-        return refused or started, observe(replace(state, running=True, loaded=True))
+        return refused or {"clean": state.was_clean, "halted": False}, observation
     read = {"offsetCheckpoint.read": checkpoint_entries, "leaderEpochCheckpoint.read": epoch_entries}.get(op)
     found = read(arguments["file"]) if read is not None else None
     return (_thrown(found) if isinstance(found, Unreadable) else None) or result, observation
@@ -955,7 +956,6 @@ machine.deviations += [
         rewrite=_reading_numbers,
         initial=bool,
         advance=_starts_nevertheless,
-        lost=bool,
     ),
     Deviation(
         id="CKP-D2",
@@ -987,5 +987,14 @@ RECORDINGS = (
         "accepted",
         deviations=("CKP-D2",),
         source="PartitionMetadataFile and CleanShutdownFileHandler of Kafka 4.3.0, malformed files",
+    ),
+    Recording(
+        "kafka-4.3.0-checkpoints.ndjson.gz",
+        "accepted",
+        deviations=(
+            "CKP-D1",
+            "CKP-D2",
+        ),
+        source="the checkpoint files' classes and LogManager of Kafka 4.3.0 as a target of the judge, 60 histories",
     ),
 )

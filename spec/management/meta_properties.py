@@ -411,4 +411,9 @@ RECORDINGS = (
         "accepted",
         source="PropertiesUtils, MetaProperties and MetaPropertiesEnsemble of Kafka 4.3.0, files of every kind",
     ),
+    Recording(
+        "kafka-4.3.0-meta_properties.ndjson.gz",
+        "accepted",
+        source="PropertiesUtils, MetaProperties and MetaPropertiesEnsemble of Kafka 4.3.0 as a target, 70 histories",
+    ),
 )

@@ -809,4 +809,10 @@ RECORDINGS = (
         "accepted",
         source="UnifiedLog.create of Kafka 4.3.0 over directories with left-overs of every kind",
     ),
+    Recording(
+        "kafka-4.3.0-log_loader.ndjson.gz",
+        "accepted",
+        deviations=("LDR-D1",),
+        source="UnifiedLog.create and LocalLog.replaceSegments of Kafka 4.3.0 as a target of the judge, 40 histories",
+    ),
 )

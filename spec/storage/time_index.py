@@ -759,4 +759,14 @@ RECORDINGS = (
         deviations=("TIX-D1", "TIX-D2", "TIX-D3"),
         source="TimeIndex of Kafka 4.3.0 over a mapped file, arbitrary calls",
     ),
+    Recording(
+        "kafka-4.3.0-time_index.ndjson.gz",
+        "accepted",
+        deviations=(
+            "TIX-D1",
+            "TIX-D2",
+            "TIX-D3",
+        ),
+        source="TimeIndex of Kafka 4.3.0 as a target of the judge, short of where nothing can be compared",
+    ),
 )

@@ -609,4 +609,10 @@ RECORDINGS = (
         deviations=("TXI-D1",),
         source="the same, with files that are read, torn ends and several segments; 8 histories",
     ),
+    Recording(
+        "kafka-4.3.0-transaction_index.ndjson.gz",
+        "accepted",
+        deviations=("TXI-D1",),
+        source="TransactionIndex and LocalLog of Kafka 4.3.0 as a target of the judge, 60 histories",
+    ),
 )
