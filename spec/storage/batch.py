@@ -1053,7 +1053,7 @@ def as_read(batch: Batch, size: int) -> Fields:
                 "sequence": batch.sequence(r.offset_delta),
                 "key": hexed(r.key),
                 "value": hexed(r.value),
-                "headers": [[h.key.decode("utf-8", "replace"), hexed(h.value)] for h in r.headers],
+                "headers": [[h.key.decode(), hexed(h.value)] for h in r.headers],
             }
             for r in batch.records
         ],
@@ -1072,12 +1072,24 @@ def reading(data: bytes) -> list[Fields] | Refused | str:
                 batch.base_sequence >= 0 and any(n < 0 for n in (batch.last_offset_delta, *deltas(batch)))
             ):
                 return "no sequences"
+            if not is_text(batch):
+                return "a header's key is not UTF-8"
             out.append(as_read(batch, len(one)))
     except Denied as e:
         return e.refused
     except Unaffordable as e:
         return str(e)
     return out
+
+
+def is_text(batch: Batch) -> bool:
+    """Whether the keys of headers are UTF-8: what stands for other bytes is a library's affair."""
+    try:
+        for h in (h for r in batch.records for h in r.headers):
+            h.key.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def deltas(batch: Batch) -> list[int]:
@@ -1238,7 +1250,7 @@ def reads_alike(data: bytes, answer: list[Fields] | Refused) -> bool:
 @machine.operation("read", BAT_1, BAT_2, BAT_3, BAT_4, BAT_6, BAT_7, BAT_8, BAT_11, BAT_12, BAT_14, BAT_15, BAT_16)
 @icontract.require(
     lambda data: not isinstance(reading(bytes.fromhex(data)), str),
-    "BAT-16 sequences are of offset deltas of 0 or more, and what the bytes ask memory for is not too much",
+    "BAT-16 sequences are of offset deltas of 0 or more, headers have names, and the bytes ask for no huge memory",
 )
 @icontract.require(lambda data: is_hex(data), "BAT-13 bytes, in hexadecimal")
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-13 reading changes nothing")
@@ -1311,6 +1323,7 @@ def retain_empty(state: Held, data: str) -> Step[Held, str]:
     ),
     "BAT-15 a horizon and offsets from 0 up, and times with room for their differences",
 )
+@icontract.require(lambda data: is_text(known(bytes.fromhex(data))), "BAT-8 the keys of headers are UTF-8")
 @icontract.require(
     lambda data: not is_unsequenced(known(bytes.fromhex(data))),
     "BAT-20 what a leader took: a producer id has a sequence, but for control batches",
