@@ -25,12 +25,13 @@ import tempfile
 import textwrap
 import typing
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import matrix
 import orjson
 from diagram import state_machine
 
@@ -378,30 +379,6 @@ def established() -> str:
     return table(head, rows)
 
 
-def kills(name: str) -> str:
-    """The kill matrix of a subsystem's written mutants, and what became of the generated ones."""
-    rows = json.loads(subprocess.run([sys.executable, "-m", "kafkaspec", "mutants", name, "--json"], **CAPTURED).stdout)
-    detectors = list(rows[0]["detections"])
-    by_hand: list[Any] = []
-    generated: list[Any] = []
-    for r in rows:
-        (generated if re.match(r"\w+\.\w+: (no|not) ", r["mutant"]["name"]) else by_hand).append(r)
-    body = []
-    for r in by_hand:
-        m = r["mutant"]
-        bug = f" ({m['bug']})" if m["bug"] else ""
-        marks = [{True: "✓", False: "·", None: ""}[r["detections"][d]["killed"]] for d in detectors]
-        body.append([f"{m['name']}{bug}", m["what"], ", ".join(m["clauses"]), *marks, m["survives"]])
-    dead = [r for r in generated if any(d["killed"] for d in r["detections"].values())]
-    rest = [r["mutant"] for r in generated if r not in dead]
-    excused = "".join(f"\n- {m['what']} ({m['name'].partition(':')[0]}): {m['survives']}" for m in rest)
-    said = (
-        f"Of {len(generated)} generated mutants of the models (a guard, an effect or a fairness condition left out), "
-        f"{len(dead)} are killed." + (f" The others survive for a reason:\n{excused}" if rest else "")
-    )
-    return table(["mutant", "fault", "breaks", *detectors, ""], body) + "\n\n" + said
-
-
 def deviations(name: str) -> str:
     """The known deviations of released Kafka in a subsystem."""
     rows = [
@@ -512,7 +489,12 @@ GENERATORS: dict[str, Generator] = {
     "deviations": deviations,
     "verified": verified,
     "established": established,
-    "kills": kills,
+    "kills": partial(matrix.kills, table=table),
+    "kill_totals": partial(matrix.kill_totals, table),
+    "guided_and_uniform": partial(matrix.guided_and_uniform, table),
+    "kill_bugs": partial(matrix.kill_bugs, table),
+    "survivors": partial(matrix.survivors, table),
+    "kill_rows": partial(matrix.kill_rows, table),
 }
 
 FILES: dict[str, Callable[[], str]] = {"protocol.schema.json": schema}

@@ -651,6 +651,11 @@ MUTANTS = [
     ),
 ]
 
+UNSEEN: Mapping[str, str] = {
+    "no duty of the caller": "its fault is to allow what a caller must not do, and the judge never does that",
+}
+"""Mutants that the judge cannot notice, and why."""
+
 _PERMITS = "it lets the caller use epochs again; every state reached so is reached without doing so too"
 _NEVER = "nothing is ever given twice in the sound model; `iterator counts twice (model)` shows that it would be seen"
 

@@ -644,3 +644,12 @@ MUTANTS = [
 ]  # fmt: skip
 
 SURVIVORS: dict[str, str] = {}
+
+_NAMED = (
+    "its fault is the rule that it names; a target answers with Kafka's exception, which is the same for both rules"
+)
+UNSEEN: dict[str, str] = {
+    "offsets as a record's fault": _NAMED,
+    "the key first": _NAMED,
+}
+"""Mutants that the judge cannot notice, and why."""

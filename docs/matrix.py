@@ -1,0 +1,320 @@
+"""The tables of the kill matrix, made of docs/measured, which bench/kills.py writes: for docs/generate.py."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import statistics
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kafkaspec import subsystem
+
+DOCS = Path(__file__).parent
+MEASURED = DOCS / "measured"
+DETECTORS = ("contract", "lockstep", "check", "explorer", "prover", "audit")
+GENERATORS = ("guided", "uniform")
+Table = Callable[[list[str], list[list[str]]], str]
+
+
+@dataclass(frozen=True)
+class Kills:
+    """How a mutant fared as a target with one generator: calls to the kill by seed, None where it outlived them."""
+
+    calls: tuple[int | None, ...]
+    seeds: int
+    limit: int
+
+    @property
+    def killed(self) -> int:
+        return sum(c is not None for c in self.calls)
+
+    @property
+    def median(self) -> int | None:
+        """Calls within which half of the campaigns killed it; None if fewer did."""
+        if 2 * (len(self.calls) - self.killed) > self.seeds or 2 * self.killed < len(self.calls):
+            return None
+        return int(statistics.median_low([math.inf if c is None else c for c in self.calls]))
+
+    def __str__(self) -> str:
+        if self.median is not None:
+            return f"{self.median:,}"
+        return f"> {self.limit:,}" + (f" ({self.killed} of {len(self.calls)} seeds)" if self.killed else "")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A written mutant, and who noticed it."""
+
+    subsystem: str
+    name: str
+    what: str
+    layer: str
+    clauses: tuple[str, ...]
+    bug: str | None
+    survives: str
+    unseen: str
+    """why the judge cannot see it"""
+    by: dict[str, bool | None]
+    judged: dict[str, Kills]
+    long: int | None
+    """calls of the one long campaign that killed it, where no other guided one did"""
+    long_limit: int | None
+    """the calls of that campaign; None if there was none"""
+
+    @property
+    def judge(self) -> bool | None:
+        """Whether a guided campaign killed it; None if it is no target."""
+        if "guided" not in self.judged:
+            return None
+        return self.judged["guided"].killed > 0 or self.long is not None
+
+    @property
+    def detected(self) -> dict[str, bool | None]:
+        return {**self.by, "judge": self.judge}
+
+    @property
+    def not_judged(self) -> str:
+        """Why the judge does not notice it, or for how long it did not."""
+        if self.unseen or "guided" not in self.judged:
+            return self.unseen
+        of = self.judged["guided"]
+        once = "" if self.long_limit is None else f", nor by one of {self.long_limit:,}"
+        by_uniform = self.judged["uniform"].killed if "uniform" in self.judged else 0
+        luck = f"; by {by_uniform} of the uniform ones" if by_uniform else ""
+        return f"rare: not come upon by {len(of.calls)} guided campaigns of {of.limit:,} calls{once}{luck}"
+
+    def cell(self, generator: str) -> str:
+        """Calls to the kill, as a table shows them."""
+        if generator not in self.judged:
+            return ""
+        long = f"; once after {self.long:,}" if generator == "guided" and self.long is not None else ""
+        return f"{self.judged[generator]}{long}"
+
+
+@cache
+def _read(name: str) -> dict[str, Any]:
+    file = MEASURED / name
+    return dict(json.loads(file.read_text("utf-8"))) if file.exists() else {}
+
+
+@cache
+def rows(name: str) -> tuple[Row, ...]:
+    """The written mutants of a subsystem."""
+    judged = _read("judge.json")
+    calls = judged.get("subsystems", {}).get(name, {})
+    out = []
+    for r in _read("kills.json").get(name, {}).get("written", []):
+        by_generator = {
+            g: Kills(tuple(calls[g][r["name"]].values()), judged["seeds"], judged["limit"])
+            for g in GENERATORS
+            if r["name"] in calls.get(g, {})
+        }
+        out.append(
+            Row(
+                name,
+                r["name"],
+                r["what"],
+                r["layer"],
+                tuple(r["clauses"]),
+                r["bug"],
+                r["survives"],
+                r.get("unseen", ""),
+                r["by"],
+                by_generator,
+                calls.get("long", {}).get(r["name"], {}).get("0"),
+                judged["long"] if r["name"] in calls.get("long", {}) else None,
+            )
+        )
+    return tuple(out)
+
+
+def every() -> Iterator[Row]:
+    """The written mutants of all subsystems."""
+    for name in subsystem.subsystems():
+        yield from rows(name)
+
+
+def marks(row: Row) -> list[str]:
+    """A mark for each detector but the judge: noticed, not noticed, not asked."""
+    return [{True: "✓", False: "·", None: ""}[row.by.get(d)] for d in DETECTORS]
+
+
+def titled(row: Row) -> str:
+    return f"{row.name} ({row.bug})" if row.bug else row.name
+
+
+# ---- a subsystem's page ----------------------------------------------------------------------------------------------
+def kills(name: str, table: Table) -> str:
+    """The kill matrix of a subsystem's written mutants, and what became of the generated ones."""
+    script = DOCS.parent / "bench" / "kills.py"
+    subprocess.run([sys.executable, str(script), name, "--matrix"], check=True, stdout=subprocess.DEVNULL)
+    _read.cache_clear()
+    rows.cache_clear()
+    body = [
+        [titled(r), r.what, ", ".join(r.clauses), *marks(r), *map(r.cell, GENERATORS), r.survives or r.unseen]
+        for r in rows(name)
+    ]
+    generated = _read("kills.json")[name]["generated"]
+    count, rest = generated["count"], generated["survive"]
+    excused = "".join(f"\n- {what} ({where}): {why}" for what, where, why in rest)
+    said = [table(["mutant", "fault", "breaks", *DETECTORS, *(f"judge, {g}" for g in GENERATORS), ""], body)]
+    if any(r.judged for r in rows(name)):
+        said.append(
+            "The judge: calls after which half of the campaigns have rejected the mutant, which runs as a target "
+            "([all mutants](../kill-matrix.md))."
+        )
+    if count:
+        said.append(
+            f"Of {count} generated mutants of the models (a guard, an effect or a fairness condition left out), "
+            f"{count - len(rest)} are killed." + (f" The others survive for a reason:\n{excused}" if rest else "")
+        )
+    return "\n\n".join(said)
+
+
+# ---- the page of all of them -----------------------------------------------------------------------------------------
+def _link(name: str) -> str:
+    s = subsystem.find(name)
+    return f"[{s.title}]({s.area}/{s.name}.md)"
+
+
+def _median(of: Iterable[Row], generator: str) -> float:
+    """The median over mutants of their medians; infinite if most have none."""
+    found = [r.judged[generator].median for r in of]
+    return statistics.median_low([math.inf if m is None else m for m in found])
+
+
+def _count(value: float) -> str:
+    return "no median" if value == math.inf else f"{value:,.0f}"
+
+
+def kill_totals(table: Table) -> str:
+    """A row a subsystem: of how many mutants that a detector looked at it noticed how many."""
+    body = []
+    named: list[tuple[str, Sequence[Row], int, int]] = []
+    of: Sequence[Row]
+    for name in subsystem.subsystems():
+        of = rows(name)
+        generated = _read("kills.json").get(name, {}).get("generated", {"count": 0, "survive": []})
+        named.append((_link(name), of, generated["count"], len(generated["survive"])))
+    whole = [r for _, of, *_ in named for r in of]
+    named.append(("**all**", whole, sum(n for *_, n, _ in named), sum(n for *_, n in named)))
+    for title, of, count, alive in named:
+        cells = []
+        for detector in (*DETECTORS, "judge"):
+            seen = [r.detected.get(detector) for r in of]
+            asked = sum(x is not None for x in seen)
+            cells.append(f"{seen.count(True)} of {asked}" if asked else "")
+        judged = [r for r in of if len(r.judged) == len(GENERATORS)]
+        medians = [_count(_median(judged, g)) if judged else "" for g in GENERATORS]
+        dead = sum(any(r.detected.values()) for r in of)
+        body.append([title, f"{dead} of {len(of)}", *cells, *medians, f"{count - alive} of {count}" if count else ""])
+    head = ["", "killed", *DETECTORS, "judge", "calls, guided", "calls, uniform", "generated, of models"]
+    return table(head, body)
+
+
+def guided_and_uniform(table: Table) -> str:
+    """The two generators side by side, over all mutants that run as targets."""
+    both = [r for r in every() if len(r.judged) == len(GENERATORS)]
+    if not both:
+        return "Not measured yet."
+    body = []
+    for generator in GENERATORS:
+        of = [r.judged[generator] for r in both]
+        with_median = sum(k.median is not None for k in of)
+        ever = sum(k.killed > 0 for k in of)
+        quarters = [
+            _count(sorted(math.inf if k.median is None else k.median for k in of)[int(len(of) * q)])
+            for q in (0.25, 0.5, 0.75, 0.9)
+        ]
+        body.append([generator, f"{with_median}", f"{ever}", *quarters])
+    limit = both[0].judged["guided"].limit
+    pairs = [[2 * limit if m is None else max(1, m) for m in (r.judged[g].median for g in GENERATORS)] for r in both]
+    ratios = [u / g for g, u in pairs]
+    mean = math.exp(statistics.fmean(map(math.log, ratios)))
+    better, worse = sum(r > 1 for r in ratios), sum(r < 1 for r in ratios)
+    much, little = sum(r >= 2 for r in ratios), sum(r <= 0.5 for r in ratios)
+    seeds = Counter(len(k.calls) for r in both for k in [r.judged["guided"]]).most_common(1)[0][0]
+    medians = [_median(both, g) for g in GENERATORS]
+    return "\n\n".join(
+        [
+            table(
+                ["", "rejected by half of the seeds", "by any", "a quarter", "half", "three quarters", "nine tenths"],
+                body,
+            ),
+            f"{len(both)} mutants as targets, {seeds} seeds each, {limit:,} calls at most. The columns of parts say "
+            f"within how many calls (the median over the seeds) that part of the mutants is rejected. "
+            f"Median of the mutants' medians: {_count(medians[0])} guided, {_count(medians[1])} uniform, a ratio of "
+            f"**{medians[1] / medians[0]:.1f}**. "
+            f"Mutant by mutant uniform needs {mean:.1f} times the calls of guided in the geometric mean (one without a "
+            f"median counts as {2 * limit:,}): guided is sooner at {better}, at {much} by a factor of two or more; "
+            f"uniform is sooner at {worse}, at {little} by two or more.",
+        ]
+    )
+
+
+def kill_bugs(table: Table) -> str:
+    """The mutants that are bugs which Kafka had, by the bug."""
+
+    def number(bug: str) -> tuple[int, str]:
+        m = re.search(r"KAFKA-(\d+)", bug)
+        return (int(m[1]) if m else 1 << 30, bug)
+
+    found = sorted((r for r in every() if r.bug), key=lambda r: number(r.bug or ""))
+    body = []
+    last = ""
+    for r in found:
+        bug = r.bug or ""
+        shown = f"[{bug}](https://issues.apache.org/jira/browse/{bug})" if bug.startswith("KAFKA-") else bug
+        who = ", ".join(d for d, seen in r.detected.items() if seen)
+        cells = [str(r.judged[g]) if g in r.judged else "" for g in GENERATORS]
+        body.append(["" if bug == last else shown, f"{r.name}: {r.what}", _link(r.subsystem), r.layer, who, *cells])
+        last = bug
+    bugs = {r.bug for r in found}
+    caught = {r.bug for r in found if r.judge}
+    asked = {r.bug for r in found if r.judge is not None}
+    said = f"{len(bugs)} bugs, as {len(found)} mutants; of {len(asked)} one runs as a target or more do, "
+    said += f"and the judge rejects {len(caught)}."
+    head = ["bug", "mutant", "of", "layer", "noticed by", "judge: calls, guided", "uniform"]
+    return said + "\n\n" + table(head, body)
+
+
+def survivors(table: Table) -> str:
+    """What nobody notices, and what the judge does not notice, with the reasons."""
+    nobody = [r for r in every() if not any(r.detected.values())]
+    body = [[_link(r.subsystem), r.name, r.what, r.survives or "**no reason is given**"] for r in nobody]
+    out = (
+        ["Nobody notices:", table(["", "mutant", "fault", "why"], body)]
+        if body
+        else ["Every written mutant is noticed."]
+    )
+    alive = [r for r in every() if r.judge is False and r not in nobody]
+    body = [
+        [
+            _link(r.subsystem),
+            titled(r),
+            r.what,
+            ", ".join(d for d, seen in r.by.items() if seen),
+            r.not_judged,
+        ]
+        for r in alive
+    ]
+    if body:
+        out += ["The judge does not notice:", table(["", "mutant", "fault", "noticed by", "why"], body)]
+    return "\n\n".join(out)
+
+
+def kill_rows(table: Table) -> str:
+    """Every written mutant, every detector."""
+    body = [
+        [subsystem.find(r.subsystem).title, titled(r), r.layer, *marks(r), *(r.cell(g) for g in GENERATORS)]
+        for r in every()
+    ]
+    return table(["of", "mutant", "layer", *DETECTORS, "judge, guided", "judge, uniform"], body)
