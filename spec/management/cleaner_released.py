@@ -77,8 +77,11 @@ def _seen(log: spec.Log, unstable_too: bool) -> spec.Log:
     return replace(log, last_stable_offset=log.log_end_offset) if unstable_too else log
 
 
-def _earlier_grab(state: spec.Cleaner, chosen: str | None, unstable_too: bool) -> tuple[Step[spec.Cleaner], set[str]]:
-    """A grab; the deviations that change it."""
+def _earlier_grab(
+    state: spec.Cleaner, chosen: str | None, free_choice: list[str | None], unstable_too: bool
+) -> tuple[Step[spec.Cleaner], set[str]]:
+    """A grab; the deviations that change it. `chosen` counts if it was chosen of the same logs; else Kafka takes the
+    first of the filthiest in its map."""
     causes = {"CLN-D4"} if spec.ambiguous(state) else set()
     last_clean = {p: offset for checkpoint in state.live_checkpoints() for p, offset in checkpoint.items()}
     after, found = state, []
@@ -96,7 +99,9 @@ def _earlier_grab(state: spec.Cleaner, chosen: str | None, unstable_too: bool) -
     cleanable = [c for c in found if c.total_bytes > 0 and c.cleanable]
     highest = max((c.ratio for c in cleanable), default=0.0)
     filthiest = {c.partition: c for c in cleanable if c.ratio == highest}
-    grabbed = filthiest.get(chosen or "", next(iter(filthiest.values()), None))
+    grabbed = next(iter(filthiest.values()), None)
+    if chosen is not None and free_choice == sorted(filthiest):
+        grabbed = filthiest[chosen]
     if grabbed is not None:
         after = after.with_state(grabbed.partition, spec.InProgress())
     result = {
@@ -128,11 +133,11 @@ def _fails(state: spec.Cleaner, op: str, arguments: Mapping[str, Any]) -> spec.C
 
 
 def _earlier_step(
-    state: spec.Cleaner, op: str, arguments: Mapping[str, Any], unstable_too: bool
+    state: spec.Cleaner, op: str, arguments: Mapping[str, Any], right: spec.Cleaner, unstable_too: bool
 ) -> tuple[Step[spec.Cleaner], set[str]]:
-    """One step of a manager before 4.1, or before 3.1; the deviations that change it."""
+    """One step of a manager before 4.1, or before 3.1; the deviations that change it. `right` is the spec's state."""
     if op == "grabFilthiestCompactedLog":
-        return _earlier_grab(state, arguments["chosen"], unstable_too)
+        return _earlier_grab(state, arguments["chosen"], spec.filthiest(right), unstable_too)
     if (after := _fails(state, op, arguments)) is not None:
         return Step(after, Refused("CLN-29", NO_SUCH_ELEMENT)), {"CLN-D3"}
     if op == "maybeTruncateCheckpoint" and not state.knows(arguments["partition"]):
@@ -162,8 +167,8 @@ def _advance(
 ) -> Earlier:
     """The older manager makes the same step. As soon as nothing tells it from the spec's it is that one again."""
     was = Earlier(before) if ghost is None else ghost
-    step, causes = _earlier_step(was.state, op, arguments, unstable_too)
-    still = was.causes if was.state != before else frozenset()
+    step, causes = _earlier_step(was.state, op, arguments, before, unstable_too)
+    still = was.causes - {"CLN-D7"} if was.state != before else frozenset()
     return Earlier(step.state, step.result, still | causes)
 
 
@@ -178,6 +183,15 @@ def _as_earlier(id: str) -> Shows:
         return (ghost.result, spec.observe(ghost.state)) if id in ghost.causes else (result, seen)
 
     return rewrite
+
+
+def _as_before_3_1(
+    ghost: Earlier, state: spec.Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, seen: Json
+) -> tuple[Json | Refused, Json]:
+    """Whatever changes it, but for the gauge: where the managers between 3.1 and 4.1 do not show the same, it hangs on
+    what was cleaned above the high watermark, be it long ago."""
+    ours = bool(ghost.causes) and "CLN-D7" not in ghost.causes
+    return (ghost.result, spec.observe(ghost.state)) if ours else (result, seen)
 
 
 DEVIATIONS = [
@@ -293,7 +307,7 @@ DEVIATIONS = [
         effect="""A replica that lags behind, or has just become leader, compacts records that may be truncated again.
         The value that such a record replaced is gone by then: committed data is lost.""",
         mend="Clean up to the last stable offset (KAFKA-13194).",
-        rewrite=_as_earlier("CLN-D5"),
+        rewrite=_as_before_3_1,
         releases="<3.1",
         advance=_before_3_1,
     ),

@@ -22,7 +22,8 @@ import scala.jdk.javaapi.CollectionConverters;
 /** {@link LogCleanerManager} as it was in Scala, up to 4.0. {@code L} is the class of its logs. */
 abstract class ScalaCleanerManager<L> implements Manager {
     private static final String STATES = "org.apache.kafka.storage.internals.log.LogCleaningState$LogCleaning";
-    private static final Pattern STATE = Pattern.compile("(?:Some\\()?LogCleaning(?:(InProgress|Aborted)\\b|Paused\\((\\d+)\\))\\)?");
+    private static final Pattern STATE =
+        Pattern.compile("(?:Some\\()?LogCleaning(?:(InProgress|Aborted)\\b|Paused\\((\\d+)\\))\\)?");
 
     protected final LogCleanerManager manager;
     private final Pool<TopicPartition, L> logs;

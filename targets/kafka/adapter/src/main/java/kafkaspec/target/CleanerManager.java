@@ -141,8 +141,8 @@ public abstract class CleanerManager implements Adapter {
         "logToClean", "abortAndPauseCleaning", "abortCleaning", "resumeCleaning", "doneCleaning", "doneDeleting",
         "checkCleaningAborted", "pauseCleaningForNonCompactedPartitions", "deletableLogs", "markPartitionUncleanable",
         "maintainUncleanablePartitions", "uncleanableBytes", "updateCheckpoints", "maybeTruncateCheckpoint",
-        "alterCheckpointDir", "handleLogDirFailure", "restart", "append", "maybeIncrementLogStartOffset", "logChanged", "updateConfig",
-        "forgetLog", "restoreLog", "advance");
+        "alterCheckpointDir", "handleLogDirFailure", "restart", "append", "maybeIncrementLogStartOffset",
+        "logChanged", "updateConfig", "forgetLog", "restoreLog", "advance");
 
     private final Scratch scratch = new Scratch("cleaner");
     private final Path root;
@@ -379,9 +379,9 @@ public abstract class CleanerManager implements Adapter {
     }
 
     /**
-     * What a grab finds of one log: a grab by another manager, of another directory, that has this log alone, compacted.
-     * Its checkpoint has the first dirty offset that Kafka takes, so that it has none to mend. Of a log that is not taken
-     * Kafka does not show what it found: the same LogToClean is made once more.
+     * What a grab finds of one log: a grab by another manager, of another directory, that has this log alone, and
+     * compacted. Its checkpoint has the first dirty offset that Kafka takes, so that there is none to mend. Of a log
+     * that is not taken Kafka does not show what it found: the same LogToClean is made once more.
      */
     private Object logToClean(String partition, Long lastClean) throws Exception {
         File dir = Files.createDirectories(root.resolve("alone")).toFile();

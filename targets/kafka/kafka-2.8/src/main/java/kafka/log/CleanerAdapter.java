@@ -39,8 +39,8 @@ import scala.runtime.BoxedUnit;
 /**
  * The Scala {@link LogCleanerManager} of 2.8 over {@link kafka.log.Log}s.
  *
- * <p>The logs are Kafka's, and so are their segments once something is appended. Where the specification says that a log
- * has changed, and what it looks like now, the log is built anew around segments that only say so ({@link Told}).
+ * <p>The logs are Kafka's, and so are their segments once something is appended. Where the specification says that a
+ * log has changed, and what it looks like now, the log gets other segments, which only say so ({@link Told}).
  */
 public final class CleanerAdapter extends CleanerManager {
     private static final Scheduler NEVER = new Never();
@@ -268,8 +268,8 @@ public final class CleanerAdapter extends CleanerManager {
     }
 
     /**
-     * An active segment that is not empty: its file has one batch with the first timestamp and one with the largest; it
-     * says that it has so many bytes more than those, or less. All else is Kafka's, appends to it included.
+     * An active segment that is not empty: its file has one batch with the first timestamp and one with the largest;
+     * it says that it has so many bytes more than those, or less. All else is Kafka's, appends to it included.
      */
     private final class Begun extends LogSegment {
         private final int more;

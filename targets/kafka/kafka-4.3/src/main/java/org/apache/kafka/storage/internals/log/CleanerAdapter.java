@@ -34,8 +34,8 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 /**
  * {@link LogCleanerManager} over {@link UnifiedLog}s.
  *
- * <p>The logs are Kafka's, and so are their segments once something is appended. Where the specification says that a log
- * has changed, and what it looks like now, the log is built anew around segments that only say so ({@link Told}).
+ * <p>The logs are Kafka's, and so are their segments once something is appended. Where the specification says that a
+ * log has changed, and what it looks like now, the log is built anew around segments that only say so ({@link Told}).
  */
 public final class CleanerAdapter extends CleanerManager {
     private static final Scheduler NEVER = new Never();
@@ -361,8 +361,8 @@ public final class CleanerAdapter extends CleanerManager {
     }
 
     /**
-     * An active segment that is not empty: its file has one batch with the first timestamp and one with the largest; it
-     * says that it has so many bytes more than those, or less. All else is Kafka's, appends to it included.
+     * An active segment that is not empty: its file has one batch with the first timestamp and one with the largest;
+     * it says that it has so many bytes more than those, or less. All else is Kafka's, appends to it included.
      */
     private final class Begun extends LogSegment {
         private final int more;
@@ -373,7 +373,8 @@ public final class CleanerAdapter extends CleanerManager {
                     config.maxIndexSize),
                 LazyIndex.forTime(LogFileUtils.timeIndexFile(dir, segment.baseOffset()), segment.baseOffset(),
                     config.maxIndexSize),
-                new TransactionIndex(segment.baseOffset(), LogFileUtils.transactionIndexFile(dir, segment.baseOffset())),
+                new TransactionIndex(segment.baseOffset(),
+                    LogFileUtils.transactionIndexFile(dir, segment.baseOffset())),
                 segment.baseOffset(), config.indexInterval, 0, time);
             begin(segment, segment.firstBatchTimestamp());
             if (segment.largestTimestamp() != segment.firstBatchTimestamp()) {
