@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,8 +14,11 @@ from kafkaspec.cli.verify import Row
 from kafkaspec.explore import explore
 from kafkaspec.explore import walk as random_walk
 from kafkaspec.fleet import campaign
+from kafkaspec.judge.campaign import Job, Judged, Rejection, Tally
 from kafkaspec.judge.check import check
+from kafkaspec.judge.target import TargetTrouble
 from kafkaspec.language import Trace, TraceStep, load
+from kafkaspec.lockstep.history import History
 from kafkaspec.lockstep.mutants import contract_detector, kill_matrix, lockstep_detector, written
 from kafkaspec.lockstep.walk import walk
 from kafkaspec.prove import bounded, prove
@@ -51,7 +55,46 @@ RUNS = (VIOLATION, LASSO, INDUCTION, START, DEADLOCK)
 NAMES = (
     "accepted", "rejected", "outside", "explored", "broken", "walked", "proved", "bounded", "campaign",
     "clean campaign", "agrees", "differs", "kills", "verified", "violation", "lasso", "induction", "start",
-    "deadlock",
+    "deadlock", "judged", "rejected target", "targets",
+)  # fmt: skip
+
+
+def judged(tally: Tally, verdict: Any = "accepted", why: str = "", **other: Any) -> Judged:
+    """A target judged by the toy."""
+    job = Job("toy", "./t y", 7, strict=True)
+    models, tours = {"ToyQueue": (12, 182)}, {"ToyQueue": (3, 40)}
+    return Judged(
+        job, "Toy", "A toy 1.0", verdict, why, tally, ("TOY-1", "TOY-4"), ("drain",), ("save",), models, tours, 1.25,
+        examples=60, **other,
+    )  # fmt: skip
+
+
+def _rejection() -> Rejection:
+    """What a recording that is altered in one value comes to, as if a target had answered it."""
+    records = [orjson.loads(line) for line in lines(recorded(LONG))[:4]]
+    records[-1]["state"]["items"] = ["</script>", 3]
+    verdict = check(toy.machine, [orjson.dumps(r) for r in records], name="toy")
+    assert verdict.verdict == "rejected"
+    why = "A toy 1.0: rejected\nstate.items: seen 1, expected 2"
+    return Rejection("TOY-1", "push", "state.items", History(tuple(records), why), verdict, 12, 700, "tour", 4, True)
+
+
+REJECTED = judged(
+    Tally(
+        60, 900, 300, Counter(push=900), Counter({"TOY-1": 900}), Counter({"push TOY-3": 8}), Counter({"TOY-D1": 3}),
+        rejections={("TOY-1", "push", "state.items"): _rejection()},
+    ),
+    "rejected",
+    kept=("out/judge/toy-1.ndjson",),
+)  # fmt: skip
+TROUBLED = judged(
+    Tally(
+        1, 2, 2, Counter(push=2),
+        trouble=TargetTrouble("hangs", "no answer to line 3 in 10 s", ["it is\x07 hot", "<b>"]),
+        last=History(({"op": "init", "args": {}}, {"op": "push", "args": {"value": 1}})),
+    ),
+    "could not judge",
+    "the target hangs: no answer to line 3 in 10 s",
 )  # fmt: skip
 
 
@@ -89,4 +132,9 @@ def results() -> dict[str, Any]:
         "induction": INDUCTION,
         "start": START,
         "deadlock": DEADLOCK,
+        "judged": judged(
+            Tally(3, 60, 20, Counter({"push": 50, "pop": 10}), Counter({"TOY-1": 50}), toured=Counter(Q=3))
+        ),
+        "rejected target": REJECTED,
+        "targets": [REJECTED, TROUBLED],
     }

@@ -17,8 +17,9 @@ from kafkaspec import report
 from kafkaspec.language import Trace, TraceStep, load
 from kafkaspec.lockstep.compare import ABSENT, Difference
 from kafkaspec.models.examples.two_phase import TwoPhase
+from kafkaspec.report.describe import describe
 from kafkaspec.report.html import state_rows
-from kafkaspec.report.sequence import staged
+from kafkaspec.report.sequence import conversation_svg, staged
 from tests.lockstep.toy_model import ToyQueue
 from tests.report.results import INDUCTION, LASSO, NAMES, RUNS, VIOLATION, results, step
 
@@ -142,6 +143,35 @@ def test_json_of_values_that_json_does_not_have() -> None:
     assert report.to_json([Path("a/b"), range(3)]) == ["a/b", [0, 3]]
     with pytest.raises(TypeError, match="object has no shape in JSON"):
         report.to_json(object())
+
+
+def test_a_judged_history_is_a_conversation() -> None:
+    rejected = results()["rejected target"]
+    (conversation,) = (s.conversation for s in describe(rejected) if s.conversation is not None)
+    root = ElementTree.fromstring(conversation_svg(conversation))
+    drawn = [g.get("data-step") for g in root.iter("{http://www.w3.org/2000/svg}g")]
+    assert drawn == [str(i) for i in range(len(rejected.rejections[0].history.records))]
+    text = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert text[:2] == ["judge", "A toy 1.0"]
+    assert any(t is not None and t.startswith("✗ TOY-1 state.items") for t in text)
+    assert sum(t is not None and t.startswith(("->", "!!")) for t in text) == len(drawn)
+    page = report.html(rejected)
+    assert "</script>&#34;" in page or "&lt;/script&gt;" in page
+    assert "as a trace, for kafkaspec check" in page
+
+
+def test_junit_is_what_continuous_integration_reads() -> None:
+    root = ElementTree.fromstring(report.junit(results()["targets"]).encode())
+    (suite,) = root
+    assert (root.tag, suite.tag, suite.get("tests")) == ("testsuites", "testsuite", "2")
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "1")
+    rejected, troubled = suite
+    assert [e.tag for e in rejected] == ["failure", "system-out"]
+    assert (rejected[0].get("type"), rejected.get("name")) == ("TOY-1", "toy")
+    assert "--replay out/judge/toy-1.ndjson" in str(rejected[0].text)
+    assert [e.tag for e in troubled] == ["error", "system-out"]
+    assert troubled[0].get("type") == "hangs"
+    assert "it is\ufffd hot\n<b>\ninit\npush value=1" in str(troubled[0].text)
 
 
 def test_there_is_one_result_of_every_kind() -> None:

@@ -2,7 +2,8 @@
 that a single process comes to.
 
 A block is a function of the campaign and its number, and blocks are merged in order. What comes after the block in
-which one process would have ended is thrown away. The target's command must run on every worker.
+which one process would have ended is thrown away. (Of a target that dies, it is chance which of its last answers still
+come; where it dies is located, and the same.) The target's command must run on every worker.
 """
 
 from __future__ import annotations

@@ -233,7 +233,7 @@ class Judged:
 
     def until_now(self, examples: int | None) -> Judged:
         """The same of a campaign that was interrupted: it is no verdict, if nothing was rejected."""
-        if self.verdict == "accepted":
+        if self.verdict != "rejected" and self.tally.trouble is None:
             return replace(self, examples=examples, interrupted=True, verdict="could not judge", why="interrupted")
         return replace(self, examples=examples, interrupted=True)
 
@@ -456,6 +456,7 @@ class Judging:
         for how in getattr(self.subsystem.spec, "CORRESPONDENCES", ()):
             self.concretes.append((how.model.__name__, how, Concrete(how.model, how.sizes)))
         self.digests: dict[Hashable, str] = {}
+        self.reachable: dict[str, frozenset[Hashable]] = {}
         self.last_observed: tuple[Any, Json] = self, None
         self.last_state: tuple[Json, bytes] = self, b""
         self.right: set[tuple[str, bytes, bytes]] = set()
@@ -678,6 +679,10 @@ class Judging:
             there = model_state(concrete, how, state)
             if there is not None:
                 key = (name, concrete.key(there))
+                if name not in self.reachable:
+                    self.reachable[name] = frozenset(concrete.key(s) for s in concrete.reachable()[0])
+                if key[1] not in self.reachable[name]:
+                    continue  # the spec allows more than the model, as what a follower takes over
                 if key not in self.digests:
                     shown = orjson.dumps(concrete.show(there), option=orjson.OPT_SORT_KEYS)
                     self.digests[key] = hashlib.blake2b(shown, digest_size=8).hexdigest()

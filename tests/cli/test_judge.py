@@ -1,0 +1,224 @@
+"""`kafkaspec judge` and `kafkaspec serve` as they are run: what is printed and written, and the exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from kafkaspec.cli.main import main
+
+TEMPLATES = Path(__file__).parents[2] / "targets" / "examples" / "python"
+SOUND, FAULTY = (shlex.join([sys.executable, str(TEMPLATES / f)]) for f in ("leader_epochs.py", "faulty.py"))
+SLOW = """
+import sys, time
+sys.path.insert(0, {folder!r})
+import leader_epochs
+class Slow(leader_epochs.LeaderEpochs):
+    def observe(self):
+        time.sleep(0.002)
+        return super().observe()
+leader_epochs.serve("Slow", "1", {{"leader_epochs": Slow}})
+"""
+NOISY = """
+import sys
+print("an engine starts", file=sys.stderr)
+print("and \\x07 fails", file=sys.stderr)
+for line in sys.stdin:
+    if '"hello"' in line:
+        offers = '{"timeline":{},"quotas":{}}'
+        print('{"i":0,"result":{"protocol":1,"name":"Noisy","version":"2","subsystems":%s}}' % offers, flush=True)
+    else:
+        sys.exit(5)
+"""
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as e:
+        main([str(a) for a in arguments])
+    out, err = capsys.readouterr()
+    assert isinstance(e.value.code, int)
+    return e.value.code, out, err
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    (tmp_path / "slow.py").write_text(SLOW.format(folder=str(TEMPLATES)))
+    (tmp_path / "noisy.py").write_text(NOISY)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    (tmp_path / "good.history").write_text("init\nassign epoch=1 startOffset=2\nepochForOffset offset=3 -> 7\n")
+    (tmp_path / "bad.history").write_text("init\nassign epohc=1\n")
+    (tmp_path / "garbage.ndjson").write_text('{"op":"assign"\n')
+
+
+def test_accepted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, err = run(capsys, "judge", "--target", SOUND, "--examples", "40")
+    assert (code, err) == (0, "")
+    assert out.startswith("judge Leader epochs in Python 1  ✓ accepted: ")
+    assert "not offered: runScheduled, reopen, load" in out
+    assert f"to see it again: kafkaspec judge --target '{SOUND}' leader_epochs --seed 0 --examples 40\n" in out
+    table = out.partition("to see it again")[0].splitlines()
+    assert max(map(len, table)) <= 100
+    assert not (tmp_path / "out").exists()
+
+
+def test_rejected_with_everything_that_is_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    old = tmp_path / "kept" / "leader_epochs-7.ndjson"
+    old.parent.mkdir()
+    old.write_text("")
+    arguments = ["judge", "--target", FAULTY, "leader_epochs", "--examples", "300", "--out", "kept"]
+    code, out, err = run(capsys, *arguments, "--junit", "deep/judged.xml", "--html", "page.html", "--record", "lines")
+    assert code == 1
+    assert err.splitlines() == [
+        "written: kept/leader_epochs-1.ndjson",
+        "written: page.html",
+        "written: deep/judged.xml",
+    ]
+    assert not old.exists()
+    for said in (
+        "✗ rejected: ",
+        "leader_epochs: endOffsetFor requestedEpoch=1 logEndOffset=1  ✗ rejected at call 3",
+        "  LEC-10  The end offset of the latest epoch",
+        '  seen     -> {"epoch":1,"endOffset":1}',
+        '  right    -> {"epoch":0,"endOffset":1}',
+        '  endOffsetFor requestedEpoch=1 logEndOffset=1 -> {"epoch":1,"endOffset":1}\n',
+        f"  to see it again: kafkaspec judge --target '{FAULTY}' leader_epochs --replay kept/leader_epochs-1.ndjson\n",
+    ):
+        assert said in out
+    page = (tmp_path / "page.html").read_text()
+    assert "<h1>Judged: Leader epochs in Python, faulty 1</h1>" in page
+    assert "✗ LEC-10 expected -&gt; {&quot;epoch&quot;:0" in page
+    suite = ElementTree.parse(tmp_path / "deep" / "judged.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "1", "0")
+    (failure,) = suite.iter("failure")
+    assert failure.get("type") == "LEC-10"
+    assert failure.text is not None
+    assert "--replay kept/leader_epochs-1.ndjson" in failure.text
+    # what was kept and recorded is what `check` and `--replay` read
+    assert run(capsys, "check", "kept/leader_epochs-1.ndjson")[0] == 1
+    assert run(capsys, "check", "lines/leader_epochs.ndjson")[0] == 0
+    again = ["judge", "leader_epochs", "--replay", "kept/leader_epochs-1.ndjson"]
+    code, out, err = run(capsys, *again, "--target", FAULTY)
+    assert (code, err) == (1, "")
+    assert "rejected at call 3" in out
+    code, out, err = run(capsys, *again, "--target", SOUND)
+    assert (code, err) == (0, "")
+    assert "--replay kept/leader_epochs-1.ndjson" in out
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "judge", "--target", FAULTY, "--examples", "300", "--json")
+    (r,) = json.loads(out)
+    assert (code, r["type"], r["verdict"], r["job"]["subsystem"]) == (1, "Judged", "rejected", "leader_epochs")
+    (rejection,) = r["tally"]["rejections"]
+    assert (rejection["clause"], rejection["operation"], rejection["small"]) == ("LEC-10", "endOffsetFor", True)
+    assert [x["op"] for x in rejection["history"]["records"]] == ["init", "assign", "assign", "endOffsetFor"]
+    assert r["kept"] == ["out/judge/leader_epochs-1.ndjson"]
+    assert r["tally"]["trouble"] is None
+
+
+def test_a_history_is_asked_again_from_text_and_from_standard_input(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    again = ["judge", "--target", SOUND, "leader_epochs", "--replay"]
+    code, out, _ = run(capsys, *again, "good.history")
+    assert code == 0  # the answers in it are not looked at
+    assert "good.history" in out
+    command = [sys.executable, "-m", "kafkaspec", *again, "-"]
+    done = subprocess.run(command, input=b"assign epoch=1 startOffset=2\n", capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_trouble_is_a_verdict(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    judge = ["judge", "--target", f"{sys.executable} noisy.py", "--examples", "5", "--uniform"]
+    code, out, err = run(capsys, *judge, "--junit", "x.xml", "--html", "x.html")
+    assert code == 2
+    assert err == "written: x.html\nwritten: x.xml\n"
+    for said in ("judge Noisy 2  ? could not judge", "the target died: exit status 5", "an engine starts", "init"):
+        assert said in out
+    (error,) = ElementTree.parse(tmp_path / "x.xml").getroot().iter("error")
+    assert error.get("type") == "died"
+    assert error.text is not None
+    assert "and \ufffd fails" in error.text
+    code, out, _ = run(capsys, *judge, "--json")
+    assert json.loads(out)[0]["tally"]["trouble"]["kind"] == "died"
+
+
+def test_ours_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:
+    ours = shlex.join([sys.executable, "-m", "kafkaspec", "serve", "meta_properties"])
+    code, out, _ = run(capsys, "judge", "--target", ours, "--examples", "20", "--uniform")
+    assert code == 0
+    assert "meta_properties" in out
+
+
+ERRORS: list[tuple[list[str], str]] = [
+    (["--target", SOUND, "leader_epoch"], "unknown subsystem 'leader_epoch'; did you mean 'leader_epochs'?"),
+    (["--target", SOUND, "timeline"], "Leader epochs in Python does not offer timeline (it offers: leader_epochs)"),
+    (["--target", SOUND, "--examples", "0"], "invalid value for '--examples': "),
+    (["--target", SOUND, "--time", "inf"], "--time inf: not a number of seconds"),
+    (["--target", SOUND, "--timeout", "inf"], "--timeout inf: not a number of seconds"),
+    (["--target", SOUND, "--seed", "-1"], "invalid value for '--seed': "),
+    ([], "missing option '--target'"),
+    (["--target", ""], "the target cannot start: the command is empty"),
+    (["--target", "'unclosed"], "No closing quotation"),
+    (["--target", "./nothing-here"], "./nothing-here: no such file or directory"),
+    (["--target", "true"], "the target died: exit status 0 before it answered line 0"),
+    (["--target", SOUND, "--html", "folder"], "folder: cannot be written: is a directory"),
+    (["--target", SOUND, "--junit", "file/x.xml"], "file/x.xml: cannot be written: "),
+    (["--target", SOUND, "--out", "file"], "file/x: cannot be written: "),
+    (["--target", SOUND, "--record", "x", "--spark", "local[1]"], "--record keeps the lines of one process"),
+    (["--target", SOUND, "--replay", "good.history"], "--replay: whose history is it? name one subsystem"),
+    (["--target", SOUND, "leader_epochs", "--replay", "nothing"], "nothing: no such file"),
+    (["--target", SOUND, "leader_epochs", "--replay", "folder"], "folder: is a directory"),
+    (["--target", SOUND, "leader_epochs", "--replay", "file"], "file: there is no call in it"),
+    (
+        ["--target", SOUND, "leader_epochs", "--replay", "bad.history"],
+        "bad.history: call 1, assign epohc=1: unknown argum",
+    ),
+    (["--target", SOUND, "leader_epochs", "--replay", "garbage.ndjson"], "garbage.ndjson:1: not JSON"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), ERRORS, ids=[" ".join(a)[-40:] for a, _ in ERRORS])
+def test_an_error_is_one_line_and_status_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    code, out, err = run(capsys, "judge", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.startswith("kafkaspec: ")
+    assert err.count("\n") == 1
+
+
+def test_ctrl_c_ends_the_target_and_tells_what_was_judged(tmp_path: Path) -> None:
+    target = f"{sys.executable} slow.py"
+    command = [sys.executable, "-m", "kafkaspec", "judge", "--target", target, "--examples", "100000"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    until = time.monotonic() + 60
+    while len(children.read_text().split()) < 1 and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(5)
+    (child,) = (int(c) for c in children.read_text().split())
+    process.send_signal(signal.SIGINT)
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert err == "kafkaspec: interrupted; what was judged until then is told above\n"
+    assert "? could not judge: " in out
+    assert "interrupted" in out
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
