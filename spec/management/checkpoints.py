@@ -115,8 +115,8 @@ CKP_10 = clause(
 CKP_11 = clause(
     "CKP-11",
     """The file recovery-point-offset-checkpoint has an entry for each log of the directory, and no other: the offset
-    below which the log is flushed or given up, which is not below its log start and not above its end. After a clean
-    stop it is the end.""",
+    below which the log is flushed or given up, which when it is written is not below the log start and not above the
+    end. After a clean stop it is the end.""",
     source=f"{MANAGER}; Kafka Internals, ch. 03, 'Flush'; KAFKA-10101",
 )
 CKP_12 = clause(

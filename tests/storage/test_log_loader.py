@@ -291,6 +291,17 @@ def test_three_swaps_and_a_crash_between_their_renames_lose_the_middle() -> None
     assert load(files)[0] == logs(0, 10)
 
 
+@pytest.mark.clause("LDR-4")
+@pytest.mark.clause("LDR-15")
+def test_a_crash_between_any_two_renames_of_three_swaps_does_no_harm() -> None:
+    for renames in range(len(spec.SWAPPED) + 1):
+        driver = impl.Driver()
+        driver.reset({"files": spec.SWAPPED})
+        assert driver.do_crashedLoad(5, renames) == renames
+        driver.do_load(False, 0, 0)
+        assert {n for n in driver.observe()["files"] if n.endswith(LOG)} == logs(0, 5, 10)
+
+
 # ---- the audit
 
 
