@@ -323,10 +323,13 @@ class InvalidRecords(ValueError):
 
 def framed(data: bytes) -> Iterator[bytes]:
     """The batches in memory, CRCs compared, as Kafka finds them; one that is cut ends them. Raises InvalidRecords."""
-    while len(data) > 16:
-        size, magic = 12 + int.from_bytes(data[8:12], "big", signed=True), data[16]
+    while len(data) > 11:
+        size = 12 + int.from_bytes(data[8:12], "big", signed=True)
         if size < 26:
             raise InvalidRecords("BAT-1", spec.CORRUPT)
+        if len(data) < 17:
+            return
+        magic = data[16]
         if magic > 2 or (magic < 2 and size <= len(data)):
             raise InvalidRecords("BAT-2", spec.CORRUPT)
         if size > len(data):

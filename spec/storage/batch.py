@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+import random
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -937,11 +938,13 @@ class Unaffordable(ValueError):
 def framed(data: bytes) -> Iterator[bytes]:
     """The batches behind each other, as Kafka's reader of bytes in memory finds them, with their CRC compared. One that
     is cut at the end is left out. Raises Denied."""
-    while len(data) >= MAGIC_AT + 1:
+    while len(data) >= LOG_OVERHEAD:
         size = LOG_OVERHEAD + int.from_bytes(data[LENGTH_AT:EPOCH_AT], "big", signed=True)
-        magic = signed(data[MAGIC_AT], 8)
         if size < LOG_OVERHEAD + 14:
             raise Denied(BAT_1, CORRUPT)
+        if len(data) < MAGIC_AT + 1:
+            return
+        magic = signed(data[MAGIC_AT], 8)
         if magic not in (0, 1, MAGIC):
             raise Denied(BAT_2, CORRUPT)
         if size > len(data):
@@ -1912,6 +1915,9 @@ def odd_records() -> tuple[bytes, ...]:
         out += [_with_records(1, packed, codec), _with_records(2, packed, codec), _with_records(0, b"", codec)]
         out += [_with_records(1, packed[:-1], codec), _with_records(1, good, codec), _with_records(0, packed, codec)]
         out += [_with_records(1, compress(codec, sections[4]), codec), _with_records(1, compress(codec, b""), codec)]
+        out += [_with_records(1, b"", codec), _with_records(-1, packed, codec)]
+        flags, version = packed[:3] + b"\xa0" + packed[4:], packed[:8] + bytes(4) + packed[12:]
+        out += [_with_records(1, flags, codec), _with_records(1, version, codec)]
     out += [patched(d, MAX_TIME_AT, (NOW + 3).to_bytes(8, "big")) for d in out]
     return tuple(out)
 
@@ -1942,7 +1948,27 @@ def readable() -> tuple[str, ...]:
     one, packed = (encode(examples()[n]).hex() for n in (0, 15))
     several = [one + packed, packed + one[:100], one + one[:20], one[:-2] + packed, packed + packed + packed]
     several += [one + odd.hex() for odd in odd_records()[::5]]
+    several += [bytes(8).hex() + "00000004" + "00" * n for n in (0, 4, 5)]
+    several += fuzzed(600)
     return (*evenly(), *(t for t in several for _ in range(4)))
+
+
+def fuzzed(count: int) -> list[str]:
+    """Byte strings with a few bytes changed, left out or put in; nearly all with the right CRC."""
+    rng = random.Random(0)
+    base = [bytes.fromhex(t) for t in byte_strings() if 2 * OVERHEAD < len(t) < 1000]
+    out = []
+    for _ in range(count):
+        data = bytearray(rng.choice(base))
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            at = rng.randrange(rng.choice((0, 0, COUNT_AT)), len(data))
+            data[at] = rng.choice((data[at] ^ 1 << rng.randrange(8), rng.randrange(256), 0, 0x7F, 0x80, 0xFF))
+        if rng.random() < 0.2:
+            at = rng.randrange(len(data))
+            data[at : at + rng.randrange(2)] = rng.randbytes(rng.randrange(2))
+            data[LENGTH_AT:EPOCH_AT] = (len(data) - LOG_OVERHEAD).to_bytes(4, "big")
+        out.append((sealed(data) if rng.random() < 0.95 else bytes(data)).hex())
+    return out
 
 
 @cache

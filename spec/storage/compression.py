@@ -2,11 +2,12 @@
 
 What decompresses to more than `limit` bytes is refused before the memory for it is taken: a few bytes that say "a
 gigabyte of zeros" cost nothing. Formats:
-- gzip: one or more members (RFC 1952); Kafka writes one.
-- snappy: xerial's framing, as snappy-java writes it: 8 bytes of magic, version and least version, 32 bits each, then
-  blocks of raw snappy, each with its size before it, 32 bits big-endian; without that magic, one raw block.
+- gzip: one or more members (RFC 1952); Kafka writes one. Java's reader does not look at the reserved flags.
+- snappy: xerial's framing, as snappy-java writes it: 8 bytes of magic, version and least version, 32 bits each and
+  not looked at, then blocks of raw snappy, each with its size before it, 32 bits big-endian; without that magic, one
+  raw block.
 - lz4: one frame of independent blocks, header checksum right; Kafka writes blocks of 64 KiB without checksums.
-- zstd: one or more frames (RFC 8878); Kafka writes one, which does not say how long its content is.
+- zstd: frames (RFC 8878), none or more; Kafka writes one, which does not say how long its content is.
 What stands behind the end of a gzip stream or an lz4 frame is not read: Kafka's readers do not either.
 
 Source: GzipCompression, SnappyCompression, Lz4BlockInputStream, Lz4BlockOutputStream and ZstdCompression, Kafka 4.3.0.
@@ -31,6 +32,7 @@ LZ4_HEADER = LZ4_MAGIC + bytes.fromhex("604082")
 ZSTD_MAGIC = bytes.fromhex("28b52ffd")
 ZSTD_BLOCK = 128 << 10
 ZSTD_LEVEL, GZIP_LEVEL = 3, -1
+GZIP_FLAGS, GZIP_HEADER_CRC = 0x1F, 0x02
 
 
 class NotDecompressed(ValueError):
@@ -55,6 +57,8 @@ def _gunzip(data: bytes, limit: int) -> bytes:
     out = bytearray()
     rest = data
     while True:
+        if len(rest) > 3 and rest[3] & ~GZIP_FLAGS and not rest[3] & GZIP_HEADER_CRC:
+            rest = rest[:3] + bytes([rest[3] & GZIP_FLAGS]) + rest[4:]
         stream = zlib.decompressobj(wbits=31)
         try:
             out += stream.decompress(rest, limit - len(out) + 1)
@@ -100,8 +104,8 @@ def _unsnappy_block(data: bytes, limit: int) -> bytes:
 def _unsnappy(data: bytes, limit: int) -> bytes:
     if data[:8] != XERIAL:
         return _unsnappy_block(data, limit)
-    if len(data) < XERIAL_HEADER or int.from_bytes(data[8:12], "big") < 1:
-        raise NotDecompressed("a snappy stream of a version below 1")
+    if len(data) < XERIAL_HEADER:
+        raise NotDecompressed("the snappy stream's header is cut")
     out: list[bytes] = []
     at, total = XERIAL_HEADER, 0
     while at < len(data):
@@ -216,7 +220,7 @@ def _zstd_extent(data: bytes) -> int:
 def _unzstd(data: bytes, limit: int) -> bytes:
     import cramjam
 
-    return _bounded(cramjam.zstd, data, _zstd_extent(data), limit)
+    return _bounded(cramjam.zstd, data, _zstd_extent(data), limit) if data else b""
 
 
 def _zstd(data: bytes) -> bytes:

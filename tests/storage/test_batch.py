@@ -393,7 +393,8 @@ def test_codecs_go_there_and_back_and_damage_is_refused(plain: bytes, codec: int
 
 @pytest.mark.clause("BAT-7")
 def test_frames_are_kafkas() -> None:
-    """xerial's snappy with its 16 bytes; lz4 of independent blocks alone; a claim of zstd's not believed."""
+    """xerial's snappy with its 16 bytes; lz4 of independent blocks alone; a claim of zstd's not believed. What Java's
+    readers do not look at is not looked at: snappy's version, gzip's reserved flags."""
     snappy = compress(2, bytes(40_000))
     assert snappy[:16] == b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
     assert compress(3, b"")[:7].hex() == "04224d18604082"
@@ -403,6 +404,9 @@ def test_frames_are_kafkas() -> None:
     claim = bytes.fromhex("28b52ffd") + b"\xe0" + (1 << 40).to_bytes(8, "little") + b"\x19\0\0abc"
     with pytest.raises(NotDecompressed, match="says"):
         decompress(4, claim)
+    assert decompress(2, compress(2, b"a")[:8] + bytes(8) + compress(2, b"a")[16:]) == b"a"
+    assert decompress(1, compress(1, b"a")[:3] + b"\xe0" + compress(1, b"a")[4:]) == b"a"
+    assert decompress(4, b"") == b""
     assert decompress(1, compress(1, b"a") + b"rest") == b"a"
     assert decompress(1, compress(1, b"a") + compress(1, b"b")) == b"ab"
     with pytest.raises(TooMuch):
