@@ -415,6 +415,58 @@ def audits(work: Path, quick: bool) -> dict[str, Contest]:
     }
 
 
+# ---- the judge -------------------------------------------------------------------------------------------------------
+TEMPLATE = HERE.parent / "targets" / "examples" / "python" / "leader_epochs.py"
+CHEAP = ("timeline", "leader_epochs", "producer_state", "transaction_index")
+"""Subsystems whose operations cost Kafka's classes no file, or next to none."""
+PYTHON, PYTHON_UNIFORM = "the template in Python", "the template in Python, unguided"
+PARTS_OF_TIME = ("candidates", "spec", "guidance", "observing", "encoding", "comparing", "waiting", "Hypothesis")
+JUDGED = (
+    ("calls/s", "calls_per_second", ",.0f"),
+    ("lines/s", "lines_per_second", ",.0f"),
+    ("judge's CPU s", "cpu_seconds", ".1f"),
+    ("target's CPU s", "target_cpu_seconds", ".1f"),
+    ("judge's peak MB", "peak_mb", ".0f"),
+)
+
+
+def judged(quick: bool) -> dict[str, Contest]:
+    """Targets behind a pipe: how many calls a second, and where the judge's time goes."""
+    seconds = "1" if quick else "20"
+
+    def once(command: str, subsystem: str, *options: str) -> Sample:
+        found = script("judge", command, subsystem, "--seconds", seconds, *options)[1]
+        return found | {f"where_{place}": 100 * share for place, share in found.pop("where", {}).items()}
+
+    python = f"{sys.executable} {TEMPLATE}"
+    targets: list[tuple[str, str, str, tuple[str, ...]]] = [
+        (PYTHON, python, "leader_epochs", ()),
+        (PYTHON_UNIFORM, python, "leader_epochs", ("--uniform",)),
+    ]
+    kafka, notes = tools.kafka_target(), []
+    if kafka is None:
+        notes.append("Apache Kafka's classes were not here: have java on PATH, and `make kafka-target`.")
+    else:
+        targets += [(kafka_named(s), kafka, s, ()) for s in CHEAP]
+
+    def contestants(*more: str) -> list[Contestant]:
+        return [
+            Contestant(name, lambda command=command, s=s, o=o: once(command, s, *o, *more))  # type: ignore[misc]
+            for name, command, s, o in targets
+        ]
+
+    shares = [(f"{place} %", f"where_{place}", ".0f") for place in PARTS_OF_TIME]
+    about = "Of the judge's time, sampled every millisecond; waiting is for answers, the target working meanwhile."
+    return {
+        "judge": Contest("Judged through a pipe", JUDGED, contestants(), notes),
+        "judge where": Contest("Where the judge's time goes", shares, contestants("--where"), [about]),
+    }
+
+
+def kafka_named(subsystem: str) -> str:
+    return f"Apache Kafka 4.3.0, {subsystem}"
+
+
 # ---- goals -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Goal:
@@ -496,6 +548,15 @@ def goals(contests: Mapping[str, Contest]) -> list[Goal]:
             Goal("records written, 100 a batch", 1_000_000,
                  m("writer", "kafkaspec, uncompressed", "rate100"), "records/s"),
         ]  # fmt: skip
+    if "judge" in contests:
+        java = [m("judge", kafka_named(s), "calls_per_second") for s in CHEAP]
+        there = [n for n in java if n is not None]
+        out += [
+            Goal("calls judged through a pipe, the template in Python", 20_000,
+                 m("judge", PYTHON, "calls_per_second"), "calls/s"),
+            Goal("calls judged through a pipe, Apache Kafka, the slowest of the cheap subsystems", 10_000,
+                 min(there) if there else None, "calls/s"),
+        ]  # fmt: skip
     out.append(Goal("kafkaspec verify", 300, m("verify", "kafkaspec verify", "whole_seconds"), "s", most=True))
     return out
 
@@ -520,7 +581,7 @@ def as_json(date: str, rounds: int, contests: Mapping[str, Contest], found: Sequ
     }
 
 
-PARTS = ("explore", "walk", "check", "timeline", "prove", "audit", "verify")
+PARTS = ("explore", "walk", "check", "timeline", "prove", "audit", "judge", "verify")
 
 
 def main() -> int:
@@ -547,6 +608,8 @@ def main() -> int:
                         contests[title] = exploration(title, anchor, Path(work), options.quick)
                 elif part == "audit":
                     contests |= audits(Path(work), options.quick)
+                elif part == "judge":
+                    contests |= judged(options.quick)
                 else:
                     contests[part] = makers[part]()
             for c in contests.values():

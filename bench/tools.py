@@ -117,6 +117,15 @@ def spin(verifier: Verifier, search: str, hash_bits: int) -> tuple[Process, int,
 
 
 # ---- Kafka ---------------------------------------------------------------------------------------------------------
+
+
+def kafka_target() -> str | None:
+    """The command that starts Apache Kafka's classes as a target of the judge; None without it or Java."""
+    folder = Path(__file__).parents[1] / "targets" / "kafka"
+    built = (folder / "kafka-4.3" / "target" / "lib").is_dir() and shutil.which("java") is not None
+    return f"{folder / 'kafka.sh'} 4.3" if built else None
+
+
 def kafka_jars() -> Path | None:
     """The folder of Kafka's jars: KAFKASPEC_KAFKA, or ~/.cache/kafkaspec/kafka-4.3.0; None if there are none, or no
     java."""

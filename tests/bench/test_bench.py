@@ -94,6 +94,20 @@ def test_goals_are_ratios_of_medians(run: ModuleType) -> None:
     assert found["search, cleaner model, against SPIN, BFS"].met == "not measured"
 
 
+def test_the_judge_is_measured_and_its_time_is_told(run: ModuleType) -> None:
+    found = run.script("judge", f"{sys.executable} {run.TEMPLATE}", "leader_epochs", "--seconds", "0.1", "--where")[1]
+    assert found["histories"] == 250
+    assert found["lines"] > found["calls"] > 5_000
+    assert found["calls_per_second"] == pytest.approx(found["calls"] / found["seconds"])
+    assert found["target_cpu_seconds"] > 0
+    assert sum(found["where"].values()) == pytest.approx(1, abs=0.01)
+    assert {"guidance", "spec", "encoding", "candidates"} <= found["where"].keys()
+    with pytest.raises(run.Failed):
+        run.script(
+            "judge", f"{sys.executable} {run.TEMPLATE.with_name('faulty.py')}", "leader_epochs", "--seconds", "1"
+        )
+
+
 def test_hypothesis_is_measured(run: ModuleType) -> None:
     found = run.script("hypothesis_steps", "5")[1]
     assert found["steps"] > 50

@@ -289,8 +289,7 @@ def judge(
         with Target(job.command, job.timeout_s) as target:
             hello = target.hello
             judging = Judging(job, target, record)
-            if job.generator == "guided":
-                _tours(job.subsystem)  # seconds, which are not those that the target is given
+            tours_of(job)  # they take seconds, which are not those that the target is given
             until = None if time_s is None else time.monotonic() + time_s
             for number, histories in blocks(examples):
                 done = number * BLOCK
@@ -370,7 +369,7 @@ def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, se
     names = {op.name for op in offered}
     stated = {c for op in offered for c in (*op.clauses, *(p.clause for p in op.postconditions))} | set(tally.clauses)
     known = [c.id for c in registry.all_clauses(subsystem.prefix) if c.id in stated]
-    tours = {t.how.model.__name__: t for t in _tours(job.subsystem)} if job.generator == "guided" else {}
+    tours = {t.how.model.__name__: t for t in tours_of(job)}
     why = ""
     if tally.trouble is not None:
         why = str(tally.trouble)
@@ -407,6 +406,11 @@ def _offered(machine: Machine[Any], hello: Hello, subsystem: str) -> list[Operat
         if name not in machine.operations:
             raise TargetTrouble("garbage", f"hello: {subsystem} has no operation {name!r}")
     return [op for op in machine.operations.values() if op.generated and (names is None or op.name in names)]
+
+
+def tours_of(job: Job) -> tuple[Toured, ...]:
+    """The tours of the subsystem's models, which a campaign walks; none, if it asks without guidance."""
+    return _tours(job.subsystem) if job.generator == "guided" else ()
 
 
 @cache
@@ -456,6 +460,7 @@ class Judging:
         for how in getattr(self.subsystem.spec, "CORRESPONDENCES", ()):
             self.concretes.append((how.model.__name__, how, Concrete(how.model, how.sizes)))
         self.digests: dict[Hashable, str] = {}
+        self.looked: Any = None
         self.reachable: dict[str, frozenset[Hashable]] = {}
         self.last_observed: tuple[Any, Json] = self, None
         self.last_state: tuple[Json, bytes] = self, b""
@@ -488,6 +493,7 @@ class Judging:
         What the target does wrong on the pipe is the tally's `trouble`."""
         began = time.monotonic()
         self.tally = tally = Tally()
+        self.looked = None
         drawn_by_hypothesis = histories // HYPOTHESIS_EVERY if self.job.generator == "guided" else 0
         under_way = self.under_way
         try:
@@ -673,8 +679,9 @@ class Judging:
 
     def _looked_up(self, state: Any, wanted: bool) -> None:
         """Note the model states that a state of the spec stands for."""
-        if not wanted:
+        if not wanted or state is self.looked:
             return
+        self.looked = state
         for name, how, concrete in self.concretes:
             there = model_state(concrete, how, state)
             if there is not None:
