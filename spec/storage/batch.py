@@ -1649,6 +1649,10 @@ def in_place(batch: Batch, target: int) -> bool:
     lambda state, origin: origin == "CLIENT" or (is_whole(state) and is_a_brokers(held(state))),
     "BAT-20 a broker's own batches have a record an offset and a sequence; control batches begin at 0, not compressed",
 )
+@icontract.require(
+    lambda state: all(in_bits(t.timestamp, 63) for t in timed(held(state))),
+    "BAT-22 times with room for their differences",
+)
 @icontract.require(lambda state: is_whole(state), "BAT-13 the batch is well-formed, its producer as a writer has it")
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-23 the producer's bytes are a copy")
 @icontract.ensure(
