@@ -740,36 +740,33 @@ machine.candidates |= {
 
 # ---- known deviations of released Kafka ------------------------------------------------------------------------------
 class Elsewhere(NamedTuple):
-    """A directory that is not the spec's, and the answer to the call that left it so."""
+    """A directory that is not the spec's, and the answer to the call that left it so. `doubtful`: a replacement may
+    have been made whose files are not all there."""
 
     directory: Directory
     answer: Json
-
-
-ASTRAY = "astray"
-"""It is not known what became of the directory."""
+    doubtful: bool
 
 
 def _as_listed(ghost: Any, before: Directory, op: str, arguments: Mapping[str, Any], after: Directory) -> Any:
     """The directory of a loader that renames in the order in which the file system lists the files."""
-    if ghost == ASTRAY or (ghost is None and op != "crashedLoad"):
-        return ghost
+    if ghost is None and op != "crashedLoad":
+        return None
     there = before if ghost is None else ghost.directory
-    if (op == "replace" and ghost is not None) or (op == "drop" and arguments["name"] not in there.files):
-        return ASTRAY
     if op == "crashedLoad":
         step = interrupted(there, arguments["renames"], arguments["first"])
+    elif op == "drop" and arguments["name"] not in there.files:
+        step = Step(there)
     else:
         step = machine.operations[op].body(there, **arguments)
-    return None if step.state == after else Elsewhere(step.state, step.result)
+    doubtful = ghost is not None and (ghost.doubtful or any(n.endswith(CLEANED) for n in after.files))
+    return None if step.state == after and not doubtful else Elsewhere(step.state, step.result, doubtful)
 
 
 def _renames_as_listed(
     ghost: Any, state: Directory, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
-    if not isinstance(ghost, Elsewhere):
-        return result, observation
-    return ghost.answer, observe(ghost.directory)
+    return (result, observation) if ghost is None else (ghost.answer, observe(ghost.directory))
 
 
 machine.deviations += [
@@ -798,7 +795,7 @@ machine.deviations += [
         mend="Rename in the order of the offsets: what has its name is then below every .swap that is left.",
         rewrite=_renames_as_listed,
         advance=_as_listed,
-        lost=lambda ghost: ghost == ASTRAY,
+        lost=lambda ghost: ghost is not None and ghost.doubtful,
     ),
 ]
 

@@ -102,7 +102,7 @@ public final class LogLoaderAdapter implements Adapter {
                 return null;
             }
             case "drop":
-                Files.delete(dir.resolve(a.get("name").asText()));
+                Files.deleteIfExists(dir.resolve(a.get("name").asText())); // Kafka may have lost it
                 return null;
             case "writeCleaned":
                 for (JsonNode base : a.get("new")) {
