@@ -91,7 +91,12 @@ class Matrix:
         return f"{len(mutants)} mutants, {looked} looks, {time.monotonic() - began:.0f} s"
 
     def save(self) -> None:
-        _write(self.path, json.dumps(dict(sorted(self.data.items())), indent=1, ensure_ascii=False) + "\n")
+        out = []
+        for name, of in sorted(self.data.items()):
+            rows = ",\n".join(f"  {json.dumps(r, ensure_ascii=False)}" for r in of["written"])
+            generated = json.dumps(of["generated"], ensure_ascii=False)
+            out.append(f' {json.dumps(name)}: {{\n "generated": {generated},\n "written": [\n{rows}\n ]}}')
+        _write(self.path, "{\n" + ",\n".join(out) + "\n}\n")
 
 
 def _write(path: Path, text: str) -> None:

@@ -5,8 +5,8 @@ last come in, and almost all are compared as bytes. Where anything differs, the 
 and `check` gives the verdict on it: with known deviations, with the system's own choices, in its words.
 
 A campaign is cut into blocks. A block is a function of the campaign's plan and its own number, whatever ran before and
-wherever it runs, so that blocks on many machines find what one process finds. Each block begins with its part of the
-models' tours and goes on with guided histories; the last of it are drawn by Hypothesis. What is rejected is made small
+wherever it runs, so that blocks on many machines find what one process finds. Each block begins with guided histories
+and goes on with its part of the models' tours; the last of it are drawn by Hypothesis. What is rejected is made small
 after its block, each kind once.
 """
 
@@ -520,7 +520,8 @@ class Judging:
         return tally
 
     def _starts(self, number: int, histories: int) -> Iterator[tuple[By, Start]]:
-        """What a block asks: by turns a history of a tour and one that is drawn; the known deviations before these."""
+        """What a block asks: the known deviations, what is drawn, and then histories of tours, as many again: drawn ones
+        find most faults sooner."""
         job = self.job
         draws = Draws(self.machine, self.operations, Guide() if job.generator == "guided" else None, job.steps)
         guided = job.generator == "guided"
@@ -528,7 +529,7 @@ class Judging:
         share = (BLOCK - BLOCK // HYPOTHESIS_EVERY) // 2
         tours = islice(self._toured() if guided else (), number * share, (number + 1) * share)
         for k in range(histories):
-            if k % 2 == 0 and (toured := next(tours, None)) is not None:
+            if k >= histories - histories // 2 and (toured := next(tours, None)) is not None:
                 how, calls = toured
                 self.tally.toured[how.model.__name__] += 1
                 yield "tour", Start(how.init, fixed(self.machine, calls))
