@@ -520,7 +520,7 @@ class Judging:
         return tally
 
     def _starts(self, number: int, histories: int) -> Iterator[tuple[By, Start]]:
-        """What a block asks: the known deviations, what is drawn, and then histories of tours, as many again: drawn ones
+        """What a block asks: the known deviations, what is drawn, and then as many histories of tours: the drawn ones
         find most faults sooner."""
         job = self.job
         draws = Draws(self.machine, self.operations, Guide() if job.generator == "guided" else None, job.steps)
