@@ -385,6 +385,7 @@ def test_a_marker_without_its_record_tells_its_producer_s_epoch() -> None:
     assert impl.Driver().apply("readEmptiedMarker", asked) == known
     right, released = shown(machine, next(d for d in machine.deviations if d.id == "PSM-D1"))
     assert right.observation == released.observation
+    assert isinstance(right.result, dict)
     assert released.result == {**right.result, "epoch": -1, "lastTimestamp": -1}
 
 
