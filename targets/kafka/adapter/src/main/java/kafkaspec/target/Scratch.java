@@ -27,6 +27,13 @@ public final class Scratch implements AutoCloseable {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            try {
+                close(); // the judge ends a target that does not answer by a signal
+            } catch (IOException e) {
+                System.err.println(root + ": not removed: " + e);
+            }
+        }));
     }
 
     public Path root() {
