@@ -17,7 +17,8 @@ from collections import Counter
 from pathlib import PurePath
 from types import FrameType
 
-from kafkaspec.judge.campaign import BLOCK, Job, Judging, Tally, tours_of
+from kafkaspec.judge.judging import BLOCK, Judging, tours_of
+from kafkaspec.judge.result import Job, Tally
 from kafkaspec.judge.target import Target
 
 PLACES = {

@@ -12,8 +12,9 @@ import pytest
 
 from kafkaspec import report
 from kafkaspec.fleet import judge as fleet
-from kafkaspec.judge import campaign
-from kafkaspec.judge.campaign import Job, Judged, judge
+from kafkaspec.judge.campaign import judge
+from kafkaspec.judge.judging import BLOCK
+from kafkaspec.judge.result import Job, Judged
 from tests.fleet.test_spark import spark  # noqa: F401
 
 TEMPLATES = Path(__file__).parents[2] / "targets" / "examples" / "python"
@@ -86,4 +87,4 @@ def test_ctrl_c_tells_what_was_merged(spark: Any, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(fleet, "WAVE_S", 0.0)
     r = fleet.judge(spark, job(str(TEMPLATES / "leader_epochs.py")), examples=5000, progress=interrupt)
     assert (r.verdict, r.why, r.interrupted) == ("could not judge", "interrupted", True)
-    assert r.tally.histories == 2 * campaign.BLOCK
+    assert r.tally.histories == 2 * BLOCK

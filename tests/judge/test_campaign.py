@@ -14,10 +14,12 @@ import pytest
 
 from kafkaspec import report
 from kafkaspec.errors import UserError
-from kafkaspec.judge import campaign
-from kafkaspec.judge.campaign import BLOCK, HYPOTHESIS_EVERY, Job, Judged, Judging, Tally, judge, replay
+from kafkaspec.judge import campaign, judging, result
+from kafkaspec.judge.campaign import judge, replay
 from kafkaspec.judge.check import check
 from kafkaspec.judge.generate import tour
+from kafkaspec.judge.judging import BLOCK, HYPOTHESIS_EVERY, Judging
+from kafkaspec.judge.result import Job, Judged, Tally
 from kafkaspec.judge.target import Target, TargetTrouble
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import ABSENT, Difference
@@ -35,11 +37,12 @@ LEADER_EPOCHS = shlex.join([sys.executable, str(ROOT / "targets/examples/python/
 @pytest.fixture(autouse=True)
 def _toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The toy is found, and its target too."""
-    monkeypatch.setattr(campaign, "find", lambda name: TOY if name == "toy" else find(name))
+    for module in (campaign, judging):
+        monkeypatch.setattr(module, "find", lambda name: TOY if name == "toy" else find(name))
     monkeypatch.chdir(ROOT)
-    campaign._tours.cache_clear()
+    judging._tours.cache_clear()
     yield
-    campaign._tours.cache_clear()
+    judging._tours.cache_clear()
 
 
 def judged(fault: type[Sound], examples: int = 60, **other: Any) -> Judged:
@@ -82,7 +85,8 @@ def test_the_same_seed_asks_the_same(generator: str) -> None:
 
 
 def test_a_block_is_the_same_whatever_ran_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign, "BLOCK", 50)
+    for module in (campaign, judging):
+        monkeypatch.setattr(module, "BLOCK", 50)
 
     def blocks(*numbers: int) -> list[Tally]:
         with Target(command(toy_target.ForgetsAndMiscounts)) as target:
@@ -197,8 +201,9 @@ def test_every_kind_is_told() -> None:
 
 
 def test_many_kinds_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign, "MAX_KINDS", 1)
-    monkeypatch.setattr(campaign, "BLOCK", 50)
+    monkeypatch.setattr(result, "MAX_KINDS", 1)
+    for module in (campaign, judging):
+        monkeypatch.setattr(module, "BLOCK", 50)
     assert judged(toy_target.Forgets, 500).tally.histories == 50
 
 

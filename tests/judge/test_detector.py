@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, cast
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.judge import campaign, detector
+from kafkaspec.judge import detector, judging
 from kafkaspec.judge.detector import OfMachine, campaigned, judge_detector, target_of
 from kafkaspec.judge.forked import Forked
 from kafkaspec.judge.target import Target, TargetTrouble
@@ -39,7 +39,7 @@ class Toy(Subsystem):
 @pytest.fixture
 def subsystem(monkeypatch: pytest.MonkeyPatch) -> Subsystem:
     out = Toy("toy", "lockstep")
-    monkeypatch.setattr(campaign, "find", lambda name: out)
+    monkeypatch.setattr(judging, "find", lambda name: out)
     return out
 
 

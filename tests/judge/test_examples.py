@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkaspec.judge.campaign import Job, Judged, judge
+from kafkaspec.judge.campaign import judge
+from kafkaspec.judge.result import Job, Judged
 
 EXAMPLES = Path(__file__).parents[2] / "targets" / "examples"
 OFFERED = {

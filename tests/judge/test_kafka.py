@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkaspec.judge.campaign import Job, judge
+from kafkaspec.judge.campaign import judge
+from kafkaspec.judge.result import Job
 from kafkaspec.judge.target import Target
 from kafkaspec.subsystem import find
 from tests.kafka import LINES, kafka_target

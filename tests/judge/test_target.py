@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from kafkaspec.judge import target as module
-from kafkaspec.judge.campaign import Job, judge
+from kafkaspec.judge.campaign import judge
+from kafkaspec.judge.result import Job
 from kafkaspec.judge.target import Target, TargetTrouble
 
 TEMPLATES = Path(__file__).parents[2] / "targets" / "examples" / "python"

@@ -14,8 +14,8 @@ from kafkaspec.cli.verify import Row
 from kafkaspec.explore import explore
 from kafkaspec.explore import walk as random_walk
 from kafkaspec.fleet import campaign
-from kafkaspec.judge.campaign import Job, Judged, Rejection, Tally
 from kafkaspec.judge.check import check
+from kafkaspec.judge.result import Job, Judged, Rejection, Tally
 from kafkaspec.judge.target import TargetTrouble
 from kafkaspec.language import Trace, TraceStep, load
 from kafkaspec.lockstep.history import History

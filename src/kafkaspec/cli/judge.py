@@ -16,9 +16,9 @@ from kafkaspec.cli import names
 from kafkaspec.cli.engines import worst
 from kafkaspec.cli.output import check_writable, progress, tell, write
 from kafkaspec.errors import UserError
-from kafkaspec.judge.campaign import Job, Judged
 from kafkaspec.judge.campaign import judge as judge_here
 from kafkaspec.judge.campaign import replay as ask_again
+from kafkaspec.judge.result import Job, Judged
 from kafkaspec.judge.target import Target, TargetTrouble
 from kafkaspec.subsystem import find, subsystems
 

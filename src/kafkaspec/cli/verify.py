@@ -174,7 +174,8 @@ def _spec_beside_impl(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Clai
 
 def _impl_behind_a_pipe(s: Subsystem, seeds: int, bar: Progress) -> Iterator[_Claim]:
     """Our implementation, judged as anybody else's: the judge and its protocol accept what is right."""
-    from kafkaspec.judge.campaign import Job, judge
+    from kafkaspec.judge.campaign import judge
+    from kafkaspec.judge.result import Job
 
     if s.layer("impl") is None:
         return

@@ -19,10 +19,11 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import orjson
 
 from kafkaspec.errors import UserError
-from kafkaspec.judge.campaign import BLOCK, HYPOTHESIS_EVERY, Asked, Job, Judging
 from kafkaspec.judge.check import Check
 from kafkaspec.judge.forked import Forked
 from kafkaspec.judge.generate import Generator
+from kafkaspec.judge.judging import BLOCK, HYPOTHESIS_EVERY, Asked, Judging
+from kafkaspec.judge.result import Job
 from kafkaspec.judge.serve import serve
 from kafkaspec.judge.target import Target, TargetTrouble
 from kafkaspec.lockstep.machine import Driver, Json, Machine, Outside, Refused

@@ -18,7 +18,7 @@ from kafkaspec.lockstep.walk import draw_init
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kafkaspec.judge.campaign import Judging
+    from kafkaspec.judge.judging import Judging
 
 CALL_BYTES = 13
 """A call is drawn as so many bytes, two for each choice in it, which costs a tenth of drawing each choice by itself.

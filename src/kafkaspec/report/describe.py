@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from kafkaspec.cli import verify
     from kafkaspec.explore import Exploration, RandomWalk
     from kafkaspec.fleet.campaign import CampaignResult
-    from kafkaspec.judge.campaign import Judged, Rejection
     from kafkaspec.judge.check import Verdict
+    from kafkaspec.judge.result import Judged, Rejection
     from kafkaspec.lockstep import mutants
     from kafkaspec.lockstep.walk import Walk
     from kafkaspec.prove import Bounded, Proved
@@ -56,7 +56,7 @@ def describe(result: Any) -> list[Section]:
             return _kill_matrix(result)
         if rows == {"cli.verify.Row"}:
             return _verified(result)
-        if rows == {"judge.campaign.Judged"}:
+        if rows == {"judge.result.Judged"}:
             return _judgement(result)
         return [s for r in result for s in describe(r)]
     kind = _kind(result)
@@ -586,7 +586,7 @@ DESCRIBERS: Mapping[str, Callable[[Any], list[Section]]] = {
     "prove.engine.Proved": _proved,
     "prove.bounded.Bounded": _bounded,
     "judge.check.Verdict": _verdict,
-    "judge.campaign.Judged": lambda j: _judgement([j]),
+    "judge.result.Judged": lambda j: _judgement([j]),
     "lockstep.walk.Walk": _walk,
     "fleet.campaign.CampaignResult": _campaign,
     "audit.engine.Audit": _audit,

@@ -1,0 +1,653 @@
+"""One subsystem judged on one running target, history by history.
+
+The spec says beforehand what every line must be answered with, so the next histories are sent while the answers to the
+last come in, and almost all are compared as bytes. Where anything differs, the history as it was answered is a trace,
+and `check` gives the verdict on it: with known deviations, with the system's own choices, in its words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import random
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import islice
+from typing import Any, Final, Literal
+
+import orjson
+
+from kafkaspec.errors import UserError, unknown
+from kafkaspec.judge.check import Check, Verdict, outcome_matches
+from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Start, Toured, fixed, tour
+from kafkaspec.judge.result import By, Job, Kind, Rejection, Tally
+from kafkaspec.judge.target import Hello, Target, TargetTrouble
+from kafkaspec.language.concrete import Concrete
+from kafkaspec.lockstep.compare import differences, same
+from kafkaspec.lockstep.exhaustive import Correspondence, model_state
+from kafkaspec.lockstep.history import History, Record, call_text, outcome, parse
+from kafkaspec.lockstep.machine import Json, Machine, Operation, Outside, Refused, Step
+from kafkaspec.lockstep.shrink import shape, shrunk
+from kafkaspec.subsystem import find
+
+BLOCK: Final = 250
+"""Histories of a block."""
+AHEAD: Final = 3
+"""Histories that are asked before the answers to the first of them are read."""
+HYPOTHESIS_EVERY: Final = 25
+"""One history in so many is drawn by Hypothesis."""
+OBSERVE: Final = (1, 1, 4, 16)
+"""The state is asked for after every call of a history, or after every fourth, ...; and always at its end."""
+SHRINK_TRIES: Final = 2_000
+SHRINK_S: Final = 60.0
+"""So often, and so long, a rejected history is tried with less."""
+MAX_DIFFERENCES: Final = 12
+"""So many differences of a rejection are told, of the answer and of the state."""
+ONE_BY_ONE: Final = ("hangs", "died", "garbage", "half a line", "too much")
+"""Kinds of trouble in which the target is asked again, line by line, to see where it comes."""
+MAX_RIGHT: Final = 100_000
+"""So many pairs of an expected answer and one that is as good are remembered."""
+MODEL_STATES_EVERY: Final = 4
+"""The model states of one drawn history in so many are looked up; those of tours always."""
+
+
+def kind_of(history: History) -> Kind:
+    return history.clause, str(history.records[-1]["op"]), shape(history.why)
+
+
+def offered(machine: Machine[Any], hello: Hello, subsystem: str) -> list[Operation[Any]]:
+    """The operations to call. TargetTrouble if the target has no such subsystem, or names an operation there is not."""
+    if subsystem not in hello.subsystems:
+        offers = ", ".join(sorted(hello.subsystems)) or "none"
+        raise TargetTrouble("unknown subsystem", f"{subsystem} (it offers: {offers})")
+    names = hello.subsystems[subsystem]
+    for name in sorted(names or ()):
+        if name not in machine.operations:
+            raise TargetTrouble("garbage", f"hello: {subsystem} has no operation {name!r}")
+    return [op for op in machine.operations.values() if op.generated and (names is None or op.name in names)]
+
+
+def tours_of(job: Job) -> tuple[Toured, ...]:
+    """The tours of the subsystem's models, which a campaign walks; none, if it asks without guidance."""
+    return _tours(job.subsystem) if job.generator == "guided" else ()
+
+
+@cache
+def _tours(subsystem: str) -> tuple[Toured, ...]:
+    spec = find(subsystem).spec
+    return tuple(tour(spec.machine, how) for how in getattr(spec, "CORRESPONDENCES", ()))
+
+
+Expected = tuple[Literal["answer", "state"], Any]
+
+
+@dataclass
+class Asked:
+    """A history under way: what was sent, and what must come back."""
+
+    number: int
+    by: By
+    lines: list[bytes]
+    expected: list[Expected]
+    texts: list[bytes]
+    """the answers that are right to the byte; others may be too"""
+    records: list[Record]
+    where: list[int]
+    """for each line, the record that it belongs to"""
+    clauses: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
+    """for each call: operation, clauses exercised, the clause of its refusal"""
+    calls_before: int = 0
+    sent: int = 0
+    answered: int = 0
+    answers: list[bytes] = field(default_factory=list)
+
+
+class Judging:
+    """One subsystem judged on one running target. TargetTrouble: the target does not offer it."""
+
+    def __init__(self, job: Job, target: Target, record: Callable[[bytes], None] | None = None) -> None:
+        self.job = job
+        self.target = target
+        self.subsystem = find(job.subsystem)
+        self.machine: Machine[Any] = self.subsystem.spec.machine
+        self.operations = offered(self.machine, target.hello, job.subsystem)
+        self.names = {op.name for op in self.operations}
+        self.record = record
+        self.release = target.hello.version if target.hello.name == "Apache Kafka" else None
+        self.checking = self._brief()
+        self.concretes: list[tuple[str, Any, Concrete]] = []
+        for how in getattr(self.subsystem.spec, "CORRESPONDENCES", ()):
+            self.concretes.append((how.model.__name__, how, Concrete(how.model, how.sizes)))
+        self.digests: dict[Hashable, str] = {}
+        self.looked: Any = None
+        self.reachable: dict[str, frozenset[Hashable]] = {}
+        self.last_observed: tuple[Any, Json] = self, None
+        self.last_state: tuple[Json, bytes] = self, b""
+        self.right: set[tuple[str, bytes, bytes]] = set()
+        self.tally = Tally()
+        self.under_way: deque[Asked] = deque()
+        self.reading: Asked | None = None
+        self.asking: Asked | None = None
+        self.broken = False
+        """the target got into trouble when a rejection was tried with less"""
+
+    def _brief(self) -> Check:
+        checking = self._check()
+        checking.brief = True
+        return checking
+
+    def _check(self) -> Check:
+        return Check(self.machine, self.job.subsystem, self.job.strict, release=self.release)
+
+    # ---- a block
+
+    def block(
+        self,
+        number: int,
+        histories: int,
+        until: float | None = None,
+        tick: Callable[[int], None] = lambda n: None,
+    ) -> Tally:
+        """Judge so many histories; those of a `number` are always the same. What is rejected is told as it was found.
+        What the target does wrong on the pipe is the tally's `trouble`."""
+        began = time.monotonic()
+        self.tally = tally = Tally()
+        self.looked = None
+        drawn_by_hypothesis = histories // HYPOTHESIS_EVERY if self.job.generator == "guided" else 0
+        under_way = self.under_way
+        try:
+            for k, (by, start) in enumerate(self._starts(number, histories - drawn_by_hypothesis)):
+                if until is not None and time.monotonic() >= until:
+                    break
+                asked = self._asked(number * BLOCK + k, by, start, self._observe_every(number, k, by))
+                if asked is not None:
+                    under_way.append(asked)
+                if len(under_way) >= AHEAD:
+                    self.judged(under_way.popleft())
+                    tick(tally.histories)
+            while under_way:
+                self.judged(under_way.popleft())
+            if drawn_by_hypothesis and (until is None or time.monotonic() < until):
+                from kafkaspec.judge.drawn import judge_drawn
+
+                judge_drawn(self, number, drawn_by_hypothesis)
+            self.target.quiet()
+        except TargetTrouble as e:
+            tally.trouble = e
+            tally.last = self._located(e)
+        tally.seconds = time.monotonic() - began
+        return tally
+
+    def _starts(self, number: int, histories: int) -> Iterator[tuple[By, Start]]:
+        """What a block asks: the known deviations, what is drawn, and then as many histories of tours: the drawn ones
+        find most faults sooner."""
+        job = self.job
+        draws = Draws(self.machine, self.operations, Guide() if job.generator == "guided" else None, job.steps)
+        guided = job.generator == "guided"
+        known = iter(self._known_histories() if guided and number == 0 else ())
+        share = (BLOCK - BLOCK // HYPOTHESIS_EVERY) // 2
+        tours = islice(self._toured() if guided else (), number * share, (number + 1) * share)
+        for k in range(histories):
+            if k >= histories - histories // 2 and (toured := next(tours, None)) is not None:
+                how, calls = toured
+                self.tally.toured[how.model.__name__] += 1
+                yield "tour", Start(how.init, fixed(self.machine, calls))
+            elif (deviation := next(known, None)) is not None:
+                yield "deviation", deviation
+            else:
+                yield "draw", draws.start(random.Random(f"{job.seed} {job.subsystem} {number * BLOCK + k}"))
+
+    def _observe_every(self, number: int, k: int, by: By) -> int:
+        return random.Random(f"{self.job.seed} {number} {k} observe").choice(OBSERVE) if by == "draw" else 1
+
+    def _toured(self) -> Iterator[tuple[Correspondence[Any], tuple[Call, ...]]]:
+        """The tours' histories, as far as the target offers their operations."""
+        for t in _tours(self.job.subsystem):
+            for calls in t.histories:
+                if all(c.operation.name in self.names for c in calls):
+                    yield t.how, calls
+
+    def _known_histories(self) -> Iterable[Start]:
+        """The minimal histories of the known deviations, as far as the target offers their operations."""
+        for deviation in self.machine.deviations:
+            records = parse("\n".join(deviation.history), deviation.id).records
+            init: Mapping[str, Json] = {}
+            calls = []
+            for r in records:
+                if r["op"] == "init":
+                    init = self.machine.python_names(r["args"])
+                else:
+                    op = self.machine.find(r["op"])
+                    given = {op.parameters[t]: v for t, v in r["args"].items()}
+                    calls.append(Call(op, {**op.defaults, **given}))
+            if all(c.operation.name in self.names for c in calls):
+                yield Start(init, fixed(self.machine, calls))
+
+    # ---- one history
+
+    def begin(self, number: int, by: By, init: Mapping[str, Json]) -> Asked:
+        """A history with its `init` line, not sent yet."""
+        arguments = self.machine.init_names(init)
+        asked = Asked(number, by, [], [], [], [{"op": "init", "args": arguments}], [])
+        asked.calls_before = self.tally.calls
+        self.asking = asked
+        self._line(asked, "init", 0, ("answer", None), subsystem=self.job.subsystem, args=arguments)
+        return asked
+
+    def _line(self, asked: Asked, op: str, record: int, expected: Expected, **fields: Json) -> None:
+        n = len(asked.lines)
+        asked.lines.append(orjson.dumps({"i": n, "op": op, **fields}, default=float))
+        asked.expected.append(expected)
+        asked.texts.append(b'{"i":%d,%b}' % (n, self._text(*expected)))
+        asked.where.append(record)
+
+    def _text(self, what: str, value: Any) -> bytes:
+        """An answer after its number, as most targets write it."""
+        if what == "state":
+            if value is not self.last_state[0]:
+                self.last_state = value, b'"state":' + orjson.dumps(value, default=float)
+            return self.last_state[1]
+        return orjson.dumps(outcome(value), default=float)[1:-1]
+
+    def observed(self, asked: Asked, state: Any) -> None:
+        """Ask for the state, which must be this one."""
+        if state is not self.last_observed[0]:
+            self.last_observed = state, self.machine.observe(state)
+        self._line(asked, "observe", len(asked.records) - 1, ("state", self.last_observed[1]))
+
+    def called(self, asked: Asked, call: Call, step: Step[Any]) -> None:
+        """Ask for a call, which must be answered so."""
+        op = call.operation
+        arguments = call.record()
+        asked.records.append({"op": op.name, "args": arguments})
+        self._line(asked, op.name, len(asked.records) - 1, ("answer", step.result), args=arguments)
+        if isinstance(step.result, Refused):
+            asked.clauses.append((op.name, (step.result.clause,), step.result.clause))
+        else:
+            asked.clauses.append((op.name, op.clauses, ""))
+
+    def _asked(
+        self,
+        number: int,
+        by: By,
+        start: Start,
+        every: int,
+    ) -> Asked | None:
+        """Ask a history. None if the answers had to be waited for, and it is judged already."""
+        state: Any = self.machine.initial(**start.init)
+        asked = self.begin(number, by, start.init)
+        look_up = by == "tour" or number % MODEL_STATES_EVERY == 0
+        self._looked_up(state, look_up)
+        if every == 1:
+            self.observed(asked, state)
+        n = 0
+        while (found := start.plan(state)) is not None:
+            call, step = found
+            n += 1
+            if call.operation.chosen and len(choices := self._choices(call, state)) > 1:
+                while self.under_way:  # the system chooses: what it chose must be known before it is asked on
+                    self.judged(self.under_way.popleft())
+                state_after = self._resolved(asked, call, choices, state)
+                if state_after is None:
+                    self.judged(asked)
+                    return None
+                state = state_after
+            else:
+                self.called(asked, call, step)
+                state = step.state
+                if n % every == 0:
+                    self.observed(asked, state)
+            self._looked_up(state, look_up)
+        if every > 1:
+            self.observed(asked, state)
+        self._send(asked)
+        return asked
+
+    def _send(self, asked: Asked) -> None:
+        self.target.send(asked.lines[asked.sent :])
+        asked.sent = len(asked.lines)
+
+    def _choices(self, call: Call, state: Any) -> list[tuple[Call, Step[Any]]]:
+        """The call with each choice that the system may make."""
+        op = call.operation
+        calls = [dict(call.arguments)]
+        candidates = self.machine.choices(op, state)
+        for p in op.chosen:
+            calls = [{**c, p: value} for c in calls for value in candidates[p]]
+        out = []
+        for arguments in calls:
+            step = self.machine.apply(state, op.name, arguments, contracts=False)
+            if not isinstance(step, Outside):
+                out.append((Call(op, arguments), step))
+        return out
+
+    def _resolved(self, asked: Asked, call: Call, choices: list[tuple[Call, Step[Any]]], state: Any) -> Any | None:
+        """Ask, and read which choice was made: the state after it; None if what was answered is none of them."""
+        self.called(asked, *choices[0])
+        self.observed(asked, choices[0][1].state)
+        self._send(asked)
+        while asked.answered < len(asked.lines):
+            self._received(asked)
+        line = len(asked.lines) - 2
+        answer = self.target.answer(asked.answers[-2], line)
+        seen = self.target.answer(asked.answers[-1], line + 1)
+        for _, step in choices:
+            if outcome_matches(step.result, answer) and same(self.machine.observe(step.state), seen.get("state")):
+                asked.expected[-2:] = [("answer", step.result), ("state", self.machine.observe(step.state))]
+                return step.state
+        return None
+
+    def _looked_up(self, state: Any, wanted: bool) -> None:
+        """Note the model states that a state of the spec stands for."""
+        if not wanted or state is self.looked:
+            return
+        self.looked = state
+        for name, how, concrete in self.concretes:
+            there = model_state(concrete, how, state)
+            if there is not None:
+                key = (name, concrete.key(there))
+                if name not in self.reachable:
+                    self.reachable[name] = frozenset(concrete.key(s) for s in concrete.reachable()[0])
+                if key[1] not in self.reachable[name]:
+                    continue  # the spec allows more than the model, as what a follower takes over
+                if key not in self.digests:
+                    shown = orjson.dumps(concrete.show(there), option=orjson.OPT_SORT_KEYS)
+                    self.digests[key] = hashlib.blake2b(shown, digest_size=8).hexdigest()
+                self.tally.model_states.setdefault(name, set()).add(self.digests[key])
+
+    def _received(self, asked: Asked) -> None:
+        count = asked.sent - asked.answered
+        asked.answers += self.target.receive(count)
+        asked.answered += count
+
+    def judged(self, asked: Asked) -> None:
+        """Read the answers to a history and judge them."""
+        self.reading = asked
+        wrong = self._wrong(asked)
+        self.reading = None
+        self.tally.histories += 1
+        self._counted(asked, len(asked.clauses) if wrong is None else wrong[1].step or 0)
+        if wrong is None:
+            self._kept(asked)
+        else:
+            self._rejected(asked, *wrong)
+
+    def _wrong(self, asked: Asked) -> tuple[History, Verdict] | None:
+        """What nothing explains in the answers to a history, if anything."""
+        if asked.answered < asked.sent:
+            self._received(asked)
+        if asked.answers == asked.texts or all(self._right(asked, n) for n in range(len(asked.answers))):
+            return None
+        return self._checked(asked)
+
+    def one(self, init: Mapping[str, Json], plan: Plan) -> None:
+        """Judge one history that Hypothesis draws."""
+        asked = self._asked(-1, "hypothesis", Start(init, plan), 1)
+        if asked is not None:
+            self.judged(asked)
+
+    def _kept(self, asked: Asked) -> None:
+        if self.record is not None:
+            for made in self._trace(asked):
+                self.record(orjson.dumps(made, default=float) + b"\n")
+
+    def _counted(self, asked: Asked, calls: int) -> None:
+        tally = self.tally
+        tally.calls += calls
+        tally.observations += len(asked.lines) - 1 - len(asked.clauses)
+        for (name, ids, refused), n in Counter(asked.clauses[:calls]).items():
+            tally.operations[name] += n
+            for id in ids:
+                tally.clauses[id] += n
+            if refused:
+                tally.refusals[f"{name} {refused}"] += n
+
+    def _right(self, asked: Asked, n: int) -> bool:
+        """Whether an answer is right; what was found so before, to the byte, is not looked at again."""
+        line, text = asked.answers[n], asked.texts[n]
+        if line == text:
+            return True
+        what, value = asked.expected[n]
+        at = len(b'{"i":%d,' % n)
+        op = what if what == "state" else asked.records[asked.where[n]]["op"]
+        known = (op, text[at:], line[at:])
+        if known in self.right and line[:at] == text[:at]:
+            return True
+        right = self._as_expected(line, n, what, value)
+        if right and line[:at] == text[:at]:
+            if len(self.right) >= MAX_RIGHT:
+                self.right.clear()
+            self.right.add(known)
+        return right
+
+    def _as_expected(self, line: bytes, number: int, what: str, value: Any) -> bool:
+        answer = self.target.answer(line, number)
+        if what == "state":
+            return "state" in answer and same(value, answer["state"])
+        if "unknown" in answer:
+            raise TargetTrouble(
+                "unknown operation", f"{answer['unknown']!r}, which its answer to hello does not leave out"
+            )
+        if isinstance(value, Refused):
+            return outcome_matches(value, answer)
+        return "result" in answer and same(value, answer["result"])
+
+    def _trace(self, asked: Asked) -> list[Record]:
+        """The history as it was answered, as far as it was: the lines of a trace."""
+        records = [{"i": i, **r} for i, r in enumerate(asked.records)]
+        last = 0
+        for n, line in enumerate(asked.answers):
+            answer = self.target.answer(line, n)
+            answer.pop("i")
+            if "unknown" in answer:
+                what = f"{answer['unknown']!r}, which its answer to hello does not leave out"
+                raise TargetTrouble("unknown operation", what)
+            last = asked.where[n]
+            records[last] |= answer
+        return records[: last + 1]
+
+    def _located(self, trouble: TargetTrouble) -> History | None:
+        """The history in which the target got into trouble, up to the call that got no answer. It may have had answers
+        in hand that never came, so its histories are asked again, of another process and one line at a time; if nothing
+        shows then, what had been answered."""
+        suspects = [a for a in (self.reading, *self.under_way, self.asking) if a is not None]
+        if not suspects:
+            return None
+        if trouble.kind in ONE_BY_ONE:
+            with contextlib.suppress(TargetTrouble), Target(self.job.command, self.job.timeout_s) as target:
+                for asked in suspects:
+                    answers: list[bytes] = []
+                    try:
+                        for n, line in enumerate(asked.lines[: asked.sent]):
+                            target.send([line])
+                            answers += target.receive(1)
+                            target.answer(answers[-1], n)
+                    except TargetTrouble:
+                        return self._so_far(asked, answers)
+        return self._so_far(suspects[0], [*suspects[0].answers, *self.target.left()])
+
+    def _so_far(self, asked: Asked, answers: Sequence[bytes]) -> History:
+        """A history that got no further: what was answered, and the call that was not."""
+        records = [{"i": i, **r} for i, r in enumerate(asked.records)]
+        at = 0
+        for n, line in enumerate(answers[: len(asked.lines)]):
+            try:
+                answer = self.target.answer(line, n)
+            except TargetTrouble:
+                break
+            at = asked.where[n]
+            if "unknown" in answer:
+                break
+            del answer["i"]
+            records[at] |= answer
+            at += n + 1 < len(asked.lines) and asked.where[n + 1] > at
+        return History(tuple(records[: at + 1]))
+
+    # ---- rejections
+
+    def _checked(self, asked: Asked) -> tuple[History, Verdict] | None:
+        """What `check` says of a history that was not answered as expected; None if it accepts it."""
+        records = self._trace(asked)
+        before = {id: met.count for id, met in self.checking.met.items()}
+        verdict = self._check_says(records, self.checking)
+        if verdict.verdict == "accepted":
+            for id, met in verdict.deviations.items():
+                self.tally.deviations[id] += met.count - before.get(id, 0)
+            return None
+        self.checking = self._brief()
+        records = records[: (verdict.step or 0) + 1]
+        verdict = self._check_says(records, self._brief())  # without what was counted before
+        return self._told(records, verdict), verdict
+
+    def _rejected(self, asked: Asked, history: History, verdict: Verdict) -> None:
+        """Note a rejected history."""
+        kind = kind_of(history)
+        known = self.tally.rejections.get(kind)
+        if known is not None:
+            self.tally.rejections[kind] = replace(known, count=known.count + 1)
+        else:
+            calls = self.tally.calls
+            self.tally.rejections[kind] = Rejection(*kind, history, verdict, asked.number, calls, asked.by)
+
+    def _check_says(self, records: Sequence[Record], checking: Check) -> Verdict:
+        lines = [orjson.dumps(r, default=float) for r in records]
+        try:
+            return checking.run(lines, lambda: None)
+        except UserError as e:
+            raise UserError(f"{self.job.subsystem}: the judge failed on a history of the target: {e}") from e
+
+    def _told(self, records: Sequence[Record], verdict: Verdict) -> History:
+        """A rejected history, with what is wrong in the words of lockstep."""
+        rule = f"{verdict.clause}: {verdict.sentence}" if verdict.sentence else verdict.clause
+        lines = [f"{self._who}: rejected at call {verdict.step}: {verdict.call}", rule]
+        what = verdict.what.replace("\nexpected ", ", expected ")
+        lines += [w for w in what.splitlines() if not w.startswith("the answer is right")]
+        if "result" in verdict.expected and "result" in verdict.seen:
+            found = differences(verdict.expected["result"], verdict.seen["result"], "result")
+            lines += [str(d) for d in itertools.islice(found, MAX_DIFFERENCES) if d.path != "result"]
+        lines += [str(d) for d in verdict.differences[:MAX_DIFFERENCES]]
+        return History(tuple(records), "\n".join(w for w in lines if w), verdict.clause)
+
+    @property
+    def _who(self) -> str:
+        return f"{self.target.hello.name} {self.target.hello.version}".strip()
+
+    def small(self, rejection: Rejection) -> Rejection:
+        """The rejection with as few and simple calls as a bounded number of attempts finds. A target that gets into
+        trouble is asked no more."""
+        until = time.monotonic() + SHRINK_S
+        tries = 0
+
+        def again(records: Sequence[Record]) -> History | None:
+            nonlocal tries
+            tries += 1
+            if self.broken or tries > SHRINK_TRIES or time.monotonic() > until:
+                return None
+            try:
+                rejected = self.replayed(records)
+            except UserError:  # a configuration that is none
+                return None
+            except TargetTrouble:
+                self.broken = True
+                return None
+            return None if rejected is None else rejected[0]
+
+        # A replay asks for the state after every call, and so may show the fault sooner than the history that found it.
+        history = shrunk(again(rejection.history.records) or rejection.history, again)
+        verdict = self._check_says(history.records, self._check())
+        clause, operation, what = kind_of(history)
+        return replace(
+            rejection,
+            clause=clause,
+            operation=operation,
+            shape=what,
+            history=history,
+            verdict=verdict,
+            small=True,
+        )
+
+    def again(self, number: int, records: Sequence[Record]) -> None:
+        """Ask the calls of a history as they are. UserError for one that cannot be made."""
+        first, *rest = records if records and records[0].get("op") == "init" else ({"op": "init", "args": {}}, *records)
+        init = self.machine.python_names(first.get("args", {}))
+        calls = iter(enumerate(rest, 1))
+
+        def plan(state: Any) -> tuple[Call, Step[Any]] | None:
+            for n, record in calls:
+                return self._made(n, record, state)
+            return None
+
+        asked = self._asked(number, "replay", Start(init, plan), 1)
+        if asked is not None:
+            self.judged(asked)
+
+    def _made(self, number: int, record: Record, state: Any) -> tuple[Call, Step[Any]]:
+        """A recorded call, and what the spec says to it."""
+        name = record.get("op")
+        if not isinstance(name, str):
+            raise UserError(f"call {number}: its operation is not recorded")
+        op, told = self.machine.find(name), record.get("args", {})
+        where = f"call {number}, {call_text(name, told)}"
+        if name not in self.names:
+            raise UserError(f"{where}: {self._who} does not offer it")
+        for t in told:
+            if t not in op.parameters:
+                raise UserError(f"{where}: {unknown(f'argument of {name}', t, op.parameters)}")
+        arguments = {**op.defaults, **{op.parameters[t]: v for t, v in told.items()}}
+        missing = [t for t, p in op.parameters.items() if p not in arguments and p not in op.chosen]
+        if missing:
+            raise UserError(f"{where}: {', '.join(missing)} not recorded")
+        try:
+            if op.chosen:
+                found = self._choices(Call(op, arguments), state)
+                if not found:
+                    raise UserError(f"{where}: outside the contract here")
+                return found[0]
+            step = self.machine.apply(state, name, arguments, contracts=False)
+        except (TypeError, KeyError, ValueError, AttributeError, IndexError) as e:
+            raise UserError(f"{where}: the spec cannot take it ({type(e).__name__}: {e})") from None
+        if isinstance(step, Outside):
+            raise UserError(f"{where}: outside the contract here: {step.clause} {step.reason}")
+        return Call(op, arguments), step
+
+    def replayed(self, records: Sequence[Record]) -> tuple[History, Verdict] | None:
+        """Ask the calls of a history again, without those outside the contract; what is rejected now, if anything."""
+        first, *rest = records
+        init = self.machine.python_names(first["args"])
+        asked = self.begin(-1, "draw", init)
+        state: Any = self.machine.initial(**init)
+        self.observed(asked, state)
+        for r in rest:
+            op = self.machine.find(r["op"])
+            arguments = {**op.defaults, **{op.parameters[t]: v for t, v in r["args"].items()}}
+            choices: list[tuple[Call, Step[Any]]] = []
+            try:
+                if op.chosen:
+                    choices = self._choices(Call(op, arguments), state)
+                elif not isinstance(step := self.machine.apply(state, op.name, arguments, contracts=False), Outside):
+                    choices = [(Call(op, arguments), step)]
+            except Exception:
+                return None  # arguments that the spec cannot take
+            if not choices:
+                continue
+            if len(choices) > 1:
+                after = self._resolved(asked, choices[0][0], choices, state)
+                if after is None:
+                    break
+                state = after
+            else:
+                self.called(asked, *choices[0])
+                state = choices[0][1].state
+                self.observed(asked, state)
+        self._send(asked)
+        if asked.answered < asked.sent:
+            self._received(asked)
+        made = self._trace(asked)
+        verdict = self._check_says(made, self._brief())
+        if verdict.verdict == "accepted" or verdict.step is None:
+            return None
+        return self._told(made[: verdict.step + 1], verdict), verdict

@@ -1,0 +1,206 @@
+"""What a judged campaign is, and what it comes to: the job, the rejections, the tally, the verdict."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from kafkaspec.judge.check import Verdict
+from kafkaspec.judge.generate import STEPS, Generator
+from kafkaspec.judge.target import TIMEOUT_S, TargetTrouble
+from kafkaspec.lockstep.history import History
+
+MAX_KINDS: Final = 50
+"""So many kinds of rejection are told; then the subsystem is judged no further."""
+
+By = Literal["deviation", "tour", "draw", "hypothesis", "replay"]
+"""Where a history comes from."""
+Kind = tuple[str, str, str]
+"""Clause, operation, shape of the difference: rejections alike in all three are one."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a campaign is a function of, and how the target is reached."""
+
+    subsystem: str
+    command: str
+    seed: int = 0
+    strict: bool = False
+    generator: Generator = "guided"
+    timeout_s: float = TIMEOUT_S
+    steps: int = STEPS
+    """calls of a history"""
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """One kind of answer that no behaviour of the spec explains."""
+
+    clause: str
+    operation: str
+    shape: str
+    """what differs, without values"""
+    history: History
+    """calls and answers, made small; `why` says what is wrong"""
+    verdict: Verdict
+    """of that history, as `kafkaspec check` gives it"""
+    found: int
+    """the number of the history in which it came up first"""
+    calls: int
+    """calls that the block had made by then"""
+    by: By
+    count: int = 1
+    """histories that were rejected so"""
+    small: bool = False
+    """whether it was tried with less"""
+
+    @property
+    def kind(self) -> Kind:
+        return self.clause, self.operation, self.shape
+
+
+@dataclass
+class Tally:
+    """What some histories came to."""
+
+    histories: int = 0
+    calls: int = 0
+    observations: int = 0
+    operations: Counter[str] = field(default_factory=Counter)
+    clauses: Counter[str] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
+    """by "operation clause" """
+    deviations: Counter[str] = field(default_factory=Counter)
+    model_states: dict[str, set[str]] = field(default_factory=dict, metadata={"json": None})
+    """model -> its states that were reached, as digests; not in JSON"""
+    toured: Counter[str] = field(default_factory=Counter)
+    """model -> histories of its tour"""
+    rejections: dict[Kind, Rejection] = field(
+        default_factory=dict, metadata={"json": lambda found: list(found.values())}
+    )
+    """by the kind of the history as it was found; a list in JSON"""
+    trouble: TargetTrouble | None = field(default=None, metadata={"json": TargetTrouble.told})
+    """what the target did wrong on the pipe: an object with kind, what and stderr in JSON"""
+    last: History | None = None
+    """what was asked and answered in the history in which the trouble came"""
+    seconds: float = 0.0
+
+    def add(self, other: Tally) -> None:
+        """Take in what further histories came to."""
+        self.histories += other.histories
+        self.calls += other.calls
+        self.observations += other.observations
+        self.operations += other.operations
+        self.clauses += other.clauses
+        self.refusals += other.refusals
+        self.deviations += other.deviations
+        self.toured += other.toured
+        self.seconds += other.seconds
+        for model, states in other.model_states.items():
+            self.model_states.setdefault(model, set()).update(states)
+        for kind, r in other.rejections.items():
+            known = self.rejections.get(kind)
+            self.rejections[kind] = r if known is None else replace(known, count=known.count + r.count)
+        if self.trouble is None:
+            self.trouble, self.last = other.trouble, other.last
+
+    @property
+    def large(self) -> list[Rejection]:
+        """Those rejections that are told as they were found."""
+        return [r for r in self.rejections.values() if not r.small]
+
+    def small(self, rejections: Iterable[Rejection]) -> None:
+        """Tell those, made small, in place of the large ones, which they are in order."""
+        large = [kind for kind, r in self.rejections.items() if not r.small]
+        for kind, r in zip(large, rejections, strict=True):
+            self.rejections[kind] = r
+
+    @property
+    def ended(self) -> bool:
+        """Whether the subsystem is judged no further."""
+        return self.trouble is not None or len(self.rejections) >= MAX_KINDS
+
+    @property
+    def found(self) -> str:
+        """What was found so far, in few words."""
+        rejected = f", {len(self.rejections)} rejected" if self.rejections else ""
+        return f"{self.calls:,} calls{rejected}"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdict on one subsystem of a target."""
+
+    job: Job
+    title: str
+    target: str
+    """the target's name and version"""
+    verdict: Literal["accepted", "rejected", "could not judge"]
+    why: str
+    """of "could not judge": what kept us from it"""
+    tally: Tally
+    clauses: tuple[str, ...]
+    """those that the operations state, exercised or not"""
+    not_offered: tuple[str, ...]
+    """operations that the target leaves out"""
+    not_called: tuple[str, ...]
+    """operations that are offered, and never came up"""
+    models: Mapping[str, tuple[int, int]]
+    """model -> states reached, and all"""
+    tours: Mapping[str, tuple[int, int]]
+    """model -> histories of its tour that were judged, and all"""
+    seconds: float
+    examples: int | None = None
+    """how many histories were wanted; None where time decided, or the histories were given"""
+    interrupted: bool = False
+    """by Ctrl-C: what is told was judged until then"""
+    replayed: str = ""
+    """the file whose histories were asked, if they were given"""
+    kept: tuple[str, ...] = ()
+    """the files of the rejected histories, where they are kept, in their order"""
+
+    @property
+    def rejections(self) -> tuple[Rejection, ...]:
+        """Those that are different once they are small, in the order in which they were found."""
+        out: dict[Kind, Rejection] = {}
+        for r in self.tally.rejections.values():
+            known = out.get(r.kind)
+            out[r.kind] = r if known is None else replace(known, count=known.count + r.count)
+        return tuple(out.values())
+
+    def until_now(self, examples: int | None) -> Judged:
+        """The same of a campaign that was interrupted: it is no verdict, if nothing was rejected."""
+        if self.verdict != "rejected" and self.tally.trouble is None:
+            return replace(self, examples=examples, interrupted=True, verdict="could not judge", why="interrupted")
+        return replace(self, examples=examples, interrupted=True)
+
+    @property
+    def exit_code(self) -> int:
+        """0 accepted, 1 rejected, 2 could not judge."""
+        return {"accepted": 0, "rejected": 1, "could not judge": 2}[self.verdict]
+
+    @property
+    def never_exercised(self) -> tuple[str, ...]:
+        """Clauses of the operations that no call exercised."""
+        return tuple(c for c in self.clauses if c not in self.tally.clauses)
+
+    @property
+    def again(self) -> str:
+        """The command that judges so again."""
+        if self.replayed:
+            return self.replay(self.replayed)
+        out = f"{self._command} --seed {self.job.seed} --examples {self.examples or self.tally.histories}"
+        return out + (" --uniform" if self.job.generator == "uniform" else "")
+
+    def replay(self, file: str) -> str:
+        """The command that asks the calls of a history again."""
+        return f"{self._command} --replay {shlex.quote(file)}"
+
+    @property
+    def _command(self) -> str:
+        strict = " --strict" if self.job.strict else ""
+        return f"kafkaspec judge --target {shlex.quote(self.job.command)} {self.job.subsystem}{strict}"
