@@ -144,17 +144,26 @@ abstract class IndexAdapter<I extends AbstractIndex> implements Adapter {
             state.put("file", HEX.formatHex(Files.readAllBytes(file.toPath())));
         }
         if (open) {
-            List<Object> entries = new ArrayList<>(index.entries());
-            for (int n = 0; n < index.entries(); n++) {
-                entries.add(entry(index, n));
-            }
-            state.put("entries", entries);
+            state.put("entries", entries());
             state.put("maxEntries", index.maxEntries());
             state.put("length", index.length());
             state.put("isFull", index.isFull());
             showLast(index, state);
         }
         return state;
+    }
+
+    /** The entries; the exception, where the class counts more of them than it has mapped. */
+    private Object entries() {
+        List<Object> entries = new ArrayList<>(index.entries());
+        try {
+            for (int n = 0; n < index.entries(); n++) {
+                entries.add(entry(index, n));
+            }
+        } catch (RuntimeException e) {
+            return e.toString();
+        }
+        return entries;
     }
 
     @Override
