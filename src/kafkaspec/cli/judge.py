@@ -181,10 +181,7 @@ def _recording(folder: Path | None, name: str) -> Iterator[Callable[[bytes], Non
 
 
 def _kept(r: Judged, folder: Path) -> Judged:
-    """The rejected histories of a subsystem written, each to its file; those of an earlier run are gone."""
-    for old in folder.glob(f"{r.job.subsystem}-[0-9]*.ndjson") if folder.is_dir() else ():
-        if old.stem.removeprefix(f"{r.job.subsystem}-").isdecimal():
-            old.unlink()
+    """The rejected histories of a subsystem written, each to its file."""
     files = []
     for n, rejection in enumerate(r.rejections, 1):
         file = folder / f"{r.job.subsystem}-{n}.ndjson"
