@@ -760,7 +760,9 @@ def _as_listed(ghost: Any, before: Directory, op: str, arguments: Mapping[str, A
     else:
         step = machine.operations[op].body(there, **arguments)
     doubtful = ghost is not None and (ghost.doubtful or any(n.endswith(CLEANED) for n in after.files))
-    return None if step.state == after and not doubtful else Elsewhere(step.state, step.result, doubtful)
+    if not doubtful and step == machine.operations[op].body(before, **arguments):
+        return None
+    return Elsewhere(step.state, step.result, doubtful)
 
 
 def _renames_as_listed(
