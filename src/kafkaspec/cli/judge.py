@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import gzip
 import math
+import os
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -52,6 +54,7 @@ class Wanted:
 
 def judge(subsystem_names: Sequence[str], w: Wanted) -> int:
     """Judge a target; all subsystems that it offers, if none is named. What was judged before Ctrl-C is told."""
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(Path(tempfile.gettempdir()) / "kafkaspec-hypothesis"))
     _check(w)
     if w.master is not None and w.record is not None:
         raise UserError("--record keeps the lines of one process: not with --spark")
