@@ -13,16 +13,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentNavigableMap;
-import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 import kafka.api.ApiVersion$;
 import kafka.metrics.KafkaYammerMetrics;
 import kafka.server.BrokerTopicStats;
 import kafka.server.LogDirFailureChannel;
 import kafka.utils.Pool;
-import kafka.utils.Scheduler;
 import kafkaspec.target.CleanerManager;
+import kafkaspec.target.Clock;
+import kafkaspec.target.Idle;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.record.CompressionType;
@@ -30,11 +28,8 @@ import org.apache.kafka.common.record.FileRecords;
 import org.apache.kafka.common.record.MemoryRecords;
 import org.apache.kafka.common.record.SimpleRecord;
 import org.apache.kafka.common.utils.Time;
-import org.apache.kafka.common.utils.Timer;
-import scala.Function0;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.BoxedUnit;
 
 /**
  * The Scala {@link LogCleanerManager} of 2.8 over {@link kafka.log.Log}s.
@@ -43,7 +38,6 @@ import scala.runtime.BoxedUnit;
  * log has changed, and what it looks like now, the log gets other segments, which only say so ({@link Told}).
  */
 public final class CleanerAdapter extends CleanerManager {
-    private static final Scheduler NEVER = new Never();
 
     private final LogDirFailureChannel failures = new LogDirFailureChannel(8);
     private final BrokerTopicStats stats = new BrokerTopicStats();
@@ -154,7 +148,7 @@ public final class CleanerAdapter extends CleanerManager {
             LogConfig config = config();
             if (log == null) {
                 ProducerStateManager producers = new ProducerStateManager(partition, dir, 60_000);
-                log = new kafka.log.Log(dir, config, 0, 0, NEVER, stats, time, 60_000, 1 << 30, partition, producers,
+                log = new kafka.log.Log(dir, config, 0, 0, Idle.SCHEDULER, stats, time, 60_000, 1 << 30, partition, producers,
                     failures, true, true);
             }
             for (LogSegment segment : CollectionConverters.asJava(log.logSegments())) {
@@ -299,56 +293,6 @@ public final class CleanerAdapter extends CleanerManager {
         @Override
         public int size() {
             return log().sizeInBytes() + more;
-        }
-    }
-
-    /** The specification's clock. */
-    private record Clock(Supplier<Long> now) implements Time {
-        @Override
-        public long milliseconds() {
-            return now.get();
-        }
-
-        @Override
-        public long nanoseconds() {
-            return now.get() * 1_000_000;
-        }
-
-        @Override
-        public void sleep(long ms) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void waitObject(Object object, Supplier<Boolean> condition, long deadlineMs) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public Timer timer(long timeoutMs) {
-            throw new UnsupportedOperationException();
-        }
-    }
-
-    /** Nothing is flushed, expired or deleted in the background. */
-    private record Never() implements Scheduler {
-        @Override
-        public ScheduledFuture<?> schedule(String name, Function0<BoxedUnit> task, long delay, long period,
-                TimeUnit unit) {
-            return null;
-        }
-
-        @Override
-        public void startup() {
-        }
-
-        @Override
-        public void shutdown() {
-        }
-
-        @Override
-        public boolean isStarted() {
-            return true;
         }
     }
 }

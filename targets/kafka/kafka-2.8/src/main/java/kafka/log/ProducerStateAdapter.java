@@ -12,14 +12,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
-import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 import kafka.api.ApiVersion;
 import kafka.server.BrokerTopicStats;
 import kafka.server.LogDirFailureChannel;
 import kafka.server.LogOffsetMetadata;
-import kafka.utils.Scheduler;
+import kafkaspec.target.Clock;
+import kafkaspec.target.Idle;
 import kafkaspec.target.ProducerState;
 import kafkaspec.target.Scratch;
 import org.apache.kafka.common.TopicPartition;
@@ -32,13 +30,11 @@ import org.apache.kafka.common.record.RecordBatch;
 import org.apache.kafka.common.record.SimpleRecord;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.utils.Time;
-import scala.Function0;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.collection.mutable.LinkedHashMap;
 import scala.collection.mutable.Queue;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.BoxedUnit;
 
 /**
  * The Scala classes {@link ProducerStateManager}, {@link ProducerAppendInfo} and {@link ProducerStateEntry}; and
@@ -52,7 +48,7 @@ public final class ProducerStateAdapter extends ProducerState {
     private static final Method MOVE_END = accessible(Log.class, "updateLogEndOffset", long.class);
 
     private final BrokerTopicStats stats = new BrokerTopicStats();
-    private final Time time = new Clock();
+    private final Time time = new Clock(() -> now);
     private Watched manager;
     private Log log;
     private Path logDirectory;
@@ -445,56 +441,5 @@ public final class ProducerStateAdapter extends ProducerState {
     public void close() throws Exception {
         closeLog();
         super.close();
-    }
-
-    private final class Clock implements Time {
-        @Override
-        public long milliseconds() {
-            return now;
-        }
-
-        @Override
-        public long hiResClockMs() {
-            return now;
-        }
-
-        @Override
-        public long nanoseconds() {
-            return now * 1_000_000;
-        }
-
-        @Override
-        public void sleep(long ms) {
-            throw new AdapterFailure("nobody sleeps here");
-        }
-
-        @Override
-        public void waitObject(Object on, Supplier<Boolean> condition, long deadlineMs) {
-            throw new AdapterFailure("nobody waits here");
-        }
-    }
-
-    /** A scheduler whose time never comes. */
-    private enum Idle implements Scheduler {
-        SCHEDULER;
-
-        @Override
-        public void startup() {
-        }
-
-        @Override
-        public void shutdown() {
-        }
-
-        @Override
-        public boolean isStarted() {
-            return true;
-        }
-
-        @Override
-        public ScheduledFuture<?> schedule(String name, Function0<BoxedUnit> task, long delay, long period,
-                                           TimeUnit unit) {
-            return null;
-        }
     }
 }

@@ -9,12 +9,12 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ScheduledFuture;
-import java.util.function.Supplier;
 import kafka.server.BrokerTopicStats;
 import kafka.server.RequestLocal;
 import kafka.utils.Pool;
 import kafkaspec.target.CleanerManager;
+import kafkaspec.target.Clock;
+import kafkaspec.target.Idle;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.config.TopicConfig;
@@ -22,10 +22,8 @@ import org.apache.kafka.common.record.FileRecords;
 import org.apache.kafka.common.record.MemoryRecords;
 import org.apache.kafka.common.record.SimpleRecord;
 import org.apache.kafka.common.utils.Time;
-import org.apache.kafka.common.utils.Timer;
 import org.apache.kafka.server.common.MetadataVersion;
 import org.apache.kafka.server.metrics.KafkaYammerMetrics;
-import org.apache.kafka.server.util.Scheduler;
 import org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile;
 import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
 import org.apache.kafka.storage.internals.log.AppendOrigin;
@@ -52,7 +50,6 @@ import scala.jdk.javaapi.CollectionConverters;
  * log has changed, and what it looks like now, the log is built anew around segments that only say so ({@link Told}).
  */
 public final class CleanerAdapter extends CleanerManager {
-    private static final Scheduler NEVER = new Never();
 
     private final LogDirFailureChannel failures = new LogDirFailureChannel(8);
     private final BrokerTopicStats stats = new BrokerTopicStats(false);
@@ -145,7 +142,7 @@ public final class CleanerAdapter extends CleanerManager {
             this.partition = partition;
             this.dir = dir;
             epochs = new LeaderEpochFileCache(partition,
-                new LeaderEpochCheckpointFile(new File(dir, "leader-epoch-checkpoint"), failures), NEVER);
+                new LeaderEpochCheckpointFile(new File(dir, "leader-epoch-checkpoint"), failures), Idle.SCHEDULER);
             producers = new ProducerStateManager(partition, dir, 60_000, new ProducerStateManagerConfig(60_000, false),
                 time);
         }
@@ -179,7 +176,7 @@ public final class CleanerAdapter extends CleanerManager {
                 : new Begun(dir, active, config));
             log = new Quiet(shape.logStartOffset(),
                 new LocalLog(dir, config, segments, 0,
-                    new LogOffsetMetadata(shape.logEndOffset(), active.baseOffset(), active.size()), NEVER, time,
+                    new LogOffsetMetadata(shape.logEndOffset(), active.baseOffset(), active.size()), Idle.SCHEDULER, time,
                     partition, failures),
                 epochs, producers);
             log.updateHighWatermark(shape.lastStableOffset()); // without transactions one is the other
@@ -302,54 +299,6 @@ public final class CleanerAdapter extends CleanerManager {
         @Override
         public int size() {
             return log().sizeInBytes() + more;
-        }
-    }
-
-    /** The specification's clock. */
-    private record Clock(Supplier<Long> now) implements Time {
-        @Override
-        public long milliseconds() {
-            return now.get();
-        }
-
-        @Override
-        public long nanoseconds() {
-            return now.get() * 1_000_000;
-        }
-
-        @Override
-        public void sleep(long ms) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void waitObject(Object object, Supplier<Boolean> condition, long deadlineMs) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public Timer timer(long timeoutMs) {
-            throw new UnsupportedOperationException();
-        }
-    }
-
-    /** Nothing is flushed, expired or deleted in the background. */
-    private record Never() implements Scheduler {
-        @Override
-        public ScheduledFuture<?> schedule(String name, Runnable task, long delayMs, long periodMs) {
-            return null;
-        }
-
-        @Override
-        public void startup() {
-        }
-
-        @Override
-        public void shutdown() {
-        }
-
-        @Override
-        public void resizeThreadPool(int newSize) {
         }
     }
 }

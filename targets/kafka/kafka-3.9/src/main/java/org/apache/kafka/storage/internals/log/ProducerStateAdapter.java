@@ -11,12 +11,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.concurrent.ScheduledFuture;
-import java.util.function.Supplier;
 import kafka.log.LocalLog;
 import kafka.log.UnifiedLog;
 import kafka.server.BrokerTopicStats;
 import kafka.server.RequestLocal;
+import kafkaspec.target.Clock;
+import kafkaspec.target.Idle;
 import kafkaspec.target.ProducerState;
 import kafkaspec.target.Scratch;
 import org.apache.kafka.common.TopicPartition;
@@ -31,7 +31,6 @@ import org.apache.kafka.common.record.SimpleRecord;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.server.common.MetadataVersion;
-import org.apache.kafka.server.util.Scheduler;
 import org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile;
 import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
 import scala.Option;
@@ -52,7 +51,7 @@ public final class ProducerStateAdapter extends ProducerState {
         TopicConfig.MESSAGE_TIMESTAMP_AFTER_MAX_MS_CONFIG, Long.MAX_VALUE));
 
     private final BrokerTopicStats stats = new BrokerTopicStats(false);
-    private final Time time = new Clock();
+    private final Time time = new Clock(() -> now);
     private Watched manager;
     private UnifiedLog log;
     private LocalLog localLog;
@@ -376,49 +375,5 @@ public final class ProducerStateAdapter extends ProducerState {
     public void close() throws Exception {
         closeLog();
         super.close();
-    }
-
-    private final class Clock implements Time {
-        @Override
-        public long milliseconds() {
-            return now;
-        }
-
-        @Override
-        public long nanoseconds() {
-            return now * 1_000_000;
-        }
-
-        @Override
-        public void sleep(long ms) {
-            throw new AdapterFailure("nobody sleeps here");
-        }
-
-        @Override
-        public void waitObject(Object on, Supplier<Boolean> condition, long deadlineMs) {
-            throw new AdapterFailure("nobody waits here");
-        }
-    }
-
-    /** A scheduler whose time never comes. */
-    private enum Idle implements Scheduler {
-        SCHEDULER;
-
-        @Override
-        public void startup() {
-        }
-
-        @Override
-        public void shutdown() {
-        }
-
-        @Override
-        public void resizeThreadPool(int newSize) {
-        }
-
-        @Override
-        public ScheduledFuture<?> schedule(String name, Runnable task, long delayMs, long periodMs) {
-            return null;
-        }
     }
 }
