@@ -95,12 +95,12 @@ class Program:
 
     # ---- what is checked
     def _state_claims(self) -> list[tuple[str, Claim]]:
-        """Invariants, lemmas (if no ghost is left out) and witnesses whose variables are there."""
+        """Claims about states whose variables are there: invariants, with the lemmas if no ghost is left out, come first;
+        then what is claimed of first states alone, and witnesses."""
         m = self.layout.model
         complete = len(self.layout.vars) == len(m.vars)
         lemmas = m.lemmas.values() if complete else ()
         claims = [("invariant", c) for c in [*m.invariants.values(), *lemmas]]
-        claims += [("witness", c) for c in m.witnesses.values()]
         asked: list[tuple[Claim | LeadsTo, Expr]] = [(c, c.expr) for c in m.witnesses.values()]
         asked += [(lt, x) for lt in m.leads_to.values() for x in (lt.trigger, lt.goal)]
         for of, x in asked:  # a state in which it has no value is a violation
@@ -108,6 +108,8 @@ class Program:
                 for v in of.params if isinstance(of, LeadsTo) else ():
                     condition = every(v, condition)
                 claims.append(("invariant", Claim(f"{of.name}: defined", of.clauses, condition, of.doc, of.loc)))
+        claims += [("start", c) for c in m.starts.values()]
+        claims += [("witness", c) for c in m.witnesses.values()]
         return [(kind, c) for kind, c in claims if self.layout.visible(c.expr)]
 
     # ---- code
