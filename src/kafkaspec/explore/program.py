@@ -214,6 +214,7 @@ class Program:
         mask: Bit = active
         undefined: Bit = False
         records = self._records(action)
+        drawn = [p.t.kind == "rec" for p in action.params if p.aux in action.drawn]  # the guard begins with these
         for parameter, s in records.items():
             there, env[parameter.aux] = reader.drawn(s, instance.arguments[parameter.aux])
             mask = e.and_(mask, there)
@@ -221,7 +222,7 @@ class Program:
             for need in action.needs:
                 if need.after == k and self.layout.visible(need.defined):
                     undefined = e.or_(undefined, e.and_(mask, e.not_(reader.truth(need.defined, env))))
-            if k >= len(records):
+            if not any(drawn[k : k + 1]):
                 mask = e.and_(mask, reader.truth(g, env))
             if mask is False:
                 break
@@ -266,7 +267,7 @@ class Program:
         return reader.e.and_(reader.truth(defined(x), {}), reader.truth(x, {}))
 
     def _records(self, action: Action) -> dict[Expr, Expr]:
-        """The parameters that are records of a variable's set, whose conditions the guard begins with."""
+        """The parameters that are records of a variable's set."""
         return {p: action.drawn[p.aux] for p in action.params if p.aux in action.drawn and p.t.kind == "rec"}
 
     def _chosen(self, action: Action) -> list[Instance]:

@@ -160,14 +160,14 @@ def _default(v: Any) -> Any:
     return v
 
 
-def _called(f: Any, *args: Any, **named: Any) -> Any:
+def _called(f: Any, /, *args: Any, **named: Any) -> Any:
     value = f(*args, **named)
     if isinstance(f, type) and dataclasses.is_dataclass(f):
         _fields(value)
     return value
 
 
-def _replaced(a: Any, **changes: Any) -> Any:
+def _replaced(a: Any, /, **changes: Any) -> Any:
     value = dataclasses.replace(a, **changes)
     _fields(value)
     return value

@@ -181,7 +181,7 @@ class Model:
     """Variables that the explicit reading leaves out unless asked to keep them."""
 
     @classmethod
-    def shown(cls, **values: Any) -> Self:
+    def shown(cls, /, **values: Any) -> Self:
         """The state of this model with these values of its variables, which a refinement's mapping returns."""
         return typing.cast(Self, Shown(cls, values))
 
@@ -563,6 +563,7 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
             raise ModelError(f"parameter {n} of {name} has no type")
     drawn: dict[str, Expr] = {}
     params = [_parameter(model, n, hints[n], drawn) for n in names]
+    trace.sizes.update({("", p.id): p for p in params})
     doc = _doc(f)
     if mark.kind in ("action", "initial"):
         for per in mark.per:

@@ -484,7 +484,7 @@ def _method(owner: Any, name: str) -> Any:
     return getattr(owner, name)
 
 
-def _called(f: Any, *args: Any, **named: Any) -> Any:
+def _called(f: Any, /, *args: Any, **named: Any) -> Any:
     inner = getattr(f, "func", f)
     if hasattr(inner, "__kafkaspec_define__") or hasattr(inner, "__kafkaspec_call__"):
         return f(*args, **named)
