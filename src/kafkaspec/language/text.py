@@ -96,7 +96,7 @@ class _Rewrite(ast.NodeTransformer):
             ast.copy_location(new, node)
         return new
 
-    def call(self, f: str, *args: ast.expr, **named: ast.expr) -> ast.Call:
+    def call(self, f: str, /, *args: ast.expr, **named: ast.expr) -> ast.Call:
         return ast.Call(ast.Name("__ks_" + f, ast.Load()), list(args), [ast.keyword(k, v) for k, v in named.items()])
 
     def function(self, name: str, body: ast.expr, at: ast.AST) -> ast.Lambda:
