@@ -676,7 +676,9 @@ class Reader:
                     t = t.item
                     width = lay.width(t)
             value = e.add(self.coded(u.value, t, env), plus)
-            self.store(new, u.var, at, width, e.both(value, (1 << width) - 1), cond)
+            if isinstance(value, Wire) and not within(of_type(u.value), t):  # what does not fit must not spill over
+                value = e.both(Wire(value.name, value.bits, 0, ALL), (1 << width) - 1)
+            self.store(new, u.var, at, width, value, cond)
         needs = [n.defined for n in action.needs if n.after == len(action.guard)]
         wrong = [("", e.not_(self.truth(d, env))) for d in needs if lay.visible(d)]
         types = {n: limited(t) for n, t in lay.vars.items()}
