@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Literal, Protocol
@@ -185,6 +186,7 @@ class Search:
         while self.allowed() < 8 * threads * self.margin:
             self.bits += 1
         self.table = Block(0)
+        self.cleared = 0
         self.new_table()
 
     # ---- counters
@@ -244,10 +246,25 @@ class Search:
                 if size < 1 << 20:
                     raise UserError("there is no memory to explore in") from None
 
+    def _large(self, size: int) -> Block:
+        """Memory of `size` bytes with room to grow, where the system promises it."""
+        try:
+            return Block(max(2 * size, self.free_bytes()))
+        except OSError:
+            return Block(size)
+
     def new_table(self) -> None:
-        """An empty table of the size that is wanted now."""
-        self.table.close()
-        self.table = Block(self.table_bytes() + BUCKET)
+        """An empty table of the size that is wanted now. A packed one grows where it is: memory that the system has
+        given once is not asked for again."""
+        size = self.table_bytes() + BUCKET
+        if self.packing is not None and size <= self.table.size:
+            clear, at, n = self.f["clear"], self.table.address, self.cleared // 8
+            cuts = [n * t // self.threads for t in range(self.threads + 1)]
+            self.all([partial(clear, at + 8 * a, b - a) for a, b in pairwise(cuts)])
+        else:
+            self.table.close()
+            self.table = Block(size) if self.packing is None else self._large(size)
+        self.cleared = size
         self.control[k.TABLE] = self.table.address
         self.control[k.EXTENT] = 64 - self.bits if self.packing is None else self.buckets
 
@@ -681,7 +698,7 @@ def _live(program: Program) -> Extra:
 
 def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, checkpoint: Path | None) -> Exploration:
     p = s.program
-    started = time.perf_counter()
+    started = time.perf_counter() - s.compile_seconds
     outcome: Outcome = "complete"
     trace: Trace | None = None
     limit = beyond = ""
@@ -747,7 +764,7 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
             trace = graph.lasso()
             outcome = "liveness" if trace is not None else outcome
             graph.close()
-    seconds = time.perf_counter() - started
+    seconds = time.perf_counter() - started - s.compile_seconds
     m = p.layout.model
     witnesses: dict[str, Trace | None] = dict.fromkeys(m.witnesses)
     for name, found in s.seen.items():

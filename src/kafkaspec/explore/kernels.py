@@ -42,6 +42,7 @@ COMPACT = PACKED_WORDS = LAST_MASK = STATE_BYTES = ENTRY_BYTES = ENTRY_MASK = SL
 TOP: Final = 1 << 63
 BUSY: Final = 1
 LOCKED: Final = 1 << 16
+STEP_MIX: Final = 0x9E3779B97F4A7C15
 KNOWN: Final = 0
 NEW: Final = 1
 NO_PLACE: Final = 2
@@ -222,6 +223,12 @@ def refers(shared: int, reference: int, buffer: int, j: int) -> int:
     return (load_bytes(queue, at + 8 * k) & LAST_MASK) == load(buffer, k * STRIDE + j)
 
 
+def stride_of(entry: int) -> int:
+    """From a full bucket to the next one that is tried for this entry. Entries with one home part company; all stay near
+    it, so that a page of the table is found once."""
+    return 1 + ((entry * STEP_MIX) >> 58)
+
+
 def claim_entry(shared: int, buffer: int, j: int, reference: int) -> int:
     """NEW if state j of the buffer was not in the table; now it is. Else KNOWN, or NO_PLACE. The state of number
     `reference` must be in its queue: whoever sees the entry may read it."""
@@ -254,9 +261,9 @@ def claim_entry(shared: int, buffer: int, j: int, reference: int) -> int:
                     store8(bucket, 4 + i * ENTRY_BYTES + k, entry >> (8 * k))
                 store_shared32(bucket, 0, taken + 1)
                 return NEW
-        home += 1
-        if home == buckets:
-            home = 0
+        home += stride_of(wanted)
+        while home >= buckets:
+            home -= buckets
     return NO_PLACE
 
 
@@ -352,6 +359,13 @@ def compress(own: int) -> int:
         for lane in range(LANES):
             put(queue, first + lane, buffer, lane)
         first += LANES
+    return 0
+
+
+def clear(address: int, n: int) -> int:
+    """n words become 0."""
+    for i in range(n):
+        store(address, i, 0)
     return 0
 
 
@@ -574,9 +588,9 @@ COMMON: list[Callable[..., object]] = [
     least_hit, least_faulty, least_stuck, makes, least_parent, shows, successors,
 ]  # fmt: skip
 FAST: list[Callable[..., object]] = [place, claim_slot]
-PACKED: list[Callable[..., object]] = [refers, claim_entry, look_ahead, compress, insert_pending]
+PACKED: list[Callable[..., object]] = [refers, stride_of, claim_entry, look_ahead, compress, clear, insert_pending]
 EXPORTED = {
     "reinsert", "begin", "work", "examine", "least_hit", "least_faulty", "least_stuck", "least_parent", "shows",
     "successors",
 }  # fmt: skip
-EXPORTED_PACKED = {"compress", "insert_pending"}
+EXPORTED_PACKED = {"compress", "clear", "insert_pending"}

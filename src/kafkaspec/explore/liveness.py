@@ -45,6 +45,7 @@ from kafkaspec.explore.kernels import (
     prepare,
     refers,
     states_at,
+    stride_of,
 )
 from kafkaspec.explore.memory import Block
 from kafkaspec.language.model import Fairness, LeadsTo
@@ -110,9 +111,9 @@ def slot_of(shared: int, buffer: int, j: int) -> int:
                 elif entry == wanted | away:
                     return slot * SLOTS + i
             away += 1
-            slot += 1
-            if slot == load(shared, EXTENT):
-                slot = 0
+            slot += stride_of(wanted)
+            while slot >= load(shared, EXTENT):
+                slot -= load(shared, EXTENT)
     last = (1 << (64 - load(shared, EXTENT))) - 1
     key = load(buffer, KEY + j) | TOP
     while True:
