@@ -177,9 +177,9 @@ INTRINSICS = {
     f.__name__: f
     for f in (
         load, store, load8, store8, load32, store32, load_shared, store_shared, exchange, fetch_add, load_shared32,
-        store_shared32, exchange32, prefetch, popcount, lowest, unsigned_less, arithmetic_shift, multiply_high, load_bytes,
-        load_bytes32, store_bytes, load_big16, load_big32, load_big64, store_big16, store_big32, store_big64, copy,
-        crc32c_step64, crc32c_step8,
+        store_shared32, exchange32, prefetch, popcount, lowest, unsigned_less, arithmetic_shift, multiply_high,
+        load_bytes, load_bytes32, store_bytes, load_big16, load_big32, load_big64, store_big16, store_big32,
+        store_big64, copy, crc32c_step64, crc32c_step8,
     )
 }  # fmt: skip
 
@@ -525,9 +525,7 @@ class _Function:
                 return self.new(f"zext i32 {x} to i64")
             case "exchange32":
                 old, new = (self.new(f"trunc i64 {x} to i32") for x in a[2:])
-                pair = self.new(
-                    f"cmpxchg ptr {self.at(a[0], a[1], 4)}, i32 {old}, i32 {new} acq_rel acquire, align 4"
-                )
+                pair = self.new(f"cmpxchg ptr {self.at(a[0], a[1], 4)}, i32 {old}, i32 {new} acq_rel acquire, align 4")
                 return self.new(f"zext i32 {self.new(f'extractvalue {{i32, i1}} {pair}, 0')} to i64")
             case "fetch_add":
                 return self.new(f"atomicrmw add ptr {self.at(a[0], a[1], 8)}, i64 {a[2]} acq_rel, align 8")

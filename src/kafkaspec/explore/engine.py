@@ -24,7 +24,7 @@ from kafkaspec.explore import checkpoint as checkpoints
 from kafkaspec.explore import kernels as k
 from kafkaspec.explore.layout import UNBOUNDED, Layout
 from kafkaspec.explore.memory import Block, Numbers, available_mb, peak_mb, resident_mb
-from kafkaspec.explore.packing import BUCKET, REFERENCE_BITS, Form, Packing
+from kafkaspec.explore.packing import BUCKET, REFERENCE_BITS, USUAL, Form, Packing
 from kafkaspec.explore.program import UNDEFINED, Instance, Program
 from kafkaspec.language.model import Claim, LoadedModel
 from kafkaspec.language.trace import Kind, Trace, TraceStep, Value
@@ -40,6 +40,8 @@ NOTHING: Extra = ((), frozenset(), {})
 FIRST_BITS = 20
 LOAD = (5, 8)
 """The table is doubled when it is fuller than this fraction."""
+SPARSE = 64
+"""A packed table that is still crowded when it could hold so many times the states is none that growing helps."""
 SLACK = 1 << 20
 WAIT_S = 0.1
 SAVE_S = 60.0
@@ -147,7 +149,7 @@ class Search:
     first_count: int = 0
     interrupted: bool = False
     extra: Extra = NOTHING
-    form: Form = Form()
+    form: Form = USUAL
     packing: Packing | None = None
 
     def __post_init__(self) -> None:
@@ -178,6 +180,7 @@ class Search:
             own[k.THREAD] = t
             self.control[k.SLICES + 4 * t] = self.queues[t].address
         self.packed_blocks: list[Block] = []
+        self.buckets = 0
         self.one = Block(8 * p.words * p.lanes)
         self.best = Block(8 * p.words)
         self.goal = Block(8 * p.words)
@@ -316,7 +319,7 @@ class Search:
         return max(0, int((self.budget_mb - self.base_mb) * 2**20))
 
     def pack(self, more: int = 0) -> bool:
-        """Go over to packed states, and a table that has room for `more` of them; False if that is beyond the budget."""
+        """Go over to packed states, and a table with room for `more` of them; False if that is beyond the budget."""
         needed = self.distinct + more + 2 * self.margin * self.threads
         states = max(needed, (self.distinct + more) * 5 // 4)
         shift = 31
@@ -331,7 +334,7 @@ class Search:
         if packing.allowed(buckets) < needed:
             return False
         self.table.close()
-        self.table = Block(0)
+        self.table, self.cleared = Block(0), 0
         self.code = self.program.compile(*self.extra, packing=packing)
         self.compile_seconds += self.code.seconds
         self.f = self.code.functions
@@ -355,19 +358,24 @@ class Search:
         """Enter every state of the queues in the new table. If one finds no place near its home, the table is made a
         little larger, whatever the budget is: what was found must be in it."""
         while True:
-            crowded: list[int] = []
-            jobs = [partial(self.f["reinsert"], self.shared.address, b.address, 0) for b in self.owns]
-            counts = self.counts()
-            self.all([lambda job=job, n=n: crowded.append(job(n)) for job, n in zip(jobs, counts, strict=True)])  # type: ignore[misc]
-            if not any(crowded):
+            self.control[k.CROWDED] = 0
+            ask = partial(self.f["reinsert"], self.shared.address)
+            self.all([partial(ask, b.address, 0, n) for b, n in zip(self.owns, self.counts(), strict=True)])
+            if not self.control[k.CROWDED]:
                 return
-            self.buckets += self.buckets // 16 + 1
+            self.widen()
             self.new_table()
+
+    def widen(self) -> None:
+        """Make the packed table a little larger."""
+        self.buckets += self.buckets // 16 + 1
+        if self.allowed() > SPARSE * (self.distinct + 4 * self.margin * self.threads):
+            raise RuntimeError(f"{self.distinct:,} states crowd a table for {self.allowed():,}: their hashes are alike")
 
     def seat_pending(self) -> None:
         """Enter the states that found no place in the table, after it was made a little larger."""
         while any(own[k.PENDING_COUNT] for own in self.own):
-            self.buckets += self.buckets // 16 + 1
+            self.widen()
             self.new_table()
             self.fill_table()
             self.all([partial(self.f["insert_pending"], self.shared.address, b.address) for b in self.owns])
@@ -647,7 +655,7 @@ def explore(
     progress: Progress | None = None,
     checkpoint: Path | None = None,
     program: Program | None = None,
-    form: Form = Form(),
+    form: Form = USUAL,
 ) -> Exploration:
     """Visit every reachable state, check every claim, and show the shortest way to whatever is wrong.
 

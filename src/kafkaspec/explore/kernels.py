@@ -38,7 +38,9 @@ from kafkaspec.native import (
 
 # ---- constants of the compilation, given with the model
 WORDS = LANES = STRIDE = KEY_WORDS = INSTANCES = FAULTS = SYMMETRIC = CHUNK = SLOT = KEY = BUFFER = EVERY_LANE = 0
-COMPACT = PACKED_WORDS = LAST_MASK = STATE_BYTES = ENTRY_BYTES = ENTRY_MASK = SLOTS = MOST_AWAY = REFERENCES = THREADS = 0
+COMPACT = PACKED_WORDS = LAST_MASK = STATE_BYTES = ENTRY_BYTES = ENTRY_MASK = SLOTS = MOST_AWAY = REFERENCES = (
+    THREADS
+) = 0
 TOP: Final = 1 << 63
 BUSY: Final = 1
 LOCKED: Final = 1 << 16
@@ -224,8 +226,8 @@ def refers(shared: int, reference: int, buffer: int, j: int) -> int:
 
 
 def stride_of(entry: int) -> int:
-    """From a full bucket to the next one that is tried for this entry. Entries with one home part company; all stay near
-    it, so that a page of the table is found once."""
+    """How far it is from a full bucket to the next that is tried for this entry. Entries with one home part company, and
+    stay near it."""
     return 1 + ((entry * STEP_MIX) >> 58)
 
 
@@ -245,9 +247,8 @@ def claim_entry(shared: int, buffer: int, j: int, reference: int) -> int:
             while i < taken:
                 entry = load_bytes(bucket, 4 + i * ENTRY_BYTES) & ENTRY_MASK
                 if REFERENCES:
-                    if entry >> 32 == wanted:
-                        if refers(shared, entry & 0xFFFFFFFF, buffer, j) == 1:
-                            return KNOWN
+                    if entry >> 32 == wanted and refers(shared, entry & 0xFFFFFFFF, buffer, j) == 1:
+                        return KNOWN
                 elif entry == wanted | away:
                     return KNOWN
                 i += 1
@@ -331,7 +332,7 @@ def prepare(shared: int, buffer: int, n: int) -> int:
 
 
 def reinsert(shared: int, own: int, lo: int, hi: int) -> int:
-    """Enter the states lo..hi-1 of this thread's queue in the (new, empty) table; 1 if one finds no place."""
+    """Enter the states lo..hi-1 of this thread's queue in the (new, empty) table, unless one finds no place."""
     buffer = load(own, BUFFERS)
     i = lo
     while i < hi:
@@ -339,7 +340,8 @@ def reinsert(shared: int, own: int, lo: int, hi: int) -> int:
         for j in range(n):
             if COMPACT:
                 if claim_entry(shared, buffer, j, (i + j) * THREADS + load(own, THREAD)) == NO_PLACE:
-                    return 1
+                    store_shared(shared, CROWDED, 1)
+                    return 0
             else:
                 claim_slot(load(shared, TABLE), (1 << (64 - load(shared, EXTENT))) - 1, buffer, j)
         i += n

@@ -1,12 +1,13 @@
-"""How the states of a large run lie in memory: in the queues as `state_bytes` bytes each, in the table as short entries.
+"""How the states of a large run lie in memory: in the queues in `state_bytes` bytes each, in the table as entries.
 
 A packed state is the bits of its words behind one another, in the fewest bytes. The table is an array of buckets of 64
 bytes, each a header (how many of its entries are taken, and a lock) and `slots` entries of `entry_bytes` bytes. Their
-number grows in small steps. A state's home is the bucket that its hash names; if that is full, the next ones.
+number grows in small steps. A state's home is the bucket that its hash names; if that is full, others near it are
+tried, always as many buckets on as the entry says.
 
 The entry says the rest. The hash of a state's first 64 bits is a bijection, so that bucket and entry together are the
 state itself: the entry holds what the home bucket leaves open, the state's other bits, and in its lowest bits how many
-buckets away from its home it stands. Where that needs more than eight bytes, an entry is a reference instead: the
+tries away from its home it stands. Where that needs more than eight bytes, an entry is a reference instead: the
 number of the state in the queues, and eight bits of the hash that spare most comparisons with other states.
 """
 
@@ -41,10 +42,13 @@ class Form:
     references: bool = False
     """Entries are references in any case."""
     most_away: int = (1 << AWAY_BITS) - 1
-    """How many buckets from its home an entry may stand."""
+    """How many buckets beyond its home are tried for an entry."""
     load: tuple[int, int] = (9, 10)
     """The packed table grows when it is fuller than this fraction."""
     growth: tuple[int, int] = (6, 5)
+
+
+USUAL = Form()
 
 
 def used_bits(program: Program) -> list[int]:
