@@ -226,7 +226,7 @@ def refers(shared: int, reference: int, buffer: int, j: int) -> int:
 
 
 def stride_of(entry: int) -> int:
-    """How far it is from a full bucket to the next that is tried for this entry. Entries with one home part company, and
+    """How far it is from a full bucket to the next that is tried for this entry. Entries of one home part company, and
     stay near it."""
     return 1 + ((entry * STEP_MIX) >> 58)
 
