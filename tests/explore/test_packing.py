@@ -226,6 +226,17 @@ def test_references_have_an_end_that_is_said() -> None:
     assert e_limit == "" or e_limit == "states: 4,294,967,296, the most that a table can refer to"
 
 
+@pytest.mark.parametrize("width", [7, 8, 9, 12, 15, 16, 18, 19, 20, 25, 31])
+def test_a_large_table_keeps_its_promise(width: int) -> None:
+    """At every size from 100 million states on, right after the table has grown, when it is emptiest."""
+    packing = Packing(Program(Layout(load(Grid), {"N": 1, "WIDE": (1 << width) - 1})), 21, 2, PACKED)
+    buckets = packing.wanted(100_000_000)
+    while buckets < 1 << 28:
+        states, buckets = packing.allowed(buckets), packing.grown(buckets)
+        assert buckets * 64 + states * packing.state_bytes <= states * (2 * packing.bits / 8 + 4)
+        assert packing.allowed(buckets) > states * 1.19
+
+
 def test_small_runs_stay_fast() -> None:
     assert not explore(load(CleanerAnchor), LARGER).packed
     assert explore(load(CleanerAnchor), LARGER, form=Form(fast_mb=1)).packed

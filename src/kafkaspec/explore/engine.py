@@ -304,8 +304,7 @@ class Search:
                 return self.pack()
             self.bits += 1
         else:
-            a, b = self.form.growth
-            wanted = max(self.buckets * a // b, self.packing.wanted(states))
+            wanted = max(self.packing.grown(self.buckets), self.packing.wanted(states))
             buckets = min(wanted, self.packing.fit(self.free_bytes()))
             if buckets <= self.buckets or self.packing.allowed(buckets) < states:
                 return False
@@ -321,7 +320,7 @@ class Search:
     def pack(self, more: int = 0) -> bool:
         """Go over to packed states, and a table with room for `more` of them; False if that is beyond the budget."""
         needed = self.distinct + more + 2 * self.margin * self.threads
-        states = max(needed, (self.distinct + more) * 5 // 4)
+        states = max(needed, (self.distinct + more) * 3 // 2)
         shift = 31
         while True:
             packing = Packing(self.program, shift, self.threads, self.form)

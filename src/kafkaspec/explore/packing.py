@@ -45,7 +45,6 @@ class Form:
     """How many buckets beyond its home are tried for an entry."""
     load: tuple[int, int] = (9, 10)
     """The packed table grows when it is fuller than this fraction."""
-    growth: tuple[int, int] = (6, 5)
 
 
 USUAL = Form()
@@ -115,6 +114,12 @@ class Packing:
     def allowed(self, buckets: int) -> int:
         """How many states a table of so many buckets may hold."""
         return buckets * self.slots * self.form.load[0] // self.form.load[1]
+
+    def grown(self, buckets: int) -> int:
+        """How many buckets follow so many: at least a fifth more, at most twice as many, and else as many as leave the
+        states that are there at twice their bits, and four bytes, or a little less."""
+        most = 0.97 * (2 * self.bits / 8 + 4) - self.state_bytes
+        return max(buckets * 6 // 5, min(2 * buckets, int(self.allowed(buckets) * most / BUCKET)))
 
     def wanted(self, states: int) -> int:
         """The fewest buckets that may hold so many states."""
