@@ -16,7 +16,7 @@ import z3
 
 from kafkaspec.errors import UserError
 from kafkaspec.language import Action, LoadedModel, T, Trace, TraceStep, load
-from kafkaspec.language.concrete import Concrete, element
+from kafkaspec.language.concrete import Concrete, OutsideType, Undefined, element
 from kafkaspec.language.trace import Value as Shown
 from kafkaspec.prove import obligations
 from kafkaspec.prove.obligations import START, Goal, Setting
@@ -86,11 +86,9 @@ def find(
 def at_sizes(model: LoadedModel, goal: Goal, sizes: Mapping[str, int | bool], budget_s: float) -> Counterexample | None:
     """A counterexample at these sizes that the model's text confirms, or None."""
     wanted = lambda a, c: (a, c) == (goal.action, goal.claim)  # noqa: E731
-    if goal.action == START:
-        s = obligations.start(model, sizes, wanted)
-    else:
-        a = next(a for a in model.actions if a.name == goal.action)
-        s = obligations.of_action(model, a, sizes, wanted)
+    s = obligations.setting(model, goal.action, goal.kind, sizes, wanted)
+    if not s.goals:
+        return None  # at these sizes the form alone shows it
     (g,) = s.goals
     formulas = [*s.assumptions(), *s.not_empty, either([negated(p.formula) for p in g.parts])]
     asked = ask(formulas, budget_s)
@@ -104,7 +102,7 @@ def _read(
 ) -> Counterexample | None:
     r = s.reading
     flags = {
-        n: bool(z3.is_true(z.eval(z3.Bool(n), model_completion=True)))
+        n: bool(z3.is_true(z.eval(r.size(n), model_completion=True)))
         for n, kind in model.sizes.items()
         if kind == "flag" and n not in sizes
     }
@@ -125,33 +123,32 @@ def confirm(
     before: Mapping[str, Plain] | None,
     arguments: Mapping[str, Plain],
 ) -> str | None:
-    """ "" if the text itself, run on these states, breaks the goal; why not, if it has no value there; None if it says
-    that nothing is wrong."""
+    """ "" if the text itself, run on these states, breaks the goal; None if it says that nothing is wrong."""
     if load(model.cls) is not model:
         return ""  # a variant of the graph that has no text
     c = Concrete(model.cls, sizes, ghosts=True)
-    typing_goal = goal.kind in ("type", "keys")
+    about_action = goal.kind in ("type", "defined")
+    wrong = {"type": OutsideType, "defined": Undefined}.get(goal.kind)
+
+    def broken(state: Any, after: Any = None) -> bool:
+        try:
+            return not c.holds(goal.claim, state, after)
+        except Undefined:
+            return True  # a claim must have a value, too
+
     try:
         if before is None:
-            if typing_goal:
-                c.initial_states()
-                return None
-            return "" if any(not c.holds(goal.claim, s) for s in c.initial_states()) else None
+            starts = c.initial_states()
+            return "" if not about_action and any(map(broken, starts)) else None
         state = c.freeze(before)
         if not all(c.holds(n, state) for n in [*model.lemmas, *model.invariants]):
             return None
-        try:
-            after = c.take(state, goal.action, arguments)
-        except UserError:
-            return "" if typing_goal else None
-        if after is None or typing_goal:
-            return None
-        holds = c.holds(goal.claim, state, after) if goal.kind == "step" else c.holds(goal.claim, after)
-        return None if holds else ""
-    except UserError:
-        return "" if before is None and typing_goal else None
-    except (IndexError, KeyError, TypeError, AttributeError) as e:
-        return f"the text has no value there ({type(e).__name__}: {e})"
+        after = c.take(state, goal.action, arguments)
+    except UserError as e:
+        return "" if wrong is not None and isinstance(e, wrong) else None
+    if after is None or about_action:
+        return None
+    return "" if (broken(state, after) if goal.kind == "step" else broken(after)) else None
 
 
 def plain_state(r: Reading, z: z3.ModelRef, s: State) -> dict[str, Plain]:

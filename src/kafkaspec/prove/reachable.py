@@ -8,14 +8,28 @@ the names of elements only, as it would for a witness.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from kafkaspec.errors import UserError
 from kafkaspec.language import Claim, Expr, LoadedModel, Sort, T, Trace
-from kafkaspec.language.expr import TRUE, and_, bound, contains, eq, field, index, lift, node, not_
-from kafkaspec.language.types import INT, resolve
+from kafkaspec.language.expr import (
+    TRUE,
+    and_,
+    bound,
+    contains,
+    eq,
+    field,
+    index,
+    length,
+    lift,
+    node,
+    not_,
+    record,
+    some,
+    unwrapped,
+)
+from kafkaspec.language.types import resolve
 from kafkaspec.prove.counterexample import Counterexample, Plain
 from kafkaspec.prove.obligations import Goal, reads
 
@@ -83,27 +97,33 @@ def alike(model: LoadedModel, state: Mapping[str, Plain]) -> Expr:
             names[x] = bound(resolve(type(x)), x.name)
         return names[x]
 
-    def key(t: T, k: Plain) -> Expr:
-        return element(k) if isinstance(k, Sort) else lift(k, t)
+    def value(t: T, v: Plain) -> Expr:
+        match t.kind:
+            case "sort":
+                return element(v)
+            case "option":
+                return lift(None, t) if v is None else some(value(t.item, v))
+            case "rec":
+                return record(t, {n: value(ft, getattr(v, n)) for n, ft in t.fields})
+        return lift(v, t)
 
     def equal(e: Expr, t: T, v: Plain) -> Expr:
         match t.kind:
             case "sort":
                 return eq(e, element(v))
             case "option":
-                return eq(e, None) if v is None else and_(not_(eq(e, None)), equal(node("get", t.item, e), t.item, v))
+                return eq(e, None) if v is None else and_(not_(eq(e, None)), equal(unwrapped(e), t.item, v))
             case "map":
-                return and_(*[equal(index(e, key(t.domain, k)), t.item, x) for k, x in v.items()])
+                return and_(*[equal(index(e, value(t.domain, k)), t.item, x) for k, x in v.items()])
             case "set":
-                inside = [contains(key(t.item, x), e) for x in v]
-                size = eq(node("card", INT, e), len(v))
-                return and_(*inside, size)
+                inside = [contains(value(t.item, x), e) for x in v]
+                return and_(*inside, eq(length(e), len(v)))
             case "seq":
                 places = [equal(index(e, i), t.item, x) for i, x in enumerate(v)]
-                return and_(eq(node("len", INT, e), len(v)), *places)
+                return and_(eq(length(e), len(v)), *places)
             case "rec":
                 return and_(*[equal(field(e, n), ft, getattr(v, n)) for n, ft in t.fields])
-        return eq(e, v) if isinstance(v, enum.Enum) else eq(e, lift(v, t))
+        return eq(e, lift(v, t))
 
     body = and_(*[equal(node("var", t, aux=n), t, state[n]) for n, t in model.vars.items() if n in state])
     elements = list(names.items())
