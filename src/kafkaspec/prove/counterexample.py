@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import enum
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import z3
 
 from kafkaspec.errors import UserError
-from kafkaspec.language import Action, LoadedModel, T, Trace, TraceStep, load
+from kafkaspec.language import Action, Expr, LoadedModel, T, Trace, TraceStep, load
 from kafkaspec.language.concrete import Concrete, OutsideType, Undefined, element
+from kafkaspec.language.expr import join, of_type
 from kafkaspec.language.trace import Value as Shown
+from kafkaspec.language.types import make
 from kafkaspec.prove import obligations
 from kafkaspec.prove.obligations import START, Goal, Setting
 from kafkaspec.prove.reading import Reading, State
@@ -47,7 +49,7 @@ class Counterexample:
         """As reports print it."""
 
         def shown(s: Mapping[str, Plain]) -> dict[str, Shown]:
-            return {n: show(t, s[n]) for n, t in model.vars.items()}
+            return {n: show(t, s[n]) for n, t in model.vars.items() if n in s}
 
         arguments = {a: show(p.t, self.arguments[a]) for p in self.action.params if (a := self.action.parameter(p))}
         last = TraceStep(
@@ -108,7 +110,8 @@ def _read(
     }
     sizes = dict(sizes) | flags
     before = plain_state(r, z, s.before.now) if s.before.now else None
-    after = plain_state(r, z, s.after.now)
+    wide = widened(model.vars, [s.action])
+    after = {n: plain(r, z, wide[n], v) for n, v in s.after.now.items()}
     arguments = {s.action.parameter(p): plain(r, z, p.t, s.env[p.aux]) for p in s.action.params if p.aux in s.env}
     confirmed = confirm(model, sizes, goal, before, arguments)
     if confirmed is None:
@@ -186,6 +189,25 @@ def plain(r: Reading, z: z3.ModelRef, t: T, v: Value) -> Plain:
 
 def _eval(z: z3.ModelRef, x: Term) -> Term:
     return z.eval(x, model_completion=True)
+
+
+def widened(types: Mapping[str, T], actions: Iterable[Action]) -> dict[str, T]:
+    """The types of what actions leave in variables, where that may be none of the variable's own type: to show it."""
+
+    def put(t: T, keys: Sequence[Expr], new: T) -> T:
+        if not keys:
+            return join(t, new)
+        if t.kind == "rec":
+            i = keys[0].aux
+            fields = [(n, put(ft, keys[1:], new) if j == i else ft) for j, (n, ft) in enumerate(t.fields)]
+            return make("rec", t.name, cls=t.cls, fields=tuple(fields))
+        return make(t.kind, elem=put(t.item, keys[1:], new), key=t.key, hi=t.hi)
+
+    out = dict(types)
+    for a in actions:
+        for u in a.updates:
+            out[u.var] = put(out[u.var], u.keys, of_type(u.value))
+    return out
 
 
 def show(t: T, v: Plain) -> Shown:

@@ -117,9 +117,9 @@ def settings(
     """The start, then every action, with the obligations for which `only(action, claim)` is true: first that its text
     has a value, then what holds after it."""
     for name in [START, *[a.name for a in model.actions]]:
-        reached = setting(model, name, "defined", given, only)
-        if reached.goals:
-            yield reached
+        before = setting(model, name, "defined", given, only)
+        if before.goals:
+            yield before
         yield setting(model, name, "invariant", given, only)
 
 
@@ -133,14 +133,14 @@ def setting(
     return of_action(model, a, given, only, kind == "defined")
 
 
-def start(model: LoadedModel, given: Mapping[str, int | bool], only: Only, has_value: bool = False) -> Setting:
-    """The obligations of the first state; `has_value`: those that its text has a value."""
+def start(model: LoadedModel, given: Mapping[str, int | bool], only: Only, reached: bool = False) -> Setting:
+    """The obligations of the first state; `reached`: those that its text has a value."""
     r = Reading(model, given)
     env, typed = r.parameters(model.initial)
     nothing = r.nothing_yet()
     here = World({})
     out = Setting(r, model.initial, env, here, here, [typed], [], [])
-    if has_value:
+    if reached:
         _need_goals(out, nothing, only)
         return out
     out.assumed += [r.enabled(model.initial, env, nothing), *_needed(out, nothing)]
@@ -150,24 +150,24 @@ def start(model: LoadedModel, given: Mapping[str, int | bool], only: Only, has_v
 
 
 def of_action(
-    model: LoadedModel, a: Action, given: Mapping[str, int | bool], only: Only, has_value: bool = False
+    model: LoadedModel, a: Action, given: Mapping[str, int | bool], only: Only, reached: bool = False
 ) -> Setting:
-    """The obligations of one action, from any state in which every claim holds; `has_value`: those that its text has a
+    """The obligations of one action, from any state in which every claim holds; `reached`: those that its text has a
     value."""
     r = Reading(model, given)
     env, typed = r.parameters(a)
     before = World(r.state())
     out = Setting(r, a, env, before, before, [typed], [], [])
-    if not has_value:
+    if not reached:
         out.assumed.append(r.enabled(a, env, before))
     for n, t in model.vars.items():
         for is_not_empty, f in r.typed(t, before.now[n]):
             (out.not_empty if is_not_empty else out.assumed).append(f)
     out.assumed += [r.read(e, env, before, ASSERTED) for e in r.few()]
     for c in [*model.lemmas.values(), *model.invariants.values()]:
-        out.assumed += [r.read(p, env, before, ASSERTED) for p in _value_of(c.expr)]
+        out.assumed += [r.read(p, env, before, ASSERTED) for p in has_value(c.expr)]
         out.assumed.append(r.read(c.expr, env, before, ASSERTED))
-    if has_value:
+    if reached:
         _need_goals(out, before, only)
         return out
     out.assumed += _needed(out, before)
@@ -177,12 +177,12 @@ def of_action(
         if only(a.name, c.name):
             g = Goal(a.name, c.name, "step", c.clauses, c.loc)
             transition = World(before.now, out.after.now)
-            g.parts = [_part(r, p, env, transition, None) for p in [*_value_of(c.expr), *conjuncts(c.expr)]]
+            g.parts = [_part(r, p, env, transition, None) for p in [*has_value(c.expr), *conjuncts(c.expr)]]
             out.goals.append(g)
     return out
 
 
-def _value_of(claim: Expr) -> list[Expr]:
+def has_value(claim: Expr) -> list[Expr]:
     """That a claim has a value, in parts; what its form shows is left out."""
     return [p for p in conjuncts(defined(claim)) if not obvious(p)]
 
@@ -190,7 +190,7 @@ def _value_of(claim: Expr) -> list[Expr]:
 def _needed(s: Setting, before: World) -> list[Formula]:
     """That the action's text has a value, which is an obligation of its own: where sizes are given, it keeps
     counterexamples to others apart from it. Where they are not, it follows from what is assumed."""
-    return s.reading.needs(s.action, s.env, before) if s.reading.finite else []
+    return s.reading.needs(s.action, s.env, before, ASSERTED) if s.reading.finite else []
 
 
 def _need_goals(s: Setting, before: World, only: Only) -> None:
@@ -220,7 +220,7 @@ def _state_goals(s: Setting, changed: set[str] | None, before: World, only: Only
         for c in claims.values():
             if only(s.name, c.name):
                 g = Goal(s.name, c.name, kind, c.clauses, c.loc)  # type: ignore[arg-type]
-                every = and_(*_value_of(c.expr), c.expr)
+                every = and_(*has_value(c.expr), c.expr)
                 if changed is None or changed & reads(every):
                     hinted = None if changed is None else s.before
                     g.parts = [_part(r, p, s.env, s.after, hinted) for p in conjuncts(every)]

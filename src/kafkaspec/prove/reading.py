@@ -998,21 +998,22 @@ class Reading:
         """Where the start begins: every variable has its type's first value."""
         return World({n: self.first(t) for n, t in self.model.vars.items()})
 
-    def needs(self, a: Action, env: Environment, world: World) -> list[Formula]:
+    def needs(self, a: Action, env: Environment, world: World, side: Side = DENIED) -> list[Formula]:
         """What the action's text evaluates has a value, where it is reached."""
         out: list[Formula] = []
+        back = typing.cast(Side, -side)
         for need in a.needs:
             said = [p for p in conjuncts(need.defined) if not obvious(p)]
             if said:
-                reached = both([self.read(g, env, world, ASSERTED) for g in a.guard[: need.after]])
-                out += [implies(reached, self.read(p, env, world, DENIED)) for p in said]
+                reached = both([self.read(g, env, world, back) for g in a.guard[: need.after]])
+                out += [implies(reached, self.read(p, env, world, side)) for p in said]
         return out
 
-    def fits(self, a: Action, env: Environment, world: World) -> dict[str, list[Formula]]:
+    def fits(self, a: Action, env: Environment, world: World, side: Side = DENIED) -> dict[str, list[Formula]]:
         """By variable: what the action leaves in it is of its type."""
         out: dict[str, list[Formula]] = {}
         for n, e in a.typed(self.model.vars):
-            out.setdefault(n, []).extend(self.read(p, env, world, DENIED) for p in conjuncts(e) if not obvious(p))
+            out.setdefault(n, []).extend(self.read(p, env, world, side) for p in conjuncts(e) if not obvious(p))
         return out
 
     def few(self) -> list[Expr]:
