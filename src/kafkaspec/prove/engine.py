@@ -127,7 +127,7 @@ def prove(
     if not total:
         raise UserError(f"{model.name} has nothing to prove: no invariant, lemma, step property or limited type")
     for s in todo:
-        if s.goals and not _possible(model, s, given, timeout_s):
+        if s.goals and not s.has_value and not _possible(model, s, given, timeout_s):
             vacuous.append(s.name)
         for g in s.goals:
             if progress is not None:

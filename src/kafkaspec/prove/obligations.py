@@ -14,7 +14,8 @@ from typing import Literal
 from kafkaspec.language import Action, Expr, LoadedModel, T
 from kafkaspec.language.defined import defined
 from kafkaspec.language.expr import and_, or_
-from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World, _nodes, conjuncts, kept, obvious
+from kafkaspec.prove.obvious import essential, kept
+from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World, _nodes, conjuncts
 from kafkaspec.prove.symbols import Formula, Value, both, implies
 
 Kind = Literal["invariant", "lemma", "type", "defined", "step"]
@@ -165,7 +166,7 @@ def of_action(
             (out.not_empty if is_not_empty else out.assumed).append(f)
     out.assumed += [r.read(e, env, before, ASSERTED) for e in r.few()]
     for c in [*model.lemmas.values(), *model.invariants.values()]:
-        out.assumed += [r.read(p, env, before, ASSERTED) for p in has_value(c.expr)]
+        out.not_empty += [r.read(p, env, before, ASSERTED) for p in has_value(c.expr)]
         out.assumed.append(r.read(c.expr, env, before, ASSERTED))
     if reached:
         _need_goals(out, before, only)
@@ -184,7 +185,7 @@ def of_action(
 
 def has_value(claim: Expr) -> list[Expr]:
     """That a claim has a value, in parts; what its form shows is left out."""
-    return [p for p in conjuncts(defined(claim)) if not obvious(p)]
+    return essential(conjuncts(defined(claim)))
 
 
 def _needed(s: Setting, before: World) -> list[Formula]:

@@ -24,6 +24,7 @@ from kafkaspec.language.expr import less as less_expr
 from kafkaspec.language.model import _must_have_values
 from kafkaspec.language.text import short
 from kafkaspec.language.types import BOOL
+from kafkaspec.prove.obvious import essential, kept, obvious
 from kafkaspec.prove.symbols import (
     FALSE,
     TRUE,
@@ -1002,8 +1003,10 @@ class Reading:
         """What the action's text evaluates has a value, where it is reached."""
         out: list[Formula] = []
         back = typing.cast(Side, -side)
+        before: list[Expr] = []
         for need in a.needs:
-            said = [p for p in conjuncts(need.defined) if not obvious(p)]
+            said = essential(conjuncts(need.defined), [*a.guard[: need.after], *before])
+            before += said
             if said:
                 reached = both([self.read(g, env, world, back) for g in a.guard[: need.after]])
                 out += [implies(reached, self.read(p, env, world, side)) for p in said]
@@ -1092,13 +1095,6 @@ def _ident(v: Value) -> object:
     return int(v.get_id()) if isinstance(v, z3.AstRef) else id(v)
 
 
-def kept(e: Expr) -> Expr:
-    """Without what the text evaluates and drops: that matters to where it is defined alone."""
-    while e.op == "only":
-        e = e.args[1]
-    return e
-
-
 def conjuncts(e: Expr) -> list[Expr]:
     """A claim in parts, all of which together say the same."""
     e = kept(e)
@@ -1118,20 +1114,6 @@ def conjuncts(e: Expr) -> list[Expr]:
         a, b = e.args
         return [*conjuncts(or_(not_(a), b)), *conjuncts(or_(a, not_(b)))]
     return [e]
-
-
-def obvious(e: Expr) -> bool:
-    """Does the form alone show that it is true?"""
-    e = kept(e)
-    match e.op:
-        case "forall":
-            return obvious(e.args[1])
-        case "and":
-            return all(map(obvious, e.args))
-        case "or":
-            said = {kept(x).id for x in e.args}
-            return any(kept(not_(kept(x))).id in said or obvious(x) for x in e.args)
-    return e is YES
 
 
 _parts: dict[int, tuple[Expr, ...]] = {}
