@@ -6,6 +6,7 @@ The text runs as it stands on concrete states (`concrete`), is read through its 
 
 from dataclasses import replace
 
+from kafkaspec.language.defined import Need, Update
 from kafkaspec.language.expr import Expr, Flag, ModelError, Size, show, static
 from kafkaspec.language.model import (
     Action,
@@ -13,7 +14,6 @@ from kafkaspec.language.model import (
     LeadsTo,
     LoadedModel,
     Model,
-    Update,
     action,
     define,
     initial,
@@ -22,6 +22,7 @@ from kafkaspec.language.model import (
     lemma,
     load,
     majority,
+    refines,
     require,
     step,
     witness,
@@ -39,6 +40,7 @@ __all__ = [
     "LoadedModel",
     "Model",
     "ModelError",
+    "Need",
     "NonEmpty",
     "Of",
     "Range",
@@ -57,6 +59,7 @@ __all__ = [
     "lemma",
     "load",
     "majority",
+    "refines",
     "replace",
     "require",
     "show",
