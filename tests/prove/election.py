@@ -213,3 +213,29 @@ class Parts(Model):
     @invariant()
     def the_last_is_its_own(s) -> bool:
         return s.last is None or s.last.by == s.last.to
+
+
+class Groups(Model):
+    """Sets of nodes of which numbers, sums and majorities are asked."""
+
+    a: set[Node]
+    b: set[Node]
+    knows: dict[Node, set[Node]]
+    weight: dict[Node, Annotated[int, Range(-5)]]
+
+    @action()
+    def add(s, n: Node) -> None:
+        s.next.a = s.a | {n}
+        s.next.weight[n] = s.weight[n] - 1
+
+    @invariant()
+    def large(s, n: Node) -> bool:
+        return majority(s.a) or majority(s.b) or majority(s.knows[n]) or majority({k for k in Node if n in s.knows[k]})
+
+    @invariant()
+    def counted(s, n: Node) -> bool:
+        return len(s.a) + len(s.knows[n]) <= len(Node)
+
+    @invariant()
+    def summed(s, n: Node) -> bool:
+        return sum(s.weight[k] for k in s.a) <= sum(s.weight[k] for k in Node if k in s.knows[n])

@@ -139,7 +139,7 @@ class Forms(Model):
     @action()
     def vote(s, n: Node) -> None:
         assert s.voted[n] is None
-        require(majority({x for x in Node if s.voted[x] == s.who}))
+        require(majority({x for x in Node if s.voted[x] == s.who}) or s.a == 0)
         s.next.voted[n] = s.who
         s.next.m[s.b] = s.m[s.a + 1]
 

@@ -156,7 +156,7 @@ def test_each_form_says_what_the_text_says(sizes: Mapping[str, int | bool]) -> N
     text has a value, and whether what it leaves is of its type."""
     model, c, chance = load(Forms), Concrete(Forms, sizes), random.Random(5)
     met: Counter[tuple[str, object]] = Counter()
-    for _ in range(40):
+    for _ in range(60):
         before, following = ({n: any_value(c, t, chance) for n, t in model.vars.items()} for _ in range(2))
         r, (state, after) = Reading(model, sizes), map(c.freeze, (before, following))
         now, next_ = (

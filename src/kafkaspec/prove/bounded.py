@@ -153,7 +153,9 @@ class _Search:
         """Each claim, denied of the last state or the last step."""
         last = self.worlds[-1]
         claims: list[tuple[Claim, World]] = [(c, last) for c in self.claims.values()]
-        if len(self.worlds) > 1:
+        if len(self.worlds) == 1:
+            claims += [(c, last) for c in self.model.starts.values()]
+        else:
             transition = World(self.worlds[-2].now, last.now)
             claims += [(c, transition) for c in self.model.steps.values()]
         return {
@@ -196,6 +198,6 @@ class _Search:
             for n, kind in self.model.sizes.items()
             if kind == "flag" and n not in r.given
         }
-        known = self.claims.get(claim) or self.model.steps.get(claim)
+        known = self.claims.get(claim) or self.model.steps.get(claim) or self.model.starts.get(claim)
         clauses = known.clauses if known is not None else steps[-1].clauses
         return Trace(self.model.name, {**r.given, **flags}, "violation", claim, clauses, tuple(steps))

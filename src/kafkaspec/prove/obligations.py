@@ -18,7 +18,7 @@ from kafkaspec.prove.obvious import essential, kept
 from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World, _nodes, conjuncts
 from kafkaspec.prove.symbols import Formula, Value, both, implies
 
-Kind = Literal["invariant", "lemma", "type", "defined", "step"]
+Kind = Literal["invariant", "lemma", "type", "defined", "step", "start"]
 DEFINED = "defined"
 """The name of the obligation that an action's text has a value wherever it is reached."""
 START = "(start)"
@@ -217,7 +217,8 @@ def _limited(t: T) -> bool:
 
 def _state_goals(s: Setting, changed: set[str] | None, before: World, only: Only) -> None:
     model, r = s.reading.model, s.reading
-    for kind, claims in (("lemma", model.lemmas), ("invariant", model.invariants)):
+    of_start = model.starts if changed is None else {}
+    for kind, claims in (("lemma", model.lemmas), ("invariant", model.invariants), ("start", of_start)):
         for c in claims.values():
             if only(s.name, c.name):
                 g = Goal(s.name, c.name, kind, c.clauses, c.loc)  # type: ignore[arg-type]
