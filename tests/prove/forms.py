@@ -155,7 +155,7 @@ class Forms(Model):
 
     @invariant()
     def inside(s, n: Number) -> bool:
-        return n in s.q or s.o in s.numbers or n in {x for x in range(1, N)} or n in {s.of[k] for k in Node}
+        return n in s.q or s.o in s.numbers or n in set(range(1, N)) or n in {s.of[k] for k in Node}
 
     @invariant()
     def beyond(s, n: Node) -> bool:

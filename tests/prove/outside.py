@@ -35,7 +35,7 @@ class LowerBound(Model):
 
     @action()
     def f(s) -> None:
-        s.next.ok = 0 in {x for x in range(1, N)}
+        s.next.ok = 0 in {x for x in range(1, N)}  # noqa: C416
 
     @invariant()
     def always(s) -> bool:
@@ -49,7 +49,7 @@ class UpperBound(Model):
 
     @action()
     def f(s) -> None:
-        s.next.seen = {x for x in range(N)}
+        s.next.seen = {x for x in range(N)}  # noqa: C416
 
     @invariant()
     def always(s) -> bool:
@@ -364,4 +364,4 @@ class Guarded(Model):
 
     @invariant()
     def fine(s) -> bool:
-        return s.o is None or s.o <= N and (s.o >= len(s.q) or s.q[s.o] <= N)
+        return s.o is None or (s.o <= N and (s.o >= len(s.q) or s.q[s.o] <= N))

@@ -123,7 +123,11 @@ def test_every_step_is_what_the_text_makes(cls: type[Model], sizes: Mapping[str,
     assert steps > 50
 
 
-FORMS: list[Mapping[str, int | bool]] = [{"Node": 1, "N": 1, "K": 1, "L": 1}, {"Node": 2, "N": 2, "K": 2, "L": 2}, {"Node": 3, "N": 2, "K": 3, "L": 2}]
+FORMS: list[Mapping[str, int | bool]] = [
+    {"Node": 1, "N": 1, "K": 1, "L": 1},
+    {"Node": 2, "N": 2, "K": 2, "L": 2},
+    {"Node": 3, "N": 2, "K": 3, "L": 2},
+]
 
 
 def any_value(c: Concrete, t: T, chance: random.Random) -> Any:
@@ -159,16 +163,14 @@ def test_each_form_says_what_the_text_says(sizes: Mapping[str, int | bool]) -> N
     for _ in range(60):
         before, following = ({n: any_value(c, t, chance) for n, t in model.vars.items()} for _ in range(2))
         r, (state, after) = Reading(model, sizes), map(c.freeze, (before, following))
-        now, next_ = (
-            {n: symbolic(r, t, values[n]) for n, t in model.vars.items()} for values in (before, following)
-        )
+        now, next_ = ({n: symbolic(r, t, values[n]) for n, t in model.vars.items()} for values in (before, following))
         for claim in [*model.invariants.values(), *model.steps.values()]:
             moved = claim.name in model.steps
             world = World(now, next_ if moved else None)
             found: object = Undefined
             if true(r.read(defined(claim.expr), {}, world)):
                 found = true(r.read(claim.expr, {}, world))
-            assert found == said(lambda: c.holds(claim.name, state, after if moved else None)), claim.name
+            assert found == said(c.holds, claim.name, state, after if moved else None), claim.name
             met[claim.name, found] += 1
         world = World(now)
         for a in model.actions:
@@ -185,7 +187,7 @@ def test_each_form_says_what_the_text_says(sizes: Mapping[str, int | bool]) -> N
                     found = OutsideType
                 else:
                     found = {n: show(t, plain(r, NOTHING, t, left[n])) for n, t in model.vars.items()}
-                expected = said(lambda: c.take(state, a.name, arguments))
+                expected = said(c.take, state, a.name, arguments)
                 assert found == (c.show(expected) if isinstance(expected, State) else expected), (a.name, arguments)
                 met[a.name, found if isinstance(found, type) else type(found)] += 1
     if sizes["N"] != 1:
@@ -198,9 +200,9 @@ def test_each_form_says_what_the_text_says(sizes: Mapping[str, int | bool]) -> N
             assert sum(met[a.name, why] > 0 for a in model.actions) >= 5
 
 
-def said(what: Callable[[], Any]) -> Any:
+def said(what: Callable[..., Any], *args: Any) -> Any:
     """What the text says; the kind of error if it has no value, or leaves one of another type."""
     try:
-        return what()
+        return what(*args)
     except (Undefined, OutsideType) as e:
         return type(e)

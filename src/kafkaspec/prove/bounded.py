@@ -52,8 +52,8 @@ def bounded(
     timeout_s: float = 60.0,
     progress: Progress | None = None,
 ) -> Bounded:
-    """Search every run of at most `steps` steps for one that breaks an invariant, a lemma, a step property or a type, or
-    that comes to an action whose text has no value.
+    """Search every run of at most `steps` steps for one that breaks an invariant, a lemma, a step property or a type,
+    or that comes to an action whose text has no value.
 
     Sizes that are not given are arbitrary; if a run exists at some size, one at a small size is shown. `timeout_s` is
     the budget of each step. Raises UserError for sizes that do not fit."""
@@ -183,7 +183,9 @@ class _Search:
         if self.ended:
             last = self.moves[-1]
             before = self.worlds[-1].now if self.worlds else r.nothing_yet().now
-            states.append((types, before) if claim == DEFINED else (widened(types, [a for a, _ in last.made]), last.after))
+            states.append(
+                (types, before) if claim == DEFINED else (widened(types, [a for a, _ in last.made]), last.after)
+            )
         steps = []
         for i, (move, (wide, state)) in enumerate(zip(self.moves, states, strict=True)):
             values = {n: show(wide[n], plain(r, z, wide[n], v)) for n, v in state.items()}

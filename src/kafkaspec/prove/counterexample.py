@@ -21,7 +21,7 @@ from kafkaspec.language.expr import join, of_type
 from kafkaspec.language.trace import Value as Shown
 from kafkaspec.language.types import make
 from kafkaspec.prove import obligations
-from kafkaspec.prove.obligations import START, Goal, Setting
+from kafkaspec.prove.obligations import Goal, Setting
 from kafkaspec.prove.reading import Reading, State
 from kafkaspec.prove.solver import ask
 from kafkaspec.prove.symbols import Term, Value, either, negated

@@ -124,9 +124,7 @@ def settings(
         yield setting(model, name, "invariant", given, only)
 
 
-def setting(
-    model: LoadedModel, action: str, kind: Kind, given: Mapping[str, int | bool], only: Only
-) -> Setting:
+def setting(model: LoadedModel, action: str, kind: Kind, given: Mapping[str, int | bool], only: Only) -> Setting:
     """The obligations of the start or an action of that kind, or of any but "defined"."""
     if action == START:
         return start(model, given, only, kind == "defined")

@@ -56,7 +56,7 @@ class _Cases:
         while todo:
             e = kept(todo.pop())
             inner = kept(e.args[0]) if e.op == "not" else e
-            if e is FALSE or inner is TRUE and e.op == "not":
+            if e is FALSE or (inner is TRUE and e.op == "not"):
                 return True
             if e is TRUE or inner.op == "must" or (inner is FALSE and e.op == "not"):
                 continue

@@ -18,12 +18,12 @@ from typing import Literal
 import z3
 
 from kafkaspec.language import Action, Expr, LoadedModel, ModelError, T, show
-from kafkaspec.language.expr import INT, and_, bound, field, index, join, length, node, not_, or_
 from kafkaspec.language.expr import TRUE as YES
+from kafkaspec.language.expr import and_, bound, field, index, join, length, node, not_, or_
 from kafkaspec.language.expr import less as less_expr
 from kafkaspec.language.model import _must_have_values
 from kafkaspec.language.text import short
-from kafkaspec.language.types import BOOL
+from kafkaspec.language.types import BOOL, INT
 from kafkaspec.prove.obvious import essential, kept, obvious
 from kafkaspec.prove.symbols import (
     FALSE,
@@ -48,7 +48,6 @@ from kafkaspec.prove.symbols import (
     plus,
     rest,
     same,
-    terms,
     times,
 )
 
@@ -1002,7 +1001,7 @@ class Reading:
     def needs(self, a: Action, env: Environment, world: World, side: Side = DENIED) -> list[Formula]:
         """What the action's text evaluates has a value, where it is reached."""
         out: list[Formula] = []
-        back = typing.cast(Side, -side)
+        back: Side = -side
         before: list[Expr] = []
         for need in a.needs:
             said = essential(conjuncts(need.defined), [*a.guard[: need.after], *before])
