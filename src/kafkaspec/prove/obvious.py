@@ -1,7 +1,7 @@
 """What an expression's form alone shows to be true, in every state: that `q[i]` is there where `i < len(q)` guards it.
 
 Most conditions of "has a value" are of that kind. A denied condition is opened into literals; it is contradictory if
-two of them deny each other, or if its comparisons have no solution as differences of numbers (x - y <= c), given the
+two parts deny each other, or if its comparisons have no solution as differences of numbers (x - y <= c), given the
 limits of the types. Nothing is assumed of the model's states but the types.
 """
 
@@ -30,7 +30,7 @@ def kept(e: Expr) -> Expr:
 def obvious(e: Expr) -> bool:
     """Does the form alone show that it is true?"""
     if e.id not in _known:
-        _known[e.id] = _Cases().contradictory([not_(kept(e))], {})
+        _known[e.id] = _Cases().contradictory([not_(kept(e))], {}, frozenset())
     return _known[e.id]
 
 
@@ -50,8 +50,9 @@ class _Cases:
     def __init__(self) -> None:
         self.left = CASES
 
-    def contradictory(self, todo: list[Expr], literals: dict[int, Expr]) -> bool:
-        """Can these not be true together?"""
+    def contradictory(self, todo: list[Expr], literals: dict[int, Expr], named: frozenset[str]) -> bool:
+        """Can these not be true together? A bound variable in `named` stands for one value already, so that it cannot
+        stand for what another quantifier says there is."""
         todo, literals, choices = list(todo), dict(literals), list[list[Expr]]()
         while todo:
             e = kept(todo.pop())
@@ -60,25 +61,23 @@ class _Cases:
                 return True
             if e is TRUE or inner.op == "must" or (inner is FALSE and e.op == "not"):
                 continue
+            if not_(e).id in literals:
+                return True
+            literals[e.id] = e
             match (e.op, inner.op):
                 case ("and", _):
                     todo += e.args
                 case ("not", "or"):
                     todo += map(not_, inner.args)
-                case ("exists", _):
-                    todo.append(e.args[1])
-                case ("not", "forall"):
-                    todo.append(not_(kept(inner.args[1])))
+                case ("exists", _) | ("not", "forall") if inner.args[0].aux not in named:
+                    named |= {inner.args[0].aux}
+                    todo.append(e.args[1] if e is inner else not_(kept(inner.args[1])))
                 case ("or", _):
                     choices.append(list(e.args))
                 case ("not", "and"):
                     choices.append([not_(kept(x)) for x in inner.args])
                 case ("not", "not"):
                     todo.append(inner.args[0])
-                case _:
-                    if not_(e).id in literals:
-                        return True
-                    literals[e.id] = e
         if _unsolvable(literals.values()):
             return True
         for i, choice in enumerate(choices):
@@ -86,7 +85,7 @@ class _Cases:
             if self.left < 0:
                 return False
             rest = [_any(c) for c in choices[i + 1 :]]
-            if all(self.contradictory([x, *rest], literals) for x in choice):
+            if all(self.contradictory([x, *rest], literals, named) for x in choice):
                 return True
         return False
 
