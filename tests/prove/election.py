@@ -134,6 +134,29 @@ class Forgetful(ByLetter):
         s.next.post = s.post | {Vote(by=m, to=n, term=t)}
 
 
+@dataclass(frozen=True)
+class Reply:
+    """A message that may name nobody."""
+
+    to: Node
+    who: Node | None
+
+
+class Replies(Model):
+    """Messages with an option of a sort in them."""
+
+    post: Annotated[set[Reply], Bounded(K)]
+
+    @action()
+    def send(s, n: Node) -> None:
+        require(len(s.post) < K)
+        s.next.post = s.post | {Reply(to=n, who=None)}
+
+    @invariant()
+    def nobody_is_named(s) -> bool:
+        return all(r.who is None for r in s.post)
+
+
 class Bank(Model):
     """Money moves; its sum does not change."""
 

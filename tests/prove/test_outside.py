@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaspec.language import Model, load
+from kafkaspec.language import Model, ModelError, load
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.prove import bounded, prove
 from tests.prove import election
@@ -104,6 +104,13 @@ def test_the_bounded_search_finds_it_too(cls: type[Model], action: str, claim: s
 def test_what_is_right_is_proved_for_every_size(cls: type[Model]) -> None:
     p = prove(load(cls), timeout_s=3)
     assert p.complete, [(o.action, o.claim, o.verdict, o.reachable) for o in p.obligations if o.verdict != "proved"]
+
+
+def test_an_option_of_a_sort_in_a_message_is_refused_but_at_given_sizes() -> None:
+    with pytest.raises(ModelError, match=r"election.py:\d+: .*is read at given sizes only"):
+        prove(load(election.Replies))
+    assert prove(load(election.Replies), fixed={"Node": 2, "K": 2}).complete
+    assert bounded(load(election.Replies), 3, {"Node": 2, "K": 2}).outcome == "complete"
 
 
 def test_two_leaders_in_one_term_are_found_when_half_the_votes_are_enough() -> None:

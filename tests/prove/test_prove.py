@@ -32,7 +32,7 @@ def test_fenced_replication_is_proved_for_every_size() -> None:
     p = proof.run()
     assert p.complete, p.summary()
     assert p.vacuous == ()
-    assert len(p.obligations) == 286
+    assert len(p.obligations) == 288
     assert {o.kind for o in p.obligations} == {"invariant", "lemma", "type", "defined"}
     assert "46,000 states" in p.explored
 

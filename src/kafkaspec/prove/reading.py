@@ -234,6 +234,9 @@ class Reading:
     def variable(self, t: T, name: str = "x") -> Bound:
         """A new constant of that type, to be bound or to stand for something."""
         if t.kind == "rec":
+            for fn, ft in t.fields:
+                if self.is_partner(ft):
+                    raise self.error(f"{t.name}.{fn}: a set of records with {ft!r} in them is read at given sizes only")
             return tuple(self.variable(ft, f"{name}.{fn}") for fn, ft in t.fields)
         if t.kind == "option" and not self.is_partner(t):
             return Option(self.variable(BOOL, f"{name}:none"), self.variable(t.item, name))
@@ -286,7 +289,7 @@ class Reading:
             anything = [self._any(y.sort()) for y in self._flat(x.value)]
             return [x.none, *[pick(x.none, z, y) for y, z in zip(self._flat(x.value), anything, strict=True)]]
         if isinstance(x, Partner):
-            raise self.error("an option of a sort in a record of a set cannot be read for every number of elements")
+            raise self.error("a set of records with an option of a sort in them is read at given sizes only")
         return [x]
 
     def _any(self, sort: z3.SortRef) -> Term:
@@ -437,8 +440,8 @@ class Reading:
     # ---- expressions
     def error(self, what: str) -> ModelError:
         """The error for a text that this reading cannot read, with its file and line."""
-        where = f"{short(self._where[0])}:{self._where[1]}: " if self._where else ""
-        return ModelError(where + what)
+        file, line = self._where or self.model.initial.loc
+        return ModelError(f"{short(file)}:{line}: {what}")
 
     def read(self, e: Expr, env: Environment, world: World, side: Side = 0) -> Value:
         """The value of an expression. For truth values, `side` says how the formula stands in the query: where a text
