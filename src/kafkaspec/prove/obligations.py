@@ -55,6 +55,8 @@ class Setting:
     not_empty: list[Formula]
     """Assumed too, but kept apart: that sets are not empty helps few proofs and slows the others."""
     goals: list[Goal]
+    claims: dict[str, Formula] = field(default_factory=dict)
+    """What is assumed of each claim by itself, among `assumed`: a proof may tell which of them it used."""
 
     @property
     def name(self) -> str:
@@ -145,13 +147,15 @@ def of_action(
     before = World(r.state())
     assumed: list[Formula] = [typed, r.enabled(a, env, before)]
     not_empty: list[Formula] = []
+    claims: dict[str, Formula] = {}
     for n, t in model.vars.items():
         for is_not_empty, f in r.typed(t, before.now[n]):
             (not_empty if is_not_empty else assumed).append(f)
     for c in [*model.lemmas.values(), *model.invariants.values()]:
-        assumed.append(r.read(c.expr, env, before, ASSERTED))
+        claims[c.name] = r.read(c.expr, env, before, ASSERTED)
+        assumed.append(claims[c.name])
     after = World(r.taken(a, env, before))
-    out = Setting(r, a, env, before, after, assumed, not_empty, [])
+    out = Setting(r, a, env, before, after, assumed, not_empty, [], claims)
     _state_goals(out, {u.var for u in a.updates}, only)
     for c in model.steps.values():
         if only(a.name, c.name):
