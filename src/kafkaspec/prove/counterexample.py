@@ -23,7 +23,7 @@ from kafkaspec.language.types import make
 from kafkaspec.prove import obligations
 from kafkaspec.prove.obligations import Goal, Setting
 from kafkaspec.prove.reading import Reading, State
-from kafkaspec.prove.solver import ask
+from kafkaspec.prove.solver import Budget
 from kafkaspec.prove.symbols import Term, Value, either, negated
 
 LEVELS = (1, 2, 3, 4)
@@ -51,7 +51,11 @@ class Counterexample:
         def shown(s: Mapping[str, Plain]) -> dict[str, Shown]:
             return {n: show(t, s[n]) for n, t in model.vars.items() if n in s}
 
-        arguments = {a: show(p.t, self.arguments[a]) for p in self.action.params if (a := self.action.parameter(p))}
+        arguments = {
+            a: show(p.t, self.arguments[a])
+            for p in self.action.params
+            if (a := self.action.parameter(p)) in self.arguments
+        }
         last = TraceStep(
             self.action.name if self.before is not None else "",
             self.action.who,
@@ -64,13 +68,18 @@ class Counterexample:
 
 
 def find(
-    model: LoadedModel, goal: Goal, fixed: Mapping[str, int | bool], budget_s: float, levels: tuple[int, ...] = LEVELS
+    model: LoadedModel,
+    goal: Goal,
+    fixed: Mapping[str, int | bool],
+    budget: Budget,
+    share_s: float,
+    levels: tuple[int, ...] = LEVELS,
 ) -> Counterexample | None:
-    """The smallest counterexample to the goal that is found within the budget for each size, or None."""
+    """The smallest counterexample to the goal that is found within the budget, each size having its share; or None."""
     names = [n for n, kind in model.sizes.items() if kind != "flag" and n not in fixed]
     for level in levels:
         sizes = dict(fixed) | dict.fromkeys(names, level)
-        found = at_sizes(model, goal, sizes, budget_s)
+        found = at_sizes(model, goal, sizes, budget, share_s)
         if found is None:
             if not names:
                 return None
@@ -79,21 +88,28 @@ def find(
         while smaller:  # each size by itself, as long as there still is one
             smaller = False
             for n in names:
-                if sizes[n] > 1 and (less := at_sizes(model, goal, sizes | {n: sizes[n] - 1}, budget_s)) is not None:
+                if sizes[n] == 1 or budget.over:
+                    continue
+                less = at_sizes(model, goal, sizes | {n: sizes[n] - 1}, budget, share_s)
+                if less is not None:
                     sizes[n], found, smaller = sizes[n] - 1, less, True
         return found
     return None
 
 
-def at_sizes(model: LoadedModel, goal: Goal, sizes: Mapping[str, int | bool], budget_s: float) -> Counterexample | None:
+def at_sizes(
+    model: LoadedModel, goal: Goal, sizes: Mapping[str, int | bool], budget: Budget, share_s: float
+) -> Counterexample | None:
     """A counterexample at these sizes that the model's text confirms, or None."""
+    if budget.over:
+        return None
     wanted = lambda a, c: (a, c) == (goal.action, goal.claim)  # noqa: E731
     s = obligations.setting(model, goal.action, goal.kind, sizes, wanted)
     if not s.goals:
         return None  # at these sizes the form alone shows it
     (g,) = s.goals
     formulas = [*s.assumptions(), *s.not_empty, either([negated(p.formula) for p in g.parts])]
-    asked = ask(formulas, budget_s)
+    asked = budget.ask(formulas, share_s)
     if asked.model is None:
         return None
     return _read(model, s, goal, sizes, asked.model)

@@ -58,8 +58,11 @@ class Setting:
     after: World
     assumed: list[Formula]
     not_empty: list[Formula]
-    """Assumed too, but kept apart: that sets are not empty helps few proofs and slows the others."""
+    """Assumed too, but kept apart: that sets are not empty, and that claims have a value, helps few proofs and slows
+    the others."""
     goals: list[Goal]
+    claims: dict[str, list[Formula]] = field(default_factory=dict)
+    """What is assumed of each claim by itself, that it is true and has a value: a proof may tell what it used."""
 
     @property
     def name(self) -> str:
@@ -164,8 +167,11 @@ def of_action(
             (out.not_empty if is_not_empty else out.assumed).append(f)
     out.assumed += [r.read(e, env, before, ASSERTED) for e in r.few()]
     for c in [*model.lemmas.values(), *model.invariants.values()]:
-        out.not_empty += [r.read(p, env, before, ASSERTED) for p in has_value(c.expr)]
-        out.assumed.append(r.read(c.expr, env, before, ASSERTED))
+        there = [r.read(p, env, before, ASSERTED) for p in has_value(c.expr)]
+        true = r.read(c.expr, env, before, ASSERTED)
+        out.not_empty += there
+        out.assumed.append(true)
+        out.claims[c.name] = [true, *there]
     if reached:
         _need_goals(out, before, only)
         return out

@@ -33,8 +33,8 @@ from kafkaspec.language.types import resolve
 from kafkaspec.prove.counterexample import Counterexample, Plain
 from kafkaspec.prove.obligations import Goal, reads
 
-MOST_STATES = 3_000_000
-"""The search ends here, and says so."""
+STATES_PER_SECOND = 300_000
+"""The search ends after so many states for each second of the obligation's time limit, and says so."""
 NAME = "the state of the counterexample"
 
 
@@ -46,12 +46,14 @@ class Reachability:
     way: Trace | None = None
 
 
-def reachability(model: LoadedModel, goal: Goal, cti: Counterexample) -> Reachability:
-    """Explore the model at the counterexample's sizes for a state that breaks the claim, and for its first state."""
+def reachability(model: LoadedModel, goal: Goal, cti: Counterexample, limit_s: float = 10.0) -> Reachability:
+    """Explore the model at the counterexample's sizes for a state that breaks the claim, and for its first state: as
+    many states as a time limit of `limit_s` allows, counted so that they do not depend on the machine."""
     if cti.before is None:
         return Reachability("it is a first state: the claim or the model is wrong")
     from kafkaspec.explore import explore
 
+    most = max(1000, int(limit_s * STATES_PER_SECOND))
     at = ", ".join(f"{n}={v}" for n, v in cti.sizes.items()) or "its one size"
     for ghosts in (True, False) if model.ghosts else (False,):
         kept = {n: v for n, v in cti.before.items() if ghosts or n not in model.ghosts}
@@ -64,7 +66,7 @@ def reachability(model: LoadedModel, goal: Goal, cti: Counterexample) -> Reachab
         steps = {n: c for n, c in model.steps.items() if n == goal.claim and reads(c.expr) <= kept.keys()}
         alone = replace(model, witnesses={NAME: witness}, invariants=claims, lemmas={}, steps=steps, leads_to={})
         try:
-            e = explore(alone, cti.sizes, ghosts=ghosts, liveness=False, deadlock=True, max_states=MOST_STATES)
+            e = explore(alone, cti.sizes, ghosts=ghosts, liveness=False, deadlock=True, max_states=most)
         except UserError as error:
             why = str(error)
             continue
