@@ -72,6 +72,16 @@ class Element(Model):
         s.next.n = s.n + 1
 
 
+class AtOne(Model):
+    """A number leaves its range where N is 1, and nowhere else."""
+
+    n: Num
+
+    @action()
+    def f(s) -> None:
+        s.next.n = min(2, s.n + 1) if s.n < 2 else s.n
+
+
 class Narrow(Model):
     """A set is assigned to one over fewer numbers."""
 

@@ -10,6 +10,7 @@ from kafkaspec.prove import bounded, prove
 from tests.prove import election
 from tests.prove.outside import (
     Asserted,
+    AtOne,
     BeyondInClaim,
     BeyondInGuard,
     Element,
@@ -38,6 +39,7 @@ WRONG: list[tuple[type[Model], str, str]] = [
     (LowerBound, "f", "always"),
     (UpperBound, "f", "always"),
     (Element, "see", "type of seen"),
+    (AtOne, "f", "type of n"),
     (Narrow, "g", "type of a"),
     (Emptied, "f", "type of some"),
     (Longer, "f", "type of q"),
@@ -86,7 +88,7 @@ def test_what_is_wrong_is_refuted(cls: type[Model], action: str, claim: str) -> 
 def test_the_bounded_search_finds_it_too(cls: type[Model], action: str, claim: str) -> None:
     """At given sizes and at every size; the run is one of the text, up to the step that goes wrong."""
     model = load(cls)
-    sizes = {n: 2 for n in model.sizes}
+    sizes = {n: 1 if cls is AtOne else 2 for n in model.sizes}
     found = [bounded(model, 5, sizes), *([] if cls in HARD else [bounded(model, 5, timeout_s=5)])]
     for b in found:
         assert b.outcome == "violation"

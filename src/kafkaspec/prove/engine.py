@@ -16,7 +16,7 @@ from kafkaspec.prove.solver import LARGEST, Budget, Question, Won
 
 Verdict = Literal["proved", "refuted", "unknown"]
 
-LEVELS = ((2,), (3,), (4,))
+LEVELS = ((2,), (3,), (4, 1))
 """Sizes at which a counterexample is looked for after each round of attempts to prove: what is quickly proved or
 refuted never costs the whole budget. Later rounds look at all of them."""
 
@@ -230,7 +230,7 @@ class _Run:
                 break
         for q in questions:
             if q.won not in (None, (0, "all")):
-                self.habits[g.claim] = q.won  # type: ignore[assignment]
+                self.habits[g.claim] = q.won
         verdict: Verdict = "proved" if not still_open else "refuted" if cti is not None else "unknown"
         if verdict == "proved" and self.used is not None and s.before.now:
             self.used |= {n for n in {**self.model.lemmas, **self.model.invariants} if n not in s.claims}
