@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kafkaspec.language.defined import defined, every
-from kafkaspec.language.expr import FALSE, TRUE, Expr, and_, eq, less, limits, node, not_, or_
+from kafkaspec.language.expr import FALSE, TRUE, Expr, and_, at_most, eq, less, limits, node, not_, or_
 from kafkaspec.language.model import Action
-from kafkaspec.language.types import BOOL
+from kafkaspec.language.types import BOOL, T
 
 Sum = tuple[tuple[int, int], ...]
 """A sum of numbers without its constant: by the number's node, how often it stands in it."""
@@ -131,7 +131,7 @@ def given(e: Expr, facts: Facts) -> Expr:
             return given(_branched(c, *[eq(z, None) if z.t.kind == "option" else FALSE for z in (x, y)]), facts)
         case "forall" | "exists":
             v, body = e.args[0], given(e.args[1], facts)
-            if body is (TRUE if e.op == "forall" else FALSE):
+            if body is (TRUE if e.op == "forall" else FALSE) or (body.op == "const" and has_values(v.t)):
                 return body
             return e if body is e.args[1] else node(e.op, BOOL, v, body)
         case "ite" if e.t is BOOL:
@@ -204,6 +204,18 @@ def asked(parts: Iterable[Asked]) -> list[Asked]:
                     before.append((ids, c.id))
                     out.append(Asked(here, c))
     return out
+
+
+def has_values(t: T) -> bool:
+    """Has a type a value, whatever the sizes?"""
+    match t.kind:
+        case "range":
+            return t.hi is None or at_most(t.lo, t.hi)
+        case "set":
+            return not t.nonempty or has_values(t.item)
+        case "rec":
+            return all(has_values(f) for _, f in t.fields)
+    return t.kind in ("bool", "enum", "sort", "option")
 
 
 def _implication(e: Expr) -> tuple[list[Expr], Expr]:

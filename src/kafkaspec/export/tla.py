@@ -75,7 +75,7 @@ _OPEN, _IMPLIES, _EQUIV, _JUNCTION, _NOT, _COMPARE, _SET, _INTERVAL, _ADD, _SUB,
     0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 13, 15, 17,
 )  # fmt: skip
 
-_PLAIN = {"const": 0, "none": 0, "size": 1, "sortsize": 1, "bound": 2}
+_PLAIN = {"const": 0, "none": 0, "empty": 0, "emptyseq": 0, "size": 1, "sortsize": 1, "bound": 2}
 """The plainest expressions, plainest first."""
 
 _WIDTH = 110
@@ -233,7 +233,7 @@ class _Module:
                 return [f"{x} \\subseteq {self.typeset(t.item, _COMPARE + 1)}", *few]
             case "option":
                 self.used.add("NONE")
-                return [f"{x} # NONE => {_all(self.typed(x, t.item))}"]
+                return [f"{x} # NONE => ({_all(self.typed(x, t.item))})"]
             case "rec":
                 return [y for n, f in t.fields for y in self.typed(f"{x}.{self.field(n)}", f)]
         if t.kind == "map":
@@ -360,7 +360,7 @@ class _Module:
     def for_all(self, params: Sequence[Expr], a: Action | None, parts: Sequence[Asked], column: int) -> str:
         """Conditions for each value of the parameters, of those that matter."""
         free = frozenset[str]().union(*[e.free for x in parts for e in (*x.where, x.what)])
-        over = [p for p in params if p.aux in free or not _has_values(p.t) or (a is not None and p.aux in a.drawn)]
+        over = [p for p in params if p.aux in free or not needs.has_values(p.t) or (a is not None and p.aux in a.drawn)]
         with self.bound(over):
             if not over:
                 return self.conditions(parts, column)
@@ -429,7 +429,7 @@ class _Module:
                 if not (updates[n].cond is TRUE or _always_there(t, updates[n].keys)):
                     break
             first, this, rest = updates[:n], updates[n], updates[n + 1 :]
-            inner = self.in_places(first, before, column) if first else before
+            inner = self.in_places(first, before, column + 10) if first else before
             out = self.case_by_case([[this]], inner, column)
             return self.excepting(rest, f"({out})", column) if rest else out
         return self.case_by_case(cases, before, column)
@@ -439,7 +439,8 @@ class _Module:
         name, let = before, ""
         if not before.isidentifier():
             name = self.fresh("it")
-            let = f"LET {name} == {before} IN\n{' ' * column}"
+            let = f"LET {name} == {before}\n{' ' * column}IN  "
+            column += 4
         self.scope[name] = name
         options = [(c[0].cond, self.excepting([replace(u, cond=TRUE) for u in c], name, column + 5)) for c in cases]
         lines = self.alternatives(options, name)
@@ -775,6 +776,8 @@ class _Module:
                 return f"{self.text(a[0], _PRIME)}.{self.field(a[0].t.fields[e.aux][0])}", _ATOM
             case "len":
                 return f"Len({self.text(a[0])})", _ATOM
+            case "append" if (items := _listed(e)) is not None:
+                return f"<<{', '.join(map(self.text, items))}>>", _ATOM
             case "append":
                 return f"Append({self.text(a[0])}, {self.text(a[1])})", _ATOM
             case "take":
@@ -937,8 +940,18 @@ def _index_only(v: Expr, e: Expr) -> bool:
     return all(_index_only(v, x) for x in e.args)
 
 
+def _listed(e: Expr) -> list[Expr] | None:
+    """The elements of a sequence that is written element by element."""
+    out: list[Expr] = []
+    while e.op == "append":
+        out.insert(0, e.args[1])
+        e = e.args[0]
+    return out if e.op == "emptyseq" else None
+
+
 def _all(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else "(" + " /\\ ".join(f"({x})" for x in parts) + ")"
+    """Comparisons, quantifiers and implications as one condition."""
+    return " /\\ ".join(f"({x})" if len(parts) > 1 and (" : " in x or " => " in x) else x for x in parts)
 
 
 def _common(lists: Sequence[Sequence[Expr]]) -> int:
@@ -955,18 +968,6 @@ def _holds_records(t: T) -> bool:
         return t.item.kind == "rec"
     inner = [f for _, f in t.fields] + ([t.item] if t.elem is not None else [])
     return any(map(_holds_records, inner))
-
-
-def _has_values(t: T) -> bool:
-    """Has a type a value, whatever the sizes?"""
-    match t.kind:
-        case "range":
-            return t.hi is None or at_most(t.lo, t.hi)
-        case "set":
-            return not t.nonempty or _has_values(t.item)
-        case "rec":
-            return all(_has_values(f) for _, f in t.fields)
-    return t.kind in ("bool", "enum", "sort", "option")
 
 
 def _always_there(t: T, keys: Sequence[Expr]) -> bool:
