@@ -133,7 +133,7 @@ _nodes: dict[Any, Expr] = {}
 
 
 def node(op: str, t: T, *args: Expr, aux: Any = None, total: bool = True) -> Expr:
-    """The one node of that operation, type, arguments and constant. `total`: the operation itself always has a value."""
+    """The one node of that operation, type, arguments and constant. `total`: the operation always has a value."""
     k = (op, id(t), aux, *[a.id for a in args])
     e = _nodes.get(k)
     if e is None:
@@ -188,6 +188,9 @@ class SizeName:
     def _now(self) -> Any:
         known = sizes_now.get()
         if known is None:
+            trace = tracing.get()
+            if trace is not None:
+                trace.sizes[self.name, self.expr.id] = self.expr
             return self.expr
         if self.name not in known:
             raise UserError(f"size {self.name} is not given")
@@ -408,16 +411,20 @@ def _linear(x: Limit) -> tuple[dict[int, int], int] | None:
 
 def _greater_of(x: Limit) -> tuple[Expr, Expr] | None:
     """The two limits of which x is the greater."""
-    if isinstance(x, Expr) and x.op == "ite" and x.args[0].op == "lt" and x.args[0].args == (x.args[2], x.args[1]):
-        return x.args[1], x.args[2]
-    return None
+    return _of_two(x, 2, 1)
 
 
 def _lesser_of(x: Limit) -> tuple[Expr, Expr] | None:
     """The two limits of which x is the lesser."""
-    if isinstance(x, Expr) and x.op == "ite" and x.args[0].op == "lt" and x.args[0].args == (x.args[1], x.args[2]):
-        return x.args[1], x.args[2]
-    return None
+    return _of_two(x, 1, 2)
+
+
+def _of_two(x: Limit, less: int, greater: int) -> tuple[Expr, Expr] | None:
+    """The branches of an `ite`, if it asks whether the one is less than the other."""
+    if isinstance(x, int) or x.op != "ite" or x.args[0].op != "lt":
+        return None
+    a, b = x.args[0].args
+    return (x.args[1], x.args[2]) if a is x.args[less] and b is x.args[greater] else None
 
 
 def at_most(a: Limit, b: Limit) -> bool:
@@ -490,9 +497,19 @@ def how_many(t: T) -> Limit | None:
     return None
 
 
+def has_values(t: T) -> bool:
+    """Has a type a value, whatever the sizes?"""
+    match t.kind:
+        case "range":
+            return t.hi is None or at_most(t.lo, t.hi)
+        case "rec":
+            return all(has_values(f) for _, f in t.fields)
+    return True
+
+
 def size_of(cls: type[Sort]) -> Expr:
     """len(Node): the number of a sort's elements."""
-    return node("sortsize", INT, aux=cls.__name__)
+    return node("sortsize", INT, node("full", make("set", elem=resolve(cls), nonempty=True)), aux=cls.__name__)
 
 
 def limits(e: Expr) -> tuple[Limit | None, Limit | None]:
@@ -681,7 +698,7 @@ def _literal_seq(x: list[Any], t: T | None) -> Expr:
 
 
 def _literal_map(x: MapLiteral, t: T) -> Expr:
-    known = isinstance(x.domain, type) or isinstance(x.domain, Span)
+    known = isinstance(x.domain, type | Span)
     v = bound_over(x.domain, x.name) if known else None
     whole = v is not None and (not isinstance(x.domain, Span) or x.domain.whole)
     if v is None or not whole or not alike(t.domain, v.t):
@@ -724,7 +741,7 @@ def _junction(op: str, xs: Iterable[Any], ends: Expr) -> Expr:
     out: dict[int, Expr] = {}
     for x in map(truth, xs):
         for y in x.args if x.op == op else (x,):
-            if y is ends:
+            if y is ends or (out and y.total and not_(y).id in out):  # a part and its negation decide the whole too
                 seen = list(out.values())
                 return only(seen[0] if len(seen) == 1 else node(op, BOOL, *seen), ends) if seen else ends
             if y is not TRUE and y is not FALSE:
@@ -983,7 +1000,7 @@ def record(t: T, values: Mapping[str, Any]) -> Expr:
     return node("rec", t, *parts, total=fit)
 
 
-def replaced(a: Any, **changes: Any) -> Expr:
+def replaced(a: Any, /, **changes: Any) -> Expr:
     """dataclasses.replace on records."""
     a = value_of(a if isinstance(a, Expr) else symbolic(a))
     for n in changes:
@@ -1023,7 +1040,8 @@ def contains(x: Any, s: Any) -> Expr:
     x, s = plain(x), plain(s)
     if isinstance(s, SetLiteral | tuple | list):
         items = s.items if isinstance(s, SetLiteral) else s
-        if isinstance(s, SetLiteral):
+        if isinstance(s, SetLiteral) and items:
+            _literal_set(s, None if typeof(items[0]) is not None else typeof(x))  # what may be an element
             items = [value_of(y) for y in items]
         return _evaluated([x, *items], or_(*[eq(x, y) for y in items]))
     if isinstance(s, Span):
@@ -1053,6 +1071,8 @@ def contains(x: Any, s: Any) -> Expr:
 
 
 def _setop(op: str, a: Any, b: Any) -> Expr:
+    x: Expr
+    y: Expr
     x, y = map(value_of, _both(a, b, "is joined with"))
     if x.t.kind != "set" or y.t.kind != "set":
         raise ModelError(f"{show(x)} and {show(y)} are no sets")
@@ -1166,7 +1186,9 @@ def quantified(op: str, domain: Any, body: Condition, name: str) -> Expr:
     d = Domain(domain, name)
     b = truth(body(d.value))
     b = or_(not_(d.inside), b) if op == "forall" else and_(d.inside, b)
-    return d(b if b is TRUE or b is FALSE else node(op, BOOL, d.v, b))
+    if b is (TRUE if op == "forall" else FALSE) or (b.op == "const" and has_values(d.v.t)):
+        return d(b)
+    return d(node(op, BOOL, d.v, b))
 
 
 def chosen(op: str, domain: Any, cond: Condition, value: Condition, name: str, *default: Any) -> Expr:
@@ -1206,7 +1228,8 @@ def collected(domain: Any, cond: Condition, value: Condition, name: str) -> Expr
 # ---- text ----------------------------------------------------------------------------------------------------------
 _INFIX = {
     "and": " and ", "or": " or ", "eq": " == ", "lt": " < ", "le": " <= ", "add": " + ", "sub": " - ", "mul": " * ",
-    "div": " // ", "mod": " % ", "concat": " + ", "union": " | ", "inter": " & ", "diff": " - ", "subset": " <= ", "in": " in ",
+    "div": " // ", "mod": " % ", "concat": " + ", "union": " | ", "inter": " & ", "diff": " - ", "subset": " <= ",
+    "in": " in ",
 }  # fmt: skip
 
 
