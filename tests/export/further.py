@@ -80,7 +80,7 @@ class Letters(Model):
         if keep:
             s.next.kept[m.sender] = {m}
 
-    @action("XXX-1", fair="weak", per=("m",))
+    @action("XXX-1", fair="strong")
     def burn(s, m: Annotated[Letter, Of("post")], n: Annotated[Letter, Of("post")]) -> None:
         require(m != n)
         s.next.post = {x for x in s.post if x != m and x != n}
@@ -208,7 +208,7 @@ class Wide(Model):
 
     @action()
     def fill(s) -> None:
-        s.next.small = {x for x in s.small | {s.n + 1} if x < 3} | {x for x in range(1, s.n + 1)}
+        s.next.small = {x for x in s.small | {s.n + 1} if x < 3} | set(range(1, s.n + 1))
 
     @action()
     def drop(s) -> None:
@@ -216,7 +216,7 @@ class Wide(Model):
         require(s.small == {1, 2})
         v = sum(1 for x in s.small if x > s.n)
         s.next.small = {v - 1, v}
-        s.next.few = {x for x in s.few if s.n > 1} | {x for x in Voter if x not in s.few or s.n == 0}
+        s.next.few = {x for x in s.few if s.n == 0} | {x for x in Voter if x in s.few or s.n == 2}
 
     @invariant()
     def within(s) -> bool:

@@ -99,7 +99,7 @@ def test_ghosts_are_left_out_unless_asked_for(module: str) -> None:
 
 
 def test_sizes_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(UserError, match="Everything needs the size of E, L, STRICT"):
+    with pytest.raises(UserError, match="Everything needs the size of L, STRICT, E"):
         tla(load(Everything), {"Node": 2})
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kafkaspec.language.defined import defined, every
-from kafkaspec.language.expr import FALSE, TRUE, Expr, and_, at_most, eq, less, limits, node, not_, or_
+from kafkaspec.language.expr import FALSE, TRUE, Expr, and_, eq, has_values, less, limits, node, not_, or_
 from kafkaspec.language.model import Action
-from kafkaspec.language.types import BOOL, T
+from kafkaspec.language.types import BOOL
 
 Sum = tuple[tuple[int, int], ...]
 """A sum of numbers without its constant: by the number's node, how often it stands in it."""
@@ -206,18 +206,6 @@ def asked(parts: Iterable[Asked]) -> list[Asked]:
     return out
 
 
-def has_values(t: T) -> bool:
-    """Has a type a value, whatever the sizes?"""
-    match t.kind:
-        case "range":
-            return t.hi is None or at_most(t.lo, t.hi)
-        case "set":
-            return not t.nonempty or has_values(t.item)
-        case "rec":
-            return all(has_values(f) for _, f in t.fields)
-    return t.kind in ("bool", "enum", "sort", "option")
-
-
 def _implication(e: Expr) -> tuple[list[Expr], Expr]:
     """A disjunction that begins with negations, as what they deny and the rest, which holds something."""
     if e.op != "or":
@@ -265,8 +253,11 @@ def _rebuilt(e: Expr, a: list[Expr]) -> Expr:
             return or_(*a)
         case "not":
             return not_(a[0])
-        case "eq" | "le" | "subset" if a[0] is a[1]:
+        case "le" | "subset" if a[0] is a[1]:
             return TRUE
+        case "eq":
+            same = eq(*a)
+            return same.args[1] if same.op == "only" else same
         case "le" if a[1].op == "add" and a[1].args[0] is a[0] and a[1].args[1].op == "const":
             return TRUE
         case "forall" if a[1] is TRUE:

@@ -35,6 +35,7 @@ from kafkaspec.language.expr import (
     and_,
     at_most,
     bound,
+    has_values,
     minus,
     not_,
     of_type,
@@ -159,8 +160,8 @@ class _Module:
             still = needs.in_place(c.expr)
             if still is not TRUE:
                 name = self.fresh(f"{self.name(c.name)}_in_place")
-                changes_nothing = "ENABLED (Next /\\ UNCHANGED vars)"
-                parts.append(f"{name} ==\n    {changes_nothing} =>\n        {self.block(still, 8)}")
+                moves = "\\/ ~ENABLED (Next /\\ UNCHANGED vars)"
+                parts.append(f"{name} ==\n    {moves}\n    \\/ {self.block(still, 7, _JUNCTION + 1)}")
                 invariants.append(name)
         for lt in m.leads_to.values():
             if not (self.kept(lt.trigger) and self.kept(lt.goal)):
@@ -255,7 +256,7 @@ class _Module:
         with self.bound(a.params):
             lines = [self.guard(g) for g in a.guard if self.kept(g)]
             for n, t in self.vars.items():
-                updates = [u for u in a.updates if u.var == n]
+                updates = [_shorter(u) for u in a.updates if u.var == n]
                 lines.append(f"{self.name(n)} = {self.after(updates, self.first(t), 10 + len(self.name(n)))}")
             self.starting = False
             body = "\n".join(f"    /\\ {x}" for x in lines)
@@ -266,7 +267,7 @@ class _Module:
     def action(self, a: Action) -> str:
         with self.bound(a.params):
             names = [self.scope[p.aux] for p in a.params]
-            possible = [u for u in a.updates if not _impossible(u.cond)]
+            possible = [u for x in a.updates if not _impossible((u := _shorter(x)).cond)]
             updates = {n: us for n in self.vars if (us := [u for u in possible if u.var == n])}
             guard = self.asked_by(a)
             whole = [*guard, *[e for us in updates.values() for u in us for e in (*u.keys, u.cond, u.value)]]
@@ -282,10 +283,8 @@ class _Module:
                 return f"{self.comment(a.clauses, a.who, a.doc)}{head} ==\n{lets}{body}"
 
     def asked_by(self, a: Action) -> list[Expr]:
-        """An action's guard. That a parameter is in the set that it is drawn from stands where the action is called,
-        unless fairness calls it for every value."""
-        each = a.fair and any(a.parameter(p) in a.per for p in a.params)
-        called = set[int]() if each else {x.id for x in self.drawn(a)}
+        """An action's guard. That a parameter is in the set that it is drawn from stands where the action is called."""
+        called = {x.id for x in self.drawn(a)}
         return [g for g in {g.id: g for g in a.guard}.values() if self.kept(g) and g.id not in called]
 
     def drawn(self, a: Action) -> list[Expr]:
@@ -360,7 +359,7 @@ class _Module:
     def for_all(self, params: Sequence[Expr], a: Action | None, parts: Sequence[Asked], column: int) -> str:
         """Conditions for each value of the parameters, of those that matter."""
         free = frozenset[str]().union(*[e.free for x in parts for e in (*x.where, x.what)])
-        over = [p for p in params if p.aux in free or not needs.has_values(p.t) or (a is not None and p.aux in a.drawn)]
+        over = [p for p in params if p.aux in free or not has_values(p.t) or (a is not None and p.aux in a.drawn)]
         with self.bound(over):
             if not over:
                 return self.conditions(parts, column)
@@ -913,7 +912,7 @@ class _Module:
 
 
 def _premises(e: Expr) -> list[Expr]:
-    """What must hold before a disjunction asks for more: `not a or not b or c` reads a /\ b => c."""
+    """What must hold before a disjunction asks for more: of `not a or not b or c`, a and b."""
     parts = e.args if e.op == "or" else (e,)
     out: list[Expr] = []
     for x in parts:
@@ -1060,6 +1059,11 @@ def _splits(e: Expr) -> bool:
 def _parts(e: Expr) -> tuple[Expr, ...]:
     """What must all be true for a condition to be true."""
     return e.args if e.op == "and" else (e,)
+
+
+def _shorter(u: Update) -> Update:
+    """An update whose condition does not ask again what it asked before."""
+    return replace(u, cond=needs.given(u.cond, needs.NOTHING))
 
 
 def _impossible(condition: Expr) -> bool:
