@@ -1,3 +1,4 @@
+# mypy: disable-error-code="misc,operator,index"
 """Two more models that say what the language can: messages and majorities, and numbers and sequences."""
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ valuation of its parameters whose guard holds.
 from __future__ import annotations
 
 import enum
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -78,6 +79,9 @@ _OPEN, _IMPLIES, _EQUIV, _JUNCTION, _NOT, _COMPARE, _SET, _INTERVAL, _ADD, _SUB,
 
 _PLAIN = {"const": 0, "none": 0, "empty": 0, "emptyseq": 0, "size": 1, "sortsize": 1, "bound": 2}
 """The plainest expressions, plainest first."""
+
+_TRANSPARENT = frozenset(("some", "get", "must", "only"))
+"""Operations that TLA+ writes as their last argument."""
 
 _WIDTH = 110
 
@@ -160,8 +164,9 @@ class _Module:
             still = needs.in_place(c.expr)
             if still is not TRUE:
                 name = self.fresh(f"{self.name(c.name)}_in_place")
-                moves = "\\/ ~ENABLED (Next /\\ UNCHANGED vars)"
-                parts.append(f"{name} ==\n    {moves}\n    \\/ {self.block(still, 7, _JUNCTION + 1)}")
+                moves = "~ENABLED (Next /\\ UNCHANGED vars)"
+                or_else = f"\\/ {moves}\n    \\/ {self.block(still, 7, _JUNCTION + 1)}"
+                parts.append(f"{name} ==\n    {moves if still is FALSE else or_else}")
                 invariants.append(name)
         for lt in m.leads_to.values():
             if not (self.kept(lt.trigger) and self.kept(lt.goal)):
@@ -302,7 +307,7 @@ class _Module:
         for a in self.model.actions:
             with self.bound(a.params):
                 lines.append(f"    \\/ {self.some(a, a.params)}")
-        return "Next ==\n" + "\n".join(lines)
+        return "Next ==\n" + ("\n".join(lines) or "    FALSE")
 
     def some(self, a: Action, over: Sequence[Expr]) -> str:
         """The action, for some value of the parameters in `over`; the names of all of them are in scope."""
@@ -366,22 +371,23 @@ class _Module:
             each = ", ".join(self.member(p) if a is None else self.chosen_from(a, p) for p in over)
             return f"{' ' * column}\\A {each} :\n{self.conditions(parts, column + 4)}"
 
-    def conditions(self, parts: Sequence[Asked], column: int, alone: bool = True) -> str:
-        """Conditions below each other from a column on, those of one premise together."""
+    def conditions(self, parts: Sequence[Asked], column: int, inside: bool = False) -> str:
+        """Conditions below each other from a column on, those of one premise together. `inside`: behind =>."""
         groups: list[list[Asked]] = []
         for x in parts:
             if groups and x.where and groups[-1][0].where[:1] == x.where[:1]:
                 groups[-1].append(x)
             else:
                 groups.append([x])
-        bullet = "" if alone and len(groups) == 1 else "/\\ "
+        bullet = "" if len(groups) == 1 else "/\\ "
+        tight = _IMPLIES + 1 if inside and not bullet else _OPEN
         lines = []
         for g in groups:
             n = _common([x.where for x in g])
             inner = [Asked(x.where[n:], x.what) for x in g]
             at = column + len(bullet)
             if not n:
-                lines.append(f"{' ' * column}{bullet}{self.block(inner[0].what, at, _IMPLIES + 1)}")
+                lines.append(f"{' ' * column}{bullet}{self.block(inner[0].what, at, tight)}")
                 continue
             premises = [self.text(p, _JUNCTION + 1) for p in g[0].where[:n]]
             first = " /\\ ".join(premises)
@@ -389,7 +395,7 @@ class _Module:
                 first = "(" + f"\n{' ' * (at + 1)}".join(f"/\\ {p}" for p in premises) + ")"
             elif n == 1:
                 first = self.text(g[0].where[0], _IMPLIES + 1)
-            rest = self.conditions(inner, at + 4)
+            rest = self.conditions(inner, at + 4, inside=True)
             short = f"{' ' * column}{bullet}{first} => {rest.lstrip()}"
             one = "\n" not in rest and "\n" not in first and len(short) <= _WIDTH and " => " not in rest
             lines.append(short if one else f"{' ' * column}{bullet}{first} =>\n{rest}")
@@ -437,7 +443,7 @@ class _Module:
         """IF ... THEN [before EXCEPT ...] ... ELSE before: of cases that exclude each other."""
         name, let = before, ""
         if not before.isidentifier():
-            name = self.fresh("it")
+            name = self.fresh("it", re.findall(r"LET (\w+) ==", before))
             let = f"LET {name} == {before}\n{' ' * column}IN  "
             column += 4
         self.scope[name] = name
@@ -575,9 +581,9 @@ class _Module:
         return n + "_" if n in _WORDS else n
 
     # ---- names in scope
-    def fresh(self, wanted: str) -> str:
+    def fresh(self, wanted: str, besides: Iterable[str] = ()) -> str:
         """A bound name that nothing in scope has: TLA+ has no shadowing."""
-        taken = {*self.taken, *self.scope.values(), *self.lets.values()}
+        taken = {*self.taken, *self.scope.values(), *self.lets.values(), *besides}
         name, n = wanted, 2
         while name in taken:
             name, n = f"{wanted}_{n}", n + 1
@@ -631,8 +637,8 @@ class _Module:
         """An expression, in parentheses if its place binds tighter than it does."""
         if e.id in self.lets:
             return self.lets[e.id]
-        if e.op == "only":
-            return self.text(e.args[1], tight)
+        if e.op in _TRANSPARENT:
+            return self.text(e.args[-1], tight)
         text, binds = self.binder(e) if e.op in BINDERS else self.plain(e)
         return _in(text, binds, tight)
 
@@ -641,7 +647,7 @@ class _Module:
         line = self.text(e, tight)
         if column + len(line) <= _WIDTH or e.id in self.lets:
             return line
-        if e.op in ("only", "must"):
+        if e.op in _TRANSPARENT:
             return self.block(e.args[-1], column, tight)
         below = "\n" + " " * column
         match e.op:
@@ -667,8 +673,7 @@ class _Module:
         if found:
             first, rest = found[0], found[1:]
             others = or_(*map(not_, rest), _conclusion(condition)) if op == "forall" else and_(*rest)
-            alone = v.t.kind != "rec" and others is {"forall": FALSE, "exists": TRUE}.get(op)
-            if first.op == "in" and first.args[0] is v and v.aux not in first.args[1].free and not alone:
+            if first.op == "in" and first.args[0] is v and v.aux not in first.args[1].free:
                 return _Over("set", first.args[1], others)
             if first.op == "lt" and first.args[0] is v and v.aux not in first.args[1].free and v.t.kind == "range":
                 used = [others] if value is None else [others, value]
@@ -723,6 +728,11 @@ class _Module:
 
     def binder(self, e: Expr) -> tuple[str, int]:
         if e.op in ("forall", "exists"):
+            nothing, empty = e.args[1], e.op == "forall"
+            if empty and nothing.op == "not":
+                nothing = nothing.args[0]
+            if nothing.op == "in" and nothing.args[0] is e.args[0] and e.args[0].aux not in nothing.args[1].free:
+                return f"{self.text(nothing.args[1], _COMPARE + 1)} {'=' if empty else '#'} {{}}", _COMPARE
             with self.quantified(e) as (head, body):
                 return f"{head} {self.text(body)}", _OPEN
         v = e.args[0]
@@ -815,8 +825,6 @@ class _Module:
             case "none":
                 self.used.add("NONE")
                 return "NONE", _ATOM
-            case "some" | "get" | "must":
-                return self.text(a[0], _ATOM), _ATOM
             case "empty":
                 return "{}", _ATOM
             case "emptyseq":
@@ -994,7 +1002,7 @@ def _in(text: str, binds: int, tight: int) -> str:
 
 
 def _plainness(e: Expr) -> int:
-    while e.op in ("some", "get", "must", "only"):
+    while e.op in _TRANSPARENT:
         e = e.args[-1]
     return _PLAIN.get(e.op, len(_PLAIN))
 
@@ -1040,7 +1048,7 @@ def _among(e: Expr) -> bool:
 def _splits(e: Expr) -> bool:
     """Would TLC take more than one successor for this guard? It tests the premise of => and goes on with the rest."""
     match e.op:
-        case "only" | "some" | "get" | "must":
+        case op if op in _TRANSPARENT:
             return _splits(e.args[-1])
         case "or":
             premise, conclusion = _implication(e)
