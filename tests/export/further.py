@@ -68,7 +68,7 @@ class Letters(Model):
         require(len(s.post) < 2, letter not in s.post, about != v)
         s.next.post = s.post | {letter}
         if about is not None:
-            s.next.ballot[about].role = Role.LEADER if majority(s.ballot[about].votes) else Role.FOLLOWER
+            s.next.ballot[about].role = Role.LEADER if majority(s.ballot[about].votes | {about}) else Role.FOLLOWER
 
     @action("XXX-1", fair="weak")
     def read(s, m: Annotated[Letter, Of("post")], keep: bool) -> None:
@@ -76,7 +76,7 @@ class Letters(Model):
         s.next.post = s.post - {m}
         if m.about is not None:
             s.next.ballot[m.about].votes = s.ballot[m.about].votes | {m.sender}
-            if s.ballot[m.about].IN < K and 2 * len(s.ballot[m.about].votes) > len(Voter) - 1:
+            if s.ballot[m.about].IN < K and len(s.post) * 2 > len(Voter):
                 s.next.ballot[m.about].IN = s.ballot[m.about].IN + 1
         if keep:
             s.next.kept[m.sender] = {m}

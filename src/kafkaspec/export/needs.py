@@ -8,10 +8,10 @@ guards before it, the branch taken) is left out of the condition.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from kafkaspec.language.defined import defined, every
-from kafkaspec.language.expr import FALSE, TRUE, Expr, and_, eq, has_values, less, limits, node, not_, or_
+from kafkaspec.language.expr import FALSE, TRUE, Expr, and_, eq, has_values, length, less, limits, node, not_, or_
 from kafkaspec.language.model import Action
 from kafkaspec.language.types import BOOL
 
@@ -54,6 +54,12 @@ def known(e: Expr, facts: Facts = NOTHING) -> Facts:
         match x.op:
             case "and":
                 todo += a
+            case "in":
+                todo.append(less(0, length(a[1])))
+            case "exists" if (n := _how_many(a[0], parts_of(a[1])[:1])) is not None:
+                todo.append(less(0, n))
+            case "not" if a[0].op == "eq" and "empty" in (a[0].args[0].op, a[0].args[1].op):
+                todo += [less(0, length(x)) for x in a[0].args if x.op != "empty"]
             case "lt" | "le":
                 terms, greatest = _at_most(x)
                 most[terms] = min(greatest, most.get(terms, greatest))
@@ -71,6 +77,18 @@ def known(e: Expr, facts: Facts = NOTHING) -> Facts:
                         if other.op == "const" and isinstance(limit, int) and limit == other.aux:
                             todo.append(beyond)
     return Facts(frozenset(true), most)
+
+
+def _how_many(v: Expr, condition: Sequence[Expr]) -> Expr | None:
+    """The length of the set or sequence that a bound variable is taken from, if a condition says that alone."""
+    if len(condition) != 1 or condition[0].op not in ("in", "lt"):
+        return None
+    x, domain = condition[0].args
+    if x is not v or v.aux in domain.free:
+        return None
+    if condition[0].op == "in":
+        return cast(Expr, length(domain))
+    return domain if domain.op == "len" and v.t.lo == 0 else None
 
 
 def _at_most(e: Expr) -> tuple[Sum, int]:
@@ -129,6 +147,8 @@ def given(e: Expr, facts: Facts) -> Expr:
         case "eq" if {"none", "ite"} == {x.op for x in e.args}:
             c, x, y = next(x.args for x in e.args if x.op == "ite")
             return given(_branched(c, *[eq(z, None) if z.t.kind == "option" else FALSE for z in (x, y)]), facts)
+        case "exists" if (n := _how_many(e.args[0], parts_of(e.args[1]))) is not None:
+            return given(less(0, n), facts)
         case "forall" | "exists":
             v, body = e.args[0], given(e.args[1], facts)
             if body is (TRUE if e.op == "forall" else FALSE) or (body.op == "const" and has_values(v.t)):

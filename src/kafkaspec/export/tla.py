@@ -728,11 +728,6 @@ class _Module:
 
     def binder(self, e: Expr) -> tuple[str, int]:
         if e.op in ("forall", "exists"):
-            nothing, empty = e.args[1], e.op == "forall"
-            if empty and nothing.op == "not":
-                nothing = nothing.args[0]
-            if nothing.op == "in" and nothing.args[0] is e.args[0] and e.args[0].aux not in nothing.args[1].free:
-                return f"{self.text(nothing.args[1], _COMPARE + 1)} {'=' if empty else '#'} {{}}", _COMPARE
             with self.quantified(e) as (head, body):
                 return f"{head} {self.text(body)}", _OPEN
         v = e.args[0]
@@ -958,7 +953,7 @@ def _listed(e: Expr) -> list[Expr] | None:
 
 def _all(parts: Sequence[str]) -> str:
     """Comparisons, quantifiers and implications as one condition."""
-    return " /\\ ".join(f"({x})" if len(parts) > 1 and (" : " in x or " => " in x) else x for x in parts)
+    return " /\\ ".join(f"({x})" if len(parts) > 1 and (x.startswith("\\A") or " => " in x) else x for x in parts)
 
 
 def _common(lists: Sequence[Sequence[Expr]]) -> int:
