@@ -145,7 +145,7 @@ read(m, keep) ==
     /\\ ballot' = LET it == IF m.about # NONE
                            THEN [ballot EXCEPT ![m.about].votes = ballot[m.about].votes \\cup {m.sender}]
                            ELSE ballot
-                 IN  IF m.about # NONE /\\ ballot[m.about].IN_ < K /\\ Cardinality(Voter) < Cardinality(post) * 2
+                 IN  IF m.about # NONE /\\ ballot[m.about].IN_ < K /\\ Cardinality(post) * 2 > Cardinality(Voter)
                      THEN [it EXCEPT ![m.about].IN_ = ballot[m.about].IN_ + 1]
                      ELSE it"""
     )
