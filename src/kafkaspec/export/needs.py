@@ -211,18 +211,23 @@ def asked(parts: Iterable[Asked]) -> list[Asked]:
     premise moves to where it is asked."""
     out: list[Asked] = []
     before: list[tuple[frozenset[int], int]] = []
-    for where, what in parts:
-        facts = NOTHING
-        for p in where:
+    for reached, what in parts:
+        facts, where = NOTHING, list[Expr]()
+        for p in reached:
+            here = given(p, facts)
+            if here is not TRUE:
+                where.append(here if here is FALSE else p)
             facts = known(p, facts)
+        if any(p is FALSE for p in where):
+            continue
         for x in parts_of(given(what, facts)):
             premises, conclusion = _implication(x)
-            here = tuple({p.id: p for p in (*where, *premises)}.values())
-            ids = frozenset(p.id for p in here)
+            premised = tuple({p.id: p for p in (*where, *premises)}.values())
+            ids = frozenset(p.id for p in premised)
             for c in parts_of(conclusion):
                 if not any(p <= ids and i == c.id for p, i in before):
                     before.append((ids, c.id))
-                    out.append(Asked(here, c))
+                    out.append(Asked(premised, c))
     return out
 
 

@@ -375,7 +375,7 @@ class _Module:
         """Conditions below each other from a column on, those of one premise together. `inside`: behind =>."""
         groups: list[list[Asked]] = []
         for x in parts:
-            if groups and x.where and groups[-1][0].where[:1] == x.where[:1]:
+            if groups and x.where and _common([groups[-1][0].where, x.where]):
                 groups[-1].append(x)
             else:
                 groups.append([x])
@@ -738,7 +738,7 @@ class _Module:
         o = self.over(e.op, v, e.args[1], value)
         with self.variables([(v, o)]) as (head,):
             whole = o.rest is TRUE
-            chosen = "{}" if o.rest is FALSE else f"{{{head} : {self.text(o.rest)}}}"
+            chosen = "{}" if o.rest is FALSE else f"{{{head} : {self.in_braces(o.rest)}}}"
             if e.op in ("setof", "count") or (value is v and e.op != "sum"):
                 chosen = self.domain(v, o) if whole else chosen
             else:
@@ -747,7 +747,7 @@ class _Module:
                 if e.op == "sum":
                     self.used.add("SumOver")
                     return f"Sum([{member} |-> {self.text(value)}])", _ATOM
-                chosen = f"{{{self.text(value)} : {member}}}"
+                chosen = f"{{{self.in_braces(value)} : {member}}}"
         match e.op:
             case "setof" | "image":
                 return chosen, _SET if chosen[-1] != "}" else _ATOM
@@ -756,6 +756,13 @@ class _Module:
         helper = e.op.capitalize() if len(e.args) > 3 else "Max" if e.op == "greatest" else "Min"
         self.used.add(helper)
         return f"{helper}({', '.join([chosen, *map(self.text, e.args[3:])])})", _ATOM
+
+    def in_braces(self, e: Expr) -> str:
+        """One side of a set that is written {... : ...}: {a \\in b : c \\in d} would be ambiguous."""
+        x = e
+        while x.op in _TRANSPARENT:
+            x = x.args[-1]
+        return self.text(e, _COMPARE + 1 if x.op == "in" or (x.op == "or" and _among(x)) else _OPEN)
 
     def plain(self, e: Expr) -> tuple[str, int]:
         a = e.args
