@@ -214,20 +214,20 @@ def asked(parts: Iterable[Asked]) -> list[Asked]:
     for reached, what in parts:
         facts, where = NOTHING, list[Expr]()
         for p in reached:
-            here = given(p, facts)
-            if here is not TRUE:
-                where.append(here if here is FALSE else p)
+            if given(p, facts) is FALSE:
+                break
+            if given(p, facts) is not TRUE:
+                where.append(p)
             facts = known(p, facts)
-        if any(p is FALSE for p in where):
-            continue
-        for x in parts_of(given(what, facts)):
-            premises, conclusion = _implication(x)
-            premised = tuple({p.id: p for p in (*where, *premises)}.values())
-            ids = frozenset(p.id for p in premised)
-            for c in parts_of(conclusion):
-                if not any(p <= ids and i == c.id for p, i in before):
-                    before.append((ids, c.id))
-                    out.append(Asked(premised, c))
+        else:
+            for x in parts_of(given(what, facts)):
+                premises, conclusion = _implication(x)
+                premised = tuple({p.id: p for p in (*where, *premises)}.values())
+                ids = frozenset(p.id for p in premised)
+                for c in parts_of(conclusion):
+                    if not any(p <= ids and i == c.id for p, i in before):
+                        before.append((ids, c.id))
+                        out.append(Asked(premised, c))
     return out
 
 
