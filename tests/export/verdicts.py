@@ -511,6 +511,32 @@ class NegativeNumber(Model):
         s.next.n = s.n - 1
 
 
+class BelowItsLimit(Model):
+    """TypeOK"""
+
+    n: Annotated[int, Range(-1)]
+
+    @action()
+    def down(s) -> None:
+        s.next.n = s.n - 1
+
+
+class ManyAtOnce(Model):
+    """few"""
+
+    post: Annotated[set[Note], Bounded(2)]
+    S: set[Cell]
+
+    @action()
+    def send(s, some: Annotated[set[Note], Bounded(1)]) -> None:
+        require(all(m.n == 1 for m in some))
+        s.next.post = s.post | some
+
+    @invariant()
+    def few(s) -> bool:
+        return len(s.post) < 2
+
+
 class LongLine(Model):
     """TypeOK"""
 

@@ -520,14 +520,19 @@ class _Module:
                 return "{" + ", ".join(f'"{m.name}"' for m in cast(type[enum.Enum], t.cls)) + "}"
             case "range":
                 if t.hi is None:
-                    return "Nat" if t.lo == 0 else f"{{n \\in Int : n >= {self.limit(t.lo)}}}"
+                    n = self.fresh("n")
+                    return (
+                        "Nat"
+                        if isinstance(t.lo, int) and t.lo == 0
+                        else f"{{{n} \\in Int : {n} >= {self.limit(t.lo)}}}"
+                    )
                 return _in(f"{self.limit(t.lo)}..{self.limit(t.hi)}", _INTERVAL, tight)
             case "option":
                 self.used.add("NONE")
                 return _in(f"{self.typeset(t.item, _SET + 1)} \\cup {{NONE}}", _SET, tight)
             case "set" if t.hi is not None:
-                some = f"SUBSET {self.typeset(t.item, _ATOM)}"
-                return f"{{S \\in {some} : Cardinality(S) <= {self.limit(t.hi)}}}"
+                some, x = f"SUBSET {self.typeset(t.item, _ATOM)}", self.fresh("some")
+                return f"{{{x} \\in {some} : Cardinality({x}) <= {self.limit(t.hi)}}}"
             case "set":
                 every = f"SUBSET {self.typeset(t.item, _ATOM)}"
                 return _in(f"({every}) \\ {{{{}}}}" if t.nonempty else every, _SET, tight)
