@@ -18,6 +18,7 @@ def said_by_the_text(model: type[Model], sizes: dict[str, int | bool]) -> str:
     """What is broken first, breadth-first; "" if nothing is."""
     run, m = Concrete(model, sizes), load(model)
     seen: set[State] = set()
+    first = True
 
     def broken(claims: list[str], state: State, after: State | None = None) -> str:
         for c in claims:
@@ -42,6 +43,10 @@ def said_by_the_text(model: type[Model], sizes: dict[str, int | bool]) -> str:
         return "the start"
     while level:
         following = []
+        for s in level if first else []:
+            if found := broken([*m.starts], s):
+                return found
+        first = False
         for s in level:
             seen.add(s)
             if found := promises(s) or broken([*m.witnesses, *m.invariants, *m.lemmas], s):
@@ -67,8 +72,8 @@ def said_by_tlc(error: str) -> str:
     """The claim that TLC's error names."""
     if error.startswith("Assumption"):
         return "the start"
-    named = re.search(r"(?:Invariant|property) (\w+) is violated|invariant of (\w+) is equal to FALSE", error)
-    return (named[1] or named[2]).removesuffix("_in_place") if named else error
+    named = re.search(r"(?:Invariant|[Pp]roperty) (\w+) is violated|invariant of (\w+) is equal to FALSE", error)
+    return (named[1] or named[2]).removesuffix("_in_place").replace("_start", ": start") if named else error
 
 
 def sizes_of(model: type[Model]) -> dict[str, int | bool]:

@@ -20,6 +20,7 @@ from kafkaspec.language import (
     invariant,
     leads_to,
     lemma,
+    refines,
     require,
     step,
     witness,
@@ -785,6 +786,64 @@ class RoundedDown(Model):
     @invariant()
     def never(s) -> bool:
         return s.m != 2 or s.n == 0
+
+
+# ---- refinement ------------------------------------------------------------------------------------------------------
+class Bit(Model):
+    """"""
+
+    on: bool
+
+    @action()
+    def switch(s) -> None:
+        require(not s.on)
+        s.next.on = True
+
+
+class CountsTowardsTheBit(Model):
+    """"""
+
+    n: Num
+
+    @action()
+    def up(s) -> None:
+        s.next.n = min(N, s.n + 1)
+
+    @refines(Bit)
+    def shows(s) -> Bit:
+        return Bit.shown(on=s.n > 1)
+
+
+class SwitchesBack(Model):
+    """shows"""
+
+    n: Num
+
+    @action()
+    def up(s) -> None:
+        s.next.n = 0 if s.n == N else s.n + 1
+
+    @refines(Bit)
+    def shows(s) -> Bit:
+        return Bit.shown(on=s.n > 1)
+
+
+class StartsElsewhere(Model):
+    """shows: start"""
+
+    n: Num
+
+    @initial
+    def start(s) -> None:
+        s.next.n = 2
+
+    @action()
+    def up(s) -> None:
+        s.next.n = min(N, s.n + 1)
+
+    @refines(Bit)
+    def shows(s) -> Bit:
+        return Bit.shown(on=s.n > 1)
 
 
 MODELS = [c for c in list(globals().values()) if isinstance(c, type) and issubclass(c, Model) and c is not Model]

@@ -113,10 +113,22 @@ class _Module:
     def __init__(self, model: LoadedModel, sizes: Mapping[str, int | bool], ghosts: bool) -> None:
         self.model, self.sizes = model, sizes
         self.vars = {n: t for n, t in model.vars.items() if ghosts or n not in model.ghosts}
-        claims = {**model.invariants, **model.lemmas, **model.steps, **model.witnesses, **model.leads_to}
+        claims = {
+            **model.invariants,
+            **model.lemmas,
+            **model.steps,
+            **model.witnesses,
+            **model.leads_to,
+            **model.starts,
+        }
         names = [*model.vars, *[a.name for a in model.actions], *claims, *model.sizes]
         own = _RESERVED | set(_HELPERS) | {"Sum"}
-        self.names = {n: n + "_" if n in own else n for n in names}
+        self.names: dict[str, str] = {}
+        for n in sorted(names, key=str.isidentifier, reverse=True):  # "x: start" is x_start, unless there is one
+            name = re.sub(r"\W+", "_", n)
+            while name in own or (name != n and name in names):
+                name += "_"
+            self.names[n] = name
         self.taken = own | set(self.names.values())
         self.scope: dict[str, str] = {}
         self.from_one: set[str] = set()
@@ -168,6 +180,13 @@ class _Module:
                 or_else = f"\\/ {moves}\n    \\/ {self.block(still, 7, _JUNCTION + 1)}"
                 parts.append(f"{name} ==\n    {moves if still is FALSE else or_else}")
                 invariants.append(name)
+        for c in m.starts.values():
+            if not self.kept(c.expr):
+                left_out.append(c.name)
+                continue
+            also = " A property without a temporal operator: TLC asks it of the first states."
+            parts.append(self.definition(self.name(c.name), sure(c.expr), self.comment(c.clauses, "", c.doc + also)))
+            properties.append(self.name(c.name))
         for lt in m.leads_to.values():
             if not (self.kept(lt.trigger) and self.kept(lt.goal)):
                 left_out.append(lt.name)
@@ -521,11 +540,8 @@ class _Module:
             case "range":
                 if t.hi is None:
                     n = self.fresh("n")
-                    return (
-                        "Nat"
-                        if isinstance(t.lo, int) and t.lo == 0
-                        else f"{{{n} \\in Int : {n} >= {self.limit(t.lo)}}}"
-                    )
+                    natural = isinstance(t.lo, int) and t.lo == 0
+                    return "Nat" if natural else f"{{{n} \\in Int : {n} >= {self.limit(t.lo)}}}"
                 return _in(f"{self.limit(t.lo)}..{self.limit(t.hi)}", _INTERVAL, tight)
             case "option":
                 self.used.add("NONE")
