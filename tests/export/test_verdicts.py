@@ -18,7 +18,6 @@ def said_by_the_text(model: type[Model], sizes: dict[str, int | bool]) -> str:
     """What is broken first, breadth-first; "" if nothing is."""
     run, m = Concrete(model, sizes), load(model)
     seen: set[State] = set()
-    first = True
 
     def broken(claims: list[str], state: State, after: State | None = None) -> str:
         for c in claims:
@@ -41,12 +40,11 @@ def said_by_the_text(model: type[Model], sizes: dict[str, int | bool]) -> str:
         level = run.initial_states()
     except Undefined:
         return "the start"
+    for s in level:
+        if found := broken([*m.starts], s):
+            return found
     while level:
         following = []
-        for s in level if first else []:
-            if found := broken([*m.starts], s):
-                return found
-        first = False
         for s in level:
             seen.add(s)
             if found := promises(s) or broken([*m.witnesses, *m.invariants, *m.lemmas], s):
