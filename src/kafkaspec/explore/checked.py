@@ -19,6 +19,11 @@ class Finding:
     what: str
     why: str
 
+    @property
+    def is_claim(self) -> bool:
+        """It breaks what the model says. Counts that differ, or a run that met a limit, break nothing."""
+        return self.what not in ("counts", "limit")
+
 
 class Result(NamedTuple):
     """What a run of a pinned model came to: nothing found is good."""
@@ -47,7 +52,7 @@ class Checked:
     deadlock: bool = False
     note: str = ""
 
-    def run(self, progress: Progress | None = None, *, threads: int = 2) -> Result:
+    def run(self, progress: Progress | None = None, *, threads: int = 2, max_states: int | None = None) -> Result:
         """Explore, and compare: counts as pinned, no claim broken, every witness reached, every action taken."""
         from kafkaspec.explore.engine import explore
 
@@ -59,6 +64,7 @@ class Checked:
             symmetry=self.symmetry,
             liveness=not self.symmetry,
             deadlock=self.deadlock,
+            max_states=max_states,
             progress=progress,
         )
         return Result(list(self._findings(e)), e)
