@@ -52,8 +52,16 @@ class Checked:
     deadlock: bool = False
     note: str = ""
 
-    def run(self, progress: Progress | None = None, *, threads: int = 2, max_states: int | None = None) -> Result:
-        """Explore, and compare: counts as pinned, no claim broken, every witness reached, every action taken."""
+    def run(
+        self,
+        progress: Progress | None = None,
+        *,
+        threads: int = 2,
+        max_states: int | None = None,
+        liveness: bool = True,
+    ) -> Result:
+        """Explore, and compare: counts as pinned, no claim broken, every witness reached, every action taken. Without
+        `liveness` leads-to claims are left out."""
         from kafkaspec.explore.engine import explore
 
         model = self.model if isinstance(self.model, LoadedModel) else load(self.model)
@@ -62,7 +70,7 @@ class Checked:
             self.sizes,
             threads=threads,
             symmetry=self.symmetry,
-            liveness=not self.symmetry,
+            liveness=liveness and not self.symmetry,
             deadlock=self.deadlock,
             max_states=max_states,
             progress=progress,

@@ -180,8 +180,8 @@ SAME = "the_same_steps"
 
 
 def steps_beside(model: LoadedModel, other: LoadedModel, sizes: Mapping[str, int | bool]) -> Steps:
-    """Whether at these sizes the other model makes the steps that the model makes, action by action, or fewer of them.
-    A step that changes nothing is none. The other model is one that breaks no type at these sizes.
+    """Whether at these sizes the other model makes the steps that the model makes, or fewer of them. A step that
+    changes nothing is none. The other model is one that breaks no type at these sizes.
 
     A step is a function of the state before, so that it makes them is a claim on states. Where it holds in all that the
     model reaches, the other reaches no state that the model does not, by induction on the length of the way."""
@@ -195,13 +195,14 @@ def steps_beside(model: LoadedModel, other: LoadedModel, sizes: Mapping[str, int
         asked = replace(bare, invariants={SAME: Claim(SAME, (), and_(*claims), "", model.initial.loc)})
         return bool(explore(asked, sizes, liveness=False, deadlock=True).outcome == "complete")
 
-    if pairs is None:
+    def within(steps: Sequence[Action], other: LoadedModel) -> bool:
+        """First by the action of that name alone, which is mostly enough."""
+        ways = [[b for b in other.actions if b.name == a.name] for a in steps], [other.actions for _ in steps]
+        return any(holds(*(_taken_by(model.vars, a, *by) for a, by in zip(steps, way, strict=True))) for way in ways)
+
+    if pairs is None or not within([b for _, b in pairs], model):
         return "other"
-    none_more = [_taken_by(model.vars, b, a) for a, b in pairs]
-    none_less = [_taken_by(model.vars, a, b) for a, b in pairs]
-    if not holds(*none_more):
-        return "other"
-    return "same" if holds(*none_less) else "fewer"
+    return "same" if within([a for a, _ in pairs], other) else "fewer"
 
 
 def _pairs(model: LoadedModel, other: LoadedModel) -> list[tuple[Action, Action]] | None:
@@ -214,25 +215,29 @@ def _pairs(model: LoadedModel, other: LoadedModel) -> list[tuple[Action, Action]
     return [(a, actions[a.name]) for a in model.actions if not alike(a, actions[a.name])]
 
 
-def _taken_by(variables: Mapping[str, T], a: Action, b: Action) -> Expr:
-    """Whatever the first action does in a state, changes nothing or can be done by the second."""
-    b = _renamed(b)
-    after, could = _after(variables, a), _after(variables, b)
+def _taken_by(variables: Mapping[str, T], a: Action, *others: Action) -> Expr:
+    """Whatever the first action does in a state, changes nothing or can be done by one of the others."""
+    after = _after(variables, a)
     still = and_(*[_equal(node("var", t, aux=n), after[n]) for n, t in variables.items()])
-    taken = and_(*b.guard, *[_equal(after[n], could[n]) for n in variables])
-    swapped = list(zip(b.params, a.params, strict=False))
-    as_is = taken
-    if len(a.params) == len(b.params) and all(p.t is q.t for p, q in swapped):
-        for p, q in swapped:
-            as_is = _with(as_is, p, q, {})
-    else:
-        as_is = FALSE
-    for p in reversed(b.params):
-        taken = taken if taken.op == "const" else node("exists", BOOL, p, taken)
-    e = or_(not_(and_(*a.guard)), still, as_is, taken)
+    ways = [way for b in others for way in _ways(variables, a, after, _renamed(b))]
+    e = or_(not_(and_(*a.guard)), still, *ways)
     for p in reversed(a.params):
         e = e if e.op == "const" else node("forall", BOOL, p, e)
     return e
+
+
+def _ways(variables: Mapping[str, T], a: Action, after: Mapping[str, Expr], b: Action) -> Iterator[Expr]:
+    """That b does the same, with the same arguments, or with some."""
+    could = _after(variables, b)
+    taken = and_(*b.guard, *[_equal(after[n], could[n]) for n in variables])
+    if a.name == b.name and [p.t for p in a.params] == [p.t for p in b.params]:
+        as_is = taken
+        for p, q in zip(b.params, a.params, strict=True):
+            as_is = _with(as_is, p, q, {})
+        yield as_is
+    for p in reversed(b.params):
+        taken = taken if taken.op == "const" else node("exists", BOOL, p, taken)
+    yield taken
 
 
 def _renamed(a: Action) -> Action:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from types import ModuleType
 from typing import Any, Literal
 
@@ -309,9 +310,10 @@ def explorer_detector() -> Detector:
         if not pinned:
             raise NotApplicable
         counts = ""
-        for checked in sorted(pinned, key=lambda c: int(c.distinct)):
-            result = replace(checked, model=thing).run(max_states=MOST_STATES * checked.distinct)
-            for finding in result.findings:
+        promises = [False, True] if _loaded(thing).leads_to else [False]
+        for checked, liveness in product(sorted(pinned, key=lambda c: int(c.distinct)), promises):
+            most = MOST_STATES * checked.distinct
+            for finding in replace(checked, model=thing).run(max_states=most, liveness=liveness).findings:
                 if finding.is_claim:
                     return str(finding.why)
                 counts = counts or str(finding.why)
