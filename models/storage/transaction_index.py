@@ -111,12 +111,8 @@ class Aborts(Model):
     @step("TXI-12")
     def all_is_stable_when_none_is_open(s) -> bool:
         """Up to what follows the marker."""
-        return all(
-            n in s.aborted
-            or n not in s.next.aborted
-            or (s.next.stable[n] == n + 1) == all(p not in s.next.busy for p in Producer)
-            for n in range(L + 1)
-        )
+        alone = all(p not in s.next.busy for p in Producer)
+        return s.end in s.aborted or s.end not in s.next.aborted or (s.next.stable[s.end] == s.end + 1) == alone
 
     @lemma()
     def who_is_not_busy_began_nowhere(s, p: Producer) -> bool:

@@ -143,7 +143,7 @@ def _both(part: Expr) -> Iterator[tuple[Expr, Expr]]:
 
 def _parts(e: Expr) -> list[Expr]:
     """The nodes of an expression, each once, outermost first; of a sum or comparison with a number not the number,
-    which is off by one with it."""
+    which is off by one with it. The sides of an equation stand in the order in which their nodes were made: not here."""
     found: dict[int, Expr] = {}
 
     def walk(x: Expr) -> None:
@@ -151,7 +151,8 @@ def _parts(e: Expr) -> list[Expr]:
             return
         found[x.id] = x
         whole = x.op in ("add", "sub", "lt", "le")
-        for y in x.args[1:] if x.op in BINDERS else x.args:
+        parts = sorted(x.args, key=show) if x.op == "eq" else x.args[1:] if x.op in BINDERS else x.args
+        for y in parts:
             if not (whole and y.op == "const"):
                 walk(y)
 

@@ -422,22 +422,26 @@ def _kill_matrix(rows: Sequence[mutants.Row]) -> list[Section]:
     body: list[tuple[str | Cell, ...]] = []
     for r in rows:
         killers = [f"{n}: {d.by}" for n, d in r.detections.items() if d.killed and d.by]
-        last = Cell(r.wrong, "bad") if r.wrong else Cell(r.mutant.survives, "dim") if not r.killed else Cell("")
+        last = Cell(r.wrong, "bad") if r.wrong else Cell(r.reason, "dim") if not r.killed else Cell("")
+        only_counts = Cell("differ", "unknown") if r.counts else Cell("")
         name = f"{r.mutant.name}\n{r.mutant.bug}" if r.mutant.bug else r.mutant.name
         body.append(
             (
                 name, Cell(r.mutant.what, "dim"), r.mutant.layer, "\n".join(r.mutant.clauses),
-                *(_killed(r.detections[n].killed) for n in detectors), Cell("\n".join(killers), "dim"), last,
+                *(_killed(r.detections[n].killed) for n in detectors), only_counts, Cell("\n".join(killers), "dim"), last,
             )
         )  # fmt: skip
     fault, by = Column("fault", detail=True), Column("by", detail=True)
-    titles: list[str | Column] = ["mutant", fault, "layer", "clauses", *detectors, by, "survives"]
+    titles: list[str | Column] = ["mutant", fault, "layer", "clauses", *detectors, "only counts", by, "survives"]
     dead = sum(r.killed for r in rows)
-    excused = sum(not r.killed and not r.wrong for r in rows)
+    idle = sum(not r.killed and not r.mutant.survives and r.steps == "same" for r in rows)
+    excused = sum(not r.killed and not r.wrong for r in rows) - idle
     wrong = [r for r in rows if r.wrong]
     verdict = f"{dead} of {len(rows)} killed" + (f", {_survivors(excused)} for a reason" if excused else "")
+    verdict += f", {idle} change no step" if idle else ""
     bad = Cell(f"{verdict}, {len(wrong)} wrong", "bad")
     per = [(f"by {d}", Cell(f"{sum(bool(r.detections[d].killed) for r in rows)}")) for d in detectors]
+    per += [("noticed by counts alone", Cell(f"{sum(bool(r.counts) for r in rows)}"))]
     return [
         Section("kill matrix", bad if wrong else Cell(verdict, "good"), facts=tuple(per), grids=(grid(titles, body),))
     ]
