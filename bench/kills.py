@@ -85,11 +85,11 @@ class Matrix:
             alive = [r for r in others if not r.killed]
             known["generated"] = {
                 "count": len(others),
-                "unchanged": sum(r.steps == "same" for r in alive),
+                "unchanged": sum(r.unchanged for r in alive),
                 "survive": [
                     [r.mutant.what, r.mutant.name.partition(":")[0], r.mutant.survives]
                     for r in alive
-                    if r.steps != "same"
+                    if not r.unchanged
                 ],
             }
         self.save()

@@ -163,7 +163,7 @@ def kills(name: str, table: Table) -> str:
         for r in rows(name)
     ]
     generated = _read("kills.json")[name]["generated"]
-    count, same, rest = generated["count"], generated["unchanged"], generated["survive"]
+    count, same, rest = generated["count"], generated.get("unchanged", 0), generated["survive"]
     excused = "".join(f"\n- {what} ({where}): {why}" for what, where, why in rest)
     said = [table(["mutant", "fault", "breaks", *DETECTORS, *(f"judge, {g}" for g in GENERATORS), ""], body)]
     if any(r.judged for r in rows(name)):
@@ -173,8 +173,8 @@ def kills(name: str, table: Table) -> str:
         )
     if count:
         said.append(
-            f"Of {count} [generated mutants](../engines/mutants.md) of the models {count - same - len(rest)} are killed, "
-            f"{same} change no step at the pinned sizes."
+            f"Of {count} [generated mutants](../engines/mutants.md) of the models {count - same - len(rest)} are "
+            f"killed, {same} change no step at the pinned sizes."
             + (f" The others survive for a reason:\n{excused}" if rest else "")
         )
     return "\n\n".join(said)

@@ -216,9 +216,9 @@ def test_counts_as_pinned() -> None:
     assert [c.run().why for c in models.MODELS] == ["", ""]
 
 
-def matrix(model: type[Model], name: str, **reason: str) -> Row:
+def matrix(model: type[Model], name: str, survives: str = "") -> Row:
     fault = next(m for m in generated(load(model)) if m.name == name)
-    mutant = Mutant(fault.name, (), fault.what, "model", fault.make, **reason)
+    mutant = Mutant(fault.name, (), fault.what, "model", fault.make, survives=survives)
     (row,) = kill_matrix(CUPS, [mutant], [explorer_detector()])
     return row
 
@@ -230,8 +230,7 @@ def test_a_count_kills_nothing() -> None:
     assert not row.killed
     assert row.detections["explorer"].counts.startswith(differ)
     assert row.wrong.startswith(
-        "Cups.fill: no guard 1 survives and no reason is given: no claim is broken, only the counts differ "
-        f"({differ}"
+        f"Cups.fill: no guard 1 survives and no reason is given: no claim is broken, only the counts differ ({differ}"
     )
     row = matrix(Cups, "Cups.fill: no guard 1", survives="a cup is a cup")
     assert (row.wrong, row.reason, row.steps) == ("", "a cup is a cup", None)

@@ -143,7 +143,7 @@ def _both(part: Expr) -> Iterator[tuple[Expr, Expr]]:
 
 def _parts(e: Expr) -> list[Expr]:
     """The nodes of an expression, each once, outermost first; of a sum or comparison with a number not the number,
-    which is off by one with it. The sides of an equation stand in the order in which their nodes were made: not here."""
+    which is off by one with it. The sides of an equation stand in the order of their making, which says nothing."""
     found: dict[int, Expr] = {}
 
     def walk(x: Expr) -> None:

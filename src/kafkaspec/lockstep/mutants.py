@@ -101,9 +101,14 @@ class Row:
         return "" if self.killed else next((d.counts for d in self.detections.values() if d.counts), "")
 
     @property
+    def unchanged(self) -> bool:
+        """Nobody kills it, no reason is written, and none is needed: it changes no step."""
+        return not self.killed and not self.mutant.survives and self.steps == "same"
+
+    @property
     def reason(self) -> str:
         """Why nobody kills it: the one that is written, or that it changes no step."""
-        return self.mutant.survives or (UNCHANGED if self.steps == "same" else "")
+        return self.mutant.survives or (UNCHANGED if self.unchanged else "")
 
     @property
     def wrong(self) -> str:
