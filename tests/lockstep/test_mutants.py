@@ -134,7 +134,7 @@ def test_the_explorer_judges_models(monkeypatch: pytest.MonkeyPatch, subsystem: 
     mutants = [forgets, *mutants_of_models(subsystem)]
     rows = kill_matrix(subsystem, mutants, [explorer_detector(), prover_detector()])
     by = {r.mutant.name: r.detections["explorer"].by for r in rows}
-    assert by["forgets to save"] == "ForgetsToSave: witness full_and_saved is never reached"
+    assert by["forgets to save"] == "ForgetsToSave: witness all_is_gone_but_what_was_saved is never reached"
     assert by["ToyQueue.restore: no guard 1"] == "ToyQueue: one_goes_or_all_come_back is broken in 3 steps"
     assert [r.mutant.name for r in rows if r.unchanged] == [
         "ToyQueue.pop: no guard 1",
