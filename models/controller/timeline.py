@@ -504,6 +504,10 @@ class Tiers(Model):
         )
 
     @witness
+    def all_are_deleted(s) -> bool:
+        return s.highest > 0 and all(not s.taken[e] for e in range(E + 1))
+
+    @witness
     def the_latest_is_deleted(s) -> bool:
         return not s.taken[s.highest] and any(s.taken[e] for e in range(E + 1))
 
@@ -726,6 +730,10 @@ class Scalar(Model):
             for f in range(E + 1)
             if s.taken[e] and s.taken[f] and e <= f and all(s.kept[g] is None for g in range(E + 1) if e <= g and g < f)
         )
+
+    @witness
+    def all_are_deleted(s) -> bool:
+        return s.highest > 0 and all(not s.taken[e] for e in range(E + 1))
 
     @witness
     def the_latest_is_deleted(s) -> bool:

@@ -880,6 +880,22 @@ class Offsets(Model):
         return not s.truncating and s.cleaned > s.active
 
     @witness
+    def all_is_stable(s) -> bool:
+        return s.stable == L
+
+    @witness
+    def all_is_deleted(s) -> bool:
+        return s.log_start == L
+
+    @witness
+    def cut_to_nothing(s) -> bool:
+        return s.truncating and s.log_end == 0
+
+    @witness
+    def cut_to_a_base(s) -> bool:
+        return s.truncating and s.active == s.log_end and s.log_end > 0
+
+    @witness
     def mended_to_the_log_start(s) -> bool:
         return not s.truncating and s.checkpoint == s.log_start and s.cleaned < s.log_start
 

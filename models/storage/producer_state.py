@@ -123,7 +123,28 @@ class Producers(Model):
 
     @step("PSM-3", "PSM-11")
     def an_epoch_begins_with_its_first_sequence(s, p: Producer) -> bool:
-        return s.next.epoch[p] == s.epoch[p] or s.next.following[p] <= 1
+        """With a marker none is used yet."""
+        return s.next.epoch[p] == s.epoch[p] or (
+            s.next.following[p] <= 1 and (s.next.coordinator[p] == s.coordinator[p] or s.next.following[p] == 0)
+        )
+
+    @step("PSM-9")
+    def an_open_transaction_keeps_its_first_offset(s, p: Producer) -> bool:
+        return s.opened[p] is None or s.next.opened[p] is None or s.next.opened[p] == s.opened[p]
+
+    @step("PSM-9", "PSM-10")
+    def one_transaction_begins_or_ends(s, p: Producer, q: Producer) -> bool:
+        return p == q or s.next.opened[p] == s.opened[p] or s.next.opened[q] == s.opened[q]
+
+    @step("PSM-15")
+    def ends_are_replicated_in_their_order(s, f: Offset, g: Offset) -> bool:
+        return (
+            s.ended[f] is None
+            or s.ended[g] is None
+            or s.ended[f] >= s.ended[g]
+            or s.next.ended[g] is not None
+            or s.next.ended[f] is None
+        )
 
     @step("PSM-14", "PSM-15")
     def nothing_below_becomes_unstable(s, f: Offset) -> bool:
@@ -133,6 +154,10 @@ class Producers(Model):
     @witness
     def every_sequence_is_used(s, p: Producer) -> bool:
         return s.following[p] == S and s.coordinator[p] is not None
+
+    @witness
+    def ended_in_the_epoch_of_its_records(s, p: Producer) -> bool:
+        return s.following[p] == S and s.ended[0] == S and s.end == S + 1
 
     @witness
     def two_are_open_and_one_ended(s) -> bool:
@@ -548,6 +573,10 @@ class Log(Model):
             s.who[s.begins[x]] == s.who[x] and s.begins[s.begins[x]] == s.begins[x]
             and s.kind[s.begins[x]] == Kind.TRANSACTIONAL and s.decided[s.begins[x]] == s.decided[x]
         )  # fmt: skip
+
+    @witness
+    def all_sequences_of_an_epoch(s, p: Producer) -> bool:
+        return s.following[p] == S
 
     @witness
     def read_on_from_a_snapshot(s) -> bool:

@@ -293,6 +293,10 @@ class Crash(Model):
         between = s.phase in (Phase.RUNNING, Phase.RECOVERING)
         return s.next.point == s.point or between or s.next.phase == Phase.DOWN
 
+    @step("SEG-23")
+    def a_checkpoint_is_of_a_running_broker(s) -> bool:
+        return s.up() or s.next.checkpoint == s.checkpoint
+
     @step("SEG-16", "SEG-25")
     def entries_are_put_right_by_recovery(s) -> bool:
         """And none goes wrong beyond the end."""

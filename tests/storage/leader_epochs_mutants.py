@@ -465,7 +465,7 @@ SURVIVORS = {
     "Replica.restart: guard 2, off by one": _ELSEWHERE,
     "Replica.restart: guard 3, off by one": _ELSEWHERE,
     "Replica.restart: effect 4, off by one (9)": (
-        "of a log without records: that its one entry goes instead of moving is right too, by what is claimed of records"
+        "of a log without records: that its one entry goes, instead of moving, breaks no claim of records"
     ),
 }
 """Generated faults of the models that nobody can notice, and why."""
