@@ -732,6 +732,18 @@ class States(Model):
     def only_what_is_free_is_taken(s, p: Partition) -> bool:
         return s.status[p] == Status.IN_PROGRESS or s.next.status[p] != Status.IN_PROGRESS or s.free(p)
 
+    @step("CLN-3", "CLN-4")
+    def one_that_goes_alone_is_the_filthiest(s, p: Partition, q: Partition) -> bool:
+        """All that are free are taken at once, or one that is dirty, none dirtier."""
+        taken = s.status[p] != Status.IN_PROGRESS and s.next.status[p] == Status.IN_PROGRESS
+        left = s.free(q) and s.next.status[q] == Status.FREE
+        return not (taken and left) or (s.dirt[p] > 0 and s.dirt[q] <= s.dirt[p])
+
+    @step("CLN-15")
+    def dirt_goes_with_a_cleaning_that_was_not_stopped(s, p: Partition) -> bool:
+        done = s.status[p] == Status.IN_PROGRESS and s.next.status[p] == Status.FREE
+        return s.next.dirt[p] >= s.dirt[p] or (done and s.next.dirt[p] == 0)
+
     @step("CLN-14", "CLN-31")
     def pauses_are_undone_one_by_one(s, p: Partition) -> bool:
         """Unless all is forgotten."""
