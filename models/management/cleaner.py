@@ -744,6 +744,17 @@ class States(Model):
         done = s.status[p] == Status.IN_PROGRESS and s.next.status[p] == Status.FREE
         return s.next.dirt[p] >= s.dirt[p] or (done and s.next.dirt[p] == 0)
 
+    @step("CLN-2", "CLN-3", "CLN-24")
+    def one_log_at_a_time(s, p: Partition, q: Partition) -> bool:
+        """Comes or goes, changes its policy, grows or is cleaned, is marked."""
+        marked = not s.uncleanable[p] and s.next.uncleanable[p] and not s.uncleanable[q] and s.next.uncleanable[q]
+        return p == q or (
+            (s.next.known[p] == s.known[p] or s.next.known[q] == s.known[q])
+            and (s.next.compact[p] == s.compact[p] or s.next.compact[q] == s.compact[q])
+            and (s.next.dirt[p] == s.dirt[p] or s.next.dirt[q] == s.dirt[q])
+            and not marked
+        )
+
     @step("CLN-14", "CLN-31")
     def pauses_are_undone_one_by_one(s, p: Partition) -> bool:
         """Unless all is forgotten."""
