@@ -756,10 +756,10 @@ class States(Model):
         )
 
     @step("CLN-14", "CLN-31")
-    def pauses_are_undone_one_by_one(s, p: Partition) -> bool:
+    def pauses_come_and_go_one_by_one(s, p: Partition) -> bool:
         """Unless all is forgotten."""
         forgotten = all(s.next.status[q] == Status.FREE for q in Partition)
-        return s.next.pauses[p] + 1 >= s.pauses[p] or forgotten
+        return s.next.pauses[p] <= s.pauses[p] + 1 and (s.next.pauses[p] + 1 >= s.pauses[p] or forgotten)
 
     @witness
     def compacted_no_more(s, p: Partition) -> bool:
@@ -901,6 +901,15 @@ class Offsets(Model):
     def cleaned_above_the_active_segment(s) -> bool:
         """A truncation came to its end, and made one active that had been cleaned."""
         return not s.truncating and s.cleaned > s.active
+
+    @step("CLN-10")
+    def a_checkpoint_falls_with_the_log_alone(s) -> bool:
+        """Or if it was above the log's end."""
+        return s.truncating or s.next.checkpoint >= s.checkpoint or s.checkpoint > s.log_end
+
+    @witness
+    def all_is_cleaned(s) -> bool:
+        return s.cleaned == L
 
     @witness
     def all_is_stable(s) -> bool:

@@ -414,6 +414,11 @@ class Log(Model):
             or s.decided[x] < s.loaded
         )
 
+    @step("PSM-3", "PSM-5")
+    def an_epoch_begins_with_its_first_sequence(s, p: Producer) -> bool:
+        """When it is appended."""
+        return s.next.end <= s.end or s.next.epoch[p] == s.epoch[p] or s.next.following[p] <= 1
+
     @step("PSM-15", "PSM-18")
     def a_table_that_is_behind_waits(s) -> bool:
         """No snapshot is taken, and the high watermark stands still, until the log is read."""

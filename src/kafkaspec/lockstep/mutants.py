@@ -429,14 +429,18 @@ def kill_matrix(
 
 
 def _row(subsystem: Subsystem, mutant: Mutant, detectors: Sequence[Detector]) -> Row:
+    """Of a generated mutant no more is asked once it is killed, or is explored and found to change no step."""
     detections: dict[str, Detection] = {}
+    steps: faults.Steps | None = None
     for d in detectors:
-        enough = mutant.generated and any(x.killed for x in detections.values())
+        enough = mutant.generated and (any(x.killed for x in detections.values()) or steps == "same")
         detections[d.name] = Detection(None) if enough else _detect(subsystem, mutant, d)
+        if mutant.generated and detections[d.name].killed is False and steps is None and not mutant.survives:
+            steps = _steps(subsystem, mutant)
     row = Row(mutant, detections)
     if row.killed or mutant.survives or mutant.layer != "model":
         return row
-    return replace(row, steps=_steps(subsystem, mutant))
+    return replace(row, steps=steps or _steps(subsystem, mutant))
 
 
 def _steps(subsystem: Subsystem, mutant: Mutant) -> faults.Steps | None:
