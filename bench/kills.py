@@ -82,10 +82,15 @@ class Matrix:
         if "generated" not in known:
             hand = {m.name for m in mutants}
             others = kill_matrix(subsystem, [m for m in mutants_of(subsystem) if m.name not in hand], detectors)
-            alive = [r.mutant for r in others if not r.killed]
+            alive = [r for r in others if not r.killed]
             known["generated"] = {
                 "count": len(others),
-                "survive": [[m.what, m.name.partition(":")[0], m.survives] for m in alive],
+                "unchanged": sum(r.unchanged for r in alive),
+                "survive": [
+                    [r.mutant.what, r.mutant.name.partition(":")[0], r.mutant.survives]
+                    for r in alive
+                    if not r.unchanged
+                ],
             }
         self.save()
         return f"{len(mutants)} mutants, {looked} looks, {time.monotonic() - began:.0f} s"

@@ -163,7 +163,7 @@ def kills(name: str, table: Table) -> str:
         for r in rows(name)
     ]
     generated = _read("kills.json")[name]["generated"]
-    count, rest = generated["count"], generated["survive"]
+    count, same, rest = generated["count"], generated.get("unchanged", 0), generated["survive"]
     excused = "".join(f"\n- {what} ({where}): {why}" for what, where, why in rest)
     said = [table(["mutant", "fault", "breaks", *DETECTORS, *(f"judge, {g}" for g in GENERATORS), ""], body)]
     if any(r.judged for r in rows(name)):
@@ -173,8 +173,9 @@ def kills(name: str, table: Table) -> str:
         )
     if count:
         said.append(
-            f"Of {count} generated mutants of the models (a guard, an effect or a fairness condition left out), "
-            f"{count - len(rest)} are killed." + (f" The others survive for a reason:\n{excused}" if rest else "")
+            f"Of {count} [generated mutants](../engines/mutants.md) of the models {count - same - len(rest)} are "
+            f"killed, {same} change no step at the pinned sizes."
+            + (f" The others survive for a reason:\n{excused}" if rest else "")
         )
     return "\n\n".join(said)
 
@@ -198,15 +199,17 @@ def _count(value: float) -> str:
 def kill_totals(table: Table) -> str:
     """A row a subsystem: of how many mutants that a detector looked at it noticed how many."""
     body = []
-    named: list[tuple[str, Sequence[Row], int, int]] = []
+    named: list[tuple[str, Sequence[Row], int, int, int]] = []
     of: Sequence[Row]
     for name in subsystem.subsystems():
         of = rows(name)
-        generated = _read("kills.json").get(name, {}).get("generated", {"count": 0, "survive": []})
-        named.append((_link(name), of, generated["count"], len(generated["survive"])))
+        generated = _read("kills.json").get(name, {}).get("generated", {})
+        same, alive = generated.get("unchanged", 0), len(generated.get("survive", ()))
+        named.append((_link(name), of, generated.get("count", 0), same, alive))
     whole = [r for _, of, *_ in named for r in of]
-    named.append(("**all**", whole, sum(n for *_, n, _ in named), sum(n for *_, n in named)))
-    for title, of, count, alive in named:
+    sums = [sum(n[i] for n in named) for i in (2, 3, 4)]  # type: ignore[misc]
+    named.append(("**all**", whole, sums[0], sums[1], sums[2]))
+    for title, of, count, same, alive in named:
         cells = []
         for detector in (*DETECTORS, "judge"):
             seen = [r.detected.get(detector) for r in of]
@@ -215,8 +218,10 @@ def kill_totals(table: Table) -> str:
         judged = [r for r in of if len(r.judged) == len(GENERATORS)]
         medians = [_count(_median(judged, g)) if judged else "" for g in GENERATORS]
         dead = sum(any(r.detected.values()) for r in of)
-        body.append([title, f"{dead} of {len(of)}", *cells, *medians, f"{count - alive} of {count}" if count else ""])
-    head = ["", "killed", *DETECTORS, "judge", "calls, guided", "calls, uniform", "generated, of models"]
+        made = [f"{count - same - alive} of {count}", f"{same}", f"{alive}"] if count else ["", "", ""]
+        body.append([title, f"{dead} of {len(of)}", *cells, *medians, *made])
+    head = ["", "killed", *DETECTORS, "judge", "calls, guided", "calls, uniform"]
+    head += ["generated, of models", "unchanged", "for a reason"]
     return table(head, body)
 
 

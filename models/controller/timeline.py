@@ -147,6 +147,31 @@ class Copies(Model):
     def new_epochs_are_above(s) -> bool:
         return all(e > s.highest for e in range(E + 1) if s.next.taken[e] and not s.taken[e])
 
+    @step("TML-7", "TML-10")
+    def the_highest_epoch_falls_to_that_of_a_snapshot(s) -> bool:
+        """With a revert, to the one that is reverted to, which stays."""
+        return s.next.highest >= s.highest or s.next.highest == 0 or s.next.taken[s.next.highest]
+
+    @lemma("TML-8", "TML-9")
+    def what_is_deleted_is_forgotten(s) -> bool:
+        return all(
+            s.taken[e] or (s.copied_entries[e][k] is None and k not in s.copied_keys[e])
+            for e in range(E + 1)
+            for k in Key
+        )
+
+    @witness
+    def the_latest_is_deleted(s) -> bool:
+        return not s.taken[s.highest] and any(s.taken[e] for e in range(E + 1))
+
+    @witness
+    def removed_since_a_snapshot(s) -> bool:
+        return any(
+            s.taken[e] and s.copied_entries[e][k] is not None and s.entries[k] is None
+            for e in range(E + 1)
+            for k in Key
+        )
+
     @witness
     def three_copies_differ(s) -> bool:
         """Two snapshots and the present, all different."""
@@ -371,7 +396,37 @@ class Tiers(Model):
             if s.taken[e] and all(not s.changed[g] for g in range(E + 1) if e <= g)
         )
 
+    @step("TML-16")
+    def a_size_is_kept_on_a_change(s) -> bool:
+        """Something was written since, or a later snapshot's is handed down."""
+        return all(
+            s.changed[e]
+            or not s.next.changed[e]
+            or any(s.next.held[k] != s.held[k] or s.next.start[k] != s.start[k] for k in Key)
+            or any(s.taken[f] and not s.next.taken[f] for f in range(E + 1))
+            for e in range(E + 1)
+        )
+
+    @step("TML-7", "TML-10")
+    def the_highest_epoch_falls_to_that_of_a_snapshot(s) -> bool:
+        """With a revert, to the one that is reverted to, which stays."""
+        return s.next.highest >= s.highest or s.next.highest == 0 or s.next.taken[s.next.highest]
+
     # lemmas
+
+    @lemma("TML-8", "TML-9")
+    def what_is_deleted_is_forgotten(s) -> bool:
+        return all(s.taken[e] or s.copy[e][k] is None for e in range(E + 1) for k in Key)
+
+    @lemma()
+    def no_entry_no_start(s) -> bool:
+        return all(s.held[k] is not None or s.start[k] == 1 for k in Key) and all(
+            s.kept[e][k] is not None or s.kept_start[e][k] == 1 for e in range(E + 1) for k in Key
+        )
+
+    @lemma()
+    def no_change_no_size(s) -> bool:
+        return all(s.changed[e] or k not in s.sized[e] for e in range(E + 1) for k in Key)
 
     @lemma()
     def epochs_rise(s) -> bool:
@@ -449,6 +504,18 @@ class Tiers(Model):
         )
 
     @witness
+    def all_are_deleted(s) -> bool:
+        return s.highest > 0 and all(not s.taken[e] for e in range(E + 1))
+
+    @witness
+    def the_latest_is_deleted(s) -> bool:
+        return not s.taken[s.highest] and any(s.taken[e] for e in range(E + 1))
+
+    @witness
+    def removed_since_a_snapshot(s) -> bool:
+        return any(s.taken[e] and s.copy[e][k] is not None and s.held[k] is None for e in range(E + 1) for k in Key)
+
+    @witness
     def read_from_a_later_delta(s) -> bool:
         return any(
             s.taken[e] and e < f and s.kept[f][k] is not None and s.kept_start[f][k] <= e and s.held[k] is not None
@@ -523,6 +590,14 @@ class Iteration(Tiers):
     @invariant("TML-11")
     def none_missed_and_none_more(s) -> bool:
         return s.reading == 0 or all((k in s.given) == (s.copy[s.reading][k] is not None) for k in Key if k in s.looked)
+
+    @step("TML-6")
+    def open_as_long_as_its_snapshot_is_there(s) -> bool:
+        return s.reading == 0 or s.next.reading != 0 or not s.next.taken[s.reading]
+
+    @lemma()
+    def nothing_is_looked_at_unless_it_is_open(s) -> bool:
+        return s.reading > 0 or all(k not in s.looked and k not in s.given for k in Key)
 
     @lemma()
     def given_was_looked_at(s) -> bool:
@@ -626,6 +701,11 @@ class Scalar(Model):
             if s.taken[e] and all(s.kept[f] is None for f in range(E + 1) if e <= f)
         )
 
+    @step("TML-7", "TML-10")
+    def the_highest_epoch_falls_to_that_of_a_snapshot(s) -> bool:
+        """With a revert, to the one that is reverted to, which stays."""
+        return s.next.highest >= s.highest or s.next.highest == 0 or s.next.taken[s.next.highest]
+
     @lemma()
     def epochs_rise(s) -> bool:
         return not s.taken[0] and all(e <= s.highest for e in range(E + 1) if s.taken[e])
@@ -650,6 +730,14 @@ class Scalar(Model):
             for f in range(E + 1)
             if s.taken[e] and s.taken[f] and e <= f and all(s.kept[g] is None for g in range(E + 1) if e <= g and g < f)
         )
+
+    @witness
+    def all_are_deleted(s) -> bool:
+        return s.highest > 0 and all(not s.taken[e] for e in range(E + 1))
+
+    @witness
+    def the_latest_is_deleted(s) -> bool:
+        return not s.taken[s.highest] and any(s.taken[e] for e in range(E + 1))
 
     @witness
     def read_from_a_later_snapshot(s) -> bool:

@@ -80,6 +80,15 @@ class TwoPhase(Model):
     def decisions_are_final(s, m: Manager) -> bool:
         return s.state[m] not in (Decision.COMMITTED, Decision.ABORTED) or s.next.state[m] == s.state[m]
 
+    @step()
+    def who_decides_hears_first(s) -> bool:
+        """What is heard after the decision changes nothing any more."""
+        return s.decided == Decision.WORKING or s.next.prepared == s.prepared
+
+    @step()
+    def each_decides_for_itself(s, m: Manager, n: Manager) -> bool:
+        return m == n or s.next.state[m] == s.state[m] or s.next.state[n] == s.state[n]
+
     @leads_to()
     def a_promise_is_answered(s, m: Manager) -> tuple[bool, bool]:
         """Whoever has prepared, and so may not decide alone, is told."""
@@ -88,6 +97,10 @@ class TwoPhase(Model):
     @witness
     def all_committed(s) -> bool:
         return all(s.state[m] == Decision.COMMITTED for m in Manager)
+
+    @witness
+    def aborted_alone(s, m: Manager) -> bool:
+        return s.state[m] == Decision.ABORTED and s.decided == Decision.WORKING
 
     @witness
     def aborted_after_promising(s, m: Manager) -> bool:

@@ -87,6 +87,19 @@ class CheckpointFile(Model):
     def the_old_one_or_the_new_one(s) -> bool:
         return s.next.durable == s.durable or s.next.durable == s.beside
 
+    @step("CKP-6")
+    def one_write_after_the_other(s) -> bool:
+        return s.next.writing != Writing.WRITTEN or s.writing in (Writing.NOT, Writing.WRITTEN)
+
+    @step("CKP-6")
+    def a_new_version_comes_of_a_rename(s) -> bool:
+        """What the name leads to, and what has returned, are as they were until the new file has the name."""
+        return s.writing == Writing.RENAMED or (s.next.durable == s.durable and s.next.returned == s.returned)
+
+    @lemma("CKP-6")
+    def what_is_written_is_not_yet_flushed(s) -> bool:
+        return s.writing != Writing.WRITTEN or not s.beside_flushed
+
     @lemma("CKP-6")
     def renamed_only_when_flushed(s) -> bool:
         return s.writing not in (Writing.FLUSHED, Writing.RENAMED) or s.beside_flushed
@@ -94,6 +107,10 @@ class CheckpointFile(Model):
     @lemma("CKP-6")
     def the_next_version_is_beside(s) -> bool:
         return s.writing == Writing.NOT or s.beside == s.durable + 1
+
+    @witness
+    def every_write_returned(s) -> bool:
+        return s.returned == V
 
     @witness
     def survived_without_having_returned(s) -> bool:
@@ -180,6 +197,27 @@ class Marker(Model):
     def what_was_touched_is_recovered(s) -> bool:
         return not s.trusted
 
+    @step("CKP-10")
+    def a_run_remembers_what_it_began_with(s, log: Log) -> bool:
+        """The marker that it found, and which logs it has loaded."""
+        return s.phase == Phase.DOWN or (s.next.clean == s.clean and (s.next.loaded[log] or not s.loaded[log]))
+
+    @step("CKP-10")
+    def what_is_loaded_is_touched(s, log: Log) -> bool:
+        return s.loaded[log] or not s.next.loaded[log] or s.next.touched[log]
+
+    @step("CKP-9")
+    def only_a_close_makes_sound(s, log: Log) -> bool:
+        return not s.touched[log] or s.next.touched[log] or (s.phase == Phase.CLOSING and s.next.closed[log])
+
+    @step("CKP-9")
+    def a_marker_ends_a_stop(s) -> bool:
+        return not s.next.marker or s.marker or (s.phase == Phase.CLOSING and s.next.phase == Phase.DOWN)
+
+    @invariant("CKP-9")
+    def what_is_closed_was_loaded(s, log: Log) -> bool:
+        return not s.closed[log] or s.loaded[log]
+
     @lemma("CKP-10")
     def a_marker_is_there_between_runs_alone(s) -> bool:
         return not s.marker or s.phase == Phase.DOWN
@@ -195,6 +233,10 @@ class Marker(Model):
     @lemma("CKP-9")
     def what_serves_is_loaded(s, log: Log) -> bool:
         return s.phase != Phase.UP or s.loaded[log]
+
+    @witness
+    def all_are_served(s) -> bool:
+        return s.phase == Phase.UP
 
     @witness
     def crashed_while_loading_after_a_clean_stop(s, log: Log) -> bool:
@@ -295,6 +337,41 @@ class RecoveryPoint(Model):
     def the_recovery_point_is_flushed(s) -> bool:
         return not s.running or s.stale or s.point <= s.flushed
 
+    @step("CKP-11", "CKP-15")
+    def what_is_down_waits_for_its_recovery(s) -> bool:
+        still = s.next.end == s.end and s.next.sound == s.sound and s.next.truncated == s.truncated
+        return s.running or s.next.running or (still and s.next.flushed == s.flushed and s.next.point == s.point)
+
+    @step("CKP-11")
+    def the_point_rises_to_what_is_flushed(s) -> bool:
+        """And falls with the end alone."""
+        return (
+            not (s.running and s.next.running)
+            or s.next.point == s.point
+            or (s.next.point > s.point and s.next.point == s.flushed)
+            or (s.next.end < s.end and s.next.point == s.next.end)
+        )
+
+    @step("CKP-11")
+    def what_is_checkpointed_is_no_longer_truncated(s) -> bool:
+        """Nor stale, if it is flushed."""
+        return s.next.checkpoint == s.checkpoint or (
+            not s.next.truncated and (s.next.checkpoint > s.next.flushed or not s.next.stale)
+        )
+
+    @step("CKP-11")
+    def a_truncation_lowers_the_end(s) -> bool:
+        return s.truncated or not s.next.truncated or s.next.end < s.end
+
+    @step("CKP-11")
+    def stale_is_what_is_above_the_end(s) -> bool:
+        return s.stale or not s.next.stale or s.next.checkpoint > s.next.end
+
+    @lemma("CKP-15")
+    def what_was_lost_in_part_is_on_the_disk(s) -> bool:
+        """After a loss of power nothing is left that is there and not flushed."""
+        return s.running or s.sound == s.end or s.flushed == s.end
+
     @lemma("CKP-11")
     def what_runs_is_sound(s) -> bool:
         return s.flushed <= s.end and s.sound <= s.end and (not s.running or s.sound == s.end)
@@ -307,6 +384,22 @@ class RecoveryPoint(Model):
     def what_is_checkpointed_is_sound(s) -> bool:
         whole = s.sound == s.end and s.flushed == s.end
         return s.running or s.stale or whole or (s.checkpoint <= s.sound and s.checkpoint <= s.flushed)
+
+    @witness
+    def flushed_again_before_the_checkpoint(s) -> bool:
+        return s.running and s.checkpoint < s.point and s.point < s.flushed
+
+    @witness
+    def killed_before_the_flush(s) -> bool:
+        return not s.running and s.flushed < s.end
+
+    @witness
+    def nothing_of_it_is_sound(s) -> bool:
+        return not s.running and s.sound == 0 and s.end > 0
+
+    @witness
+    def all_its_length_is_there(s) -> bool:
+        return not s.running and s.sound < s.end and s.end == L
 
     @witness
     def torn_above_the_checkpoint(s) -> bool:

@@ -277,7 +277,7 @@ class Cleaner(Model):
         s.next.target[u] = p
         s.next.doing[u] = Doing.TO_DELETE
 
-    @action("CLN-13", "CLN-33", who="deletion")
+    @action("CLN-13", "CLN-33", who="deletion", fair="weak", per=("u",))
     def abort_to_delete(s, u: User, p: Partition) -> None:
         """Abort the cleaning. What need not wait pauses and resumes at once. Refused, the deletion ends in an error."""
         require(s.doing[u] == Doing.TO_DELETE, s.target[u] == p)
@@ -289,7 +289,7 @@ class Cleaner(Model):
         else:
             s.next.doing[u] = Doing.DELETING
 
-    @action("CLN-33", who="deletion")
+    @action("CLN-33", who="deletion", fair="weak", per=("u",))
     def end_deletion(s, u: User) -> None:
         require(s.doing[u] == Doing.DELETING)
         s.end(u)
@@ -321,7 +321,7 @@ class Cleaner(Model):
         s.next.target[u] = p
         s.next.doing[u] = Doing.TO_CHANGE
 
-    @action("CLN-13", "CLN-33", who="operator")
+    @action("CLN-13", "CLN-33", who="operator", fair="weak", per=("u",))
     def abort_to_change(s, u: User, p: Partition) -> None:
         require(s.doing[u] == Doing.TO_CHANGE, s.target[u] == p)
         if s.status[p] == Status.IN_PROGRESS:
@@ -443,7 +443,65 @@ class Cleaner(Model):
         taken = not s.worked_on(t, p) and (s.next.cleaning[t] == p or p in s.next.deleting[t])
         return not (taken) or (s.free(p) and (s.dirt[p] > 0 or p in s.next.deleting[t]))
 
+    @invariant("CLN-20")
+    def a_thread_does_one_thing(s, t: Thread, p: Partition) -> bool:
+        """It has marked what it failed on before it takes up anything else."""
+        return (s.cleaning[t] is None or s.failed[t] is None) and (
+            p not in s.deleting[t] or (s.cleaning[t] is None and s.failed[t] is None)
+        )
+
+    @invariant("CLN-18")
+    def retention_has_something_to_do(s, u: User) -> bool:
+        return s.doing[u] != Doing.RETAINING or any(p in s.held[u] for p in Partition)
+
+    @invariant("CLN-33")
+    def who_works_on_one_log_has_it_as_target(s, u: User) -> bool:
+        return (s.target[u] is None) == (s.doing[u] in (Doing.NOTHING, Doing.RETAINING))
+
+    @invariant("CLN-12")
+    def only_waiters_are_signalled(s, u: User) -> bool:
+        return not s.signalled[u] or s.doing[u] in WAITING
+
+    @step("CLN-23")
+    def nothing_begins_any_more(s, u: User) -> bool:
+        return not s.quiet or s.doing[u] != Doing.NOTHING or s.next.doing[u] == Doing.NOTHING
+
+    @step("CLN-11", "CLN-33")
+    def work_begins_on_a_log_that_is_there(s, u: User, p: Partition) -> bool:
+        """A change of policy, on one that is compacted."""
+        begins = s.doing[u] == Doing.NOTHING and s.next.target[u] == p
+        return not begins or (s.known[p] and (s.compact[p] or s.next.doing[u] != Doing.TO_CHANGE))
+
+    @step("CLN-3")
+    def dirt_comes_of_writing_and_goes_with_cleaning(s, p: Partition) -> bool:
+        """A new log is clean, and one whose cleaning came to nothing is dirty again."""
+        taken = any(s.cleaning[t] != p and s.next.cleaning[t] == p for t in Thread)
+        left = any(s.cleaning[t] == p and s.next.cleaning[t] != p for t in Thread)
+        created = not s.known[p] and s.next.known[p]
+        return (
+            (s.next.dirt[p] <= s.dirt[p] or s.known[p] or left)
+            and (s.next.dirt[p] >= s.dirt[p] or taken or created)
+            and (s.next.dirt[p] == 0 or not (taken or created))
+        )
+
+    @step("CLN-15", "CLN-17")
+    def a_cleaning_that_was_stopped_leaves_all_dirty(s, t: Thread, p: Partition) -> bool:
+        """So does one that failed."""
+        left = s.cleaning[t] == p and s.next.cleaning[t] != p
+        came_to_nothing = s.status[p] == Status.ABORTED or s.next.failed[t] == p
+        return not (left and came_to_nothing) or s.next.dirt[p] == D
+
+    @step("CLN-24")
+    def who_failed_marks_the_log(s, p: Partition) -> bool:
+        """Once, and nobody else does."""
+        marked = any(s.failed[t] == p and s.next.failed[t] is None for t in Thread)
+        return s.uncleanable[p] or not s.next.uncleanable[p] or marked
+
     # what must come about
+
+    @leads_to("CLN-33")
+    def a_deletion_or_a_change_ends(s, u: User) -> tuple[bool, bool]:
+        return s.doing[u] in (Doing.TO_DELETE, Doing.TO_CHANGE), s.doing[u] == Doing.NOTHING
 
     @leads_to("CLN-22", "CLN-12")
     def a_waiter_returns(s, u: User) -> tuple[bool, bool]:
@@ -456,6 +514,10 @@ class Cleaner(Model):
         return s.quiet and s.status[p] == Status.PAUSED, s.status[p] == Status.FREE
 
     # what must be possible
+
+    @witness
+    def all_is_quiet(s) -> bool:
+        return s.quiet
 
     @witness
     def paused_twice(s, p: Partition) -> bool:
@@ -531,10 +593,6 @@ class Cleaner(Model):
     def deleting_is_after_the_cleaning(s, u: User, p: Partition) -> bool:
         deleting = s.doing[u] == Doing.DELETING and s.target[u] == p
         return not (deleting) or (s.status[p] in (Status.FREE, Status.PAUSED))
-
-    @lemma("CLN-20")
-    def a_thread_does_one_thing(s, t: Thread, p: Partition) -> bool:
-        return p not in s.deleting[t] or (s.cleaning[t] is None and s.failed[t] is None)
 
 
 class Waits(enum.Enum):
@@ -670,6 +728,43 @@ class States(Model):
     def a_waiter_is_not_replaced(s, p: Partition) -> bool:
         return s.waits[p] == Waits.NOBODY or s.next.waits[p] in (s.waits[p], Waits.NOBODY)
 
+    @step("CLN-2", "CLN-19", "CLN-24")
+    def only_what_is_free_is_taken(s, p: Partition) -> bool:
+        return s.status[p] == Status.IN_PROGRESS or s.next.status[p] != Status.IN_PROGRESS or s.free(p)
+
+    @step("CLN-3", "CLN-4")
+    def one_that_goes_alone_is_the_filthiest(s, p: Partition, q: Partition) -> bool:
+        """All that are free are taken at once, or one that is dirty, none dirtier."""
+        taken = s.status[p] != Status.IN_PROGRESS and s.next.status[p] == Status.IN_PROGRESS
+        left = s.free(q) and s.next.status[q] == Status.FREE
+        return not (taken and left) or (s.dirt[p] > 0 and s.dirt[q] <= s.dirt[p])
+
+    @step("CLN-15")
+    def dirt_goes_with_a_cleaning_that_was_not_stopped(s, p: Partition) -> bool:
+        done = s.status[p] == Status.IN_PROGRESS and s.next.status[p] == Status.FREE
+        return s.next.dirt[p] >= s.dirt[p] or (done and s.next.dirt[p] == 0)
+
+    @step("CLN-2", "CLN-3", "CLN-24")
+    def one_log_at_a_time(s, p: Partition, q: Partition) -> bool:
+        """Comes or goes, changes its policy, grows or is cleaned, is marked."""
+        marked = not s.uncleanable[p] and s.next.uncleanable[p] and not s.uncleanable[q] and s.next.uncleanable[q]
+        return p == q or (
+            (s.next.known[p] == s.known[p] or s.next.known[q] == s.known[q])
+            and (s.next.compact[p] == s.compact[p] or s.next.compact[q] == s.compact[q])
+            and (s.next.dirt[p] == s.dirt[p] or s.next.dirt[q] == s.dirt[q])
+            and not marked
+        )
+
+    @step("CLN-14", "CLN-31")
+    def pauses_come_and_go_one_by_one(s, p: Partition) -> bool:
+        """Unless all is forgotten."""
+        forgotten = all(s.next.status[q] == Status.FREE for q in Partition)
+        return s.next.pauses[p] <= s.pauses[p] + 1 and (s.next.pauses[p] + 1 >= s.pauses[p] or forgotten)
+
+    @witness
+    def compacted_no_more(s, p: Partition) -> bool:
+        return not s.compact[p] and s.uncleanable[p]
+
     @witness
     def paused_to_the_limit(s, p: Partition) -> bool:
         return s.pauses[p] == N
@@ -786,6 +881,55 @@ class Offsets(Model):
     def a_cleaning_mends_the_checkpoint(s) -> bool:
         moved = s.next.checkpoint != s.checkpoint and not s.truncating
         return not moved or (s.log_start <= s.next.checkpoint and s.next.checkpoint <= s.log_end)
+
+    @step("CLN-33")
+    def nothing_else_happens_while_truncating(s) -> bool:
+        """Until the checkpoint is lowered."""
+        still = s.next.log_end == s.log_end and s.next.active == s.active and s.next.cleaned == s.cleaned
+        lowered = s.next.checkpoint == s.checkpoint or s.next.checkpoint == min(s.checkpoint, s.active)
+        return not s.truncating or (still and lowered)
+
+    @step("CLN-33")
+    def a_truncation_takes_records_away(s) -> bool:
+        return s.truncating or not s.next.truncating or s.next.log_end < s.log_end
+
+    @step("CLN-33")
+    def the_active_segment_stays_unless_it_is_cut_off(s) -> bool:
+        return s.next.log_end >= s.log_end or s.next.log_end < s.active or s.next.active == s.active
+
+    @witness
+    def cleaned_above_the_active_segment(s) -> bool:
+        """A truncation came to its end, and made one active that had been cleaned."""
+        return not s.truncating and s.cleaned > s.active
+
+    @step("CLN-10")
+    def a_checkpoint_falls_with_the_log_alone(s) -> bool:
+        """Or if it was above the log's end."""
+        return s.truncating or s.next.checkpoint >= s.checkpoint or s.checkpoint > s.log_end
+
+    @witness
+    def all_is_cleaned(s) -> bool:
+        return s.cleaned == L
+
+    @witness
+    def all_is_stable(s) -> bool:
+        return s.stable == L
+
+    @witness
+    def all_is_deleted(s) -> bool:
+        return s.log_start == L
+
+    @witness
+    def cut_to_nothing(s) -> bool:
+        return s.truncating and s.log_end == 0
+
+    @witness
+    def cut_to_a_base(s) -> bool:
+        return s.truncating and s.active == s.log_end and s.log_end > 0
+
+    @witness
+    def mended_to_the_log_start(s) -> bool:
+        return not s.truncating and s.checkpoint == s.log_start and s.cleaned < s.log_start
 
     @witness
     def cleaned_to_the_active_segment(s) -> bool:

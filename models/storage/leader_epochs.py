@@ -17,7 +17,21 @@ from __future__ import annotations
 from typing import Annotated
 
 from kafkaspec.explore.checked import Checked
-from kafkaspec.language import Flag, Model, Range, Size, action, define, initial, invariant, lemma, require, witness
+from kafkaspec.language import (
+    Flag,
+    Model,
+    Range,
+    Size,
+    action,
+    define,
+    initial,
+    invariant,
+    leads_to,
+    lemma,
+    require,
+    step,
+    witness,
+)
 
 E = Size("E")
 """The highest epoch."""
@@ -84,7 +98,7 @@ class Entries(Model):
         s.next.start = {e: -1 for e in range(E + 1)}
         s.next.stored = {e: -1 for e in range(E + 1)}
 
-    @action("LEC-7", who="scheduler")
+    @action("LEC-7", who="scheduler", fair="weak")
     def write(s) -> None:
         require(s.scheduled)
         s.next.stored = s.start
@@ -130,6 +144,33 @@ class Entries(Model):
             )
             for e in range(E + 1)
         )
+
+    @step("LEC-2")
+    def an_assignment_moves_no_latest_start_up(s) -> bool:
+        """What is assigned is written at once; starts move up with the log's, and that is written later."""
+        return all(s.next.stored[e] == s.stored[e] for e in range(E + 1)) or all(
+            s.start[e] < 0
+            or s.next.start[e] <= s.start[e]
+            or any(f > e and s.start[f] >= 0 and s.next.start[f] < 0 for f in range(E + 1))
+            for e in range(E + 1)
+        )
+
+    @step("LEC-2")
+    def an_assignment_that_changes_nothing_writes_nothing(s) -> bool:
+        return (
+            all(s.next.stored[e] == s.stored[e] for e in range(E + 1))
+            or any(s.next.start[e] != s.start[e] for e in range(E + 1))
+            or all(s.next.stored[e] < 0 for e in range(E + 1))
+            or not s.next.scheduled
+        )
+
+    @step("LEC-5", "LEC-6")
+    def no_write_waits_without_entries(s) -> bool:
+        return s.scheduled or not s.next.scheduled or any(s.start[e] >= 0 for e in range(E + 1))
+
+    @leads_to("LEC-7")
+    def what_is_scheduled_is_written(s) -> tuple[bool, bool]:
+        return s.scheduled, not s.scheduled
 
     @witness
     def the_file_has_more(s) -> bool:
@@ -219,7 +260,7 @@ class Replica(Model):
             for e in range(E + 1)
         }
 
-    @action("LEC-7", who="scheduler")
+    @action("LEC-7", who="scheduler", fair="weak")
     def write(s) -> None:
         require(s.stored != s.start)
         s.next.stored = s.start
@@ -316,6 +357,38 @@ class Replica(Model):
             )
             for f in range(E + 1)
         )
+
+    @step("LEC-19")
+    def an_epoch_begins_after_lower_ones(s) -> bool:
+        """What is written of a leader's epoch that begins at the log's end, which stays."""
+        return s.next.log_end != s.log_end or all(
+            s.next.stored[e] == s.stored[e]
+            or s.start[e] >= 0
+            or s.next.start[e] != s.log_end
+            or s.log_end == 0
+            or s.log[s.log_end - 1] <= e
+            for e in range(E + 1)
+        )
+
+    @step("LEC-4")
+    def the_latest_epoch_is_not_written_again(s) -> bool:
+        """An append of the latest epoch, as released."""
+        return (
+            MENDED
+            or s.next.log_end <= s.log_end
+            or any(s.next.start[e] != s.start[e] for e in range(E + 1))
+            or all(s.next.stored[e] == s.stored[e] for e in range(E + 1))
+        )
+
+    @step("LEC-5")
+    def entries_at_the_cut_go(s) -> bool:
+        """But that of a log start that the end has come down to."""
+        empty = s.next.log_start == s.next.log_end and s.next.log_end > 0
+        return s.next.log_end >= s.log_end or empty or all(s.next.start[e] < s.next.log_end for e in range(E + 1))
+
+    @leads_to("LEC-7")
+    def what_is_cut_is_written(s) -> tuple[bool, bool]:
+        return s.stored != s.start, s.stored == s.start
 
     @witness
     def cut_and_not_written(s) -> bool:

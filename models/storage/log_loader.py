@@ -15,7 +15,21 @@ import enum
 from typing import Annotated
 
 from kafkaspec.explore.checked import Checked
-from kafkaspec.language import Flag, Model, Range, Size, Sort, action, define, invariant, lemma, require, witness
+from kafkaspec.language import (
+    Flag,
+    Model,
+    Range,
+    Size,
+    Sort,
+    action,
+    define,
+    invariant,
+    leads_to,
+    lemma,
+    require,
+    step,
+    witness,
+)
 
 N = Size("N")
 """How many new segments there are."""
@@ -126,24 +140,24 @@ class Replacement(Model):
             s.new[m] in (Stage.CLEANED, Stage.HALF) for m in range(1, N + 1) if m <= n
         )
 
-    @action("LDR-2", who="loader")
+    @action("LDR-2", who="loader", fair="weak")
     def drop_unfinished(s, n: New) -> None:
         """Its .swap files; what is .cleaned of it stays a moment longer."""
         require(s.doing == Doing.DROPPING, s.unfinished(n))
         s.next.new[n] = Stage.CLEANED if s.new[n] == Stage.HALF else Stage.NONE
 
-    @action("LDR-1", who="loader")
+    @action("LDR-1", who="loader", fair="weak")
     def begin_tidying(s) -> None:
         require(s.doing == Doing.DROPPING, all(not s.unfinished(n) for n in range(1, N + 1)))
         s.next.doing = Doing.TIDYING
 
-    @action("LDR-1", who="loader")
+    @action("LDR-1", who="loader", fair="weak")
     def tidy(s, n: New) -> None:
         """Remove its .cleaned files."""
         require(s.doing == Doing.TIDYING, s.new[n] == Stage.CLEANED)
         s.next.new[n] = Stage.NONE
 
-    @action("LDR-3", who="loader")
+    @action("LDR-3", who="loader", fair="weak")
     def begin_replacing(s) -> None:
         require(s.doing == Doing.TIDYING, all(s.new[n] != Stage.CLEANED for n in range(1, N + 1)))
         s.next.doing = Doing.REPLACING
@@ -161,12 +175,12 @@ class Replacement(Model):
             and any(s.new[m] == Stage.SWAP for m in range(1, N + 1) if m > n)
         )
 
-    @action("LDR-3", who="loader")
+    @action("LDR-3", who="loader", fair="weak")
     def remove_replaced(s, o: Old) -> None:
         require(s.doing == Doing.REPLACING, s.swaps_left(), s.old[o], s.covered[o])
         s.next.old[o] = False
 
-    @action("LDR-4", who="loader")
+    @action("LDR-4", who="loader", fair="weak")
     def begin_renaming(s) -> None:
         """The second pass has removed what lies between two .swap, new or old."""
         require(s.doing == Doing.REPLACING)
@@ -174,13 +188,13 @@ class Replacement(Model):
         s.next.new = {n: Stage.NONE if s.within(n) else s.new[n] for n in range(1, N + 1)}
         s.next.doing = Doing.RENAMING
 
-    @action("LDR-4", who="loader")
+    @action("LDR-4", who="loader", fair="weak")
     def rename(s, n: New) -> None:
         require(s.doing == Doing.RENAMING, s.new[n] == Stage.SWAP)
         require(not IN_ORDER or all(s.new[m] == Stage.LIVE for m in range(1, N + 1) if m < n))
         s.next.new[n] = Stage.LIVE
 
-    @action("LDR-4", who="loader")
+    @action("LDR-4", who="loader", fair="weak")
     def finish(s) -> None:
         require(s.doing == Doing.RENAMING, not s.swaps_left())
         s.next.doing = Doing.LOADED
@@ -200,6 +214,39 @@ class Replacement(Model):
     @invariant("LDR-14", "LDR-3")
     def nothing_is_there_twice(s, o: Old) -> bool:
         return s.doing not in (Doing.LOADED, Doing.DONE) or not (s.all_new() and s.old[o] and s.covered[o])
+
+    @step("LDR-15")
+    def one_old_one_at_a_time(s, o: Old, p: Old) -> bool:
+        """A crash may come between any two removals."""
+        alone = o == p or s.next.old[o] == s.old[o] or s.next.old[p] == s.old[p]
+        return s.doing == Doing.WRITING or alone
+
+    @step("LDR-15")
+    def one_new_one_at_a_time(s, n: New, m: New) -> bool:
+        """A crash may come between any two renames, or removals of what is not finished."""
+        alone = n == m or s.next.new[n] == s.new[n] or s.next.new[m] == s.new[m]
+        return s.doing in (Doing.WRITING, Doing.REPLACING) or alone
+
+    @step("LDR-14")
+    def what_is_done_stays(s) -> bool:
+        return s.doing not in (Doing.DONE, Doing.LOADED) or s.next.doing == s.doing
+
+    @step("LDR-14")
+    def one_replacement(s) -> bool:
+        return s.next.doing != Doing.SWAPPING or s.doing in (Doing.WRITING, Doing.SWAPPING)
+
+    @step("LDR-3")
+    def a_load_removes_what_is_covered(s, o: Old) -> bool:
+        return s.doing == Doing.RETIRING or s.covered[o] or s.next.old[o] or not s.old[o]
+
+    @invariant("LDR-14")
+    def one_old_one_is_covered(s) -> bool:
+        return s.doing == Doing.WRITING or any(s.covered[o] for o in Old)
+
+    @leads_to("LDR-1", "LDR-2", "LDR-3", "LDR-4")
+    def a_load_ends(s) -> tuple[bool, bool]:
+        """Unless it is crashed."""
+        return s.doing == Doing.DROPPING, s.doing in (Doing.LOADED, Doing.DOWN)
 
     @define
     def complete(s, n: New) -> bool:
@@ -261,6 +308,15 @@ class Replacement(Model):
     @lemma("LDR-14")
     def naming_goes_up(s, n: New, m: New) -> bool:
         return s.doing != Doing.NAMING or not (m < n and s.new[n] == Stage.LIVE) or s.new[m] == Stage.LIVE
+
+    @witness
+    def replaced_without_a_crash(s) -> bool:
+        return s.doing == Doing.DONE
+
+    @witness
+    def crashed_between_two_that_are_dropped(s) -> bool:
+        dropped = s.new[N] == Stage.NONE
+        return s.doing == Doing.DOWN and dropped and any(s.new[n] == Stage.HALF for n in range(1, N + 1))
 
     @witness
     def loaded_with_the_old_ones(s) -> bool:

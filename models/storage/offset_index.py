@@ -16,7 +16,20 @@ import enum
 from typing import Annotated
 
 from kafkaspec.explore.checked import Checked
-from kafkaspec.language import Model, Range, Size, action, define, initial, invariant, lemma, require, step, witness
+from kafkaspec.language import (
+    Model,
+    Range,
+    Size,
+    action,
+    define,
+    initial,
+    invariant,
+    leads_to,
+    lemma,
+    require,
+    step,
+    witness,
+)
 
 N = Size("N")
 """How many slots there are."""
@@ -72,7 +85,7 @@ class Search(Model):
         s.next.phase = Phase.CHOOSING
         s.next.target = k
 
-    @action("OIX-7", who="reader")
+    @action("OIX-7", who="reader", fair="weak")
     def choose(s) -> None:
         require(s.phase == Phase.CHOOSING)
         if s.entries == 0:
@@ -88,7 +101,7 @@ class Search(Model):
             s.next.low = 0
             s.next.high = s.first_warm()
 
-    @action("OIX-8", who="reader")
+    @action("OIX-8", who="reader", fair="weak")
     def halve(s, m: Slot) -> None:
         """m is the upper middle."""
         require(s.phase == Phase.HALVING, s.low < s.high)
@@ -101,7 +114,7 @@ class Search(Model):
         else:
             s.next.low = m
 
-    @action("OIX-6", who="reader")
+    @action("OIX-6", who="reader", fair="weak")
     def done(s) -> None:
         require(s.phase == Phase.HALVING, s.low >= s.high)
         s.next.answer = s.low
@@ -156,6 +169,24 @@ class Search(Model):
             or (s.next.high - s.next.low) + (s.next.high - s.next.low) <= s.high - s.low
         )
 
+    @lemma()
+    def a_lookup_begins_with_nothing(s) -> bool:
+        return s.phase != Phase.IDLE or (s.target == 0 and s.low == 0 and s.high == 0)
+
+    @step("OIX-6")
+    def a_lookup_goes_on_to_its_answer(s) -> bool:
+        """It is given up by nobody, and one answer is forgotten before the next is looked for."""
+        ended = s.next.phase != Phase.IDLE or s.phase in (Phase.IDLE, Phase.DONE)
+        return ended and (s.phase != Phase.DONE or s.next.phase in (Phase.DONE, Phase.IDLE))
+
+    @step("OIX-6")
+    def nothing_is_written_beside_a_lookup(s) -> bool:
+        return s.phase == Phase.IDLE or s.next.entries == s.entries
+
+    @leads_to("OIX-6", "OIX-8")
+    def a_lookup_ends(s) -> tuple[bool, bool]:
+        return s.phase == Phase.CHOOSING, s.phase == Phase.DONE
+
     @step("OIX-5", "OIX-11", "OIX-12")
     def entries_keep_their_places(s) -> bool:
         return all(s.next.key[n] == s.key[n] for n in range(N) if n < s.entries and n < s.next.entries)
@@ -173,8 +204,21 @@ class Search(Model):
         return s.phase == Phase.DONE and s.answer >= 0 and s.answer < s.first_warm()
 
     @witness
+    def nothing_to_find(s) -> bool:
+        return s.phase == Phase.DONE and s.entries == 0
+
+    @witness
+    def all_was_cut(s) -> bool:
+        """From the lowest offset that there is."""
+        return s.entries == 0 and s.key[0] == 0 and s.key[1] > 0
+
+    @witness
     def not_found(s) -> bool:
         return s.phase == Phase.DONE and s.answer == -1 and s.entries > W
+
+
+of_steps = step
+"""For `Race`, which has a variable of the other name."""
 
 
 class Step(enum.Enum):
@@ -231,12 +275,12 @@ class Race(Model):
         s.next.target = k
         s.next.known = s.entries
 
-    @action("OIX-22", who="reader")
+    @action("OIX-22", who="reader", fair="weak")
     def look_whether_it_is_empty(s) -> None:
         require(s.step == Step.BEGUN)
         s.next.step = Step.DONE if s.entries == 0 else Step.NOT_EMPTY
 
-    @action("OIX-22", who="reader")
+    @action("OIX-22", who="reader", fair="weak")
     def look_at_the_first_warm(s) -> None:
         require(s.step == Step.NOT_EMPTY)
         first = max(0, s.entries - 1 - W)
@@ -250,13 +294,13 @@ class Race(Model):
             s.next.low = 0
             s.next.high = first
 
-    @action("OIX-22", who="reader")
+    @action("OIX-22", who="reader", fair="weak")
     def look_where_it_ends(s) -> None:
         require(s.step == Step.WARM)
         s.next.step = Step.HALVING
         s.next.high = s.entries - 1
 
-    @action("OIX-22", who="reader")
+    @action("OIX-22", who="reader", fair="weak")
     def halve(s, m: Slot) -> None:
         require(s.step == Step.HALVING, s.low < s.high)
         require(m + m == s.low + s.high or m + m == s.low + s.high + 1)
@@ -268,7 +312,7 @@ class Race(Model):
         else:
             s.next.low = m
 
-    @action("OIX-22", who="reader")
+    @action("OIX-22", who="reader", fair="weak")
     def read_the_answer(s) -> None:
         require(s.step == Step.HALVING, s.low >= s.high)
         s.next.step = Step.DONE
@@ -348,6 +392,69 @@ class Race(Model):
     @lemma()
     def no_answer_before_the_end(s) -> bool:
         return s.step == Step.DONE or s.answer == -1
+
+    @lemma()
+    def a_lookup_begins_with_nothing(s) -> bool:
+        nothing = s.target == 0 and s.low == 0 and s.high == 0 and s.known == 0
+        return (s.step != Step.IDLE or nothing) and (s.step == Step.DONE or s.answered == 0)
+
+    @lemma("OIX-7")
+    def the_warm_section_is_the_end(s) -> bool:
+        """If nothing was written since the lookup began."""
+        first = max(0, s.entries - 1 - W)
+        begun = s.low == first and s.key[first] < s.target
+        return s.step != Step.WARM or s.cut or s.entries != s.known or begun
+
+    @lemma("OIX-7")
+    def the_search_stays_in_its_section(s) -> bool:
+        """If nothing was written since the lookup began."""
+        first = max(0, s.entries - 1 - W)
+        return (
+            s.step != Step.HALVING
+            or s.cut
+            or s.entries != s.known
+            or (s.key[first] < s.target and first <= s.low)
+            or (s.key[first] >= s.target and s.high <= first)
+        )
+
+    @of_steps("OIX-22")
+    def every_look_leaves_out_half(s) -> bool:
+        return (
+            s.step != Step.HALVING
+            or (s.next.low == s.low and s.next.high == s.high)
+            or (s.next.high - s.next.low) + (s.next.high - s.next.low) <= s.high - s.low
+        )
+
+    @of_steps("OIX-22")
+    def the_target_itself_is_the_answer(s) -> bool:
+        """Once it was looked at, there is nothing left to look at."""
+        found = s.next.low != s.low and s.key[s.next.low] == s.target
+        return s.step != Step.HALVING or s.next.step != Step.HALVING or not found or s.next.high == s.next.low
+
+    @of_steps("OIX-22")
+    def what_is_left_is_read(s) -> bool:
+        """With one entry left the search looks at no other."""
+        left = s.step == Step.HALVING and s.next.step == Step.HALVING and s.low >= s.high
+        return not left or (s.next.low == s.low and s.next.high == s.high)
+
+    @of_steps("OIX-22")
+    def a_lookup_goes_on_to_its_answer(s) -> bool:
+        ended = s.next.step != Step.IDLE or s.step in (Step.IDLE, Step.DONE)
+        return ended and (s.step != Step.DONE or s.next.step in (Step.DONE, Step.IDLE))
+
+    @of_steps("OIX-22")
+    def an_answer_is_compared_with_what_it_was_read_from(s) -> bool:
+        """Nothing is written until it was."""
+        return s.step != Step.DONE or s.next.entries == s.entries
+
+    @of_steps("OIX-22")
+    def a_cut_takes_entries_away(s) -> bool:
+        return s.cut or not s.next.cut or s.next.entries < s.entries
+
+    @leads_to("OIX-22")
+    def a_lookup_ends(s) -> tuple[bool, bool]:
+        """Whatever is written beside it."""
+        return s.step == Step.BEGUN, s.step == Step.DONE
 
     @witness
     def an_entry_that_is_gone(s) -> bool:

@@ -121,10 +121,43 @@ class Producers(Model):
             or (s.next.epoch[p] != s.epoch[p] and s.next.following[p] <= 1)
         )
 
+    @step("PSM-3", "PSM-11")
+    def an_epoch_begins_with_its_first_sequence(s, p: Producer) -> bool:
+        """With a marker none is used yet."""
+        return s.next.epoch[p] == s.epoch[p] or (
+            s.next.following[p] <= 1 and (s.next.coordinator[p] == s.coordinator[p] or s.next.following[p] == 0)
+        )
+
+    @step("PSM-9")
+    def an_open_transaction_keeps_its_first_offset(s, p: Producer) -> bool:
+        return s.opened[p] is None or s.next.opened[p] is None or s.next.opened[p] == s.opened[p]
+
+    @step("PSM-9", "PSM-10")
+    def one_transaction_begins_or_ends(s, p: Producer, q: Producer) -> bool:
+        return p == q or s.next.opened[p] == s.opened[p] or s.next.opened[q] == s.opened[q]
+
+    @step("PSM-15")
+    def ends_are_replicated_in_their_order(s, f: Offset, g: Offset) -> bool:
+        return (
+            s.ended[f] is None
+            or s.ended[g] is None
+            or s.ended[f] >= s.ended[g]
+            or s.next.ended[g] is not None
+            or s.next.ended[f] is None
+        )
+
     @step("PSM-14", "PSM-15")
     def nothing_below_becomes_unstable(s, f: Offset) -> bool:
         """So that the last stable offset does not fall."""
         return s.unstable(f) or f >= s.end or (s.next.ended[f] is None and all(s.next.opened[p] != f for p in Producer))
+
+    @witness
+    def every_sequence_is_used(s, p: Producer) -> bool:
+        return s.following[p] == S and s.coordinator[p] is not None
+
+    @witness
+    def ended_in_the_epoch_of_its_records(s, p: Producer) -> bool:
+        return s.following[p] == S and s.ended[0] == S and s.end == S + 1
 
     @witness
     def two_are_open_and_one_ended(s) -> bool:
@@ -381,6 +414,46 @@ class Log(Model):
             or s.decided[x] < s.loaded
         )
 
+    @step("PSM-3", "PSM-5")
+    def an_epoch_begins_with_its_first_sequence(s, p: Producer) -> bool:
+        """When it is appended."""
+        return s.next.end <= s.end or s.next.epoch[p] == s.epoch[p] or s.next.following[p] <= 1
+
+    @step("PSM-15", "PSM-18")
+    def a_table_that_is_behind_waits(s) -> bool:
+        """No snapshot is taken, and the high watermark stands still, until the log is read."""
+        forgotten = s.next.saved_at == 0
+        return s.at == s.end or (s.next.high == s.high and (s.next.saved_at == s.saved_at or forgotten))
+
+    @step("PSM-15")
+    def what_is_replicated_is_remembered_no_more(s, f: Offset) -> bool:
+        return s.next.high == s.high or s.next.ended[f] is None or s.next.ended[f] >= s.next.high
+
+    @step("PSM-20", "PSM-28")
+    def ends_are_known_of_what_is_read(s, f: Offset) -> bool:
+        """A table that is lost knows none."""
+        return s.next.at >= s.at or s.next.ended[f] is None
+
+    @lemma("PSM-19")
+    def nothing_is_there_beyond_the_end(s, x: Offset) -> bool:
+        return x < s.end or (
+            s.who[x] is None
+            and s.written_epoch[x] == 0
+            and s.number[x] == 0
+            and s.begins[x] == 0
+            and s.decided[x] is None
+        )
+
+    @lemma("PSM-19")
+    def nothing_is_true_beyond_the_end(s, x: Offset, p: Producer) -> bool:
+        return x <= s.end or (
+            s.true_epoch[x][p] is None and s.true_following[x][p] == 0 and s.true_opened[x][p] is None
+        )
+
+    @lemma("PSM-9")
+    def plain_records_are_in_no_transaction(s, x: Offset, p: Producer) -> bool:
+        return s.kind[x] != Kind.PLAIN or s.who[x] != p or s.true_opened[x][p] is None
+
     @lemma()
     def offsets_are_in_order(s) -> bool:
         return s.at <= s.end and s.high <= s.end and s.saved_at <= s.end and s.loaded <= s.at
@@ -505,6 +578,10 @@ class Log(Model):
             s.who[s.begins[x]] == s.who[x] and s.begins[s.begins[x]] == s.begins[x]
             and s.kind[s.begins[x]] == Kind.TRANSACTIONAL and s.decided[s.begins[x]] == s.decided[x]
         )  # fmt: skip
+
+    @witness
+    def all_sequences_of_an_epoch(s, p: Producer) -> bool:
+        return s.following[p] == S
 
     @witness
     def read_on_from_a_snapshot(s) -> bool:

@@ -271,6 +271,75 @@ class Crash(Model):
             i >= s.end or (s.next.due[i] == s.due[i] and s.next.marker[i] == s.marker[i]) for i in range(L + 1)
         )
 
+    @step("SEG-23")
+    def one_flush_after_the_other(s) -> bool:
+        """With the target that it began with. Mended, it begins while no append is under way."""
+        begun = s.flushing == Flushing.NOTHING and s.next.flushing != Flushing.NOTHING
+        goes_on = s.next.target == s.target and (s.next.flushing != Flushing.DATA or s.flushing == Flushing.DATA)
+        return (not begun or not MENDED or s.phase == Phase.RUNNING) and (
+            s.flushing == Flushing.NOTHING or s.next.flushing == Flushing.NOTHING or goes_on
+        )
+
+    @step("SEG-23")
+    def a_flush_keeps_what_is_below_its_target(s) -> bool:
+        return s.flushing == Flushing.NOTHING or all(
+            i < s.target
+            or ((s.index_kept[i] or not s.next.index_kept[i]) and (s.list_kept[i] or not s.next.list_kept[i]))
+            for i in range(L + 1)
+        )
+
+    @step("SEG-23")
+    def the_recovery_point_moves_between_appends(s) -> bool:
+        between = s.phase in (Phase.RUNNING, Phase.RECOVERING)
+        return s.next.point == s.point or between or s.next.phase == Phase.DOWN
+
+    @step("SEG-23")
+    def a_checkpoint_is_of_a_running_broker(s) -> bool:
+        return s.up() or s.next.checkpoint == s.checkpoint
+
+    @step("SEG-16", "SEG-25")
+    def entries_are_put_right_by_recovery(s) -> bool:
+        """And none goes wrong beyond the end."""
+        return all(
+            (s.next.garbled[i] == s.garbled[i] or s.phase == Phase.DOWN or i >= s.end)
+            and (s.garbled[i] or not s.next.garbled[i] or i < s.end)
+            for i in range(L + 1)
+        )
+
+    @step("SEG-16")
+    def what_is_not_recovered_stays_as_it_is(s) -> bool:
+        return (
+            s.phase != Phase.DOWN
+            or s.next.phase != Phase.RECOVERING
+            or all(
+                i >= s.recovered_from()
+                or (
+                    s.next.garbled[i] == s.garbled[i]
+                    and s.next.indexed[i] == s.indexed[i]
+                    and s.next.listed[i] == s.listed[i]
+                )
+                for i in range(L + 1)
+            )
+        )
+
+    @step("SEG-17")
+    def the_active_segment_stays_if_its_first_batch_does(s) -> bool:
+        return s.phase != Phase.RECOVERING or s.next.base == s.base or s.base > s.whole
+
+    @step("SEG-24")
+    def recovery_flushes_what_it_found(s) -> bool:
+        """Mended."""
+        done = s.phase == Phase.RECOVERING and s.next.phase == Phase.RUNNING
+        return not MENDED or not done or s.next.durable == s.next.end
+
+    @lemma()
+    def nothing_is_remembered_over_a_crash(s) -> bool:
+        return (s.up() or (s.visible == 0 and s.point == 0)) and (s.phase == Phase.RECOVERING or s.scan == 0)
+
+    @lemma()
+    def a_flush_has_something_to_do(s) -> bool:
+        return s.target == 0 if s.flushing == Flushing.NOTHING else s.target > s.point
+
     @invariant("SEG-5", "SEG-16", "SEG-20", "SEG-25")
     def entries_are_those_of_the_batches(s) -> bool:
         """Whether appended or recovered, once or twice: they depend on the batches alone."""
@@ -394,6 +463,21 @@ class Crash(Model):
         )
 
     # ---- what must be possible
+
+    @witness
+    def a_batch_has_one_entry_of_two(s) -> bool:
+        return any(s.due[i] and not s.marker[i] and i < s.end for i in range(L + 1))
+
+    @witness
+    def an_entry_is_lost(s) -> bool:
+        """Of the index, and not of the transaction index: it is no recovery that has emptied both."""
+        return s.phase == Phase.DOWN and any(
+            s.due[i] and not s.indexed[i] and s.listed[i] and i + 1 < s.end for i in range(L + 1)
+        )
+
+    @witness
+    def emptied_by_a_recovery_that_crashed(s) -> bool:
+        return s.phase == Phase.DOWN and s.checkpoint > 0 and s.due[0] and not s.index_kept[0]
 
     @witness
     def crashed_in_recovery(s) -> bool:

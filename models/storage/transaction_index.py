@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from kafkaspec.explore.checked import Checked
-from kafkaspec.language import Model, Range, Size, Sort, action, define, invariant, lemma, require, witness
+from kafkaspec.language import Model, Range, Size, Sort, action, define, invariant, lemma, require, step, witness
 
 
 class Producer(Sort):
@@ -102,6 +102,21 @@ class Aborts(Model):
         return p not in s.busy or (
             s.first[p] < s.end and all(m not in s.aborted or s.stable[m] <= s.first[p] for m in range(L + 1))
         )
+
+    @step()
+    def every_batch_is_of_a_transaction(s) -> bool:
+        """And takes an offset, markers too."""
+        return s.next.end == s.end + 1 and any(p in s.busy or p in s.next.busy for p in Producer)
+
+    @step("TXI-12")
+    def all_is_stable_when_none_is_open(s) -> bool:
+        """Up to what follows the marker."""
+        alone = all(p not in s.next.busy for p in Producer)
+        return s.end in s.aborted or s.end not in s.next.aborted or (s.next.stable[s.end] == s.end + 1) == alone
+
+    @lemma()
+    def who_is_not_busy_began_nowhere(s, p: Producer) -> bool:
+        return p in s.busy or s.first[p] == 0
 
     @lemma("TXI-12")
     def entries_lie_below_the_end(s) -> bool:

@@ -657,8 +657,6 @@ UNSEEN: Mapping[str, str] = {
 """Mutants that the judge cannot notice, and why."""
 
 _PERMITS = "it lets the caller use epochs again; every state reached so is reached without doing so too"
-_NEVER = "nothing is ever given twice in the sound model; `iterator counts twice (model)` shows that it would be seen"
-
 SURVIVORS: Mapping[str, str] = {
     "Copies.revert: no effect 3": _PERMITS,
     "Copies.reset: no effect 3": _PERMITS,
@@ -666,7 +664,6 @@ SURVIVORS: Mapping[str, str] = {
     "Tiers.reset: no effect 2": _PERMITS,
     "Iteration.restore: no effect 1": _PERMITS,
     "Iteration.reset: no effect 2": _PERMITS,
-    "Iteration.look: no effect 3": _NEVER,
     "Scalar.restore: no effect 1": _PERMITS,
     "Scalar.reset: no effect 3": _PERMITS,
     "Scalar.restore: no effect 4": "the value left there is the snapshot's own, as if it had been set to itself since",

@@ -14,9 +14,11 @@ from kafkaspec.explore.checked import Checked
 from kafkaspec.export import tla
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.language.concrete import Concrete
+from kafkaspec.lockstep.mutants import explorer_detector, generated
 from kafkaspec.models.examples import two_phase
 from kafkaspec.models.examples.two_phase import Decision, TwoPhase
 from kafkaspec.proofs.examples import two_phase as two_phase_proof
+from kafkaspec.subsystem import Subsystem
 from tests.export.tlc import tlc
 
 MODULES = [
@@ -107,3 +109,12 @@ def test_tlc_counts_two_phase(tmp_path: Path, managers: int) -> None:
 def test_two_phase_is_consistent_at_every_size() -> None:
     (proof,) = two_phase_proof.PROOFS
     assert proof.run().complete
+
+
+@pytest.mark.deep
+def test_every_fault_of_two_phase_commit_breaks_a_claim() -> None:
+    """Each that is generated. The other examples are measured beside TLC and SPIN, and claim what those do there."""
+    example, explorer = Subsystem("two_phase", "examples"), explorer_detector()
+    found = {m.name: explorer.look(example, "model", m.make()) for m in generated(load(TwoPhase))}
+    assert len(found) > 40
+    assert [name for name, by in found.items() if not isinstance(by, str) or not by] == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kafkaspec.language import Bounded, Model, Range, Size, action, invariant, require, witness
+from kafkaspec.language import Bounded, Model, Range, Size, action, invariant, require, step, witness
 
 V = Size("V")
 L = Size("L")
@@ -39,6 +39,14 @@ class ToyQueue(Model):
     @invariant("TOY-9")
     def nothing_saved_before_saving(s) -> bool:
         return s.is_saved or len(s.saved) == 0
+
+    @step("TOY-6", "TOY-8")
+    def one_goes_or_all_come_back(s) -> bool:
+        return len(s.next.items) + 1 >= len(s.items) or (s.is_saved and s.next.items == s.saved)
+
+    @witness
+    def all_is_gone_but_what_was_saved(s) -> bool:
+        return len(s.items) == 0 and len(s.saved) > 0
 
     @witness
     def full_and_saved(s) -> bool:

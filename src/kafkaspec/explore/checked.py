@@ -19,6 +19,11 @@ class Finding:
     what: str
     why: str
 
+    @property
+    def is_claim(self) -> bool:
+        """It breaks what the model says. Counts that differ, or a run that met a limit, break nothing."""
+        return self.what not in ("counts", "limit")
+
 
 class Result(NamedTuple):
     """What a run of a pinned model came to: nothing found is good."""
@@ -47,8 +52,16 @@ class Checked:
     deadlock: bool = False
     note: str = ""
 
-    def run(self, progress: Progress | None = None, *, threads: int = 2) -> Result:
-        """Explore, and compare: counts as pinned, no claim broken, every witness reached, every action taken."""
+    def run(
+        self,
+        progress: Progress | None = None,
+        *,
+        threads: int = 2,
+        max_states: int | None = None,
+        liveness: bool = True,
+    ) -> Result:
+        """Explore, and compare: counts as pinned, no claim broken, every witness reached, every action taken. Without
+        `liveness` leads-to claims are left out."""
         from kafkaspec.explore.engine import explore
 
         model = self.model if isinstance(self.model, LoadedModel) else load(self.model)
@@ -57,8 +70,9 @@ class Checked:
             self.sizes,
             threads=threads,
             symmetry=self.symmetry,
-            liveness=not self.symmetry,
+            liveness=liveness and not self.symmetry,
             deadlock=self.deadlock,
+            max_states=max_states,
             progress=progress,
         )
         return Result(list(self._findings(e)), e)

@@ -1,9 +1,9 @@
 """Mutants: the subsystem broken on purpose, one fault at a time, and who notices.
 
 A green check proves something only if it can go red. Faults come in three layers (a spec's machine, a driver of the
-implementation, a model); faults of models are also generated, by leaving out each guard, each effect and each fairness
-condition. The kill matrix runs every detector that applies to a layer on every mutant of it. A mutant that nobody kills
-needs a reason.
+implementation, a model); faults of models are also generated (see `faults`). The kill matrix runs every detector that
+applies to a layer on every mutant of it. A pinned count that differs kills nothing: it says that something is other
+than it was, not what is wrong. A mutant that nobody kills needs a reason, unless it is found to change no step.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from types import ModuleType
 from typing import Any, Literal
 
@@ -27,7 +28,8 @@ from kafkaspec import clauses, forms
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.check import check
 from kafkaspec.judge.recording import Recording
-from kafkaspec.language import LoadedModel, Model, load, show
+from kafkaspec.language import LoadedModel, Model, load
+from kafkaspec.lockstep import faults
 from kafkaspec.lockstep.history import History, Record, outcome
 from kafkaspec.lockstep.machine import Driver, Machine, Outside, Step
 from kafkaspec.lockstep.walk import draw, draw_init, shrink, walk
@@ -52,6 +54,8 @@ class Mutant:
     """the bug of Kafka's that it is, such as KAFKA-6568"""
     survives: str = ""
     """why nobody can notice it, if nobody can"""
+    generated: bool = False
+    """made from a model's graph, one of many: the first detector that kills it is the last to look"""
 
 
 def _fault(layer: Layer, name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
@@ -71,6 +75,11 @@ class Detection:
     killed: bool | None
     by: str = ""
     seconds: float = 0.0
+    counts: str = ""
+    """the counts that differ, where they alone tell: no kill"""
+
+
+UNCHANGED = "it changes no step that is made at the pinned sizes"
 
 
 @dataclass(frozen=True)
@@ -79,20 +88,46 @@ class Row:
 
     mutant: Mutant
     detections: Mapping[str, Detection]
+    steps: faults.Steps | None = None
+    """of what nobody kills: the steps that it makes at every pinned size, beside those of the sound model"""
 
     @property
     def killed(self) -> bool:
         return any(d.killed for d in self.detections.values())
 
     @property
+    def counts(self) -> str:
+        """What only the pinned counts say of a mutant that nobody kills."""
+        return "" if self.killed else next((d.counts for d in self.detections.values() if d.counts), "")
+
+    @property
+    def unchanged(self) -> bool:
+        """Nobody kills it, no reason is written, and none is needed: it changes no step."""
+        return not self.killed and not self.mutant.survives and self.steps == "same"
+
+    @property
+    def reason(self) -> str:
+        """Why nobody kills it: the one that is written, or that it changes no step."""
+        return self.mutant.survives or (UNCHANGED if self.unchanged else "")
+
+    @property
     def wrong(self) -> str:
         """What is wrong with the row: a survivor without a reason, or a reason for one that was killed."""
-        if not self.killed and not self.mutant.survives:
-            return f"{self.mutant.name} survives and no reason is given"
+        if not self.killed and not self.reason:
+            said = f"{self.mutant.name} survives and no reason is given"
+            said += f": no claim is broken, only the counts differ ({self.counts})" if self.counts else ""
+            return said + ("; it makes fewer steps, which a witness might show" if self.steps == "fewer" else "")
         if self.killed and self.mutant.survives:
             by = next(f"{n} ({d.by})" for n, d in self.detections.items() if d.killed)
             return f"{self.mutant.name} is said to survive ({self.mutant.survives}), but {by} killed it"
         return ""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a detector says of a thing that breaks nothing, but is not as it was pinned."""
+
+    differ: str
 
 
 @dataclass(frozen=True)
@@ -101,7 +136,7 @@ class Detector:
 
     name: str
     layers: frozenset[Layer]
-    look: Callable[[Subsystem, Layer, Any], str]
+    look: Callable[[Subsystem, Layer, Any], str | Counts]
 
 
 # ---- mutants of a subsystem
@@ -170,41 +205,9 @@ def _loaded(model: type[Model] | LoadedModel) -> LoadedModel:
 
 
 def generated(model: LoadedModel) -> Iterator[Mutant]:
-    """The model without each condition of each guard, without each effect, and without each fairness condition."""
-    for n, a in enumerate(model.actions):
-
-        def without(change: Mapping[str, Any], n: int = n) -> Callable[[], LoadedModel]:
-            actions = [*model.actions[:n], replace(model.actions[n], **change), *model.actions[n + 1 :]]
-            return lambda: replace(model, actions=actions)
-
-        where = f"{model.name}.{a.name}"
-        for i, condition in enumerate(a.guard):
-            rest = a.guard[:i] + a.guard[i + 1 :]
-            yield Mutant(
-                f"{where}: no guard {i + 1}",
-                a.clauses,
-                f"without the guard {show(condition)}",
-                "model",
-                without({"guard": rest}),
-            )
-        for i, update in enumerate(a.updates):
-            left = a.updates[:i] + a.updates[i + 1 :]
-            place = update.var + "".join(f"[{show(k)}]" for k in update.keys)
-            yield Mutant(
-                f"{where}: no effect {i + 1}",
-                a.clauses,
-                f"without the effect on {place}",
-                "model",
-                without({"updates": left}),
-            )
-        if a.fair and model.leads_to:
-            yield Mutant(
-                f"{where}: not fair",
-                a.clauses,
-                f"without its {a.fair} fairness",
-                "model",
-                without({"fair": "", "per": ()}),
-            )
+    """A mutant for each generated fault of the model."""
+    for f in faults.faults(model):
+        yield Mutant(f.name, f.action.clauses, f.what, "model", f.make, generated=True)
 
 
 # ---- detectors
@@ -213,7 +216,7 @@ def generated(model: LoadedModel) -> Iterator[Mutant]:
 def contract_detector(seeds: int = 20, steps: int = 200) -> Detector:
     """The spec alone, called at random, its contracts watching."""
 
-    def look(subsystem: Subsystem, layer: Layer, machine: Machine[Any]) -> str:
+    def look(subsystem: Subsystem, layer: Layer, machine: Machine[Any]) -> str | Counts:
         operations = [op for op in machine.operations.values() if op.generated]
         for seed in range(seeds):
             rng = random.Random(seed)
@@ -238,7 +241,7 @@ def contract_detector(seeds: int = 20, steps: int = 200) -> Detector:
 def lockstep_detector(seeds: int = 20, steps: int = 200) -> Detector:
     """Seeded walks of spec and implementation, one of them faulty; the shortest history tells. Contracts are off."""
 
-    def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str:
+    def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str | Counts:
         machine, driver = _pair(subsystem, layer, thing)
         for seed in range(seeds):
             failure = walk(machine, driver, seed, steps, contracts=False).failure
@@ -254,7 +257,7 @@ def check_detector() -> Detector:
     """The real recordings: a faulty spec judges them wrongly; of a faulty implementation that is given their calls a
     trace is written down, and judged by the spec."""
 
-    def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str:
+    def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str | Counts:
         recordings: Sequence[Recording] = getattr(subsystem.spec, "RECORDINGS", ())
         for recording in recordings:
             if layer == "spec":
@@ -298,21 +301,28 @@ class NotApplicable(Exception):
     """The detector has nothing to say of this thing: there is no proof of that model, say."""
 
 
-def explorer_detector() -> Detector:
-    """Every pinned run of the model: a claim broken, a witness not reached, an action never taken, other counts."""
+MOST_STATES = 20
+"""A mutant with that many times the states of the sound model is not explored to the end."""
 
-    def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str:
+
+def explorer_detector() -> Detector:
+    """Every pinned run of the model, the smallest first: a claim broken, a witness not reached, an action never taken.
+    Other counts are told, and kill nothing."""
+
+    def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str | Counts:
         module = subsystem.layer("models")
         pinned = _sound_of(thing, module.MODELS) if module is not None else []
         if not pinned:
             raise NotApplicable
         counts = ""
-        for checked in pinned:
-            for finding in replace(checked, model=thing).run().findings:
-                if finding.what != "counts":
+        promises = [False, True] if _loaded(thing).leads_to else [False]
+        for checked, liveness in product(sorted(pinned, key=lambda c: int(c.distinct)), promises):
+            most = MOST_STATES * checked.distinct
+            for finding in replace(checked, model=thing).run(max_states=most, liveness=liveness).findings:
+                if finding.is_claim:
                     return str(finding.why)
                 counts = counts or str(finding.why)
-        return counts
+        return Counts(counts) if counts else ""
 
     return Detector("explorer", frozenset({"model"}), look)
 
@@ -321,7 +331,7 @@ def prover_detector(quick_s: float = 1.0, timeout_s: float = 10.0) -> Detector:
     """The proofs of the model, of the actions that are not as they were: an obligation refuted or not proved in the
     time given, or an action that has become impossible. A refutation found quickly saves the long attempts."""
 
-    def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str:
+    def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str | Counts:
         from kafkaspec.prove import prove
 
         module = subsystem.layer("proofs")
@@ -331,7 +341,7 @@ def prover_detector(quick_s: float = 1.0, timeout_s: float = 10.0) -> Detector:
         model = _loaded(thing)
         for proof in proofs:
             sound = {a.name: a for a in _loaded(proof.model).actions}
-            changed = {a.name for a in model.actions if sound.get(a.name) != a}
+            changed = {a.name for a in model.actions if a.name not in sound or not faults.alike(sound[a.name], a)}
             fixed = getattr(proof, "fixed", None)
 
             def of_changed(action: str, claim: str, changed: set[str] = changed) -> bool:
@@ -407,14 +417,41 @@ def kill_matrix(
                 except NotApplicable:
                     continue
                 if found:
-                    what = f"{detector.name} finds fault with the sound {layer} of {subsystem.name}: {found}"
+                    said = found.differ if isinstance(found, Counts) else found
+                    what = f"{detector.name} finds fault with the sound {layer} of {subsystem.name}: {said}"
                     raise UserError(what, 1)
     rows = []
     for n, mutant in enumerate(mutants):
         if progress is not None:
             progress(n, len(mutants), mutant.name)
-        rows.append(Row(mutant, {d.name: _detect(subsystem, mutant, d) for d in detectors}))
+        rows.append(_row(subsystem, mutant, detectors))
     return rows
+
+
+def _row(subsystem: Subsystem, mutant: Mutant, detectors: Sequence[Detector]) -> Row:
+    """Of a generated mutant no more is asked once it is killed, or is explored and found to change no step."""
+    detections: dict[str, Detection] = {}
+    steps: faults.Steps | None = None
+    for d in detectors:
+        enough = mutant.generated and (any(x.killed for x in detections.values()) or steps == "same")
+        detections[d.name] = Detection(None) if enough else _detect(subsystem, mutant, d)
+        if mutant.generated and detections[d.name].killed is False and steps is None and not mutant.survives:
+            steps = _steps(subsystem, mutant)
+    row = Row(mutant, detections)
+    if row.killed or mutant.survives or mutant.layer != "model":
+        return row
+    return replace(row, steps=steps or _steps(subsystem, mutant))
+
+
+def _steps(subsystem: Subsystem, mutant: Mutant) -> faults.Steps | None:
+    """The mutant's steps beside those of the sound model, at every pinned size; None if none is pinned."""
+    module = subsystem.layer("models")
+    thing, found = _loaded(mutant.make()), set[faults.Steps]()
+    for checked in sorted(_sound_of(thing, module.MODELS) if module else (), key=lambda c: int(c.distinct)):
+        found.add(faults.steps_beside(_loaded(checked.model), thing, checked.sizes))
+        if "other" in found:
+            return "other"
+    return "fewer" if "fewer" in found else "same" if found else None
 
 
 def _detect(subsystem: Subsystem, mutant: Mutant, detector: Detector) -> Detection:
@@ -425,10 +462,11 @@ def _detect(subsystem: Subsystem, mutant: Mutant, detector: Detector) -> Detecti
         found = detector.look(subsystem, mutant.layer, mutant.make())
     except NotApplicable:
         return Detection(None)
-    except UserError as e:
-        found = str(e)
     except Exception as e:
         if mutant.layer == "model":
             raise  # an engine failed, not the mutant
-        found = f"failed: {type(e).__name__}: {e}"
-    return Detection(bool(found), found, time.monotonic() - begun)
+        found = str(e) if isinstance(e, UserError) else f"failed: {type(e).__name__}: {e}"
+    seconds = time.monotonic() - begun
+    if isinstance(found, Counts):
+        return Detection(False, "", seconds, found.differ)
+    return Detection(bool(found), found, seconds)

@@ -418,29 +418,42 @@ def _campaign(c: CampaignResult) -> list[Section]:
 
 
 def _kill_matrix(rows: Sequence[mutants.Row]) -> list[Section]:
+    """The matrix; of generated mutants, which are many, those that nobody kills. The others are for the page."""
+    shown = [r for r in rows if not r.mutant.generated or r.wrong or not (r.killed or r.unchanged)]
+    rest = [r for r in rows if all(r is not s for s in shown)]
+    dead, idle = sum(r.killed for r in rows), sum(r.unchanged for r in rows)
+    excused = sum(not r.killed and not r.wrong for r in rows) - idle
+    wrong = sum(bool(r.wrong) for r in rows)
+    verdict = f"{dead} of {len(rows)} killed" + (f", {_survivors(excused)} for a reason" if excused else "")
+    verdict += f", {idle} {'changes' if idle == 1 else 'change'} no step" if idle else ""
+    said = Cell(f"{verdict}, {wrong} wrong", "bad") if wrong else Cell(verdict, "good")
+    per = [(f"by {d}", Cell(f"{sum(bool(r.detections[d].killed) for r in rows)}")) for d in list(rows[0].detections)]
+    per += [("by counts alone", Cell(f"{sum(bool(r.counts) for r in rows)}: no kill"))]
+    out = [Section("kill matrix", said, facts=tuple(per), grids=(_kill_grid(shown),) if shown else ())]
+    if rest:
+        killed = Cell(f"{sum(r.killed for r in rest)} of {len(rest)} killed; the others change no step", "good")
+        out.append(Section("kill matrix: other generated mutants", killed, grids=(_kill_grid(rest),), detail=True))
+    return out
+
+
+def _kill_grid(rows: Sequence[mutants.Row]) -> Grid:
     detectors = list(rows[0].detections)
     body: list[tuple[str | Cell, ...]] = []
+    counted = any(r.counts for r in rows)
     for r in rows:
         killers = [f"{n}: {d.by}" for n, d in r.detections.items() if d.killed and d.by]
-        last = Cell(r.wrong, "bad") if r.wrong else Cell(r.mutant.survives, "dim") if not r.killed else Cell("")
+        last = Cell(r.wrong, "bad") if r.wrong else Cell(r.reason, "dim") if not r.killed else Cell("")
+        differ = [Cell("differ", "unknown") if r.counts else Cell("")] if counted else []
         name = f"{r.mutant.name}\n{r.mutant.bug}" if r.mutant.bug else r.mutant.name
         body.append(
             (
                 name, Cell(r.mutant.what, "dim"), r.mutant.layer, "\n".join(r.mutant.clauses),
-                *(_killed(r.detections[n].killed) for n in detectors), Cell("\n".join(killers), "dim"), last,
+                *(_killed(r.detections[n].killed) for n in detectors), *differ, Cell("\n".join(killers), "dim"), last,
             )
         )  # fmt: skip
     fault, by = Column("fault", detail=True), Column("by", detail=True)
-    titles: list[str | Column] = ["mutant", fault, "layer", "clauses", *detectors, by, "survives"]
-    dead = sum(r.killed for r in rows)
-    excused = sum(not r.killed and not r.wrong for r in rows)
-    wrong = [r for r in rows if r.wrong]
-    verdict = f"{dead} of {len(rows)} killed" + (f", {_survivors(excused)} for a reason" if excused else "")
-    bad = Cell(f"{verdict}, {len(wrong)} wrong", "bad")
-    per = [(f"by {d}", Cell(f"{sum(bool(r.detections[d].killed) for r in rows)}")) for d in detectors]
-    return [
-        Section("kill matrix", bad if wrong else Cell(verdict, "good"), facts=tuple(per), grids=(grid(titles, body),))
-    ]
+    counts_alone = ["counts"] if counted else []
+    return grid(["mutant", fault, "layer", "clauses", *detectors, *counts_alone, by, "survives"], body)
 
 
 def _survivors(n: int) -> str:
