@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 from tests.gate.compare import ALL, Compared, compare
@@ -53,4 +54,6 @@ def smaller(text: str, sizes: tuple[dict[str, int | bool], ...], seed: int, d: D
         found = compare(candidate, sizes, seed, folder, engines_of(d), variants_of(d))
         return any(same(x, d) for x in found.disagreements)
 
-    return shrunk(text, keeps, tries)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        return shrunk(text, keeps, tries)

@@ -11,7 +11,6 @@ import itertools
 import linecache
 import random
 import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,9 +48,7 @@ def loaded(text: str, folder: Path) -> type[Model]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)
-        spec.loader.exec_module(module)
+    spec.loader.exec_module(module)
     (found,) = [x for x in vars(module).values() if isinstance(x, type) and issubclass(x, Model) and x is not Model]
     load(found)
     return found

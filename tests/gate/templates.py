@@ -1,0 +1,195 @@
+"""Every partial operation in every place where it can stand: one model for each operation, an action for each place.
+
+The states are arbitrary ones, so that nothing must be reached: each action is compared in each state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HEAD = """
+from __future__ import annotations
+import enum
+from dataclasses import dataclass
+from typing import Annotated
+from kafkaspec.language import *
+
+class P(Sort): ...
+class C(enum.Enum):
+    RED = 0
+    BLUE = 1
+N = Size("N")
+L = Size("L")
+Num = Annotated[int, Range(0, N)]
+
+@dataclass(frozen=True)
+class R:
+    a: Num
+    b: bool
+
+class M(Model):
+    n: Num
+    bad: bool
+    keys: dict[Num, bool]
+    rec: R
+    some: set[Num]
+    q: Annotated[list[Num], Bounded(L)]
+"""
+SIZES: dict[str, int | bool] = {"P": 2, "N": 2, "L": 2}
+
+
+@dataclass(frozen=True)
+class Partial:
+    """An operation that is not always defined: a number, and the variables that it needs besides."""
+
+    name: str
+    value: str
+    variables: tuple[str, ...] = ()
+
+
+PARTIALS = (
+    Partial("index", "s.q[s.n]"),
+    Partial("last", "s.q[len(s.q) - 1]"),
+    Partial("negative index", "s.q[s.n - 1]"),
+    Partial("index of an option", "s.q[s.o]", ("o: Num | None",)),
+    Partial("index of an index", "s.q[s.q[0]]"),
+    Partial("slice from", "len(s.q[s.n - 1:])"),
+    Partial("slice to", "len(s.q[:s.n - 1])"),
+    Partial("slice between", "len(s.q[0:s.n - 1])"),
+    Partial("option plus", "s.o + 1", ("o: Num | None",)),
+    Partial("option compared", "(1 if s.o < 1 else 0)", ("o: Num | None",)),
+    Partial("option chosen", "(s.o if s.n > 0 else 0) + 1", ("o: Num | None",)),
+    Partial("option as key", "s.m[s.po]", ("po: P | None", "m: dict[P, Num]")),
+    Partial("option of a record", "s.ro.a", ("ro: R | None",)),
+    Partial("option as element", "len({s.po} | s.T)", ("po: P | None", "T: set[P]")),
+    Partial("option as number key", "(1 if s.keys[s.o] else 0)", ("o: Num | None",)),
+    Partial("key beyond", "(1 if s.keys[s.n + 1] else 0)"),
+    Partial("key below", "(1 if s.keys[s.n - 1] else 0)"),
+    Partial("inner key", "s.mm[C.RED][s.n + 1]", ("mm: dict[C, dict[Num, Num]]",)),
+    Partial("greatest of a set", "max(x for x in s.some)"),
+    Partial("least of a range", "min(x for x in range(0, N + 1) if x > s.n)"),
+    Partial("greatest of images", "max(x + 1 for x in s.q)"),
+    Partial("record", "R(a=s.n + 1, b=True).a"),
+    Partial("replaced", "replace(s.rec, a=s.n - 1).a"),
+    Partial("record in a record", "W(inner=R(a=s.n + 1, b=True)).inner.a"),
+)
+
+PLACES = {
+    "guard": "require({b})",
+    "second_guard": "require(s.n > 0, {b})\ns.next.bad = True",
+    "later_guard": "require(s.n > 0)\nrequire({b})",
+    "first_of_two": "require({b}, s.n > 0)",
+    "after_effect": "s.next.bad = True\nrequire({b})",
+    "effect": "s.next.n = max(0, min(N, {e}))",
+    "raw_effect": "s.next.n = {e}",
+    "effect_after_guard": "require(s.n > 0)\ns.next.bad = {b}",
+    "if_test": "if {b}:\n    s.next.bad = True",
+    "if_test_after_guard": "require(s.n > 0)\nif {b}:\n    s.next.bad = True",
+    "elif_test": "if s.n == 0:\n    s.next.bad = True\nelif {b}:\n    s.next.bad = False",
+    "in_then": "if s.n == 0:\n    s.next.bad = {b}",
+    "in_else": "if s.n == 0:\n    s.next.bad = True\nelse:\n    s.next.bad = {b}",
+    "guard_in_if": "if s.n == 0:\n    require({b})\ns.next.bad = True",
+    "overwritten": "s.next.bad = {b}\ns.next.bad = False",
+    "local": "x = {e}\ns.next.bad = True",
+    "local_used": "x = {e}\nif s.n == 0:\n    s.next.bad = x > 0",
+    "argument": "s.next.bad = s.first(s.n, {e}) > 0",
+    "helper": "s.next.bad = s.value() > 0",
+    "helper_in_and": "s.next.bad = s.n > 0 and s.value() > 0",
+    "guard_helper": "s.guarded()\ns.next.bad = True",
+    "guard_helper_in_and": "if s.n > 0 and s.guarded():\n    s.next.bad = True",
+    "guard_helper_in_choice": "s.next.bad = s.guarded() if s.n > 0 else False",
+    "and_right": "s.next.bad = s.n > 0 and {b}",
+    "and_left": "s.next.bad = {b} and s.n > 0",
+    "or_right": "s.next.bad = s.n > 0 or {b}",
+    "denied": "s.next.bad = not (s.n > 0 and {b})",
+    "choice_test": "s.next.bad = True if {b} else False",
+    "choice_then": "s.next.bad = {b} if s.n > 0 else False",
+    "choice_else": "s.next.bad = False if s.n > 0 else {b}",
+    "equal": "s.next.bad = (s.n > 0) == {b}",
+    "chain": "s.next.bad = 0 <= s.n < {e}",
+    "chain_stopped": "s.next.bad = s.n < 1 < {e}",
+    "every": "s.next.bad = all(x == s.n or {b} for x in range(0, 2))",
+    "every_early": "s.next.bad = all(x > 5 and {b} for x in range(0, 2))",
+    "some": "s.next.bad = any(x == s.n or {b} for x in range(0, 2))",
+    "some_of_none": "s.next.bad = any({b} for x in range(2, 2))",
+    "every_if": "s.next.bad = all(x > 0 for x in range(0, 2) if {b})",
+    "body_after_if": "s.next.bad = all({b} for x in range(0, 2) if s.n > 0)",
+    "some_in_set": "s.next.bad = any({b} for x in s.some)",
+    "every_in_sequence": "s.next.bad = all({b} for x in s.q)",
+    "summed": "s.next.bad = sum({e} for x in range(0, 2) if x > s.n) > 0",
+    "counted": "s.next.bad = sum(1 for x in range(0, 2) if {b}) > 0",
+    "greatest_of": "s.next.bad = max(({e} for x in range(0, 2) if x > s.n), default=0) > 0",
+    "greatest_if": "s.next.bad = max((x for x in range(0, 2) if {b}), default=0) > 0",
+    "default": "s.next.bad = max((x for x in range(0, 2) if x > s.n), default={e}) > 0",
+    "default_unused": "s.next.bad = max((x for x in range(0, 2)), default={e}) > 0",
+    "filter": "s.next.some = {{x for x in range(0, N + 1) if {b}}}",
+    "image": "s.next.some = {{max(0, min(N, {e})) for x in range(0, 2)}}",
+    "among": "s.next.bad = s.n in (0, {e})",
+    "among_set": "s.next.bad = s.n in {{0, {e}}}",
+    "least_argument": "s.next.n = min(s.n, max(0, {e}))",
+    "key": "s.next.keys[max(0, min(N, {e}))] = True",
+    "raw_key": "s.next.keys[{e}] = True",
+    "raw_key_in_if": "if s.n > 0:\n    s.next.keys[{e}] = True",
+    "value_at_key": "s.next.keys[s.n] = {b}",
+    "map": "s.next.keys = {{k: k > 0 and {b} for k in range(0, N + 1)}}",
+    "field": "s.next.rec = R(a=max(0, min(N, {e})), b=True)",
+    "raw_field": "s.next.rec = R(a={e}, b=True)",
+    "place_of_field": "s.next.rec.a = {e}",
+    "appended": "s.next.q = s.q[:1] + [max(0, min(N, {e}))]",
+    "cell": "require(len(s.q) > 0)\ns.next.q[0] = {e}",
+    "limit": "s.next.bad = any(x > 0 for x in range(0, {e}))",
+    "element": "s.next.some = s.some | {{max(0, min(N, {e}))}}",
+    "raw_element": "s.next.some = s.some | {{{e}}}",
+    "removed": "s.next.some = s.some - {{{e}}}",
+    "product": "s.next.bad = ({e}) * 2 > 1",
+    "divided": "s.next.bad = ({e}) // 2 > 0 or ({e}) % 2 == 1",
+}
+"""Where an operation stands: `e` is the number, `b` a truth value made of it."""
+CLAIMS = ("{b}", "s.n > 0 and {b}", "s.n > 0 or {b}", "all({b} for x in s.some)", "s.n == 0 or s.value() > 0",
+          "max((x for x in s.q), default={e}) > 0")  # fmt: skip
+
+
+def _model(p: Partial) -> list[str]:
+    out = [HEAD]
+    if "W(" in p.value:
+        out[0] = HEAD.replace("class M(Model)", "@dataclass(frozen=True)\nclass W:\n    inner: R\n\nclass M(Model)")
+    out += [f"    {v}" for v in p.variables]
+    out += [
+        "    @define", "    def first(s, x: Num, y: Num) -> int:", "        return x",
+        "    @define", "    def value(s) -> int:", f"        return {p.value}",
+        "    @define", "    def guarded(s) -> bool:", f"        require(({p.value}) <= 1)", "        return True",
+    ]  # fmt: skip
+    return out
+
+
+def places(p: Partial) -> str:
+    """The model with an action for each place, and a witness for each kind of claim."""
+    out = _model(p)
+    e, b = f"({p.value})", f"(({p.value}) <= 1)"
+    for name, effect in PLACES.items():
+        body = effect.format(e=e, b=b)
+        out += ["    @action()", f"    def {name}(s) -> None:", *["        " + x for x in body.split("\n")]]
+    for i, claim in enumerate(CLAIMS):
+        out += ["    @witness", f"    def seen{i}(s) -> bool:", f"        return {claim.format(e=e, b=b)}"]
+    out += ["    @step()", "    def moves(s) -> bool:", f"        return s.next.n == s.n or {b}"]
+    return "\n".join(out) + "\n"
+
+
+def claimed(p: Partial, claim: str, kind: str) -> str:
+    """The model in which the operation stands in a claim, and things happen."""
+    e, b = f"({p.value})", f"(({p.value}) <= 1)"
+    out = _model(p)
+    out += [
+        "    @action()", "    def up(s) -> None:", "        require(s.n < N)", "        s.next.n = s.n + 1",
+        "    @action()", "    def grow(s) -> None:", "        require(len(s.q) < L)", "        s.next.q = s.q + [s.n]",
+        "    @action()", "    def mark(s) -> None:", "        s.next.some = {s.n}",
+    ]  # fmt: skip
+    for v in p.variables:
+        n, _, t = v.partition(": ")
+        value = {"Num | None": "s.n", "R | None": "s.rec"}.get(t)
+        if t == "P | None":
+            out += ["    @action()", f"    def set_{n}(s, p: P) -> None:", f"        s.next.{n} = p"]
+        elif value:
+            out += ["    @action()", f"    def set_{n}(s) -> None:", f"        s.next.{n} = {value}"]
+    out += [f"    @{kind}()", "    def claim(s) -> bool:", f"        return {claim.format(e=e, b=b)}"]
+    return "\n".join(out) + "\n"
