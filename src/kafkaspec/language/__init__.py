@@ -21,12 +21,13 @@ from kafkaspec.language.model import (
     leads_to,
     lemma,
     load,
+    majority,
     require,
     step,
     witness,
 )
 from kafkaspec.language.trace import Trace, TraceStep, Value
-from kafkaspec.language.types import Bounded, NonEmpty, Range, Sort, T
+from kafkaspec.language.types import Bounded, NonEmpty, Of, Range, Sort, T
 
 __all__ = [
     "Action",
@@ -39,6 +40,7 @@ __all__ = [
     "Model",
     "ModelError",
     "NonEmpty",
+    "Of",
     "Range",
     "Size",
     "Sort",
@@ -54,6 +56,7 @@ __all__ = [
     "leads_to",
     "lemma",
     "load",
+    "majority",
     "replace",
     "require",
     "show",

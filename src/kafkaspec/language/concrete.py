@@ -1,22 +1,36 @@
-"""A model's text run as it stands on concrete Python states: slow, obvious, so the judge of every other reading."""
+"""A model's text run as it stands on concrete Python states: slow and obvious, so the reference of every engine.
+
+What has no value is an error here (`Undefined`), also where plain Python would let it pass, as with q[-1]; so is a value
+that an action leaves in a variable of another type (`OutsideType`).
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import itertools
 import typing
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, NamedTuple
 
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import text
-from kafkaspec.language.expr import sizes_now, static
-from kafkaspec.language.model import Disabled, LoadedModel, Model, load
+from kafkaspec.language.expr import SizeName, sizes_now, static
+from kafkaspec.language.model import Action, Disabled, LoadedModel, Model, load
 from kafkaspec.language.trace import Value
 from kafkaspec.language.types import Sort, T, elements, resolve
+
+
+class Undefined(UserError):
+    """A text has no value where it was evaluated: file:line, and why."""
+
+
+class OutsideType(UserError):
+    """An action leaves a value in a variable that is none of the variable's type."""
 
 
 class State(tuple[Any, ...]):
@@ -40,6 +54,133 @@ class _View:
         self.__dict__.update(values)
         if after is not None:
             self.__dict__["next"] = after
+
+
+class _After(_View):
+    """`s.next` in an action: what is assigned is the state's own, so that no later assignment reaches another place."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = _own(value)
+
+
+class _Map(dict[Any, Any]):
+    """A map that is assigned to: by its keys alone."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if key not in self:
+            raise IndexError(f"{key} is no key")
+        super().__setitem__(key, _own(value))
+
+
+class _Seq(list[Any]):
+    """A sequence that is assigned to: within its length."""
+
+    def __setitem__(self, i: Any, value: Any) -> None:
+        if not 0 <= i < len(self):
+            raise IndexError(f"{i} is no index of a sequence of {len(self)}")
+        super().__setitem__(i, _own(value))
+
+
+class _Record:
+    """A record that is assigned to, by its fields."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = _own(value)
+
+
+def _own(v: Any) -> Any:
+    """A copy that can be assigned to in parts."""
+    if isinstance(v, dict):
+        out = _Map()
+        for k, x in v.items():
+            dict.__setitem__(out, k, _own(x))
+        return out
+    if isinstance(v, list):
+        return _Seq([_own(x) for x in v])
+    if isinstance(v, _Record):
+        return _Record({n: _own(x) for n, x in v.__dict__.items()})
+    if dataclasses.is_dataclass(v) and not isinstance(v, type):
+        return _Record({f.name: _own(getattr(v, f.name)) for f in dataclasses.fields(v)})
+    return v
+
+
+# ---- operations that ask for a value ---------------------------------------------------------------------------------
+class _Options(list[Any]):
+    """A sequence whose elements are options."""
+
+
+_running: ContextVar[Concrete | None] = ContextVar("running", default=None)
+
+
+def _index(a: Any, i: Any) -> Any:
+    if isinstance(a, dict):
+        if i not in a:
+            raise IndexError(f"{i} is no key")
+    elif isinstance(a, list) and not 0 <= i < len(a):
+        raise IndexError(f"{i} is no index of a sequence of {len(a)}")
+    return a[i]
+
+
+def _sliced(a: Any, start: Any, stop: Any) -> Any:
+    for limit in (start, stop):
+        if limit is not None and limit < 0:
+            raise IndexError(f"{limit} is no limit of a slice")
+    return type(a)(a[start:stop])
+
+
+def _elements(s: set[Any]) -> set[Any]:
+    if None in s:
+        raise TypeError("None is no element of a set")
+    return s
+
+
+def _added(a: Any, b: Any) -> Any:
+    if not isinstance(a, list):
+        return a + b
+    kinds = {type(x) for x in (a, b) if not _literal(x)}
+    if None in [*a, *b] and kinds and _Options not in kinds:
+        raise TypeError("None is no element of the sequence")
+    return (_Options if _Options in kinds else _Plain if kinds else list)([*a, *b])
+
+
+def _literal(x: Any) -> bool:
+    return type(x) is list
+
+
+class _Plain(list[Any]):
+    """A sequence whose elements are no options."""
+
+
+def _called(f: Any, *args: Any, **named: Any) -> Any:
+    value = f(*args, **named)
+    if isinstance(f, type) and dataclasses.is_dataclass(f):
+        _fields(value)
+    return value
+
+
+def _replaced(a: Any, **changes: Any) -> Any:
+    value = dataclasses.replace(a, **changes)
+    _fields(value)
+    return value
+
+
+def _fields(r: Any) -> None:
+    c, t = _running.get(), resolve(type(r))
+    assert c is not None
+    try:
+        c._freeze(t, r, t.name)
+    except OutsideType as e:
+        raise TypeError(str(e)) from None
+
+
+STRICT = {
+    "__ks_index": _index, "__ks_sliced": _sliced, "__ks_elements": _elements, "__ks_added": _added,
+    "__ks_called": _called, "__ks_replace": _replaced,
+}  # fmt: skip
+_UNDEFINED = (IndexError, KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError, AssertionError)
 
 
 @dataclass
@@ -69,6 +210,9 @@ class Concrete:
             n = int(self.sizes[t.name])
             self._elements[t.cls] = tuple(t.cls(f"{t.name[0].lower()}{i}") for i in range(n))
         self._helpers = {n: f for n in dir(cls) if hasattr(f := getattr(cls, n, None), "__kafkaspec_define__")}
+        self._files = {
+            f.__code__.co_filename for c in cls.__mro__ for f in vars(c).values() if isinstance(f, FunctionType)
+        }
         self._functions = {n: getattr(cls, n) for n in dir(cls) if hasattr(getattr(cls, n, None), "__kafkaspec__")}
 
     def _sorts(self) -> list[T]:
@@ -91,12 +235,13 @@ class Concrete:
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        a, b = elements.set(self._elements), sizes_now.set(self.sizes)
+        a, b, c = elements.set(self._elements), sizes_now.set(self.sizes), _running.set(self)
         try:
             yield
         finally:
             elements.reset(a)
             sizes_now.reset(b)
+            _running.reset(c)
 
     # ---- values
     def values(self, t: T) -> list[Any]:
@@ -134,7 +279,8 @@ class Concrete:
             case "enum":
                 return next(iter(typing.cast(type[enum.Enum], t.cls)))
             case "range":
-                return max(static(t.lo, self.sizes), 0)
+                lo = static(t.lo, self.sizes)
+                return 0 if lo <= 0 and (t.hi is None or static(t.hi, self.sizes) >= 0) else lo
             case "set":
                 return set()
             case "seq":
@@ -147,33 +293,61 @@ class Concrete:
         return None
 
     def _freeze(self, t: T, v: Any, where: str) -> Any:
+        def wrong(why: str) -> typing.NoReturn:
+            raise OutsideType(f"{where} {why}")
+
+        if v is None and t.kind != "option":
+            wrong("is None")
         match t.kind:
             case "map":
                 keys = self.values(t.domain)
-                if set(v) != set(keys):
-                    raise UserError(f"{where}: a map must have every key of {t.domain!r}")
+                if not isinstance(v, dict) or set(v) != set(keys):
+                    wrong(f"has not the keys of {t.domain!r}")
                 return tuple(self._freeze(t.item, v[k], f"{where}[{k}]") for k in keys)
             case "set":
+                if not isinstance(v, set | frozenset):
+                    v = self._whole(v, t, wrong)
                 if t.nonempty and not v:
-                    raise UserError(f"{where} is empty")
+                    wrong("is empty")
+                if t.hi is not None and len(v) > static(t.hi, self.sizes):
+                    wrong(f"has more than {static(t.hi, self.sizes)} elements")
                 return frozenset(self._freeze(t.item, x, where) for x in v)
             case "seq":
+                if not isinstance(v, list):
+                    wrong("is no sequence")
                 if len(v) > static(t.hi, self.sizes):
-                    raise UserError(f"{where} is longer than {static(t.hi, self.sizes)}")
+                    wrong(f"is longer than {static(t.hi, self.sizes)}")
                 return tuple(self._freeze(t.item, x, where) for x in v)
             case "option":
                 return None if v is None else (self._freeze(t.item, v, where),)
             case "rec":
+                if not isinstance(v, _Record) and type(v) is not t.cls:
+                    wrong(f"is no {t.name}")
                 return tuple(self._freeze(f, getattr(v, n), f"{where}.{n}") for n, f in t.fields)
             case "bool":
-                return bool(v)
-            case "range":
-                v = int(v)
-                lo = static(t.lo, self.sizes)
-                if v < lo or (t.hi is not None and v > static(t.hi, self.sizes)):
-                    raise UserError(f"{where} = {v} leaves its range {t!r}")
-                return v
+                if not isinstance(v, bool):
+                    wrong(f"= {v} is no truth value")
+            case "range" | "int":
+                if isinstance(v, SizeName):
+                    v = v._now()
+                if not isinstance(v, int) or isinstance(v, bool):
+                    wrong(f"= {v} is no number")
+                if t.kind == "range":
+                    lo = static(t.lo, self.sizes)
+                    if v < lo or (t.hi is not None and v > static(t.hi, self.sizes)):
+                        wrong(f"= {v} leaves its range {t!r}")
+            case "sort":
+                assert t.cls is not None
+                if v not in self._elements[t.cls]:
+                    wrong(f"= {v} is no {t.name}")
+            case "enum":
+                if type(v) is not t.cls:
+                    wrong(f"= {v} is no {t.name}")
         return v
+
+    def _whole(self, v: Any, t: T, wrong: Any) -> Any:
+        """A set that is written as its sort or enum."""
+        return set(v) if isinstance(v, type) and resolve(v) is t.item else wrong("is no set")
 
     def _thaw(self, t: T, v: Any) -> Any:
         match t.kind:
@@ -182,7 +356,7 @@ class Concrete:
             case "set":
                 return {self._thaw(t.item, x) for x in v}
             case "seq":
-                return [self._thaw(t.item, x) for x in v]
+                return (_Options if t.item.kind == "option" else _Plain)(self._thaw(t.item, x) for x in v)
             case "option":
                 return None if v is None else self._thaw(t.item, v[0])
             case "rec":
@@ -190,8 +364,11 @@ class Concrete:
                 return t.cls(**{n: self._thaw(f, x) for (n, f), x in zip(t.fields, v, strict=True)})
         return v
 
-    def _view(self, state: State, after: _View | None = None) -> _View:
-        view = _View({n: self._thaw(t, v) for (n, t), v in zip(self.vars.items(), state, strict=True)}, after)
+    def _values(self, state: State) -> dict[str, Any]:
+        return {n: self._thaw(t, v) for (n, t), v in zip(self.vars.items(), state, strict=True)}
+
+    def _view(self, values: dict[str, Any], after: _View | None = None) -> _View:
+        view = _View(values, after)
         for n, f in self._helpers.items():
             view.__dict__[n] = _Bound(f, view)
         return view
@@ -232,15 +409,27 @@ class Concrete:
 
     # ---- runs
     def _call(self, name: str, view: Any, arguments: Mapping[str, Any]) -> Any:
-        return text.concrete(typing.cast(FunctionType, self._functions[name]))(view, **arguments)
+        """What a method returns. Raises Disabled, Undefined."""
+        f = typing.cast(FunctionType, self._functions[name])
+        try:
+            return text.concrete(f, STRICT)(view, **arguments)
+        except _UNDEFINED as e:
+            raise Undefined(str(text.located(f, e, self._files))) from None
 
     def _valuations(self, names: list[str], types: list[T]) -> list[dict[str, Any]]:
         return [dict(zip(names, v, strict=True)) for v in itertools.product(*[self.values(t) for t in types])]
 
+    def _choices(self, a: Action, state: dict[str, Any]) -> list[dict[str, Any]]:
+        """Every way to choose an action's parameters in a state."""
+        values = [
+            sorted(state[a.drawn[p.aux].aux], key=str) if p.aux in a.drawn else self.values(p.t) for p in a.params
+        ]
+        return [dict(zip(map(a.parameter, a.params), v, strict=True)) for v in itertools.product(*values)]
+
     def _try(self, name: str, state: State, arguments: Mapping[str, Any]) -> State | None:
-        after = self._view(state)
+        after = _After({n: _own(v) for n, v in self._values(state).items()}, None)
         try:
-            self._call(name, self._view(state, after), arguments)
+            self._call(name, self._view(self._values(state), after), arguments)
         except Disabled:
             return None
         return self._after(after)
@@ -252,19 +441,18 @@ class Concrete:
     def _starts(self) -> list[State]:
         """The first states: one for each valuation of the start's parameters, as TLC counts what it generates."""
         with self._running():
-            first = _View({n: self._first(t) for n, t in self.vars.items()}, None)
+            first = {n: self._first(t) for n, t in self.vars.items()}
             a = self.model.initial
             if a.name not in self._functions:
-                return [self._after(first)]
-            names = [a.parameter(p) for p in a.params]
+                return [self._after(_View(first, None))]
             out = []
-            for v in self._valuations(names, [p.t for p in a.params]):
-                view = _View({n: self._first(t) for n, t in self.vars.items()}, None)
+            for v in self._choices(a, first):
+                after = _After({n: _own(x) for n, x in first.items()}, None)
                 try:
-                    self._call(a.name, _View(dict(first.__dict__), view), v)
+                    self._call(a.name, self._view(dict(first), after), v)
                 except Disabled:
                     continue
-                out.append(self._after(view))
+                out.append(self._after(after))
             return out
 
     def successors(self, state: State) -> list[Taken]:
@@ -272,8 +460,7 @@ class Concrete:
         out = []
         with self._running():
             for a in self.model.actions:
-                names = [a.parameter(p) for p in a.params]
-                for v in self._valuations(names, [p.t for p in a.params]):
+                for v in self._choices(a, self._values(state)):
                     after = self._try(a.name, state, v)
                     if after is not None:
                         out.append(Taken(a.name, v, after))
@@ -289,7 +476,8 @@ class Concrete:
     def holds(self, claim: str, state: State, after: State | None = None) -> bool:
         """Whether an invariant, lemma or witness holds in a state, or a step property of a transition."""
         with self._running():
-            view = self._view(state, None if after is None else self._view(after))
+            following = None if after is None else self._view(self._values(after))
+            view = self._view(self._values(state), following)
             code = self._functions[claim].__code__
             names = list(code.co_varnames[1 : code.co_argcount])
             hints = typing.get_type_hints(self._functions[claim], include_extras=True)

@@ -30,7 +30,7 @@ class ModelError(UserError):
 class Expr:
     """A node of the graph. Equal nodes are one object; `==` on nodes builds a node, so compare with `is`."""
 
-    __slots__ = ("args", "aux", "free", "id", "loc", "op", "t")
+    __slots__ = ("args", "aux", "free", "id", "loc", "op", "t", "total")
     op: str
     t: T
     args: tuple[Expr, ...]
@@ -38,6 +38,8 @@ class Expr:
     id: int
     free: frozenset[str]
     loc: tuple[str, int] | None
+    total: bool
+    """It has a value wherever its variables do: `defined` is TRUE of it."""
 
     __hash__ = object.__hash__
 
@@ -82,14 +84,44 @@ class Expr:
     def __rsub__(self, other: Any) -> Expr:
         return minus(other, self)
 
+    def __mul__(self, other: Any) -> Expr:
+        return times(self, other)
+
+    def __rmul__(self, other: Any) -> Expr:
+        return times(other, self)
+
+    def __floordiv__(self, other: Any) -> Expr:
+        return divided("div", self, other)
+
+    def __mod__(self, other: Any) -> Expr:
+        return divided("mod", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Expr:
+        return divided("div", other, self)
+
+    def __rmod__(self, other: Any) -> Expr:
+        return divided("mod", other, self)
+
+    def __neg__(self) -> Expr:
+        return minus(0, self)
+
     def __or__(self, other: Any) -> Expr:
         return _setop("union", self, other)
+
+    def __ror__(self, other: Any) -> Expr:
+        return _setop("union", other, self)
+
+    def __rand__(self, other: Any) -> Expr:
+        return _setop("inter", other, self)
 
     def __and__(self, other: Any) -> Expr:
         return _setop("inter", self, other)
 
     def __getitem__(self, key: Any) -> Expr:
         return index(self, key)
+
+    def __setitem__(self, key: object, value: object) -> None:
+        raise ModelError(f"assign to s.next: {show(self)} is read of the state before")
 
     def __getattr__(self, name: str) -> Expr:
         if name.startswith("__"):
@@ -100,8 +132,8 @@ class Expr:
 _nodes: dict[Any, Expr] = {}
 
 
-def node(op: str, t: T, *args: Expr, aux: Any = None) -> Expr:
-    """The one node of that operation, type, arguments and constant."""
+def node(op: str, t: T, *args: Expr, aux: Any = None, total: bool = True) -> Expr:
+    """The one node of that operation, type, arguments and constant. `total`: the operation itself always has a value."""
     k = (op, id(t), aux, *[a.id for a in args])
     e = _nodes.get(k)
     if e is None:
@@ -113,11 +145,12 @@ def node(op: str, t: T, *args: Expr, aux: Any = None) -> Expr:
         if op in BINDERS:
             free -= {args[0].aux}
         e.free = free
+        e.total = total and all(a.total for a in args)
         _nodes[k] = e
     return e
 
 
-BINDERS = frozenset(("forall", "exists", "greatest", "least", "count", "setof", "mapof"))
+BINDERS = frozenset(("forall", "exists", "greatest", "least", "count", "sum", "setof", "image", "mapof"))
 
 
 def _location() -> tuple[str, int] | None:
@@ -133,6 +166,16 @@ def _location() -> tuple[str, int] | None:
 
 
 TRUE, FALSE = node("const", BOOL, aux=1), node("const", BOOL, aux=0)
+
+
+def only(dropped: Expr, kept: Expr) -> Expr:
+    """`kept`, in a text that evaluates `dropped` too: it has a value only where both have one."""
+    return kept if dropped.total else node("only", kept.t, dropped, kept)
+
+
+def must(condition: Any) -> Expr:
+    """True where the condition is; where it is not, there is no value: `assert`."""
+    return node("must", BOOL, truth(condition), total=False)
 
 
 # ---- sizes and flags -----------------------------------------------------------------------------------------------
@@ -192,6 +235,21 @@ class SizeName:
     def __rsub__(self, o: Any) -> Any:
         return plain(o) - self._now()
 
+    def __mul__(self, o: Any) -> Any:
+        return self._now() * plain(o)
+
+    def __rmul__(self, o: Any) -> Any:
+        return plain(o) * self._now()
+
+    def __floordiv__(self, o: Any) -> Any:
+        return self._now() // plain(o)
+
+    def __mod__(self, o: Any) -> Any:
+        return self._now() % plain(o)
+
+    def __neg__(self) -> Any:
+        return -self._now()
+
 
 def plain(x: Any) -> Any:
     """A size by its value or symbol; anything else itself."""
@@ -227,7 +285,7 @@ def static(x: int | Expr | None, sizes: Mapping[str, int | bool]) -> int:
     match x.op:
         case "const":
             return int(x.aux)
-        case "size":
+        case "size" | "sortsize":
             if x.aux not in sizes:
                 raise UserError(f"size {x.aux} is not given")
             return int(sizes[x.aux])
@@ -235,6 +293,12 @@ def static(x: int | Expr | None, sizes: Mapping[str, int | bool]) -> int:
             return a[0] + a[1]
         case "sub":
             return a[0] - a[1]
+        case "mul":
+            return a[0] * a[1]
+        case "div":
+            return a[0] // a[1]
+        case "mod":
+            return a[0] % a[1]
         case "lt":
             return int(a[0] < a[1])
         case "le":
@@ -242,6 +306,239 @@ def static(x: int | Expr | None, sizes: Mapping[str, int | bool]) -> int:
         case "ite":
             return static(x.args[1] if static(x.args[0], sizes) else x.args[2], sizes)
     raise UserError(f"{x!r} is not a constant")
+
+
+# ---- types of values -------------------------------------------------------------------------------------------------
+def same(a: T, b: T) -> bool:
+    """Are values of both types of one shape (limits apart)?"""
+    if a is b or (a.numeric and b.numeric):
+        return True
+    if a.kind != b.kind:
+        return False
+    if a.kind in ("option", "set", "seq"):
+        return same(a.item, b.item)
+    if a.kind == "map":
+        return alike(a.domain, b.domain) and same(a.item, b.item)
+    return False
+
+
+def alike(a: T, b: T) -> bool:
+    """Have two types of keys the same values, whatever the sizes?"""
+    return a is b or (a.kind == b.kind == "range" and within(a, b) and within(b, a))
+
+
+def within(a: T, b: T) -> bool:
+    """Is every value of type a one of type b, as their limits show, whatever the sizes?"""
+    if a is b:
+        return True
+    if b.kind == "option":
+        return within(a.item if a.kind == "option" else a, b.item)
+    if a.numeric and b.numeric:
+        low = b.kind == "int" or (a.kind == "range" and at_most(b.lo, a.lo))
+        return low and (b.hi is None or (a.hi is not None and at_most(a.hi, b.hi)))
+    if a.kind != b.kind:
+        return False
+    match a.kind:
+        case "set":
+            few = b.hi is None or (a.hi is not None and at_most(a.hi, b.hi))
+            return (a.nonempty or not b.nonempty) and few and within(a.item, b.item)
+        case "seq":
+            return at_most(a.hi, b.hi) and within(a.item, b.item)
+        case "map":
+            return alike(a.domain, b.domain) and within(a.item, b.item)
+    return False
+
+
+def join(a: T, b: T) -> T:
+    """The least type of the values of both, which are of one shape, or of one shape and its option."""
+    if a is b or within(b, a):
+        return a
+    if within(a, b):
+        return b
+    if "option" in (a.kind, b.kind):
+        return make("option", elem=join(*(x.item if x.kind == "option" else x for x in (a, b))))
+    match a.kind:
+        case "int" | "range":
+            if "int" in (a.kind, b.kind):
+                return INT
+            return make("range", lo=_least(a.lo, b.lo), hi=_most(a.hi, b.hi))
+        case "set":
+            return make("set", elem=join(a.item, b.item), hi=_most(a.hi, b.hi), nonempty=a.nonempty and b.nonempty)
+        case "seq":
+            return make("seq", elem=join(a.item, b.item), hi=_most(a.hi, b.hi))
+        case "map":
+            return make("map", elem=join(a.item, b.item), key=a.domain)
+    raise ModelError(f"a value of type {a!r} and one of type {b!r} stand in one place")
+
+
+def of_type(e: Expr) -> T:
+    """The type of an expression's values; of a number with the limits that its form shows."""
+    if not e.t.numeric:
+        return e.t
+    lo, hi = limits(e)
+    return INT if lo is None else make("range", lo=lo, hi=hi)
+
+
+# ---- numbers that only sizes decide
+Limit = int | Expr
+
+
+def _linear(x: Limit) -> tuple[dict[int, int], int] | None:
+    """A limit as numbers of sizes, by the size's node, and a constant; None if it is no such sum."""
+    if isinstance(x, int):
+        return {}, x
+    match x.op:
+        case "const":
+            return {}, int(x.aux)
+        case "size" | "sortsize":
+            return {x.id: 1}, 0
+        case "add" | "sub":
+            a, b = _linear(x.args[0]), _linear(x.args[1])
+            if a is None or b is None:
+                return None
+            sign = 1 if x.op == "add" else -1
+            return {i: a[0].get(i, 0) + sign * b[0].get(i, 0) for i in a[0].keys() | b[0].keys()}, a[1] + sign * b[1]
+        case "mul":
+            a, b = _linear(x.args[0]), _linear(x.args[1])
+            if a is not None and b is not None and not (a[0] and b[0]):
+                (terms, c), k = (a, b[1]) if a[0] else (b, a[1])
+                return {i: n * k for i, n in terms.items()}, c * k
+    return None
+
+
+def _greater_of(x: Limit) -> tuple[Expr, Expr] | None:
+    """The two limits of which x is the greater."""
+    if isinstance(x, Expr) and x.op == "ite" and x.args[0].op == "lt" and x.args[0].args == (x.args[2], x.args[1]):
+        return x.args[1], x.args[2]
+    return None
+
+
+def _lesser_of(x: Limit) -> tuple[Expr, Expr] | None:
+    """The two limits of which x is the lesser."""
+    if isinstance(x, Expr) and x.op == "ite" and x.args[0].op == "lt" and x.args[0].args == (x.args[1], x.args[2]):
+        return x.args[1], x.args[2]
+    return None
+
+
+def at_most(a: Limit, b: Limit) -> bool:
+    """Is a <= b for all sizes (which are 1 or more)?"""
+    if (both := _greater_of(a)) is not None:
+        return all(at_most(x, b) for x in both)
+    if (both := _lesser_of(b)) is not None:
+        return all(at_most(a, x) for x in both)
+    if (both := _greater_of(b)) is not None and any(at_most(a, x) for x in both):
+        return True
+    if (both := _lesser_of(a)) is not None and any(at_most(x, b) for x in both):
+        return True
+    x, y = _linear(a), _linear(b)
+    if x is None or y is None:
+        return a is b
+    gap = {i: y[0].get(i, 0) - x[0].get(i, 0) for i in x[0].keys() | y[0].keys()}
+    return all(n >= 0 for n in gap.values()) and y[1] - x[1] + sum(gap.values()) >= 0
+
+
+def _number(e: Expr) -> Limit:
+    return int(e.aux) if e.op == "const" else e
+
+
+def _most(a: Limit | None, b: Limit | None) -> Limit | None:
+    if a is None or b is None:
+        return None
+    if at_most(a, b) or at_most(b, a):
+        return b if at_most(a, b) else a
+    return _number(ite(less(a, b), number(b), number(a)))
+
+
+def _least(a: Limit | None, b: Limit | None) -> Limit | None:
+    if a is None or b is None:
+        return None
+    if at_most(a, b) or at_most(b, a):
+        return a if at_most(a, b) else b
+    return _number(ite(less(a, b), number(a), number(b)))
+
+
+def _sum(a: Limit | None, b: Limit | None, sign: int = 1) -> Limit | None:
+    if a is None or b is None:
+        return None
+    if isinstance(a, int) and isinstance(b, int):
+        return a + sign * b
+    return _number((plus if sign > 0 else minus)(a, b))
+
+
+def _product(a: Limit | None, b: Limit | None) -> Limit | None:
+    if a is None or b is None:
+        return None
+    if isinstance(a, int) and isinstance(b, int):
+        return a * b
+    if (isinstance(a, int) and a == 0) or (isinstance(b, int) and b == 0):
+        return 0
+    return _number(node("mul", INT, number(a), number(b)))
+
+
+def how_many(t: T) -> Limit | None:
+    """How many values a type has, where a number says it."""
+    match t.kind:
+        case "bool":
+            return 2
+        case "enum":
+            return len(cast(type[enum.Enum], t.cls))
+        case "sort":
+            return size_of(cast(type[Sort], t.cls))
+        case "range":
+            n = _sum(_sum(t.hi, t.lo, -1), 1)
+            return None if n is None else _most(0, n)
+    return None
+
+
+def size_of(cls: type[Sort]) -> Expr:
+    """len(Node): the number of a sort's elements."""
+    return node("sortsize", INT, aux=cls.__name__)
+
+
+def limits(e: Expr) -> tuple[Limit | None, Limit | None]:
+    """The least and greatest value that a number can have by its form; None where there is none."""
+    match e.op:
+        case "const":
+            return int(e.aux), int(e.aux)
+        case "size" | "sortsize":
+            return e, e
+        case "add" | "sub":
+            (a, b), (c, d) = limits(e.args[0]), limits(e.args[1])
+            return (_sum(a, c), _sum(b, d)) if e.op == "add" else (_sum(a, d, -1), _sum(b, c, -1))
+        case "mul":
+            (a, b), k = limits(e.args[0]), e.args[1]
+            if k.op != "const":
+                return None, None
+            return (_product(a, k.aux), _product(b, k.aux)) if k.aux >= 0 else (_product(b, k.aux), _product(a, k.aux))
+        case "div":
+            a, b = limits(e.args[0])
+            k = e.args[1].aux
+            return tuple(
+                None if x is None else x // k if isinstance(x, int) else _number(node("div", INT, x, e.args[1]))
+                for x in (a, b)
+            )  # type: ignore[return-value]
+        case "mod":
+            return 0, int(e.args[1].aux) - 1
+        case "ite":
+            (a, b), (c, d) = limits(e.args[1]), limits(e.args[2])
+            return _least(a, c), _most(b, d)
+        case "only":
+            return limits(e.args[1])
+        case "len":
+            return 0, e.args[0].t.hi
+        case "greatest" | "least":
+            (a, b), rest = limits(e.args[2]), e.args[3:]
+            (c, d) = limits(rest[0]) if rest else (a, b)
+            return _least(a, c), _most(b, d)
+        case "card":
+            t = e.args[0].t
+            return 0, t.hi if t.hi is not None else how_many(t.item)
+        case "count":
+            return 0, how_many(e.args[0].t)
+        case "sum":
+            (a, b), n = limits(e.args[2]), how_many(e.args[0].t)
+            return _product(n, _least(a, 0)), _product(n, _most(b, 0))
+    return (e.t.lo, e.t.hi) if e.t.kind == "range" else (None, None)
 
 
 # ---- from Python values to nodes -----------------------------------------------------------------------------------
@@ -252,9 +549,19 @@ class SetLiteral:
         self.items = list(items)
 
     def __or__(self, other: Any) -> Any:
-        return SetLiteral(self.items + other.items) if isinstance(other, SetLiteral) else _setop("union", other, self)
+        return SetLiteral(self.items + other.items) if isinstance(other, SetLiteral) else _setop("union", self, other)
 
-    __ror__ = __or__
+    def __ror__(self, other: Any) -> Any:
+        return _setop("union", other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return _setop("inter", self, other)
+
+    def __sub__(self, other: Any) -> Any:
+        return _setop("diff", self, other)
+
+    def __iter__(self) -> Any:
+        raise ModelError("a set is iterated in all(), any() or a comprehension only")
 
 
 class MapLiteral:
@@ -275,71 +582,123 @@ def typeof(x: Any) -> T | None:
         return INT
     if isinstance(x, enum.Enum):
         return resolve(type(x))
+    if isinstance(x, type) and issubclass(x, Sort | enum.Enum):
+        return make("set", elem=resolve(x))
     if dataclasses.is_dataclass(x) and not isinstance(x, type):
         return resolve(type(x))
+    if isinstance(x, SetLiteral) and x.items:
+        return _literal_set(x, None).t
+    if isinstance(x, list) and x:
+        return _literal_seq(x, None).t
     return None
 
 
-def same(a: T, b: T) -> bool:
-    """May a value of type b stand where one of type a is wanted (limits apart)?"""
-    if a is b or (a.numeric and b.numeric):
-        return True
-    if a.kind != b.kind:
-        return False
-    if a.kind in ("option", "set", "seq"):
-        return same(a.item, b.item)
-    if a.kind == "map":
-        return same(a.domain, b.domain) and same(a.item, b.item)
-    return False
-
-
 def lift(x: Any, t: T) -> Expr:
-    """x as a node of type t: constants, and the coercions X -> X | None, X | None -> X. Raises ModelError otherwise."""
+    """x as a node of t's shape, with limits of its own: constants, and the coercions X -> X | None, X | None -> X.
+    Raises ModelError for another shape."""
     x = plain(x)
     if isinstance(x, Expr):
         if same(t, x.t):
             return x
         if t.kind == "option" and same(t.item, x.t):
-            return node("some", t, x)
+            return some(x)
         if x.t.kind == "option" and same(t, x.t.item):
-            return node("get", x.t.item, x)
+            return unwrapped(x)
         raise ModelError(f"{show(x)} is of type {x.t!r}, where {t!r} is wanted")
     if t.kind == "option":
-        return node("none", t) if x is None else node("some", t, lift(x, t.item))
+        return node("none", t) if x is None else some(lift(x, t.item))
     if isinstance(x, SetLiteral) and t.kind == "set":
-        s = node("empty", make("set", elem=t.item))
-        for y in x.items:
-            s = node("with", s.t, s, lift(y, t.item))
-        return s
+        return _literal_set(x, t)
     if isinstance(x, list) and t.kind == "seq":
-        q = node("emptyseq", t)
-        for y in x:
-            q = node("append", t, q, lift(y, t.item))
-        return q
+        return _literal_seq(x, t)
     if isinstance(x, MapLiteral) and t.kind == "map":
-        v = bound_over(x.domain, x.name)
-        if not same(t.domain, v.t):
-            raise ModelError(f"a map over {t.domain!r} is made from a comprehension over {v.t!r}")
-        v = bound(t.domain, x.name)
-        return node("mapof", t, v, lift(x.value(v), t.item))
+        return _literal_map(x, t)
     if dataclasses.is_dataclass(x) and not isinstance(x, type) and t.kind == "rec" and type(x) is t.cls:
-        return node("rec", t, *[lift(getattr(x, n), ft) for n, ft in t.fields])
+        return record(t, {n: getattr(x, n) for n, _ in t.fields})
     if isinstance(x, enum.Enum) and t.kind == "enum" and type(x) is t.cls:
         return node("const", t, aux=list(type(x)).index(x))
     if isinstance(x, bool) and t.kind == "bool":
         return TRUE if x else FALSE
     if isinstance(x, int) and not isinstance(x, bool) and t.numeric:
         return node("const", INT, aux=x)
-    if isinstance(x, type) and issubclass(x, Sort) and t.kind == "set" and t.item is resolve(x):
-        return node("full", make("set", elem=t.item))
-    raise ModelError(f"{x!r} stands where a value of type {t!r} is wanted")
+    if isinstance(x, type) and issubclass(x, Sort | enum.Enum) and t.kind == "set" and t.item is resolve(x):
+        return node("full", make("set", elem=t.item, nonempty=True))
+    raise ModelError(f"{_text(x)} stands where a value of type {t!r} is wanted")
+
+
+def some(x: Expr) -> Expr:
+    """A value where an option is wanted."""
+    return node("some", make("option", elem=of_type(x)), x)
+
+
+def unwrapped(x: Expr) -> Expr:
+    """An option where its value is wanted: it must not be None."""
+    return x.args[0] if x.op == "some" else node("get", x.t.item, x, total=False)
+
+
+def value_of(x: Any) -> Any:
+    """x, unwrapped if it is an option."""
+    x = plain(x)
+    return unwrapped(x) if isinstance(x, Expr) and x.t.kind == "option" else x
+
+
+def _literal_set(x: SetLiteral, t: T | None) -> Expr:
+    items = [symbolic(y) if t is None else lift(y, t.item) for y in map(value_of, x.items)]
+    elem = of_type(items[0]) if items else None if t is None else t.item
+    if elem is None:
+        raise ModelError("the type of set() cannot be told here")
+    for y in items[1:]:
+        if not same(elem, y.t):
+            raise ModelError(f"{show(y)} of type {y.t!r} is in one set with values of type {elem!r}")
+        elem = join(elem, of_type(y))
+    if elem.kind not in ("sort", "enum", "bool", "int", "range", "rec"):
+        raise ModelError(f"an element of a set is of a Sort, a Range, an Enum, bool or a record, not {elem!r}")
+    e = node("empty", make("set", elem=elem, hi=len(items) if elem.kind == "rec" else None))
+    return _with(e, items, e.t)
+
+
+def _with(s: Expr, items: Sequence[Expr], t: T) -> Expr:
+    for y in items:
+        s = node("with", make("set", elem=t.item, hi=t.hi, nonempty=True), s, y)
+    return s
+
+
+def _literal_seq(x: list[Any], t: T | None) -> Expr:
+    items = [symbolic(y) if t is None else lift(y, t.item) for y in x]
+    elem = of_type(items[0]) if items else None if t is None else t.item
+    if elem is None:
+        raise ModelError("the type of [] cannot be told here")
+    if t is not None and t.item.kind == "option" and items:
+        elem = join(elem, make("option", elem=elem.item if elem.kind == "option" else elem))
+    for y in items[1:]:
+        if not same(elem, y.t):
+            raise ModelError(f"{show(y)} of type {y.t!r} is in one sequence with values of type {elem!r}")
+        elem = join(elem, of_type(y))
+    e = node("emptyseq", make("seq", elem=elem, hi=0))
+    for i, y in enumerate(items, 1):
+        e = node("append", make("seq", elem=elem, hi=i), e, y)
+    return e
+
+
+def _literal_map(x: MapLiteral, t: T) -> Expr:
+    known = isinstance(x.domain, type) or isinstance(x.domain, Span)
+    v = bound_over(x.domain, x.name) if known else None
+    whole = v is not None and (not isinstance(x.domain, Span) or x.domain.whole)
+    if v is None or not whole or not alike(t.domain, v.t):
+        over = (
+            f"range({show(x.domain.start)}, {show(x.domain.stop)})" if isinstance(x.domain, Span) else _text(x.domain)
+        )
+        raise ModelError(f"a map over {t.domain!r} is made by a comprehension over all its keys, not over {over}")
+    v = bound(t.domain, x.name)
+    value = lift(x.value(v), t.item)
+    return node("mapof", make("map", elem=of_type(value), key=t.domain), v, value)
 
 
 def symbolic(x: Any) -> Expr:
     """x as a node of its own type. Raises ModelError when the type cannot be told."""
     t = typeof(x)
     if t is None:
-        raise ModelError(f"the type of {x!r} cannot be told here")
+        raise ModelError(f"the type of {_text(x)} cannot be told here")
     return lift(x, t)
 
 
@@ -349,31 +708,37 @@ def number(x: Any) -> Expr:
 
 # ---- truth ---------------------------------------------------------------------------------------------------------
 def truth(x: Any) -> Expr:
-    return lift(x, BOOL)
+    x = plain(x)
+    if isinstance(x, Expr):
+        if x.t is not BOOL:
+            why = ": say which value is meant, as in `== True`" if x.t.kind == "option" else ""
+            raise ModelError(f"{show(x)} of type {x.t!r} is no truth value{why}")
+        return x
+    if not isinstance(x, bool):
+        raise ModelError(f"{_text(x)} is no truth value")
+    return TRUE if x else FALSE
+
+
+def _junction(op: str, xs: Iterable[Any], ends: Expr) -> Expr:
+    """A conjunction or disjunction: `ends` is the value of a part that decides the whole."""
+    out: dict[int, Expr] = {}
+    for x in map(truth, xs):
+        for y in x.args if x.op == op else (x,):
+            if y is ends:
+                seen = list(out.values())
+                return only(seen[0] if len(seen) == 1 else node(op, BOOL, *seen), ends) if seen else ends
+            if y is not TRUE and y is not FALSE:
+                out[y.id] = y
+    parts = list(out.values())
+    return not_(ends) if not parts else parts[0] if len(parts) == 1 else node(op, BOOL, *parts)
 
 
 def and_(*xs: Any) -> Expr:
-    out: dict[int, Expr] = {}
-    for x in map(truth, xs):
-        for y in x.args if x.op == "and" else (x,):
-            if y is FALSE:
-                return FALSE
-            if y is not TRUE:
-                out[y.id] = y
-    parts = list(out.values())
-    return TRUE if not parts else parts[0] if len(parts) == 1 else node("and", BOOL, *parts)
+    return _junction("and", xs, FALSE)
 
 
 def or_(*xs: Any) -> Expr:
-    out: dict[int, Expr] = {}
-    for x in map(truth, xs):
-        for y in x.args if x.op == "or" else (x,):
-            if y is TRUE:
-                return TRUE
-            if y is not FALSE:
-                out[y.id] = y
-    parts = list(out.values())
-    return FALSE if not parts else parts[0] if len(parts) == 1 else node("or", BOOL, *parts)
+    return _junction("or", xs, TRUE)
 
 
 def not_(x: Any) -> Expr:
@@ -381,24 +746,37 @@ def not_(x: Any) -> Expr:
     return FALSE if x is TRUE else TRUE if x is FALSE else x.args[0] if x.op == "not" else node("not", BOOL, x)
 
 
-def eq(a: Any, b: Any) -> Expr:
-    """Equality. An option may be compared with None and with a plain value."""
+def _both(a: Any, b: Any, what: str) -> tuple[Expr, Expr]:
+    """Two values as nodes of one shape; the shape of one decides what a literal of the other means."""
     a, b = plain(a), plain(b)
     ta, tb = typeof(a), typeof(b)
     if ta is None and tb is None:
-        raise ModelError(f"the types of {a!r} and {b!r} cannot be told")
-    t = ta if tb is None else tb if ta is None else ta if ta.kind == "option" or tb.kind != "option" else tb
-    assert t is not None
-    if ta is not None and tb is not None and not (same(ta, tb) or ta.kind == "option" or tb.kind == "option"):
-        raise ModelError(f"{_text(a)} of type {ta!r} is compared with {_text(b)} of type {tb!r}")
-    x, y = lift(a, t), lift(b, t)
+        raise ModelError(f"the types of {_text(a)} and {_text(b)} cannot be told")
+    if ta is None or tb is None:
+        t = ta or tb
+        assert t is not None
+        if (a is None or b is None) and t.kind != "option":
+            t = make("option", elem=of_type(symbolic(b if a is None else a)))
+        return lift(a, t), lift(b, t)
+    t = ta if ta.kind == "option" or tb.kind != "option" else tb
+    if not (same(ta, tb) or (t.kind == "option" and same(t.item, tb if t is ta else ta))):
+        raise ModelError(f"{_text(a)} of type {ta!r} {what} {_text(b)} of type {tb!r}")
+    return lift(a, t), lift(b, t)
+
+
+def eq(a: Any, b: Any) -> Expr:
+    """Equality. An option may be compared with None and with a plain value."""
+    for x, y in ((a, b), (b, a)):
+        if x is None and (t := typeof(y)) is not None and t.kind != "option":
+            raise ModelError(f"{_text(y)} of type {t!r} is never None")
+    x, y = _both(a, b, "is compared with")
     if x is y:
-        return TRUE
+        return only(x, TRUE)
     if x.op == "const" and y.op == "const":
         return TRUE if x.aux == y.aux else FALSE
     if x.op == "some" and y.op == "some":
         return eq(x.args[0], y.args[0])
-    if t is BOOL:
+    if x.t is BOOL:
         if y.op == "const":
             x, y = y, x
         if x is TRUE:
@@ -406,19 +784,45 @@ def eq(a: Any, b: Any) -> Expr:
         if x is FALSE:
             return not_(y)
     if {x.op, y.op} == {"none", "some"}:
-        return FALSE
+        return only(x if x.op == "some" else y, FALSE)
     return node("eq", BOOL, *sorted((x, y), key=lambda e: e.id))
+
+
+def identical(a: Any, b: Any) -> Expr:
+    """a is b: of None, an enum's member, True or False."""
+    if not any(x is None or isinstance(x, bool | enum.Enum) for x in (a, b)):
+        raise ModelError("`is` asks for None, an enum's member, True or False; write == between values")
+    return eq(a, b)
 
 
 def less(a: Any, b: Any, equal: bool = False) -> Expr:
     """a < b, or a <= b; subset on sets."""
-    ta = typeof(a)
-    if equal and ta is not None and ta.kind == "set":
-        return node("subset", BOOL, symbolic(a), lift(b, ta))
+    if equal and any((t := typeof(x)) is not None and t.kind == "set" for x in (a, b)):
+        return node("subset", BOOL, *_both(a, b, "is compared with"))
     x, y = number(a), number(b)
     if x.op == "const" and y.op == "const":
         return TRUE if (x.aux <= y.aux if equal else x.aux < y.aux) else FALSE
+    if not equal and (s := _twice(y)) is not None and how_many(s.t.item) is x:
+        return majority(s)
     return node("le" if equal else "lt", BOOL, x, y)
+
+
+def _twice(x: Expr) -> Expr | None:
+    """The set of sort elements of which x is twice the number."""
+    if (x.op == "mul" and x.args[1].op == "const" and x.args[1].aux == 2) or (x.op == "add" and x.args[0] is x.args[1]):
+        n = x.args[0]
+    else:
+        return None
+    return n.args[0] if n.op == "card" and n.args[0].t.item.kind == "sort" else None
+
+
+def majority(members: Any) -> Expr:
+    """More than half of a sort's elements are in the set."""
+    t = typeof(members)
+    s = None if t is None else symbolic(members)
+    if s is None or s.t.kind != "set" or s.t.item.kind != "sort":
+        raise ModelError(f"majority() is of a set of a Sort's elements, not of {_text(members)}")
+    return node("majority", BOOL, s)
 
 
 def ite(c: Any, a: Any, b: Any) -> Any:
@@ -428,183 +832,249 @@ def ite(c: Any, a: Any, b: Any) -> Any:
         return a
     if c is FALSE:
         return b
-    ta, tb = typeof(a), typeof(b)
-    if ta is None and tb is None:
-        if a is None and b is None:
-            return None
-        raise ModelError(f"the type of ({_text(a)} if ... else {_text(b)}) cannot be told")
-    t = ta if tb is None else tb if ta is None else ta if ta.kind == "option" or tb.kind != "option" else tb
-    assert t is not None
-    if (a is None or b is None) and t.kind != "option":
-        t = make("option", elem=t)
-    if t.kind == "range":  # either branch may have other limits
-        t = INT if ta is not tb else t
-    x, y = lift(a, t), lift(b, t)
-    return x if x is y else node("ite", t, c, x, y)
+    if a is None and b is None:
+        return None
+    if isinstance(a, tuple | MapLiteral) or isinstance(b, tuple | MapLiteral):
+        t = typeof(b if isinstance(a, tuple | MapLiteral) else a)
+        if t is None or t.kind != "map":
+            raise ModelError(f"the type of ({_text(a)} if ... else {_text(b)}) cannot be told")
+        a, b = lift(a, t), lift(b, t)
+    x, y = _both(a, b, "stands in one place with")
+    if x is y:
+        return only(c, x)
+    if x.t.numeric:
+        return node("ite", x.t if x.t is y.t else INT, c, x, y)
+    return node("ite", join(x.t, y.t), c, x, y)
 
 
 # ---- numbers -------------------------------------------------------------------------------------------------------
 def plus(a: Any, b: Any) -> Expr:
-    """a + b on numbers; sequence + [x]."""
-    ta = typeof(a)
-    if ta is not None and ta.kind == "seq":
-        if not isinstance(b, list):
-            raise ModelError("a sequence grows by + [x]")
-        q = symbolic(a)
-        for x in b:
-            q = node("append", q.t, q, lift(x, q.t.item))
-        return q
+    """a + b on numbers; of two sequences the one behind the other."""
+    if (
+        any((t := typeof(x)) is not None and t.kind == "seq" for x in (a, b))
+        or isinstance(a, list)
+        or isinstance(b, list)
+    ):
+        return _concatenated(a, b)
     x, y = number(a), number(b)
     if x.op == "const" and y.op == "const":
         return node("const", INT, aux=x.aux + y.aux)
-    return x if y.op == "const" and y.aux == 0 else y if x.op == "const" and x.aux == 0 else node("add", INT, x, y)
+    if x.op == "const":
+        x, y = y, x
+    return _shifted(x, y.aux) if y.op == "const" else node("add", INT, x, y)
+
+
+def _shifted(x: Expr, by: int) -> Expr:
+    """x + by, as one sum with one constant."""
+    if x.op in ("add", "sub") and x.args[1].op == "const":
+        by += x.args[1].aux if x.op == "add" else -x.args[1].aux
+        x = x.args[0]
+    if by == 0:
+        return x
+    return node("add" if by > 0 else "sub", INT, x, node("const", INT, aux=abs(by)))
+
+
+def _concatenated(a: Any, b: Any) -> Expr:
+    x, y = _both(a, b, "stands in one sequence with")
+    if x.t.kind != "seq":
+        raise ModelError(f"{show(x)} of type {x.t!r} is no sequence")
+    t = make("seq", elem=join(x.t.item, y.t.item), hi=_sum(x.t.hi, y.t.hi))
+    items: list[Expr] = []
+    while y.op == "append":
+        items.append(y.args[1])
+        y = y.args[0]
+    if y.op != "emptyseq":
+        return node("concat", t, x, _appended(y, items[::-1]))
+    return _appended(x, items[::-1])
+
+
+def _appended(q: Expr, items: Sequence[Expr]) -> Expr:
+    for i in items:
+        q = node("append", make("seq", elem=join(q.t.item, of_type(i)), hi=_sum(q.t.hi, 1)), q, i)
+    return q
 
 
 def minus(a: Any, b: Any) -> Expr:
     """a - b on numbers; difference on sets."""
-    ta = typeof(a)
-    if ta is not None and ta.kind == "set":
+    if any((t := typeof(x)) is not None and t.kind == "set" for x in (a, b)) or isinstance(b, SetLiteral):
         return _setop("diff", a, b)
     x, y = number(a), number(b)
     if x.op == "const" and y.op == "const":
         return node("const", INT, aux=x.aux - y.aux)
-    return x if y.op == "const" and y.aux == 0 else node("sub", INT, x, y)
+    return _shifted(x, -y.aux) if y.op == "const" else node("sub", INT, x, y)
+
+
+def times(a: Any, b: Any) -> Expr:
+    """a * b, one of them a literal."""
+    x, y = number(a), number(b)
+    if x.op == "const":
+        x, y = y, x
+    if y.op != "const":
+        raise ModelError(f"{show(x)} * {show(y)}: one of the two is a literal number")
+    if x.op == "const":
+        return node("const", INT, aux=x.aux * y.aux)
+    return x if y.aux == 1 else node("mul", INT, x, y)
+
+
+def divided(op: str, a: Any, b: Any) -> Expr:
+    """a // b ("div") or a % b ("mod"), b a literal above 0: rounded down, as in Python."""
+    x, y = number(a), number(b)
+    if y.op != "const" or y.aux < 1:
+        raise ModelError(f"{show(x)} {'//' if op == 'div' else '%'} {show(y)}: the divisor is a literal number above 0")
+    if x.op == "const":
+        return node("const", INT, aux=x.aux // y.aux if op == "div" else x.aux % y.aux)
+    return node(op, INT, x, y)
 
 
 def extreme(greatest: bool, *xs: Any) -> Any:
     """max(a, b, ...) or min(a, b, ...)."""
-    r = xs[0]
-    for x in xs[1:]:
-        r = ite(less(r, x) if greatest else less(x, r), number(x), number(r))
+    if len(xs) < 2:
+        raise ModelError(f"{'max' if greatest else 'min'}() takes two numbers or more, or a comprehension")
+    r = number(xs[0])
+    for x in map(number, xs[1:]):
+        r = ite(less(r, x) if greatest else less(x, r), x, r)
     return r
 
 
-def limits(e: Expr) -> tuple[int | Expr | None, int | Expr | None]:
-    """The least and greatest value that a number can have by its form; None where there is none."""
-    match e.op:
-        case "const":
-            return e.aux, e.aux
-        case "size":
-            return e, e
-        case "add" | "sub":
-            (a, b), (c, d) = limits(e.args[0]), limits(e.args[1])
-            if e.op == "sub":
-                c, d = d, c
-            f = plus if e.op == "add" else minus
-            lo = None if a is None or c is None else _number(f(a, c))
-            hi = None if b is None or d is None else _number(f(b, d))
-            return lo, hi
-        case "ite":
-            (a, b), (c, d) = limits(e.args[1]), limits(e.args[2])
-            return _least(a, c), _most(b, d)
-        case "len":
-            return 0, e.args[0].t.hi
-        case "greatest" | "least":
-            v = e.args[0]
-            (a, b), (c, d) = (v.t.lo, v.t.hi), limits(e.args[2])
-            return _least(a, c), _most(b, d)
-        case "card" | "count":
-            return 0, None
-    return (e.t.lo, e.t.hi) if e.t.kind == "range" else (None, None)
-
-
-def _number(e: Expr) -> int | Expr:
-    return int(e.aux) if e.op == "const" else e
-
-
-def _most(a: int | Expr | None, b: int | Expr | None) -> int | Expr | None:
-    if a is None or b is None or a is b:
-        return a if a is b else None
-    return max(a, b) if isinstance(a, int) and isinstance(b, int) else _number(ite(less(a, b), number(b), number(a)))
-
-
-def _least(a: int | Expr | None, b: int | Expr | None) -> int | Expr | None:
-    if a is None or b is None or a is b:
-        return a if a is b else None
-    return min(a, b) if isinstance(a, int) and isinstance(b, int) else _number(ite(less(a, b), number(a), number(b)))
-
-
 # ---- maps, records, sequences, sets --------------------------------------------------------------------------------
-def index(a: Expr, i: Any) -> Expr:
-    """map[key], sequence[i], sequence[:n], sequence[n:]."""
-    if a.t.kind == "option":
-        a = node("get", a.t.item, a)
+def index(a: Any, i: Any) -> Expr:
+    """map[key], sequence[i], sequence[a:b]."""
+    a = value_of(a if isinstance(a, Expr) else symbolic(a))
     if isinstance(i, slice):
         if a.t.kind != "seq" or i.step is not None:
-            raise ModelError(f"{show(a)} of type {a.t!r} cannot be sliced")
-        if i.start is not None and i.stop is not None:
-            raise ModelError("a slice is [:n] or [n:]")
-        if i.start is not None:
-            return node("drop", a.t, a, number(i.start))
-        return a if i.stop is None else node("take", a.t, a, number(i.stop))
+            raise ModelError(
+                f"{show(a)} of type {a.t!r} cannot be sliced" if a.t.kind != "seq" else "a slice has no step"
+            )
+        if i.stop is not None:
+            a = _slice("take", a, i.stop)
+        return a if i.start is None else _slice("drop", a, i.start)
     if a.t.kind == "map":
-        return node("idx", a.t.item, a, lift(i, a.t.domain))
+        k = lift(i, a.t.domain)
+        return node("idx", a.t.item, a, k, total=within(of_type(k), a.t.domain))
     if a.t.kind == "seq":
-        return node("at", a.t.item, a, number(i))
+        k = number(i)
+        if k.op == "const" and k.aux < 0:
+            raise ModelError(f"{show(a)}[{k.aux}]: an index is 0 or more; the last element is q[len(q) - 1]")
+        return node("at", a.t.item, a, k, total=False)
     raise ModelError(f"{show(a)} of type {a.t!r} has no elements to index")
+
+
+def _slice(op: str, a: Expr, limit: Any) -> Expr:
+    n = number(limit)
+    if n.op == "const" and n.aux < 0:
+        raise ModelError(f"a slice of {show(a)} from or up to {n.aux}: a limit is 0 or more")
+    least = limits(n)[0]
+    return node(op, a.t, a, n, total=least is not None and at_most(0, least))
 
 
 def field(a: Expr, name: str) -> Expr:
     """record.field."""
-    if a.t.kind == "option":
-        a = node("get", a.t.item, a)
+    a = value_of(a)
     for i, (n, ft) in enumerate(a.t.fields):
         if n == name:
-            return a.args[i] if a.op == "rec" else node("field", ft, a, aux=i)
+            return only(a, a.args[i]) if a.op == "rec" else node("field", ft, a, aux=i)
     raise ModelError(f"{show(a)} of type {a.t!r} has no field {name}")
 
 
-def replaced(a: Any, **changes: Any) -> Any:
+def record(t: T, values: Mapping[str, Any]) -> Expr:
+    """A record of its fields' values, each of which must be of its field's type."""
+    parts = [lift(values[n], ft) for n, ft in t.fields]
+    fit = all(within(of_type(x), ft) for x, (_, ft) in zip(parts, t.fields, strict=True))
+    return node("rec", t, *parts, total=fit)
+
+
+def replaced(a: Any, **changes: Any) -> Expr:
     """dataclasses.replace on records."""
-    if not isinstance(a, Expr):
-        return dataclasses.replace(a, **changes)
-    a = node("get", a.t.item, a) if a.t.kind == "option" else a
+    a = value_of(a if isinstance(a, Expr) else symbolic(a))
     for n in changes:
         field(a, n)
-    return node("rec", a.t, *[lift(changes[n], ft) if n in changes else field(a, n) for n, ft in a.t.fields])
+    return only(a, record(a.t, {n: changes[n] if n in changes else field(a, n) for n, _ in a.t.fields}))
 
 
 def length(x: Any) -> Any:
-    """len() of a sequence, or the number of elements of a set."""
-    if not isinstance(x, Expr):
+    """len() of a sequence, the number of elements of a set, a sort or an enum."""
+    x = plain(x)
+    if isinstance(x, type) and issubclass(x, Sort):
+        return size_of(x)
+    if isinstance(x, type) and issubclass(x, enum.Enum):
         return len(x)
+    x = value_of(symbolic(x))
     if x.t.kind == "seq":
         return node("len", INT, x)
+    if x.op == "full":
+        n = how_many(x.t.item)
+        if n is not None:
+            return number(n)
     if x.t.kind == "set":
         return node("card", INT, x)
     raise ModelError(f"{show(x)} of type {x.t!r} has no length")
 
 
+def _evaluated(items: Iterable[Any], value: Expr) -> Expr:
+    """`value`, in a text that evaluates the items before it."""
+    for x in items:
+        if isinstance(x, Expr):
+            value = only(x, value)
+    return value
+
+
 def contains(x: Any, s: Any) -> Expr:
-    """x in s: a set, or one of several constants."""
+    """x in s: a set, a sequence, range(a, b), or one of several constants. None is in no set."""
+    x, s = plain(x), plain(s)
     if isinstance(s, SetLiteral | tuple | list):
-        return or_(*[eq(x, y) for y in (s.items if isinstance(s, SetLiteral) else s)])
+        items = s.items if isinstance(s, SetLiteral) else s
+        if isinstance(s, SetLiteral):
+            items = [value_of(y) for y in items]
+        return _evaluated([x, *items], or_(*[eq(x, y) for y in items]))
+    if isinstance(s, Span):
+        x = number(x)
+        return and_(less(s.start, x, equal=True), _evaluated([s.start, s.stop], less(x, s.stop)))
     if isinstance(s, type):
         raise ModelError(f"every value is in {s.__name__}")
-    s = symbolic(s)
+    s = value_of(symbolic(s))
+    if s.t.kind == "seq":
+        i = bound(make("range", lo=0, hi=_sum(s.t.hi, -1)), "i")
+        inside = less(i, length(s))
+        element = node("at", s.t.item, s, i, aux="inside")
+        return _evaluated([x, s], node("exists", BOOL, i, and_(inside, eq(x, element))))
     if s.t.kind != "set":
-        raise ModelError(f"{show(s)} of type {s.t!r} is no set")
+        raise ModelError(f"{show(s)} of type {s.t!r} is no set and no sequence")
+    if x is None or (isinstance(x, Expr) and x.t.kind == "option" and s.t.item.kind != "option"):
+        if x is None:
+            raise ModelError(f"None is never in {show(s)}")
+        return _evaluated([s], and_(not_(eq(x, None)), contains(unwrapped(x), s)))
     x = lift(x, s.t.item)
     match s.op:
         case "full":
-            return TRUE
+            return only(x, TRUE)
         case "empty":
-            return FALSE
+            return only(x, FALSE)
     return node("in", BOOL, x, s)
 
 
 def _setop(op: str, a: Any, b: Any) -> Expr:
-    ta, tb = typeof(a), typeof(b)
-    t = ta if ta is not None and ta.kind == "set" else tb
-    if t is None or t.kind != "set":
-        raise ModelError(f"{_text(a)} and {_text(b)} are no sets")
-    t = make("set", elem=t.item)
-    if isinstance(b, SetLiteral) and op in ("union", "diff"):
-        s = lift(a, t)
-        for y in b.items:
-            s = node("with" if op == "union" else "without", t, s, lift(y, t.item))
-        return s
-    return node(op, t, lift(a, t), lift(b, t))
+    x, y = map(value_of, _both(a, b, "is joined with"))
+    if x.t.kind != "set" or y.t.kind != "set":
+        raise ModelError(f"{show(x)} and {show(y)} are no sets")
+    if op != "union":
+        t = make("set", elem=x.t.item, hi=x.t.hi)
+        if op == "inter" and x.t.item.kind != "rec" and within(y.t.item, x.t.item):
+            t = make("set", elem=y.t.item)
+    else:
+        t = make("set", elem=join(x.t.item, y.t.item), hi=_sum(x.t.hi, y.t.hi), nonempty=x.t.nonempty or y.t.nonempty)
+        if x.op in ("with", "empty") and y.op not in ("with", "empty"):
+            x, y = y, x
+    items, rest = [], y
+    while op != "inter" and rest.op == "with":
+        items.append(rest.args[1])
+        rest = rest.args[0]
+    if items and rest.op == "empty":
+        if op == "union":
+            return _with(x, items[::-1], t)
+        for i in reversed(items):
+            x = node("without", t, x, i)
+        return x
+    return node(op, t, x, y)
 
 
 # ---- binders -------------------------------------------------------------------------------------------------------
@@ -626,17 +1096,21 @@ class Span:
         _, hi = limits(self.stop)
         if lo is None:
             raise ModelError(f"the least value of range({show(self.start)}, ...) cannot be told")
-        last = None if hi is None else hi - 1 if isinstance(hi, int) else _number(minus(hi, 1))
-        self.t = make("range", lo=lo, hi=last)
+        self.t = make("range", lo=lo, hi=_sum(hi, -1))
+
+    @property
+    def whole(self) -> bool:
+        """Is it all of its type, as both limits are constants of the model?"""
+        return all(_linear(x) is not None for x in (self.start, self.stop))
 
     def condition(self, v: Expr) -> Expr:
-        start = _number(self.start)
-        always = start is self.t.lo or (isinstance(start, int) and isinstance(self.t.lo, int) and start == self.t.lo)
-        return and_(TRUE if always else less(self.start, v, equal=True), less(v, self.stop))
+        """v is in it, as far as its type does not say so."""
+        low = TRUE if _linear(self.start) is not None else less(self.start, v, equal=True)
+        return and_(low, TRUE if _linear(self.stop) is not None else less(v, self.stop))
 
 
 def span(*args: Any) -> Span:
-    if len(args) > 2:
+    if not 1 <= len(args) <= 2:
         raise ModelError("range() takes a start and a stop")
     return Span(0, args[0]) if len(args) == 1 else Span(*args)
 
@@ -647,64 +1121,102 @@ def bound_over(domain: Any, name: str) -> Expr:
         return bound(domain.t, name)
     if isinstance(domain, type) and issubclass(domain, Sort | enum.Enum):
         return bound(resolve(domain), name)
-    d = plain(domain)
+    if isinstance(domain, SetLiteral):
+        domain = symbolic(domain)
+    d = value_of(domain)
     if isinstance(d, Expr) and d.t.kind == "set":
         return bound(d.t.item, name)
     raise ModelError(f"{_text(domain)} is no domain: a Sort, an Enum, range(a, b), a set or a sequence")
 
 
-def _inside(domain: Any, v: Expr) -> Expr:
-    if isinstance(domain, Span):
-        return domain.condition(v)
-    d = plain(domain)
-    return contains(v, d) if isinstance(d, Expr) else TRUE
-
-
 Condition = Callable[[Any], Any]
+
+
+class Domain:
+    """What a comprehension's variable takes: a bound variable, the value that the text reads, and its condition."""
+
+    def __init__(self, domain: Any, name: str) -> None:
+        domain = value_of(symbolic(domain)) if isinstance(domain, SetLiteral | Expr | list) else plain(domain)
+        self.evaluated: list[Any] = []
+        if isinstance(domain, Expr) and domain.t.kind == "seq":
+            self.v = bound(make("range", lo=0, hi=_sum(domain.t.hi, -1)), name)
+            self.value: Expr = node("at", domain.t.item, domain, self.v, aux="inside")
+            self.inside: Expr = less(self.v, length(domain))
+            self.evaluated = [domain]
+            return
+        self.v = self.value = bound_over(domain, name)
+        if isinstance(domain, Span):
+            self.inside = domain.condition(self.v)
+            self.evaluated = [domain.start, domain.stop]
+        else:
+            self.inside = contains(self.v, domain) if isinstance(domain, Expr) else TRUE
+            self.evaluated = [domain]
+
+    def __call__(self, e: Expr) -> Expr:
+        """An expression over the domain, which is evaluated first."""
+        return _evaluated(self.evaluated, e)
 
 
 def quantified(op: str, domain: Any, body: Condition, name: str) -> Expr:
     """all(...) and any(...): op is "forall" or "exists"; `body` already holds the comprehension's conditions."""
     both = or_ if op == "exists" else and_
-    if isinstance(domain, tuple | list):
-        return both(*[body(x) for x in domain])
-    if isinstance(domain, Expr) and domain.t.kind == "seq":
-        q = domain
-        return quantified(op, span(length(q)), lambda i: body(index(q, i)), name)
-    v = bound_over(domain, name)
-    inside, b = _inside(domain, v), truth(body(v))
-    b = or_(not_(inside), b) if op == "forall" else and_(inside, b)
-    return b if b is TRUE or b is FALSE else node(op, BOOL, v, b)
+    if isinstance(domain, tuple):
+        values = [truth(body(x)) for x in domain]
+        return _evaluated([*domain, *values], both(*values))
+    d = Domain(domain, name)
+    b = truth(body(d.value))
+    b = or_(not_(d.inside), b) if op == "forall" else and_(d.inside, b)
+    return d(b if b is TRUE or b is FALSE else node(op, BOOL, d.v, b))
 
 
-def chosen(op: str, domain: Any, cond: Condition, name: str, default: Any) -> Expr:
-    """max/min over a comprehension: op is "greatest" or "least"."""
-    v = bound_over(domain, name)
-    if not v.t.numeric:
-        raise ModelError(f"{'max' if op == 'greatest' else 'min'}() is over numbers, not {v.t!r}")
-    return node(op, INT, v, and_(_inside(domain, v), cond(v)), number(default))
+def chosen(op: str, domain: Any, cond: Condition, value: Condition, name: str, *default: Any) -> Expr:
+    """max/min over a comprehension: op is "greatest" or "least". Without a default there must be something."""
+    d = Domain(domain, name)
+    condition = truth(cond(d.value))
+    rest = [number(x) for x in default]
+    whole = node(op, INT, d.v, and_(d.inside, condition), number(value(d.value)), *rest, total=bool(rest))
+    return _evaluated(rest, d(whole))
 
 
-def counted(domain: Any, cond: Condition, name: str) -> Expr:
-    """sum(1 for ...)."""
-    v = bound_over(domain, name)
-    return node("count", INT, v, and_(_inside(domain, v), cond(v)))
+def summed(domain: Any, cond: Condition, value: Condition, name: str) -> Expr:
+    """sum(... for ...)."""
+    d = Domain(domain, name)
+    condition, e = truth(cond(d.value)), number(value(d.value))
+    if e.op == "const" and e.aux == 1:
+        return d(node("count", INT, d.v, and_(d.inside, condition)))
+    return d(node("sum", INT, d.v, and_(d.inside, condition), e))
 
 
-def collected(domain: Any, cond: Condition, name: str) -> Expr:
-    """{x for x in D if ...}."""
-    v = bound_over(domain, name)
-    return node("setof", make("set", elem=v.t), v, and_(_inside(domain, v), cond(v)))
+def collected(domain: Any, cond: Condition, value: Condition, name: str) -> Expr:
+    """{... for x in D if ...}."""
+    d = Domain(domain, name)
+    condition, e = truth(cond(d.value)), value_of(symbolic(value(d.value)))
+    hi = None
+    if e.t.kind == "rec":
+        hi = domain.t.hi if isinstance(domain, Expr) and domain.t.hi is not None else how_many(d.v.t)
+        if hi is None:
+            raise ModelError("how many records a comprehension makes at most cannot be told")
+    if e is d.v:
+        return d(node("setof", make("set", elem=d.v.t, hi=hi), d.v, and_(d.inside, condition)))
+    if e.t.kind not in ("sort", "enum", "bool", "int", "range", "rec"):
+        raise ModelError(f"an element of a set is of a Sort, a Range, an Enum, bool or a record, not {e.t!r}")
+    return d(node("image", make("set", elem=of_type(e), hi=hi), d.v, and_(d.inside, condition), e))
 
 
 # ---- text ----------------------------------------------------------------------------------------------------------
 _INFIX = {
-    "and": " and ", "or": " or ", "eq": " == ", "lt": " < ", "le": " <= ", "add": " + ", "sub": " - ",
-    "union": " | ", "inter": " & ", "diff": " - ", "subset": " <= ", "in": " in ",
+    "and": " and ", "or": " or ", "eq": " == ", "lt": " < ", "le": " <= ", "add": " + ", "sub": " - ", "mul": " * ",
+    "div": " // ", "mod": " % ", "concat": " + ", "union": " | ", "inter": " & ", "diff": " - ", "subset": " <= ", "in": " in ",
 }  # fmt: skip
 
 
 def _text(x: Any) -> str:
+    if isinstance(x, SetLiteral):
+        return "{" + ", ".join(map(_text, x.items)) + "}" if x.items else "set()"
+    if isinstance(x, MapLiteral):
+        return f"{{{x.name}: ... for {x.name} in ...}}"
+    if isinstance(x, Span):
+        return f"range({show(x.start)}, {show(x.stop)})"
     return show(x) if isinstance(x, Expr) else x.__name__ if isinstance(x, type) else repr(x)
 
 
@@ -718,6 +1230,8 @@ def show(e: Expr) -> str:
             return str(bool(e.aux)) if e.t is BOOL else str(e.aux)
         case "size" | "var":
             return str(e.aux)
+        case "sortsize":
+            return f"len({e.aux})"
         case "nextvar":
             return f"next.{e.aux}"
         case "bound":
@@ -732,8 +1246,12 @@ def show(e: Expr) -> str:
             return f"({show(a[1])} if {show(a[0])} else {show(a[2])})"
         case "none":
             return "None"
-        case "some" | "get":
+        case "some" | "get" | "must":
             return show(a[0])
+        case "only":
+            return show(a[1])
+        case "majority":
+            return f"majority({show(a[0])})"
         case "empty":
             return "set()"
         case "emptyseq":
@@ -757,10 +1275,14 @@ def show(e: Expr) -> str:
         case "forall" | "exists":
             return f"{'all' if e.op == 'forall' else 'any'}({show(a[1])} for {show(a[0])} in {a[0].t!r})"
         case "greatest" | "least":
-            x, which = show(a[0]), "max" if e.op == "greatest" else "min"
-            return f"{which}(({x} for {x} in {a[0].t!r} if {show(a[1])}), default={show(a[2])})"
+            which, default = "max" if e.op == "greatest" else "min", f", default={show(a[3])}" if len(a) > 3 else ""
+            return f"{which}(({show(a[2])} for {show(a[0])} in {a[0].t!r} if {show(a[1])}){default})"
         case "count":
             return f"sum(1 for {show(a[0])} in {a[0].t!r} if {show(a[1])})"
+        case "sum":
+            return f"sum({show(a[2])} for {show(a[0])} in {a[0].t!r} if {show(a[1])})"
+        case "image":
+            return f"{{{show(a[2])} for {show(a[0])} in {a[0].t!r} if {show(a[1])}}}"
         case "setof":
             return f"{{{show(a[0])} for {show(a[0])} in {a[0].t!r} if {show(a[1])}}}"
         case "mapof":

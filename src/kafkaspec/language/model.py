@@ -6,27 +6,34 @@ import ast
 import functools
 import sys
 import typing
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from types import FunctionType
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from kafkaspec import clauses
 from kafkaspec.language import text
+from kafkaspec.language.defined import Need, Update, implies, typed
 from kafkaspec.language.expr import (
+    INT,
     TRUE,
     Expr,
     ModelError,
     and_,
     bound,
+    contains,
+    index,
     lift,
     node,
-    not_,
-    or_,
+    number,
+    static,
     tracing,
     truth,
 )
-from kafkaspec.language.types import T, TypeNotInLanguage, resolve
+from kafkaspec.language.expr import (
+    majority as _majority,
+)
+from kafkaspec.language.types import Of, T, TypeNotInLanguage, elements, resolve
 
 F = TypeVar("F", bound=Callable[..., Any])
 Fairness = Literal["", "weak", "strong"]
@@ -94,11 +101,21 @@ def witness(f: F) -> F:
 def define(f: F) -> F:
     """A helper that actions and claims share; may contain require and assignments to s.next."""
 
+    function = typing.cast(FunctionType, f)
+
     def helper(*args: Any, **named: Any) -> Any:
-        if tracing.get() is None:
-            return f(*args, **named)
-        tracing.get().files.add(f.__code__.co_filename)
-        return text.symbolic(typing.cast(FunctionType, f))(*args, **named)
+        trace = tracing.get()
+        if trace is None:
+            if elements.get() is None:
+                return f(*args, **named)
+            from kafkaspec.language.concrete import STRICT
+
+            return text.concrete(function, STRICT)(*args, **named)
+        trace.files.add(function.__code__.co_filename)
+        with text.Frame() as frame:
+            for a in (*args, *named.values()):
+                text.met(a)
+            return frame.value(text.symbolic(function)(*args, **named))
 
     helper.__kafkaspec_define__ = f  # type: ignore[attr-defined]
     helper.__name__, helper.__doc__, helper.__module__ = f.__name__, f.__doc__, f.__module__
@@ -116,12 +133,37 @@ def require(*conditions: bool) -> None:
         if not all(conditions):
             raise Disabled
         return
-    if trace.action is None:
-        raise ModelError("require() stands outside an action")
+    action = _acting("require()")
     here = and_(*text.When.stack)
-    for c in conditions:
-        g = truth(c) if here is TRUE else or_(not_(here), c)
-        trace.action.guard += g.args if g.op == "and" else (g,)
+    for c in map(truth, conditions):
+        text.met(c)
+        g = implies(here, c)
+        action.guard += [p for p in (g.args if g.op == "and" else (g,)) if p is not TRUE]
+
+
+require.__kafkaspec_call__ = True  # type: ignore[attr-defined]
+
+
+def majority(members: Any) -> bool:
+    """More than half of the elements of a sort are in the set: any two such sets have an element in common."""
+    if tracing.get() is None:
+        members = set(members)
+        known = elements.get() or {}
+        return bool(members) and 2 * len(members) > len(known[type(next(iter(members)))])
+    return typing.cast(bool, _majority(members))
+
+
+majority.__kafkaspec_call__ = True  # type: ignore[attr-defined]
+
+
+def _acting(what: str) -> Action:
+    """The action that is being read. Raises ModelError where it cannot guard or assign."""
+    trace = tracing.get()
+    if trace.action is None:
+        raise ModelError(f"{what} stands outside an action")
+    if text.Frame.binders:
+        raise ModelError(f"{what} stands in a comprehension, where it would not be of the whole action")
+    return typing.cast(Action, trace.action)
 
 
 class Model:
@@ -137,19 +179,11 @@ class Model:
 
 
 # ---- what a text is read into --------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Update:
-    """`s.next.var[keys] = value` if `cond`. Later updates win where keys alias."""
-
-    var: str
-    keys: tuple[Expr, ...]
-    cond: Expr
-    value: Expr
-
-
 @dataclass
 class Action:
-    """One action: its parameters are bound expressions; its guard a list of conditions, all of which must hold."""
+    """One action: its parameters are bound expressions; its guard a list of conditions, all of which must hold, asked
+    in this order. `needs`: what its text evaluates besides, which must have a value where it is reached. A parameter in
+    `drawn` is an element of a set, which is the guard's first condition."""
 
     name: str
     clauses: tuple[str, ...]
@@ -161,6 +195,17 @@ class Action:
     fair: Fairness
     per: tuple[str, ...]
     loc: tuple[str, int]
+    needs: list[Need] = field(default_factory=list)
+    drawn: dict[str, Expr] = field(default_factory=dict)
+
+    def typed(self, types: Mapping[str, T]) -> list[tuple[str, Expr]]:
+        """By variable: what the action leaves in it is of its type (`types`, by variable)."""
+        return typed([u for u in self.updates if u.var in types], types)
+
+    def without_guard(self, i: int) -> Action:
+        """The action without the i-th condition of its guard."""
+        needs = [replace(n, after=n.after - (n.after > i)) for n in self.needs]
+        return replace(self, guard=self.guard[:i] + self.guard[i + 1 :], needs=needs)
 
     def parameter(self, p: Expr) -> str:
         """A parameter's name in the text."""
@@ -224,6 +269,27 @@ class LoadedModel:
         missing = [n for n in self.sizes if n not in sizes]
         if missing:
             raise UserError(f"{self.name} needs the size of {', '.join(missing)}")
+        for name, t in self.vars.items():
+            for lo, hi in _must_have_values(t):
+                if static(lo, sizes) > static(hi, sizes):
+                    given = ", ".join(f"{n}={v}" for n, v in sizes.items())
+                    raise UserError(f"{self.name}: {name} has no value at {given}: its type {t!r} is empty")
+
+
+def _must_have_values(t: T) -> Iterator[tuple[Any, Any]]:
+    """The limits (lo, hi) of a type that must be lo <= hi, as a variable of it has a value."""
+    match t.kind:
+        case "range" if t.hi is not None:
+            yield t.lo, t.hi
+        case "map":
+            yield from _must_have_values(t.item)
+        case "seq":
+            yield 0, t.hi
+        case "set" if t.hi is not None:
+            yield 0, t.hi
+        case "rec":
+            for _, f in t.fields:
+                yield from _must_have_values(f)
 
 
 # ---- reading -------------------------------------------------------------------------------------------------------
@@ -235,29 +301,64 @@ class Trace:
 
 
 class _NextPath:
-    """`s.next.x`, `s.next.x[k]`: a place to assign to."""
+    """`s.next.x`, `s.next.x[k]`, `s.next.x.field`: a place to assign to."""
+
+    __slots__ = ("_keys", "_model", "_t", "_var")
 
     def __init__(self, model: LoadedModel, var: str, keys: tuple[Expr, ...], t: T) -> None:
-        self._model, self._var, self._keys, self._t = model, var, keys, t
+        for n, v in (("_model", model), ("_var", var), ("_keys", keys), ("_t", t)):
+            object.__setattr__(self, n, v)
 
     def __getitem__(self, key: Any) -> _NextPath:
-        if self._t.kind != "map":
+        if self._t.kind == "map":
+            k = lift(key, self._t.domain)
+        elif self._t.kind == "seq" and not isinstance(key, slice):
+            k = number(key)
+        else:
             raise ModelError(f"next.{self._var} of type {self._t!r} is assigned as a whole")
-        return _NextPath(self._model, self._var, (*self._keys, lift(key, self._t.domain)), self._t.item)
+        return _NextPath(self._model, self._var, (*self._keys, k), self._t.item)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        place = self[key]
-        _assign(place._var, place._keys, value, place._t)
+        _assign(self[key], value)
 
-    def __getattr__(self, name: str) -> Any:
-        raise ModelError(f"next.{self._var} is read: in an action, every value read is of the state before")
+    def __getattr__(self, name: str) -> _NextPath:
+        if self._t.kind != "rec" or name.startswith("__"):
+            raise ModelError(f"next.{self._var} is read: in an action, every value read is of the state before")
+        for i, (n, ft) in enumerate(self._t.fields):
+            if n == name:
+                return _NextPath(self._model, self._var, (*self._keys, node("const", INT, aux=i)), ft)
+        raise ModelError(f"next.{self._var} of type {self._t!r} has no field {name}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _assign(getattr(self, name), value)
 
 
-def _assign(var: str, keys: tuple[Expr, ...], value: Any, t: T) -> None:
-    a = tracing.get().action
+def _unread(self: Any, *_: Any) -> Any:
+    raise ModelError(f"next.{self._var} is read: in an action, every value read is of the state before")
+
+
+for _name in ["add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "rfloordiv", "mod", "rmod", "neg", "or", "ror", "and", "rand", "eq", "ne", "lt", "le", "gt", "ge", "bool", "len", "iter", "contains", "call", "hash", "int", "index"]:
+    setattr(_NextPath, f"__{_name}__", _unread)
+
+
+def _assign(place: _NextPath, value: Any) -> None:
     if isinstance(value, _NextPath):
-        raise ModelError(f"next.{value._var} is read: in an action, every value read is of the state before")
-    a.updates.append(Update(var, keys, and_(*text.When.stack), lift(value, t)))
+        _unread(value)
+    a = _acting(f"an assignment to s.next.{place._var}")
+    new, t = lift(value, place._t), place._model.vars[place._var]
+    needs: list[Expr] = []
+    so_far = node("var", t, aux=place._var)
+    for i, k in enumerate(place._keys):
+        if t.kind == "rec":
+            so_far, t = node("field", t.fields[k.aux][1], so_far, aux=k.aux), t.fields[k.aux][1]
+            continue
+        if t.kind == "seq" and any(u.var == place._var and len(u.keys) <= i for u in a.updates):
+            raise ModelError(f"next.{place._var} is assigned as a whole and at an index: write it as one sequence")
+        so_far, t = index(so_far, k), t.item
+        needs.append(so_far)
+    for e in (*place._keys, *needs, new):
+        text.met(e)
+    a.updates.append(Update(place._var, place._keys, and_(*text.When.stack), new))
 
 
 class _Next:
@@ -273,7 +374,7 @@ class _Next:
         return _NextPath(self.__model, name, (), _type_of(self.__model, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        _assign(name, (), value, _type_of(self.__model, name))
+        _assign(getattr(self, name), value)
 
 
 def _type_of(model: LoadedModel, name: str) -> T:
@@ -354,6 +455,8 @@ def _load(cls: type[Model]) -> LoadedModel:
         for name, f in methods.items():
             files.add(f.__code__.co_filename)
             text.When.stack.clear()
+            text.Frame.stack.clear()
+            text.Frame.binders = 0
             try:
                 _read(model, name, f, f.__kafkaspec__, trace)  # type: ignore[attr-defined]
             except Exception as e:
@@ -368,6 +471,7 @@ def _load(cls: type[Model]) -> LoadedModel:
         tracing.reset(token)
     _check_start(model)
     model.sizes = _sizes(model)
+    _check_names(model, methods)
     letters: dict[str, str] = {}
     for name, kind in model.sizes.items():
         if kind == "sort":
@@ -388,38 +492,55 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
     for n in names:
         if n not in hints:
             raise ModelError(f"parameter {n} of {name} has no type")
-    params = [bound(resolve(hints[n]), n) for n in names]
+    drawn: dict[str, Expr] = {}
+    params = [_parameter(model, n, hints[n], drawn) for n in names]
     doc = _doc(f)
     if mark.kind in ("action", "initial"):
         for p in mark.per:
             if p not in names:
                 raise ModelError(f"fairness per {p}: {name} has no such parameter")
-        a = Action(name, mark.clauses, mark.who, doc, params, [], [], mark.fair, mark.per, loc)
+        a = Action(name, mark.clauses, mark.who, doc, params, [], [], mark.fair, mark.per, loc, drawn=drawn)
+        a.guard = [contains(p, drawn[p.aux]) for p in params if p.aux in drawn]
         trace.action = a
         function(_State(model, "assign"), *params)
         trace.action = None
-        a.guard = [g for g in a.guard if g is not TRUE]
         if mark.kind == "action":
             model.actions.append(a)
         else:
             model.initial = a
         return
-    result = function(_State(model, "read" if mark.kind == "step" else "none"), *params)
+    if drawn:
+        raise ModelError(f"{name}: only an action's parameter is drawn from a variable")
+    with text.Frame() as frame:
+        result = function(_State(model, "read" if mark.kind == "step" else "none"), *params)
     if mark.kind == "leads_to":
         if not (isinstance(result, tuple) and len(result) == 2):
             raise ModelError(f"{name} returns (trigger, goal)")
-        trigger, goal = map(truth, result)
+        trigger, goal = (frame.value(truth(x)) for x in result)
         model.leads_to[name] = LeadsTo(name, mark.clauses, tuple(params), trigger, goal, doc, loc)
         return
     if result is None:
         raise ModelError(f"{name} returns nothing: a claim returns a truth value")
-    e = truth(result)
+    e = frame.value(truth(result))
     for v in reversed(params):
         e = e if e.op == "const" else node("exists" if mark.kind == "witness" else "forall", e.t, v, e)
     table = {"invariant": model.invariants, "lemma": model.lemmas, "step": model.steps, "witness": model.witnesses}[
         mark.kind
     ]
     table[name] = Claim(name, mark.clauses, e, doc, loc)
+
+
+def _parameter(model: LoadedModel, name: str, hint: Any, drawn: dict[str, Expr]) -> Expr:
+    """A parameter as a bound variable; noted in `drawn` if it is an element of a variable's set."""
+    marks = [m for m in typing.get_args(hint)[1:] if isinstance(m, Of)] if typing.get_origin(hint) is Annotated else []
+    if not marks:
+        return bound(resolve(hint), name)
+    t = _type_of(model, marks[0].variable)
+    if t.kind != "set":
+        raise ModelError(f"{name} is drawn from {marks[0].variable} of type {t!r}, which is no set")
+    p = bound(t.item, name)
+    drawn[p.aux] = node("var", t, aux=marks[0].variable)
+    return p
 
 
 def _doc(x: Any) -> str:
@@ -440,6 +561,46 @@ def _variable_line(cls: type, file: str, name: str) -> int:
                 if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name) and n.target.id == name:
                     return n.lineno
     return _class_line(cls, file)
+
+
+def _check_names(model: LoadedModel, methods: Mapping[str, Any]) -> None:
+    """No name has two meanings, in this reading or in any other."""
+    known: dict[str, str] = {}
+    line = {n: _variable_line(model.cls, model.file, n) for n in model.vars}
+    helpers = {n for n in dir(model.cls) if hasattr(getattr(model.cls, n, None), "__kafkaspec_define__")}
+    every = [
+        *[(n, "a variable") for n in model.vars],
+        *[(n, {"sort": "a sort", "size": "a size", "flag": "a flag"}[k]) for n, k in model.sizes.items()],
+        *[(n, "a method") for n in {*methods, *helpers}],
+        *[(t.name, "a record" if t.kind == "rec" else "an enum") for t in _named_types(model)],
+    ]
+    where = text.short(model.file)
+    for name, what in every:
+        at = f"{where}:{line.get(name, _class_line(model.cls, model.file))}"
+        if name in known:
+            raise ModelError(f"{at}: {name} is {known[name]} and {what}: rename one")
+        if name.startswith("_") or not name.isidentifier() or name in ("next", "ghosts"):
+            raise ModelError(f"{at}: {name} is no name for {what}")
+        known[name] = what
+
+
+def _named_types(model: LoadedModel) -> list[T]:
+    """The enums and records of the model; two of one name twice."""
+    found: dict[int, T] = {}
+
+    def walk(t: T | None) -> None:
+        if t is not None and id(t) not in found:
+            if t.kind in ("enum", "rec"):
+                found[id(t)] = t
+            for u in (t.elem, t.key, *[f for _, f in t.fields]):
+                walk(u)
+
+    for t in model.vars.values():
+        walk(t)
+    for a in [model.initial, *model.actions]:
+        for p in a.params:
+            walk(p.t)
+    return list(found.values())
 
 
 def _check_start(model: LoadedModel) -> None:
@@ -488,6 +649,8 @@ def _sizes(model: LoadedModel) -> dict[str, Literal["sort", "size", "flag"]]:
         seen.add(id(e))
         if e.op == "size":
             out[e.aux] = "flag" if e.t.kind == "bool" else "size"
+        if e.op == "sortsize":
+            out[e.aux] = "sort"
         of_type(e.t)
         for a in e.args:
             of(a)
@@ -495,7 +658,8 @@ def _sizes(model: LoadedModel) -> dict[str, Literal["sort", "size", "flag"]]:
     for t in model.vars.values():
         of_type(t)
     for a in [model.initial, *model.actions]:
-        for e in [*a.params, *a.guard, *[y for u in a.updates for y in (*u.keys, u.cond, u.value)]]:
+        needs = [y for n in a.needs for y in (n.when, n.what)]
+        for e in [*a.params, *a.guard, *needs, *[y for u in a.updates for y in (*u.keys, u.cond, u.value)]]:
             of(e)
     for claims in (model.invariants, model.lemmas, model.steps, model.witnesses):
         for c in claims.values():

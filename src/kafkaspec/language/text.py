@@ -4,6 +4,7 @@ be traced, then run once on symbols. Line numbers are kept, so that every error 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 import linecache
 from collections.abc import Callable
@@ -13,21 +14,36 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from kafkaspec.language import expr as x
+from kafkaspec.language.defined import Need
 from kafkaspec.language.expr import Expr, ModelError
 
-_FORBIDDEN = (
-    ast.For,
-    ast.While,
-    ast.Try,
-    ast.With,
-    ast.AugAssign,
-    ast.Delete,
-    ast.Lambda,
-    ast.Global,
-    ast.Nonlocal,
-    ast.Match,
-)
+_FORBIDDEN: dict[type[ast.AST], str] = {
+    ast.For: "use a comprehension",
+    ast.While: "use a quantifier",
+    ast.AugAssign: "write s.next.x = s.x + ...",
+    ast.Try: "",
+    ast.With: "",
+    ast.Delete: "",
+    ast.Lambda: "",
+    ast.Global: "",
+    ast.Nonlocal: "",
+    ast.Match: "use if and elif",
+    ast.Raise: "write require(...)",
+    ast.NamedExpr: "give the name in a line of its own",
+    ast.Starred: "",
+    ast.ListComp: "a sequence is built by + [x]",
+    ast.JoinedStr: "",
+    ast.Await: "",
+    ast.Yield: "",
+    ast.YieldFrom: "",
+    ast.Import: "",
+    ast.ImportFrom: "",
+    ast.ClassDef: "",
+    ast.AsyncFor: "",
+    ast.AsyncWith: "",
+}
 _QUANTIFIERS = {"all": "forall", "any": "exists"}
+_OWN = frozenset(("all", "any", "max", "min", "sum", "set", "frozenset", "len", "range", "replace", "require"))
 
 
 def fail(file: str, line: int, message: str) -> NoReturn:
@@ -71,16 +87,9 @@ class _Rewrite(ast.NodeTransformer):
         fail(self.file, getattr(n, "lineno", 0), message)
 
     def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, _FORBIDDEN):
-            hints = {
-                "For": "use a comprehension",
-                "AugAssign": "write s.next.x = s.x + ...",
-                "While": "use a quantifier",
-            }
-            kind = type(node).__name__
-            self.fail(
-                node, f"'{kind.lower()}' has no meaning in a model's text{'; ' + hints[kind] if kind in hints else ''}"
-            )
+        if type(node) in _FORBIDDEN:
+            hint = _FORBIDDEN[type(node)]
+            self.fail(node, f"'{type(node).__name__.lower()}' has no meaning in a model's text{hint and '; ' + hint}")
         new = super().visit(node)
         if isinstance(new, ast.AST) and new is not node:
             ast.copy_location(new, node)
@@ -93,24 +102,80 @@ class _Rewrite(ast.NodeTransformer):
         arguments = ast.arguments([], [ast.copy_location(ast.arg(name), at)], None, [], [], None, [])
         return ast.copy_location(ast.Lambda(arguments, body), at)
 
+    def later(self, e: ast.expr) -> ast.Lambda:
+        """An expression that is evaluated under a condition only."""
+        return ast.copy_location(ast.Lambda(ast.arguments([], [], None, [], [], None, []), e), e)
+
+    def visit_FunctionDef(self, n: ast.FunctionDef) -> ast.stmt:
+        if self.inside:
+            self.fail(
+                n, "'functiondef' has no meaning in a model's text; a helper function stands outside, with @define"
+            )
+        self.inside = True
+        if n.body and isinstance(n.body[0], ast.Expr) and isinstance(n.body[0].value, ast.Constant):
+            n.body = n.body[1:] or [ast.copy_location(ast.Pass(), n)]
+        self.generic_visit(n)
+        return n
+
+    inside = False
+
     def visit_Assert(self, n: ast.Assert) -> ast.stmt:
-        return ast.Pass()  # for the type checker; a guard says the same
+        self.generic_visit(n)
+        return ast.Expr(self.call("asserted", n.test))
+
+    def visit_Expr(self, n: ast.Expr) -> ast.stmt:
+        self.generic_visit(n)
+        return ast.Expr(ast.copy_location(self.call("now", n.value), n))
+
+    def visit_Assign(self, n: ast.Assign) -> ast.stmt:
+        self.generic_visit(n)
+        if all(isinstance(t, ast.Name | ast.Tuple) for t in n.targets):
+            n.value = ast.copy_location(self.call("now", n.value), n)
+        return n
+
+    def visit_AnnAssign(self, n: ast.AnnAssign) -> ast.stmt:
+        if n.value is None or not isinstance(n.target, ast.Name):
+            self.fail(n, "'annassign' has no meaning here in a model's text")
+        value = self.visit(n.value)
+        return ast.Assign([n.target], ast.copy_location(self.call("now", value), n))
 
     def visit_BoolOp(self, n: ast.BoolOp) -> ast.expr:
         self.generic_visit(n)
-        return self.call("and_" if isinstance(n.op, ast.And) else "or_", *n.values)
+        f = "and_" if isinstance(n.op, ast.And) else "or_"
+        return self.call(f, n.values[0], *map(self.later, n.values[1:]))
 
     def visit_UnaryOp(self, n: ast.UnaryOp) -> ast.expr:
         self.generic_visit(n)
+        if isinstance(n.op, ast.Invert | ast.UAdd):
+            self.fail(n, f"'{type(n.op).__name__.lower()}' has no meaning in a model's text")
         return self.call("not_", n.operand) if isinstance(n.op, ast.Not) else n
+
+    def visit_BinOp(self, n: ast.BinOp) -> ast.expr:
+        self.generic_visit(n)
+        if not isinstance(n.op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv | ast.Mod | ast.BitOr | ast.BitAnd):
+            self.fail(n, f"'{type(n.op).__name__.lower()}' has no meaning in a model's text")
+        return self.call("binary", ast.Constant(type(n.op).__name__), n.left, n.right)
 
     def visit_IfExp(self, n: ast.IfExp) -> ast.expr:
         self.generic_visit(n)
-        return self.call("ite", n.test, n.body, n.orelse)
+        return self.call("ite", n.test, self.later(n.body), self.later(n.orelse))
 
     def visit_Set(self, n: ast.Set) -> ast.expr:
         self.generic_visit(n)
         return self.call("SetLiteral", ast.List(n.elts, ast.Load()))
+
+    def visit_Dict(self, n: ast.Dict) -> ast.expr:
+        self.fail(n, "a map is made by a comprehension over all its keys: {k: ... for k in ...}")
+
+    def visit_Subscript(self, n: ast.Subscript) -> ast.expr:
+        self.generic_visit(n)
+        if not isinstance(n.ctx, ast.Load) or _of_next(n.value):
+            return n
+        key = n.slice
+        if isinstance(key, ast.Slice):
+            parts = [x or ast.Constant(None) for x in (key.lower, key.upper, key.step)]
+            key = ast.Call(ast.Name("__ks_slice", ast.Load()), parts, [])
+        return self.call("index", n.value, ast.copy_location(key, n))
 
     def visit_Compare(self, n: ast.Compare) -> ast.expr:
         self.generic_visit(n)
@@ -122,9 +187,13 @@ class _Rewrite(ast.NodeTransformer):
                     c = self.call("contains", left, right)
                 case ast.NotIn():
                     c = self.call("not_", self.call("contains", left, right))
-                case ast.Is() | ast.Eq():
+                case ast.Is():
+                    c = self.call("identical", left, right)
+                case ast.IsNot():
+                    c = self.call("not_", self.call("identical", left, right))
+                case ast.Eq():
                     c = self.call("eq", left, right)
-                case ast.IsNot() | ast.NotEq():
+                case ast.NotEq():
                     c = self.call("not_", self.call("eq", left, right))
                 case ast.Lt():
                     c = self.call("less", left, right)
@@ -136,7 +205,7 @@ class _Rewrite(ast.NodeTransformer):
                     c = self.call("less", right, left, equal=ast.Constant(True))
             out.append(ast.copy_location(c, n))
             left = right
-        return out[0] if len(out) == 1 else self.call("and_", *out)
+        return out[0] if len(out) == 1 else self.call("and_", out[0], *map(self.later, out[1:]))
 
     def one(self, g: ast.comprehension) -> str:
         if not isinstance(g.target, ast.Name):
@@ -144,61 +213,91 @@ class _Rewrite(ast.NodeTransformer):
         return g.target.id
 
     def condition(self, g: ast.comprehension) -> ast.expr:
-        return self.call("and_", *g.ifs)
+        return self.call("and_", g.ifs[0], *map(self.later, g.ifs[1:])) if g.ifs else ast.Constant(True)
 
     def visit_Call(self, n: ast.Call) -> ast.expr:
-        self.generic_visit(n)
+        if any(k.arg is None for k in n.keywords):
+            self.fail(n, "'**' has no meaning in a model's text")
         f = n.func.id if isinstance(n.func, ast.Name) else ""
         gen = n.args[0] if n.args and isinstance(n.args[0], ast.GeneratorExp) else None
-        if gen is not None and f in _QUANTIFIERS:
-            body: ast.expr = gen.elt
-            for g in reversed(gen.generators):
-                if g.ifs:
-                    body = (
-                        self.call("or_", self.call("not_", self.condition(g)), body)
-                        if f == "all"
-                        else self.call("and_", self.condition(g), body)
-                    )
-                name = self.one(g)
-                body = self.call(
-                    "quantified",
-                    ast.Constant(_QUANTIFIERS[f]),
-                    g.iter,
-                    self.function(name, body, n),
-                    ast.Constant(name),
-                )
-                ast.copy_location(body, n)
-            return body
-        if gen is not None and f in ("max", "min", "sum"):
-            if len(gen.generators) != 1:
-                self.fail(n, f"{f}() takes a comprehension with one 'for'")
-            g = gen.generators[0]
-            name = self.one(g)
-            cond = self.function(name, self.condition(g), n)
-            if f == "sum":
-                if not (isinstance(gen.elt, ast.Constant) and gen.elt.value == 1):
-                    self.fail(n, "sum() counts: sum(1 for ... if ...)")
-                return self.call("counted", g.iter, cond, ast.Constant(name))
-            default = next((k.value for k in n.keywords if k.arg == "default"), None)
-            if default is None or not (isinstance(gen.elt, ast.Name) and gen.elt.id == name):
-                self.fail(n, f"{f}() over a comprehension is {f}(({name} for {name} in ... if ...), default=...)")
-            kind = ast.Constant("greatest" if f == "max" else "least")
-            return self.call("chosen", kind, g.iter, cond, ast.Constant(name), default)
+        if gen is not None and f in ("all", "any", "max", "min", "sum"):
+            self.generic_visit(gen)
+            n.keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in n.keywords]
+            if len(n.args) > 1:
+                self.fail(n, f"{f}() takes one comprehension")
+            return self.over(n, f, gen)
+        if isinstance(n.func, ast.Attribute):
+            n.func = self.call("method", self.visit(n.func.value), ast.Constant(n.func.attr))
+            ast.copy_location(n.func, n)
+            n.args, n.keywords = (
+                [self.visit(a) for a in n.args],
+                [ast.keyword(k.arg, self.visit(k.value)) for k in n.keywords],
+            )
+            return self.call("called", n.func, *n.args, **{str(k.arg): k.value for k in n.keywords})
+        self.generic_visit(n)
+        if f == "require":
+            return self.call("require", n.func, *map(self.later, n.args))
         if f in ("max", "min"):
+            if n.keywords:
+                self.fail(n, f"{f}() takes `default=` with a comprehension only")
             return self.call("extreme", ast.Constant(f == "max"), *n.args)
         if f in ("set", "frozenset"):
             return self.call("set", *n.args)
         if f in ("len", "range", "replace"):
             n.func = ast.copy_location(ast.Name("__ks_" + f, ast.Load()), n.func)
-        return n
+            return n
+        if f in ("all", "any", "sum"):
+            self.fail(n, f"{f}() is over a comprehension: {f}(... for x in ...)")
+        return self.call("called", n.func, *n.args, **{str(k.arg): k.value for k in n.keywords})
+
+    def over(self, n: ast.Call, f: str, gen: ast.GeneratorExp) -> ast.expr:
+        """all, any, max, min or sum of a comprehension."""
+        if f in _QUANTIFIERS:
+            if n.keywords:
+                self.fail(n, f"{f}() takes a comprehension alone")
+            body: ast.expr = gen.elt
+            for g in reversed(gen.generators):
+                if g.ifs:
+                    body = (
+                        self.call("or_", self.call("not_", self.condition(g)), self.later(body))
+                        if f == "all"
+                        else self.call("and_", self.condition(g), self.later(body))
+                    )
+                name = self.one(g)
+                kind = ast.Constant(_QUANTIFIERS[f])
+                body = self.call("quantified", kind, g.iter, self.function(name, body, n), ast.Constant(name))
+                ast.copy_location(body, n)
+            return body
+        if len(gen.generators) != 1:
+            self.fail(n, f"{f}() takes a comprehension with one 'for'")
+        g = gen.generators[0]
+        name = self.one(g)
+        parts = (g.iter, self.function(name, self.condition(g), n), self.function(name, gen.elt, n), ast.Constant(name))
+        if f == "sum":
+            if n.keywords:
+                self.fail(n, "sum() takes a comprehension alone")
+            return self.call("summed", *parts)
+        if any(k.arg != "default" for k in n.keywords):
+            self.fail(n, f"{f}() takes a comprehension and `default=`")
+        kind = ast.Constant("greatest" if f == "max" else "least")
+        return self.call("chosen", kind, *parts, *[k.value for k in n.keywords])
+
+    def visit_GeneratorExp(self, n: ast.GeneratorExp) -> ast.expr:
+        self.fail(n, "a comprehension stands in all(), any(), sum(), max(), min() or between { and }")
 
     def visit_SetComp(self, n: ast.SetComp) -> ast.expr:
         self.generic_visit(n)
         g = n.generators[0]
         name = self.one(g)
-        if len(n.generators) != 1 or not (isinstance(n.elt, ast.Name) and n.elt.id == name):
-            self.fail(n, f"a set comprehension is {{{name} for {name} in ... if ...}}")
-        return self.call("collected", g.iter, self.function(name, self.condition(g), n), ast.Constant(name))
+        if len(n.generators) != 1:
+            self.fail(n, "a set comprehension has one 'for'")
+        return self.call(
+            "collected",
+            g.iter,
+            self.function(name, self.condition(g), n),
+            self.function(name, n.elt, n),
+            ast.Constant(name),
+        )
 
     def visit_DictComp(self, n: ast.DictComp) -> ast.expr:
         self.generic_visit(n)
@@ -218,24 +317,37 @@ class _Rewrite(ast.NodeTransformer):
                     if isinstance(k, ast.Name) and isinstance(k.ctx, ast.Store) and id(k) not in inner:
                         self.assigned_in_if.setdefault(k.id, []).append((part[0].lineno, max(_last(m) for m in part)))
         self.generic_visit(n)
-        out = [self.when(n.test, n.body)]
+        self.tests += 1
+        name = f"__ks_test_{self.tests}"
+        test = ast.Assign([ast.Name(name, ast.Store())], ast.copy_location(self.call("now", n.test), n.test))
+        out: list[ast.stmt] = [test, self.when(ast.Name(name, ast.Load()), n.body)]
         if n.orelse:
-            out.append(self.when(ast.copy_location(self.call("not_", n.test), n.test), n.orelse))
+            out.append(self.when(self.call("not_", ast.Name(name, ast.Load())), n.orelse))
         return [ast.copy_location(w, n) for w in out]
+
+    tests = 0
 
     assigned_in_if: dict[str, list[tuple[int, int]]]
 
     def when(self, test: ast.expr, body: list[ast.stmt]) -> ast.With:
-        c = ast.copy_location(self.call("when", test), test)
-        return ast.With([ast.withitem(c)], body)
+        return ast.With([ast.withitem(self.call("when", test))], body)
 
 
 def _last(n: ast.AST) -> int:
     return int(getattr(n, "end_lineno", 0) or 0)
 
 
+def _of_next(n: ast.AST) -> bool:
+    """Is it a place in `s.next`, such as s.next.m[k]?"""
+    while isinstance(n, ast.Attribute | ast.Subscript):
+        if isinstance(n, ast.Attribute) and n.attr == "next":
+            return True
+        n = n.value
+    return False
+
+
 class When:
-    """`if` in an effect: the condition under which what stands below is done."""
+    """The condition under which what stands below is done: of an `if`, or of a part of an expression."""
 
     stack: list[Expr] = []
 
@@ -249,28 +361,191 @@ class When:
         When.stack.pop()
 
 
+class Frame:
+    """A text that is being read: what it evaluates on its way, each under the conditions since it began."""
+
+    stack: list[Frame] = []
+    binders = 0
+    """How many comprehensions are being read: what stands in one cannot guard or assign."""
+
+    def __init__(self) -> None:
+        self.base, self.evaluated = len(When.stack), list[Expr]()
+
+    def __enter__(self) -> Frame:
+        Frame.stack.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Frame.stack.pop()
+
+    def value(self, result: Any) -> Any:
+        """The text's result, in which all is evaluated that the text evaluates."""
+        if result is None or not self.evaluated:
+            return result
+        result = x.symbolic(result)
+        for e in reversed(self.evaluated):
+            result = x.only(e, result)
+        return result
+
+
+def met(e: Any) -> None:
+    """A text evaluates this where it stands: an action's as a need of the action, another's with its result."""
+    if isinstance(e, tuple | list):
+        for y in e:
+            met(y)
+    elif isinstance(e, x.SetLiteral):
+        met(e.items)
+    elif isinstance(e, Expr) and not e.total:
+        action = x.tracing.get().action
+        if action is not None and not Frame.binders:
+            action.needs.append(Need(len(action.guard), x.and_(*When.stack), e))
+        elif Frame.stack:
+            frame = Frame.stack[-1]
+            frame.evaluated.append(under(x.and_(*When.stack[frame.base :]), e))
+
+
+def under(condition: Expr, e: Expr) -> Expr:
+    """Something that evaluates `e` where the condition is true."""
+    return e if condition is x.TRUE else x.and_(condition, x.only(e, x.TRUE))
+
+
+def _now(e: Any) -> Any:
+    e = x.plain(e)
+    met(e)
+    return e
+
+
+def _asserted(condition: Any) -> None:
+    met(x.must(condition))
+
+
+def _in_turn(op: Callable[..., Expr], first: Any, *rest: Callable[[], Any]) -> Expr:
+    parts = [x.truth(first)]
+    for r in rest:
+        reached = x.and_(*parts) if op is x.and_ else x.not_(x.or_(*parts))
+        with When(reached):
+            parts.append(x.truth(r()))
+    return op(*parts)
+
+
+def _ite(c: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
+    c = x.truth(c)
+    with When(c):
+        yes = a()
+    with When(x.not_(c)):
+        no = b()
+    return x.ite(c, yes, no)
+
+
+def _within(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A comprehension's part, as a function of its variable."""
+
+    def part(v: Any) -> Any:
+        Frame.binders += 1
+        try:
+            return f(v)
+        finally:
+            Frame.binders -= 1
+
+    return part
+
+
+def _binary(op: str, a: Any, b: Any) -> Any:
+    a, b = x.plain(a), x.plain(b)
+    if all(isinstance(v, int) and not isinstance(v, bool) for v in (a, b)):
+        a, b = x.number(a), x.number(b)
+    known = any(isinstance(v, Expr | x.SetLiteral | list | type) for v in (a, b))
+    if not known:
+        raise ModelError(f"{x._text(a)} and {x._text(b)} are no values that an operator joins")
+    match op:
+        case "Add":
+            return x.plus(a, b)
+        case "Sub":
+            return x.minus(a, b)
+        case "Mult":
+            return x.times(a, b)
+        case "FloorDiv":
+            return x.divided("div", a, b)
+        case "Mod":
+            return x.divided("mod", a, b)
+    if isinstance(a, x.SetLiteral) and isinstance(b, x.SetLiteral) and op == "BitOr":
+        return a | b
+    return x._setop("union" if op == "BitOr" else "inter", a, b)
+
+
+def _method(owner: Any, name: str) -> Any:
+    if isinstance(owner, Expr | x.SetLiteral | list | tuple | x.SizeName):
+        raise ModelError(
+            f".{name}() has no meaning in a model's text: write it with operators, comprehensions or a helper"
+        )
+    return getattr(owner, name)
+
+
+def _called(f: Any, *args: Any, **named: Any) -> Any:
+    inner = getattr(f, "func", f)
+    if hasattr(inner, "__kafkaspec_define__") or hasattr(inner, "__kafkaspec_call__"):
+        return f(*args, **named)
+    if isinstance(f, type) and dataclasses.is_dataclass(f):
+        t = x.resolve(f)
+        try:
+            given = inspect.signature(f).bind(*args, **named)
+        except TypeError as e:
+            raise ModelError(f"{f.__name__}: {e}") from None
+        given.apply_defaults()
+        return x.record(t, given.arguments)
+    name = getattr(f, "__name__", repr(f))
+    raise ModelError(f"{name}() has no meaning in a model's text: a helper function has @define")
+
+
+def _require(require: Callable[..., None], *conditions: Callable[[], Any]) -> None:
+    for c in conditions:
+        require(c())
+
+
 def _set(*args: Any) -> Any:
     if not args:
         return x.SetLiteral([])
-    if isinstance(args[0], type):
-        return args[0]
-    return args[0]
+    if len(args) > 1:
+        raise ModelError("set() takes a sort, an enum or nothing")
+    d = x.plain(args[0])
+    if isinstance(d, Expr) and d.t.kind == "seq":
+        return x.collected(d, lambda _: True, lambda v: v, "x")
+    if isinstance(d, Expr | type | x.SetLiteral):
+        return x.symbolic(d)
+    if isinstance(d, x.Span):
+        return x.collected(d, lambda _: True, lambda v: v, "x")
+    raise ModelError(f"set({x._text(d)}): write {{...}}")
+
+
+def _map(domain: Any, value: Callable[[Any], Any], name: str) -> x.MapLiteral:
+    return x.MapLiteral(domain, _within(value), name)
 
 
 _HELPERS: dict[str, Any] = {
-    "__ks_and_": x.and_, "__ks_or_": x.or_, "__ks_not_": x.not_, "__ks_eq": x.eq, "__ks_less": x.less,
-    "__ks_ite": x.ite, "__ks_contains": x.contains, "__ks_SetLiteral": x.SetLiteral,
-    "__ks_MapLiteral": x.MapLiteral, "__ks_len": x.length, "__ks_range": x.span, "__ks_replace": x.replaced,
-    "__ks_extreme": x.extreme, "__ks_quantified": x.quantified, "__ks_chosen": x.chosen,
-    "__ks_counted": x.counted, "__ks_collected": x.collected, "__ks_set": _set, "__ks_when": When,
+    "__ks_and_": lambda *xs: _in_turn(x.and_, *xs), "__ks_or_": lambda *xs: _in_turn(x.or_, *xs),
+    "__ks_not_": x.not_, "__ks_eq": x.eq, "__ks_identical": x.identical, "__ks_less": x.less,
+    "__ks_ite": _ite, "__ks_contains": x.contains, "__ks_SetLiteral": x.SetLiteral,
+    "__ks_MapLiteral": _map, "__ks_len": x.length, "__ks_range": x.span, "__ks_replace": x.replaced,
+    "__ks_extreme": x.extreme, "__ks_set": _set, "__ks_when": When, "__ks_index": x.index, "__ks_slice": slice,
+    "__ks_quantified": lambda op, d, body, name: x.quantified(op, d, _within(body), name),
+    "__ks_chosen": lambda op, d, c, v, name, *rest: x.chosen(op, d, _within(c), _within(v), name, *rest),
+    "__ks_summed": lambda d, c, v, name: x.summed(d, _within(c), _within(v), name),
+    "__ks_collected": lambda d, c, v, name: x.collected(d, _within(c), _within(v), name),
+    "__ks_now": _now, "__ks_asserted": _asserted, "__ks_binary": _binary, "__ks_method": _method, "__ks_called": _called,
+    "__ks_require": _require,
 }  # fmt: skip
+
+
+def _strip(tree: ast.FunctionDef) -> ast.FunctionDef:
+    """Without what only a type checker reads."""
+    tree.decorator_list, tree.returns = [], None
+    for a in tree.args.args:
+        a.annotation = None
+    return tree
 
 
 def _compiled(tree: ast.FunctionDef, f: FunctionType, extra: dict[str, Any]) -> FunctionType:
     file = f.__code__.co_filename
-    tree.decorator_list, tree.returns = [], None
-    for a in tree.args.args:
-        a.annotation = None
     module = ast.fix_missing_locations(ast.Module([tree], []))
     names = dict(f.__globals__)
     names.update(inspect.getclosurevars(f).nonlocals)
@@ -301,6 +576,7 @@ def symbolic(f: FunctionType) -> FunctionType:
     tree = _copy(f)
     rewrite = _Rewrite(file)
     rewrite.assigned_in_if = {}
+    _strip(tree)
     loads = [(n.id, n.lineno) for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     tree = rewrite.visit(tree)
     for name, spans in rewrite.assigned_in_if.items():
@@ -310,21 +586,59 @@ def symbolic(f: FunctionType) -> FunctionType:
     return _compiled(tree, f, _HELPERS)
 
 
-class _Lazy(ast.NodeTransformer):
-    """For concrete runs: require(a, b) stops at the first that fails, as a guard does."""
+class _Strict(ast.NodeTransformer):
+    """For concrete runs: what Python would let pass, such as an index below 0, is asked for."""
+
+    def call(self, f: str, *args: ast.expr, at: ast.AST) -> ast.expr:
+        return ast.copy_location(ast.Call(ast.Name("__ks_" + f, ast.Load()), list(args), []), at)
 
     def visit_Call(self, n: ast.Call) -> ast.expr:
         self.generic_visit(n)
-        if isinstance(n.func, ast.Name) and n.func.id == "require" and len(n.args) > 1:
+        f = n.func.id if isinstance(n.func, ast.Name) else ""
+        if f == "require" and len(n.args) > 1:
             n.args = [ast.copy_location(ast.BoolOp(ast.And(), n.args), n)]
+        elif f in ("all", "any") and n.args and isinstance(n.args[0], ast.GeneratorExp):
+            n.args = [ast.copy_location(ast.ListComp(n.args[0].elt, n.args[0].generators), n)]  # every element
+        elif f not in ("", "require", *_OWN):
+            n.args = [n.func, *n.args]
+            n.func = ast.copy_location(ast.Name("__ks_called", ast.Load()), n)
+        elif f == "replace":
+            n.func = ast.copy_location(ast.Name("__ks_replace", ast.Load()), n)
         return n
 
+    def visit_Subscript(self, n: ast.Subscript) -> ast.expr:
+        self.generic_visit(n)
+        if not isinstance(n.ctx, ast.Load) or _of_next(n.value):
+            return n
+        key: ast.expr = n.slice
+        if isinstance(key, ast.Slice):
+            parts = [x or ast.Constant(None) for x in (key.lower, key.upper)]
+            return self.call("sliced", n.value, *parts, at=n)
+        return self.call("index", n.value, key, at=n)
 
-@cache
-def concrete(f: FunctionType) -> FunctionType:
-    """f as it stands, but for require(a, b), which is evaluated one condition after the other."""
-    tree: ast.FunctionDef = _Lazy().visit(_copy(f))
-    return _compiled(tree, f, {})
+    def visit_Set(self, n: ast.Set) -> ast.expr:
+        self.generic_visit(n)
+        return self.call("elements", n, at=n)
+
+    def visit_SetComp(self, n: ast.SetComp) -> ast.expr:
+        self.generic_visit(n)
+        return self.call("elements", n, at=n)
+
+    def visit_BinOp(self, n: ast.BinOp) -> ast.expr:
+        self.generic_visit(n)
+        return self.call("added", n.left, n.right, at=n) if isinstance(n.op, ast.Add) else n
+
+
+_concrete: dict[FunctionType, FunctionType] = {}
+
+
+def concrete(f: FunctionType, helpers: dict[str, Any]) -> FunctionType:
+    """f as it stands, but that what has no value is an error: `helpers` says how each operation asks."""
+    known = _concrete.get(f)
+    if known is None:
+        tree: ast.FunctionDef = _Strict().visit(_strip(_copy(f)))
+        known = _concrete[f] = _compiled(tree, f, helpers)
+    return known
 
 
 def located(file_of: Callable[..., Any], e: BaseException, files: set[str]) -> ModelError:

@@ -1,10 +1,12 @@
 """The types of the language, as a model's annotations say them in plain Python.
 
 bool, an Enum, a Sort            themselves
-Annotated[int, Range(0, D)]      a bounded natural; Range(0) has no upper bound
+Annotated[int, Range(0, D)]      a bounded number; Range(0) has no upper bound
 X | None                         an option
 dict[K, V]                       a total map over its key's domain (Sort, Range, Enum or bool); maps nest
-set[X]                           a finite set; Annotated[set[X], NonEmpty] is never empty
+set[X]                           a finite set of sort elements, enum members, bools or bounded numbers;
+                                 Annotated[set[X], NonEmpty] is never empty
+Annotated[set[R], Bounded(K)]    a set of at most K records: messages on their way
 Annotated[list[X], Bounded(L)]   a sequence of at most L elements
 a frozen dataclass               a record
 """
@@ -37,6 +39,17 @@ class _Domain(type):
             raise TypeError(f"{cls.__name__} is a sort: iterate over it only in all(), any() or a comprehension")
         return iter(known[cls])
 
+    def __len__(cls) -> int:
+        known = elements.get()
+        if known is None or cls not in known:
+            raise TypeError(
+                f"the number of elements of {cls.__name__} is known in a model's text only; a limit is a Size"
+            )
+        return len(known[cls])
+
+    def __bool__(cls) -> bool:
+        return True
+
 
 class Sort(metaclass=_Domain):
     """A finite set of elements that differ in nothing but identity. Subclass it: `class Partition(Sort): ...`."""
@@ -67,9 +80,16 @@ class Range:
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """A sequence's greatest length."""
+    """A sequence's greatest length, or how many elements a set of records has at most."""
 
     length: Any
+
+
+@dataclass(frozen=True)
+class Of:
+    """Marks a parameter that is drawn from a variable, a set: `m: Annotated[Letter, Of("post")]`."""
+
+    variable: str
 
 
 class NonEmpty:
@@ -178,8 +198,15 @@ def resolve(annotation: Any) -> T:
                 return make("range", lo=size_value(m.lo), hi=size_value(m.hi))
             if isinstance(m, Bounded) and typing.get_origin(inner) is list:
                 return make("seq", elem=resolve(typing.get_args(inner)[0]), hi=size_value(m.length))
+            if isinstance(m, Bounded) and typing.get_origin(inner) in (set, frozenset):
+                elem = resolve(typing.get_args(inner)[0])
+                if elem.kind != "rec":
+                    raise TypeNotInLanguage(f"a bounded set holds records, not {elem!r}")
+                return make("set", elem=elem, hi=size_value(m.length))
             if m is NonEmpty and typing.get_origin(inner) in (set, frozenset):
-                return make("set", elem=resolve(typing.get_args(inner)[0]), nonempty=True)
+                return make("set", elem=_element(typing.get_args(inner)[0]), nonempty=True)
+            if isinstance(m, Range | Bounded) or m in (Range, Bounded, NonEmpty):
+                raise TypeNotInLanguage(f"{inner!r} is not limited by {m!r}")
         return resolve(inner)
     if annotation is bool:
         return BOOL
@@ -194,7 +221,7 @@ def resolve(annotation: Any) -> T:
             raise TypeNotInLanguage(f"a map's key is a Sort, a Range, an Enum or bool, not {key!r}")
         return make("map", elem=resolve(args[1]), key=key)
     if origin in (set, frozenset):
-        return make("set", elem=resolve(args[0]))
+        return make("set", elem=_element(args[0]))
     if origin is list:
         raise TypeNotInLanguage(f"{annotation}: a sequence needs its greatest length: Bounded(L)")
     if annotation is int:
@@ -205,7 +232,20 @@ def resolve(annotation: Any) -> T:
         if issubclass(annotation, Sort):
             return make("sort", annotation.__name__, cls=annotation)
         if dataclasses.is_dataclass(annotation):
+            if not annotation.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+                raise TypeNotInLanguage(
+                    f"{annotation.__name__}: a record is a frozen dataclass: @dataclass(frozen=True)"
+                )
             hints = typing.get_type_hints(annotation, include_extras=True)
             fields = tuple((f.name, resolve(hints[f.name])) for f in dataclasses.fields(annotation))
             return make("rec", annotation.__name__, cls=annotation, fields=fields)
     raise TypeNotInLanguage(f"{annotation!r} is no type of the language")
+
+
+def _element(annotation: Any) -> T:
+    elem = resolve(annotation)
+    if elem.kind == "rec":
+        raise TypeNotInLanguage(f"a set of records needs its greatest size: Annotated[set[{elem!r}], Bounded(K)]")
+    if elem.kind not in ("sort", "enum", "bool", "range"):
+        raise TypeNotInLanguage(f"an element of a set is of a Sort, a Range, an Enum, bool or a record, not {elem!r}")
+    return elem
