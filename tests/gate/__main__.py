@@ -21,6 +21,7 @@ def main() -> int:
     p.add_argument("--count", type=int, default=1)
     p.add_argument("--tlc", action="store_true")
     p.add_argument("--text", action="store_true")
+    p.add_argument("--only", metavar="ENGINES", help=f"of {', '.join(ALL)}, tlc")
     p.add_argument("--keep", action="store_true", help="do not shrink")
     a = p.parse_args()
     counts: Counter[str] = Counter()
@@ -30,7 +31,7 @@ def main() -> int:
             model = generated(seed)
             if a.text:
                 print(model.text, model.sizes)
-            only = (*ALL, "tlc") if a.tlc else ALL
+            only = tuple(a.only.split(",")) if a.only else (*ALL, "tlc") if a.tlc else ALL
             found = compare(model.text, model.sizes, seed, Path(folder), only)
             counts += found.counts
             counts["models"] += 1
@@ -44,7 +45,7 @@ def main() -> int:
                     for d in found.disagreements[:5]:
                         print(f"  {d}"[:2000])
                 else:
-                    print(minimal(seed, Path(folder)))
+                    print(minimal(seed, Path(folder), only=only))
                 sys.stdout.flush()
     print("\n".join(f"{n:>8,} {name}" for name, n in sorted(counts.items())))
     print(f"{failed} of {counts['models']} models are read differently; {time.process_time() - began:.0f} s of CPU")

@@ -18,7 +18,7 @@ VARIANTS = ("scalar", "words", "fingerprints", "resumed", "one sort", "symmetry"
 """Beside the plain exploration, one of these is compared, in turn."""
 STATES = 12
 """States from which single transitions are compared: so many reachable ones, and half as many arbitrary ones."""
-ALL = ("explorer", "transitions", "bounded", "prover")
+ALL = ("graph", "explorer", "transitions", "bounded", "prover")
 
 
 @dataclass
@@ -73,6 +73,10 @@ def compare(text: str, sizes: tuple[oracle.Sizes, ...], seed: int, folder: Path,
         if at == {n: v for n, v in sizes[-1].items() if n in m.sizes}:
             break
     s, some = spaces[0], states[0]
+    if "graph" in only:
+        for x, y in zip(spaces, states, strict=True):
+            if not x.start:
+                engines.read(found, m, x, y)
     if "explorer" in only:
         engines.explorer(found, m, s, "plain", folder, True)
         for v in variants or (VARIANTS[seed % len(VARIANTS)],):

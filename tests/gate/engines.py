@@ -25,6 +25,7 @@ from kafkaspec.prove import prove
 from kafkaspec.prove.bounded import bounded
 from kafkaspec.prove.obligations import START
 from tests.gate import oracle
+from tests.gate.graph import Graph, bound
 from tests.gate.oracle import DEFINED, Space
 
 READING = ("reading what is there", DEFINED)
@@ -255,6 +256,36 @@ def _plain(x: Any) -> Any:
     if isinstance(x, set | frozenset):
         return sorted(map(str, map(_plain, x)))
     return sorted(map(str, x)) if isinstance(x, list) else x
+
+
+# ---- the graph
+def read(found: Found, m: LoadedModel, s: Space, states: list[State]) -> None:
+    """The graph of the text, evaluated in single states."""
+    engine = "graph"
+    c = s.concrete
+    g = Graph(c)
+    with found.running(engine), c._running():
+        for state in states:
+            now = g.state(state)
+            for claim in [*m.invariants.values(), *m.lemmas.values()]:
+                found.same(engine, "claim", g.holds(claim.expr, now), oracle.holds(c, claim.name, state))
+            for claim in m.witnesses.values():
+                found.counts["claims in states"] += 1
+                if g.holds(claim.expr, now) != oracle.holds(c, claim.name, state):
+                    found.say(engine, "witness", f"{claim.name} is {g.holds(claim.expr, now)} in {c.show(state)}")
+            for o in oracle.outcomes(c, state):
+                a = next(a for a in m.actions if a.name == o.action)
+                env = {p.aux: bound(c, p.t, o.arguments[a.parameter(p)]) for p in a.params}
+                kind, after = g.outcome(a, env, now)
+                found.counts["transitions"] += 1
+                text = None if o.state is None else g.state(o.state)
+                if (kind, after) != (o.kind, text):
+                    said = f"{o.action}({dict(o.arguments)}) in {c.show(state)}: {kind} {after}, the text: {o.kind} {text}"
+                    found.say(engine, f"{kind} for {o.kind}", f"{said} {o.why}")
+                elif o.state is not None:
+                    for claim in m.steps.values():
+                        ours = g.holds(claim.expr, now, after)
+                        found.same(engine, "step", ours, oracle.holds(c, claim.name, state, o.state))
 
 
 # ---- bounded search

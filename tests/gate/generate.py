@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.gate.schema import BOOL, NUM, Schema, Ty, fits, option_of, set_of, shape, state_schema
@@ -199,6 +199,8 @@ class Writer:
                 return self.r.choice(named or whole)
             case "option":
                 return "None" if self.chance(0.3) else self.leaf(t.item)
+            case "set" if t.item.kind == "rec":
+                return "set()"
             case "set":
                 if t.item.kind == "sort" and self.chance(0.5):
                     return f"set({t.item.name})"
@@ -372,6 +374,11 @@ class Writer:
             text, elem = self.domain(d - 1, numbers=True)
         elif t.item.kind == "bool":
             return self.image(t, d)
+        elif t.item.kind == "rec":
+            held = self.path(set_of(t.item), d - 1)
+            if held is None:
+                raise Impossible
+            text, elem = held, t.item
         else:
             held = self.path(set_of(t.item), d - 1) if self.chance(0.4) else None
             text, elem = held or t.item.name, t.item
@@ -411,11 +418,11 @@ class Writer:
         t = self.r.choice([t, *([t.item] if t.elem is not None else []), *[f for _, f in t.fields]])
         held = self.path(t, d - 1)
         if held is None or t.kind == "range":
-            return f"{self.number(d - 1)} {self.r.choice(('==', '!='))} {self.number(d - 1)}"
+            return f"({self.number(d - 1)} {self.r.choice(('==', '!='))} {self.number(d - 1)})"
         other = self.expr(t, d - 1)
         if t.kind == "set" and self.chance(0.4):
-            return f"{held} <= {other}"
-        return f"({held}) {self.r.choice(('==', '!='))} ({other})"
+            return f"({held} <= {other})"
+        return f"(({held}) {self.r.choice(('==', '!='))} ({other}))"
 
     def atom(self) -> str:
         """The shortest that can be said of a variable or a name."""
@@ -456,13 +463,13 @@ class Writer:
             return self.atom()
         return self.one(
             lambda: self.path(BOOL, d) or self.compared(d),
-            lambda: f"not ({self.truth(d - 1)})",
+            lambda: f"(not {self.truth(d - 1)})",
             lambda: f"({self.truth(d - 1)} {self.r.choice(('and', 'or'))} {self.truth(d - 1)})",
             lambda: f"({self.truth(d - 1)} if {self.truth(d - 1)} else {self.truth(d - 1)})",
-            lambda: f"({self.truth(d - 1)}) {self.r.choice(('==', '!='))} ({self.truth(d - 1)})",
+            lambda: f"({self.truth(d - 1)} {self.r.choice(('==', '!='))} ({self.truth(d - 1)}))",
             lambda: f"({self.number(d - 1)} {self.r.choice(('<', '<=', '>', '>='))} {self.number(d - 1)})",
             lambda: f"({self.number(d - 1)} <= {self.number(d - 1)} < {self.number(d - 1)})",
-            lambda: f"({self.compared(d)})",
+            lambda: self.compared(d),
             lambda: self.quantified(d),
             lambda: self.quantified(d),
             lambda: self.within(d),
@@ -520,6 +527,8 @@ class Writer:
                 return self.leaf(t)
             case "option":
                 return self.inside(t.item, 0)
+            case "set" if t.bound:
+                return f"({now} | {{{self.inside(t.item, 0)}}} if len({now}) < {t.bound} else {now})"
             case "set":
                 sign = self.r.choice("||-") if not t.nonempty else "|"
                 return f"{now} {sign} {{{self.inside(t.item, 0)}}}"
@@ -591,7 +600,26 @@ class Writer:
         same = [n for n, b in self.roots() if b == t]
         return self.r.choice(same) if same else None
 
+    def messages(self, t: Ty, d: int) -> str:
+        """A bounded set of records: what lies in it, with one more or fewer."""
+        now = self.exact(t, d)
+        if now is None:
+            return self.r.choice(("set()", f"{{{self.inside(t.item, d - 1)}}}"))
+        drawn = [n for n, b in self.visible() if b == t.item]
+        x = self.name("m")
+
+        def asked() -> str:
+            with self.bound(x, t.item):
+                return self.truth(d - 1)
+
+        return self.one(
+            lambda: self.moved(t, now), lambda: f"{{{x} for {x} in {now} if {asked()}}}",
+            lambda: f"{now} - {{{self.r.choice(drawn) if drawn else self.inside(t.item, d - 1)}}}", lambda: "set()",
+        )  # fmt: skip
+
     def inside_set(self, t: Ty, d: int) -> str:
+        if t.bound:
+            return self.messages(t, d)
         if t.item.kind == "range":
             x, lo, hi = self.name("x"), t.item.lo, t.item.hi
             held = self.exact(set_of(t.item), d) or "set()"
@@ -670,7 +698,7 @@ class Writer:
                 out += ["else:", *self.block(d - 1)]
             return out
         if kind < 0.78:
-            return [self.requirement(d)]
+            return [f"assert {self.truth(d)}"] if self.bare() else [self.requirement(d)]
         if kind < 0.92 and not nested:
             t = self.r.choice((BOOL, NUM, *[t for t in self.schema.vars.values() if t.kind in ("sort", "enum", "rec")]))
             value = self.expr(t, d)
@@ -710,9 +738,13 @@ class Writer:
                 self.scope, self.readable, self.before, self.risk = kept
         raise AssertionError("no text can be written")
 
-    def params(self, most: int) -> list[tuple[str, Ty]]:
+    def params(self, most: int, drawn: bool = False) -> list[tuple[str, Ty]]:
         kinds = [*self.schema.sorts, *self.schema.sorts, *self.schema.enums[:1], *self.schema.ranges, BOOL]
         kinds += [option_of(self.schema.sorts[0])]
+        if drawn and self.new:
+            held = [(n, t) for n, t in self.schema.vars.items() if t.kind == "set" and n not in self.schema.ghosts]
+            some = [replace(t.item, drawn=n) for n, t in held]
+            kinds += some + some * 3 * any(t.bound for _, t in held)
         names = ["p", "q", "i"]
         out = []
         while len(out) < self.r.randrange(most + 1):
@@ -763,8 +795,8 @@ class Writer:
         return ["@initial", f"def start(s{self.signature(used, 'None')}", *[INDENT + x for x in body]]
 
     def action(self, i: int) -> list[str]:
-        params = self.params(2)
-        self.scope = list(params)
+        params = self.params(2, drawn=True)
+        self.scope = [(n, replace(t, drawn="")) for n, t in params]
         depth = self.r.choice((1, 2, 2, 3))
         body: list[str] = []
         if self.chance(0.5):

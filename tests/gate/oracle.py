@@ -18,16 +18,8 @@ from typing import Any, Literal
 
 from kafkaspec.errors import UserError
 from kafkaspec.language import LoadedModel, Model, Sort, T, load
-from kafkaspec.language.concrete import Concrete, State
+from kafkaspec.language.concrete import Concrete, OutsideType, State, Undefined
 from kafkaspec.language.expr import Expr, static
-
-try:
-    from kafkaspec.language.concrete import OutsideType, Undefined
-except ImportError:  # the core of old
-
-    class OutsideType(Exception): ...
-
-    class Undefined(Exception): ...
 
 
 Sizes = Mapping[str, int | bool]
@@ -56,12 +48,13 @@ def loaded(text: str, folder: Path) -> type[Model]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one action with its arguments comes to in a state. `outside` names the variables that leave their types."""
+    """What one action with its arguments comes to in a state. `why`: what has no value, or leaves its type."""
 
     action: str
     arguments: Mapping[str, Any]
     kind: Kind
     state: State | None = None
+    why: str = ""
 
 
 @dataclass
@@ -90,17 +83,11 @@ class Space:
         return [s for level in self.levels for s in level]
 
 
-def valuations(c: Concrete, params: list[Expr], names: list[str], state: State | None) -> list[dict[str, Any]]:
-    """Every choice of arguments."""
-    return [dict(zip(names, v, strict=True)) for v in itertools.product(*[c.values(p.t) for p in params])]
-
-
 def outcomes(c: Concrete, state: State) -> Iterator[Outcome]:
     """What every action with every choice of arguments comes to in a state."""
     with c._running():
         for a in c.model.actions:
-            names = [a.parameter(p) for p in a.params]
-            for v in valuations(c, a.params, names, state):
+            for v in c._choices(a, c._values(state)):
                 yield outcome(c, state, a.name, v)
 
 
@@ -108,10 +95,10 @@ def outcome(c: Concrete, state: State, action: str, arguments: Mapping[str, Any]
     """What an action comes to in a state."""
     try:
         after = c.take(state, action, arguments)
-    except Undefined:
-        return Outcome(action, arguments, "undefined")
-    except OutsideType:
-        return Outcome(action, arguments, "outside")
+    except Undefined as e:
+        return Outcome(action, arguments, "undefined", why=str(e))
+    except OutsideType as e:
+        return Outcome(action, arguments, "outside", why=str(e))
     return Outcome(action, arguments, "disabled" if after is None else "after", after)
 
 

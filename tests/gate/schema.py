@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from functools import cache
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,8 @@ class Ty:
     nonempty: bool = False
     members: tuple[str, ...] = ()
     fields: tuple[tuple[str, Ty], ...] = ()
+    drawn: str = ""
+    """The variable that a parameter is drawn from."""
 
     @property
     def item(self) -> Ty:
@@ -40,6 +43,8 @@ class Ty:
     @property
     def text(self) -> str:
         """The annotation."""
+        if self.drawn:
+            return f'Annotated[{replace(self, drawn="").text}, Of("{self.drawn}")]'
         match self.kind:
             case "bool":
                 return "bool"
@@ -51,6 +56,8 @@ class Ty:
                 return f"{self.item.text} | None"
             case "map":
                 return f"dict[{self.domain.text}, {self.item.text}]"
+            case "set" if self.bound:
+                return f"Annotated[set[{self.item.text}], Bounded({self.bound})]"
             case "set":
                 return f"Annotated[set[{self.item.text}], NonEmpty]" if self.nonempty else f"set[{self.item.text}]"
             case "seq":
@@ -79,6 +86,9 @@ class Ty:
                 return 1 + self.item.values
             case "map":
                 return int(self.item.values**self.domain.values)
+            case "set" if self.bound:
+                most = int(eval(self.bound, {}, dict(COUNTS)))
+                return sum(math.comb(self.item.values, i) for i in range(most + 1))
             case "set":
                 return int(2**self.item.values)
             case "seq":
@@ -90,6 +100,14 @@ class Ty:
                     out *= f.values
                 return out
         raise AssertionError(self.kind)
+
+    @property
+    def simple(self) -> bool:
+        """Is it a record of plain fields, which can be a message?"""
+        return all(
+            f.kind in ("bool", "enum", "sort", "range") or (f.kind == "option" and f.item.kind != "rec")
+            for _, f in self.fields
+        )
 
     @property
     def over_bool(self) -> bool:
@@ -145,9 +163,9 @@ def shape(t: Ty) -> Ty:
     if t.kind == "range":
         return NUM
     if t.kind == "rec":
-        return t
+        return replace(t, drawn="")
     return replace(
-        t, elem=None if t.elem is None else shape(t.elem), bound="", nonempty=False, lo="", hi="", name=t.name
+        t, elem=None if t.elem is None else shape(t.elem), bound="", nonempty=False, lo="", hi="", drawn=""
     )
 
 
@@ -209,8 +227,10 @@ def _type(r: random.Random, s: Schema, depth: int) -> Ty:
 
 def _any(r: random.Random, s: Schema, depth: int) -> Ty:
     ways = ["base", "base", "option"]
+    messages = [t for t in s.records if t.simple]
     if depth > 0:
         ways += ["map", "map", "set", "set", "nonempty", "seq", "rec", "rec"]
+        ways += ["messages", "messages"] if messages and depth > 1 else []
     match r.choice(ways):
         case "base":
             return _base(r, s)
@@ -226,6 +246,8 @@ def _any(r: random.Random, s: Schema, depth: int) -> Ty:
         case "seq":
             item = r.choice(s.records) if s.records and r.random() < 0.25 else _type(r, s, 0)
             return Ty("seq", elem=item, bound=r.choice(("1", "2", "K" if "K" in s.size_names else "N")))
+        case "messages":
+            return Ty("set", elem=r.choice(messages), bound=r.choice(("1", "2", "N")))
         case "rec" if s.records:
             return r.choice(s.records)
     return _base(r, s)

@@ -24,7 +24,7 @@ Num = Annotated[int, Range(0, N)]
 
 @dataclass(frozen=True)
 class R:
-    a: Num
+    x: Num
     b: bool
 
 class M(Model):
@@ -32,7 +32,7 @@ class M(Model):
     bad: bool
     keys: dict[Num, bool]
     rec: R
-    some: set[Num]
+    S: set[Num]
     q: Annotated[list[Num], Bounded(L)]
 """
 SIZES: dict[str, int | bool] = {"P": 2, "N": 2, "L": 2}
@@ -60,18 +60,18 @@ PARTIALS = (
     Partial("option compared", "(1 if s.o < 1 else 0)", ("o: Num | None",)),
     Partial("option chosen", "(s.o if s.n > 0 else 0) + 1", ("o: Num | None",)),
     Partial("option as key", "s.m[s.po]", ("po: P | None", "m: dict[P, Num]")),
-    Partial("option of a record", "s.ro.a", ("ro: R | None",)),
+    Partial("option of a record", "s.ro.x", ("ro: R | None",)),
     Partial("option as element", "len({s.po} | s.T)", ("po: P | None", "T: set[P]")),
     Partial("option as number key", "(1 if s.keys[s.o] else 0)", ("o: Num | None",)),
     Partial("key beyond", "(1 if s.keys[s.n + 1] else 0)"),
     Partial("key below", "(1 if s.keys[s.n - 1] else 0)"),
     Partial("inner key", "s.mm[C.RED][s.n + 1]", ("mm: dict[C, dict[Num, Num]]",)),
-    Partial("greatest of a set", "max(x for x in s.some)"),
+    Partial("greatest of a set", "max(x for x in s.S)"),
     Partial("least of a range", "min(x for x in range(0, N + 1) if x > s.n)"),
     Partial("greatest of images", "max(x + 1 for x in s.q)"),
-    Partial("record", "R(a=s.n + 1, b=True).a"),
-    Partial("replaced", "replace(s.rec, a=s.n - 1).a"),
-    Partial("record in a record", "W(inner=R(a=s.n + 1, b=True)).inner.a"),
+    Partial("record", "R(x=s.n + 1, b=True).x"),
+    Partial("replaced", "replace(s.rec, x=s.n - 1).x"),
+    Partial("record in a record", "W(inner=R(x=s.n + 1, b=True)).inner.x"),
 )
 
 PLACES = {
@@ -114,7 +114,7 @@ PLACES = {
     "some_of_none": "s.next.bad = any({b} for x in range(2, 2))",
     "every_if": "s.next.bad = all(x > 0 for x in range(0, 2) if {b})",
     "body_after_if": "s.next.bad = all({b} for x in range(0, 2) if s.n > 0)",
-    "some_in_set": "s.next.bad = any({b} for x in s.some)",
+    "some_in_set": "s.next.bad = any({b} for x in s.S)",
     "every_in_sequence": "s.next.bad = all({b} for x in s.q)",
     "summed": "s.next.bad = sum({e} for x in range(0, 2) if x > s.n) > 0",
     "counted": "s.next.bad = sum(1 for x in range(0, 2) if {b}) > 0",
@@ -122,8 +122,8 @@ PLACES = {
     "greatest_if": "s.next.bad = max((x for x in range(0, 2) if {b}), default=0) > 0",
     "default": "s.next.bad = max((x for x in range(0, 2) if x > s.n), default={e}) > 0",
     "default_unused": "s.next.bad = max((x for x in range(0, 2)), default={e}) > 0",
-    "filter": "s.next.some = {{x for x in range(0, N + 1) if {b}}}",
-    "image": "s.next.some = {{max(0, min(N, {e})) for x in range(0, 2)}}",
+    "filter": "s.next.S = {{x for x in range(0, N + 1) if {b}}}",
+    "image": "s.next.S = {{max(0, min(N, {e})) for x in range(0, 2)}}",
     "among": "s.next.bad = s.n in (0, {e})",
     "among_set": "s.next.bad = s.n in {{0, {e}}}",
     "least_argument": "s.next.n = min(s.n, max(0, {e}))",
@@ -132,20 +132,20 @@ PLACES = {
     "raw_key_in_if": "if s.n > 0:\n    s.next.keys[{e}] = True",
     "value_at_key": "s.next.keys[s.n] = {b}",
     "map": "s.next.keys = {{k: k > 0 and {b} for k in range(0, N + 1)}}",
-    "field": "s.next.rec = R(a=max(0, min(N, {e})), b=True)",
-    "raw_field": "s.next.rec = R(a={e}, b=True)",
-    "place_of_field": "s.next.rec.a = {e}",
+    "field": "s.next.rec = R(x=max(0, min(N, {e})), b=True)",
+    "raw_field": "s.next.rec = R(x={e}, b=True)",
+    "place_of_field": "s.next.rec.x = {e}",
     "appended": "s.next.q = s.q[:1] + [max(0, min(N, {e}))]",
     "cell": "require(len(s.q) > 0)\ns.next.q[0] = {e}",
     "limit": "s.next.bad = any(x > 0 for x in range(0, {e}))",
-    "element": "s.next.some = s.some | {{max(0, min(N, {e}))}}",
-    "raw_element": "s.next.some = s.some | {{{e}}}",
-    "removed": "s.next.some = s.some - {{{e}}}",
+    "element": "s.next.S = s.S | {{max(0, min(N, {e}))}}",
+    "raw_element": "s.next.S = s.S | {{{e}}}",
+    "removed": "s.next.S = s.S - {{{e}}}",
     "product": "s.next.bad = ({e}) * 2 > 1",
     "divided": "s.next.bad = ({e}) // 2 > 0 or ({e}) % 2 == 1",
 }
 """Where an operation stands: `e` is the number, `b` a truth value made of it."""
-CLAIMS = ("{b}", "s.n > 0 and {b}", "s.n > 0 or {b}", "all({b} for x in s.some)", "s.n == 0 or s.value() > 0",
+CLAIMS = ("{b}", "s.n > 0 and {b}", "s.n > 0 or {b}", "all({b} for x in s.S)", "s.n == 0 or s.value() > 0",
           "max((x for x in s.q), default={e}) > 0")  # fmt: skip
 
 
@@ -182,7 +182,7 @@ def claimed(p: Partial, claim: str, kind: str) -> str:
     out += [
         "    @action()", "    def up(s) -> None:", "        require(s.n < N)", "        s.next.n = s.n + 1",
         "    @action()", "    def grow(s) -> None:", "        require(len(s.q) < L)", "        s.next.q = s.q + [s.n]",
-        "    @action()", "    def mark(s) -> None:", "        s.next.some = {s.n}",
+        "    @action()", "    def mark(s) -> None:", "        s.next.S = {s.n}",
     ]  # fmt: skip
     for v in p.variables:
         n, _, t = v.partition(": ")

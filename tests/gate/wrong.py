@@ -52,7 +52,7 @@ class M(Model):
 
 """
 STATEMENTS = {
-    "assert": "assert s.n == 0",
+    "assert with a message": "assert s.b, 'no'",
     "for": "for x in P:\n    s.next.mp[x] = 0",
     "while": "while s.b:\n    s.next.b = False",
     "with": "with s.b:\n    s.next.b = True",
@@ -173,11 +173,11 @@ STATEMENTS = {
 }
 """Statements of an action."""
 CLASSES = {
-    "variable named as a size": ("    bad: bool", "    N: bool", "n"),
-    "variable named as a flag": ("    b: bool\n", "    b: bool\n    F: bool\n", ""),
-    "variable named as a sort": ("    b: bool\n", "    b: bool\n    P: bool\n", ""),
-    "variable named as an enum": ("    b: bool\n", "    b: bool\n    C: C\n", ""),
-    "variable named as a record": ("    b: bool\n", "    b: bool\n    R: R\n", ""),
+    "variable named as a size": ("    c: C\n", "    c: C\n    N: bool\n", ""),
+    "variable named as a flag": ("    c: C\n", "    c: C\n    F: bool\n", "s.next.b = F"),
+    "variable named as a sort": ("    c: C\n", "    c: C\n    P: bool\n", ""),
+    "variable named as an enum": ("    c: C\n", "    c: C\n    C: C\n", ""),
+    "variable named as a record": ("    c: C\n", "    c: C\n    R: R\n", ""),
     "size named as a variable": ('N = Size("N")', 'N = Size("n")', ""),
     "flag named as a variable": ('F = Flag("F")', 'F = Flag("b")', "s.next.b = F"),
     "flag named as a size": ('F = Flag("F")', 'F = Flag("N")', "s.next.b = F"),
@@ -186,13 +186,13 @@ CLASSES = {
     "claim named as a size": ("    @define\n    def acts", "    @invariant()\n    def N(s) -> bool:\n        return True\n    @define\n    def acts", ""),
     "action named as a sort": ("    @define\n    def acts", "    @action()\n    def P(s) -> None:\n        s.next.n = 0\n    @define\n    def acts", ""),
     "helper named as a variable": ("    @define\n    def acts", "    @define\n    def b(s) -> bool:\n        return True\n    @define\n    def acts", ""),
-    "set of options": ("    b: bool\n", "    b: bool\n    so: set[P | None]\n", ""),
-    "int without limits": ("    b: bool\n", "    b: bool\n    i: int\n", ""),
-    "sequence without a bound": ("    b: bool\n", "    b: bool\n    l: list[bool]\n", ""),
-    "union": ("    b: bool\n", "    b: bool\n    u: P | C\n", ""),
-    "option of an option": ("    b: bool\n", "    b: bool\n    oo: Opt | None\n", ""),
-    "string variable": ("    b: bool\n", "    b: bool\n    t: str\n", ""),
-    "map over a record": ("    b: bool\n", "    b: bool\n    mr: dict[R, bool]\n", ""),
+    "set of options": ("    c: C\n", "    c: C\n    so: set[P | None]\n", ""),
+    "int without limits": ("    c: C\n", "    c: C\n    i: int\n", ""),
+    "sequence without a bound": ("    c: C\n", "    c: C\n    l: list[bool]\n", ""),
+    "union": ("    c: C\n", "    c: C\n    u: P | C\n", ""),
+    "record in itself": ("    b: bool\n", "    b: bool\n    r: R\n", ""),
+    "string variable": ("    c: C\n", "    c: C\n    t: str\n", ""),
+    "map over a record": ("    c: C\n", "    c: C\n    mr: dict[R, bool]\n", ""),
     "next in an invariant": ("    @define\n    def acts", "    @invariant()\n    def z(s) -> bool:\n        return s.next.b\n    @define\n    def acts", ""),
     "assignment in an invariant": ("    @define\n    def acts", "    @invariant()\n    def z(s) -> bool:\n        s.next.b = True\n        return True\n    @define\n    def acts", ""),
     "require in an invariant": ("    @define\n    def acts", "    @invariant()\n    def z(s) -> bool:\n        require(s.b)\n        return True\n    @define\n    def acts", ""),
@@ -200,7 +200,7 @@ CLASSES = {
     "claim that returns an option": ("    @define\n    def acts", "    @invariant()\n    def z(s) -> bool:\n        return s.ob\n    @define\n    def acts", ""),
     "claim that returns nothing": ("    @define\n    def acts", "    @invariant()\n    def z(s) -> bool:\n        s.b\n    @define\n    def acts", ""),
     "parameter without a type": ("    @define\n    def acts", "    @action()\n    def z(s, x) -> None:\n        s.next.n = 0\n    @define\n    def acts", ""),
-    "no first value": ("    b: bool\n", "    b: bool\n    p1: P\n", ""),
+    "no first value": ("    c: C\n", "    c: C\n    p1: P\n", ""),
 }
 """Changes of the class: what stands there, what instead, and the body of an action."""
 
@@ -214,9 +214,8 @@ def texts() -> dict[str, str]:
 
     out = {name: HEAD + body(text) for name, text in STATEMENTS.items()}
     for name, (old, new, act) in CLASSES.items():
-        head = HEAD.replace("Num = ", "Opt = P | None\nNum = ") if "Opt" in new else HEAD
-        if old in head:
-            out[name] = head.replace(old, new) + body(act or "s.next.n = 0")
+        assert old in HEAD, name
+        out[name] = HEAD.replace(old, new, 1) + body(act or "s.next.n = 0")
     return out
 
 
