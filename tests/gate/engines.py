@@ -6,6 +6,7 @@ engine is allowed (too large, ...) are counted, not compared; any other exceptio
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import traceback
 from collections import Counter
@@ -28,7 +29,6 @@ from tests.gate import oracle
 from tests.gate.graph import Graph, bound
 from tests.gate.oracle import DEFINED, Space
 
-READING = ("reading what is there", DEFINED)
 MEMORY_MB = 6000
 
 
@@ -78,7 +78,7 @@ class Found:
 
 def claim_of(name: str) -> str:
     """A claim's name as the oracle has it."""
-    return DEFINED if name in READING else "type" if name.startswith("type of ") else name
+    return "type" if name.startswith("type of ") else name
 
 
 # ---- the explorer
@@ -209,6 +209,10 @@ def transitions(found: Found, m: LoadedModel, s: Space, states: list[State], lan
                         search.owns[0].address, search.one.address, 0, 1, i, search.best.address, 0
                     )
                     found.counts["claims in states"] += 1
+                    if claim.name.endswith(f": {DEFINED}"):
+                        of = claim.name.removesuffix(f": {DEFINED}")
+                        found.same(engine, "witness defined", bool(hit), oracle.witnessed(c, of, state) is None)
+                        continue
                     if bool(hit) != (oracle.holds(c, claim.name, state) == (kind == "witness")):
                         found.say(engine, f"{kind}", f"{claim.name} is {bool(hit) == (kind == 'witness')} in {c.show(state)}")
         finally:
@@ -224,32 +228,39 @@ def _transitions(found: Found, engine: str, c: Concrete, search: Search, state: 
         return f"{action}({', '.join(f'{n}={_plain(v)}' for n, v in sorted(arguments.items()))})"
 
     ways = search.successors(words)
-    undefined = p.faults.index(READING[0]) if READING[0] in p.faults else p.faults.index(DEFINED)
-    notes = bytes(search.fault_notes(undefined)[0])
+    notes = bytes(search.fault_notes(p.faults.index(DEFINED))[0])
     for i, instance in enumerate(p.instances):
-        step = search.step(instance, lay, words)
-        ours[label(step.action, step.arguments)] = ("undefined" if notes[i] else "disabled", None)
+        if notes[i]:
+            step = search.step(instance, lay, words, words)
+            ours[label(step.action, step.arguments)] = ("undefined", None)
     for instance, after, faults in ways:
-        step = search.step(instance, lay, after)
+        step = search.step(instance, lay, words, after)
         name = label(step.action, step.arguments)
         names = {p.faults[i] for i in faults}
         faulty[name] = {n for n in names if n in c.model.steps}
         if any(claim_of(n) == "type" for n in names):
-            ours[name] = ("outside", None)
-        elif ours[name][0] != "undefined":
-            ours[name] = ("after", step.state)
+            ours.setdefault(name, ("outside", None))
+        else:
+            ours.setdefault(name, ("after", step.state))
     for o in oracle.outcomes(c, state):
         name = label(o.action, o.arguments)
         found.counts["transitions"] += 1
         text = (o.kind, None if o.state is None else c.show(o.state))
-        if ours.get(name) != text:
-            found.say(engine, f"{ours.get(name, ('none',))[0]} for {o.kind}", f"{name} in {c.show(state)}: {ours.get(name)}, the text: {text}")
+        said = ours.pop(name, ("disabled", None))
+        if said != text:
+            found.say(engine, f"{said[0]} for {o.kind}", f"{name} in {c.show(state)}: {said}, the text: {text} {o.why}")
         elif o.state is not None:
             broken = {n for n in c.model.steps if not oracle.holds(c, n, state, o.state)}
             found.same(engine, "steps broken", sorted(faulty[name]), sorted(broken))
+    for name, said in ours.items():
+        found.say(engine, f"{said[0]} for nothing", f"{name} in {c.show(state)}")
 
 
 def _plain(x: Any) -> Any:
+    if dataclasses.is_dataclass(x) and not isinstance(x, type):
+        return {f.name: _plain(getattr(x, f.name)) for f in dataclasses.fields(x)}
+    if isinstance(x, dict):
+        return {n: _plain(v) for n, v in x.items()}
     name = getattr(x, "name", None)
     if isinstance(name, str):
         return name

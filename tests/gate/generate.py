@@ -816,9 +816,10 @@ class Writer:
         if self.schema.ghosts:
             self.readable = {"ghosts"}
         for i in range(self.r.choice((3, 5, 7))):
-            self.readable = None
+            self.readable, self.risk = None, self.claim_risk if self.chance(0.05) else 0.0
             params = self.params(1) if self.chance(0.3) else []
             out += ["@witness", f"def seen{i}(s{self.signature(params, 'bool')}", *self.returned(params, 3), ""]
+        self.risk = self.claim_risk
         for i in range(self.r.choice((1, 2))):
             self.readable = {"ghosts"} if self.schema.ghosts and self.chance(0.5) else None
             kind = self.r.choice(("invariant", "invariant", "lemma"))

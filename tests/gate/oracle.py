@@ -110,6 +110,14 @@ def holds(c: Concrete, claim: str, state: State, after: State | None = None) -> 
         return False
 
 
+def witnessed(c: Concrete, claim: str, state: State) -> bool | None:
+    """Does a state show a witness? None where the witness has no value."""
+    try:
+        return c.holds(claim, state)
+    except Undefined:
+        return None
+
+
 def reads(e: Expr, seen: set[int] | None = None) -> set[str]:
     """The variables that an expression reads."""
     seen = set() if seen is None else seen
@@ -151,9 +159,12 @@ def run(cls: type[Model], sizes: Sizes, ghosts: bool = True, most: int = 400) ->
         out.levels.append(level)
         depth = len(out.levels)
         for w in witnesses:
-            if w not in out.seen and any(holds(c, w, s) for s in level):
+            said = [witnessed(c, w, s) for s in level]
+            if w not in out.seen and any(said):
                 out.seen[w] = depth
-        out.broken = {n for n in state_claims if not all(holds(c, n, s) for s in level)}
+            if None in said:
+                out.broken.add(f"{w}: {DEFINED}")
+        out.broken |= {n for n in state_claims if not all(holds(c, n, s) for s in level)}
         if out.broken:
             out.steps = depth - 1
             return out
