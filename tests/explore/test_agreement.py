@@ -64,7 +64,7 @@ def agree(cls: type[Model], sizes: dict[str, int | bool], lanes: int | None, usa
             ]
             ours = []
             for instance, after, faults in search.successors(words):
-                step = search.step(instance, lay, after)
+                step = search.step(instance, lay, words, after)
                 ours.append((step.action, dict(step.arguments), step.state))
                 if not ghosts:
                     went = c.take(state, step.action, _arguments(c, model, step.action, instance.arguments))
@@ -78,6 +78,9 @@ def agree(cls: type[Model], sizes: dict[str, int | bool], lanes: int | None, usa
             search.put(words)
             for i, (kind, claim) in enumerate(program.state_claims):
                 hit = search.f["least_hit"](search.owns[0].address, search.one.address, 0, 1, i, search.best.address, 0)
+                if claim.name.endswith(": defined"):
+                    assert not hit, claim.name
+                    continue
                 assert bool(hit) == (c.holds(claim.name, state) == (kind == "witness")), claim.name
     finally:
         search.close()

@@ -160,9 +160,8 @@ def judge_lasso(model: type[Model], trace: Trace) -> None:
 
 
 def _promise(c: Concrete, claim: str, state: State, argument: str) -> tuple[bool, bool]:
-    with c._running():
-        p = next(x for x in c.values(load(Lock).vars["holder"].item) if x.name == argument) if argument else None
-        return c._call(claim, c._view(state), {"p": p} if p is not None else {})  # type: ignore[no-any-return]
+    p = next(x for x in c.values(load(Lock).vars["holder"].item) if x.name == argument) if argument else None
+    return c.value(claim, state, {"p": p} if p is not None else {})  # type: ignore[no-any-return]
 
 
 def _possible(c: Concrete, state: State, action: str, per: list[int]) -> set[tuple[Any, ...]]:

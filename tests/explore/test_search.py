@@ -297,12 +297,12 @@ class Claimed(Counter):
 def test_reading_what_is_not_there_is_a_violation() -> None:
     e = explore(load(Beyond), {"N": 3})
     assert e.trace is not None
-    assert (e.outcome, e.trace.claim, e.trace.clauses) == ("violation", "reading what is there", ("XXX-3",))
+    assert (e.outcome, e.trace.claim, e.trace.clauses) == ("violation", "defined", ("XXX-3",))
     assert [s.action for s in e.trace.steps] == ["", "up", "up", "peek"]
     assert explore(load(Guarded), {"N": 3}, deadlock=True).outcome == "complete"
     e = explore(load(Unwrapped), {"Item": 2, "N": 2})
     assert e.trace is not None
-    assert (e.trace.claim, [s.action for s in e.trace.steps]) == ("reading what is there", ["", "leave"])
+    assert (e.trace.claim, [s.action for s in e.trace.steps]) == ("defined", ["", "leave"])
     e = explore(load(Claimed), {"N": 3})
     assert e.trace is not None
     assert (e.trace.claim, len(e.trace.steps)) == ("first_is_one", 1)

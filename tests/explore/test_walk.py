@@ -53,7 +53,7 @@ def test_claims_about_transitions_are_checked() -> None:
 def test_a_walk_that_reads_what_is_not_there_ends() -> None:
     w = walk(load(Beyond), {"N": 3}, seed=2, steps=1_000)
     assert w.trace is not None
-    assert (w.trace.claim, w.trace.steps[-1].action) == ("reading what is there", "peek")
+    assert (w.trace.claim, w.trace.steps[-1].action) == ("defined", "peek")
 
 
 def test_a_walk_ends_where_the_claim_breaks() -> None:

@@ -1,7 +1,8 @@
 """From a model's graph to code: guards, effects and claims over bit fields.
 
-Quantifiers and parameters are unrolled, so most keys are constants and most reads are a shift and a mask. A value that
-is assigned where it might not fit is checked ("type of x"); where its form shows that it fits, nothing is emitted.
+Quantifiers and parameters are unrolled, so most keys are constants and most reads are a shift and a mask. Where a text
+has no value, or a value is outside its type, the code yields some number or other; `language.defined` says where that
+is, and the code of its answers is what is asked first.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from dataclasses import dataclass
 
 from kafkaspec.errors import UserError
 from kafkaspec.explore.emit import ALL, WORD, Bit, Emitter, Num, Wire, Words, high, low
-from kafkaspec.explore.layout import Layout
-from kafkaspec.language.expr import Expr, show
+from kafkaspec.explore.layout import UNBOUNDED, Layout
+from kafkaspec.language.expr import TRUE, Expr, and_, join, of_type, or_, show, within
 from kafkaspec.language.model import Action
-from kafkaspec.language.types import T
+from kafkaspec.language.types import T, make
 
 Env = dict[str, Num]
+Choice = tuple[Bit, Num]
+"""A value that a bound variable may take, and whether it is there."""
 
 
 @dataclass
@@ -32,15 +35,12 @@ class Source:
 
 
 class Reader:
-    """Evaluates expressions on the words of a state. `checks` collects, by claim, when a value does not fit."""
+    """Evaluates expressions on the words of a state."""
 
     def __init__(self, layout: Layout, emitter: Emitter, before: Words, after: Words | None = None) -> None:
         self.layout, self.e = layout, emitter
         self.before, self.after = before, after
         self.memo: list[dict[tuple[object, ...], object]] = [{}]
-        self.checks: list[Bit] | None = None
-        self._partial: dict[int, bool] = {}
-        self.asks_nonempty = True
 
     # ---- scopes: what is computed under a branch is known only there
     def enter(self) -> None:
@@ -52,16 +52,11 @@ class Reader:
         self.memo.pop()
 
     def _once(self, what: str, x: Expr, env: Env, compute: Callable[[Expr, Env], object], *more: object) -> object:
-        checks = self.checks
-        if checks is not None and what == "code":
-            return compute(x, env)
         key = (what, x.id, *more, *[env[n] for n in sorted(x.free)])
         for scope in self.memo:
             if key in scope:
                 return scope[key]
-        self.checks = None
         r = self.memo[-1][key] = compute(x, env)
-        self.checks = checks
         return r
 
     # ---- places
@@ -75,11 +70,9 @@ class Reader:
             words = self.before if x.op == "var" else self.after
             assert words is not None
             return Source(0, words, p.offset, p.width, 0, p.width)
-        if x.op not in ("idx", "at", "field", "get"):
+        if x.op not in ("idx", "at", "field"):
             return None
         a = x.args[0]
-        if x.op == "get":
-            return None
         s = self.source(a, env)
         if s is None:
             s = Source(self.own(a, env), None, 0, 0, 0, lay.width(a.t))
@@ -120,12 +113,14 @@ class Reader:
         return self.coded(x, x.t, env)
 
     def coded(self, x: Expr, t: T, env: Env) -> Num:
-        """The code of x as type t lies."""
+        """The code of x as type t lies; some number or other if the value is none of type t."""
         r = self._once("code", x, env, lambda x, env: self._coded(x, t, env), id(t))
         return r  # type: ignore[return-value]
 
     def _coded(self, x: Expr, t: T, env: Env) -> Num:
         lay, e, a = self.layout, self.e, x.args
+        if x.op == "only":
+            return self.coded(a[1], t, env)
         if t.kind in ("range", "int"):
             s = self.source(x, env) if x.t.kind == "range" and lay.alike(x.t, t) else None
             if s is None:
@@ -155,114 +150,61 @@ class Reader:
                 c = self.truth(a[0], env)
                 if isinstance(c, bool):
                     return self.coded(a[1] if c else a[2], t, env)
-                return e.choose(c, self.guarded(c, a[1], t, env), self.guarded(e.not_(c), a[2], t, env))
+                return e.choose(c, self.coded(a[1], t, env), self.coded(a[2], t, env))
             case "none" | "empty" | "emptyseq":
-                return self.nonempty(0, t)
+                return 0
             case "some":
                 return e.add(self.coded(a[0], t.item, env), 1)
-            case "full":
-                return (1 << lay.width(t)) - 1
-            case "with" | "without":
-                i = self.position(a[1], t.item, env)
-                self.inside_domain(i, lay.width(t))
-                b = e.shift("shl", 1, i, self.room(t))
-                s0 = self.members(a[0], t, env)
-                if x.op == "with":
-                    return e.either(s0, b)
-                every = (1 << lay.width(t)) - 1
-                return self.nonempty(e.both(s0, e._pair("xor", b, every, every)), t)
-            case "union":
-                return e.either(self.members(a[0], t, env), self.members(a[1], t, env))
-            case "inter":
-                return self.nonempty(e.both(self.members(a[0], t, env), self.members(a[1], t, env)), t)
-            case "diff":
-                every = (1 << lay.width(t)) - 1
-                other = e._pair("xor", self.members(a[1], t, env), every, every)
-                return self.nonempty(e.both(self.members(a[0], t, env), other), t)
-            case "setof":
-                return self.recode(self.collected(x, env), x.t, t)
             case "rec":
                 r: Num = 0
                 for i, (y, (_, ft)) in enumerate(zip(a, t.fields, strict=True)):
                     r = e.either(r, e.shift("shl", self.coded(y, ft, env), lay.field(t, i), self.room(t)))
                 return r
             case "mapof":
-                r, w, first = 0, lay.width(t.item), lay.values(t.domain)
-                for i, v in enumerate(first):
+                r, w = 0, lay.width(t.item)
+                for i, v in enumerate(lay.values(t.domain)):
                     value = self.coded(a[1], t.item, {**env, a[0].aux: v})
                     r = e.either(r, e.shift("shl", value, i * w, self.room(t)))
                 return r
-            case "append":
-                return self.appended(x, t, env)
+            case "append" | "concat":
+                return self.joined(x, t, env)
             case "take" | "drop":
                 return self.sliced(x, t, env)
+        if t.kind == "set":
+            return self.few(x, t, env) if t.hi is not None else self.dense(x, t, env)
         raise AssertionError(f"no code for {x.op}")
 
     def room(self, t: T) -> int:
         """The bits of the number that holds a code of type t."""
         return max(1, -(-self.layout.width(t) // WORD)) * WORD
 
-    def guarded(self, c: Bit, x: Expr, t: T, env: Env) -> Num:
-        """The code of x, whose checks count only where c holds."""
-        if self.checks is None:
-            return self.coded(x, t, env)
-        outer, self.checks = self.checks, []
-        r = self.coded(x, t, env)
-        inner, self.checks = self.checks, outer
-        self.checks += [self.e.and_(c, k) for k in inner]
-        return r
-
     def fit(self, v: Num, t: T) -> Num:
-        """A number's code in type t; checked unless it must fit."""
-        lo, hi = self.layout.stored(t)
-        if self.checks is not None:
-            self.check(self.e.compare("slt", v, lo))
-            self.check(self.e.compare("slt", hi, v))
+        """A number's code in type t."""
+        hi = self.layout.stored(t)[1]
         code = self.e.sub(v, self.layout.bias(t))
         if isinstance(code, Wire) and (code.lo < 0 or code.hi > hi - self.layout.bias(t)):
             code = Wire(code.name, code.bits, 0, (1 << self.layout.width(t)) - 1)
         return code
 
-    def check(self, wrong: Bit) -> None:
-        if self.checks is not None and wrong is not False:
-            self.checks.append(wrong)
-
-    def inside_domain(self, i: Num, size: int) -> None:
-        """A key or an element that is assigned must be one."""
-        self.check(self.e.compare("slt", i, 0))
-        self.check(self.e.compare("sle", size, i))
-
-    def nonempty(self, code: Num, t: T) -> Num:
-        if t.kind == "set" and t.nonempty and self.asks_nonempty:
-            self.check(self.e.compare("eq", code, 0))
-        return code
-
-    def members(self, x: Expr, t: T, env: Env) -> Num:
-        """The elements of a set, as bits of the set type t. That a set on the way may never be empty is not asked."""
-        asked, self.asks_nonempty = self.asks_nonempty, False
-        if x.op in ("empty", "full", "with", "without", "union", "inter", "diff"):
-            r = self.coded(x, t, env)
-        else:
-            r = self.recode(self.own(x, env), x.t, t)
-        self.asks_nonempty = asked
-        return r
-
     def recode(self, v: Num, a: T, b: T) -> Num:
         """The code of a value of type a as type b lies."""
         lay, e = self.layout, self.e
-        if a.kind == "set" and b.nonempty and not a.nonempty:
-            self.nonempty(v, b)
         if lay.alike(a, b):
             return v
         if a.kind in ("range", "int"):
             return self.fit(e.add(v, lay.bias(a)), b)
+        if b.kind == "option" and a.kind != "option":
+            return e.add(self.recode(v, a, b.item), 1)
         if a.kind == "option":
             inner = self.recode(e.sub(v, 1), a.item, b.item)
             return e.choose(e.compare("eq", v, 0), 0, e.add(inner, 1))
+        if a.kind == "set" and b.hi is not None:
+            return self.packed(self.cells_of(v, a), b)
         if a.kind == "set":
             d = lay.limits(a.item)[0] - lay.limits(b.item)[0]
             bits = max(self.room(a), self.room(b))
-            return e.shift("shl", v, d, bits) if d >= 0 else e.shift("lshr", v, -d, bits)
+            moved = e.shift("shl", v, d, bits) if d >= 0 else e.shift("lshr", v, -d, bits)
+            return e.both(moved, (1 << lay.width(b)) - 1)
         r: Num = 0
         if a.kind == "map":
             wa, wb = lay.width(a.item), lay.width(b.item)
@@ -272,17 +214,161 @@ class Reader:
         if a.kind == "seq":
             ca, cb = lay.cells(a), lay.cells(b)
             n = self.length_of(v, a)
-            self.check(e.compare("slt", cb.most, n))
             r = n if cb.length else 0
             for i in range(min(ca.most, cb.most)):
                 cell = e.cut(v, ca.length + i * ca.width, ca.width)
-                checks, self.checks = self.checks, None
                 item = e.add(self.recode(e.sub(cell, ca.plus), a.item, b.item), cb.plus)
-                self.checks = checks
-                item = e.choose(e.compare("slt", i, n), item, 0)
+                item = e.choose(e.compare("slt", i, n), e.both(item, (1 << cb.width) - 1), 0)
                 r = e.either(r, e.shift("shl", item, cb.length + i * cb.width, self.room(b)))
             return r
         raise AssertionError(f"{a!r} as {b!r}")
+
+    # ---- sets: a bit for each element that there can be
+    def dense(self, x: Expr, t: T, env: Env) -> Num:
+        """The elements of a set, as bits of the set type t."""
+        e, a = self.e, x.args
+        every = (1 << self.layout.width(t)) - 1
+        match x.op:
+            case "full":
+                return every
+            case "with":
+                return e.either(self.coded(a[0], t, env), self.bit(a[1], t, env))
+            case "without":
+                other = e._pair("xor", self.bit(a[1], t, env), every, every)
+                return e.both(self.coded(a[0], t, env), other)
+            case "union":
+                return e.either(self.coded(a[0], t, env), self.coded(a[1], t, env))
+            case "inter":
+                return e.both(self.coded(a[0], t, env), self.coded(a[1], t, env))
+            case "diff":
+                return e.both(self.coded(a[0], t, env), e._pair("xor", self.coded(a[1], t, env), every, every))
+            case "setof":
+                return self.recode(self.collected(x, env), x.t, t)
+            case "image":
+                r: Num = 0
+                for there, inner in self.chosen(a[0], a[1], env):
+                    r = e.either(r, e.choose(there, self.bit(a[2], t, inner), 0))
+                return r
+        raise AssertionError(f"no code for {x.op}")
+
+    def bit(self, x: Expr, t: T, env: Env) -> Num:
+        """The one bit of x in a set of type t; none if it cannot be in it."""
+        e, n = self.e, self.layout.size(t.item)
+        i = self.position(x, t.item, env)
+        if not within(of_type(x), t.item):
+            inside = e.and_(e.compare("sle", 0, i), e.compare("slt", i, n))
+            return e.choose(inside, e.shift("shl", 1, e.choose(inside, i, 0), self.room(t)), 0)
+        return e.shift("shl", 1, i, self.room(t))
+
+    def collected(self, x: Expr, env: Env) -> Num:
+        e, r = self.e, 0
+        v, cond = x.args
+        for i, value in enumerate(self.layout.values(v.t)):
+            bit = e.number(self.truth(cond, {**env, v.aux: value}))
+            r = e.either(r, e.shift("shl", bit, i, self.room(x.t)))  # type: ignore[assignment]
+        return r
+
+    # ---- sets of at most so many records: their codes, greatest first
+    def cells_of(self, v: Num, t: T) -> list[Num]:
+        """The cells of a set's code: a record's code and `plus`, or 0."""
+        c = self.layout.cells(t)
+        return [self.e.cut(v, i * c.width, c.width) for i in range(c.most)]
+
+    def packed(self, cells: list[Num], t: T) -> Num:
+        """The code of a set of type t from its cells."""
+        c, e = self.layout.cells(t), self.e
+        r: Num = 0
+        for i, cell in enumerate(cells[: c.most]):
+            r = e.either(r, e.shift("shl", cell, i * c.width, self.room(t)))
+        return r
+
+    def entered(self, cells: list[Num], x: Num) -> list[Num]:
+        """Cells with one more: x goes to its place, the others move on; an x that is there, or 0, changes nothing."""
+        e, out = self.e, []
+        for cell in cells:
+            same, before = e.compare("eq", x, cell), e.compare("uge", x, cell)
+            out.append(e.choose(before, x, cell))
+            x = e.choose(same, 0, e.choose(before, cell, x))
+        return out
+
+    def few(self, x: Expr, t: T, env: Env) -> Num:
+        """The code of a set of at most so many records."""
+        lay, e, a = self.layout, self.e, x.args
+        c = lay.cells(t)
+
+        def cell(y: Expr, inner: Env) -> Num:
+            return e.add(self.coded(y, t.item, inner), c.plus)
+
+        def cells(y: Expr) -> list[Num]:
+            return self.cells_of(self.coded(y, t, env), t)
+
+        out: list[Num] = [0] * c.most
+        match x.op:
+            case "with":
+                return self.packed(self.entered(cells(a[0]), cell(a[1], env)), t)
+            case "without":
+                gone: Bit = False
+                old, y = cells(a[0]), cell(a[1], env)
+                for i, here in enumerate(old):
+                    gone = e.or_(gone, e.compare("eq", here, y))
+                    out[i] = e.choose(gone, old[i + 1] if i + 1 < len(old) else 0, here)
+                return self.packed(out, t)
+            case "union":
+                out = cells(a[0])
+                for y in self.cells_of(self.own(a[1], env), a[1].t):
+                    out = self.entered(out, y)
+                return self.packed(out, t)
+            case "inter" | "diff":
+                for here in cells(a[0]):
+                    inside = self.among(here, a[1], env)
+                    keep = inside if x.op == "inter" else e.not_(inside)
+                    out = self.entered(out, e.choose(keep, here, 0))
+                return self.packed(out, t)
+            case "setof" | "image":
+                for there, inner in self.chosen(a[0], a[1], env):
+                    y = cell(a[0] if x.op == "setof" else a[2], inner)
+                    out = self.entered(out, e.choose(there, y, 0))
+                return self.packed(out, t)
+        raise AssertionError(f"no code for {x.op}")
+
+    def among(self, cell: Num, s: Expr, env: Env) -> Bit:
+        """Is a cell one of a set's, and not 0?"""
+        e, found = self.e, False
+        for y in self.cells_of(self.own(s, env), s.t):
+            found = e.or_(found, e.compare("eq", y, cell))  # type: ignore[assignment]
+        return e.and_(found, e.not_(e.compare("eq", cell, 0)))
+
+    def drawn(self, p: Expr, s: Expr, i: int) -> Choice:
+        """The i-th record of a set, and whether there is one."""
+        cell, plus = self.cells_of(self.own(s, {}), s.t)[i], self.layout.cells(s.t).plus
+        return self.e.not_(self.e.compare("eq", cell, 0)), self.e.sub(cell, plus)
+
+    # ---- what bound variables take
+    def choices(self, v: Expr, body: Expr, negative: bool, env: Env) -> tuple[list[Choice], Expr]:
+        """What v takes in `body`, a conjunction (a disjunction if `negative`), and what of the body is still to be
+        asked. Of records in a set only those that are there are taken."""
+        if v.t.kind == "rec":
+            joint = "or" if negative else "and"
+            parts = body.args if body.op == joint else (body,)
+            for p in parts:
+                q = p.args[0] if negative and p.op == "not" else p
+                if q.op == "in" and (q is not p) == negative and q.args[0] is v and v.aux not in q.args[1].free:
+                    s = q.args[1]
+                    plus = self.layout.cells(s.t).plus
+                    cells = self.cells_of(self.own(s, env), s.t)
+                    e = self.e
+                    found = [(e.not_(e.compare("eq", c, 0)), e.sub(c, plus)) for c in cells]
+                    return found, (or_ if negative else and_)(*[x for x in parts if x is not p])
+        return [(True, value) for value in self.layout.values(v.t)], body
+
+    def chosen(self, v: Expr, cond: Expr, env: Env) -> list[tuple[Bit, Env]]:
+        """For each value that v takes: does the condition hold of it, and the environment in which it is v."""
+        found, rest = self.choices(v, cond, False, env)
+        out = []
+        for there, value in found:
+            inner = {**env, v.aux: value}
+            out.append((self.e.and_(there, self.truth(rest, inner)), inner))
+        return out
 
     # ---- sequences
     def length_of(self, q: Num, t: T) -> Num:
@@ -299,18 +385,24 @@ class Reader:
         r = self._once("len", x, env, lambda x, env: self.length_of(self.own(x, env), x.t))
         return r  # type: ignore[return-value]
 
-    def appended(self, x: Expr, t: T, env: Env) -> Num:
+    def joined(self, x: Expr, t: T, env: Env) -> Num:
+        """A sequence with an element, or another sequence, behind it."""
         lay, e, a = self.layout, self.e, x.args
         c, n = lay.cells(t), self.room(t)
         q = self.coded(a[0], t, env)
         size = self.length(a[0], env) if lay.alike(a[0].t, t) else self.length_of(q, t)
-        self.check(e.compare("sle", c.most, size))
-        item = e.add(self.coded(a[1], t.item, env), c.plus)
         at = e.add(e.times(size, c.width), c.length)
-        q = e.either(q, e.shift("shl", item, at, n))
+        more: Num = 1
+        if x.op == "append":
+            cells = e.add(self.coded(a[1], t.item, env), c.plus)
+        else:
+            tail = self.coded(a[1], t, env)
+            more = self.length(a[1], env) if lay.alike(a[1].t, t) else self.length_of(tail, t)
+            cells = e.shift("lshr", tail, c.length, n)
+        q = e.either(q, e.shift("shl", cells, at, n))
         if not c.length:
             return q
-        return e.either(e.both(q, ((1 << n) - 1) & ~((1 << c.length) - 1)), e.add(size, 1))
+        return e.either(e.both(q, ((1 << n) - 1) & ~((1 << c.length) - 1)), e.add(size, more))
 
     def sliced(self, x: Expr, t: T, env: Env) -> Num:
         lay, e, a = self.layout, self.e, x.args
@@ -338,14 +430,6 @@ class Reader:
         half = width // 2
         return self.e.shift(op, self.e.shift(op, a, self.e.times(k, half), bits), self.e.times(k, width - half), bits)
 
-    def collected(self, x: Expr, env: Env) -> Num:
-        e, r = self.e, 0
-        v, cond = x.args
-        for i, value in enumerate(self.layout.values(v.t)):
-            bit = e.number(self.truth(cond, {**env, v.aux: value}))
-            r = e.either(r, e.shift("shl", bit, i, self.room(x.t)))  # type: ignore[assignment]
-        return r
-
     # ---- numbers
     def number(self, x: Expr, env: Env) -> Num:
         r = self._once("number", x, env, self._number)
@@ -357,14 +441,20 @@ class Reader:
         match x.op:
             case "const":
                 return int(x.aux)
-            case "size":
+            case "size" | "sortsize":
                 return int(lay.sizes[x.aux])
             case "bound":
                 return env[x.aux]
+            case "only":
+                return self.number(a[1], env)
             case "add":
                 return e.add(self.number(a[0], env), self.number(a[1], env))
             case "sub":
                 return e.sub(self.number(a[0], env), self.number(a[1], env))
+            case "mul":
+                return e.scaled(self.number(a[0], env), int(a[1].aux))
+            case "div" | "mod":
+                return e.divided(x.op, self.number(a[0], env), int(a[1].aux))
             case "ite":
                 c = self.truth(a[0], env)
                 if isinstance(c, bool):
@@ -372,18 +462,22 @@ class Reader:
                 return e.choose(c, self.number(a[1], env), self.number(a[2], env))
             case "len":
                 return self.length(a[0], env)
+            case "card" if a[0].t.hi is not None:
+                for cell in self.cells_of(self.own(a[0], env), a[0].t):
+                    r = e.add(r, e.number(e.not_(e.compare("eq", cell, 0))))
+                return r
             case "card":
                 return e.popcount(self.own(a[0], env))
             case "count":
-                for v in lay.values(a[0].t):
-                    r = e.add(r, e.number(self.truth(a[1], {**env, a[0].aux: v})))
+                for there, _ in self.chosen(a[0], a[1], env):
+                    r = e.add(r, e.number(there))
+                return r
+            case "sum":
+                for there, inner in self.chosen(a[0], a[1], env):
+                    r = e.add(r, e.choose(there, self.number(a[2], inner), 0))
                 return r
             case "greatest" | "least":
-                r = self.number(a[2], env)
-                values = lay.values(a[0].t)
-                for v in values if x.op == "greatest" else reversed(values):
-                    r = e.choose(self.truth(a[1], {**env, a[0].aux: v}), v, r)
-                return r
+                return self._extreme(x, env)
             case "get":
                 return self.inside(a[0], env)
         s = self.source(x, env)
@@ -395,6 +489,23 @@ class Reader:
         if isinstance(r, Wire) and _total(x):
             lo, hi = lay.stored(x.t)
             return Wire(r.name, r.bits, max(lo, r.lo), min(hi, r.hi))
+        return r
+
+    def _extreme(self, x: Expr, env: Env) -> Num:
+        """The greatest or least of the values, else the default."""
+        e, (v, cond, value) = self.e, x.args[:3]
+        r = self.number(x.args[3], env) if len(x.args) > 3 else 0
+        if value is v and v.t.kind == "range":
+            values = self.layout.values(v.t)
+            for y in values if x.op == "greatest" else reversed(values):
+                r = e.choose(self.truth(cond, {**env, v.aux: y}), y, r)
+            return r
+        found: Bit = False
+        for there, inner in self.chosen(v, cond, env):
+            n = self.number(value, inner)
+            better = e.compare("slt", r, n) if x.op == "greatest" else e.compare("slt", n, r)
+            r = e.choose(e.and_(there, e.or_(e.not_(found), better)), n, r)
+            found = e.or_(found, there)
         return r
 
     # ---- truth
@@ -411,6 +522,10 @@ class Reader:
                 return bool(lay.sizes[x.aux])
             case "bound":
                 return e.not_(e.compare("eq", env[x.aux], 0))
+            case "only":
+                return self.truth(a[1], env)
+            case "must":
+                return True
             case "not":
                 return e.not_(self.truth(a[0], env))
             case "and" | "or":
@@ -433,15 +548,24 @@ class Reader:
                 return e.compare("sle", self.number(a[0], env), self.number(a[1], env))
             case "in":
                 return self.contained(a[0], a[1], env)
+            case "subset" if a[0].t.hi is not None:
+                r = True
+                for cell in self.cells_of(self.own(a[0], env), a[0].t):
+                    r = e.and_(r, e.or_(e.compare("eq", cell, 0), self.among(cell, a[1], env)))
+                return r
             case "subset":
-                t = self.wider(a[0].t, a[1].t)
-                s, u = self.members(a[0], t, env), self.members(a[1], t, env)
+                t = join(a[0].t, a[1].t)
+                s, u = self.coded(a[0], t, env), self.coded(a[1], t, env)
                 return e.compare("eq", e.both(s, u), s)
+            case "majority":
+                return e.compare("slt", lay.size(a[0].t.item), e.times(e.popcount(self.own(a[0], env)), 2))
             case "forall" | "exists":
                 all_ = x.op == "forall"
+                found, rest = self.choices(a[0], a[1], all_, env)
                 r = all_
-                for v in lay.values(a[0].t):
-                    r = (e.and_ if all_ else e.or_)(r, self.truth(a[1], {**env, a[0].aux: v}))
+                for there, value in found:
+                    holds = self.truth(rest, {**env, a[0].aux: value})
+                    r = e.and_(r, e.or_(e.not_(there), holds)) if all_ else e.or_(r, e.and_(there, holds))
                     if r is (not all_):
                         break
                 return r
@@ -454,15 +578,10 @@ class Reader:
             code = e.sub(code, lay.cells(a[0].t).plus)
         return e.not_(e.compare("eq", code, 0))
 
-    def wider(self, a: T, b: T) -> T:
-        """Of two types of one shape, the one that holds the values of both."""
-        try:
-            return a if self.layout.width(a) >= self.layout.width(b) else b
-        except UserError:
-            return b if a.kind == "option" and a.item.kind == "int" else a
-
     def equal(self, x: Expr, y: Expr, env: Env) -> Bit:
         e = self.e
+        while x.op == "only" or y.op == "only":
+            x, y = (z.args[1] if z.op == "only" else z for z in (x, y))
         if x.t.numeric:
             return e.compare("eq", self.number(x, env), self.number(y, env))
         if x.t.kind == "bool":
@@ -476,11 +595,8 @@ class Reader:
             nx, ny = self.absent(x, env), self.absent(y, env)
             values = e.compare("eq", self.inside(x, env), self.inside(y, env))
             return e.or_(e.and_(nx, ny), e.and_(e.not_(e.or_(nx, ny)), values))
-        t = self.wider(x.t, y.t)
-        checks, self.checks = self.checks, None
-        r = e.compare("eq", self.coded(x, t, env), self.coded(y, t, env))
-        self.checks = checks
-        return r
+        t = join(x.t, y.t)
+        return e.compare("eq", self.coded(x, t, env), self.coded(y, t, env))
 
     def plain(self, x: Expr) -> bool:
         return x.op in ("var", "nextvar", "idx", "at", "field", "none")
@@ -493,6 +609,8 @@ class Reader:
                 return True
             case "some":
                 return False
+            case "only":
+                return self.absent(x.args[1], env)
             case "ite":
                 c = self.truth(x.args[0], env)
                 return e.choose_bit(c, self.absent(x.args[1], env), self.absent(x.args[2], env))
@@ -505,6 +623,8 @@ class Reader:
                 return 0
             case "some":
                 return self.number(x.args[0], env)
+            case "only":
+                return self.inside(x.args[1], env)
             case "ite":
                 c = self.truth(x.args[0], env)
                 return self.e.choose(c, self.inside(x.args[1], env), self.inside(x.args[2], env))
@@ -512,64 +632,16 @@ class Reader:
 
     def contained(self, x: Expr, s: Expr, env: Env) -> Bit:
         lay, e = self.layout, self.e
-        if s.op == "setof" and s.args[0].t is x.t:
+        if s.t.hi is not None:
+            return self.among(e.add(self.coded(x, s.t.item, env), lay.cells(s.t).plus), s, env)
+        if s.op == "setof" and within(of_type(x), s.args[0].t):
             value = self.number(x, env) if x.t.numeric else self.own(x, env)
             return self.truth(s.args[1], {**env, s.args[0].aux: value})
         i = self.position(x, s.t.item, env)
         members = self.own(s, env)
-        n = lay.size(s.t.item)
-        inside = e.and_(e.compare("sle", 0, i), e.compare("slt", i, n))
+        inside = e.and_(e.compare("sle", 0, i), e.compare("slt", i, lay.size(s.t.item)))
         bit = e.both(e.shift("lshr", members, i, self.room(s.t)), 1)
         return e.and_(inside, e.not_(e.compare("eq", bit, 0)))
-
-    # ---- definedness: what plain Python would stumble over
-    def partial(self, x: Expr) -> bool:
-        """Does x index a sequence or unwrap an option anywhere?"""
-        known = self._partial.get(x.id)
-        if known is None:
-            known = self._partial[x.id] = x.op in ("at", "get") or any(map(self.partial, x.args))
-        return known
-
-    def defined(self, x: Expr, env: Env) -> Bit:
-        """Can x be evaluated, from left to right, without indexing beyond a sequence's end or unwrapping None?"""
-        if not self.partial(x):
-            return True
-        r = self._once("defined", x, env, self._defined)
-        return r  # type: ignore[return-value]
-
-    def _defined(self, x: Expr, env: Env) -> Bit:
-        e, a = self.e, x.args
-        match x.op:
-            case "and" | "or":
-                return self._in_turn(x.op == "and", [(y, env) for y in a])
-            case "forall" | "exists":
-                every = [(a[1], {**env, a[0].aux: v}) for v in self.layout.values(a[0].t)]
-                return self._in_turn(x.op == "forall", every)
-            case "ite":
-                branches = e.choose_bit(self.truth(a[0], env), self.defined(a[1], env), self.defined(a[2], env))
-                return e.and_(self.defined(a[0], env), branches)
-            case "greatest" | "least" | "count" | "setof" | "mapof":
-                r: Bit = all_defined(e, [self.defined(y, env) for y in a[2:]])
-                for v in self.layout.values(a[0].t):
-                    r = e.and_(r, self.defined(a[1], {**env, a[0].aux: v}))
-                return r
-        r = all_defined(e, [self.defined(y, env) for y in a])
-        if x.op == "at":
-            i = self.number(a[1], env)
-            inside = e.and_(e.compare("sle", 0, i), e.compare("slt", i, self.length(a[0], env)))
-            return e.and_(r, inside)
-        return e.and_(r, e.not_(self.absent(a[0], env))) if x.op == "get" else r
-
-    def _in_turn(self, go_on: bool, parts: list[tuple[Expr, Env]]) -> Bit:
-        """Are these defined, one after the other, as long as each is `go_on`?"""
-        e = self.e
-        r: Bit = True
-        reached: Bit = True
-        for x, env in parts:
-            r = e.and_(r, e.or_(e.not_(reached), self.defined(x, env)))
-            value = self.truth(x, env)
-            reached = e.and_(reached, value if go_on else e.not_(value))
-        return r
 
     # ---- effects
     def next_words(self, action: Action, env: Env) -> tuple[Words, list[tuple[str, Bit]]]:
@@ -577,28 +649,34 @@ class Reader:
         by ""."""
         lay, e = self.layout, self.e
         new: Words = list(self.before)
-        wrong: list[tuple[str, Bit]] = []
         for u in action.updates:
             if u.var not in lay.place:
                 continue
             cond = self.truth(u.cond, env)
             if cond is False:
                 continue
-            wrong.append(("", e.not_(self.defined(u.cond, env))))
-            for x in (*u.keys, u.value):
-                wrong.append(("", e.and_(cond, e.not_(self.defined(x, env)))))
-            t, at = lay.vars[u.var], 0
-            self.checks = []
+            t, at, plus = lay.vars[u.var], 0, 0
+            width = lay.width(t)
             for k in u.keys:
-                i = self.position(k, t.domain, env)
-                self.inside_domain(i, lay.size(t.domain))
-                at = e.add(at, e.times(i, lay.width(t.item)))  # type: ignore[assignment]
-                t = t.item
-            value = self.coded(u.value, t, env)
-            for bad in self.checks:
-                wrong.append((u.var, e.and_(cond, bad)))
-            self.checks = None
-            self.store(new, u.var, at, lay.width(t), value, cond)
+                plus = 0
+                if t.kind == "rec":
+                    at, t = e.add(at, lay.field(t, k.aux)), t.fields[k.aux][1]  # type: ignore[assignment]
+                    width = lay.width(t)
+                elif t.kind == "seq":
+                    c = lay.cells(t)
+                    at = e.add(at, e.add(e.times(self.number(k, env), c.width), c.length))  # type: ignore[assignment]
+                    t, width, plus = t.item, c.width, c.plus
+                else:
+                    i = self.position(k, t.domain, env)
+                    at = e.add(at, e.times(i, lay.width(t.item)))  # type: ignore[assignment]
+                    t = t.item
+                    width = lay.width(t)
+            value = e.add(self.coded(u.value, t, env), plus)
+            self.store(new, u.var, at, width, e.both(value, (1 << width) - 1), cond)
+        needs = [n.defined for n in action.needs if n.after == len(action.guard)]
+        wrong = [("", e.not_(self.truth(d, env))) for d in needs if lay.visible(d)]
+        types = {n: limited(t) for n, t in lay.vars.items()}
+        wrong += [(n, e.not_(self.truth(f, env))) for n, f in action.typed(types)]
         return new, [(n, b) for n, b in wrong if b is not False]
 
     def store(self, words: Words, var: str, at: Num, width: int, value: Num, cond: Bit) -> None:
@@ -625,11 +703,16 @@ class Reader:
             words[i + k] = e.choose(cond, part, words[i + k])
 
 
-def all_defined(e: Emitter, parts: list[Bit]) -> Bit:
-    r: Bit = True
-    for p in parts:
-        r = e.and_(r, p)
-    return r
+def limited(t: T) -> T:
+    """The type with a limit for every number: beyond it a search says that it ends."""
+    match t.kind:
+        case "range" if t.hi is None:
+            return make("range", lo=t.lo, hi=UNBOUNDED)
+        case "option" | "set" | "seq":
+            return make(t.kind, elem=limited(t.item), hi=t.hi, nonempty=t.nonempty)
+        case "map":
+            return make("map", elem=limited(t.item), key=t.domain)
+    return t
 
 
 def _total(x: Expr) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kafkaspec.errors import UserError
+
 WORD = 64
 ALL = 2**WORD - 1
 
@@ -113,6 +115,24 @@ class Emitter:
                 f"shl {self.type(WORD)} {a.name}, {self.text(k.bit_length() - 1)}", WORD, a.lo * k, a.hi * k
             )
         return self.emit(f"mul {self.type(WORD)} {a.name}, {self.text(k)}", WORD, a.lo * k, a.hi * k)
+
+    def scaled(self, a: Num, k: int) -> Num:
+        """a * k. Raises UserError where the product might not fit in 64 bits."""
+        if max(abs(low(a)), abs(high(a))) * abs(k) >= 1 << (WORD - 2):
+            raise UserError(f"a product with {k} may be beyond 62 bits")
+        return self.times(a, k) if k >= 0 else self.sub(0, self.times(a, -k))
+
+    def divided(self, op: str, a: Num, k: int) -> Num:
+        """a // k ("div") or a % k ("mod") for k > 0, rounded down."""
+        if isinstance(a, int):
+            return a // k if op == "div" else a % k
+        up = -(a.lo // k) if a.lo < 0 else 0  # so many times k is added first: what is divided is never negative
+        n = self.resize(self.add(a, up * k), WORD)
+        assert isinstance(n, Wire)
+        if op == "mod":
+            return self.emit(f"urem {self.type(WORD)} {n.name}, {self.text(k)}", WORD, 0, k - 1)
+        q = self.emit(f"udiv {self.type(WORD)} {n.name}, {self.text(k)}", WORD, 0, (a.hi + up * k) // k)
+        return self.add(q, -up)
 
     # ---- bits (any width, unsigned)
     def bits(self, a: Num, least: int = WORD) -> int:

@@ -455,14 +455,16 @@ class Search:
         for goal in path[1:]:
             ways = self.successors(here)
             at = self.orbit([after for _, after, _ in ways]).index(goal)
-            instance, here, _ = ways[at]
-            out.append(self.step(instance, lay, here))
+            instance, after, _ = ways[at]
+            out.append(self.step(instance, lay, here, after))
+            here = after
         self.here = here
         return out
 
-    def step(self, instance: Instance, lay: Layout, after: Words) -> TraceStep:
+    def step(self, instance: Instance, lay: Layout, before: Words, after: Words) -> TraceStep:
+        """What a transition did, as traces show it."""
         a = instance.action
-        arguments = {a.parameter(p): lay.show_bound(p.t, instance.arguments[p.aux]) for p in a.params}
+        arguments = {a.parameter(p): lay.argument(a, p, instance.arguments[p.aux], before) for p in a.params}
         return TraceStep(a.name, a.who, a.clauses, arguments, lay.decode(after))
 
     def trace(self, kind: Kind, claim: str, clauses: tuple[str, ...], found: Found) -> Trace:
@@ -490,20 +492,19 @@ class Search:
         if p.faults[fault] == UNDEFINED:
             instance = self.undefined(self.here)
             assert instance is not None
-            last, clauses = self.step(instance, p.layout, self.here), instance.action.clauses
+            last, clauses = self.step(instance, p.layout, self.here, self.here), instance.action.clauses
         elif fault > len(p.layout.vars):
             way = next(w for w in self.successors(self.here) if fault in w[2])
-            last, clauses = self.step(way[0], p.layout, way[1]), claims[p.faults[fault]].clauses
+            last, clauses = self.step(way[0], p.layout, self.here, way[1]), claims[p.faults[fault]].clauses
         else:
             roomy = Search(
                 Program(Layout(p.layout.model, p.layout.sizes, len(p.layout.vars) == len(p.layout.model.vars), SLACK)),
                 1, 64,
             )  # fmt: skip
             number = next(i for i, w in enumerate(self.successors(self.here)) if fault in w[2])
-            instance, after, _ = roomy.successors(
-                tuple(roomy.program.layout.encode(p.layout.decode(self.here)))
-            )[number]  # fmt: skip
-            last, clauses = self.step(instance, roomy.program.layout, after), instance.action.clauses
+            here = tuple(roomy.program.layout.encode(p.layout.decode(self.here)))
+            instance, after, _ = roomy.successors(here)[number]
+            last, clauses = self.step(instance, roomy.program.layout, here, after), instance.action.clauses
             roomy.close()
         return replace(trace, steps=(*trace.steps, last), clauses=clauses)
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kafkaspec.errors import UserError
-from kafkaspec.language.expr import static
-from kafkaspec.language.model import LoadedModel
+from kafkaspec.language.expr import Expr, static
+from kafkaspec.language.model import Action, LoadedModel
 from kafkaspec.language.trace import Value
 from kafkaspec.language.types import T
 
@@ -85,6 +85,19 @@ class Layout:
         self.words = words
         self.bits = sum(p.width for p in self.place.values())
 
+    def visible(self, e: Expr) -> bool:
+        """Does an expression read variables of the layout alone, and no ghost that is left out?"""
+        seen: set[int] = set()
+        todo = [e]
+        while todo:
+            x = todo.pop()
+            if x.id not in seen:
+                seen.add(x.id)
+                if x.op in ("var", "nextvar") and x.aux not in self.vars:
+                    return False
+                todo += x.args
+        return True
+
     # ---- numbers of values
     def limits(self, t: T) -> tuple[int, int]:
         """A range's least and greatest value, at these sizes."""
@@ -133,7 +146,7 @@ class Layout:
                 return list(range(lo, hi + 1))
             case "option":
                 return [0, *[self.encoded(t.item, v) + 1 for v in self.values(t.item)]]
-            case "set":
+            case "set" if t.hi is None:
                 return list(range(int(t.nonempty), 1 << self.width(t)))
             case "rec":
                 parts = [
@@ -157,6 +170,12 @@ class Layout:
         return (t.kind == "set" and t.nonempty) or (t.kind == "rec" and any(self.zero_free(f) for _, f in t.fields))
 
     def cells(self, t: T) -> Cells:
+        """How a sequence, or a set of at most so many records, lies."""
+        if t.kind == "set":
+            most, w, plus = max(0, static(t.hi, self.sizes)), self.width(t.item), int(not self.zero_free(t.item))
+            if w + plus >= WORD:
+                raise UserError(f"{self.model.name}: a record of {w} bits is too wide for a set of records")
+            return Cells(0, w + plus, most, plus)
         most, w = max(0, static(t.hi, self.sizes)) + (MORE_CELLS if self.slack else 0), self.width(t.item)
         if self.zero_free(t.item):
             return Cells(0, w, most, 0)
@@ -173,6 +192,9 @@ class Layout:
 
     def _width(self, t: T) -> int:
         match t.kind:
+            case "set" if t.hi is not None:
+                c = self.cells(t)
+                return c.width * c.most
             case "set":
                 return self.size(t.item)
             case "rec":
@@ -199,6 +221,8 @@ class Layout:
         if a.kind in ("option", "seq"):
             same_cells = a.kind == "option" or self.cells(a) == self.cells(b)
             return same_cells and self.alike(a.item, b.item)
+        if a.kind == "set" and a.hi is not None:
+            return b.hi is not None and self.cells(a) == self.cells(b)
         if a.kind == "set":
             return a.item.kind != "range" or self.limits(a.item) == self.limits(b.item)
         if a.kind == "map":
@@ -210,7 +234,8 @@ class Layout:
         """The code of a type's first value."""
         match t.kind:
             case "range":
-                return max(self.limits(t)[0], 0) - self.bias(t)
+                lo, hi = self.limits(t)
+                return (0 if lo <= 0 <= hi else lo) - self.bias(t)
             case "map":
                 w = self.width(t.item)
                 return sum(self.first(t.item) << (w * i) for i in range(self.size(t.domain)))
@@ -245,7 +270,11 @@ class Layout:
             case "option":
                 return None if code == 0 else self.show(t.item, code - 1)
             case "set":
-                items = [self._nth(t.item, i) for i in range(self.size(t.item)) if code >> i & 1]
+                items = (
+                    [self._nth(t.item, i) for i in range(self.size(t.item)) if code >> i & 1]
+                    if t.hi is None
+                    else [self.show(t.item, x) for x in self.records(t, code)]
+                )
                 return sorted(items, key=str)
             case "rec":
                 return {n: self.show(f, self._cut(code, self.field(t, i), f)) for i, (n, f) in enumerate(t.fields)}
@@ -281,6 +310,10 @@ class Layout:
                 return int(value) - self.bias(t)
             case "option":
                 return 0 if value is None else self.code(t.item, value) + 1
+            case "set" if t.hi is not None:
+                c = self.cells(t)
+                cells = sorted((self.code(t.item, x) + c.plus for x in value), reverse=True)
+                return sum(x << (c.width * i) for i, x in enumerate(cells))
             case "set":
                 every = [self._nth(t.item, i) for i in range(self.size(t.item))]
                 return sum(1 << every.index(x) for x in value)
@@ -295,12 +328,27 @@ class Layout:
         cells = sum((self.code(t.item, x) + c.plus) << (c.length + c.width * i) for i, x in enumerate(value))
         return cells | (len(value) if c.length else 0)
 
+    def records(self, t: T, code: int) -> list[int]:
+        """The codes of the records in a set's code, in the order in which they lie."""
+        c = self.cells(t)
+        cells = [(code >> (c.width * i)) & ((1 << c.width) - 1) for i in range(c.most)]
+        return [x - c.plus for x in cells if x]
+
     def _cut(self, code: int, offset: int, t: T) -> int:
         return (code >> offset) & ((1 << self.width(t)) - 1)
 
     def _nth(self, t: T, i: int) -> Value:
         """The i-th value of a key or an element type."""
         return self.limits(t)[0] + i if t.kind == "range" else self.show(t, i)
+
+    def argument(self, action: Action, p: Expr, value: int, before: Sequence[int]) -> Value:
+        """A parameter's value in JSON's shapes; of a record in a set, `value` is its place in the state before."""
+        drawn = action.drawn.get(p.aux)
+        if drawn is None or p.t.kind != "rec":
+            return self.show_bound(p.t, value)
+        at = self.place[drawn.aux]
+        whole = sum(w << (WORD * i) for i, w in enumerate(before))
+        return self.show(p.t, self.records(drawn.t, (whole >> at.offset) & ((1 << at.width) - 1))[value])
 
     def show_bound(self, t: T, value: int) -> Value:
         """What `values` gives, in JSON's shapes."""

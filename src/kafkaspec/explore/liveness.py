@@ -506,9 +506,12 @@ class Graph:
             label = next(
                 self.labels[e] for e in range(self.edges[before], self.edges[before + 1]) if self.targets[e] == after
             )
-            steps.append(s.step(p.instances[label], lay, self._words(after)))
+            steps.append(s.step(p.instances[label], lay, self._words(before), self._words(after)))
         loop = len(steps) - 1
-        steps += [s.step(p.instances[label], lay, self._words(x)) for label, x in self._round(entry, set(part), taken)]
+        before = entry
+        for label, after in self._round(entry, set(part), taken):
+            steps.append(s.step(p.instances[label], lay, self._words(before), self._words(after)))
+            before = after
         claim, bound = promise.claim, dict(promise.arguments)
         shown = ", ".join(f"{_name(v.aux)}={lay.show_bound(v.t, bound[v.aux])}" for v in claim.params)
         name = f"{claim.name}({shown})" if shown else claim.name

@@ -16,8 +16,10 @@ from kafkaspec.explore.emit import WORD, Bit, Emitter, Wire
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.liveness import Promise
 from kafkaspec.explore.symmetry import canonical
-from kafkaspec.language.expr import Expr
-from kafkaspec.language.model import Action, Claim
+from kafkaspec.language.defined import defined, every
+from kafkaspec.language.expr import TRUE, Expr
+from kafkaspec.language.model import Action, Claim, LeadsTo
+from kafkaspec.language.types import make
 
 EXACT_WORDS = 4
 """States of up to so many words stand in the table themselves; wider ones by a fingerprint of 63 bits."""
@@ -25,8 +27,8 @@ CHUNK = 512
 """States that a thread takes from a level at a time."""
 MOST_AT_ONCE = 1 << 17
 """Successors that a thread may find before it looks whether the table has room."""
-UNDEFINED = "reading what is there"
-"""The claim that no action indexes beyond a sequence's end or unwraps None."""
+UNDEFINED = "defined"
+"""The claim that whatever an action evaluates has a value."""
 MANY_INSTANCES = 100_000
 MOST_LINES = 1_000_000
 """Of code for a model; LLVM compiles some 20,000 a second."""
@@ -75,46 +77,38 @@ class Program:
         self.words = layout.words
         self.key_words = self.words if self.words <= exact_words else 1
         self.fingerprinted = self.words > exact_words
-        self.instances = [
-            Instance(a, env) for a in model.actions for env in valuations(layout, {p.aux: p.t for p in a.params})
-        ]
-        starts = valuations(layout, {p.aux: p.t for p in model.initial.params})
-        self.starts = [Instance(model.initial, env) for env in starts]
+        self.instances = [instance for a in model.actions for instance in self._chosen(a)]
+        self.starts = self._chosen(model.initial)
         if max(len(self.instances), len(self.starts)) > MANY_INSTANCES:
             raise UserError(f"{model.name} has {len(self.instances)} instances of its actions at these sizes: too many")
         self.state_claims = self._state_claims()
-        self.step_claims = [c for c in model.steps.values() if self._visible(c.expr)]
+        self.step_claims = [c for c in model.steps.values() if layout.visible(c.expr)]
         self.faults = [UNDEFINED] + [f"type of {n}" for n in layout.vars] + [c.name for c in self.step_claims]
         self.chunk = max(self.lanes, min(CHUNK, MOST_AT_ONCE // max(1, len(self.instances))) & -self.lanes)
         self.promises = [
             Promise(c, tuple(env.items()))
             for c in model.leads_to.values()
-            if self._visible(c.trigger) and self._visible(c.goal)
+            if self.layout.visible(c.trigger) and self.layout.visible(c.goal)
             for env in valuations(layout, {v.aux: v.t for v in c.params})
         ]
         self.stride = max(len(self.instances), len(self.starts), 32) * self.lanes + self.lanes
 
     # ---- what is checked
-    def _visible(self, e: Expr) -> bool:
-        seen: set[int] = set()
-        todo = [e]
-        while todo:
-            x = todo.pop()
-            if x.id not in seen:
-                seen.add(x.id)
-                if x.op in ("var", "nextvar") and x.aux not in self.layout.vars:
-                    return False
-                todo += x.args
-        return True
-
     def _state_claims(self) -> list[tuple[str, Claim]]:
         """Invariants, lemmas (if no ghost is left out) and witnesses whose variables are there."""
         m = self.layout.model
         complete = len(self.layout.vars) == len(m.vars)
         lemmas = m.lemmas.values() if complete else ()
-        every = [("invariant", c) for c in [*m.invariants.values(), *lemmas]]
-        every += [("witness", c) for c in m.witnesses.values()]
-        return [(kind, c) for kind, c in every if self._visible(c.expr)]
+        claims = [("invariant", c) for c in [*m.invariants.values(), *lemmas]]
+        claims += [("witness", c) for c in m.witnesses.values()]
+        asked: list[tuple[Claim | LeadsTo, Expr]] = [(c, c.expr) for c in m.witnesses.values()]
+        asked += [(lt, x) for lt in m.leads_to.values() for x in (lt.trigger, lt.goal)]
+        for of, x in asked:  # a state in which it has no value is a violation
+            if (condition := defined(x)) is not TRUE:
+                for v in of.params if isinstance(of, LeadsTo) else ():
+                    condition = every(v, condition)
+                claims.append(("invariant", Claim(f"{of.name}: defined", of.clauses, condition, of.doc, of.loc)))
+        return [(kind, c) for kind, c in claims if self.layout.visible(c.expr)]
 
     # ---- code
     def constants(self) -> dict[str, int]:
@@ -217,9 +211,16 @@ class Program:
         env: Env = dict(instance.arguments)
         mask: Bit = active
         undefined: Bit = False
-        for g in action.guard:
-            undefined = e.or_(undefined, e.and_(mask, e.not_(reader.defined(g, env))))
-            mask = e.and_(mask, reader.truth(g, env))
+        records = self._records(action)
+        for p, s in records.items():
+            there, env[p.aux] = reader.drawn(p, s, instance.arguments[p.aux])
+            mask = e.and_(mask, there)
+        for k, g in enumerate(action.guard):
+            for need in action.needs:
+                if need.after == k and self.layout.visible(need.defined):
+                    undefined = e.or_(undefined, e.and_(mask, e.not_(reader.truth(need.defined, env))))
+            if k >= len(records):
+                mask = e.and_(mask, reader.truth(g, env))
             if mask is False:
                 break
         if undefined is not False:
@@ -241,7 +242,7 @@ class Program:
         if action is not self.layout.model.initial:
             reader.after = after
             for k, c in enumerate(self.step_claims, len(self.layout.vars) + 1):
-                broken = e.not_(e.and_(reader.defined(c.expr, {}), reader.truth(c.expr, {})))
+                broken = e.not_(self._holds(reader, c.expr))
                 if broken is not False:
                     self._mark(e, "%faulty.p", k * len(self.instances) + i, e.and_(mask, broken))
             reader.after = None
@@ -258,6 +259,22 @@ class Program:
         e.line(f"{total} = phi i64 [{n}, %{came_from}], [{more}, %{taken_from}]")
         e.intrinsics.add("declare i8 @llvm.ctpop.i8(i8)")
         return total
+
+    def _holds(self, reader: Reader, x: Expr) -> Bit:
+        return reader.e.and_(reader.truth(defined(x), {}), reader.truth(x, {}))
+
+    def _records(self, action: Action) -> dict[Expr, Expr]:
+        """The parameters that are records of a variable's set, whose conditions the guard begins with."""
+        return {p: action.drawn[p.aux] for p in action.params if p.aux in action.drawn and p.t.kind == "rec"}
+
+    def _chosen(self, action: Action) -> list[Instance]:
+        """The action with its parameters chosen in every way; of records in a set, by their place in it."""
+        types = {p.aux: p.t for p in action.params}
+        for p, s in self._records(action).items():
+            if s.aux not in self.layout.vars:
+                raise UserError(f"{self.layout.model.name}: {action.parameter(p)} is drawn from the ghost {s.aux}")
+            types[p.aux] = make("range", lo=0, hi=self.layout.cells(s.t).most - 1)
+        return [Instance(action, env) for env in valuations(self.layout, types)]
 
     def _store(self, e: Emitter, words: Sequence[Any], mask: Bit, n: str) -> None:
         """The states of the lanes in `mask`, one after the other, behind the n in the buffer."""
@@ -281,7 +298,7 @@ class Program:
         active = self._active(e)
         reader = Reader(self.layout, e, list(before))
         for i, (kind, c) in enumerate(self.state_claims):
-            holds = e.and_(reader.defined(c.expr, {}), reader.truth(c.expr, {}))
+            holds = self._holds(reader, c.expr)
             hit = e.and_(active, holds if kind == "witness" else e.not_(holds))
             if hit is not False:
                 self._mark(e, "%hits.p", i, hit)

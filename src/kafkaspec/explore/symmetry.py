@@ -77,6 +77,12 @@ class _Swapper:
             case "option":
                 inner = self.code(t.item, e.sub(c, 1))
                 return e.choose(e.compare("eq", c, 0), 0, e.add(inner, 1))
+            case "set" if t.hi is not None:
+                cells, plus = [0] * lay.cells(t).most, lay.cells(t).plus
+                for cell in self.r.cells_of(c, t):
+                    new = e.add(self.code(t.item, e.sub(cell, plus)), plus)
+                    cells = self.r.entered(cells, e.choose(e.compare("eq", cell, 0), 0, new))
+                return self.r.packed(cells, t)
             case "set":
                 if t.item.kind != "sort":
                     raise UserError(f"symmetry in {self.sort}: a set of {t.item!r} is not supported")

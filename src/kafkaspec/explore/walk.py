@@ -312,8 +312,9 @@ class _Party:
             here: Words = self.starts[origin]
             steps = [TraceStep("", "", (), {}, p.layout.decode(here))]
             for i in paths[w * LONGEST : w * LONGEST + depth]:
-                here = next(after for instance, after, _ in s.successors(here) if instance is p.instances[i])
-                steps.append(s.step(p.instances[i], p.layout, here))
+                after = next(after for instance, after, _ in s.successors(here) if instance is p.instances[i])
+                steps.append(s.step(p.instances[i], p.layout, here, after))
+                here = after
             claim = s.broken_by(here)
             name, clauses = (claim.name, claim.clauses) if claim is not None else ("", ())
             trace = Trace(p.layout.model.name, p.layout.sizes, "walk", name, clauses, tuple(steps))

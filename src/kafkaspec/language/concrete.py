@@ -325,6 +325,8 @@ class Concrete:
                     wrong(f"is no {t.name}")
                 return tuple(self._freeze(f, getattr(v, n), f"{where}.{n}") for n, f in t.fields)
             case "bool":
+                if isinstance(v, SizeName):
+                    v = v._now()
                 if not isinstance(v, bool):
                     wrong(f"= {v} is no truth value")
             case "range" | "int":
@@ -472,6 +474,11 @@ class Concrete:
             raise unknown(f"action of {self.model.name}", action, [a.name for a in self.model.actions])
         with self._running():
             return self._try(action, state, arguments)
+
+    def value(self, claim: str, state: State, arguments: Mapping[str, Any]) -> Any:
+        """What a claim's text returns in a state. Raises Undefined."""
+        with self._running():
+            return self._call(claim, self._view(self._values(state)), arguments)
 
     def holds(self, claim: str, state: State, after: State | None = None) -> bool:
         """Whether an invariant, lemma or witness holds in a state, or a step property of a transition."""

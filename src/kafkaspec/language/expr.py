@@ -408,16 +408,20 @@ def _linear(x: Limit) -> tuple[dict[int, int], int] | None:
 
 def _greater_of(x: Limit) -> tuple[Expr, Expr] | None:
     """The two limits of which x is the greater."""
-    if isinstance(x, Expr) and x.op == "ite" and x.args[0].op == "lt" and x.args[0].args == (x.args[2], x.args[1]):
-        return x.args[1], x.args[2]
-    return None
+    return _of_two(x, 2, 1)
 
 
 def _lesser_of(x: Limit) -> tuple[Expr, Expr] | None:
     """The two limits of which x is the lesser."""
-    if isinstance(x, Expr) and x.op == "ite" and x.args[0].op == "lt" and x.args[0].args == (x.args[1], x.args[2]):
-        return x.args[1], x.args[2]
-    return None
+    return _of_two(x, 1, 2)
+
+
+def _of_two(x: Limit, less: int, greater: int) -> tuple[Expr, Expr] | None:
+    """The branches of an `ite`, if it asks whether the one is less than the other."""
+    if isinstance(x, int) or x.op != "ite" or x.args[0].op != "lt":
+        return None
+    a, b = x.args[0].args
+    return (x.args[1], x.args[2]) if a is x.args[less] and b is x.args[greater] else None
 
 
 def at_most(a: Limit, b: Limit) -> bool:
@@ -724,7 +728,7 @@ def _junction(op: str, xs: Iterable[Any], ends: Expr) -> Expr:
     out: dict[int, Expr] = {}
     for x in map(truth, xs):
         for y in x.args if x.op == op else (x,):
-            if y is ends:
+            if y is ends or (out and y.total and not_(y).id in out):  # a part and its negation decide the whole too
                 seen = list(out.values())
                 return only(seen[0] if len(seen) == 1 else node(op, BOOL, *seen), ends) if seen else ends
             if y is not TRUE and y is not FALSE:

@@ -337,7 +337,37 @@ def _unread(self: Any, *_: Any) -> Any:
     raise ModelError(f"next.{self._var} is read: in an action, every value read is of the state before")
 
 
-for _name in ["add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "rfloordiv", "mod", "rmod", "neg", "or", "ror", "and", "rand", "eq", "ne", "lt", "le", "gt", "ge", "bool", "len", "iter", "contains", "call", "hash", "int", "index"]:
+for _name in [
+    "add",
+    "radd",
+    "sub",
+    "rsub",
+    "mul",
+    "rmul",
+    "floordiv",
+    "rfloordiv",
+    "mod",
+    "rmod",
+    "neg",
+    "or",
+    "ror",
+    "and",
+    "rand",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "bool",
+    "len",
+    "iter",
+    "contains",
+    "call",
+    "hash",
+    "int",
+    "index",
+]:
     setattr(_NextPath, f"__{_name}__", _unread)
 
 
@@ -500,6 +530,10 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
             if p not in names:
                 raise ModelError(f"fairness per {p}: {name} has no such parameter")
         a = Action(name, mark.clauses, mark.who, doc, params, [], [], mark.fair, mark.per, loc, drawn=drawn)
+        for p in params:
+            if p.aux in drawn and (mark.kind == "initial" or str(p.aux).rpartition("_")[0] in mark.per):
+                where = "@initial" if mark.kind == "initial" else "fairness per parameter"
+                raise ModelError(f"{name}: a parameter that is drawn from a variable has no place in {where}")
         a.guard = [contains(p, drawn[p.aux]) for p in params if p.aux in drawn]
         trace.action = a
         function(_State(model, "assign"), *params)
