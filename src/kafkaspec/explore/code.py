@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kafkaspec.errors import UserError
 from kafkaspec.explore.emit import ALL, WORD, Bit, Emitter, Num, Wire, Words, high, low
 from kafkaspec.explore.layout import UNBOUNDED, Layout
-from kafkaspec.language.expr import TRUE, Expr, and_, join, of_type, or_, show, within
+from kafkaspec.language.expr import Expr, and_, join, of_type, or_, show, within
 from kafkaspec.language.model import Action
 from kafkaspec.language.types import T, make
 
@@ -294,6 +294,8 @@ class Reader:
     def few(self, x: Expr, t: T, env: Env) -> Num:
         """The code of a set of at most so many records."""
         lay, e, a = self.layout, self.e, x.args
+        if x.op not in ("with", "union") and not lay.alike(x.t, t):  # what is left may fit where the whole does not
+            return self.recode(self.own(x, env), x.t, t)
         c = lay.cells(t)
 
         def cell(y: Expr, inner: Env) -> Num:
@@ -338,7 +340,7 @@ class Reader:
             found = e.or_(found, e.compare("eq", y, cell))  # type: ignore[assignment]
         return e.and_(found, e.not_(e.compare("eq", cell, 0)))
 
-    def drawn(self, p: Expr, s: Expr, i: int) -> Choice:
+    def drawn(self, s: Expr, i: int) -> Choice:
         """The i-th record of a set, and whether there is one."""
         cell, plus = self.cells_of(self.own(s, {}), s.t)[i], self.layout.cells(s.t).plus
         return self.e.not_(self.e.compare("eq", cell, 0)), self.e.sub(cell, plus)
@@ -406,6 +408,8 @@ class Reader:
 
     def sliced(self, x: Expr, t: T, env: Env) -> Num:
         lay, e, a = self.layout, self.e, x.args
+        if not lay.alike(a[0].t, t):  # what is left may fit where the whole does not
+            return self.recode(self.coded(x, a[0].t, env), a[0].t, t)
         c, n = lay.cells(t), self.room(t)
         q, k = self.coded(a[0], t, env), self.number(a[1], env)
         if high(k) > c.most:

@@ -312,8 +312,8 @@ class Layout:
                 return 0 if value is None else self.code(t.item, value) + 1
             case "set" if t.hi is not None:
                 c = self.cells(t)
-                cells = sorted((self.code(t.item, x) + c.plus for x in value), reverse=True)
-                return sum(x << (c.width * i) for i, x in enumerate(cells))
+                records = sorted((self.code(t.item, x) + c.plus for x in value), reverse=True)
+                return sum(x << (c.width * i) for i, x in enumerate(records))
             case "set":
                 every = [self._nth(t.item, i) for i in range(self.size(t.item))]
                 return sum(1 << every.index(x) for x in value)

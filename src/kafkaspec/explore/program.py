@@ -212,8 +212,8 @@ class Program:
         mask: Bit = active
         undefined: Bit = False
         records = self._records(action)
-        for p, s in records.items():
-            there, env[p.aux] = reader.drawn(p, s, instance.arguments[p.aux])
+        for parameter, s in records.items():
+            there, env[parameter.aux] = reader.drawn(s, instance.arguments[parameter.aux])
             mask = e.and_(mask, there)
         for k, g in enumerate(action.guard):
             for need in action.needs:

@@ -78,11 +78,12 @@ class _Swapper:
                 inner = self.code(t.item, e.sub(c, 1))
                 return e.choose(e.compare("eq", c, 0), 0, e.add(inner, 1))
             case "set" if t.hi is not None:
-                cells, plus = [0] * lay.cells(t).most, lay.cells(t).plus
+                records: list[Num] = [0] * lay.cells(t).most
+                plus = lay.cells(t).plus
                 for cell in self.r.cells_of(c, t):
                     new = e.add(self.code(t.item, e.sub(cell, plus)), plus)
-                    cells = self.r.entered(cells, e.choose(e.compare("eq", cell, 0), 0, new))
-                return self.r.packed(cells, t)
+                    records = self.r.entered(records, e.choose(e.compare("eq", cell, 0), 0, new))
+                return self.r.packed(records, t)
             case "set":
                 if t.item.kind != "sort":
                     raise UserError(f"symmetry in {self.sort}: a set of {t.item!r} is not supported")

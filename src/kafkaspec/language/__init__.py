@@ -6,6 +6,7 @@ The text runs as it stands on concrete states (`concrete`), is read through its 
 
 from dataclasses import replace
 
+from kafkaspec.language.defined import Need, Update
 from kafkaspec.language.expr import Expr, Flag, ModelError, Size, show, static
 from kafkaspec.language.model import (
     Action,
@@ -13,7 +14,6 @@ from kafkaspec.language.model import (
     LeadsTo,
     LoadedModel,
     Model,
-    Update,
     action,
     define,
     initial,
@@ -39,6 +39,7 @@ __all__ = [
     "LoadedModel",
     "Model",
     "ModelError",
+    "Need",
     "NonEmpty",
     "Of",
     "Range",

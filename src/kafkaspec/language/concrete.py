@@ -1,7 +1,7 @@
 """A model's text run as it stands on concrete Python states: slow and obvious, so the reference of every engine.
 
-What has no value is an error here (`Undefined`), also where plain Python would let it pass, as with q[-1]; so is a value
-that an action leaves in a variable of another type (`OutsideType`).
+What has no value is an error here (`Undefined`), also where plain Python would let it pass, as with q[-1]; so is a
+value that an action leaves in a variable of another type (`OutsideType`).
 """
 
 from __future__ import annotations
@@ -154,6 +154,12 @@ class _Plain(list[Any]):
     """A sequence whose elements are no options."""
 
 
+def _default(v: Any) -> Any:
+    if v is None:
+        raise TypeError("None is no default")
+    return v
+
+
 def _called(f: Any, *args: Any, **named: Any) -> Any:
     value = f(*args, **named)
     if isinstance(f, type) and dataclasses.is_dataclass(f):
@@ -178,7 +184,7 @@ def _fields(r: Any) -> None:
 
 STRICT = {
     "__ks_index": _index, "__ks_sliced": _sliced, "__ks_elements": _elements, "__ks_added": _added,
-    "__ks_called": _called, "__ks_replace": _replaced,
+    "__ks_called": _called, "__ks_replace": _replaced, "__ks_default": _default,
 }  # fmt: skip
 _UNDEFINED = (IndexError, KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError, AssertionError)
 
@@ -205,33 +211,13 @@ class Concrete:
         self.vars = self.model.vars
         self._kept = [i for i, n in enumerate(self.vars) if ghosts or n not in self.model.ghosts]
         self._elements: dict[type, tuple[Any, ...]] = {}
-        for t in self._sorts():
-            assert t.cls is not None
-            n = int(self.sizes[t.name])
-            self._elements[t.cls] = tuple(t.cls(f"{t.name[0].lower()}{i}") for i in range(n))
+        for name, sort in self.model.sorts.items():
+            self._elements[sort] = tuple(sort(f"{name[0].lower()}{i}") for i in range(int(self.sizes[name])))
         self._helpers = {n: f for n in dir(cls) if hasattr(f := getattr(cls, n, None), "__kafkaspec_define__")}
         self._files = {
             f.__code__.co_filename for c in cls.__mro__ for f in vars(c).values() if isinstance(f, FunctionType)
         }
         self._functions = {n: getattr(cls, n) for n in dir(cls) if hasattr(getattr(cls, n, None), "__kafkaspec__")}
-
-    def _sorts(self) -> list[T]:
-        found: dict[str, T] = {}
-
-        def walk(t: T | None) -> None:
-            if t is None:
-                return
-            if t.kind == "sort":
-                found[t.name] = t
-            for u in (t.elem, t.key, *[f for _, f in t.fields]):
-                walk(u)
-
-        for t in self.model.vars.values():
-            walk(t)
-        for a in [self.model.initial, *self.model.actions]:
-            for p in a.params:
-                walk(p.t)
-        return list(found.values())
 
     @contextmanager
     def _running(self) -> Iterator[None]:
@@ -349,7 +335,7 @@ class Concrete:
 
     def _whole(self, v: Any, t: T, wrong: Any) -> Any:
         """A set that is written as its sort or enum."""
-        return set(v) if isinstance(v, type) and resolve(v) is t.item else wrong("is no set")
+        return set(typing.cast(Any, v)) if isinstance(v, type) and resolve(v) is t.item else wrong("is no set")
 
     def _thaw(self, t: T, v: Any) -> Any:
         match t.kind:

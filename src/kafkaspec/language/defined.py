@@ -19,6 +19,7 @@ from kafkaspec.language.expr import (
     bound,
     contains,
     eq,
+    has_values,
     index,
     length,
     less,
@@ -43,7 +44,7 @@ def implies(p: Expr, q: Expr) -> Expr:
 
 def every(v: Expr, p: Expr) -> Expr:
     """p for every value of a bound variable."""
-    return p if p is TRUE or v.aux not in p.free else node("forall", BOOL, v, p)
+    return p if p is TRUE or (v.aux not in p.free and has_values(v.t)) else node("forall", BOOL, v, p)
 
 
 def defined(e: Expr) -> Expr:

@@ -133,7 +133,7 @@ _nodes: dict[Any, Expr] = {}
 
 
 def node(op: str, t: T, *args: Expr, aux: Any = None, total: bool = True) -> Expr:
-    """The one node of that operation, type, arguments and constant. `total`: the operation itself always has a value."""
+    """The one node of that operation, type, arguments and constant. `total`: the operation always has a value."""
     k = (op, id(t), aux, *[a.id for a in args])
     e = _nodes.get(k)
     if e is None:
@@ -188,6 +188,9 @@ class SizeName:
     def _now(self) -> Any:
         known = sizes_now.get()
         if known is None:
+            trace = tracing.get()
+            if trace is not None:
+                trace.sizes[self.name, self.expr.id] = self.expr
             return self.expr
         if self.name not in known:
             raise UserError(f"size {self.name} is not given")
@@ -494,9 +497,19 @@ def how_many(t: T) -> Limit | None:
     return None
 
 
+def has_values(t: T) -> bool:
+    """Has a type a value, whatever the sizes?"""
+    match t.kind:
+        case "range":
+            return t.hi is None or at_most(t.lo, t.hi)
+        case "rec":
+            return all(has_values(f) for _, f in t.fields)
+    return True
+
+
 def size_of(cls: type[Sort]) -> Expr:
     """len(Node): the number of a sort's elements."""
-    return node("sortsize", INT, aux=cls.__name__)
+    return node("sortsize", INT, node("full", make("set", elem=resolve(cls), nonempty=True)), aux=cls.__name__)
 
 
 def limits(e: Expr) -> tuple[Limit | None, Limit | None]:
@@ -685,7 +698,7 @@ def _literal_seq(x: list[Any], t: T | None) -> Expr:
 
 
 def _literal_map(x: MapLiteral, t: T) -> Expr:
-    known = isinstance(x.domain, type) or isinstance(x.domain, Span)
+    known = isinstance(x.domain, type | Span)
     v = bound_over(x.domain, x.name) if known else None
     whole = v is not None and (not isinstance(x.domain, Span) or x.domain.whole)
     if v is None or not whole or not alike(t.domain, v.t):
@@ -987,7 +1000,7 @@ def record(t: T, values: Mapping[str, Any]) -> Expr:
     return node("rec", t, *parts, total=fit)
 
 
-def replaced(a: Any, **changes: Any) -> Expr:
+def replaced(a: Any, /, **changes: Any) -> Expr:
     """dataclasses.replace on records."""
     a = value_of(a if isinstance(a, Expr) else symbolic(a))
     for n in changes:
@@ -1027,7 +1040,8 @@ def contains(x: Any, s: Any) -> Expr:
     x, s = plain(x), plain(s)
     if isinstance(s, SetLiteral | tuple | list):
         items = s.items if isinstance(s, SetLiteral) else s
-        if isinstance(s, SetLiteral):
+        if isinstance(s, SetLiteral) and items:
+            _literal_set(s, None if typeof(items[0]) is not None else typeof(x))  # what may be an element
             items = [value_of(y) for y in items]
         return _evaluated([x, *items], or_(*[eq(x, y) for y in items]))
     if isinstance(s, Span):
@@ -1057,6 +1071,8 @@ def contains(x: Any, s: Any) -> Expr:
 
 
 def _setop(op: str, a: Any, b: Any) -> Expr:
+    x: Expr
+    y: Expr
     x, y = map(value_of, _both(a, b, "is joined with"))
     if x.t.kind != "set" or y.t.kind != "set":
         raise ModelError(f"{show(x)} and {show(y)} are no sets")
@@ -1170,7 +1186,9 @@ def quantified(op: str, domain: Any, body: Condition, name: str) -> Expr:
     d = Domain(domain, name)
     b = truth(body(d.value))
     b = or_(not_(d.inside), b) if op == "forall" else and_(d.inside, b)
-    return d(b if b is TRUE or b is FALSE else node(op, BOOL, d.v, b))
+    if b is (TRUE if op == "forall" else FALSE) or (b.op == "const" and has_values(d.v.t)):
+        return d(b)
+    return d(node(op, BOOL, d.v, b))
 
 
 def chosen(op: str, domain: Any, cond: Condition, value: Condition, name: str, *default: Any) -> Expr:
@@ -1210,7 +1228,8 @@ def collected(domain: Any, cond: Condition, value: Condition, name: str) -> Expr
 # ---- text ----------------------------------------------------------------------------------------------------------
 _INFIX = {
     "and": " and ", "or": " or ", "eq": " == ", "lt": " < ", "le": " <= ", "add": " + ", "sub": " - ", "mul": " * ",
-    "div": " // ", "mod": " % ", "concat": " + ", "union": " | ", "inter": " & ", "diff": " - ", "subset": " <= ", "in": " in ",
+    "div": " // ", "mod": " % ", "concat": " + ", "union": " | ", "inter": " & ", "diff": " - ", "subset": " <= ",
+    "in": " in ",
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import ast
 import functools
 import sys
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
@@ -15,7 +15,6 @@ from kafkaspec import clauses
 from kafkaspec.language import text
 from kafkaspec.language.defined import Need, Update, implies, typed
 from kafkaspec.language.expr import (
-    INT,
     TRUE,
     Expr,
     ModelError,
@@ -33,7 +32,7 @@ from kafkaspec.language.expr import (
 from kafkaspec.language.expr import (
     majority as _majority,
 )
-from kafkaspec.language.types import Of, T, TypeNotInLanguage, elements, resolve
+from kafkaspec.language.types import INT, Of, T, TypeNotInLanguage, elements, resolve
 
 F = TypeVar("F", bound=Callable[..., Any])
 Fairness = Literal["", "weak", "strong"]
@@ -254,6 +253,8 @@ class LoadedModel:
     witnesses: dict[str, Claim] = field(default_factory=dict)
     leads_to: dict[str, LeadsTo] = field(default_factory=dict)
     sizes: dict[str, Literal["sort", "size", "flag"]] = field(default_factory=dict)
+    sorts: dict[str, type[Any]] = field(default_factory=dict)
+    """The class of each sort, by its name."""
 
     def check_sizes(self, sizes: Mapping[str, int | bool]) -> None:
         """Raises UserError unless `sizes` gives each sort and size a number >= 1, each flag a bool, no more."""
@@ -298,12 +299,17 @@ class Trace:
 
     def __init__(self, files: set[str]) -> None:
         self.files, self.action = files, typing.cast("Action | None", None)
+        self.sizes: dict[tuple[str, int], Expr] = {}
 
 
 class _NextPath:
     """`s.next.x`, `s.next.x[k]`, `s.next.x.field`: a place to assign to."""
 
     __slots__ = ("_keys", "_model", "_t", "_var")
+    _model: LoadedModel
+    _var: str
+    _keys: tuple[Expr, ...]
+    _t: T
 
     def __init__(self, model: LoadedModel, var: str, keys: tuple[Expr, ...], t: T) -> None:
         for n, v in (("_model", model), ("_var", var), ("_keys", keys), ("_t", t)):
@@ -333,41 +339,16 @@ class _NextPath:
         _assign(getattr(self, name), value)
 
 
-def _unread(self: Any, *_: Any) -> Any:
+def _unread(self: _NextPath, *_: Any) -> typing.NoReturn:
     raise ModelError(f"next.{self._var} is read: in an action, every value read is of the state before")
 
 
-for _name in [
-    "add",
-    "radd",
-    "sub",
-    "rsub",
-    "mul",
-    "rmul",
-    "floordiv",
-    "rfloordiv",
-    "mod",
-    "rmod",
-    "neg",
-    "or",
-    "ror",
-    "and",
-    "rand",
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "bool",
-    "len",
-    "iter",
-    "contains",
-    "call",
-    "hash",
-    "int",
-    "index",
-]:
+_READING = (
+    "add radd sub rsub mul rmul floordiv rfloordiv mod rmod neg or ror and rand eq ne lt le gt ge bool len iter "
+    "contains call hash int index"
+)
+_NextPath.__kafkaspec_place__ = True  # type: ignore[attr-defined]
+for _name in _READING.split(" "):
     setattr(_NextPath, f"__{_name}__", _unread)
 
 
@@ -500,7 +481,7 @@ def _load(cls: type[Model]) -> LoadedModel:
     finally:
         tracing.reset(token)
     _check_start(model)
-    model.sizes = _sizes(model)
+    model.sizes, model.sorts = _sizes(model, trace.sizes.values())
     _check_names(model, methods)
     letters: dict[str, str] = {}
     for name, kind in model.sizes.items():
@@ -526,9 +507,9 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
     params = [_parameter(model, n, hints[n], drawn) for n in names]
     doc = _doc(f)
     if mark.kind in ("action", "initial"):
-        for p in mark.per:
-            if p not in names:
-                raise ModelError(f"fairness per {p}: {name} has no such parameter")
+        for per in mark.per:
+            if per not in names:
+                raise ModelError(f"fairness per {per}: {name} has no such parameter")
         a = Action(name, mark.clauses, mark.who, doc, params, [], [], mark.fair, mark.per, loc, drawn=drawn)
         for p in params:
             if p.aux in drawn and (mark.kind == "initial" or str(p.aux).rpartition("_")[0] in mark.per):
@@ -661,16 +642,28 @@ def _check_start(model: LoadedModel) -> None:
             )
 
 
-def _sizes(model: LoadedModel) -> dict[str, Literal["sort", "size", "flag"]]:
+def _sizes(
+    model: LoadedModel, named: Iterable[Expr]
+) -> tuple[dict[str, Literal["sort", "size", "flag"]], dict[str, type[Any]]]:
+    """What each size of the model is, and the classes of its sorts. `named`: the sizes that the text speaks of."""
     out: dict[str, Literal["sort", "size", "flag"]] = {}
+    sorts: dict[str, type[Any]] = {}
     seen: set[int] = set()
+
+    def note(name: str, kind: Literal["sort", "size", "flag"]) -> None:
+        if out.setdefault(name, kind) != kind:
+            line = _class_line(model.cls, model.file)
+            raise ModelError(f"{text.short(model.file)}:{line}: {name} is a {out[name]} and a {kind}: rename one")
 
     def of_type(t: T | None) -> None:
         if t is None or id(t) in seen:
             return
         seen.add(id(t))
         if t.kind == "sort":
-            out[t.name] = "sort"
+            note(t.name, "sort")
+            if sorts.setdefault(t.name, typing.cast(type, t.cls)) is not t.cls:
+                line = _class_line(model.cls, model.file)
+                raise ModelError(f"{text.short(model.file)}:{line}: two sorts have the name {t.name}: rename one")
         for limit in (t.lo, t.hi):
             if isinstance(limit, Expr):
                 of(limit)
@@ -682,13 +675,13 @@ def _sizes(model: LoadedModel) -> dict[str, Literal["sort", "size", "flag"]]:
             return
         seen.add(id(e))
         if e.op == "size":
-            out[e.aux] = "flag" if e.t.kind == "bool" else "size"
-        if e.op == "sortsize":
-            out[e.aux] = "sort"
+            note(e.aux, "flag" if e.t.kind == "bool" else "size")
         of_type(e.t)
         for a in e.args:
             of(a)
 
+    for e in named:
+        of(e)
     for t in model.vars.values():
         of_type(t)
     for a in [model.initial, *model.actions]:
@@ -701,4 +694,4 @@ def _sizes(model: LoadedModel) -> dict[str, Literal["sort", "size", "flag"]]:
     for lt in model.leads_to.values():
         for e in (*lt.params, lt.trigger, lt.goal):
             of(e)
-    return out
+    return out, sorts

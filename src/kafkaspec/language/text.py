@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from kafkaspec.language import expr as x
 from kafkaspec.language.defined import Need
 from kafkaspec.language.expr import Expr, ModelError
+from kafkaspec.language.types import resolve
 
 _FORBIDDEN: dict[type[ast.AST], str] = {
     ast.For: "use a comprehension",
@@ -411,6 +412,8 @@ def under(condition: Expr, e: Expr) -> Expr:
 
 def _now(e: Any) -> Any:
     e = x.plain(e)
+    if hasattr(type(e), "__kafkaspec_place__"):
+        bool(e)  # a place in s.next, which is not read
     met(e)
     return e
 
@@ -486,7 +489,7 @@ def _called(f: Any, *args: Any, **named: Any) -> Any:
     if hasattr(inner, "__kafkaspec_define__") or hasattr(inner, "__kafkaspec_call__"):
         return f(*args, **named)
     if isinstance(f, type) and dataclasses.is_dataclass(f):
-        t = x.resolve(f)
+        t = resolve(f)
         try:
             given = inspect.signature(f).bind(*args, **named)
         except TypeError as e:
@@ -531,8 +534,8 @@ _HELPERS: dict[str, Any] = {
     "__ks_chosen": lambda op, d, c, v, name, *rest: x.chosen(op, d, _within(c), _within(v), name, *rest),
     "__ks_summed": lambda d, c, v, name: x.summed(d, _within(c), _within(v), name),
     "__ks_collected": lambda d, c, v, name: x.collected(d, _within(c), _within(v), name),
-    "__ks_now": _now, "__ks_asserted": _asserted, "__ks_binary": _binary, "__ks_method": _method, "__ks_called": _called,
-    "__ks_require": _require,
+    "__ks_now": _now, "__ks_asserted": _asserted, "__ks_binary": _binary, "__ks_method": _method,
+    "__ks_called": _called, "__ks_require": _require,
 }  # fmt: skip
 
 
@@ -599,6 +602,8 @@ class _Strict(ast.NodeTransformer):
             n.args = [ast.copy_location(ast.BoolOp(ast.And(), n.args), n)]
         elif f in ("all", "any") and n.args and isinstance(n.args[0], ast.GeneratorExp):
             n.args = [ast.copy_location(ast.ListComp(n.args[0].elt, n.args[0].generators), n)]  # every element
+        elif f in ("max", "min"):
+            n.keywords = [ast.keyword(k.arg, self.call("default", k.value, at=n)) for k in n.keywords]
         elif f not in ("", "require", *_OWN):
             n.args = [n.func, *n.args]
             n.func = ast.copy_location(ast.Name("__ks_called", ast.Load()), n)

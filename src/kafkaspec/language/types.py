@@ -186,6 +186,9 @@ class TypeNotInLanguage(Exception):
     """An annotation that the language has no meaning for."""
 
 
+_resolving: list[type] = []
+
+
 def resolve(annotation: Any) -> T:
     """The type that an annotation says. Raises TypeNotInLanguage."""
     from kafkaspec.language.expr import size_value
@@ -237,7 +240,13 @@ def resolve(annotation: Any) -> T:
                     f"{annotation.__name__}: a record is a frozen dataclass: @dataclass(frozen=True)"
                 )
             hints = typing.get_type_hints(annotation, include_extras=True)
-            fields = tuple((f.name, resolve(hints[f.name])) for f in dataclasses.fields(annotation))
+            if annotation in _resolving:
+                raise TypeNotInLanguage(f"{annotation.__name__} holds itself: a record has finitely many values")
+            _resolving.append(annotation)
+            try:
+                fields = tuple((f.name, resolve(hints[f.name])) for f in dataclasses.fields(annotation))
+            finally:
+                _resolving.pop()
             return make("rec", annotation.__name__, cls=annotation, fields=fields)
     raise TypeNotInLanguage(f"{annotation!r} is no type of the language")
 
