@@ -11,14 +11,14 @@ from pathlib import Path
 
 from kafkaspec.errors import UserError
 from kafkaspec.language import ModelError, load
-from tests.gate import engines, oracle
+from tests.gate import engines, oracle, pinned
 from tests.gate.engines import Disagreement, Found
 
 VARIANTS = ("scalar", "words", "fingerprints", "resumed", "one sort", "symmetry")
 """Beside the plain exploration, one of these is compared, in turn."""
 STATES = 12
 """States from which single transitions are compared: so many reachable ones, and half as many arbitrary ones."""
-ALL = ("graph", "explorer", "transitions", "bounded", "prover")
+ALL = ("graph", "explorer", "transitions", "bounded", "prover", "pinned")
 
 
 @dataclass
@@ -95,4 +95,7 @@ def compare(text: str, sizes: tuple[oracle.Sizes, ...], seed: int, folder: Path,
         known = engines.refutable(spaces, states)
         engines.prover(found, m, known, r, None, 3)
         engines.prover(found, m, known, r, s.concrete.sizes, 3)
+    if "pinned" in only and not s.start:
+        pinned.compared(found, m, s, some, s.concrete.sizes, r, 6)
+        pinned.compared(found, m, s, some, None, r, 4)
     return Compared("", found.disagreements, found.counts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import re
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -65,7 +66,8 @@ class Found:
         try:
             yield
         except ModelError as e:
-            self.say(engine, "refused late", e)
+            why = re.sub(r"[\w.]*\d[\w.]*|[A-Z]\w*|[^\w ]", "", str(e).rpartition(": ")[2])
+            self.say(engine, f"refused late ({' '.join(why.split()[-6:])})", e)
         except UserError as e:
             self.counts[f"{engine}: not done"] += 1
             self.counts[f"{engine}: {str(e).partition(':')[2][:60]}"] += 1

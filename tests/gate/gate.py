@@ -10,7 +10,7 @@ from tests.gate.engines import Disagreement
 from tests.gate.generate import generated
 from tests.gate.shrink import MOST_TRIES, shrunk
 
-FAMILY = {"graph": "graph", "explore": "explorer", "bounded": "bounded", "prove": "prover", "TLC": "tlc"}
+FAMILY = {"graph": "graph", "explore": "explorer", "bounded": "bounded", "prove": "prover", "pinned": "pinned", "TLC": "tlc"}
 
 
 def engines_of(d: Disagreement) -> tuple[str, ...]:
@@ -22,7 +22,7 @@ def engines_of(d: Disagreement) -> tuple[str, ...]:
 
 def one_of(found: Compared) -> Disagreement:
     """The disagreement to shrink: of the simplest engine."""
-    order = ("load", "text", "graph", "explore states", "explore", "bounded", "prove", "TLC")
+    order = ("load", "text", "graph", "explore states", "explore", "bounded", "prove", "pinned", "TLC")
     return min(found.disagreements, key=lambda d: next(i for i, n in enumerate(order) if d.engine.startswith(n)))
 
 
