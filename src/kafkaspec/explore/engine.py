@@ -687,11 +687,11 @@ def _examined(s: Search, level: int) -> tuple[Claim, Found] | None:
     s.examine(s.level.lo, s.level.hi)
     for i in s.hit():
         kind, claim = p.state_claims[i]
-        if kind == "witness" and claim.name in s.seen:
+        if (kind == "witness" and claim.name in s.seen) or (kind == "start" and level > 0):
             continue
         state = s.least("least_hit", level, i)
         assert state is not None
-        if kind == "invariant":
+        if kind != "witness":
             return claim, Found(level, state)
         s.seen[claim.name] = Found(level, state)
         for b in s.hits:

@@ -95,12 +95,12 @@ class Program:
 
     # ---- what is checked
     def _state_claims(self) -> list[tuple[str, Claim]]:
-        """Invariants, lemmas (if no ghost is left out) and witnesses whose variables are there."""
+        """Claims about states whose variables are there: invariants, with the lemmas if no ghost is left out, come first;
+        then what is claimed of first states alone, and witnesses."""
         m = self.layout.model
         complete = len(self.layout.vars) == len(m.vars)
         lemmas = m.lemmas.values() if complete else ()
         claims = [("invariant", c) for c in [*m.invariants.values(), *lemmas]]
-        claims += [("witness", c) for c in m.witnesses.values()]
         asked: list[tuple[Claim | LeadsTo, Expr]] = [(c, c.expr) for c in m.witnesses.values()]
         asked += [(lt, x) for lt in m.leads_to.values() for x in (lt.trigger, lt.goal)]
         for of, x in asked:  # a state in which it has no value is a violation
@@ -108,6 +108,8 @@ class Program:
                 for v in of.params if isinstance(of, LeadsTo) else ():
                     condition = every(v, condition)
                 claims.append(("invariant", Claim(f"{of.name}: defined", of.clauses, condition, of.doc, of.loc)))
+        claims += [("start", c) for c in m.starts.values()]
+        claims += [("witness", c) for c in m.witnesses.values()]
         return [(kind, c) for kind, c in claims if self.layout.visible(c.expr)]
 
     # ---- code
@@ -212,6 +214,7 @@ class Program:
         mask: Bit = active
         undefined: Bit = False
         records = self._records(action)
+        drawn = [p.t.kind == "rec" for p in action.params if p.aux in action.drawn]  # the guard begins with these
         for parameter, s in records.items():
             there, env[parameter.aux] = reader.drawn(s, instance.arguments[parameter.aux])
             mask = e.and_(mask, there)
@@ -219,7 +222,7 @@ class Program:
             for need in action.needs:
                 if need.after == k and self.layout.visible(need.defined):
                     undefined = e.or_(undefined, e.and_(mask, e.not_(reader.truth(need.defined, env))))
-            if k >= len(records):
+            if not any(drawn[k : k + 1]):
                 mask = e.and_(mask, reader.truth(g, env))
             if mask is False:
                 break
@@ -264,7 +267,7 @@ class Program:
         return reader.e.and_(reader.truth(defined(x), {}), reader.truth(x, {}))
 
     def _records(self, action: Action) -> dict[Expr, Expr]:
-        """The parameters that are records of a variable's set, whose conditions the guard begins with."""
+        """The parameters that are records of a variable's set."""
         return {p: action.drawn[p.aux] for p in action.params if p.aux in action.drawn and p.t.kind == "rec"}
 
     def _chosen(self, action: Action) -> list[Instance]:

@@ -160,14 +160,14 @@ def _default(v: Any) -> Any:
     return v
 
 
-def _called(f: Any, *args: Any, **named: Any) -> Any:
+def _called(f: Any, /, *args: Any, **named: Any) -> Any:
     value = f(*args, **named)
     if isinstance(f, type) and dataclasses.is_dataclass(f):
         _fields(value)
     return value
 
 
-def _replaced(a: Any, **changes: Any) -> Any:
+def _replaced(a: Any, /, **changes: Any) -> Any:
     value = dataclasses.replace(a, **changes)
     _fields(value)
     return value
@@ -468,6 +468,9 @@ class Concrete:
 
     def holds(self, claim: str, state: State, after: State | None = None) -> bool:
         """Whether an invariant, lemma or witness holds in a state, or a step property of a transition."""
+        name, _, part = claim.partition(": ")
+        if name in self.model.refinements:
+            return self._refines(name, part, state, after)
         with self._running():
             following = None if after is None else self._view(self._values(after))
             view = self._view(self._values(state), following)
@@ -478,6 +481,31 @@ class Concrete:
                 bool(self._call(claim, view, v)) for v in self._valuations(names, [resolve(hints[n]) for n in names])
             ]
             return any(results) if claim in self.model.witnesses else all(results)
+
+    def shows(self, name: str, state: State) -> State:
+        """The abstract state that a refinement's mapping shows. Raises Undefined, OutsideType."""
+        with self._running():
+            shown = self._call(name, self._view(self._values(state)), {})
+        return self.abstract(name).freeze(shown.values)
+
+    def abstract(self, name: str) -> Concrete:
+        """The abstract model of a refinement, at this model's sizes."""
+        of = self.model.refinements[name].abstract
+        return Concrete(of.cls, {n: self.sizes[n] for n in of.sizes}, ghosts=True)
+
+    def _refines(self, name: str, part: str, state: State, after: State | None) -> bool:
+        try:
+            shown = self.shows(name, state)
+        except OutsideType:
+            return part != "type"
+        if part == "type":
+            return True
+        abstract = self.abstract(name)
+        if part == "start":
+            return shown in abstract.initial_states()
+        assert after is not None
+        then = self.shows(name, after)
+        return then == shown or any(t.state == then for t in abstract.successors(shown))
 
     def reachable(self, limit: int = 1_000_000) -> tuple[dict[State, int], int]:
         """Breadth-first: every reachable state with its depth (from 1, as TLC counts), and the number of states

@@ -32,11 +32,13 @@ from kafkaspec.language.expr import (
 from kafkaspec.language.expr import (
     majority as _majority,
 )
+from kafkaspec.language.refine import Refinement, mapped
 from kafkaspec.language.types import INT, Of, T, TypeNotInLanguage, elements, resolve
 
 F = TypeVar("F", bound=Callable[..., Any])
+M = TypeVar("M", bound="Model")
 Fairness = Literal["", "weak", "strong"]
-MarkKind = Literal["action", "initial", "invariant", "lemma", "step", "witness", "leads_to"]
+MarkKind = Literal["action", "initial", "invariant", "lemma", "step", "witness", "leads_to", "refines"]
 
 
 # ---- what a text is decorated with ---------------------------------------------------------------------------------
@@ -49,6 +51,7 @@ class Mark:
     who: str = ""
     fair: Fairness = ""
     per: tuple[str, ...] = ()
+    abstract: type[Model] | None = None
 
 
 def _marked(mark: Mark) -> Callable[[F], F]:
@@ -85,6 +88,12 @@ def step(*ids: str) -> Callable[[F], F]:
 def leads_to(*ids: str) -> Callable[[F], F]:
     """Returns (trigger, goal): whenever the trigger is true, the goal is true then or later; for all parameters."""
     return _marked(Mark("leads_to", ids))
+
+
+def refines(abstract: type[M], *ids: str) -> Callable[[F], F]:
+    """The model refines the abstract one: the method returns, by `Abstract.shown(variable=value, ...)`, the abstract
+    state that a state shows. Every first state shows a first state; every step a step, or nothing that changes."""
+    return _marked(Mark("refines", ids, abstract=abstract))
 
 
 def initial(f: F) -> F:
@@ -171,10 +180,25 @@ class Model:
     ghosts: ClassVar[tuple[str, ...]] = ()
     """Variables that the explicit reading leaves out unless asked to keep them."""
 
+    @classmethod
+    def shown(cls, /, **values: Any) -> Self:
+        """The state of this model with these values of its variables, which a refinement's mapping returns."""
+        return typing.cast(Self, Shown(cls, values))
+
+    shown.__func__.__kafkaspec_call__ = True  # type: ignore[attr-defined]
+
     @property
     def next(self) -> Self:
         """The state after. Assign to it in an action; read it in a step property only."""
         raise TypeError("a model's state is made by the readings")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The abstract state that a mapping gives, by variable."""
+
+    model: type[Model]
+    values: dict[str, Any]
 
 
 # ---- what a text is read into --------------------------------------------------------------------------------------
@@ -252,9 +276,25 @@ class LoadedModel:
     steps: dict[str, Claim] = field(default_factory=dict)
     witnesses: dict[str, Claim] = field(default_factory=dict)
     leads_to: dict[str, LeadsTo] = field(default_factory=dict)
+    starts: dict[str, Claim] = field(default_factory=dict)
+    """Claims about the first states alone."""
+    refinements: dict[str, Refinement] = field(default_factory=dict)
     sizes: dict[str, Literal["sort", "size", "flag"]] = field(default_factory=dict)
     sorts: dict[str, type[Any]] = field(default_factory=dict)
     """The class of each sort, by its name."""
+
+    def refining(self, name: str, abstract: LoadedModel) -> LoadedModel:
+        """The model with another abstract model (a mutant of it) in a refinement of that name."""
+        r = replace(self.refinements[name], abstract=abstract)
+        out = replace(
+            self,
+            invariants={n: c for n, c in self.invariants.items() if n != f"{name}: type"},
+            starts=dict(self.starts),
+            steps=dict(self.steps),
+            refinements={**self.refinements, name: r},
+        )
+        _add_refinement(out, r)
+        return out
 
     def check_sizes(self, sizes: Mapping[str, int | bool]) -> None:
         """Raises UserError unless `sizes` gives each sort and size a number >= 1, each flag a bool, no more."""
@@ -300,6 +340,7 @@ class Trace:
     def __init__(self, files: set[str]) -> None:
         self.files, self.action = files, typing.cast("Action | None", None)
         self.sizes: dict[tuple[str, int], Expr] = {}
+        self.abstract: list[tuple[str, Mark, Shown, text.Frame, str, tuple[str, int]]] = []
 
 
 class _NextPath:
@@ -480,6 +521,14 @@ def _load(cls: type[Model]) -> LoadedModel:
                 raise text.located(f, e, files) from None
     finally:
         tracing.reset(token)
+    for name, mark, shown, frame, doc, loc in trace.abstract:
+        assert mark.abstract is not None
+        try:
+            abstract = load(mark.abstract)
+            values = mapped(abstract, {n: frame.value(v) if frame.evaluated else v for n, v in shown.values.items()})
+            _add_refinement(model, Refinement(name, mark.clauses, abstract, values, doc, loc))
+        except ModelError as e:
+            raise ModelError(f"{text.short(loc[0])}:{loc[1]}: {name}: {e}") from None
     _check_start(model)
     model.sizes, model.sorts = _sizes(model, trace.sizes.values())
     _check_names(model, methods)
@@ -495,6 +544,15 @@ def _load(cls: type[Model]) -> LoadedModel:
     return model
 
 
+def _add_refinement(model: LoadedModel, r: Refinement) -> None:
+    model.refinements[r.name] = r
+    typed = r.typed()
+    if typed is not TRUE:
+        model.invariants[f"{r.name}: type"] = Claim(f"{r.name}: type", r.clauses, typed, r.doc, r.loc)
+    model.starts[f"{r.name}: start"] = Claim(f"{r.name}: start", r.clauses, r.starts(), r.doc, r.loc)
+    model.steps[r.name] = Claim(r.name, r.clauses, r.steps(), r.doc, r.loc)
+
+
 def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trace: Trace) -> None:
     loc = (f.__code__.co_filename, f.__code__.co_firstlineno)
     function = text.symbolic(typing.cast(FunctionType, f))
@@ -505,6 +563,7 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
             raise ModelError(f"parameter {n} of {name} has no type")
     drawn: dict[str, Expr] = {}
     params = [_parameter(model, n, hints[n], drawn) for n in names]
+    trace.sizes.update({("", p.id): p for p in params})
     doc = _doc(f)
     if mark.kind in ("action", "initial"):
         for per in mark.per:
@@ -533,6 +592,12 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
             raise ModelError(f"{name} returns (trigger, goal)")
         trigger, goal = (frame.value(truth(x)) for x in result)
         model.leads_to[name] = LeadsTo(name, mark.clauses, tuple(params), trigger, goal, doc, loc)
+        return
+    if mark.kind == "refines":
+        assert mark.abstract is not None
+        if params or not isinstance(result, Shown) or result.model is not mark.abstract:
+            raise ModelError(f"{name} has no parameters and returns {mark.abstract.__name__}.shown(...)")
+        trace.abstract.append((name, mark, result, frame, doc, loc))
         return
     if result is None:
         raise ModelError(f"{name} returns nothing: a claim returns a truth value")
@@ -688,7 +753,7 @@ def _sizes(
         needs = [y for n in a.needs for y in (n.when, n.what)]
         for e in [*a.params, *a.guard, *needs, *[y for u in a.updates for y in (*u.keys, u.cond, u.value)]]:
             of(e)
-    for claims in (model.invariants, model.lemmas, model.steps, model.witnesses):
+    for claims in (model.invariants, model.lemmas, model.steps, model.witnesses, model.starts):
         for c in claims.values():
             of(c.expr)
     for lt in model.leads_to.values():

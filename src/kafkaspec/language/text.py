@@ -96,7 +96,7 @@ class _Rewrite(ast.NodeTransformer):
             ast.copy_location(new, node)
         return new
 
-    def call(self, f: str, *args: ast.expr, **named: ast.expr) -> ast.Call:
+    def call(self, f: str, /, *args: ast.expr, **named: ast.expr) -> ast.Call:
         return ast.Call(ast.Name("__ks_" + f, ast.Load()), list(args), [ast.keyword(k, v) for k, v in named.items()])
 
     def function(self, name: str, body: ast.expr, at: ast.AST) -> ast.Lambda:
@@ -484,7 +484,7 @@ def _method(owner: Any, name: str) -> Any:
     return getattr(owner, name)
 
 
-def _called(f: Any, *args: Any, **named: Any) -> Any:
+def _called(f: Any, /, *args: Any, **named: Any) -> Any:
     inner = getattr(f, "func", f)
     if hasattr(inner, "__kafkaspec_define__") or hasattr(inner, "__kafkaspec_call__"):
         return f(*args, **named)

@@ -1,0 +1,240 @@
+"""Refinement: every step of a model is a step of a more abstract one, or changes nothing that the abstract one sees.
+
+A refinement names the abstract model and a mapping, which says for each state which abstract state it shows. From these
+come claims like any other, which the explorer checks, the prover shows and TLC reads: the mapping's values are of the
+abstract variables' types (an invariant); a first state shows a first state (a claim about the start); a step shows a
+step or stutters (a step property). That is a forward simulation, so what holds of every run of the abstract model holds
+of what every run shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafkaspec.language import expr as x
+from kafkaspec.language.defined import Update, fits
+from kafkaspec.language.expr import BINDERS, FALSE, TRUE, Expr, ModelError, and_, bound, eq, index, ite, node, or_
+from kafkaspec.language.types import BOOL, T, make
+
+if TYPE_CHECKING:
+    from kafkaspec.language.model import Action, LoadedModel
+
+Given = Callable[[Expr], Expr | None]
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """What a model refines: `mapping` gives each variable of the abstract model its value in a state."""
+
+    name: str
+    clauses: tuple[str, ...]
+    abstract: LoadedModel
+    mapping: Mapping[str, Expr]
+    doc: str
+    loc: tuple[str, int]
+
+    def typed(self) -> Expr:
+        """What the mapping shows is a state of the abstract model."""
+        return and_(*[fits(e, self.abstract.vars[n]) for n, e in self.mapping.items()])
+
+    def starts(self) -> Expr:
+        """What the mapping shows is a first state of the abstract model."""
+        first = {n: first_value(t) for n, t in self.abstract.vars.items()}
+        return self._taken(self.abstract.initial, first, self.mapping)
+
+    def steps(self) -> Expr:
+        """What the mapping shows takes a step of the abstract model, or stays as it is."""
+        after = {n: substituted(e, _primed) for n, e in self.mapping.items()}
+        stutters = and_(*[eq(after[n], e) for n, e in self.mapping.items()])
+        return or_(stutters, *[self._taken(a, self.mapping, after) for a in self.abstract.actions])
+
+    def _taken(self, a: Action, before: Mapping[str, Expr], after: Mapping[str, Expr]) -> Expr:
+        """For some of its parameters the action leads from the one abstract state to the other."""
+        params = {p.aux: bound(p.t, a.parameter(p)) for p in a.params}
+
+        def given(e: Expr) -> Expr | None:
+            if e.op == "bound":
+                return params.get(e.aux)
+            return before[e.aux] if e.op == "var" else None
+
+        guard = [substituted(g, given) for g in a.guard]
+        updates = [
+            Update(
+                u.var,
+                tuple(substituted(k, given) for k in u.keys),
+                substituted(u.cond, given),
+                substituted(u.value, given),
+            )
+            for u in a.updates
+        ]
+        parts = [
+            becomes(t, [(u.cond, u.keys, u.value) for u in updates if u.var == n], before[n], after[n])
+            for n, t in self.abstract.vars.items()
+        ]
+        e = and_(*guard, *parts)
+        for p in reversed(params.values()):
+            e = e if e is FALSE else node("exists", BOOL, p, e)
+        return e
+
+
+def _primed(e: Expr) -> Expr | None:
+    return node("nextvar", e.t, aux=e.aux) if e.op == "var" else None
+
+
+def first_value(t: T) -> Expr:
+    """The value of a variable that @initial does not assign; where there is none, some value or other."""
+    match t.kind:
+        case "bool":
+            return FALSE
+        case "enum":
+            return node("const", t, aux=0)
+        case "range":
+            inside = and_(x.less(t.lo, 0, equal=True), TRUE if t.hi is None else x.less(0, t.hi, equal=True))
+            return x.number(ite(inside, 0, x.number(t.lo)))
+        case "option":
+            return node("none", t)
+        case "set":
+            return node("empty", make("set", elem=t.item, hi=None if t.hi is None else 0))
+        case "seq":
+            return node("emptyseq", make("seq", elem=t.item, hi=0))
+        case "map":
+            value = first_value(t.item)
+            return node("mapof", make("map", elem=x.of_type(value), key=t.domain), bound(t.domain, "k"), value)
+        case "rec":
+            return node("rec", t, *[first_value(f) for _, f in t.fields])
+    raise ModelError(f"a value of type {t!r} has no first value")
+
+
+def becomes(t: T, updates: list[tuple[Expr, tuple[Expr, ...], Expr]], now: Expr, then: Expr) -> Expr:
+    """`then` is what the updates (condition, keys, value) make of `now`, of type t."""
+    if not any(keys for _, keys, _ in updates):
+        value = now
+        for cond, _, new in updates:
+            value = x.lift(ite(cond, new, value), t)
+        return eq(then, value)
+    if t.kind == "rec":
+        return and_(
+            *[
+                becomes(
+                    ft,
+                    [
+                        (c, keys[1:], v) if keys else (c, (), x.field(v, n))
+                        for c, keys, v in updates
+                        if not keys or keys[0].aux == i
+                    ],
+                    x.field(now, n),
+                    x.field(then, n),
+                )
+                for i, (n, ft) in enumerate(t.fields)
+            ]
+        )
+    if t.kind == "seq":
+        i = bound(make("range", lo=0, hi=x._sum(t.hi, -1)), "i")
+        at = [node("at", q.t.item, q, i, aux="inside") for q in (now, then)]
+        each = becomes(t.item, [(and_(c, eq(keys[0], i)), keys[1:], v) for c, keys, v in updates], at[0], at[1])
+        same = eq(x.length(now), x.length(then))
+        return and_(same, node("forall", BOOL, i, or_(x.not_(x.less(i, x.length(now))), each)))
+    k = bound(t.domain, "k")
+    here = [(and_(c, eq(keys[0], k)), keys[1:], v) if keys else (c, (), at_key(v, k)) for c, keys, v in updates]
+    return node("forall", BOOL, k, becomes(t.item, here, at_key(now, k), at_key(then, k)))
+
+
+def at_key(m: Expr, k: Expr) -> Expr:
+    """m[k]; of a comprehension, its value there."""
+    if m.op == "mapof" and x.within(x.of_type(k), m.t.domain):
+        return substituted(m.args[1], lambda e: k if e is m.args[0] else None)
+    return index(m, k)
+
+
+def substituted(e: Expr, given: Given, known: dict[int, Expr] | None = None) -> Expr:
+    """The expression with what `given` says in the place of its parts, and types that follow."""
+    known = {} if known is None else known
+    if e.id in known:
+        return known[e.id]
+    new = given(e)
+    if new is None:
+        args = tuple(a if e.op in BINDERS and i == 0 else substituted(a, given, known) for i, a in enumerate(e.args))
+        new = e if all(a is b for a, b in zip(args, e.args, strict=True)) else _rebuilt(e, args)
+    known[e.id] = new
+    return new
+
+
+def _rebuilt(e: Expr, a: tuple[Expr, ...]) -> Expr:
+    """The operation of e on other arguments."""
+    match e.op:
+        case "and":
+            return and_(*a)
+        case "or":
+            return or_(*a)
+        case "not":
+            return x.not_(a[0])
+        case "eq":
+            return eq(*a)
+        case "lt" | "le":
+            return x.less(a[0], a[1], equal=e.op == "le")
+        case "subset":
+            return x.less(a[0], a[1], equal=True)
+        case "in":
+            return x.contains(*a)
+        case "ite":
+            return x.lift(ite(*a), e.t)
+        case "add":
+            return x.plus(*a)
+        case "sub":
+            return x.minus(*a)
+        case "mul":
+            return x.times(*a)
+        case "div" | "mod":
+            return x.divided(e.op, *a)
+        case "idx":
+            return at_key(*a)
+        case "at":
+            return node("at", a[0].t.item, *a, aux=e.aux, total=e.aux is not None)
+        case "take" | "drop":
+            return x._slice(e.op, *a)
+        case "append":
+            return x._appended(a[0], [a[1]])
+        case "concat":
+            return x._concatenated(*a)
+        case "field":
+            return x.field(a[0], e.args[0].t.fields[e.aux][0])
+        case "rec":
+            return x.record(e.t, dict(zip((n for n, _ in e.t.fields), a, strict=True)))
+        case "get":
+            return x.unwrapped(a[0])
+        case "some":
+            return x.some(a[0])
+        case "with":
+            return x._setop("union", a[0], x.SetLiteral([a[1]]))
+        case "without":
+            return x._setop("diff", a[0], x.SetLiteral([a[1]]))
+        case "union" | "inter" | "diff":
+            return x._setop(e.op, *a)
+        case "len" | "card":
+            return x.number(x.length(a[0]))
+        case "majority":
+            return x.majority(a[0])
+        case "only":
+            return x.only(*a)
+        case "must":
+            return x.must(a[0])
+        case "image":
+            return node("image", make("set", elem=x.of_type(a[2]), hi=e.t.hi), *a)
+        case "mapof":
+            return node("mapof", make("map", elem=x.of_type(a[1]), key=e.t.domain), *a)
+        case "greatest" | "least":
+            return node(e.op, e.t, *a, total=len(a) > 3)
+        case "forall" | "exists" | "count" | "sum" | "setof":
+            return node(e.op, e.t, *a)
+    raise ModelError(f"{x.show(e)} ({e.op}) cannot be read of another model's state")
+
+
+def mapped(abstract: LoadedModel, values: Mapping[str, object]) -> dict[str, Expr]:
+    """The values that a mapping gives the abstract model's variables. Raises ModelError unless it names each once."""
+    wrong: Iterable[str] = sorted(values.keys() ^ abstract.vars.keys())
+    for n in wrong:
+        what = "is given no value" if n in abstract.vars else f"is no variable of {abstract.name}"
+        raise ModelError(f"{n} {what}")
+    return {n: x.lift(values[n], t) for n, t in abstract.vars.items()}
