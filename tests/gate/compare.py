@@ -98,4 +98,6 @@ def compare(text: str, sizes: tuple[oracle.Sizes, ...], seed: int, folder: Path,
     if "pinned" in only and not s.start:
         pinned.compared(found, m, s, some, s.concrete.sizes, r, 6)
         pinned.compared(found, m, s, some, None, r, 4)
+    if "tlc" in only and not partial:
+        engines.exported(found, m, s, folder)
     return Compared("", found.disagreements, found.counts)

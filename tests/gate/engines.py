@@ -7,6 +7,7 @@ engine is allowed (too large, ...) are counted, not compared; any other exceptio
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 import re
 import traceback
@@ -21,11 +22,13 @@ from kafkaspec.errors import UserError
 from kafkaspec.explore.engine import Exploration, Search, explore
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.program import Program
+from kafkaspec.export import tla
 from kafkaspec.language import LoadedModel, ModelError, Trace
 from kafkaspec.language.concrete import Concrete, State
 from kafkaspec.prove import prove
 from kafkaspec.prove.bounded import bounded
 from kafkaspec.prove.obligations import START
+from tests.export.tlc import tlc
 from tests.gate import oracle
 from tests.gate.graph import Graph, bound
 from tests.gate.oracle import DEFINED, Space
@@ -378,3 +381,27 @@ def prover(found: Found, m: LoadedModel, known: Refutable, r: random.Random, siz
                 where = "" if state is None or o is None else f" in {s.concrete.show(state)} with {dict(o.arguments)}"
                 said = "is proved" if verdicts else "is no obligation"
                 found.say(engine, f"{claim if claim in (DEFINED, 'type') else 'claim'} {said}", f"{claim} after {action}{where} at {s.concrete.sizes}")
+
+
+# ---- TLA+
+def exported(found: Found, m: LoadedModel, s: Space, folder: Path) -> None:
+    """TLC on the export: the same counts, or a violation where the text has one."""
+    engine = "TLC"
+    if not (s.whole or s.broken or s.start):
+        return
+    with found.running(engine):
+        module, configuration = tla(m, s.concrete.sizes, ghosts=True, deadlock=True)
+        at = folder / f"tlc{next(_runs)}"
+        at.mkdir()
+        said = tlc(at, module, configuration)
+        violated = bool(re.search(r"is violated|violated by the initial state", said.error))
+        if said.error and not violated:
+            found.say(engine, "error", f"{said.error}\n{said.output[-1500:]}")
+        elif violated != bool(s.broken or s.start):
+            found.say(engine, "verdict", f"{said.error or 'no error'}, the text: {sorted(s.broken) or s.start or 'whole'}")
+        elif s.whole and s.distinct:
+            ours = (said.generated, said.distinct, said.depth)
+            found.same(engine, "counts", ours, (s.generated, s.distinct, len(s.levels)))
+
+
+_runs = itertools.count()

@@ -1,16 +1,51 @@
-"""The gate: seeds in, disagreements out, each as a minimal text with the command that shows it again."""
+"""The gate: texts in, disagreements out, each as a minimal text with the command that shows it again.
+
+A case is a seed, or the name of a template. The fixed cases are what `make test` compares.
+"""
 
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from pathlib import Path
 
+from tests.gate import templates
 from tests.gate.compare import ALL, Compared, compare
 from tests.gate.engines import Disagreement
-from tests.gate.generate import generated
+from tests.gate.generate import Model, generated
 from tests.gate.shrink import MOST_TRIES, shrunk
 
-FAMILY = {"graph": "graph", "explore": "explorer", "bounded": "bounded", "prove": "prover", "pinned": "pinned", "TLC": "tlc"}
+SEEDS = range(160)
+"""The fixed seeds: with the templates some 60 s of a quiet core."""
+FAMILY = {
+    "graph": "graph", "explore": "explorer", "bounded": "bounded", "prove": "prover", "pinned": "pinned", "TLC": "tlc",
+}  # fmt: skip
+ORDER = ("load", "text", "graph", "explore states", "explore", "bounded", "prove", "pinned", "TLC")
+"""Of several disagreements, the one of the simplest reading is shown."""
+
+
+@cache
+def _templates() -> dict[str, str]:
+    return templates.every()
+
+
+def fixed() -> list[str]:
+    """The fixed cases: the seeds, then the templates."""
+    return [*map(str, SEEDS), *_templates()]
+
+
+def case(name: str) -> Model:
+    """The model of a seed or a template."""
+    if name.lstrip("-").isdigit():
+        return generated(int(name))
+    every = _templates()
+    return Model(list(every).index(name), every[name], (templates.SIZES,))
+
+
+def compared(name: str, folder: Path, only: tuple[str, ...] = ALL, variants: tuple[str, ...] = ()) -> Compared:
+    """What the engines disagree about in a case."""
+    m = case(name)
+    return compare(m.text, m.sizes, m.seed, folder, only, variants)
 
 
 def engines_of(d: Disagreement) -> tuple[str, ...]:
@@ -20,40 +55,39 @@ def engines_of(d: Disagreement) -> tuple[str, ...]:
     return tuple(v for k, v in FAMILY.items() if d.engine.startswith(k))
 
 
+def variants_of(d: Disagreement) -> tuple[str, ...]:
+    return (d.engine.removeprefix("explore "),) if d.engine.startswith("explore ") else ()
+
+
 def one_of(found: Compared) -> Disagreement:
-    """The disagreement to shrink: of the simplest engine."""
-    order = ("load", "text", "graph", "explore states", "explore", "bounded", "prove", "pinned", "TLC")
-    return min(found.disagreements, key=lambda d: next(i for i, n in enumerate(order) if d.engine.startswith(n)))
-
-
-def minimal(seed: int, folder: Path, tries: int = MOST_TRIES, only: tuple[str, ...] = ALL) -> str:
-    """A seed's disagreement about a minimal text, as people read it; "" if there is none."""
-    model = generated(seed)
-    found = compare(model.text, model.sizes, seed, folder, only)
-    if not found.disagreements:
-        return ""
-    d = one_of(found)
-    text = smaller(model.text, model.sizes, seed, d, folder, tries)
-    again = compare(text, model.sizes, seed, folder, engines_of(d), variants_of(d))
-    said = [str(x) for x in again.disagreements if same(x, d)]
-    return f"{text}\n# {(said or [str(d)])[0][-1500:]}\n# at {model.sizes}; python -m tests.gate {seed}\n"
+    """The disagreement to shrink."""
+    return min(found.disagreements, key=lambda d: next(i for i, n in enumerate(ORDER) if d.engine.startswith(n)))
 
 
 def same(a: Disagreement, b: Disagreement) -> bool:
     return (a.engine, a.kind) == (b.engine, b.kind)
 
 
-def variants_of(d: Disagreement) -> tuple[str, ...]:
-    return (d.engine.removeprefix("explore "),) if d.engine.startswith("explore ") else ()
-
-
-def smaller(text: str, sizes: tuple[dict[str, int | bool], ...], seed: int, d: Disagreement, folder: Path, tries: int) -> str:
+def smaller(m: Model, d: Disagreement, folder: Path, tries: int = MOST_TRIES) -> str:
     """The smallest text that is found about which there is the same disagreement."""
 
     def keeps(candidate: str) -> bool:
-        found = compare(candidate, sizes, seed, folder, engines_of(d), variants_of(d))
+        found = compare(candidate, m.sizes, m.seed, folder, engines_of(d), variants_of(d))
         return any(same(x, d) for x in found.disagreements)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
-        return shrunk(text, keeps, tries)
+        return shrunk(m.text, keeps, tries)
+
+
+def minimal(name: str, folder: Path, tries: int = MOST_TRIES, only: tuple[str, ...] = ALL) -> str:
+    """A case's disagreement about a minimal text, as people read it; "" if there is none."""
+    m = case(name)
+    found = compare(m.text, m.sizes, m.seed, folder, only)
+    if not found.disagreements:
+        return ""
+    d = one_of(found)
+    text = smaller(m, d, folder, tries)
+    again = compare(text, m.sizes, m.seed, folder, engines_of(d), variants_of(d))
+    said = [str(x) for x in again.disagreements if same(x, d)]
+    return f"{text}\n# {(said or [str(d)])[0][-1500:]}\n# at {m.sizes}; python -m tests.gate '{name}'\n"

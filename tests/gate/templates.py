@@ -193,3 +193,75 @@ def claimed(p: Partial, claim: str, kind: str) -> str:
             out += ["    @action()", f"    def set_{n}(s) -> None:", f"        s.next.{n} = {value}"]
     out += [f"    @{kind}()", "    def claim(s) -> bool:", f"        return {claim.format(e=e, b=b)}"]
     return "\n".join(out) + "\n"
+
+
+# ---- values that leave their types
+LEAVING = {
+    "number": ("Num", "s.n + 1"),
+    "below": ("Num", "s.n - 1"),
+    "element": ("set[Num]", "s.S | {s.n + 1}"),
+    "elements": ("set[Num]", "{x + 1 for x in s.S}"),
+    "filtered": ("set[Num]", "{x for x in range(s.n - 1, N + 1)}"),
+    "copied": ("set[Annotated[int, Range(0, 1)]]", "s.S"),
+    "emptied": ("Annotated[set[P], NonEmpty]", "s.T - {p}"),
+    "empty": ("Annotated[set[P], NonEmpty]", "{x for x in s.T if s.n > 0}"),
+    "grown": ("Annotated[list[Num], Bounded(L)]", "s.q + [s.n]"),
+    "joined": ("Annotated[list[Num], Bounded(L)]", "s.q + s.q"),
+    "cell": ("Annotated[list[Num], Bounded(L)]", "s.q[1:] + [s.n + 1]"),
+    "narrowed": ("Annotated[list[Annotated[int, Range(0, 1)]], Bounded(L)]", "s.q"),
+    "option": ("Num | None", "s.n + 1 if s.bad else None"),
+    "unwrapped": ("Annotated[int, Range(0, 1)]", "s.n if s.bad else 0"),
+    "none": ("P", "(p if s.bad else s.po)"),
+    "values": ("dict[P, Num]", "{k: s.n + 1 if k == p else 0 for k in P}"),
+    "sets": ("dict[P, set[Num]]", "{k: s.S | {s.n - 1} for k in P}"),
+    "messages": ("Annotated[set[R], Bounded(1)]", "s.net | {R(x=s.n, b=s.bad)}"),
+    "message": ("Annotated[set[R], Bounded(2)]", "{R(x=y, b=True) for y in s.S}"),
+    "field": ("V", "V(some=s.S | {s.n}, one=s.rec)"),
+}
+"""What is assigned, and the type that it may leave."""
+WAYS = {
+    "raw": "s.next.v = {e}",
+    "guarded": "require(s.n > 0)\ns.next.v = {e}",
+    "in_if": "if s.n > 0:\n    s.next.v = {e}",
+    "in_else": "if s.n > 0:\n    s.next.bad = True\nelse:\n    s.next.v = {e}",
+    "overwritten": "s.next.v = {e}\ns.next.v = s.v",
+    "overwritten_in_if": "s.next.v = {e}\nif s.n > 0:\n    s.next.v = s.v",
+    "written_again": "s.next.v = s.v\ns.next.v = {e}",
+    "in_helper": "if s.bad:\n    s.put(p)",
+    "before_guard": "s.next.v = {e}\nrequire(s.n > 0)",
+}
+
+
+def leaving(name: str) -> str:
+    """The model in which a value of that kind is assigned in every way."""
+    t, e = LEAVING[name]
+    head = HEAD.replace("class M(Model)", "@dataclass(frozen=True)\nclass V:\n    some: set[Num]\n    one: R\n\nclass M(Model)")
+    out = [head, "    T: Annotated[set[P], NonEmpty]", "    po: P | None", "    net: Annotated[set[R], Bounded(2)]"]
+    out += [f"    v: {t}", "    m: dict[C, " + t + "]"]
+    start = {"P": "p", "V": "V(some=set(), one=R(x=0, b=False))", "Annotated[set[P], NonEmpty]": "{p}"}.get(t, "")
+    out += ["    @initial", "    def start(s, p: P) -> None:", "        s.next.T = set(P)"]
+    out += [f"        s.next.v = {start}", f"        s.next.m = {{k: {start} for k in C}}"] if start else []
+    out += ["    @define", "    def put(s, p: P) -> None:", f"        s.next.v = {e}"]
+    for way, effect in WAYS.items():
+        out += ["    @action()", f"    def {way}(s, p: P) -> None:", *["        " + x for x in effect.format(e=e).split("\n")]]
+    keyed = {
+        "at_key": f"s.next.m[C.RED] = {e}",
+        "at_key_overwritten": f"s.next.m[C.RED] = {e}\ns.next.m[c] = s.v",
+        "whole_then_key": f"s.next.m = {{k: {e} for k in C}}\ns.next.m[c] = s.v",
+        "whole_then_both": f"s.next.m = {{k: {e} for k in C}}\ns.next.m[C.RED] = s.v\ns.next.m[C.BLUE] = s.v",
+        "key_then_whole": f"s.next.m[c] = {e}\ns.next.m = s.m",
+    }
+    for way, effect in keyed.items():
+        out += ["    @action()", f"    def {way}(s, p: P, c: C) -> None:", *["        " + x for x in effect.split("\n")]]
+    return "\n".join(out) + "\n"
+
+
+def every() -> dict[str, str]:
+    """Every template by its name. Those that begin with a partial operation's have a claim of each kind."""
+    out = {f"{p.name} everywhere": places(p) for p in PARTIALS}
+    for i, p in enumerate(PARTIALS):
+        for kind in ("invariant", "lemma"):
+            claim = CLAIMS[(i + (kind == "lemma")) % len(CLAIMS)]
+            out[f"{p.name} in {kind} {claim}"] = claimed(p, claim, kind)
+    out |= {f"{name} leaves its type": leaving(name) for name in LEAVING}
+    return out
