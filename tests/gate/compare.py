@@ -31,7 +31,14 @@ class Compared:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def compare(text: str, sizes: tuple[oracle.Sizes, ...], seed: int, folder: Path, only: tuple[str, ...] = ALL, variants: tuple[str, ...] = ()) -> Compared:
+def compare(
+    text: str,
+    sizes: tuple[oracle.Sizes, ...],
+    seed: int,
+    folder: Path,
+    only: tuple[str, ...] = ALL,
+    variants: tuple[str, ...] = (),
+) -> Compared:
     """Load a text and compare every engine with it. `seed` chooses what is sampled."""
     found = Found()
     try:

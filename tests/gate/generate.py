@@ -22,6 +22,7 @@ Effects = list[str]
 class Impossible(Exception):
     """There is no expression of that type here."""
 
+
 INDENT = "    "
 
 
@@ -311,7 +312,10 @@ class Writer:
             lambda: self.path(NUM, d) or self.leaf(NUM),
             lambda: self.path(NUM, d) or self.leaf(NUM),
             lambda: f"({self.number(d - 1)} {self.r.choice('+-')} {self.number(d - 1)})",
-            lambda: self.fresh() or f"({self.number(d - 1)} {self.r.choice(('* 2', '* 3', '// 2', '% 2', '// 3', '% 3', '* 0'))})",
+            lambda: (
+                self.fresh()
+                or f"({self.number(d - 1)} {self.r.choice(('* 2', '* 3', '// 2', '% 2', '// 3', '% 3', '* 0'))})"
+            ),
             lambda: f"{self.extreme()}({self.number(d - 1)}, {self.number(d - 1)})",
             lambda: f"({self.number(d - 1)} if {self.truth(d - 1)} else {self.number(d - 1)})",
             lambda: self.counting(d),
@@ -883,6 +887,8 @@ class Writer:
 
 
 import os
+
+
 def generated(seed: int, new: bool = not os.environ.get("GATE_OLD")) -> Model:
     """The model of a seed."""
     w = Writer(seed, new)

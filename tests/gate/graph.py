@@ -248,7 +248,13 @@ def put(t: T, old: Any, keys: list[Any], new: Any) -> Any:
     k, rest = keys[0], keys[1:]
     match t.kind:
         case "rec":
-            return ("rec", tuple(put(f, x, rest, new) if i == k else x for i, ((_, f), x) in enumerate(zip(t.fields, old[1], strict=True))))
+            return (
+                "rec",
+                tuple(
+                    put(f, x, rest, new) if i == k else x
+                    for i, ((_, f), x) in enumerate(zip(t.fields, old[1], strict=True))
+                ),
+            )
         case "seq":
             return tuple(put(t.item, x, rest, new) if i == k else x for i, x in enumerate(old))
     return {i: put(t.item, x, rest, new) if i == k else x for i, x in old.items()}

@@ -248,7 +248,10 @@ def renamed(c: Concrete, t: T, v: Any, to: Mapping[str, tuple[int, ...]]) -> Any
         case "rec":
             return [renamed(c, f, x, to) for (_, f), x in zip(t.fields, v, strict=True)]
         case "map":
-            items = [(renamed(c, t.domain, k, to), renamed(c, t.item, x, to)) for k, x in zip(c.values(t.domain), v, strict=True)]
+            items = [
+                (renamed(c, t.domain, k, to), renamed(c, t.item, x, to))
+                for k, x in zip(c.values(t.domain), v, strict=True)
+            ]
             return sorted(items, key=lambda item: repr(item[0]))
     return repr(v)
 

@@ -89,7 +89,15 @@ def world(r: Reading, c: Concrete) -> list[Formula]:
     return out
 
 
-def compared(found: Found, m: LoadedModel, s: Space, states: list[State], sizes: Mapping[str, int | bool] | None, r: random.Random, most: int) -> None:
+def compared(
+    found: Found,
+    m: LoadedModel,
+    s: Space,
+    states: list[State],
+    sizes: Mapping[str, int | bool] | None,
+    r: random.Random,
+    most: int,
+) -> None:
     """The prover's obligations in some transitions from states in which every claim holds."""
     engine = "pinned" if sizes is None else "pinned at sizes"
     c = s.concrete
@@ -113,7 +121,9 @@ def compared(found: Found, m: LoadedModel, s: Space, states: list[State], sizes:
                 _asked(found, engine, m, c, settings[key], state, o, sizes is not None)
 
 
-def _asked(found: Found, engine: str, m: LoadedModel, c: Concrete, s: Setting, state: State, o: Outcome, exact: bool) -> None:
+def _asked(
+    found: Found, engine: str, m: LoadedModel, c: Concrete, s: Setting, state: State, o: Outcome, exact: bool
+) -> None:
     r = s.reading
     values = c._values(state)
     try:

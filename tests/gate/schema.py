@@ -164,9 +164,7 @@ def shape(t: Ty) -> Ty:
         return NUM
     if t.kind == "rec":
         return replace(t, drawn="")
-    return replace(
-        t, elem=None if t.elem is None else shape(t.elem), bound="", nonempty=False, lo="", hi="", drawn=""
-    )
+    return replace(t, elem=None if t.elem is None else shape(t.elem), bound="", nonempty=False, lo="", hi="", drawn="")
 
 
 def fits(want: Ty, have: Ty) -> bool:
@@ -207,7 +205,11 @@ class Schema:
         sorts = {t.name: 2 for t in self.sorts}
         numbers = dict.fromkeys(self.size_names, 2)
         flags = {n: r.random() < 0.5 for n in self.flags}
-        small: dict[str, int | bool] = {**sorts, **dict.fromkeys(self.size_names, 1), **{n: not v for n, v in flags.items()}}
+        small: dict[str, int | bool] = {
+            **sorts,
+            **dict.fromkeys(self.size_names, 1),
+            **{n: not v for n, v in flags.items()},
+        }
         small[self.sorts[0].name] = r.choice((1, 3))
         return ({**sorts, **numbers, **flags}, small)
 

@@ -13,7 +13,7 @@ from tests.gate.gate import case, compared, fixed, one_of, smaller
 PAGE = Path(__file__).resolve().parents[2] / "docs/engines/gate.md"
 MARKS = ("<!-- faults -->\n", "<!-- end of faults -->")
 ROW = re.compile(r"^\| ([^|]+?) \| ([^|]+?) \| (?:seed (\d+)|template `([^|]+?)`) \| `([^|]+?)` \|$", re.MULTILINE)
-TRIES = 500
+TRIES = 150
 
 
 def rows() -> dict[str, tuple[str, str]]:
@@ -36,7 +36,9 @@ def text_of(f: Fault, name: str, folder: Path) -> tuple[str, str]:
         found.disagreements = [d for d in found.disagreements if d not in kept]
         d = one_of(found)
         text = smaller(m, d, folder, TRIES)
-    return text[text.index("class Random") if "class Random" in text else text.index("class M") :], f"{d.engine}: {d.kind}"
+    return text[
+        text.index("class Random") if "class Random" in text else text.index("class M") :
+    ], f"{d.engine}: {d.kind}"
 
 
 def write(tell: Callable[[str], None]) -> None:

@@ -235,7 +235,9 @@ WAYS = {
 def leaving(name: str) -> str:
     """The model in which a value of that kind is assigned in every way."""
     t, e = LEAVING[name]
-    head = HEAD.replace("class M(Model)", "@dataclass(frozen=True)\nclass V:\n    some: set[Num]\n    one: R\n\nclass M(Model)")
+    head = HEAD.replace(
+        "class M(Model)", "@dataclass(frozen=True)\nclass V:\n    some: set[Num]\n    one: R\n\nclass M(Model)"
+    )
     out = [head, "    T: Annotated[set[P], NonEmpty]", "    po: P | None", "    net: Annotated[set[R], Bounded(2)]"]
     out += [f"    v: {t}", "    m: dict[C, " + t + "]"]
     start = {"P": "p", "V": "V(some=set(), one=R(x=0, b=False))", "Annotated[set[P], NonEmpty]": "{p}"}.get(t, "")
@@ -243,7 +245,11 @@ def leaving(name: str) -> str:
     out += [f"        s.next.v = {start}", f"        s.next.m = {{k: {start} for k in C}}"] if start else []
     out += ["    @define", "    def put(s, p: P) -> None:", f"        s.next.v = {e}"]
     for way, effect in WAYS.items():
-        out += ["    @action()", f"    def {way}(s, p: P) -> None:", *["        " + x for x in effect.format(e=e).split("\n")]]
+        out += [
+            "    @action()",
+            f"    def {way}(s, p: P) -> None:",
+            *["        " + x for x in effect.format(e=e).split("\n")],
+        ]
     keyed = {
         "at_key": f"s.next.m[C.RED] = {e}",
         "at_key_overwritten": f"s.next.m[C.RED] = {e}\ns.next.m[c] = s.v",
@@ -252,8 +258,59 @@ def leaving(name: str) -> str:
         "key_then_whole": f"s.next.m[c] = {e}\ns.next.m = s.m",
     }
     for way, effect in keyed.items():
-        out += ["    @action()", f"    def {way}(s, p: P, c: C) -> None:", *["        " + x for x in effect.split("\n")]]
+        out += [
+            "    @action()",
+            f"    def {way}(s, p: P, c: C) -> None:",
+            *["        " + x for x in effect.split("\n")],
+        ]
     return "\n".join(out) + "\n"
+
+
+# ---- forms whose value matters
+FORMS = (
+    "s.n in {x for x in range(1, 3)}", "s.n - 1 in {x for x in range(0, 2)}", "s.n + 1 in {x for x in s.S}",
+    "s.n in {x + 1 for x in s.S}", "s.n in {x * 2 for x in range(0, 3) if x != s.i}", "{x for x in range(1, N + 1)} <= s.S",
+    "s.S <= {x for x in range(0, 2)}", "len({x for x in range(s.n, 3)}) == 2", "len({x // 2 for x in s.S}) < len(s.S)",
+    "s.n in (s.S | {s.i})", "s.n in (s.S - {s.i})", "(s.S & {s.n, s.i}) == {s.n}", "s.S == {s.n}", "s.S != set()",
+    "s.n - s.i < 1", "s.i - s.n == 1", "s.n * 3 > 4", "(s.n - 2) // 2 == -1", "(s.i - 2) % 2 == 1", "s.n // 2 == s.i % 2",
+    "max(s.n, s.i) == 2", "min(s.n, s.i, 1) == 1", "max((x for x in s.S), default=-1) == s.n",
+    "min((x + s.n for x in range(0, 3) if x > s.i), default=9) > 3", "max((x for x in range(-1, 2) if x < s.n), default=5) > 0",
+    "sum(x for x in s.S) > 2", "sum(x * 2 for x in range(-1, 3) if x != s.n) == 2", "sum(1 for x in s.q) == 1",
+    "sum(x for x in s.q if x > 0) == s.n", "sum(1 for p in P if s.m[p] > s.n) == 1", "len(P) == 2", "len(C) == s.n",
+    "s.q == [s.n]", "s.q[:1] == [s.n]", "s.q[1:] == []", "s.q[:s.n] == s.q", "s.q[s.n:] == [s.i]", "s.q[1:2] == [s.n]",
+    "(s.q + [s.n])[0] == s.n", "len(s.q + s.q) == 4", "s.n in s.q", "(s.q + s.q[1:]) == [s.n, s.i]", "s.q != s.q[:1]",
+    "s.o == s.n", "s.o is None", "s.o == s.o2", "(s.o if s.bad else s.o2) != None", "(s.o if s.o is not None else 0) < s.n",
+    "s.po == s.po2", "s.po in s.T", "all(s.po != p or s.m[p] > 0 for p in P)", "any(s.po == p and s.m[p] == s.n for p in P)",
+    "majority(s.T)", "majority({p for p in P if s.m[p] == s.n})", "not majority(s.T) or s.n > 0", "s.T == set(P)",
+    "s.rec == R(x=s.n, b=True)", "replace(s.rec, x=0) == s.rec", "s.rec.x > s.n", "R(x=s.n, b=s.bad) in s.net",
+    "any(y.x == s.n and y.b for y in s.net)", "all(y.x < s.n for y in s.net)", "len(s.net) == 2", "s.net == {s.rec}",
+    "len({y for y in s.net if y.b}) == 1", "(s.net - {s.rec}) == set()", "len({y.x for y in s.net}) == 2",
+    "s.m == {p: s.n for p in P}", "all(s.m[p] == 0 for p in s.T)", "s.keys[s.n]", "s.c == C.BLUE", "s.c in (C.RED, C.BLUE)",
+    "0 < s.n < 2", "s.n == s.i == 1", "(s.n > 0) == s.bad", "s.bad if s.n > 0 else s.i > 0", "not (s.n > 0 and s.i > 0)",
+    "all(x > 0 or y > 0 for x in s.S for y in s.S)", "any(x > y for x in range(0, 3) for y in s.q)",
+    "all(x != s.n for x in range(2, 1))", "any(x == s.n for x in range(s.i, 3))", "all(x in s.S for x in range(-1, s.n))",
+)  # fmt: skip
+"""Truth values whose parts are always defined: each is a claim about steps, so that every engine must say its value."""
+
+
+def forms(first: int) -> str:
+    """The model with a few of the forms as claims."""
+    out = [HEAD, "    i: Num", "    o: Num | None", "    o2: Annotated[int, Range(0, 3)] | None", "    po: P | None"]
+    out += [
+        "    po2: P | None",
+        "    T: set[P]",
+        "    m: dict[P, Num]",
+        "    c: C",
+        "    net: Annotated[set[R], Bounded(2)]",
+    ]
+    out += ["    @action()", "    def put(s, k: Num) -> None:", "        s.next.i = k"]
+    for i, f in enumerate(FORMS[first : first + EACH]):
+        out += ["    @step()", f"    def form{i}(s) -> bool:", f"        return {f}"]
+        out += ["    @witness", f"    def seen{i}(s) -> bool:", f"        return {f}"]
+    return "\n".join(out) + "\n"
+
+
+EACH = 8
 
 
 def every() -> dict[str, str]:
@@ -264,4 +321,5 @@ def every() -> dict[str, str]:
             claim = CLAIMS[(i + (kind == "lemma")) % len(CLAIMS)]
             out[f"{p.name} in {kind} {claim}"] = claimed(p, claim, kind)
     out |= {f"{name} leaves its type": leaving(name) for name in LEAVING}
+    out |= {f"forms from {i}": forms(i) for i in range(0, len(FORMS), EACH)}
     return out
