@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import z3
 
-from kafkaspec.language.expr import TRUE, and_, less, length, node, plus
+from kafkaspec.language.expr import TRUE, and_, length, less, node, plus
 from kafkaspec.prove.symbols import at_most, times
 from tests.gate.gate import compared
 

@@ -24,6 +24,7 @@ class Impossible(Exception):
 
 
 INDENT = "    "
+TIMES = ("* 2", "* 3", "// 2", "% 2", "// 3", "% 3", "* 0")
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Model:
     seed: int
     text: str
     sizes: tuple[dict[str, int | bool], ...]
+    only: tuple[str, ...] = ()
+    """What is compared, where not everything need be."""
 
 
 @dataclass
@@ -49,9 +52,8 @@ class Helper:
 class Writer:
     """Writes expressions, effects and claims over a schema. `scope` holds the names that are bound, innermost last."""
 
-    def __init__(self, seed: int, new: bool = True) -> None:
+    def __init__(self, seed: int) -> None:
         self.r = random.Random(seed)
-        self.new = new
         self.schema: Schema = state_schema(self.r)
         self.risk = self.r.choice((0.0, 0.0, 0.0, 0.04, 0.15))
         self.claim_risk = self.r.choice((0.0, 0.1, 0.3))
@@ -62,12 +64,6 @@ class Writer:
         self.count = 0
 
     # ---- choices
-    def fresh(self) -> str:
-        """Stands before a form that the language took later."""
-        if not self.new:
-            raise Impossible
-        return ""
-
     def chance(self, p: float) -> bool:
         return self.r.random() < p
 
@@ -312,10 +308,7 @@ class Writer:
             lambda: self.path(NUM, d) or self.leaf(NUM),
             lambda: self.path(NUM, d) or self.leaf(NUM),
             lambda: f"({self.number(d - 1)} {self.r.choice('+-')} {self.number(d - 1)})",
-            lambda: (
-                self.fresh()
-                or f"({self.number(d - 1)} {self.r.choice(('* 2', '* 3', '// 2', '% 2', '// 3', '% 3', '* 0'))})"
-            ),
+            lambda: f"({self.number(d - 1)} {self.r.choice(TIMES)})",
             lambda: f"{self.extreme()}({self.number(d - 1)}, {self.number(d - 1)})",
             lambda: f"({self.number(d - 1)} if {self.truth(d - 1)} else {self.number(d - 1)})",
             lambda: self.counting(d),
@@ -335,13 +328,13 @@ class Writer:
             text = self.members(t, d - 1) if t.kind == "set" else self.sequence(t, d - 1)
             if text not in ("set()", "[]") and text[0] not in "[{":
                 return f"len({text})"
-        return f"len({self.r.choice(kinds).name})" if kinds and self.new else "1"
+        return f"len({self.r.choice(kinds).name})" if kinds else "1"
 
     def counting(self, d: int) -> str:
         text, t = self.domain(d - 1)
         x = self.name("x")
         with self.bound(x, t):
-            what = "1" if self.chance(0.5) or not self.new else self.number(d - 1)
+            what = "1" if self.chance(0.5) else self.number(d - 1)
             return f"sum({what} for {x} in {text}{self.condition(d - 1)})"
 
     def greatest(self, d: int) -> str:
@@ -351,8 +344,6 @@ class Writer:
             what = x if t.kind == "range" and self.chance(0.6) else self.number(d - 1)
             asked = self.truth(d - 1) if self.chance(0.5) else "True"
         over = f"for {x} in {text}" + (f" if {asked}" if asked != "True" else "")
-        if not self.new:
-            return f"{f}(({x} {over}), default={self.number(d - 1)})" if t.kind == "range" else "1"
         if self.chance(0.6):
             return f"{f}(({what} {over}), default={self.number(d - 1)})"
         whole = f"{f}({what} {over})"
@@ -390,8 +381,6 @@ class Writer:
             return f"{{{x} for {x} in {text}{self.condition(d - 1)}}}"
 
     def image(self, t: Ty, d: int) -> str:
-        if not self.new:
-            raise Impossible
         text, elem = self.domain(d - 1)
         x = self.name("x")
         with self.bound(x, elem):
@@ -409,9 +398,9 @@ class Writer:
             lambda: held,
             lambda: f"{held}[{a}:]",
             lambda: f"{held}[:{b}]",
-            lambda: self.fresh() or f"{held}[{a}:{b}]",
+            lambda: f"{held}[{a}:{b}]",
             lambda: f"({held} + [{self.expr(t.item, d - 1)}])",
-            lambda: self.fresh() or f"({held} + {self.path(t, d - 1) or held})",
+            lambda: f"({held} + {self.path(t, d - 1) or held})",
             lambda: f"({held} if {self.truth(d - 1)} else {self.path(t, d - 1) or held})",
         )
 
@@ -499,15 +488,12 @@ class Writer:
         if not held or self.chance(0.15):
             return f"({self.number(d - 1)} {sign} ({self.number(0)}, {self.number(0)}))"
         t = self.r.choice(held)
-        if not self.new and t.kind == "seq":
-            return "True"
         whole = self.members(t, d - 1) if t.kind == "set" else self.path(t, d - 1) or "()"
         if whole == "()":
             return "True"
         return f"({self.expr(t.item, d - 1)} {sign} {whole})"
 
     def majority(self, d: int) -> str:
-        self.fresh()
         t = self.r.choice(self.schema.sorts)
         held = self.path(set_of(t), d - 1)
         if held is None or self.chance(0.4):
@@ -552,6 +538,7 @@ class Writer:
         """A value of type t; one that need not fit where risk is taken."""
         if self.bare():
             return self.expr(t, d)
+        held: str | None
         if current and self.chance(0.5):
             return self.moved(t, current)
         match t.kind:
@@ -579,8 +566,8 @@ class Writer:
                     lambda: f"{held}[1:]",
                     lambda: f"{held}[:1]",
                     lambda: f"({held} if len({held}) >= {t.bound} else {held} + [{self.inside(t.item, d - 1)}])",
-                    lambda: self.fresh() or f"({held} + {held}[1:])[:{t.bound}]",
-                    lambda: self.fresh() or f"{held}[1:2]",
+                    lambda: f"({held} + {held}[1:])[:{t.bound}]",
+                    lambda: f"{held}[1:2]",
                 )
             case "map":
                 held = self.exact(t, d)
@@ -649,7 +636,7 @@ class Writer:
         n = self.r.choice(kept)
         t, text = self.schema.vars[n], f"s.next.{n}"
         value = f"s.{n}"
-        while t.kind in (("map", "rec", "seq") if self.new else ("map",)) and self.chance(0.75):
+        while t.kind in ("map", "rec", "seq") and self.chance(0.75):
             match t.kind:
                 case "map":
                     k = f"[{self.key(t.domain, d - 1)}]"
@@ -745,12 +732,12 @@ class Writer:
     def params(self, most: int, drawn: bool = False) -> list[tuple[str, Ty]]:
         kinds = [*self.schema.sorts, *self.schema.sorts, *self.schema.enums[:1], *self.schema.ranges, BOOL]
         kinds += [option_of(self.schema.sorts[0])]
-        if drawn and self.new:
+        if drawn:
             held = [(n, t) for n, t in self.schema.vars.items() if t.kind == "set" and n not in self.schema.ghosts]
             some = [replace(t.item, drawn=n) for n, t in held]
             kinds += some + some * 3 * any(t.bound for _, t in held)
         names = ["p", "q", "i"]
-        out = []
+        out: list[tuple[str, Ty]] = []
         while len(out) < self.r.randrange(most + 1):
             out.append((names[len(out)], self.r.choice(kinds)))
         return out
@@ -886,11 +873,8 @@ class Writer:
         return "\n".join(lines).rstrip() + "\n"
 
 
-import os
-
-
-def generated(seed: int, new: bool = not os.environ.get("GATE_OLD")) -> Model:
+def generated(seed: int) -> Model:
     """The model of a seed."""
-    w = Writer(seed, new)
+    w = Writer(seed)
     text = w.model()
     return Model(seed, text, w.schema.sizes(w.r))

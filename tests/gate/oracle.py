@@ -21,7 +21,6 @@ from kafkaspec.language import LoadedModel, Model, Sort, T, load
 from kafkaspec.language.concrete import Concrete, OutsideType, State, Undefined
 from kafkaspec.language.expr import Expr, static
 
-
 Sizes = Mapping[str, int | bool]
 DEFINED = "defined"
 """The name under which it is claimed that every action that is reached has a value."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-from functools import cache
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 COUNTS = {"N": 2, "K": 2}
 """The sizes at which types are counted."""

@@ -44,7 +44,7 @@ def _from(all: Iterator[str], skip: int) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     """With a line between the parts."""
-    lines = []
+    lines: list[str] = []
     for line in text.splitlines():
         if line.startswith(("class ", "@dataclass")) and lines and not lines[-1].startswith("@"):
             lines.append("")
@@ -113,7 +113,7 @@ def _types(tree: ast.Module) -> Iterator[int]:
         said = [n.annotation] if isinstance(n, ast.AnnAssign) else []
         said += [n.returns] if isinstance(n, ast.FunctionDef) and n.returns else []
         said += [n.annotation] if isinstance(n, ast.arg) and n.annotation else []
-        said += [x for x in n.body if isinstance(x, ast.Assign)] if isinstance(n, ast.Module) else []
+        said += [x.value for x in n.body if isinstance(x, ast.Assign)] if isinstance(n, ast.Module) else []
         yield from (id(m) for x in said for m in ast.walk(x))
 
 

@@ -22,7 +22,8 @@ from tests.gate.templates import every
 AT_ONCE = 8
 OPERATIONS = {
     "const", "size", "sortsize", "bound", "var", "nextvar", "idx", "at", "field", "len", "append", "concat", "take",
-    "drop", "and", "or", "not", "ite", "only", "eq", "lt", "le", "add", "sub", "mul", "div", "mod", "none", "some", "get",
+    "drop", "and", "or", "not", "ite", "only", "eq", "lt", "le", "add", "sub", "mul", "div", "mod", "none", "some",
+    "get",
     "empty", "full", "with", "without", "union", "inter", "diff", "subset", "in", "card", "majority", "rec", "forall",
     "exists", "greatest", "least", "count", "sum", "setof", "image", "mapof",
 }  # fmt: skip

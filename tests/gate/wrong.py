@@ -216,7 +216,7 @@ CLASSES = {
     ),
     "assignment in an invariant": (
         "    @define\n    def acts",
-        "    @invariant()\n    def z(s) -> bool:\n        s.next.b = True\n        return True\n    @define\n    def acts",
+        "    @invariant()\n    def z(s) -> bool:\n        s.next.b = True\n        return 1\n    @define\n    def acts",
         "",
     ),
     "require in an invariant": (
