@@ -412,7 +412,7 @@ def exported(found: Found, m: LoadedModel, s: Space, folder: Path) -> None:
         at = folder / f"tlc{next(_runs)}"
         at.mkdir()
         said = tlc(at, module, configuration)
-        violated = bool(re.search(r"is violated|violated by the initial state", said.error))
+        violated = bool(re.search(r"is violated|is equal to FALSE", said.error))
         if said.error and not violated:
             found.say(engine, "error", f"{said.error}\n{said.output[-1500:]}")
         elif violated != bool(s.broken or s.start):

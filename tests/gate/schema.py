@@ -268,7 +268,7 @@ def state_schema(r: random.Random) -> Schema:
     for name in ("R", "W")[: r.choice((0, 1, 1, 2))]:
         count = r.choice((1, 2, 2))
         fields = tuple((f, _type(r, s, r.choice((0, 0, 1)))) for f in ("a", "b", "c")[:count])
-        if name == "W" and r.random() < 0.5:
+        if name == "W" and r.random() < 0.5 and s.records:
             fields = (*fields[:1], ("inner", s.records[0]))
         t = Ty("rec", name, fields=fields)
         if t.values <= MOST_VALUES and not (t.needs_start and t.over_bool):
