@@ -52,7 +52,6 @@ class M(Model):
 
 """
 STATEMENTS = {
-    "assert with a message": "assert s.b, 'no'",
     "for": "for x in P:\n    s.next.mp[x] = 0",
     "while": "while s.b:\n    s.next.b = False",
     "with": "with s.b:\n    s.next.b = True",
@@ -96,7 +95,6 @@ STATEMENTS = {
     "choice by a number": "s.next.b = True if s.n else False",
     "filter by a number": "s.next.S = {x for x in s.S if s.n}",
     "is a number": "s.next.b = s.n is 0",
-    "is a member": "s.next.b = s.c is C.RED",
     "is an option": "s.next.b = s.o is s.n",
     "map over a set": "s.next.mp = {x: 0 for x in s.T}",
     "map over a sequence": "s.next.m = {x: True for x in s.q}",
@@ -151,7 +149,6 @@ STATEMENTS = {
     "no such helper": "s.next.b = s.unknown(1)",
     "return in if": "if s.b:\n    return\ns.next.b = True",
     "local in if": "if s.b:\n    x = 1\nelse:\n    x = 2\ns.next.n = x",
-    "local assigned twice": "x = 1\nx = s.n\ns.next.n = x",
     "conditional helper over next": "x = s.next.n\ns.next.b = True",
     "max of a number": "s.next.n = max(s.n)",
     "max of a set": "s.next.n = max(s.S)",
