@@ -13,7 +13,8 @@ from tests.gate.gate import case, compared, fixed, one_of, smaller
 PAGE = Path(__file__).resolve().parents[2] / "docs/engines/gate.md"
 MARKS = ("<!-- faults -->\n", "<!-- end of faults -->")
 ROW = re.compile(r"^\| ([^|]+?) \| ([^|]+?) \| (?:seed (\d+)|template `([^|]+?)`) \| `([^|]+?)` \|$", re.MULTILINE)
-TRIES = 120
+TEXT = re.compile(r"^\*\*(.+?)\*\*\n\n```python\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+TRIES = 60
 
 
 def rows() -> dict[str, tuple[str, str]]:
@@ -42,19 +43,27 @@ def text_of(f: Fault, name: str, folder: Path) -> tuple[str, str]:
 
 
 def write(tell: Callable[[str], None]) -> None:
-    """Find every fault anew and write the table, which takes a quarter of an hour. Needs TLC."""
-    lines = ["| fault | engine | found by | what is seen |", "|---|---|---|---|"]
-    texts: list[str] = []
+    """Find every fault that the page does not show, and write the table. Takes minutes; needs TLC."""
+    known = rows()
+    texts = dict(TEXT.findall(PAGE.read_text("utf-8")))
+    lines: dict[str, str] = {m[1]: m[0] for m in ROW.finditer(PAGE.read_text("utf-8"))}
     with tempfile.TemporaryDirectory() as folder:
         for f in FAULTS.values():
+            if f.name in texts and f.name in known:
+                continue
             name = found_by(f, fixed())
             assert name is not None, f"{f.name} is not found"
-            text, seen = text_of(f, name, Path(folder))
-            lines.append(row(f, name, seen))
-            texts.append(f"{f.name[0].upper()}{f.name[1:]} ({f.engine}):\n\n```python\n{text.rstrip()}\n```\n")
-            tell(lines[-1])
+            texts[f.name], seen = text_of(f, name, Path(folder))
+            lines[f.name] = row(f, name, seen)
+            tell(lines[f.name])
+            _write([lines[n] for n in FAULTS if n in lines], {n: texts[n] for n in FAULTS if n in texts})
+
+
+def _write(lines: list[str], texts: dict[str, str]) -> None:
     page = PAGE.read_text("utf-8")
     before, _, rest = page.partition(MARKS[0])
     after = rest.partition(MARKS[1])[2]
-    inside = "\n".join([*lines, "", "The minimal texts, without what stands above the class:", "", *texts])
+    head = ["| fault | engine | found by | what is seen |", "|---|---|---|---|"]
+    shown = [f"**{n}**\n\n```python\n{t.rstrip()}\n```\n" for n, t in texts.items()]
+    inside = "\n".join([*head, *lines, "", "The minimal texts, without what stands above the class:", "", *shown])
     PAGE.write_text(f"{before}{MARKS[0]}{inside}{MARKS[1]}{after}", "utf-8")

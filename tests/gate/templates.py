@@ -317,6 +317,38 @@ def forms(first: int) -> str:
 EACH = 8
 
 
+# ---- what stays
+FRAMES = {
+    "at_key": "s.next.m[p] = s.n",
+    "at_inner_key": "s.next.mm[c][s.n] = 1",
+    "at_field": "s.next.rec.x = s.n",
+    "at_key_and_field": "s.next.mr[p].b = s.bad",
+    "in_cell": "require(len(s.q) > 1)\ns.next.q[1] = s.n",
+    "at_two_keys": "s.next.m[p] = s.n\ns.next.m[r] = 0",
+    "whole_then_key": "s.next.m = {k: 0 for k in P}\ns.next.m[p] = s.n",
+    "key_then_whole": "s.next.m[p] = 2\ns.next.m = s.m",
+    "in_if": "if s.bad:\n    s.next.m[p] = s.n\n    s.next.n = 0",
+    "in_else": "if s.bad:\n    s.next.n = 0\nelif s.n > 0:\n    s.next.m[p] = 0\nelse:\n    s.next.bad = True",
+}
+STAYS = (
+    "s.next.m[k] == s.m[k]", "s.next.m[k] >= s.m[k]",
+    "all(s.next.mm[c][x] == s.mm[c][x] for c in C for x in range(0, N + 1))", "s.next.mm[C.RED][0] == s.mm[C.RED][0]",
+    "s.next.rec.b == s.rec.b", "s.next.rec == s.rec", "s.next.mr[k].x == s.mr[k].x", "s.next.mr[k] == s.mr[k]",
+    "s.next.q == s.q", "s.next.q[:1] == s.q[:1]", "s.next.n == s.n", "s.next.bad == s.bad",
+)  # fmt: skip
+
+
+def frames() -> str:
+    """The model that assigns to parts, with claims that the other parts stay: many are false of some actions."""
+    out = [HEAD, "    m: dict[P, Num]", "    mm: dict[C, dict[Num, Num]]", "    mr: dict[P, R]"]
+    for name, effect in FRAMES.items():
+        body = ["        " + x for x in effect.split("\n")]
+        out += ["    @action()", f"    def {name}(s, p: P, r: P, c: C) -> None:", *body]
+    for i, claim in enumerate(STAYS):
+        out += ["    @step()", f"    def stays{i}(s, k: P) -> bool:", f"        return {claim}"]
+    return "\n".join(out) + "\n"
+
+
 def every() -> dict[str, str]:
     """Every template by its name. Those that begin with a partial operation's have a claim of each kind."""
     out = {f"{p.name} everywhere": places(p) for p in PARTIALS}
@@ -325,5 +357,6 @@ def every() -> dict[str, str]:
             claim = CLAIMS[(i + (kind == "lemma")) % len(CLAIMS)]
             out[f"{p.name} in {kind} {claim}"] = claimed(p, claim, kind)
     out |= {f"{name} leaves its type": leaving(name) for name in LEAVING}
+    out["frames"] = frames()
     out |= {f"forms from {i}": forms(i) for i in range(0, len(FORMS), EACH)}
     return out
