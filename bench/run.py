@@ -232,6 +232,43 @@ def walks(quick: bool) -> Contest:
     )
 
 
+MILLIARD, WIDE = "1,000,000,000 states of 63 bits, in one word", "136,048,896 states of 76 bits, in two words"
+LARGE = {MILLIARD: ("3", "999", "--bits", "21"), WIDE: ("4", "107", "--bits", "19")}
+LARGE_QUICK = {MILLIARD: ("3", "29", "--bits", "21"), WIDE: ("4", "14", "--bits", "19")}
+
+
+def large_runs(quick: bool) -> Contest:
+    """Memory a state, where there are many."""
+
+    def once(arguments: Sequence[str]) -> Sample:
+        p, found = script("counters", *arguments)
+        return {
+            "seconds": found["seconds"],
+            "cpu_seconds": p.cpu_seconds,
+            "generated_rate": found["generated"] / found["seconds"] / 1e6,
+            "peak_mb": p.peak_mb,
+            "bytes_per_state": found["bytes_per_state"],
+            "part": found["bytes_per_state"] / (2 * found["bits"] / 8 + 4),
+        }
+
+    return Contest(
+        "Large explorations, 2 threads",
+        [
+            ("seconds", "seconds", ".1f"),
+            ("CPU s", "cpu_seconds", ".1f"),
+            ("M generated/s", "generated_rate", ".1f"),
+            ("peak MB", "peak_mb", ",.0f"),
+            ("bytes a state", "bytes_per_state", ".2f"),
+            ("of twice the packed state and 4 bytes", "part", ".2f"),
+        ],
+        [
+            Contestant(name, lambda given=given: once(given))  # type: ignore[misc]
+            for name, given in (LARGE_QUICK if quick else LARGE).items()
+        ],
+        ["The memory of a state is the peak less what the process had before the run, by the number of states."],
+    )
+
+
 def checks(quick: bool) -> Contest:
     """Recorded traces judged: the timeline's, repeated."""
 
@@ -521,6 +558,11 @@ def goals(contests: Mapping[str, Contest]) -> list[Goal]:
     for rival, times in (("SPIN, BFS", 16), ("SPIN, BFS, 2 cores", 1)):
         value = ratio(("Cleaner", rival, "search_seconds"), ("Cleaner", two, "search_seconds"))
         out.append(Goal(f"search, cleaner model, against {rival}", times, value))
+    for name in LARGE:
+        out.append(
+            Goal(f"memory, {name}, of twice the packed state and 4 bytes", 1, m("large", name, "part"), most=True)
+        )
+    out.append(Goal(f"peak memory, {MILLIARD}", 20e9 / 2**20, m("large", MILLIARD, "peak_mb"), "MB", most=True))
     walked = [m("walk", f"kafkaspec, {x} model", "steps_per_second") for x in ("cleaner", "replication")]
     known = [w for w in walked if w is not None]
     out.append(Goal("random walks, the slower model", 10e6, min(known) if known else None, "steps/s"))
@@ -581,7 +623,7 @@ def as_json(date: str, rounds: int, contests: Mapping[str, Contest], found: Sequ
     }
 
 
-PARTS = ("explore", "walk", "check", "timeline", "prove", "audit", "judge", "verify")
+PARTS = ("explore", "large", "walk", "check", "timeline", "prove", "audit", "judge", "verify")
 
 
 def main() -> int:
@@ -594,6 +636,7 @@ def main() -> int:
     rounds = 1 if options.quick else options.rounds
     makers: dict[str, Callable[[], Contest]] = {
         "walk": lambda: walks(options.quick),
+        "large": lambda: large_runs(options.quick),
         "check": lambda: checks(options.quick),
         "timeline": timelines,
         "prove": proofs,

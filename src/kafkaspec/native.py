@@ -72,6 +72,21 @@ def fetch_add(address: int, index: int, more: int) -> int:
     raise NotImplementedError
 
 
+def load_shared32(address: int, index: int) -> int:
+    """`load32` of what another thread may write: what it wrote before is seen too."""
+    raise NotImplementedError
+
+
+def store_shared32(address: int, index: int, value: int) -> None:
+    """`store32` of what another thread may read: what was written before is seen too."""
+    raise NotImplementedError
+
+
+def exchange32(address: int, index: int, old: int, new: int) -> int:
+    """`exchange` of a 32-bit natural."""
+    raise NotImplementedError
+
+
 def prefetch(address: int, index: int) -> None:
     raise NotImplementedError
 
@@ -107,6 +122,11 @@ def load_bytes(address: int, index: int) -> int:
 
 def load_bytes32(address: int, index: int) -> int:
     """Four bytes as a natural, the lowest first."""
+    raise NotImplementedError
+
+
+def store_bytes(address: int, index: int, value: int) -> None:
+    """Eight bytes of a natural, the lowest first."""
     raise NotImplementedError
 
 
@@ -156,9 +176,10 @@ def crc32c_step8(crc: int, byte: int) -> int:
 INTRINSICS = {
     f.__name__: f
     for f in (
-        load, store, load8, store8, load32, store32, load_shared, store_shared, exchange, fetch_add, prefetch, popcount,
-        lowest, unsigned_less, arithmetic_shift, multiply_high, load_bytes, load_bytes32, load_big16, load_big32,
-        load_big64, store_big16, store_big32, store_big64, copy, crc32c_step64, crc32c_step8,
+        load, store, load8, store8, load32, store32, load_shared, store_shared, exchange, fetch_add, load_shared32,
+        store_shared32, exchange32, prefetch, popcount, lowest, unsigned_less, arithmetic_shift, multiply_high,
+        load_bytes, load_bytes32, store_bytes, load_big16, load_big32, load_big64, store_big16, store_big32,
+        store_big64, copy, crc32c_step64, crc32c_step8,
     )
 }  # fmt: skip
 
@@ -499,6 +520,13 @@ class _Function:
                     f"cmpxchg ptr {self.at(a[0], a[1], 8)}, i64 {a[2]}, i64 {a[3]} acq_rel acquire, align 8"
                 )
                 return self.new(f"extractvalue {{i64, i1}} {pair}, 0")
+            case "load_shared32":
+                x = self.new(f"load atomic i32, ptr {self.at(a[0], a[1], 4)} acquire, align 4")
+                return self.new(f"zext i32 {x} to i64")
+            case "exchange32":
+                old, new = (self.new(f"trunc i64 {x} to i32") for x in a[2:])
+                pair = self.new(f"cmpxchg ptr {self.at(a[0], a[1], 4)}, i32 {old}, i32 {new} acq_rel acquire, align 4")
+                return self.new(f"zext i32 {self.new(f'extractvalue {{i32, i1}} {pair}, 0')} to i64")
             case "fetch_add":
                 return self.new(f"atomicrmw add ptr {self.at(a[0], a[1], 8)}, i64 {a[2]} acq_rel, align 8")
             case "popcount":
@@ -515,6 +543,9 @@ class _Function:
                 self.put(f"store i32 {self.new(f'trunc i64 {a[2]} to i32')}, ptr {self.at(a[0], a[1], 4)}")
             case "store_shared":
                 self.put(f"store atomic i64 {a[2]}, ptr {self.at(a[0], a[1], 8)} release, align 8")
+            case "store_shared32":
+                x = self.new(f"trunc i64 {a[2]} to i32")
+                self.put(f"store atomic i32 {x}, ptr {self.at(a[0], a[1], 4)} release, align 4")
             case "arithmetic_shift":
                 return self.new(f"ashr i64 {a[0]}, {a[1]}")
             case "multiply_high":
@@ -523,6 +554,8 @@ class _Function:
                 return self.new(f"trunc i128 {high} to i64")
             case "load_bytes":
                 return self.new(f"load i64, ptr {self.at(a[0], a[1], 1)}, align 1")
+            case "store_bytes":
+                self.put(f"store i64 {a[2]}, ptr {self.at(a[0], a[1], 1)}, align 1")
             case "load_bytes32":
                 return self.new(f"zext i32 {self.new(f'load i32, ptr {self.at(a[0], a[1], 1)}, align 1')} to i64")
             case "load_big16" | "load_big32" | "load_big64":

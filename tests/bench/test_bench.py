@@ -108,6 +108,19 @@ def test_the_judge_is_measured_and_its_time_is_told(run: ModuleType) -> None:
         )
 
 
+def test_large_runs_are_measured_and_their_counts_are_checked(run: ModuleType) -> None:
+    contest = run.large_runs(quick=True)
+    contest.run(1)
+    for c in contest.contestants:
+        assert c.median("part") > 0
+        assert c.median("generated_rate") > 0
+    found = run.script("counters", "3", "9", "--bits", "6", "--threads", "1")[1]
+    assert (found["distinct"], found["generated"], found["depth"]) == (1_000, 2_701, 28)
+    assert found["bits"] == 18
+    with pytest.raises(run.Failed):
+        run.script("counters", "3", "9", "--bits", "3")
+
+
 def test_hypothesis_is_measured(run: ModuleType) -> None:
     found = run.script("hypothesis_steps", "5")[1]
     assert found["steps"] > 50

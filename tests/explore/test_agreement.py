@@ -77,7 +77,7 @@ def agree(cls: type[Model], sizes: dict[str, int | bool], lanes: int | None, usa
             compared += len(ours)
             search.put(words)
             for i, (kind, claim) in enumerate(program.state_claims):
-                hit = search.f["least_hit"](search.owns[0].address, search.one.address, 0, 1, i, search.best.address, 0)
+                hit = search.f["shows"](search.owns[0].address, search.one.address, i)
                 if claim.name.endswith(": defined"):
                     assert not hit, claim.name
                     continue

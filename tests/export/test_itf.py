@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import re
 from random import Random
@@ -17,22 +18,33 @@ from kafkaspec.language import LoadedModel, Model, Trace, TraceStep, load
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.examples.replication import Replication
 from tests.export.everything import Everything
+from tests.export.further import Letters, Lines
 
 SIZES = {"Node": 2, "L": 2, "E": 2, "STRICT": True}
 
 
-def a_walk(length: int) -> Trace:
+LETTERS = {"Voter": 2, "K": 1}
+
+
+def shown(v: Any) -> Any:
+    """An action's argument as traces show it."""
+    if dataclasses.is_dataclass(v):
+        return {f.name: shown(getattr(v, f.name)) for f in dataclasses.fields(v)}
+    return getattr(v, "name", v)
+
+
+def a_walk(length: int, model: type[Model] = Everything, sizes: dict[str, int | bool] = SIZES) -> Trace:
     """A run of random transitions, always the same one."""
-    run, random = Concrete(Everything, SIZES), Random(2)
+    run, random = Concrete(model, sizes), Random(2)
     state = run.initial_states()[0]
     steps = [TraceStep("", "", (), {}, run.show(state))]
     actions = {a.name: a for a in run.model.actions}
     for _ in range(length):
         t = random.choice(run.successors(state))
         a, state = actions[t.action], t.state
-        arguments = {n: getattr(v, "name", v) for n, v in t.arguments.items()}
+        arguments = {n: shown(v) for n, v in t.arguments.items()}
         steps.append(TraceStep(a.name, a.who, a.clauses, arguments, run.show(state)))
-    return Trace("Everything", SIZES, "lasso", "is_taken", ("XXX-6",), tuple(steps), loop=3)
+    return Trace(model.__name__, sizes, "lasso", "is_taken", ("XXX-6",), tuple(steps), loop=3)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +103,25 @@ def test_the_walk_meets_every_encoding(trace: Trace, model: LoadedModel) -> None
 
 def test_there_and_back(trace: Trace, model: LoadedModel) -> None:
     assert from_itf(json.loads(json.dumps(itf(trace, model))), model) == trace
+
+
+def test_sets_of_records_and_drawn_records_there_and_back() -> None:
+    trace, model = a_walk(12, Letters, LETTERS), load(Letters)
+    data = json.loads(json.dumps(itf(trace, model)))
+    letters = [state["post"]["#set"] for state in data["states"]]
+    assert any(len(post) == 2 for post in letters)
+    assert all(set(m) == {"sender", "term", "about"} for post in letters for m in post)
+    assert any("m" in state["#meta"]["arguments"] for state in data["states"])
+    assert all(fits(state[n]) for state in data["states"] for n in data["vars"])
+    assert from_itf(data, model) == trace
+
+
+def test_a_set_of_records_has_no_order() -> None:
+    trace, model = a_walk(12, Letters, LETTERS), load(Letters)
+    data = itf(trace, model)
+    for state in data["states"]:
+        state["post"]["#set"].reverse()
+    assert from_itf(data, model) == trace
 
 
 def test_small_integers_may_be_plain(trace: Trace, model: LoadedModel) -> None:
@@ -158,12 +189,19 @@ def test_errors_name_the_state_and_the_field(
     assert message in str(e.value)
 
 
-@pytest.mark.parametrize("model_class", [Everything, Replication], ids=lambda m: m.__name__)
-def test_what_the_explorer_shows_comes_back(model_class: type[Model]) -> None:
-    sizes = SIZES if model_class is Everything else {"Replica": 2, "L": 2, "E": 3, "FENCED": True}
+EXPLORED: list[tuple[type[Model], dict[str, int | bool]]] = [
+    (Everything, SIZES),
+    (Replication, {"Replica": 2, "L": 2, "E": 3, "FENCED": True}),
+    (Letters, LETTERS),
+    (Lines, {"Voter": 2, "K": 2, "L": 2}),
+]
+
+
+@pytest.mark.parametrize(("model_class", "sizes"), EXPLORED, ids=lambda x: getattr(x, "__name__", ""))
+def test_what_the_explorer_shows_comes_back(model_class: type[Model], sizes: dict[str, int | bool]) -> None:
     model = load(model_class)
     found = explore(model, sizes, liveness=False, ghosts=True)
-    shown = [t for t in (found.trace, *found.witnesses.values()) if t is not None]
-    assert shown
-    for t in shown:
+    traces = [t for t in (found.trace, *found.witnesses.values()) if t is not None]
+    assert traces
+    for t in traces:
         assert from_itf(json.loads(json.dumps(itf(t, model))), model) == t

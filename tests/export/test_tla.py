@@ -11,7 +11,9 @@ from kafkaspec.errors import UserError
 from kafkaspec.export import tla
 from kafkaspec.language import Model, Sort, action, initial, load, require
 from kafkaspec.language.concrete import Concrete
+from tests.export import verdicts
 from tests.export.everything import Everything
+from tests.export.further import Letters, Lines, Wide
 from tests.export.tlc import Counted, tlc
 
 SIZES = {"Node": 2, "L": 1, "E": 2, "STRICT": True}
@@ -99,8 +101,110 @@ def test_ghosts_are_left_out_unless_asked_for(module: str) -> None:
 
 
 def test_sizes_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(UserError, match="Everything needs the size of E, L, STRICT"):
+    with pytest.raises(UserError, match="Everything needs the size of L, STRICT, E"):
         tla(load(Everything), {"Node": 2})
+
+
+# ---- messages, numbers, sequences ------------------------------------------------------------------------------------
+LETTERS = {"Voter": 2, "K": 1}
+LINES = {"Voter": 2, "K": 2, "L": 2}
+
+
+def module_of(model: type[Model], sizes: dict[str, int | bool]) -> str:
+    return tla(load(model), sizes)[0]
+
+
+def test_messages_are_a_set_of_records_that_is_not_enumerated() -> None:
+    module = module_of(Letters, LETTERS)
+    types = part(module, "TypeOK")
+    assert "/\\ post \\subseteq [sender : Voter, term : 0..K, about : Voter \\cup {NONE}]" in types
+    assert "/\\ Cardinality(post) <= 2" in types
+    assert "/\\ DOMAIN kept = Voter" in types
+    assert "\\/ \\E m \\in post, n \\in post : burn(m, n)" in part(module, "Next")
+    assert (
+        part(module, "burn")
+        == """\
+burn(m, n) ==
+    /\\ m # n
+    /\\ post' = {x \\in post : m # x /\\ n # x}
+    /\\ kept' = [v \\in Voter |-> {x \\in kept[v] : x.term = 0}]
+    /\\ UNCHANGED <<ballot>>"""
+    )
+    assert part(module, "kept_by_their_senders").endswith("/\\ {m.sender : m \\in kept[v]} \\subseteq {v}")
+
+
+def test_a_key_is_evaluated_under_its_condition() -> None:
+    module = module_of(Letters, LETTERS)
+    assert (
+        part(module, "read")
+        == """\
+read(m, keep) ==
+    /\\ keep => Cardinality(kept[m.sender]) < 1
+    /\\ post' = post \\ {m}
+    /\\ kept' = [kept EXCEPT ![m.sender] = IF keep THEN {m} ELSE @]
+    /\\ ballot' = LET it == IF m.about # NONE
+                           THEN [ballot EXCEPT ![m.about].votes = ballot[m.about].votes \\cup {m.sender}]
+                           ELSE ballot
+                 IN  IF m.about # NONE /\\ ballot[m.about].IN_ < K /\\ Cardinality(post) * 2 > Cardinality(Voter)
+                     THEN [it EXCEPT ![m.about].IN_ = ballot[m.about].IN_ + 1]
+                     ELSE it"""
+    )
+
+
+def test_numbers_and_sequences() -> None:
+    module = module_of(Lines, LINES)
+    assert (
+        part(module, "turn")
+        == """\
+turn ==
+    /\\ Len(line) > 1
+    /\\ line' = SubSeq(line, 2, Len(line)) \\o Take(line, 1)
+    /\\ balance' = Sum([i \\in 1..Len(line) |-> line[i]]) \\div 2 - 1
+    /\\ mixed' = (0 - line[1]) % 2
+    /\\ UNCHANGED <<whose, mine, debt, high, chosen, terms>>"""
+    )
+    assert "line' = [line EXCEPT ![i + 1] = line[i + 1] - 1]" in part(module, "rewrite")
+    assert 'mine\' = [mine EXCEPT !.IN_ = line[i + 1], !.role = "LEADER"]' in part(module, "rewrite")
+    assert "chosen' = Max({line[i] : i \\in 1..Len(line)})" in part(module, "choose")
+    assert "debt' = Least({-3 - mine.IN_ : v \\in mine.votes}, debt)" in part(module, "choose")
+    assert "{Slice(line, 1, 3)[i] : i \\in 1..Len(Slice(line, 1, 3))}" in part(module, "choose")
+
+
+def test_numbers_start_at_0_if_they_can() -> None:
+    start = part(module_of(Lines, LINES), "Init")
+    for line in ("balance = 0", "debt = -5", "high = 2", "mixed = 0"):
+        assert f"/\\ {line}\n" in start
+    assert "/\\ w = (IF 2 - N <= 0 THEN 0 ELSE 2 - N)" in part(module_of(verdicts.FirstNumber, {"N": 3}), "Init")
+
+
+def test_definedness_is_an_invariant_where_it_is_not_plain(module: str) -> None:
+    assert "Defined" not in module
+    broken, configuration = tla(load(verdicts.IndexAssignedBeyond), {"N": 3})
+    assert (
+        part(broken, "Defined")
+        == """\
+Defined ==
+    \\* put
+    /\\ \\A i \\in 0..1 :
+           Len(q) > 0 => i < Len(q)"""
+    )
+    assert configuration.index("INVARIANT TypeOK\nINVARIANT Defined\n") > 0
+
+
+def test_a_claim_is_defined_and_true() -> None:
+    claim = part(module_of(verdicts.NoneInAClaim, {"Cell": 2, "N": 3}), "fine")
+    assert claim == "fine ==\n    \\A c \\in Cell : o[c] # NONE /\\ o[c] + 1 <= 2"
+
+
+def test_the_start_has_a_value_by_assumption() -> None:
+    assert "ASSUME\n    Len(<<>>) > 0\n" in module_of(verdicts.StartWithoutAValue, {"N": 3})
+
+
+def test_a_step_that_changes_nothing_is_a_step() -> None:
+    module, configuration = tla(load(verdicts.StepInPlace), {"N": 3})
+    assert part(module, "moves_in_place") == "moves_in_place ==\n    ~ENABLED (Next /\\ UNCHANGED vars)"
+    assert "INVARIANT moves_in_place\n" in configuration
+    assert "in_place" not in module_of(Letters, LETTERS)
 
 
 # ---- guards: TLC must not take the branches of a test as successors of their own ------------------------------------
@@ -204,6 +308,16 @@ def test_tlc_would_count_bare_disjunctions_twice(tmp_path: Path) -> None:
 )
 def test_tlc_agrees_on_everything(tmp_path: Path, sizes: dict[str, int | bool]) -> None:
     agree(tmp_path, Everything, sizes)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    ("model", "sizes"),
+    [(Letters, LETTERS), (Lines, LINES), (Wide, {"Voter": 2, "K": 2}), (Wide, {"Voter": 3, "K": 1})],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_tlc_agrees_on_what_else_there_is(tmp_path: Path, model: type[Model], sizes: dict[str, int | bool]) -> None:
+    agree(tmp_path, model, sizes)
 
 
 def altered(folder: Path, old: str, new: str) -> Counted:

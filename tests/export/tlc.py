@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-WHERE = "set TLA2TOOLS to the path of a tla2tools.jar (github.com/tlaplus/tlaplus, releases), and have java on PATH"
+JAR = "TLA2TOOLS is not the path of a tla2tools.jar (github.com/tlaplus/tlaplus, releases)"
+JAVA = "there is no java on PATH"
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,13 @@ class Counted:
 
 
 def tools() -> Path:
-    """The jar; skips the test where there is none, saying how to get it."""
+    """The jar; skips the test where TLC cannot be had, naming what is missing."""
     jar = os.environ.get("TLA2TOOLS", "")
-    if not jar or shutil.which("java") is None:
-        pytest.skip(f"TLC is not here: {WHERE}")
+    missing = ([] if jar else [JAR]) + ([] if shutil.which("java") else [JAVA])
+    if missing:
+        pytest.skip(f"TLC cannot be had: {', and '.join(missing)}")
     path = Path(jar)
-    assert path.is_file(), f"TLA2TOOLS={jar} is no file: {WHERE}"
+    assert path.is_file(), f"TLA2TOOLS={jar} is no file: {JAR}"
     return path.resolve()
 
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Mapping
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 import z3
 
 from kafkaspec.language import Model, Sort, T, load
-from kafkaspec.language.concrete import Concrete
+from kafkaspec.language.concrete import Concrete, OutsideType, State, Undefined
+from kafkaspec.language.defined import defined
 from kafkaspec.models.controller.timeline import Tiers
 from kafkaspec.models.examples.replication import Replication
 from kafkaspec.models.management.cleaner import Cleaner
 from kafkaspec.prove.counterexample import plain, show
 from kafkaspec.prove.reading import Reading, World
 from kafkaspec.prove.symbols import Option, Sequence
+from tests.prove.forms import Forms
 from tests.prove.rooms import Hotel
 
 SIZES: list[tuple[type[Model], Mapping[str, int | bool]]] = [
@@ -28,26 +32,38 @@ SIZES: list[tuple[type[Model], Mapping[str, int | bool]]] = [
 ]
 
 
+def alike(a: Any, b: Any) -> bool:
+    """Are two values of records, options and terms the same?"""
+    if isinstance(a, tuple):
+        return all(map(alike, a, b))
+    if isinstance(a, Option):
+        return alike(a.none, b.none) and (z3.is_true(a.none) or alike(a.value, b.value))
+    return bool(z3.simplify(a).eq(z3.simplify(b)))
+
+
 def symbolic(r: Reading, t: T, v: Any) -> Any:
     """A concrete value as the reading has it."""
 
-    def table(known: list[Any], values: list[Any]) -> Any:
-        return lambda i: next((x for k, x in zip(known, values, strict=True) if k.eq(i)), values[0])
+    def table(known: list[Any], values: list[Any], beyond: Any) -> Any:
+        return lambda i: next((x for k, x in zip(known, values, strict=True) if alike(k, i)), beyond)
 
     match t.kind:
         case "option":
             return Option(z3.BoolVal(v is None), r.first(t.item) if v is None else symbolic(r, t.item, v))
         case "map":
             keys = r.elements(t.domain) or []
-            return table(keys, [symbolic(r, t.item, v[plain(r, NOTHING, t.domain, k)]) for k in keys])
+            values = [symbolic(r, t.item, v[plain(r, NOTHING, t.domain, k)]) for k in keys]
+            return table(keys, values, values[0])
         case "set":
             items = r.elements(t.item) or []
-            return table(items, [z3.BoolVal(plain(r, NOTHING, t.item, x) in v) for x in items])
+            inside = [z3.BoolVal(plain(r, NOTHING, t.item, x) in v) for x in items]
+            return table(items, inside, z3.BoolVal(False))
         case "seq":
             places = [symbolic(r, t.item, x) for x in v]
             beyond = r.first(t.item)
             return Sequence(
-                z3.IntVal(len(v)), lambda i: places[i.as_long()] if 0 <= i.as_long() < len(places) else beyond
+                z3.IntVal(len(v)),
+                lambda i: next((x for k, x in enumerate(places) if alike(z3.IntVal(k), i)), beyond),
             )
         case "rec":
             return tuple(symbolic(r, ft, getattr(v, n)) for n, ft in t.fields)
@@ -105,3 +121,88 @@ def test_every_step_is_what_the_text_makes(cls: type[Model], sizes: Mapping[str,
                     following.append(s.state)
         level = following
     assert steps > 50
+
+
+FORMS: list[Mapping[str, int | bool]] = [
+    {"Node": 1, "N": 1, "K": 1, "L": 1},
+    {"Node": 2, "N": 2, "K": 2, "L": 2},
+    {"Node": 3, "N": 2, "K": 3, "L": 2},
+]
+
+
+def any_value(c: Concrete, t: T, chance: random.Random) -> Any:
+    """A value of the type, by chance."""
+    match t.kind:
+        case "option":
+            return None if chance.random() < 0.3 else any_value(c, t.item, chance)
+        case "map":
+            return {k: any_value(c, t.item, chance) for k in c.values(t.domain)}
+        case "set":
+            known = [v for v in c.values(t.item) if chance.random() < 0.5] or c.values(t.item)[: int(t.nonempty)]
+            return set(known[: len(known) if t.hi is None else c.sizes[str(t.hi)]])
+        case "seq":
+            return [any_value(c, t.item, chance) for _ in range(chance.randint(0, int(c.sizes[str(t.hi)])))]
+        case "rec":
+            assert t.cls is not None
+            return t.cls(**{n: any_value(c, ft, chance) for n, ft in t.fields})
+    return chance.choice(c.values(t))
+
+
+def true(f: Any) -> bool:
+    f = z3.simplify(f)
+    assert z3.is_true(f) or z3.is_false(f), f
+    return bool(z3.is_true(f))
+
+
+@pytest.mark.parametrize("sizes", FORMS, ids=str)
+def test_each_form_says_what_the_text_says(sizes: Mapping[str, int | bool]) -> None:
+    """Of random states: each claim's value and whether it has one; each action's guard, what it leaves, whether its
+    text has a value, and whether what it leaves is of its type."""
+    model, c, chance = load(Forms), Concrete(Forms, sizes), random.Random(5)
+    met: Counter[tuple[str, object]] = Counter()
+    for _ in range(60):
+        before, following = ({n: any_value(c, t, chance) for n, t in model.vars.items()} for _ in range(2))
+        r, (state, after) = Reading(model, sizes), map(c.freeze, (before, following))
+        now, next_ = ({n: symbolic(r, t, values[n]) for n, t in model.vars.items()} for values in (before, following))
+        for claim in [*model.invariants.values(), *model.steps.values()]:
+            moved = claim.name in model.steps
+            world = World(now, next_ if moved else None)
+            found: object = Undefined
+            if true(r.read(defined(claim.expr), {}, world)):
+                found = true(r.read(claim.expr, {}, world))
+            assert found == said(c.holds, claim.name, state, after if moved else None), claim.name
+            met[claim.name, found] += 1
+        world = World(now)
+        for a in model.actions:
+            with c._running():
+                choices = c._choices(a, c._values(state))
+            for arguments in chance.sample(choices, min(3, len(choices))):
+                env = {p.aux: symbolic(r, p.t, arguments[a.parameter(p)]) for p in a.params}
+                left = r.taken(a, env, world)
+                if not all(map(true, r.needs(a, env, world))):
+                    found = Undefined
+                elif not true(r.enabled(a, env, world)):
+                    found = None
+                elif not all(true(f) for fs in r.fits(a, env, world).values() for f in fs):
+                    found = OutsideType
+                else:
+                    found = {n: show(t, plain(r, NOTHING, t, left[n])) for n, t in model.vars.items()}
+                expected = said(c.take, state, a.name, arguments)
+                assert found == (c.show(expected) if isinstance(expected, State) else expected), (a.name, arguments)
+                met[a.name, found if isinstance(found, type) else type(found)] += 1
+    if sizes["N"] != 1:
+        for name in [*model.invariants, *model.steps]:
+            assert met[name, True], f"{name} is never true"
+            assert met[name, False] + met[name, Undefined], f"{name} is always true"
+        for a in model.actions:
+            assert met[a.name, dict], f"{a.name} is never taken"
+        for why in (Undefined, OutsideType):
+            assert sum(met[a.name, why] > 0 for a in model.actions) >= 5
+
+
+def said(what: Callable[..., Any], *args: Any) -> Any:
+    """What the text says; the kind of error if it has no value, or leaves one of another type."""
+    try:
+        return what(*args)
+    except (Undefined, OutsideType) as e:
+        return type(e)

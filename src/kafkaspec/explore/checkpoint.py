@@ -18,7 +18,7 @@ from kafkaspec.explore.kernels import COUNT, STUCK
 if TYPE_CHECKING:
     from kafkaspec.explore.engine import Found, Search
 
-FORMAT = "kafkaspec exploration 1"
+FORMAT = "kafkaspec exploration 2"
 
 
 def identity(search: Search) -> str:
@@ -52,13 +52,14 @@ def save(search: Search, path: Path) -> None:
         "stopped": any(own[STUCK] for own in s.own),
         "faults": [i for i in range(len(p.faults)) if any(any(x) for x in s.fault_notes(i))],
         "chunk": p.chunk,
+        "packed": s.packing is not None,
     }
     part = path.with_name(path.name + ".part")
     try:
         with part.open("wb") as out:
             out.write(json.dumps(head).encode() + b"\n")
             for t, n in enumerate(s.counts()):
-                out.write(s.queues[t].bytes(0, _bytes(s, n)))
+                out.write(s.queues[t].bytes(0, s.queue_bytes(n)))
         os.replace(part, path)
     except OSError as e:
         raise UserError(f"{path}: the checkpoint cannot be written: {e.strerror}") from None
@@ -77,11 +78,13 @@ def load(search: Search, path: Path) -> None:
     if head["code"] != identity(s) or head["chunk"] != s.program.chunk:
         sizes = " ".join(f"{n}={v}" for n, v in head["sizes"].items())
         raise UserError(f"{path}: is of another exploration ({head['model']} {sizes}), or of another text of the model")
+    if head["packed"] and not s.pack(sum(head["counts"])):
+        raise UserError(f"{path}: needs more memory than {s.budget_mb:,.0f} MB")
     try:
         with path.open("rb") as f:
             f.readline()
             for t, n in enumerate(head["counts"]):
-                size = _bytes(s, n)
+                size = s.queue_bytes(n)
                 if size > s.queues[t].size:
                     raise UserError(f"{path}: needs more memory than {s.budget_mb:,.0f} MB")
                 if f.readinto(s.queues[t].bytes(0, size)) != size:
@@ -101,11 +104,6 @@ def load(search: Search, path: Path) -> None:
         s.bits += 1
     s.new_table()
     s.fill_table()
-
-
-def _bytes(search: Search, states: int) -> int:
-    p = search.program
-    return -(-states // p.lanes) * p.lanes * p.words * 8
 
 
 def _head(path: Path) -> dict[str, Any]:

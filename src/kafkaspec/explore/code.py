@@ -163,7 +163,7 @@ class Reader:
             case "mapof":
                 r, w = 0, lay.width(t.item)
                 for i, v in enumerate(lay.values(t.domain)):
-                    value = self.coded(a[1], t.item, {**env, a[0].aux: v})
+                    value = self.cut(self.coded(a[1], t.item, {**env, a[0].aux: v}), a[1], t.item, w)
                     r = e.either(r, e.shift("shl", value, i * w, self.room(t)))
                 return r
             case "append" | "concat":
@@ -185,6 +185,14 @@ class Reader:
         if isinstance(code, Wire) and (code.lo < 0 or code.hi > hi - self.layout.bias(t)):
             code = Wire(code.name, code.bits, 0, (1 << self.layout.width(t)) - 1)
         return code
+
+    def cut(self, code: Num, x: Expr, t: T, width: int) -> Num:
+        """The code of x in a place of type t, `width` bits wide: what does not fit there does not spill over."""
+        if within(of_type(x), t):
+            return code
+        if isinstance(code, int):
+            return code & ((1 << width) - 1)
+        return self.e.both(Wire(code.name, code.bits, 0, (1 << code.bits) - 1), (1 << width) - 1)
 
     def recode(self, v: Num, a: T, b: T) -> Num:
         """The code of a value of type a as type b lies."""
@@ -396,7 +404,7 @@ class Reader:
         at = e.add(e.times(size, c.width), c.length)
         more: Num = 1
         if x.op == "append":
-            cells = e.add(self.coded(a[1], t.item, env), c.plus)
+            cells = self.cut(e.add(self.coded(a[1], t.item, env), c.plus), a[1], t.item, c.width)
         else:
             tail = self.coded(a[1], t, env)
             more = self.length(a[1], env) if lay.alike(a[1].t, t) else self.length_of(tail, t)
@@ -675,8 +683,8 @@ class Reader:
                     at = e.add(at, e.times(i, lay.width(t.item)))  # type: ignore[assignment]
                     t = t.item
                     width = lay.width(t)
-            value = e.add(self.coded(u.value, t, env), plus)
-            self.store(new, u.var, at, width, e.both(value, (1 << width) - 1), cond)
+            value = self.cut(e.add(self.coded(u.value, t, env), plus), u.value, t, width)
+            self.store(new, u.var, at, width, value, cond)
         needs = [n.defined for n in action.needs if n.after == len(action.guard)]
         wrong = [("", e.not_(self.truth(d, env))) for d in needs if lay.visible(d)]
         types = {n: limited(t) for n, t in lay.vars.items()}

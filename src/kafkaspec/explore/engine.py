@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Literal, Protocol
@@ -23,6 +24,7 @@ from kafkaspec.explore import checkpoint as checkpoints
 from kafkaspec.explore import kernels as k
 from kafkaspec.explore.layout import UNBOUNDED, Layout
 from kafkaspec.explore.memory import Block, Numbers, available_mb, peak_mb, resident_mb
+from kafkaspec.explore.packing import BUCKET, REFERENCE_BITS, USUAL, Form, Packing
 from kafkaspec.explore.program import UNDEFINED, Instance, Program
 from kafkaspec.language.model import Claim, LoadedModel
 from kafkaspec.language.trace import Kind, Trace, TraceStep, Value
@@ -38,6 +40,8 @@ NOTHING: Extra = ((), frozenset(), {})
 FIRST_BITS = 20
 LOAD = (5, 8)
 """The table is doubled when it is fuller than this fraction."""
+SPARSE = 64
+"""A packed table that is still crowded when it could hold so many times the states is none that growing helps."""
 SLACK = 1 << 20
 WAIT_S = 0.1
 SAVE_S = 60.0
@@ -72,6 +76,7 @@ class Exploration:
     limit: str = ""
     fingerprint_collision: float | None = None
     symmetry: tuple[str, ...] = ()
+    packed: bool = False
 
 
 class Team:
@@ -129,7 +134,8 @@ class Found:
 
 @dataclass
 class Search:
-    """One run: tables, queues and counters. `starts[d][t]` is where level d begins in thread t's queue."""
+    """One run: tables, queues and counters. `starts[d][t]` is where level d begins in thread t's queue. A run begins in
+    the fast form; `packing` is set when it has gone over to packed states (see `packing`)."""
 
     program: Program
     threads: int
@@ -143,6 +149,8 @@ class Search:
     first_count: int = 0
     interrupted: bool = False
     extra: Extra = NOTHING
+    form: Form = USUAL
+    packing: Packing | None = None
 
     def __post_init__(self) -> None:
         p, threads = self.program, self.threads
@@ -169,6 +177,10 @@ class Search:
             own[k.ENABLED] = notes + 16 * (len(p.layout.model.actions) + 1)
             own[k.FAULTY] = own[k.ENABLED] + 8 * (n // 8 + 2)
             own[k.HITS] = self.hits[t].address
+            own[k.THREAD] = t
+            self.control[k.SLICES + 4 * t] = self.queues[t].address
+        self.packed_blocks: list[Block] = []
+        self.buckets = 0
         self.one = Block(8 * p.words * p.lanes)
         self.best = Block(8 * p.words)
         self.goal = Block(8 * p.words)
@@ -177,6 +189,7 @@ class Search:
         while self.allowed() < 8 * threads * self.margin:
             self.bits += 1
         self.table = Block(0)
+        self.cleared = 0
         self.new_table()
 
     # ---- counters
@@ -202,14 +215,29 @@ class Search:
         return {a.name: sum(c) for a, c in zip(actions, zip(*self.taken_by_thread(), strict=True), strict=True)}
 
     # ---- memory
+    @property
+    def slots(self) -> int:
+        """Of the table."""
+        return 1 << self.bits if self.packing is None else self.buckets * self.packing.slots
+
     def allowed(self) -> int:
+        """How many states the table may hold."""
+        if self.packing is not None:
+            return self.packing.allowed(self.buckets)
         return (1 << self.bits) * LOAD[0] // LOAD[1]
 
-    def table_mb(self, bits: int) -> float:
-        return (8 * self.program.key_words << bits) / 2**20
+    def table_bytes(self) -> int:
+        return 8 * self.program.key_words << self.bits if self.packing is None else BUCKET * self.buckets
 
-    def used_mb(self, bits: int) -> float:
-        return self.base_mb + self.table_mb(bits) + self.distinct * 8 * self.program.words / 2**20
+    def queue_bytes(self, states: int) -> int:
+        """What so many states take in a queue."""
+        p = self.program
+        if self.packing is not None:
+            return states * self.packing.state_bytes
+        return -(-states // p.lanes) * p.lanes * p.words * 8
+
+    def used_mb(self) -> float:
+        return self.base_mb + (self.table_bytes() + self.queue_bytes(self.distinct)) / 2**20
 
     def _reserve(self, size: int) -> list[Block]:
         """A queue for each thread; of less than `size` bytes where the system does not promise so much."""
@@ -221,40 +249,136 @@ class Search:
                 if size < 1 << 20:
                     raise UserError("there is no memory to explore in") from None
 
+    def _large(self, size: int) -> Block:
+        """Memory of `size` bytes with room to grow, where the system promises it."""
+        try:
+            return Block(max(2 * size, self.free_bytes()))
+        except OSError:
+            return Block(size)
+
     def new_table(self) -> None:
-        """An empty table of the size that is wanted now."""
-        self.table.close()
-        self.table = Block(8 * self.program.key_words << self.bits)
-        self.control[k.TABLE], self.control[k.SHIFT] = self.table.address, 64 - self.bits
+        """An empty table of the size that is wanted now. A packed one grows where it is: memory that the system has
+        given once is not asked for again."""
+        size = self.table_bytes() + BUCKET
+        if self.packing is not None and size <= self.table.size:
+            clear, at, n = self.f["clear"], self.table.address, self.cleared // 8
+            cuts = [n * t // self.threads for t in range(self.threads + 1)]
+            self.all([partial(clear, at + 8 * a, b - a) for a, b in pairwise(cuts)])
+        else:
+            self.table.close()
+            self.table = Block(size) if self.packing is None else self._large(size)
+        self.cleared = size
+        self.control[k.TABLE] = self.table.address
+        self.control[k.EXTENT] = 64 - self.bits if self.packing is None else self.buckets
 
     def make_room(self, max_states: int | None) -> str:
-        """Set how far each thread may go, after doubling the table if need be; which limit forbids it, else ""."""
-        grown = False
-        while (self.allowed() - self.distinct) // self.threads < 2 * self.margin:
-            if self.used_mb(self.bits + 1) > self.budget_mb:
-                return f"memory: {self.budget_mb:,.0f} MB"
-            self.bits += 1
-            grown = True
+        """Set how far each thread may go, after the table has grown if need be; which limit forbids it, else ""."""
+        memory = f"memory: {self.budget_mb:,.0f} MB"
+        if self.packing is None and self.table_bytes() > self.form.fast_mb * 2**20:
+            self.pack()
+        needed = 2 * self.margin * self.threads
+        while self.allowed() - self.distinct < needed:
+            if not self.grow(self.distinct + needed):
+                return memory
         if max_states is not None and self.distinct >= max_states:
             return f"states: {max_states:,}"
-        spare_mb = self.budget_mb - self.used_mb(self.bits)
-        room = min(self.allowed() - self.distinct, int(spare_mb * 2**20 / (8 * self.program.words)))
+        spare = (self.budget_mb - self.used_mb()) * 2**20
+        room = min(self.allowed() - self.distinct, int(spare / (self.queue_bytes(64) / 64)))
         each = room // self.threads - self.margin
-        if each < 0 or max(self.counts()) + self.margin > self.capacity:
-            return f"memory: {self.budget_mb:,.0f} MB"
+        if each < 0:
+            return memory
+        if max(self.counts()) + self.margin > self.capacity:
+            referring = self.packing is not None and self.packing.references
+            return f"states: {1 << REFERENCE_BITS:,}, the most that a table can refer to" if referring else memory
         if max_states is not None:
             each = min(each, (max_states - self.distinct) // self.threads)
         for own in self.own:
             own[k.ROOM] = min(own[k.COUNT] + each, self.capacity - self.margin)
-        if grown:
-            self.new_table()
-            self.fill_table()
         return ""
 
+    def grow(self, states: int) -> bool:
+        """Have a larger table, for at least so many states if it can be; False if the budget forbids it."""
+        if self.packing is None:
+            more_mb = self.table_bytes() / 2**20
+            if 2 * more_mb > self.form.fast_mb or self.used_mb() + more_mb > self.budget_mb:
+                return self.pack()
+            self.bits += 1
+        else:
+            wanted = max(self.packing.grown(self.buckets), self.packing.wanted(states))
+            buckets = min(wanted, self.packing.fit(self.free_bytes()))
+            if buckets <= self.buckets or self.packing.allowed(buckets) < states:
+                return False
+            self.buckets = buckets
+        self.new_table()
+        self.fill_table()
+        return True
+
+    def free_bytes(self) -> int:
+        """What the budget leaves for table and queues."""
+        return max(0, int((self.budget_mb - self.base_mb) * 2**20))
+
+    def pack(self, more: int = 0) -> bool:
+        """Go over to packed states, and a table with room for `more` of them; False if that is beyond the budget."""
+        needed = self.distinct + more + 2 * self.margin * self.threads
+        states = max(needed, (self.distinct + more) * 3 // 2)
+        shift = 31
+        while True:
+            packing = Packing(self.program, shift, self.threads, self.form)
+            buckets = min(packing.wanted(states), packing.fit(self.free_bytes()))
+            if buckets.bit_length() > shift:
+                break
+            if shift == 0:
+                return False
+            shift = max(0, buckets.bit_length() - 1)
+        if packing.allowed(buckets) < needed:
+            return False
+        self.table.close()
+        self.table, self.cleared = Block(0), 0
+        self.code = self.program.compile(*self.extra, packing=packing)
+        self.compile_seconds += self.code.seconds
+        self.f = self.code.functions
+        p = self.program
+        room = 8 * p.words * p.lanes
+        self.packed_blocks = [Block(room + 8 * packing.words * (self.margin + 2 * p.stride)) for _ in self.owns]
+        for own, block in zip(self.own, self.packed_blocks, strict=True):
+            own[k.UNPACKED], own[k.PENDING] = block.address, block.address + room
+        self.all([partial(self.f["compress"], b.address) for b in self.owns])
+        self.packing, self.buckets = packing, buckets
+        for queue, n in zip(self.queues, self.counts(), strict=True):
+            queue.release(self.queue_bytes(n))
+        self.capacity = self.queues[0].size // packing.state_bytes - 8 * (p.lanes + 1)
+        if packing.references:
+            self.capacity = min(self.capacity, packing.most_states)
+        self.new_table()
+        self.fill_table()
+        return True
+
     def fill_table(self) -> None:
-        """Enter every state of the queues in the new table."""
-        ask = partial(self.f["reinsert"], self.shared.address)
-        self.all([partial(ask, b.address, 0, own[k.COUNT]) for b, own in zip(self.owns, self.own, strict=True)])
+        """Enter every state of the queues in the new table. If one finds no place near its home, the table is made a
+        little larger, whatever the budget is: what was found must be in it."""
+        while True:
+            self.control[k.CROWDED] = 0
+            ask = partial(self.f["reinsert"], self.shared.address)
+            self.all([partial(ask, b.address, 0, n) for b, n in zip(self.owns, self.counts(), strict=True)])
+            if not self.control[k.CROWDED]:
+                return
+            self.widen()
+            self.new_table()
+
+    def widen(self) -> None:
+        """Make the packed table a little larger."""
+        self.buckets += self.buckets // 16 + 1
+        if self.allowed() > SPARSE * (self.distinct + 4 * self.margin * self.threads):
+            raise RuntimeError(f"{self.distinct:,} states crowd a table for {self.allowed():,}: their hashes are alike")
+
+    def seat_pending(self) -> None:
+        """Enter the states that found no place in the table, after it was made a little larger."""
+        while any(own[k.PENDING_COUNT] for own in self.own):
+            self.widen()
+            self.new_table()
+            self.fill_table()
+            self.all([partial(self.f["insert_pending"], self.shared.address, b.address) for b in self.owns])
+        self.control[k.CROWDED] = 0
 
     def call(self, f: Callable[..., int], *arguments: int) -> int:
         """One long job, on one thread."""
@@ -264,7 +388,10 @@ class Search:
 
     def state_at(self, t: int, i: int) -> Words:
         """The i-th state of a thread's queue."""
-        p, queue = self.program, self.queues[t].numbers()
+        p = self.program
+        if self.packing is not None:
+            return self.packing.words_of(bytes(self.queues[t].bytes(self.queue_bytes(i), self.queue_bytes(i + 1))))
+        queue = self.queues[t].numbers()
         at = (i & -p.lanes) * p.words + i % p.lanes
         return tuple(queue[at + w * p.lanes] for w in range(p.words))
 
@@ -326,6 +453,7 @@ class Search:
             if limit:
                 return limit
             self.all([partial(self.f["work"], self.shared.address, o.address) for o in self.owns])
+            self.seat_pending()
             self.level.cursor = c[k.CURSOR] = min(c[k.CURSOR], chunk)
             self.generated += sum(o[k.GENERATED] for o in self.own)
             for o in self.own:
@@ -479,9 +607,8 @@ class Search:
     def broken_by(self, state: Words) -> Claim | None:
         """The first claim about states that this one breaks."""
         self.put(state)
-        own, one = self.owns[0].address, self.one.address
         for i, (kind, claim) in enumerate(self.program.state_claims):
-            if kind == "invariant" and self.f["least_hit"](own, one, 0, 1, i, self.best.address, 0):
+            if kind == "invariant" and self.f["shows"](self.owns[0].address, self.one.address, i):
                 return claim
         return None
 
@@ -528,6 +655,7 @@ def explore(
     progress: Progress | None = None,
     checkpoint: Path | None = None,
     program: Program | None = None,
+    form: Form = USUAL,
 ) -> Exploration:
     """Visit every reachable state, check every claim, and show the shortest way to whatever is wrong.
 
@@ -535,7 +663,7 @@ def explore(
     there are none); leads-to claims on the graph, unless `liveness` is False. `deadlock`: the system may come to a
     stop; if it may not, a stop is reported when the whole graph is known. `symmetry` names sorts whose elements are
     taken as alike: counts are then of orbits. `checkpoint` keeps a run that met a limit or was interrupted; a run goes
-    on from it. `program` is a layout of this model that the caller made.
+    on from it. `program` is a layout of this model that the caller made, `form` says when and how states are packed.
 
     Raises UserError for sizes that do not fit, a model without a finite layout, symmetry where it would be unsound, or
     a checkpoint of another run; KeyboardInterrupt after the checkpoint is written.
@@ -555,7 +683,9 @@ def explore(
         threads = checkpoints.threads_of(checkpoint)
     budget = float(max_memory_mb) if max_memory_mb is not None else 0.8 * available_mb()
     while True:
-        s = Search(program, max(1, threads), max(budget, 64), progress, extra=_live(program) if live else NOTHING)
+        s = Search(
+            program, max(1, threads), max(budget, 64), progress, extra=_live(program) if live else NOTHING, form=form
+        )
         try:
             with s.interruptible():
                 found = _run(s, live, deadlock, max_states, checkpoint)
@@ -576,7 +706,7 @@ def _live(program: Program) -> Extra:
 
 def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, checkpoint: Path | None) -> Exploration:
     p = s.program
-    started = time.perf_counter()
+    started = time.perf_counter() - s.compile_seconds
     outcome: Outcome = "complete"
     trace: Trace | None = None
     limit = beyond = ""
@@ -642,7 +772,7 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
             trace = graph.lasso()
             outcome = "liveness" if trace is not None else outcome
             graph.close()
-    seconds = time.perf_counter() - started
+    seconds = time.perf_counter() - started - s.compile_seconds
     m = p.layout.model
     witnesses: dict[str, Trace | None] = dict.fromkeys(m.witnesses)
     for name, found in s.seen.items():
@@ -653,7 +783,7 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
     return Exploration(
         m, p.layout.sizes, n, s.generated, len(per_level), per_level, seconds, s.compile_seconds, peak_mb(),
         p.layout.bits, p.words, outcome, trace, witnesses, s.taken(), limit,
-        n * (n - 1) / 2**64 if p.fingerprinted else None, p.symmetry,
+        n * (n - 1) / 2**64 if p.fingerprinted else None, p.symmetry, s.packing is not None,
     )  # fmt: skip
 
 

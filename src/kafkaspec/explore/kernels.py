@@ -8,6 +8,9 @@ key with its top bit set if it is taken, BUSY while a thread fills in the rest.
 
 Several threads share the table without locks, and cut a level into chunks by one counter. Each has a queue of its own
 for the states that it was the first to find.
+
+That is the form of small runs. In the COMPACT form of large ones, queues and table are as `packing` says; the loops are
+then compiled a second time. A bucket is only locked to add an entry; entries are never changed.
 """
 
 from __future__ import annotations
@@ -17,28 +20,42 @@ from typing import Final
 
 from kafkaspec.native import (
     exchange,
+    exchange32,
     fetch_add,
     load,
     load8,
+    load_bytes,
     load_shared,
+    load_shared32,
     prefetch,
     store,
     store8,
+    store_bytes,
     store_shared,
+    store_shared32,
     unsigned_less,
 )
 
 # ---- constants of the compilation, given with the model
 WORDS = LANES = STRIDE = KEY_WORDS = INSTANCES = FAULTS = SYMMETRIC = CHUNK = SLOT = KEY = BUFFER = EVERY_LANE = 0
+COMPACT = PACKED_WORDS = LAST_MASK = STATE_BYTES = ENTRY_BYTES = ENTRY_MASK = SLOTS = MOST_AWAY = REFERENCES = (
+    THREADS
+) = 0
 TOP: Final = 1 << 63
 BUSY: Final = 1
+LOCKED: Final = 1 << 16
+STEP_MIX: Final = 0x9E3779B97F4A7C15
+KNOWN: Final = 0
+NEW: Final = 1
+NO_PLACE: Final = 2
 
 # ---- the block that all threads share; SLICE of 4 numbers a thread: queue, first state, last + 1, first chunk
 TABLE: Final = 0
-SHIFT: Final = 1
+EXTENT: Final = 1
 CURSOR: Final = 2
 STOP: Final = 3
 CHUNKS: Final = 4
+CROWDED: Final = 5
 SLICES: Final = 8
 
 # ---- the block of one thread
@@ -54,6 +71,10 @@ STUCK: Final = 8
 HITS: Final = 9
 SCRATCH: Final = 10
 FIRST: Final = 11
+UNPACKED: Final = 12
+PENDING: Final = 13
+PENDING_COUNT: Final = 14
+THREAD: Final = 15
 
 
 # ---- made from the model
@@ -68,8 +89,19 @@ def check(states: int, active: int, hits: int) -> int:
     raise NotImplementedError
 
 
-def homes(buffer: int, n: int, shift: int) -> int:
-    """The slots (and fingerprints) of the first n states of a buffer."""
+def homes(buffer: int, n: int, extent: int) -> int:
+    """The slots (and fingerprints) of the first n states of a buffer; in the compact form, of packed states, their
+    buckets and entries. `extent` tells the table's size: 64 less the bits of a slot's number; the number of buckets."""
+    raise NotImplementedError
+
+
+def pack(buffer: int, n: int) -> int:
+    """Packs the first n states of a buffer, in place."""
+    raise NotImplementedError
+
+
+def unpack(states: int) -> int:
+    """Unpacks LANES states, in place: word k of the i-th is at k * LANES + i."""
     raise NotImplementedError
 
 
@@ -92,6 +124,59 @@ def lanes_between(first: int, lo: int, hi: int) -> int:
     if hi - first < LANES:
         active = active & ~(EVERY_LANE << (hi - first))
     return active
+
+
+def states_at(own: int, queue: int, first: int) -> int:
+    """Where the words of the LANES states from `first` on lie side by side."""
+    if not COMPACT:
+        return queue + 8 * first * WORDS
+    room = load(own, UNPACKED)
+    at = queue + first * STATE_BYTES
+    for k in range(PACKED_WORDS):
+        for lane in range(LANES):
+            store(room, k * LANES + lane, load_bytes(at, lane * STATE_BYTES + 8 * k))
+    unpack(room)
+    return room
+
+
+def put(queue: int, i: int, buffer: int, j: int) -> int:
+    """State j of a buffer becomes state i of a queue. In the compact form what follows state i is lost."""
+    if COMPACT:
+        for k in range(PACKED_WORDS):
+            store_bytes(queue, i * STATE_BYTES + 8 * k, load(buffer, k * STRIDE + j))
+        return 0
+    at = place(i)
+    for k in range(WORDS):
+        store(queue, at + k * LANES, load(buffer, k * STRIDE + j))
+    return 0
+
+
+def gather(shared: int, own: int, lo: int, hi: int) -> int:
+    """As many of the states lo..hi-1 of this thread's queue as the buffer holds, into it, with their homes, whose lines
+    are brought near; their number."""
+    table = load(shared, TABLE)
+    queue = load(own, QUEUE)
+    buffer = load(own, BUFFERS)
+    n = 0
+    while n < STRIDE and lo + n < hi:
+        if COMPACT:
+            at = (lo + n) * STATE_BYTES
+            for k in range(PACKED_WORDS - 1):
+                store(buffer, k * STRIDE + n, load_bytes(queue, at + 8 * k))
+            last = load_bytes(queue, at + 8 * (PACKED_WORDS - 1)) & LAST_MASK
+            store(buffer, (PACKED_WORDS - 1) * STRIDE + n, last)
+        else:
+            at = place(lo + n)
+            for k in range(WORDS):
+                store(buffer, k * STRIDE + n, load(queue, at + k * LANES))
+        n += 1
+    homes(buffer, n, load(shared, EXTENT))
+    for j in range(n):
+        if COMPACT:
+            prefetch(table, load(buffer, SLOT + j) * 8)
+        else:
+            prefetch(table, load(buffer, SLOT + j) * KEY_WORDS)
+    return n
 
 
 def claim_slot(table: int, last: int, buffer: int, j: int) -> int:
@@ -128,58 +213,189 @@ def claim_slot(table: int, last: int, buffer: int, j: int) -> int:
         slot = (slot + 1) & last
 
 
-def insert(table: int, last: int, buffer: int, n: int, queue: int, count: int) -> int:
-    """New states among the first n of a buffer go to the end of the queue; its new length."""
+def refers(shared: int, reference: int, buffer: int, j: int) -> int:
+    """Is the state of that number in the queues state j of the buffer?"""
+    queue = load(shared, SLICES + 4 * (reference % THREADS))
+    at = reference // THREADS * STATE_BYTES
+    k = 0
+    while k < PACKED_WORDS - 1:
+        if load_bytes(queue, at + 8 * k) != load(buffer, k * STRIDE + j):
+            return 0
+        k += 1
+    return (load_bytes(queue, at + 8 * k) & LAST_MASK) == load(buffer, k * STRIDE + j)
+
+
+def stride_of(entry: int) -> int:
+    """How far it is from a full bucket to the next that is tried for this entry. Entries of one home part company, and
+    stay near it."""
+    return 1 + ((entry * STEP_MIX) >> 58)
+
+
+def claim_entry(shared: int, buffer: int, j: int, reference: int) -> int:
+    """NEW if state j of the buffer was not in the table; now it is. Else KNOWN, or NO_PLACE. The state of number
+    `reference` must be in its queue: whoever sees the entry may read it."""
+    table = load(shared, TABLE)
+    buckets = load(shared, EXTENT)
+    home = load(buffer, SLOT + j)
+    wanted = load(buffer, KEY + j)
+    for away in range(MOST_AWAY + 1):
+        bucket = table + 64 * home
+        i = 0
+        while True:
+            header = load_shared32(bucket, 0)
+            taken = header & (LOCKED - 1)
+            while i < taken:
+                entry = load_bytes(bucket, 4 + i * ENTRY_BYTES) & ENTRY_MASK
+                if REFERENCES:
+                    if entry >> 32 == wanted and refers(shared, entry & 0xFFFFFFFF, buffer, j) == 1:
+                        return KNOWN
+                elif entry == wanted | away:
+                    return KNOWN
+                i += 1
+            if taken == SLOTS:
+                break
+            if header == taken and exchange32(bucket, 0, header, header | LOCKED) == header:
+                entry = wanted | away
+                if REFERENCES:
+                    entry = (wanted << 32) | reference
+                for k in range(ENTRY_BYTES):
+                    store8(bucket, 4 + i * ENTRY_BYTES + k, entry >> (8 * k))
+                store_shared32(bucket, 0, taken + 1)
+                return NEW
+        home += stride_of(wanted)
+        while home >= buckets:
+            home -= buckets
+    return NO_PLACE
+
+
+def look_ahead(shared: int, buffer: int, n: int) -> int:
+    """Have the states brought near to which the entries for the first n of a buffer seem to refer."""
+    table = load(shared, TABLE)
+    for j in range(n):
+        bucket = table + 64 * load(buffer, SLOT + j)
+        wanted = load(buffer, KEY + j)
+        for i in range(load_shared32(bucket, 0) & (LOCKED - 1)):
+            entry = load_bytes(bucket, 4 + i * ENTRY_BYTES) & ENTRY_MASK
+            if entry >> 32 == wanted:
+                reference = entry & 0xFFFFFFFF
+                queue = load(shared, SLICES + 4 * (reference % THREADS))
+                prefetch(queue + reference // THREADS * STATE_BYTES, 0)
+    return 0
+
+
+def insert(shared: int, own: int, buffer: int, n: int, count: int) -> int:
+    """New states among the first n of a buffer go to the end of the queue; its new length. States without a place in
+    the table wait until it has grown."""
+    queue = load(own, QUEUE)
+    if COMPACT:
+        thread = load(own, THREAD)
+        if REFERENCES:
+            look_ahead(shared, buffer, n)
+        for j in range(n):
+            if REFERENCES:
+                put(queue, count, buffer, j)
+            found = claim_entry(shared, buffer, j, count * THREADS + thread)
+            if found == NEW:
+                if not REFERENCES:
+                    put(queue, count, buffer, j)
+                count += 1
+            elif found == NO_PLACE:
+                waiting = load(own, PENDING_COUNT)
+                for k in range(PACKED_WORDS):
+                    store(load(own, PENDING), waiting * PACKED_WORDS + k, load(buffer, k * STRIDE + j))
+                store(own, PENDING_COUNT, waiting + 1)
+                store_shared(shared, CROWDED, 1)
+        return count
+    table = load(shared, TABLE)
+    last = (1 << (64 - load(shared, EXTENT))) - 1
     for j in range(n):
         if claim_slot(table, last, buffer, j) == 1:
-            at = place(count)
-            for k in range(WORDS):
-                store(queue, at + k * LANES, load(buffer, k * STRIDE + j))
+            put(queue, count, buffer, j)
             count += 1
     return count
 
 
-def prepare(buffer: int, n: int, table: int, shift: int) -> int:
-    """Finds the slots of a buffer's states and has the table's lines brought near."""
+def prepare(shared: int, buffer: int, n: int) -> int:
+    """Finds the homes of a buffer's states and has the table's lines brought near."""
+    table = load(shared, TABLE)
     if SYMMETRIC:
         canonical(buffer, n)
-    homes(buffer, n, shift)
+    if COMPACT:
+        pack(buffer, n)
+    homes(buffer, n, load(shared, EXTENT))
     for j in range(n):
-        prefetch(table, load(buffer, SLOT + j) * KEY_WORDS)
+        if COMPACT:
+            prefetch(table, load(buffer, SLOT + j) * 8)
+        else:
+            prefetch(table, load(buffer, SLOT + j) * KEY_WORDS)
     return 0
 
 
 def reinsert(shared: int, own: int, lo: int, hi: int) -> int:
-    """Enter the states lo..hi-1 of this thread's queue in the (new, empty) table."""
-    table = load(shared, TABLE)
-    shift = load(shared, SHIFT)
-    last = (1 << (64 - shift)) - 1
-    queue = load(own, QUEUE)
+    """Enter the states lo..hi-1 of this thread's queue in the (new, empty) table, unless one finds no place."""
     buffer = load(own, BUFFERS)
     i = lo
     while i < hi:
+        n = gather(shared, own, i, hi)
+        for j in range(n):
+            if COMPACT:
+                if claim_entry(shared, buffer, j, (i + j) * THREADS + load(own, THREAD)) == NO_PLACE:
+                    store_shared(shared, CROWDED, 1)
+                    return 0
+            else:
+                claim_slot(load(shared, TABLE), (1 << (64 - load(shared, EXTENT))) - 1, buffer, j)
+        i += n
+    return 0
+
+
+def compress(own: int) -> int:
+    """Pack the states of this thread's queue, in place."""
+    queue = load(own, QUEUE)
+    buffer = load(own, BUFFERS)
+    first = 0
+    while first < load(own, COUNT):
+        for k in range(WORDS):
+            for lane in range(LANES):
+                store(buffer, k * STRIDE + lane, load(queue, first * WORDS + k * LANES + lane))
+        pack(buffer, LANES)
+        for lane in range(LANES):
+            put(queue, first + lane, buffer, lane)
+        first += LANES
+    return 0
+
+
+def clear(address: int, n: int) -> int:
+    """n words become 0."""
+    for i in range(n):
+        store(address, i, 0)
+    return 0
+
+
+def insert_pending(shared: int, own: int) -> int:
+    """Enter the states that wait for a place. Those that find none again wait on."""
+    buffer = load(own, BUFFERS)
+    waiting = load(own, PENDING_COUNT)
+    pending = load(own, PENDING)
+    store(own, PENDING_COUNT, 0)
+    i = 0
+    while i < waiting:
         n = 0
-        while n < STRIDE and i < hi:
-            at = place(i)
-            for k in range(WORDS):
-                store(buffer, k * STRIDE + n, load(queue, at + k * LANES))
+        while n < STRIDE and i + n < waiting:
+            for k in range(PACKED_WORDS):
+                store(buffer, k * STRIDE + n, load(pending, (i + n) * PACKED_WORDS + k))
             n += 1
-            i += 1
-        homes(buffer, n, shift)
-        for j in range(n):
-            prefetch(table, load(buffer, SLOT + j) * KEY_WORDS)
-        for j in range(n):
-            claim_slot(table, last, buffer, j)
+        homes(buffer, n, load(shared, EXTENT))
+        store(own, COUNT, insert(shared, own, buffer, n, load(own, COUNT)))
+        i += n
     return 0
 
 
 def begin(shared: int, own: int) -> int:
     """Enter the first states, which lie in the buffer; their number is FIRST."""
-    shift = load(shared, SHIFT)
     buffer = load(own, BUFFERS)
     n = load(own, FIRST)
-    prepare(buffer, n, load(shared, TABLE), shift)
-    store(own, COUNT, insert(load(shared, TABLE), (1 << (64 - shift)) - 1, buffer, n, load(own, QUEUE), 0))
+    prepare(shared, buffer, n)
+    store(own, COUNT, insert(shared, own, buffer, n, 0))
     return 0
 
 
@@ -196,11 +412,7 @@ def any_without(enabled: int, active: int) -> int:
 
 def work(shared: int, own: int) -> int:
     """Expand chunks of the level until there are none, or no room is left (1), or all shall stop (2)."""
-    table = load(shared, TABLE)
-    shift = load(shared, SHIFT)
-    last = (1 << (64 - shift)) - 1
     chunks = load(shared, CHUNKS)
-    queue = load(own, QUEUE)
     count = load(own, COUNT)
     room = load(own, ROOM)
     enabled = load(own, ENABLED)
@@ -216,7 +428,7 @@ def work(shared: int, own: int) -> int:
         if count > room:
             why = 1
             break
-        if load_shared(shared, STOP) != 0:
+        if load_shared(shared, STOP) != 0 or load_shared(shared, CROWDED) != 0:
             why = 2
             break
         c = fetch_add(shared, CURSOR, 1)
@@ -234,18 +446,18 @@ def work(shared: int, own: int) -> int:
             end = hi
         while first < end:
             active = lanes_between(first, lo, hi)
-            n = expand(states + 8 * first * WORDS, active, buffer, enabled, faulty, taken)
+            n = expand(states_at(own, states, first), active, buffer, enabled, faulty, taken)
             generated += n
             stuck = stuck | any_without(enabled, active)
-            prepare(buffer, n, table, shift)
-            count = insert(table, last, other, waiting, queue, count)
+            prepare(shared, buffer, n)
+            count = insert(shared, own, other, waiting, count)
             swap = buffer
             buffer = other
             other = swap
             waiting = n
             first += LANES
         store(own, COUNT, count)
-    count = insert(table, last, other, waiting, queue, count)
+    count = insert(shared, own, other, waiting, count)
     store(own, COUNT, count)
     store(own, GENERATED, load(own, GENERATED) + generated)
     store(own, STUCK, load(own, STUCK) | stuck)
@@ -258,7 +470,7 @@ def examine(own: int, lo: int, hi: int) -> int:
     hits = load(own, HITS)
     first = lo & -LANES
     while first < hi:
-        check(queue + 8 * first * WORDS, lanes_between(first, lo, hi), hits)
+        check(states_at(own, queue, first), lanes_between(first, lo, hi), hits)
         first += LANES
     return 0
 
@@ -282,7 +494,7 @@ def least_hit(own: int, states: int, lo: int, hi: int, claim: int, best: int, fo
     hits = load(own, HITS)
     first = lo & -LANES
     while first < hi:
-        here = states + 8 * first * WORDS
+        here = states_at(own, states, first)
         store8(hits, claim, 0)
         check(here, lanes_between(first, lo, hi), hits)
         for lane in range(LANES):
@@ -297,7 +509,7 @@ def least_faulty(own: int, states: int, lo: int, hi: int, claim: int, best: int,
     faulty = load(own, FAULTY)
     first = lo & -LANES
     while first < hi:
-        here = states + 8 * first * WORDS
+        here = states_at(own, states, first)
         for i in range(INSTANCES):
             store8(faulty, claim * INSTANCES + i, 0)
         expand(here, lanes_between(first, lo, hi), load(own, BUFFERS), load(own, ENABLED), faulty, load(own, SCRATCH))
@@ -315,7 +527,7 @@ def least_stuck(own: int, states: int, lo: int, hi: int, best: int, found: int) 
     """The least state of lo..hi-1 that has no successor."""
     first = lo & -LANES
     while first < hi:
-        here = states + 8 * first * WORDS
+        here = states_at(own, states, first)
         active = lanes_between(first, lo, hi)
         expand(here, active, load(own, BUFFERS), load(own, ENABLED), load(own, FAULTY), load(own, SCRATCH))
         without = any_without(load(own, ENABLED), active)
@@ -347,7 +559,7 @@ def least_parent(own: int, states: int, lo: int, hi: int, goal: int, best: int, 
     """The least state of lo..hi-1 that has `goal` as a successor."""
     first = lo & -LANES
     while first < hi:
-        here = states + 8 * first * WORDS
+        here = states_at(own, states, first)
         active = lanes_between(first, lo, hi)
         if makes(own, here, active, goal) == 1:
             for lane in range(LANES):
@@ -355,6 +567,14 @@ def least_parent(own: int, states: int, lo: int, hi: int, goal: int, best: int, 
                     found = keep_least(best, found, here, lane)
         first += LANES
     return found
+
+
+def shows(own: int, states: int, claim: int) -> int:
+    """Does the one state in lane 0 break (a witness: show) a claim?"""
+    hits = load(own, HITS)
+    store8(hits, claim, 0)
+    check(states, 1, hits)
+    return load8(hits, claim) & 1
 
 
 def successors(own: int, states: int) -> int:
@@ -365,10 +585,14 @@ def successors(own: int, states: int) -> int:
     return expand(states, 1, load(own, BUFFERS), load(own, ENABLED), faulty, load(own, SCRATCH))
 
 
-SEARCH: list[Callable[..., object]] = [
-    place, lanes_between, claim_slot, insert, prepare, reinsert, begin, any_without, work, examine,
-    keep_least, least_hit, least_faulty, least_stuck, makes, least_parent, successors,
+COMMON: list[Callable[..., object]] = [
+    lanes_between, states_at, put, gather, insert, prepare, reinsert, begin, any_without, work, examine, keep_least,
+    least_hit, least_faulty, least_stuck, makes, least_parent, shows, successors,
 ]  # fmt: skip
+FAST: list[Callable[..., object]] = [place, claim_slot]
+PACKED: list[Callable[..., object]] = [refers, stride_of, claim_entry, look_ahead, compress, clear, insert_pending]
 EXPORTED = {
-    "reinsert", "begin", "work", "examine", "least_hit", "least_faulty", "least_stuck", "least_parent", "successors",
+    "reinsert", "begin", "work", "examine", "least_hit", "least_faulty", "least_stuck", "least_parent", "shows",
+    "successors",
 }  # fmt: skip
+EXPORTED_PACKED = {"compress", "clear", "insert_pending"}

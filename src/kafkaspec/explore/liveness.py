@@ -21,31 +21,36 @@ from typing import TYPE_CHECKING, Final
 from kafkaspec.errors import UserError
 from kafkaspec.explore.kernels import (
     BUFFERS,
+    COMPACT,
     COUNT,
     ENABLED,
+    ENTRY_BYTES,
+    ENTRY_MASK,
+    EXTENT,
     FAULTY,
     INSTANCES,
     KEY,
     KEY_WORDS,
     LANES,
-    QUEUE,
+    REFERENCES,
     SCRATCH,
-    SHIFT,
     SLOT,
+    SLOTS,
     STRIDE,
     TABLE,
     TOP,
-    WORDS,
     expand,
-    homes,
+    gather,
     lanes_between,
-    place,
     prepare,
+    refers,
+    states_at,
+    stride_of,
 )
 from kafkaspec.explore.memory import Block
 from kafkaspec.language.model import Fairness, LeadsTo
 from kafkaspec.language.trace import Trace
-from kafkaspec.native import load, load8, load32, prefetch, store, store8, store32
+from kafkaspec.native import load, load8, load32, load_bytes, store, store8, store32
 
 if TYPE_CHECKING:
     from kafkaspec.explore.engine import Search, Words
@@ -89,9 +94,27 @@ def promises(states: int, active: int, answers: int) -> int:
     raise NotImplementedError
 
 
-def slot_of(table: int, last: int, buffer: int, j: int) -> int:
+def slot_of(shared: int, buffer: int, j: int) -> int:
     """The slot of state j of the buffer, which is in the table."""
+    table = load(shared, TABLE)
     slot = load(buffer, SLOT + j)
+    if COMPACT:
+        wanted = load(buffer, KEY + j)
+        away = 0
+        while True:
+            bucket = table + 64 * slot
+            for i in range(load32(bucket, 0)):
+                entry = load_bytes(bucket, 4 + i * ENTRY_BYTES) & ENTRY_MASK
+                if REFERENCES:
+                    if entry >> 32 == wanted and refers(shared, entry & 0xFFFFFFFF, buffer, j) == 1:
+                        return slot * SLOTS + i
+                elif entry == wanted | away:
+                    return slot * SLOTS + i
+            away += 1
+            slot += stride_of(wanted)
+            while slot >= load(shared, EXTENT):
+                slot -= load(shared, EXTENT)
+    last = (1 << (64 - load(shared, EXTENT))) - 1
     key = load(buffer, KEY + j) | TOP
     while True:
         if load(table, slot * KEY_WORDS) == key:
@@ -105,35 +128,20 @@ def slot_of(table: int, last: int, buffer: int, j: int) -> int:
 
 def number_states(shared: int, own: int, graph: int, first_id: int) -> int:
     """Give the states of this thread's queue their numbers, from first_id on."""
-    table = load(shared, TABLE)
-    shift = load(shared, SHIFT)
-    last = (1 << (64 - shift)) - 1
-    queue = load(own, QUEUE)
     count = load(own, COUNT)
     buffer = load(own, BUFFERS)
     ids = load(graph, IDS)
     i = 0
     while i < count:
-        n = 0
-        while n < STRIDE and i + n < count:
-            at = place(i + n)
-            for k in range(WORDS):
-                store(buffer, k * STRIDE + n, load(queue, at + k * LANES))
-            n += 1
-        homes(buffer, n, shift)
+        n = gather(shared, own, i, count)
         for j in range(n):
-            prefetch(table, load(buffer, SLOT + j) * KEY_WORDS)
-        for j in range(n):
-            store32(ids, slot_of(table, last, buffer, j), first_id + i + j)
+            store32(ids, slot_of(shared, buffer, j), first_id + i + j)
         i += n
     return 0
 
 
 def draw_edges(shared: int, own: int, graph: int, queue: int, count: int, first_id: int) -> int:
     """The transitions that change a state, from the states of one queue, and what each promise says of them."""
-    table = load(shared, TABLE)
-    shift = load(shared, SHIFT)
-    last = (1 << (64 - shift)) - 1
     buffer = load(own, BUFFERS)
     enabled = load(own, ENABLED)
     ids = load(graph, IDS)
@@ -149,9 +157,9 @@ def draw_edges(shared: int, own: int, graph: int, queue: int, count: int, first_
     first = 0
     while first < count:
         active = lanes_between(first, 0, count)
-        here = queue + 8 * first * WORDS
+        here = states_at(own, queue, first)
         n = expand(here, active, buffer, enabled, load(own, FAULTY), load(own, SCRATCH))
-        prepare(buffer, n, table, shift)
+        prepare(shared, buffer, n)
         promises(here, active, answers)
         for lane in range(LANES):
             if (active >> lane) & 1 != 0:
@@ -167,7 +175,7 @@ def draw_edges(shared: int, own: int, graph: int, queue: int, count: int, first_
                         while below != 0:
                             at += 1
                             below = below & (below - 1)
-                        target = load32(ids, slot_of(table, last, buffer, at))
+                        target = load32(ids, slot_of(shared, buffer, at))
                         if target != id:
                             store32(targets, edge, target)
                             store32(labels, edge, i)
@@ -368,7 +376,7 @@ class Graph:
         edges = search.generated - search.first_count
         instances = len(p.instances)
         sizes = {
-            IDS: 4 << search.bits,
+            IDS: 4 * search.slots,
             EDGES: 8 * (n + 1),
             TARGETS: 4 * edges,
             LABELS: 4 * edges,
@@ -385,7 +393,7 @@ class Graph:
             PART: 4 * n,
         }
         self.mb = sum(sizes.values()) / 2**20
-        if search.used_mb(search.bits) + self.mb > search.budget_mb:
+        if search.used_mb() + self.mb > search.budget_mb:
             raise MemoryError
         self.blocks = {k: Block(size + 8) for k, size in sizes.items()}
         self.block = Block(8 * 32)

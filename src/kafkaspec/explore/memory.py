@@ -28,6 +28,12 @@ class Block:
         del self._hold
         self._map.close()
 
+    def release(self, start: int) -> None:
+        """Give back what lies behind the first `start` bytes, as far as the system can take it; it may be zero now."""
+        start = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+        if start < self.size and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED, start, self.size - start)
+
     def numbers(self) -> Numbers:
         """The block as 64-bit naturals."""
         return (ctypes.c_uint64 * (self.size // 8)).from_address(self.address)

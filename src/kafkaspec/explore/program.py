@@ -15,6 +15,7 @@ from kafkaspec.explore.code import Env, Reader, valuations
 from kafkaspec.explore.emit import WORD, Bit, Emitter, Wire
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.liveness import Promise
+from kafkaspec.explore.packing import Packing
 from kafkaspec.explore.symmetry import canonical
 from kafkaspec.language.defined import defined, every
 from kafkaspec.language.expr import TRUE, Expr
@@ -130,7 +131,13 @@ class Program:
             "BUFFER": self.stride * (self.words + 2),
         }
 
-    def text(self, more: Sequence[Callable[..., object]], exported: Set[str], constants: Mapping[str, int]) -> str:
+    def text(
+        self,
+        more: Sequence[Callable[..., object]],
+        exported: Set[str],
+        constants: Mapping[str, int],
+        packing: Packing | None = None,
+    ) -> str:
         """The whole module in LLVM's language."""
         self.intrinsics: set[str] = set()
         self.code_text = "\n".join(
@@ -142,12 +149,14 @@ class Program:
         )
         if self.code_text.count("\n") > MOST_LINES:
             raise UserError(f"{self.layout.model.name}: too large to compile at these sizes")
-        parts = [self.code_text, self._homes()]
+        parts = [self.code_text, self._homes() if packing is None else packing.text()]
         if "PROMISES" in constants:
             parts.append(self._promises())
         if self.symmetry:
             parts.append(canonical(self))
-        parts.append(native.compiled([*kernels.SEARCH, *more], {**self.constants(), **constants}, exported))
+        loops = [*(kernels.FAST if packing is None else kernels.PACKED), *kernels.COMMON, *more]
+        form = {} if packing is None else packing.constants()
+        parts.append(native.compiled(loops, {**self.constants(), **constants, **form}, exported))
         return "\n".join([*parts, *sorted(native.DECLARATIONS | self.intrinsics)])
 
     def compile(
@@ -155,11 +164,14 @@ class Program:
         more: Sequence[Callable[..., object]] = (),
         exported: Set[str] = frozenset(),
         constants: Mapping[str, int] | None = None,
+        packing: Packing | None = None,
     ) -> Compiled:
-        """Machine code for the search's loops, and more, over this model."""
+        """Machine code for the search's loops, and more, over this model; for packed states if so asked."""
         started = time.perf_counter()
         exported = kernels.EXPORTED | exported | {"start"} | ({"canonical"} if self.symmetry else set())
-        code = native.machine_code(self.text(more, exported, constants or {}), exported)
+        if packing is not None:
+            exported |= kernels.EXPORTED_PACKED
+        code = native.machine_code(self.text(more, exported, constants or {}, packing), exported)
         return Compiled(code.functions, time.perf_counter() - started, code.engine, self.constants())
 
     def _words(self, e: Emitter, states: str) -> list[Wire]:

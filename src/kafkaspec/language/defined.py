@@ -115,8 +115,13 @@ def _itself(e: Expr) -> Expr:
 
 def fits(e: Expr, t: T) -> Expr:
     """Is the value of `e`, where it has one, of type t, whose shape it has?"""
-    if within(of_type(e), t):
-        return TRUE
+    if e.op == "get":  # put where a value is wanted: None is none of its type
+        inside = TRUE if within(of_type(e), t) else _shaped(e, t)
+        return and_(not_(eq(e.args[0], None)), inside)
+    return TRUE if within(of_type(e), t) else _shaped(e, t)
+
+
+def _shaped(e: Expr, t: T) -> Expr:
     match e.op:
         case "ite":
             return and_(implies(e.args[0], fits(e.args[1], t)), or_(e.args[0], fits(e.args[2], t)))

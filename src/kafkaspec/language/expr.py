@@ -769,6 +769,8 @@ def _both(a: Any, b: Any, what: str) -> tuple[Expr, Expr]:
     ta, tb = typeof(a), typeof(b)
     if ta is None and tb is None:
         raise ModelError(f"the types of {_text(a)} and {_text(b)} cannot be told")
+    if ta is not None and tb is not None and isinstance(a, SetLiteral | list) != isinstance(b, SetLiteral | list):
+        ta, tb = (None, tb) if isinstance(a, SetLiteral | list) else (ta, None)
     if ta is None or tb is None:
         t = ta or tb
         assert t is not None

@@ -317,7 +317,7 @@ def explorer_detector() -> Detector:
     return Detector("explorer", frozenset({"model"}), look)
 
 
-def prover_detector(quick_s: float = 0.2, timeout_s: float = 2.0) -> Detector:
+def prover_detector(quick_s: float = 1.0, timeout_s: float = 10.0) -> Detector:
     """The proofs of the model, of the actions that are not as they were: an obligation refuted or not proved in the
     time given, or an action that has become impossible. A refutation found quickly saves the long attempts."""
 

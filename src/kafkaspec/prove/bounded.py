@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import z3
 
 from kafkaspec.errors import UserError
-from kafkaspec.language import Action, Claim, LoadedModel, Trace, TraceStep
-from kafkaspec.prove.counterexample import every_size, plain, plain_state, show
+from kafkaspec.language import Action, Claim, LoadedModel, T, Trace, TraceStep
+from kafkaspec.prove.counterexample import every_size, plain, show, widened
 from kafkaspec.prove.engine import Progress
-from kafkaspec.prove.reading import DENIED, Reading, World
+from kafkaspec.prove.obligations import DEFINED, has_value
+from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, State, World
 from kafkaspec.prove.solver import limit
 from kafkaspec.prove.symbols import Formula, Term, Value, both, either, implies, negated
 
@@ -51,7 +52,8 @@ def bounded(
     timeout_s: float = 60.0,
     progress: Progress | None = None,
 ) -> Bounded:
-    """Search every run of at most `steps` steps for one that breaks an invariant, a lemma, a step property or a type.
+    """Search every run of at most `steps` steps for one that breaks an invariant, a lemma, a step property or a type,
+    or that comes to an action whose text has no value.
 
     Sizes that are not given are arbitrary; if a run exists at some size, one at a small size is shown. `timeout_s` is
     the budget of each step. Raises UserError for sizes that do not fit."""
@@ -68,9 +70,8 @@ def bounded(
     for depth in range(steps + 1):
         if progress is not None:
             progress(depth, steps, f"step {depth}")
-        answer = search.broken(timeout_s)
+        answer = search.step(timeout_s)
         if answer == "unsat":
-            search.step()
             continue
         trace = search.trace() if answer == "sat" and not missing else None
         if missing:
@@ -91,81 +92,114 @@ def _small(model: LoadedModel, given: Mapping[str, int | bool], depth: int, time
     return None
 
 
+@dataclass(frozen=True)
+class _Move:
+    """The start or a step, as it is taken from the last state: by the action that `choice` numbers."""
+
+    choice: Term
+    made: list[tuple[Action, Mapping[str, Value]]]
+    after: State
+
+
 class _Search:
     """Runs, unrolled step by step: the state after each step has a name of its own and is equal to what the action
-    that is chosen there makes of the state before."""
+    that is chosen there makes of the state before. A step in which something has no value, or after which a variable
+    leaves its type, ends the search, so that every named state is of its types."""
 
     def __init__(self, model: LoadedModel, given: Mapping[str, int | bool]) -> None:
         self.model, self.reading = model, Reading(model, given)
-        r = self.reading
-        first, assumed = r.start()
-        self.worlds = [World(self._named(first, 0, assumed))]
-        self.chosen: list[tuple[Term, list[tuple[Action, Mapping[str, Value]]]]] = []
-        self.formulas = [*assumed, *r.sizes()]
+        self.worlds: list[World] = []
+        self.moves: list[_Move] = []
+        self.formulas = self.reading.sizes()
         self.claims: dict[str, Claim] = {**model.invariants, **model.lemmas}
-        self.model_found: Any = None
+        self.found: z3.ModelRef | None = None
         self.denied: dict[str, Formula] = {}
+        self.ended = False
 
-    def _named(self, state: Mapping[str, Value], i: int, into: list[Formula]) -> dict[str, Value]:
-        named = self.reading.state(f"@{i}")
-        into += [self.reading.equal(t, named[n], state[n]) for n, t in self.model.vars.items()]
-        return named
-
-    def step(self) -> None:
-        """One more step."""
-        r, world, i = self.reading, self.worlds[-1], len(self.worlds)
+    def step(self, timeout_s: float) -> str:
+        """One more step (the first is the start): can it go wrong, or break a claim?"""
+        r, i = self.reading, len(self.worlds)
+        actions = self.model.actions if i else [self.model.initial]
+        here = self.worlds[-1] if i else r.nothing_yet()
         choice = z3.Int(f"action@{i}")
-        after = dict(world.now)
+        after = dict(here.now)
         made: list[tuple[Action, Mapping[str, Value]]] = []
-        guards = []
-        for k, a in enumerate(self.model.actions):
+        taken: list[Formula] = [choice >= 0, choice < len(actions)]
+        undefined: list[Formula] = []
+        outside: dict[str, list[Formula]] = {}
+        for k, a in enumerate(actions):
             env, typed = r.parameters(a, f"@{i}")
-            here = choice == k
-            guards.append(implies(here, both([typed, r.enabled(a, env, world)])))
-            after = r.taken(a, env, world, when=here, onto=after)
+            chosen = both([choice == k, typed])
+            enabled, there = r.enabled(a, env, here), both(r.needs(a, env, here, ASSERTED))
+            undefined.append(both([chosen, negated(both(r.needs(a, env, here)))]))
+            for n, fits in r.fits(a, env, here).items():
+                outside.setdefault(n, []).append(both([chosen, enabled, there, negated(both(fits))]))
+            fit = [f for fs in r.fits(a, env, here, ASSERTED).values() for f in fs]
+            taken.append(implies(choice == k, both([typed, enabled, there, *fit])))
+            after = r.taken(a, env, here, when=choice == k, onto=after)
             made.append((a, env))
-        self.formulas += [choice >= 0, choice < len(made), *guards]
-        named = self._named(after, i, self.formulas)
-        self.chosen.append((choice, made))
+        self.moves.append(_Move(choice, made, after))
+        wrong = {DEFINED: either(undefined), **{f"type of {n}": either(outside[n]) for n in outside}}
+        answer = self._ask(wrong, timeout_s)
+        if answer != "unsat":
+            self.ended = True
+            return answer
+        named = r.state(f"@{i}")
+        self.formulas += taken + [r.equal(t, named[n], after[n]) for n, t in self.model.vars.items()]
         self.worlds.append(World(named))
+        return self._ask(self._broken(), timeout_s)
 
-    def broken(self, timeout_s: float) -> str:
-        """Can the last state, or the last step, break a claim?"""
-        r, world = self.reading, self.worlds[-1]
-        self.denied = {n: negated(r.read(c.expr, {}, world, DENIED)) for n, c in self.claims.items()}
-        for n, t in self.model.vars.items():
-            typed = both([f for _, f in r.typed(t, world.now[n])])
-            if not z3.is_true(typed):
-                self.denied[f"type of {n}"] = negated(typed)
-        if len(self.worlds) > 1:
-            transition = World(self.worlds[-2].now, world.now)
-            for n, c in self.model.steps.items():
-                self.denied[n] = negated(r.read(c.expr, {}, transition, DENIED))
-        solver = z3.Solver()
+    def _broken(self) -> dict[str, Formula]:
+        """Each claim, denied of the last state or the last step."""
+        last = self.worlds[-1]
+        claims: list[tuple[Claim, World]] = [(c, last) for c in self.claims.values()]
+        if len(self.worlds) == 1:
+            claims += [(c, last) for c in self.model.starts.values()]
+        else:
+            transition = World(self.worlds[-2].now, last.now)
+            claims += [(c, transition) for c in self.model.steps.values()]
+        return {
+            c.name: negated(both([self.reading.read(p, {}, w, DENIED) for p in [*has_value(c.expr), c.expr]]))
+            for c, w in claims
+        }
+
+    def _ask(self, denied: Mapping[str, Formula], timeout_s: float) -> str:
+        self.denied = {n: f for n, f in denied.items() if not z3.is_false(f)}
+        if not self.denied:
+            return "unsat"
+        r, solver = self.reading, z3.Solver()
         limit(solver, timeout_s)
         solver.add(*self.formulas, *r.definitions, *r.axioms(), either(self.denied.values()))
         answer = str(solver.check())
-        self.model_found = solver.model() if answer == "sat" else None
+        self.found = solver.model() if answer == "sat" else None
         return answer
 
     def trace(self) -> Trace:
         """The run that was found."""
-        z, r = self.model_found, self.reading
-        kinds = self.model.sizes
-        flags = {
-            n: bool(z3.is_true(z.eval(z3.Bool(n), True))) for n in kinds if kinds[n] == "flag" and n not in r.given
-        }
-        steps = []
-        for i, world in enumerate(self.worlds):
-            state = {n: show(self.model.vars[n], v) for n, v in plain_state(r, z, world.now).items()}
-            if i == 0:
-                steps.append(TraceStep("", "", (), {}, state))
-                continue
-            choice, made = self.chosen[i - 1]
-            a, env = made[z.eval(choice, True).as_long()]
-            arguments = {a.parameter(p): show(p.t, plain(r, z, p.t, env[p.aux])) for p in a.params}
-            steps.append(TraceStep(a.name, a.who, a.clauses, arguments, state))
+        z, r, types = self.found, self.reading, self.model.vars
+        assert z is not None
         claim = next(n for n, f in self.denied.items() if z3.is_true(z.eval(f, True)))
-        known = self.claims.get(claim) or self.model.steps.get(claim)
+        states: list[tuple[Mapping[str, T], State]] = [(types, w.now) for w in self.worlds]
+        if self.ended:
+            last = self.moves[-1]
+            before = self.worlds[-1].now if self.worlds else r.nothing_yet().now
+            states.append(
+                (types, before) if claim == DEFINED else (widened(types, [a for a, _ in last.made]), last.after)
+            )
+        steps = []
+        for i, (move, (wide, state)) in enumerate(zip(self.moves, states, strict=True)):
+            values = {n: show(wide[n], plain(r, z, wide[n], v)) for n, v in state.items()}
+            a, env = move.made[z.eval(move.choice, True).as_long()]
+            if i == 0:
+                steps.append(TraceStep("", "", (), {}, values))
+                continue
+            arguments = {a.parameter(p): show(p.t, plain(r, z, p.t, env[p.aux])) for p in a.params}
+            steps.append(TraceStep(a.name, a.who, a.clauses, arguments, values))
+        flags = {
+            n: bool(z3.is_true(z.eval(r.size(n), True)))
+            for n, kind in self.model.sizes.items()
+            if kind == "flag" and n not in r.given
+        }
+        known = self.claims.get(claim) or self.model.steps.get(claim) or self.model.starts.get(claim)
         clauses = known.clauses if known is not None else steps[-1].clauses
         return Trace(self.model.name, {**r.given, **flags}, "violation", claim, clauses, tuple(steps))

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import enum
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import z3
 
 from kafkaspec.errors import UserError
-from kafkaspec.language import Action, LoadedModel, T, Trace, TraceStep, load
-from kafkaspec.language.concrete import Concrete, element
+from kafkaspec.language import Action, Expr, LoadedModel, T, Trace, TraceStep, load
+from kafkaspec.language.concrete import Concrete, OutsideType, Undefined, element
+from kafkaspec.language.expr import join, of_type
 from kafkaspec.language.trace import Value as Shown
+from kafkaspec.language.types import make
 from kafkaspec.prove import obligations
-from kafkaspec.prove.obligations import START, Goal, Setting
+from kafkaspec.prove.obligations import Goal, Setting
 from kafkaspec.prove.reading import Reading, State
-from kafkaspec.prove.solver import ask
+from kafkaspec.prove.solver import Budget
 from kafkaspec.prove.symbols import Term, Value, either, negated
 
 LEVELS = (1, 2, 3, 4)
@@ -47,9 +49,13 @@ class Counterexample:
         """As reports print it."""
 
         def shown(s: Mapping[str, Plain]) -> dict[str, Shown]:
-            return {n: show(t, s[n]) for n, t in model.vars.items()}
+            return {n: show(t, s[n]) for n, t in model.vars.items() if n in s}
 
-        arguments = {a: show(p.t, self.arguments[a]) for p in self.action.params if (a := self.action.parameter(p))}
+        arguments = {
+            a: show(p.t, self.arguments[a])
+            for p in self.action.params
+            if (a := self.action.parameter(p)) in self.arguments
+        }
         last = TraceStep(
             self.action.name if self.before is not None else "",
             self.action.who,
@@ -62,13 +68,18 @@ class Counterexample:
 
 
 def find(
-    model: LoadedModel, goal: Goal, fixed: Mapping[str, int | bool], budget_s: float, levels: tuple[int, ...] = LEVELS
+    model: LoadedModel,
+    goal: Goal,
+    fixed: Mapping[str, int | bool],
+    budget: Budget,
+    share_s: float,
+    levels: tuple[int, ...] = LEVELS,
 ) -> Counterexample | None:
-    """The smallest counterexample to the goal that is found within the budget for each size, or None."""
+    """The smallest counterexample to the goal that is found within the budget, each size having its share; or None."""
     names = [n for n, kind in model.sizes.items() if kind != "flag" and n not in fixed]
     for level in levels:
         sizes = dict(fixed) | dict.fromkeys(names, level)
-        found = at_sizes(model, goal, sizes, budget_s)
+        found = at_sizes(model, goal, sizes, budget, share_s)
         if found is None:
             if not names:
                 return None
@@ -77,23 +88,28 @@ def find(
         while smaller:  # each size by itself, as long as there still is one
             smaller = False
             for n in names:
-                if sizes[n] > 1 and (less := at_sizes(model, goal, sizes | {n: sizes[n] - 1}, budget_s)) is not None:
+                if sizes[n] == 1 or budget.over:
+                    continue
+                less = at_sizes(model, goal, sizes | {n: sizes[n] - 1}, budget, share_s)
+                if less is not None:
                     sizes[n], found, smaller = sizes[n] - 1, less, True
         return found
     return None
 
 
-def at_sizes(model: LoadedModel, goal: Goal, sizes: Mapping[str, int | bool], budget_s: float) -> Counterexample | None:
+def at_sizes(
+    model: LoadedModel, goal: Goal, sizes: Mapping[str, int | bool], budget: Budget, share_s: float
+) -> Counterexample | None:
     """A counterexample at these sizes that the model's text confirms, or None."""
+    if budget.over:
+        return None
     wanted = lambda a, c: (a, c) == (goal.action, goal.claim)  # noqa: E731
-    if goal.action == START:
-        s = obligations.start(model, sizes, wanted)
-    else:
-        a = next(a for a in model.actions if a.name == goal.action)
-        s = obligations.of_action(model, a, sizes, wanted)
+    s = obligations.setting(model, goal.action, goal.kind, sizes, wanted)
+    if not s.goals:
+        return None  # at these sizes the form alone shows it
     (g,) = s.goals
     formulas = [*s.assumptions(), *s.not_empty, either([negated(p.formula) for p in g.parts])]
-    asked = ask(formulas, budget_s)
+    asked = budget.ask(formulas, share_s)
     if asked.model is None:
         return None
     return _read(model, s, goal, sizes, asked.model)
@@ -104,13 +120,14 @@ def _read(
 ) -> Counterexample | None:
     r = s.reading
     flags = {
-        n: bool(z3.is_true(z.eval(z3.Bool(n), model_completion=True)))
+        n: bool(z3.is_true(z.eval(r.size(n), model_completion=True)))
         for n, kind in model.sizes.items()
         if kind == "flag" and n not in sizes
     }
     sizes = dict(sizes) | flags
     before = plain_state(r, z, s.before.now) if s.before.now else None
-    after = plain_state(r, z, s.after.now)
+    wide = widened(model.vars, [s.action])
+    after = {n: plain(r, z, wide[n], v) for n, v in s.after.now.items()}
     arguments = {s.action.parameter(p): plain(r, z, p.t, s.env[p.aux]) for p in s.action.params if p.aux in s.env}
     confirmed = confirm(model, sizes, goal, before, arguments)
     if confirmed is None:
@@ -125,33 +142,32 @@ def confirm(
     before: Mapping[str, Plain] | None,
     arguments: Mapping[str, Plain],
 ) -> str | None:
-    """ "" if the text itself, run on these states, breaks the goal; why not, if it has no value there; None if it says
-    that nothing is wrong."""
+    """ "" if the text itself, run on these states, breaks the goal; None if it says that nothing is wrong."""
     if load(model.cls) is not model:
         return ""  # a variant of the graph that has no text
     c = Concrete(model.cls, sizes, ghosts=True)
-    typing_goal = goal.kind in ("type", "keys")
+    about_action = goal.kind in ("type", "defined")
+    wrong = {"type": OutsideType, "defined": Undefined}.get(goal.kind)
+
+    def broken(state: Any, after: Any = None) -> bool:
+        try:
+            return not c.holds(goal.claim, state, after)
+        except Undefined:
+            return True  # a claim must have a value, too
+
     try:
         if before is None:
-            if typing_goal:
-                c.initial_states()
-                return None
-            return "" if any(not c.holds(goal.claim, s) for s in c.initial_states()) else None
+            starts = c.initial_states()
+            return "" if not about_action and any(map(broken, starts)) else None
         state = c.freeze(before)
         if not all(c.holds(n, state) for n in [*model.lemmas, *model.invariants]):
             return None
-        try:
-            after = c.take(state, goal.action, arguments)
-        except UserError:
-            return "" if typing_goal else None
-        if after is None or typing_goal:
-            return None
-        holds = c.holds(goal.claim, state, after) if goal.kind == "step" else c.holds(goal.claim, after)
-        return None if holds else ""
-    except UserError:
-        return "" if before is None and typing_goal else None
-    except (IndexError, KeyError, TypeError, AttributeError) as e:
-        return f"the text has no value there ({type(e).__name__}: {e})"
+        after = c.take(state, goal.action, arguments)
+    except UserError as e:
+        return "" if wrong is not None and isinstance(e, wrong) else None
+    if after is None or about_action:
+        return None
+    return "" if (broken(state, after) if goal.kind == "step" else broken(after)) else None
 
 
 def plain_state(r: Reading, z: z3.ModelRef, s: State) -> dict[str, Plain]:
@@ -189,6 +205,25 @@ def plain(r: Reading, z: z3.ModelRef, t: T, v: Value) -> Plain:
 
 def _eval(z: z3.ModelRef, x: Term) -> Term:
     return z.eval(x, model_completion=True)
+
+
+def widened(types: Mapping[str, T], actions: Iterable[Action]) -> dict[str, T]:
+    """The types of what actions leave in variables, where that may be none of the variable's own type: to show it."""
+
+    def put(t: T, keys: Sequence[Expr], new: T) -> T:
+        if not keys:
+            return join(t, new)
+        if t.kind == "rec":
+            i = keys[0].aux
+            fields = [(n, put(ft, keys[1:], new) if j == i else ft) for j, (n, ft) in enumerate(t.fields)]
+            return make("rec", t.name, cls=t.cls, fields=tuple(fields))
+        return make(t.kind, elem=put(t.item, keys[1:], new), key=t.key, hi=t.hi)
+
+    out = dict(types)
+    for a in actions:
+        for u in a.updates:
+            out[u.var] = put(out[u.var], u.keys, of_type(u.value))
+    return out
 
 
 def show(t: T, v: Plain) -> Shown:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import LoadedModel, Trace
-from kafkaspec.prove import counterexample
+from kafkaspec.prove import counterexample, obligations
 from kafkaspec.prove.obligations import START, Goal, Kind, Setting, settings
 from kafkaspec.prove.reachable import Reachability, reachability
-from kafkaspec.prove.solver import ask, follows
+from kafkaspec.prove.solver import LARGEST, Budget, Question, Won
 
 Verdict = Literal["proved", "refuted", "unknown"]
 
-
-def _effort(timeout_s: float) -> list[tuple[float, tuple[int, ...]]]:
-    """Turns at an obligation: the budget of an attempt to prove it, then the sizes at which to look for a
-    counterexample. What is quickly proved or refuted never costs the whole budget."""
-    turns: list[tuple[float, tuple[int, ...]]] = [(0.1, (2,)), (0.4, (3,)), (timeout_s, (4,))]
-    return [*[t for t in turns[:-1] if t[0] < timeout_s], turns[-1]]
+LEVELS = ((2,), (3,), (4, 1))
+"""Sizes at which a counterexample is looked for after each round of attempts to prove: what is quickly proved or
+refuted never costs the whole budget. Later rounds look at all of them."""
 
 
 class Progress(Protocol):
@@ -62,22 +59,29 @@ class Proved:
     seconds: float
     timeout_s: float
     partial: bool = False
-    """Only some obligations were asked for."""
+    """Only some of the obligations were asked that all claims, or those asked for, rest on."""
     false_lemma: Trace | None = None
     """A claim that exploring at a small size refuted before anything was proved."""
     explored: str = ""
-    """At which size the claims were explored first, and what was found."""
+    """At which sizes the claims were explored first, and what was found; or why they were not."""
+    asked: tuple[str, ...] = ()
+    """The claims that were asked for, where it was not all of them."""
+    rests_on: tuple[str, ...] = ()
+    """The other claims that their proofs assume of the state before, directly or not. They were asked too."""
+    outcome: Verdict = field(init=False)
+    """"proved": everything that was asked for, with all that it rests on; "refuted": a claim is false or not inductive,
+    or an action is impossible; "unknown": neither, or only some obligations were asked."""
+
+    def __post_init__(self) -> None:
+        refuted = self.false_lemma is not None or bool(self.vacuous) or bool(self.by_verdict("refuted"))
+        proved = not self.partial and bool(self.obligations) and not self.by_verdict("unknown")
+        object.__setattr__(self, "outcome", "refuted" if refuted else "proved" if proved else "unknown")
 
     @property
     def complete(self) -> bool:
-        """Every obligation proved, none of them vacuously, no claim refuted by exploring."""
-        return (
-            not self.partial
-            and not self.vacuous
-            and self.false_lemma is None
-            and bool(self.obligations)
-            and all(o.verdict == "proved" for o in self.obligations)
-        )
+        """Every obligation proved, none of them vacuously, no claim refuted by exploring: of the whole model, or of the
+        claims asked for and all that they rest on."""
+        return self.outcome == "proved"
 
     def by_verdict(self, verdict: Verdict) -> list[Obligation]:
         """The obligations with that verdict."""
@@ -102,44 +106,158 @@ class Proved:
         every = "for every size" + (f" with {held}" if held else "")
         return f"{self.model}: {said} of {len(self.obligations)} obligations {every} in {self.seconds:.1f} s{empty}"
 
+    @property
+    def unproved(self) -> tuple[str, ...]:
+        """The claims, types and definedness of which an obligation is not proved."""
+        return tuple(dict.fromkeys(o.claim for o in self.obligations if o.verdict != "proved"))
+
 
 def prove(
     model: LoadedModel,
     *,
     timeout_s: float = 10.0,
     fixed: Mapping[str, int | bool] | None = None,
+    claims: Sequence[str] = (),
     only: Callable[[str, str], bool] | None = None,
     progress: Progress | None = None,
     until: Callable[[Obligation], bool] | None = None,
 ) -> Proved:
-    """Ask every obligation (or those for which `only(action, claim)` is true; the start is the action "(start)").
+    """Ask every obligation; or those of some `claims`, then those of what their proofs assume, until nothing is assumed
+    that is not proved; or those for which `only(action, claim)` is true (the start is the action "(start)"), which is
+    never a proof.
 
-    `fixed` holds some sizes, as {"FENCED": True}; all others are arbitrary. `timeout_s` is the budget of one query with
-    one setting of the solver, in seconds of a quiet core. The first obligation for which `until` is true is the last
-    that is asked. Raises UserError for a text that has no symbolic reading."""
-    began = time.perf_counter()
-    given = _fixed(model, fixed or {})
-    wanted = only or (lambda action, claim: True)
-    found: list[Obligation] = []
-    vacuous: list[str] = []
-    todo = list(settings(model, given, wanted))
-    total = sum(len(s.goals) for s in todo)
-    if not total:
-        raise UserError(f"{model.name} has nothing to prove: no invariant, lemma, step property or limited type")
-    for s in todo:
-        if s.goals and not _possible(model, s, given, timeout_s):
-            vacuous.append(s.name)
-        for g in s.goals:
-            if progress is not None:
-                progress(len(found), total, f"{g.action} / {g.claim}")
-            found.append(_settle(model, s, g, given, timeout_s))
-            if until is not None and until(found[-1]):
+    `fixed` holds some sizes, as {"FENCED": True}; all others are arbitrary. `timeout_s` is the time limit of an
+    obligation, in seconds of a quiet core: attempts to prove all its parts, and the search for a counterexample,
+    together; how many states are explored to tell whether one is reachable follows from it too. The first obligation
+    for which `until` is true is the last that is asked. Raises UserError for a text that has no symbolic reading."""
+    run = _Run(model, _fixed(model, fixed or {}), timeout_s, progress, until)
+    for name in claims:
+        if name not in (known := {**model.invariants, **model.lemmas, **model.steps}):
+            raise unknown(f"claim of {model.name}", name, known)
+    if claims:
+        return run.what_holds_up(claims)
+    run.ask(only or (lambda action, claim: True))
+    return run.proved(partial=only is not None or run.stopped)
+
+
+class _Run:
+    """Obligations asked one after the other, and what was found so far."""
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        given: Mapping[str, int | bool],
+        timeout_s: float,
+        progress: Progress | None,
+        until: Callable[[Obligation], bool] | None,
+    ) -> None:
+        self.model, self.given, self.timeout_s, self.progress, self.until = model, given, timeout_s, progress, until
+        self.began = time.perf_counter()
+        self.found: list[Obligation] = []
+        self.possible: dict[str, bool] = {}
+        self.habits: dict[str, Won] = {}
+        """What found the last proof of a claim, where it was not the first attempt: the next one begins with it."""
+        self.used: set[str] | None = None
+        """The claims that the proofs used, where that is wanted."""
+        self.stopped = False
+
+    def what_holds_up(self, claims: Sequence[str]) -> Proved:
+        """The claims, then what they rest on: types and definedness, and the claims that the proofs used; and so on."""
+        named = {**self.model.lemmas, **self.model.invariants, **self.model.steps}
+        asked: set[str] = set()
+        todo, first = set(claims), True
+        while todo or first:
+            batch, self.used = todo, set()
+
+            def wanted(action: str, claim: str, batch: set[str] = batch, types: bool = not asked) -> bool:
+                return claim in batch or (types and claim not in named)
+
+            self.ask(wanted)
+            asked |= batch
+            if self.stopped or any(o.verdict != "proved" for o in self.found):
+                return self.proved(partial=True, asked=claims, rests_on=[n for n in named if n in asked - {*claims}])
+            todo, first = self.used - asked, False
+        return self.proved(partial=False, asked=claims, rests_on=[n for n in named if n in asked - {*claims}])
+
+    def proved(self, *, partial: bool, asked: Sequence[str] = (), rests_on: Sequence[str] = ()) -> Proved:
+        """What was found."""
+        return Proved(
+            self.model.name,
+            self.given,
+            tuple(self.found),
+            tuple(n for n, possible in self.possible.items() if not possible),
+            time.perf_counter() - self.began,
+            self.timeout_s,
+            partial,
+            asked=tuple(asked),
+            rests_on=tuple(rests_on),
+        )
+
+    def ask(self, wanted: Callable[[str, str], bool]) -> None:
+        """The obligations that are wanted."""
+        todo = list(settings(self.model, self.given, wanted))
+        total = len(self.found) + sum(len(s.goals) for s in todo)
+        if not total:
+            raise UserError(
+                f"{self.model.name} has nothing to prove: no invariant, lemma, step property or limited type"
+            )
+        for s in todo:
+            if s.goals and not s.has_value and s.name not in self.possible:
+                self.possible[s.name] = _possible(self.model, s, self.given, self.timeout_s)
+            for g in s.goals:
+                if self.progress is not None:
+                    self.progress(len(self.found), total, f"{g.action} / {g.claim}")
+                self.found.append(self.settle(s, g))
+                if self.until is not None and self.until(self.found[-1]):
+                    self.stopped = len(self.found) < total
+                    return
+
+    def settle(self, s: Setting, g: Goal) -> Obligation:
+        """One obligation, within its time limit."""
+        began = time.perf_counter()
+        budget = Budget(self.timeout_s)
+        cti = None
+        assumed = s.assumptions()
+        first = self.habits.get(g.claim)
+        questions = [Question(assumed, p.hints, s.not_empty, p.formula, first) for p in g.parts]
+        still_open = questions
+        for share_s, levels in _turns(budget):
+            still_open = [q for q in still_open if q.round(budget, share_s) != "unsat"]
+            if not still_open:
                 break
-        else:
-            continue
-        break
-    partial = only is not None or len(found) < total
-    return Proved(model.name, given, tuple(found), tuple(vacuous), time.perf_counter() - began, timeout_s, partial)
+            cti = counterexample.find(self.model, g, self.given, budget, share_s, levels)
+            if cti is not None or (len(levels) > 1 and all(q.hopeless for q in still_open)):
+                break
+        for q in questions:
+            if q.won not in (None, (0, "all")):
+                self.habits[g.claim] = q.won
+        verdict: Verdict = "proved" if not still_open else "refuted" if cti is not None else "unknown"
+        if verdict == "proved" and self.used is not None and s.before.now:
+            self.used |= {n for n in {**self.model.lemmas, **self.model.invariants} if n not in s.claims}
+            parts = {f"{n}#{i}": f for n, fs in s.claims.items() for i, f in enumerate(fs)}
+            for q in questions:
+                self.used |= {n.rpartition("#")[0] for n in q.used(parts, self.timeout_s)}
+        trace, found = None, Reachability("")
+        if cti is not None:
+            trace, found = cti.trace(self.model, g), reachability(self.model, g, cti, self.timeout_s)
+        return Obligation(
+            g.action,
+            g.claim,
+            g.kind,
+            g.clauses,
+            verdict,
+            max(1, len(g.parts)),
+            time.perf_counter() - began,
+            trace,
+            found.text + (f"; {cti.note}" if cti is not None and cti.note else ""),
+            found.way,
+        )
+
+
+def _turns(budget: Budget) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """The share of each turn at an obligation, and the sizes at which a counterexample is looked for."""
+    for i, share_s in enumerate(budget.shares()):
+        yield share_s, LEVELS[i] if i < len(LEVELS) else tuple(n for level in LEVELS for n in level)
 
 
 def _fixed(model: LoadedModel, fixed: Mapping[str, int | bool]) -> dict[str, int | bool]:
@@ -151,50 +269,15 @@ def _fixed(model: LoadedModel, fixed: Mapping[str, int | bool]) -> dict[str, int
     return dict(fixed)
 
 
-def _settle(model: LoadedModel, s: Setting, g: Goal, given: Mapping[str, int | bool], timeout_s: float) -> Obligation:
-    began = time.perf_counter()
-    open_parts = g.parts
-    cti = None
-    assumed = s.assumptions()
-    spent = 0.0
-    for budget, levels in _effort(timeout_s):
-        rest = [
-            p for p in open_parts if follows([*assumed, *p.hints], s.not_empty, p.formula, budget, spent) != "unsat"
-        ]
-        open_parts, spent = rest, budget
-        if not open_parts:
-            break
-        cti = counterexample.find(model, g, given, timeout_s, levels)
-        if cti is not None:
-            break
-    verdict: Verdict = "proved" if not open_parts else "refuted" if cti is not None else "unknown"
-    trace, found = None, Reachability("")
-    if cti is not None:
-        trace, found = cti.trace(model, g), reachability(model, g, cti)
-    return Obligation(
-        g.action,
-        g.claim,
-        g.kind,
-        g.clauses,
-        verdict,
-        max(1, len(g.parts)),
-        time.perf_counter() - began,
-        trace,
-        found.text + (f"; {cti.note}" if cti is not None and cti.note else ""),
-        found.way,
-    )
-
-
 def _possible(model: LoadedModel, s: Setting, given: Mapping[str, int | bool], timeout_s: float) -> bool:
     """Is there a state in which all that is assumed of the action holds? Only a state that was found counts."""
-    from kafkaspec.prove import obligations
-
+    budget = Budget(timeout_s)
     nothing = lambda action, claim: False  # noqa: E731
     for sizes in counterexample.every_size(model, given):
         if s.name == START:
             at = obligations.start(model, sizes, nothing)
         else:
             at = obligations.of_action(model, s.action, sizes, nothing)
-        if ask([*at.assumptions(), *at.not_empty], timeout_s).answer == "sat":
+        if budget.ask([*at.assumptions(), *at.not_empty], timeout_s / LARGEST).answer == "sat":
             return True
     return False

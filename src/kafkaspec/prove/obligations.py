@@ -11,12 +11,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from kafkaspec.language import Action, Expr, LoadedModel
-from kafkaspec.language.expr import node, not_, or_
-from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World, _nodes
+from kafkaspec.language import Action, Expr, LoadedModel, T
+from kafkaspec.language.defined import defined
+from kafkaspec.language.expr import and_, or_
+from kafkaspec.prove.obvious import essential, kept
+from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World, _nodes, conjuncts
 from kafkaspec.prove.symbols import Formula, Value, both, implies
 
-Kind = Literal["invariant", "lemma", "type", "keys", "step"]
+Kind = Literal["invariant", "lemma", "type", "defined", "step", "start"]
+DEFINED = "defined"
+"""The name of the obligation that an action's text has a value wherever it is reached."""
 START = "(start)"
 """The name under which initiation is listed among the actions."""
 
@@ -31,8 +35,9 @@ class Part:
 
 @dataclass
 class Goal:
-    """One obligation: a claim after one action, in parts that are shown one by one. No parts: the action changes
-    nothing that the claim reads."""
+    """One obligation: a claim after one action, or that the action's text has a value, or that what it leaves is of
+    its type; in parts that are shown one by one. No parts: the action changes nothing that the claim reads, or its form
+    shows that the type is kept."""
 
     action: str
     claim: str
@@ -53,34 +58,24 @@ class Setting:
     after: World
     assumed: list[Formula]
     not_empty: list[Formula]
-    """Assumed too, but kept apart: that sets are not empty helps few proofs and slows the others."""
+    """Assumed too, but kept apart: that sets are not empty, and that claims have a value, helps few proofs and slows
+    the others."""
     goals: list[Goal]
+    claims: dict[str, list[Formula]] = field(default_factory=dict)
+    """What is assumed of each claim by itself, that it is true and has a value: a proof may tell what it used."""
 
     @property
     def name(self) -> str:
         return self.action.name if self.before.now else START
 
+    @property
+    def has_value(self) -> bool:
+        """Are the obligations those that the text has a value?"""
+        return self.after is self.before
+
     def assumptions(self) -> list[Formula]:
         """Everything that may be assumed but `not_empty`."""
         return [*self.assumed, *self.reading.definitions, *self.reading.axioms(), *self.reading.sizes()]
-
-
-def conjuncts(e: Expr) -> list[Expr]:
-    """A claim in parts, all of which together say the same."""
-    if e.op == "and":
-        return [p for x in e.args for p in conjuncts(x)]
-    if e.op == "forall":
-        return [node("forall", e.t, e.args[0], p) for p in conjuncts(e.args[1])]
-    if e.op == "or":
-        parts = [conjuncts(x) for x in e.args]
-        many = [i for i, p in enumerate(parts) if len(p) > 1]
-        if len(many) == 1:
-            rest = [x for i, x in enumerate(e.args) if i != many[0]]
-            return [or_(*rest, p) for p in parts[many[0]]]
-    if e.op == "eq" and e.args[0].t.kind == "bool" and any(x.op in ("forall", "exists") for x in _nodes(e)):
-        a, b = e.args
-        return [*conjuncts(or_(not_(a), b)), *conjuncts(or_(a, not_(b)))]
-    return [e]
 
 
 def _opened(e: Expr) -> tuple[list[Expr], Expr]:
@@ -88,6 +83,7 @@ def _opened(e: Expr) -> tuple[list[Expr], Expr]:
     variables: list[Expr] = []
     beside: list[Expr] = []
     while True:
+        e = kept(e)
         if e.op == "forall":
             variables.append(e.args[0])
             e = e.args[1]
@@ -116,69 +112,129 @@ def reads(e: Expr) -> set[str]:
     return {x.aux for x in _nodes(e) if x.op in ("var", "nextvar")}
 
 
+Only = Callable[[str, str], bool]
+
+
 def settings(
-    model: LoadedModel,
-    given: Mapping[str, int | bool],
-    only: Callable[[str, str], bool] = lambda action, claim: True,
+    model: LoadedModel, given: Mapping[str, int | bool], only: Only = lambda action, claim: True
 ) -> Iterator[Setting]:
-    """The start, then every action, with the obligations for which `only(action, claim)` is true."""
-    yield start(model, given, only)
-    for a in model.actions:
-        yield of_action(model, a, given, only)
+    """The start, then every action, with the obligations for which `only(action, claim)` is true: first that its text
+    has a value, then what holds after it."""
+    for name in [START, *[a.name for a in model.actions]]:
+        before = setting(model, name, "defined", given, only)
+        if before.goals:
+            yield before
+        yield setting(model, name, "invariant", given, only)
 
 
-def start(model: LoadedModel, given: Mapping[str, int | bool], only: Callable[[str, str], bool]) -> Setting:
-    """The obligations of the first state."""
+def setting(model: LoadedModel, action: str, kind: Kind, given: Mapping[str, int | bool], only: Only) -> Setting:
+    """The obligations of the start or an action of that kind, or of any but "defined"."""
+    if action == START:
+        return start(model, given, only, kind == "defined")
+    a = next(a for a in model.actions if a.name == action)
+    return of_action(model, a, given, only, kind == "defined")
+
+
+def start(model: LoadedModel, given: Mapping[str, int | bool], only: Only, reached: bool = False) -> Setting:
+    """The obligations of the first state; `reached`: those that its text has a value."""
     r = Reading(model, given)
-    first, assumed = r.start()
-    out = Setting(r, model.initial, {}, World({}), World(first), assumed, [], [])
-    _state_goals(out, None, only)
+    env, typed = r.parameters(model.initial)
+    nothing = r.nothing_yet()
+    here = World({})
+    out = Setting(r, model.initial, env, here, here, [typed], [], [])
+    if reached:
+        _need_goals(out, nothing, only)
+        return out
+    out.assumed += [r.enabled(model.initial, env, nothing), *_needed(out, nothing)]
+    out.after = World(r.taken(model.initial, env, nothing))
+    _state_goals(out, None, nothing, only)
     return out
 
 
 def of_action(
-    model: LoadedModel, a: Action, given: Mapping[str, int | bool], only: Callable[[str, str], bool]
+    model: LoadedModel, a: Action, given: Mapping[str, int | bool], only: Only, reached: bool = False
 ) -> Setting:
-    """The obligations of one action, from any state in which every claim holds."""
+    """The obligations of one action, from any state in which every claim holds; `reached`: those that its text has a
+    value."""
     r = Reading(model, given)
     env, typed = r.parameters(a)
     before = World(r.state())
-    assumed: list[Formula] = [typed, r.enabled(a, env, before)]
-    not_empty: list[Formula] = []
+    out = Setting(r, a, env, before, before, [typed], [], [])
+    if not reached:
+        out.assumed.append(r.enabled(a, env, before))
     for n, t in model.vars.items():
         for is_not_empty, f in r.typed(t, before.now[n]):
-            (not_empty if is_not_empty else assumed).append(f)
+            (out.not_empty if is_not_empty else out.assumed).append(f)
+    out.assumed += [r.read(e, env, before, ASSERTED) for e in r.few()]
     for c in [*model.lemmas.values(), *model.invariants.values()]:
-        assumed.append(r.read(c.expr, env, before, ASSERTED))
-    after = World(r.taken(a, env, before))
-    out = Setting(r, a, env, before, after, assumed, not_empty, [])
-    _state_goals(out, {u.var for u in a.updates}, only)
+        there = [r.read(p, env, before, ASSERTED) for p in has_value(c.expr)]
+        true = r.read(c.expr, env, before, ASSERTED)
+        out.not_empty += there
+        out.assumed.append(true)
+        out.claims[c.name] = [true, *there]
+    if reached:
+        _need_goals(out, before, only)
+        return out
+    out.assumed += _needed(out, before)
+    out.after = World(r.taken(a, env, before))
+    _state_goals(out, {u.var for u in a.updates}, before, only)
     for c in model.steps.values():
         if only(a.name, c.name):
             g = Goal(a.name, c.name, "step", c.clauses, c.loc)
-            transition = World(before.now, after.now)
-            g.parts = [_part(r, p, env, transition, None) for p in conjuncts(c.expr)]
+            transition = World(before.now, out.after.now)
+            g.parts = [_part(r, p, env, transition, None) for p in [*has_value(c.expr), *conjuncts(c.expr)]]
             out.goals.append(g)
-    for n, keys in r.keys_written(a, env, before).items():
-        if only(a.name, f"keys of {n}"):
-            out.goals.append(Goal(a.name, f"keys of {n}", "keys", a.clauses, a.loc, [Part(k) for k in keys]))
     return out
 
 
-def _state_goals(s: Setting, changed: set[str] | None, only: Callable[[str, str], bool]) -> None:
+def has_value(claim: Expr) -> list[Expr]:
+    """That a claim has a value, in parts; what its form shows is left out."""
+    return essential(conjuncts(defined(claim)))
+
+
+def _needed(s: Setting, before: World) -> list[Formula]:
+    """That the action's text has a value, which is an obligation of its own: where sizes are given, it keeps
+    counterexamples to others apart from it. Where they are not, it follows from what is assumed."""
+    return s.reading.needs(s.action, s.env, before, ASSERTED) if s.reading.finite else []
+
+
+def _need_goals(s: Setting, before: World, only: Only) -> None:
+    if only(s.name, DEFINED):
+        parts = [Part(f) for f in s.reading.needs(s.action, s.env, before)]
+        if parts:
+            s.goals.append(Goal(s.name, DEFINED, "defined", s.action.clauses, s.action.loc, parts))
+
+
+def _limited(t: T) -> bool:
+    """Are there values of the type's shape that are none of the type?"""
+    match t.kind:
+        case "range" | "seq":
+            return True
+        case "set":
+            return t.nonempty or t.hi is not None or _limited(t.item)
+        case "option" | "map":
+            return _limited(t.item)
+        case "rec":
+            return any(_limited(ft) for _, ft in t.fields)
+    return False
+
+
+def _state_goals(s: Setting, changed: set[str] | None, before: World, only: Only) -> None:
     model, r = s.reading.model, s.reading
-    for kind, claims in (("lemma", model.lemmas), ("invariant", model.invariants)):
+    of_start = model.starts if changed is None else {}
+    for kind, claims in (("lemma", model.lemmas), ("invariant", model.invariants), ("start", of_start)):
         for c in claims.values():
             if only(s.name, c.name):
                 g = Goal(s.name, c.name, kind, c.clauses, c.loc)  # type: ignore[arg-type]
-                if changed is None or changed & reads(c.expr):
-                    before = None if changed is None else s.before
-                    g.parts = [_part(r, p, s.env, s.after, before) for p in conjuncts(c.expr)]
+                every = and_(*has_value(c.expr), c.expr)
+                if changed is None or changed & reads(every):
+                    hinted = None if changed is None else s.before
+                    g.parts = [_part(r, p, s.env, s.after, hinted) for p in conjuncts(every)]
                 s.goals.append(g)
+    fits = r.fits(s.action, s.env, before)
     for n, t in model.vars.items():
         name = f"type of {n}"
-        if only(s.name, name) and (r.typed(t, r.fresh(t, n)) or t.kind == "range"):
-            g = Goal(s.name, name, "type", s.action.clauses, s.action.loc)
-            if changed is None or n in changed:
-                g.parts = [Part(f) for _, f in r.typed(t, s.after.now[n])]
-            s.goals.append(g)
+        if only(s.name, name) and (_limited(t) or n in fits):
+            s.goals.append(
+                Goal(s.name, name, "type", s.action.clauses, s.action.loc, [Part(f) for f in fits.get(n, [])])
+            )

@@ -8,19 +8,33 @@ the names of elements only, as it would for a witness.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from kafkaspec.errors import UserError
 from kafkaspec.language import Claim, Expr, LoadedModel, Sort, T, Trace
-from kafkaspec.language.expr import TRUE, and_, bound, contains, eq, field, index, lift, node, not_
-from kafkaspec.language.types import INT, resolve
+from kafkaspec.language.expr import (
+    TRUE,
+    and_,
+    bound,
+    contains,
+    eq,
+    field,
+    index,
+    length,
+    lift,
+    node,
+    not_,
+    record,
+    some,
+    unwrapped,
+)
+from kafkaspec.language.types import resolve
 from kafkaspec.prove.counterexample import Counterexample, Plain
 from kafkaspec.prove.obligations import Goal, reads
 
-MOST_STATES = 3_000_000
-"""The search ends here, and says so."""
+STATES_PER_SECOND = 300_000
+"""The search ends after so many states for each second of the obligation's time limit, and says so."""
 NAME = "the state of the counterexample"
 
 
@@ -32,12 +46,14 @@ class Reachability:
     way: Trace | None = None
 
 
-def reachability(model: LoadedModel, goal: Goal, cti: Counterexample) -> Reachability:
-    """Explore the model at the counterexample's sizes for a state that breaks the claim, and for its first state."""
+def reachability(model: LoadedModel, goal: Goal, cti: Counterexample, limit_s: float = 10.0) -> Reachability:
+    """Explore the model at the counterexample's sizes for a state that breaks the claim, and for its first state: as
+    many states as a time limit of `limit_s` allows, counted so that they do not depend on the machine."""
     if cti.before is None:
         return Reachability("it is a first state: the claim or the model is wrong")
     from kafkaspec.explore import explore
 
+    most = max(1000, int(limit_s * STATES_PER_SECOND))
     at = ", ".join(f"{n}={v}" for n, v in cti.sizes.items()) or "its one size"
     for ghosts in (True, False) if model.ghosts else (False,):
         kept = {n: v for n, v in cti.before.items() if ghosts or n not in model.ghosts}
@@ -50,7 +66,7 @@ def reachability(model: LoadedModel, goal: Goal, cti: Counterexample) -> Reachab
         steps = {n: c for n, c in model.steps.items() if n == goal.claim and reads(c.expr) <= kept.keys()}
         alone = replace(model, witnesses={NAME: witness}, invariants=claims, lemmas={}, steps=steps, leads_to={})
         try:
-            e = explore(alone, cti.sizes, ghosts=ghosts, liveness=False, deadlock=True, max_states=MOST_STATES)
+            e = explore(alone, cti.sizes, ghosts=ghosts, liveness=False, deadlock=True, max_states=most)
         except UserError as error:
             why = str(error)
             continue
@@ -83,27 +99,33 @@ def alike(model: LoadedModel, state: Mapping[str, Plain]) -> Expr:
             names[x] = bound(resolve(type(x)), x.name)
         return names[x]
 
-    def key(t: T, k: Plain) -> Expr:
-        return element(k) if isinstance(k, Sort) else lift(k, t)
+    def value(t: T, v: Plain) -> Expr:
+        match t.kind:
+            case "sort":
+                return element(v)
+            case "option":
+                return lift(None, t) if v is None else some(value(t.item, v))
+            case "rec":
+                return record(t, {n: value(ft, getattr(v, n)) for n, ft in t.fields})
+        return lift(v, t)
 
     def equal(e: Expr, t: T, v: Plain) -> Expr:
         match t.kind:
             case "sort":
                 return eq(e, element(v))
             case "option":
-                return eq(e, None) if v is None else and_(not_(eq(e, None)), equal(node("get", t.item, e), t.item, v))
+                return eq(e, None) if v is None else and_(not_(eq(e, None)), equal(unwrapped(e), t.item, v))
             case "map":
-                return and_(*[equal(index(e, key(t.domain, k)), t.item, x) for k, x in v.items()])
+                return and_(*[equal(index(e, value(t.domain, k)), t.item, x) for k, x in v.items()])
             case "set":
-                inside = [contains(key(t.item, x), e) for x in v]
-                size = eq(node("card", INT, e), len(v))
-                return and_(*inside, size)
+                inside = [contains(value(t.item, x), e) for x in v]
+                return and_(*inside, eq(length(e), len(v)))
             case "seq":
                 places = [equal(index(e, i), t.item, x) for i, x in enumerate(v)]
-                return and_(eq(node("len", INT, e), len(v)), *places)
+                return and_(eq(length(e), len(v)), *places)
             case "rec":
                 return and_(*[equal(field(e, n), ft, getattr(v, n)) for n, ft in t.fields])
-        return eq(e, v) if isinstance(v, enum.Enum) else eq(e, lift(v, t))
+        return eq(e, lift(v, t))
 
     body = and_(*[equal(node("var", t, aux=n), t, state[n]) for n, t in model.vars.items() if n in state])
     elements = list(names.items())

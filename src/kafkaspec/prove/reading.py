@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import math
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,10 +18,17 @@ from typing import Literal
 import z3
 
 from kafkaspec.language import Action, Expr, LoadedModel, ModelError, T, show
+from kafkaspec.language.expr import TRUE as YES
+from kafkaspec.language.expr import and_, bound, field, index, join, length, node, not_, or_
+from kafkaspec.language.expr import less as less_expr
+from kafkaspec.language.model import _must_have_values
 from kafkaspec.language.text import short
+from kafkaspec.language.types import BOOL, INT
+from kafkaspec.prove.obvious import essential, kept, obvious
 from kafkaspec.prove.symbols import (
     FALSE,
     TRUE,
+    Bound,
     Formula,
     Option,
     Partner,
@@ -29,6 +37,7 @@ from kafkaspec.prove.symbols import (
     Value,
     at_most,
     both,
+    divided,
     either,
     exists,
     forall,
@@ -37,7 +46,9 @@ from kafkaspec.prove.symbols import (
     negated,
     pick,
     plus,
+    rest,
     same,
+    times,
 )
 
 State = dict[str, Value]
@@ -63,13 +74,21 @@ class World:
 
 @dataclass(eq=False)
 class _Count:
-    """The number of elements with a property, as an unknown number that depends on `names`."""
+    """What is said of the elements with a property as a whole (their number, the sum of a number of each, that they are
+    a majority), as an unknown that depends on `names`. `weight`: what an element adds to a sum."""
 
-    function: Callable[[list[Term]], Term]
+    function: Callable[[list[Bound]], Term]
     names: list[str]
     types: list[T]
     elem: T
-    member: Callable[[Environment, Term], Formula]
+    member: Callable[[Environment, Bound], Formula]
+    weight: Callable[[Environment, Bound], Term] | None = None
+
+
+def named(size: str) -> str:
+    """The name of a size, a flag or a sort's number of elements in formulas. Names of variables, their fields and their
+    parts (`x.f`, `x:none`) never begin so, as a text's names are identifiers."""
+    return f"#{size}"
 
 
 _enums: dict[type, tuple[z3.SortRef, list[Term]]] = {}
@@ -99,10 +118,12 @@ class Reading:
         self.constants: dict[str, list[Term]] = {}
         self.ground: set[str] = set()
         self._given_names: set[str] = set()
+        self._counted_sorts: set[str] = set()
         self._axioms: dict[str, Formula] = {}
         self._functions: dict[str, z3.FuncDeclRef] = {}
         self._memo: dict[object, tuple[Value, object]] = {}
         self._counts: dict[int, dict[int, _Count]] = {}
+        self._majorities: dict[int, dict[int, _Count]] = {}
         self._worlds: dict[int, World] = {}
         self._made: Iterator[int] = itertools.count()
         self._where: tuple[str, int] | None = None
@@ -121,7 +142,7 @@ class Reading:
                 return _enum_sort(typing.cast(type[enum.Enum], t.cls))[0]
         raise self.error(f"a value of type {t!r} cannot be a key, an element of a set or a bound variable in a proof")
 
-    def elements(self, t: T) -> list[Term] | None:
+    def elements(self, t: T) -> list[Bound] | None:
         """Every value of a type as terms, where they are few and known."""
         match t.kind:
             case "bool":
@@ -137,6 +158,16 @@ class Reading:
                     values = range(lo.as_long(), hi.as_long() + 1)
                     if self.finite or len(values) <= EXPANDED:
                         return [z3.IntVal(i) for i in values]
+            case "rec":
+                parts = [self.elements(ft) for _, ft in t.fields]
+                if all(x is not None for x in parts):
+                    values_of = typing.cast(list[list[Bound]], parts)
+                    if self.finite or math.prod(map(len, values_of)) <= EXPANDED:
+                        return list(itertools.product(*values_of))
+            case "option" if not self.is_partner(t):
+                there = self.elements(t.item)
+                if there is not None:
+                    return [self.first(t), *[Option(FALSE, x) for x in there]]
         return None
 
     @property
@@ -148,75 +179,153 @@ class Reading:
         """A type's limit as a term."""
         return z3.IntVal(limit) if isinstance(limit, int) else z3.simplify(self.read(limit, {}, World({}), 0))
 
-    def limits(self, t: T, x: Term) -> Formula:
+    def size(self, name: str) -> Term:
+        """A size, a flag, or the number of a sort's elements."""
+        if name in self.given:
+            g = self.given[name]
+            return z3.BoolVal(g) if self.model.sizes[name] == "flag" else z3.IntVal(int(g))
+        return z3.Bool(named(name)) if self.model.sizes[name] == "flag" else z3.Int(named(name))
+
+    def limits(self, t: T, x: Bound) -> Formula:
         """x is a value of type t, where its Z3 sort has others too."""
-        if t.kind == "range":
-            parts = [] if t.lo is None else [at_most(self.number(t.lo), x)]
-            return both(parts + ([] if t.hi is None else [at_most(x, self.number(t.hi))]))
-        if t.kind == "sort" and t.name in self.given:
-            return both([at_most(z3.IntVal(0), x), less(x, z3.IntVal(int(self.given[t.name])))])
+        match t.kind:
+            case "range":
+                parts = [] if t.lo is None else [at_most(self.number(t.lo), x)]
+                return both(parts + ([] if t.hi is None else [at_most(x, self.number(t.hi))]))
+            case "sort" if t.name in self.given:
+                return both([at_most(z3.IntVal(0), x), less(x, z3.IntVal(int(self.given[t.name])))])
+            case "rec":
+                return both([self.limits(ft, y) for (_, ft), y in zip(t.fields, x, strict=True)])
+            case "option" if not self.is_partner(t):
+                return implies(negated(x.none), self.limits(t.item, x.value))
         return TRUE
 
+    def inside(self, t: T, x: Bound) -> Formula:
+        """x, an element of a set over a wider type or the same, is a value of type t."""
+        return TRUE if t.kind == "sort" else self.limits(t, x)
+
     def sizes(self) -> list[Formula]:
-        """What is known of the sizes that are not given."""
-        return [z3.Int(n) >= 1 for n, kind in self.model.sizes.items() if kind == "size" and n not in self.given]
+        """What is known of the sizes that are not given: they are 1 or more, and no variable's type is empty."""
+        kinds = self.model.sizes
+        known = [self.size(n) >= 1 for n, kind in kinds.items() if kind == "size" and n not in self.given]
+        known += [self.size(n) >= 1 for n in self._counted_sorts if n not in self.given]
+        for t in self.model.vars.values():
+            known += [f for lo, hi in _must_have_values(t) if not z3.is_true(f := self._ordered(lo, hi))]
+        return known
+
+    def _ordered(self, lo: int | Expr, hi: int | Expr) -> Formula:
+        """lo <= hi, unless that is known as sizes are 1 or more."""
+        from kafkaspec.language.expr import at_most as surely
+
+        return TRUE if surely(lo, hi) else at_most(self.number(lo), self.number(hi))
 
     def axioms(self) -> list[Formula]:
         """What holds of every state by its shape alone."""
-        return [*self._axioms.values(), *self._counting()]
+        known = -1
+        while known != (known := self._unknowns()):  # what is counted may speak of other numbers of elements
+            for table in (self._counts, self._majorities):
+                for c in [c for of_world in list(table.values()) for c in of_world.values()]:
+                    c.member(self._around(c)[1], self.variable(c.elem))
+        return [*self._axioms.values(), *self._counting(), *self._voting()]
 
-    def variable(self, t: T, name: str = "x") -> Term:
+    def _unknowns(self) -> int:
+        return sum(len(of_world) for table in (self._counts, self._majorities) for of_world in table.values())
+
+    def variable(self, t: T, name: str = "x") -> Bound:
         """A new constant of that type, to be bound or to stand for something."""
+        if t.kind == "rec":
+            for fn, ft in t.fields:
+                if self.is_partner(ft):
+                    raise self.error(f"{t.name}.{fn}: a set of records with {ft!r} in them is read at given sizes only")
+            return tuple(self.variable(ft, f"{name}.{fn}") for fn, ft in t.fields)
+        if t.kind == "option" and not self.is_partner(t):
+            return Option(self.variable(BOOL, f"{name}:none"), self.variable(t.item, name))
         return z3.Const(f"{name}!{next(self._made)}", self.sort(t))
 
-    def arbitrary(self, bound: Expr) -> Term:
+    def like(self, x: Bound, name: str) -> Bound:
+        """A new constant in the place of a value that is made of terms."""
+        if isinstance(x, tuple):
+            return tuple(self.like(y, name) for y in x)
+        if isinstance(x, Option):
+            return Option(self.like(x.none, name), self.like(x.value, name))
+        return z3.Const(f"{name}!{next(self._made)}", x.sort())
+
+    def arbitrary(self, bound: Expr) -> Bound:
         """A new constant for a bound variable, which then is as good as a parameter of the action."""
         x = self.variable(bound.t, str(bound.aux).rpartition("_")[0])
         self.ground.add(bound.aux)
-        if bound.t.kind == "sort":
-            self.constants.setdefault(bound.t.name, []).append(x)
+        for name, part in self._parts_of_sorts(bound.t, x):
+            self.constants.setdefault(name, []).append(part)
         return x
 
     def forget(self, bounds: list[Expr]) -> None:
         """End the use of such constants."""
         for b in reversed(bounds):
             self.ground.discard(b.aux)
-            if b.t.kind == "sort":
-                self.constants[b.t.name].pop()
+            for name, _ in self._parts_of_sorts(b.t, self.variable(b.t)):
+                self.constants[name].pop()
 
-    def _leaf(self, name: str, at: tuple[Term, ...], sort: z3.SortRef) -> Term:
+    def _parts_of_sorts(self, t: T, x: Value) -> list[tuple[str, Bound]]:
+        """The elements of sorts in a parameter's value, and the value itself if it is a record: by the type's name."""
+        if t.kind == "rec":
+            inner = [p for (_, ft), y in zip(t.fields, x, strict=True) for p in self._parts_of_sorts(ft, y)]
+            return [(t.name, x), *inner]
+        return [(t.name, x)] if t.kind == "sort" else []
+
+    def _leaf(self, name: str, at: tuple[Bound, ...], sort: z3.SortRef) -> Term:
         if not at:
             return z3.Const(name, sort)
+        flat = [y for x in at for y in self._flat(x)]
         f = self._functions.get(name)
         if f is None:
-            f = self._functions[name] = z3.Function(name, *[i.sort() for i in at], sort)
-        return f(*at)
+            f = self._functions[name] = z3.Function(name, *[i.sort() for i in flat], sort)
+        return f(*flat)
+
+    def _flat(self, x: Value) -> list[Term]:
+        """A value as the arguments of a function: equal values give equal arguments."""
+        if isinstance(x, tuple):
+            return [y for part in x for y in self._flat(part)]
+        if isinstance(x, Option):
+            anything = [self._any(y.sort()) for y in self._flat(x.value)]
+            return [x.none, *[pick(x.none, z, y) for y, z in zip(self._flat(x.value), anything, strict=True)]]
+        if isinstance(x, Partner):
+            raise self.error("a set of records with an option of a sort in them is read at given sizes only")
+        return [x]
+
+    def _any(self, sort: z3.SortRef) -> Term:
+        """The value that stands for that of an option that is None."""
+        if sort == z3.BoolSort():
+            return FALSE
+        if sort == z3.IntSort():
+            return z3.IntVal(0)
+        return sort.constructor(0)() if isinstance(sort, z3.DatatypeSortRef) else z3.Const(f"any {sort}", sort)
 
     def is_partner(self, t: T) -> bool:
         """Is the type an option of a sort without a size?"""
         return t.kind == "option" and t.item.kind == "sort" and t.item.name not in self.given
 
     def fresh(self, t: T, name: str, at: tuple[Term, ...] = ()) -> Value:
-        """An arbitrary value of type t, named `name`."""
+        """An arbitrary value of type t's shape, named `name`. A set has elements of its type alone; what else is known
+        of a value by its type, `typed` says."""
         if self.is_partner(t):
             if name not in self._axioms:
                 self._axioms[name] = TRUE
-                around = [z3.Const(f"a!{j}", i.sort()) for j, i in enumerate(at)]
+                around = [self.like(i, "a") for i in at]
                 p = self.fresh(t, name, tuple(around))
                 x, y = self.variable(t.item), self.variable(t.item)
                 only = both([implies(p.has(x), negated(p.none)), implies(both([p.has(x), p.has(y)]), same(x, y))])
                 self._axioms[name] = forall([*around, x, y], only)
-            none = self._leaf(name + ".none", at, z3.BoolSort())
+            none = self._leaf(name + ":none", at, z3.BoolSort())
             return Partner(none, lambda x: self._leaf(name, (*at, x), z3.BoolSort()))
         match t.kind:
             case "option":
-                return Option(self._leaf(name + ".none", at, z3.BoolSort()), self.fresh(t.item, name, at))
+                return Option(self._leaf(name + ":none", at, z3.BoolSort()), self.fresh(t.item, name, at))
             case "map":
                 return lambda i: self.fresh(t.item, name, (*at, i))
             case "set":
-                return lambda i: self._leaf(name, (*at, i), z3.BoolSort())
+                return lambda i: both([self.inside(t.item, i), self._leaf(name, (*at, i), z3.BoolSort())])
             case "seq":
-                length = self._leaf(name + ".len", at, z3.IntSort())
+                length = self._leaf(name + ":len", at, z3.IntSort())
                 return Sequence(length, lambda i: self.fresh(t.item, name, (*at, i)))
             case "rec":
                 return tuple(self.fresh(ft, f"{name}.{fn}", at) for fn, ft in t.fields)
@@ -233,7 +342,7 @@ class Reading:
                 return _enum_sort(typing.cast(type[enum.Enum], t.cls))[1][0]
             case "range":
                 lo, zero = self.number(t.lo), z3.IntVal(0)
-                return pick(less(lo, zero), zero, lo)
+                return pick(self.limits(t, zero), zero, lo)
             case "option":
                 return Option(TRUE, self.first(t.item))
             case "map":
@@ -304,7 +413,7 @@ class Reading:
                 return both([self.equal(ft, x, y) for (_, ft), x, y in parts])
         return same(a, b)
 
-    def every(self, t: T, p: Callable[[Term], Formula]) -> Formula:
+    def every(self, t: T, p: Callable[[Bound], Formula]) -> Formula:
         """p of every value of type t."""
         known = self.elements(t)
         if known is not None:
@@ -312,7 +421,7 @@ class Reading:
         x = self.variable(t)
         return forall([x], implies(self.limits(t, x), p(x)))
 
-    def some(self, t: T, p: Callable[[Term], Formula]) -> Formula:
+    def some(self, t: T, p: Callable[[Bound], Formula]) -> Formula:
         """p of some value of type t."""
         known = self.elements(t)
         if known is not None:
@@ -331,8 +440,8 @@ class Reading:
     # ---- expressions
     def error(self, what: str) -> ModelError:
         """The error for a text that this reading cannot read, with its file and line."""
-        where = f"{short(self._where[0])}:{self._where[1]}: " if self._where else ""
-        return ModelError(where + what)
+        file, line = self._where or self.model.initial.loc
+        return ModelError(f"{short(file)}:{line}: {what}")
 
     def read(self, e: Expr, env: Environment, world: World, side: Side = 0) -> Value:
         """The value of an expression. For truth values, `side` says how the formula stands in the query: where a text
@@ -340,6 +449,7 @@ class Reading:
         equal where there is a partner; where there is none, assumptions are read weaker and goals stronger."""
         if not _two_sided(e):
             side = 0
+        e = kept(e)
         bound = tuple((n, _ident(v)) for n, v in env.items() if n in e.free or n[0] == "=")
         key = (e.id, id(world), side, bound)
         hit = self._memo.get(key)
@@ -397,9 +507,7 @@ class Reading:
                 if y.op == "none":
                     return go(x).none
                 known = self._compared(e, env, world)
-                return self.equal(x.t, go(x), go(y)) if known is None else known
-            case "lt" if self._said(e):
-                return TRUE
+                return self.equal(join(x.t, y.t), go(x), go(y)) if known is None else known
             case "lt" | "le":
                 known = self._compared(e, env, world)
                 if known is not None:
@@ -410,6 +518,10 @@ class Reading:
             case "subset":
                 left, right = go(a[0]), go(a[1])
                 return self.every(a[0].t.item, lambda i: implies(left(i), right(i)))
+            case "must":
+                return TRUE
+            case "majority":
+                return self._majority(e, env, world)
         value: Formula = self._value(e, env, world)
         return value
 
@@ -423,10 +535,10 @@ class Reading:
                 variables.append(x)
                 sort_of.append(v.t)
                 domains.append(self.limits(v.t, x))
-                env, e = {**env, v.aux: x}, e.args[1]
+                env, e = {**env, v.aux: x}, kept(e.args[1])
                 continue
             if e.op == joint:
-                parts = [x for x in e.args if not self._said(x.args[0] if x.op == "not" else x)]
+                parts = [kept(x) for x in e.args]
                 inner = [x for x in parts if x.op == op]
                 if len(inner) == 1 or len(parts) == 1:
                     e = inner[0] if inner else parts[0]
@@ -446,7 +558,8 @@ class Reading:
         found = exists(variables, both([*domains, body]))
         if side == DENIED and len(variables) == 1:  # try the action's own parameters first: solvers do not see it
             t, x = sort_of[0], variables[0]
-            found = either([found, *[z3.substitute(body, (x, c)) for c in self.constants.get(t.name, [])]])
+            if t.kind == "sort":
+                found = either([found, *[z3.substitute(body, (x, c)) for c in self.constants.get(t.name, [])]])
         return found
 
     def _value(self, e: Expr, env: Environment, world: World) -> Value:
@@ -465,10 +578,10 @@ class Reading:
                     return _enum_sort(typing.cast(type[enum.Enum], t.cls))[1][e.aux]
                 return z3.IntVal(e.aux)
             case "size":
-                if e.aux in self.given:
-                    g = self.given[e.aux]
-                    return z3.BoolVal(bool(g)) if t.kind == "bool" else z3.IntVal(int(g))
-                return z3.Bool(e.aux) if t.kind == "bool" else z3.Int(e.aux)
+                return self.size(e.aux)
+            case "sortsize":
+                self._counted_sorts.add(e.aux)
+                return self.size(e.aux)
             case "bound":
                 return env[e.aux]
             case "var":
@@ -503,6 +616,18 @@ class Reading:
                 return Sequence(z3.IntVal(0), lambda _: self.first(t.item))
             case "ite":
                 return self.choose(t, *map(go, a))
+            case "concat":
+                q, r = map(go, a)
+                return Sequence(
+                    plus(q.length, r.length),
+                    lambda i: self.choose(t.item, less(i, q.length), q.at(i), r.at(plus(i, q.length, -1))),
+                )
+            case "mul":
+                return times(go(a[0]), a[1].aux)
+            case "div":
+                return divided(go(a[0]), a[1].aux)
+            case "mod":
+                return rest(go(a[0]), a[1].aux)
             case "add" | "sub":
                 return plus(go(a[0]), go(a[1]), 1 if e.op == "add" else -1)
             case "none":
@@ -518,10 +643,10 @@ class Reading:
                 return lambda _: TRUE
             case "with":
                 s, x = map(go, a)
-                return lambda i: either([s(i), same(i, x)])
+                return lambda i: either([s(i), self.equal(t.item, i, x)])
             case "without":
                 s, x = map(go, a)
-                return lambda i: both([s(i), negated(same(i, x))])
+                return lambda i: both([s(i), negated(self.equal(t.item, i, x))])
             case "union" | "inter" | "diff":
                 s, r = map(go, a)
                 if e.op == "union":
@@ -529,30 +654,46 @@ class Reading:
                 return lambda i: both([s(i), negated(r(i)) if e.op == "diff" else r(i)])
             case "setof":
                 v, cond = a
-                return lambda i: self.read(cond, {**env, v.aux: i}, world)
+                return lambda i: both([self.inside(v.t, i), self.read(cond, {**env, v.aux: i}, world)])
+            case "image":
+                v, cond, value = a
+
+                def made(i: Bound) -> Formula:
+                    def of(x: Bound) -> Formula:
+                        at = {**env, v.aux: x}
+                        return both([self.read(cond, at, world), self.equal(t.item, self.read(value, at, world), i)])
+
+                    return self.some(v.t, of)
+
+                return made
             case "mapof":
                 v, value = a
                 return lambda i: self.read(value, {**env, v.aux: i}, world)
-            case "count" | "card":
+            case "count" | "card" | "sum":
                 return self._counted(e, env, world)
             case "greatest" | "least" if self.elements(a[0].t) is not None:
-                found = go(a[2])
-                known = self.elements(a[0].t) or []
-                for x in known if e.op == "greatest" else reversed(known):
-                    found = pick(self.read(a[1], {**env, a[0].aux: x}, world), x, found)
-                return found
+                return self._chosen(e, env, world)
             case "get" | "greatest" | "least":
                 return self._defined(e, env, world)
         raise self.error(f"{show(e)} ({e.op}) has no symbolic reading")
 
-    def _said(self, e: Expr) -> bool:
-        """Is the condition `x < n` one that the limits of x say already, as x is taken from range(n)?"""
-        if e.op != "lt" or e.args[0].op != "bound" or not isinstance(e.args[0].t.hi, int | Expr):
-            return False
-        if any(x.op not in ("size", "const", "add", "sub") for x in _nodes(e.args[1])):
-            return False
-        gap = z3.simplify(self.number(e.args[1]) - self.number(e.args[0].t.hi))
-        return bool(z3.is_int_value(gap) and gap.as_long() >= 1)
+    def _chosen(self, e: Expr, env: Environment, world: World) -> Term:
+        """The greatest or least of few and known values."""
+        v, cond, value, *default = e.args
+        known = self.elements(v.t) or []
+        if value is v:
+            found = self.read(default[0], env, world) if default else z3.IntVal(0)
+            for x in known if e.op == "greatest" else reversed(known):
+                found = pick(self.read(cond, {**env, v.aux: x}, world), x, found)
+            return found
+        any_yet, best = FALSE, z3.IntVal(0)
+        for x in known:
+            at = {**env, v.aux: x}
+            there, y = self.read(cond, at, world), self.read(value, at, world)
+            better = less(best, y) if e.op == "greatest" else less(y, best)
+            best = pick(both([there, either([negated(any_yet), better])]), y, best)
+            any_yet = either([any_yet, there])
+        return pick(any_yet, best, self.read(default[0], env, world)) if default else best
 
     # ---- terms that only a property defines
     def _hidden(self, e: Expr, env: Environment) -> Expr | None:
@@ -572,17 +713,21 @@ class Reading:
         if m.op == "get":
             p = self.read(m.args[0], env, world)
             return p.has(x)
-        v, cond, default = m.args
-        if (v.t.hi if m.op == "greatest" else v.t.lo) is None:
+        v, cond, value, *default = m.args
+        if v.t.numeric and (v.t.lo if m.op == "least" and value is v else v.t.hi) is None:
             raise self.error(f"{show(m)} may not exist: its range has no limit")
 
-        def at(y: Term) -> Formula:
+        def at(y: Bound) -> Formula:
             return both([self.limits(v.t, y), self.read(cond, {**env, v.aux: y}, world)])
 
-        y = self.variable(v.t)
-        order = at_most(y, x) if m.op == "greatest" else at_most(x, y)
-        found = forall([y], implies(at(y), both([order, at(x)])))
-        return both([either([at(x), same(x, self.read(default, env, world))]), found])
+        def of(y: Bound) -> Term:
+            return self.read(value, {**env, v.aux: y}, world)
+
+        y, z = self.variable(v.t), self.variable(v.t)
+        among = at(x) if value is v else exists([z], both([at(z), same(of(z), x)]))
+        order = at_most(of(y), x) if m.op == "greatest" else at_most(x, of(y))
+        found = forall([y], implies(at(y), both([order, among])))
+        return both([*[either([among, same(x, self.read(d, env, world))]) for d in default], found])
 
     def _defined(self, e: Expr, env: Environment, world: World) -> Term:
         inner = {f"={x.id}" for x in _nodes(e)}
@@ -590,7 +735,7 @@ class Reading:
         outer = {n: v for n, v in env.items() if n in self.ground}
         key = ("defined", e.id, id(world), *names, *((n, _ident(v)) for n, v in outer.items() if n in e.free))
         if key not in self._memo:
-            variables = [z3.Const(f"{n}!{next(self._made)}", env[n].sort()) for n in names]
+            variables = [self.like(env[n], n) for n in names]
             name = f"{'the' if e.op == 'get' else e.op}!{next(self._made)}"
             x = self._leaf(name, tuple(variables), self.sort(e.t))
             inside = {**outer, **dict(zip(names, variables, strict=True))}
@@ -602,10 +747,10 @@ class Reading:
         return self._leaf(self._memo[key][0], tuple(env[n] for n in names), self.sort(e.t))
 
     # ---- numbers of elements
-    def _members(self, e: Expr, env: Environment, world: World) -> tuple[T, Callable[[Term], Formula]]:
-        if e.op == "card":
+    def _members(self, e: Expr, env: Environment, world: World) -> tuple[T, Callable[[Bound], Formula]]:
+        if e.op in ("card", "majority"):
             return e.args[0].t.item, self.read(e.args[0], env, world)
-        v, cond = e.args
+        v, cond = e.args[:2]
         return v.t, lambda x: self.read(cond, {**env, v.aux: x}, world)
 
     def _compared(self, e: Expr, env: Environment, world: World) -> Formula | None:
@@ -627,71 +772,180 @@ class Reading:
             return self._at_least(c + 1 if strict else c, t, member)
         return None
 
-    def _at_least(self, n: int, t: T, member: Callable[[Term], Formula]) -> Formula:
+    def _at_least(self, n: int, t: T, member: Callable[[Bound], Formula]) -> Formula:
         if n <= 0:
             return TRUE
         xs = [self.variable(t) for _ in range(n)]
         there = [both([self.limits(t, x), member(x)]) for x in xs]
-        return exists(xs, both([*there, *([z3.Distinct(xs)] if n > 1 else [])]))
+        if t.kind == "rec":
+            apart = [negated(self.equal(t, x, y)) for x, y in itertools.combinations(xs, 2)]
+        else:
+            apart = [z3.Distinct(xs)] if n > 1 else []
+        return exists(xs, both([*there, *apart]))
 
     def _counted(self, e: Expr, env: Environment, world: World) -> Term:
+        """The number of a set's elements, or a sum over elements."""
+        if e.op == "card":
+            made = self._built(e.args[0], env, world)
+            if made is not None:
+                return made
         t, member = self._members(e, env, world)
         known = self.elements(t)
         if known is not None:
             total = z3.IntVal(0)
             for x in known:
-                total = plus(total, pick(member(x), z3.IntVal(1), z3.IntVal(0)))
+                total = plus(total, pick(member(x), self._weight(e, env, world, x), z3.IntVal(0)))
             return total
-        names = sorted(n for n in e.free if n not in self._given_names)
+        return self._unknown(self._counts, "count", z3.IntSort(), e, env, world)
+
+    def _weight(self, e: Expr, env: Environment, world: World, x: Bound) -> Term:
+        """What an element adds to a sum."""
+        return self.read(e.args[2], {**env, e.args[0].aux: x}, world) if e.op == "sum" else z3.IntVal(1)
+
+    def _built(self, s: Expr, env: Environment, world: World) -> Term | None:
+        """The number of elements of a set as it is built from another; None if its form does not tell."""
+        one, zero = z3.IntVal(1), z3.IntVal(0)
+        s = kept(s)
+        if s.op == "empty":
+            return zero
+        if s.op == "full" and s.t.item.kind == "sort":
+            self._counted_sorts.add(s.t.item.name)
+            return self.size(s.t.item.name)
+        if self.elements(s.t.item) is not None or s.op not in ("with", "without", "ite"):
+            return None
+        if s.op == "ite":
+            c = self.read(s.args[0], env, world)
+            return pick(c, *[self._counted(node("card", INT, x), env, world) for x in s.args[1:]])
+        inner = self._counted(node("card", INT, s.args[0]), env, world)
+        there = self.read(s.args[0], env, world)(self.read(s.args[1], env, world))
+        return plus(inner, pick(there, zero, one)) if s.op == "with" else plus(inner, pick(there, one, zero), -1)
+
+    def _unknown(
+        self,
+        table: dict[int, dict[int, _Count]],
+        name: str,
+        sort: z3.SortRef,
+        e: Expr,
+        env: Environment,
+        world: World,
+    ) -> Term:
+        """What is said of elements as a whole, as an unknown of which the axioms below say what is known."""
         if any(n[0] == "=" for n in env):
             raise self.error(f"{show(e)}: bind what it speaks of (`for x in ... if y == x`) before counting")
-        of_world = self._counts.setdefault(e.id, {})
+        of_world = table.setdefault(e.id, {})
         if id(world) not in of_world:
+            t, _ = self._members(e, env, world)
+            types = {x.aux: x.t for x in _nodes(e) if x.op == "bound" and x.aux in e.free}
+            names = sorted(n for n in types if n not in self._given_names)
             k = next(self._made)
             outer = {n: v for n, v in env.items() if n in self._given_names}
 
-            def function(args: list[Term]) -> Term:
-                return self._leaf(f"count!{k}", tuple(args), z3.IntSort())
+            def function(args: list[Bound]) -> Term:
+                return self._leaf(f"{name}!{k}", tuple(args), sort)
 
-            def inside(inner: Environment, x: Term) -> Formula:
+            def inside(inner: Environment, x: Bound) -> Formula:
                 return self._members(e, {**outer, **inner}, world)[1](x)
 
-            of_world[id(world)] = _Count(function, names, [self._bound_type(e, n) for n in names], t, inside)
-        return of_world[id(world)].function([env[n] for n in names])
+            def weight(inner: Environment, x: Bound) -> Term:
+                return self._weight(e, {**outer, **inner}, world, x)
 
-    def _bound_type(self, e: Expr, name: str) -> T:
-        for x in _nodes(e):
-            if x.op == "bound" and x.aux == name:
-                return x.t
-        raise self.error(f"{show(e)} speaks of an unknown name")
+            of_world[id(world)] = _Count(
+                function, names, [types[n] for n in names], t, inside, weight if e.op == "sum" else None
+            )
+        found = of_world[id(world)]
+        return found.function([env[n] for n in found.names])
+
+    def _around(self, c: _Count) -> tuple[list[Bound], dict[str, Bound]]:
+        """Arbitrary values for what an unknown depends on."""
+        around = [self.variable(t) for t in c.types]
+        return around, dict(zip(c.names, around, strict=True))
 
     def _counting(self) -> list[Formula]:
-        """What is used of the numbers of elements: none is 0; a change of one element is a change by one."""
+        """What is used of numbers of elements and of sums.
+
+        A number of elements is 0 or more, 0 if and only if there is none, and at most that of the sort, which it is if
+        and only if each element is there. A sum to which nothing adds is 0; one to which nothing below 0 is added is 0
+        or more. Where two of one form (in two states) differ in one element, or in two where elements are records, they
+        differ by what these add."""
         out: list[Formula] = []
-        for of_world in self._counts.values():
+        for of_world in list(self._counts.values()):
             counts = list(of_world.values())
             for c in counts:
-                around = [self.variable(t) for t in c.types]
-                env = dict(zip(c.names, around, strict=True))
+                around, env = self._around(c)
                 n = c.function(around)
                 x = self.variable(c.elem)
                 there = both([self.limits(c.elem, x), c.member(env, x)])
-                out.append(forall(around, both([n >= 0, same(n == 0, negated(exists([x], there)))])))
+                if c.weight is None:
+                    out.append(forall(around, both([n >= 0, same(n == 0, negated(exists([x], there)))])))
+                else:
+                    weight = c.weight(env, x)
+                    out.append(forall(around, implies(forall([x], implies(there, weight >= 0)), n >= 0)))
+                    out.append(forall(around, implies(forall([x], implies(there, weight == 0)), n == 0)))
+                if c.weight is None and c.elem.kind == "sort" and c.elem.name in self._counted_sorts:
+                    whole = self.size(c.elem.name)
+                    out.append(forall(around, both([n <= whole, same(n == whole, forall([x], there))])))
             for a, b in itertools.combinations(counts, 2):
-                around = [self.variable(t) for t in a.types]
-                env = dict(zip(a.names, around, strict=True))
+                around, env = self._around(a)
                 before, after = a.function(around), b.function(around)
                 constants = self.constants.get(a.elem.name, [])
                 x = self.variable(a.elem)
                 alike = same(a.member(env, x), b.member(env, x))
-                for chosen in ([], *[[c] for c in constants]):
-                    apart = both([self.limits(a.elem, x), *[negated(same(x, c)) for c in chosen]])
+                if a.weight is not None and b.weight is not None:
+                    same_weight = same(a.weight(env, x), b.weight(env, x))
+                    alike = both([alike, implies(a.member(env, x), same_weight)])
+                groups: list[list[Bound]] = [[], *[[c] for c in constants]]
+                if a.elem.kind == "rec":
+                    groups += [list(two) for two in itertools.combinations(constants, 2)]
+                for chosen in groups:
+                    apart = [negated(self.equal(a.elem, x, c)) for c in chosen]
                     change = z3.IntVal(0)
-                    for c in chosen:
-                        one, zero = z3.IntVal(1), z3.IntVal(0)
-                        change = change + pick(b.member(env, c), one, zero) - pick(a.member(env, c), one, zero)
-                    rest = forall([x], implies(apart, alike))
-                    out.append(forall(around, implies(rest, after == before + change)))
+                    for i, c in enumerate(chosen):
+                        again = either([self.equal(a.elem, c, d) for d in chosen[:i]])
+                        zero = z3.IntVal(0)
+                        more = pick(b.member(env, c), self._adds(b, env, c), zero)
+                        fewer = pick(a.member(env, c), self._adds(a, env, c), zero)
+                        change = change + pick(again, zero, more - fewer)
+                    others = forall([x], implies(both([self.limits(a.elem, x), *apart]), alike))
+                    out.append(forall(around, implies(others, after == before + change)))
+        return out
+
+    def _adds(self, c: _Count, env: Environment, x: Bound) -> Term:
+        return z3.IntVal(1) if c.weight is None else c.weight(env, x)
+
+    def _majority(self, e: Expr, env: Environment, world: World) -> Formula:
+        """More than half of a sort's elements are in a set."""
+        t, member = self._members(e, env, world)
+        known = self.elements(t)
+        if known is None:
+            self._counted_sorts.add(t.name)
+            return self._unknown(self._majorities, "majority", z3.BoolSort(), e, env, world)
+        total = z3.IntVal(0)
+        for x in known:
+            total = plus(total, pick(member(x), z3.IntVal(1), z3.IntVal(0)))
+        return less(z3.IntVal(len(known)), times(total, 2))
+
+    def _voting(self) -> list[Formula]:
+        """What is used of majorities, for sets A and B of elements of one sort, which has n >= 1 elements:
+
+        1. two majorities have an element in common: else n >= |A| + |B| > n/2 + n/2 (so none is empty: take A twice);
+        2. a set that has all elements of a majority is one: |B| >= |A| > n/2;
+        3. the set of all elements is one: n > n/2, as n >= 1."""
+        out: list[Formula] = []
+        atoms = [c for of_world in self._majorities.values() for c in of_world.values()]
+        for a in atoms:
+            around, env = self._around(a)
+            x = self.variable(a.elem)
+            out.append(forall(around, implies(forall([x], a.member(env, x)), a.function(around))))
+        for a, b in itertools.product(atoms, repeat=2):
+            if a.elem is not b.elem:
+                continue
+            (these, here), (those, there) = self._around(a), self._around(b)
+            x = self.variable(a.elem)
+            m, n = a.function(these), b.function(those)
+            in_a, in_b = a.member(here, x), b.member(there, x)
+            out.append(forall([*these, *those], implies(both([m, n]), exists([x], both([in_a, in_b])))))
+            if a is not b:
+                out.append(forall([*these, *those], implies(both([m, forall([x], implies(in_a, in_b))]), n)))
         return out
 
     # ---- actions and types
@@ -700,12 +954,12 @@ class Reading:
         env: dict[str, Value] = {}
         typed = []
         for p in a.params:
-            name = f"{a.name}.{a.parameter(p)}{suffix}"
+            name = f"{a.name}({a.parameter(p)}){suffix}"
             env[p.aux] = self.fresh(p.t, name)
             self.ground.add(p.aux)
             self._given_names.add(p.aux)
-            if p.t.kind == "sort":
-                self.constants.setdefault(p.t.name, []).append(env[p.aux])
+            for sort, part in self._parts_of_sorts(p.t, env[p.aux]):
+                self.constants.setdefault(sort, []).append(part)
             typed += [f for _, f in self.typed(p.t, env[p.aux])]
         return env, both(typed)
 
@@ -722,43 +976,74 @@ class Reading:
             keys = [self.read(k, env, world) for k in u.keys]
             cond = both([when, self.read(u.cond, env, world)])
             value = self.read(u.value, env, world)
+            for x in _nodes(u.value):
+                if x.op in ("with", "without") and x.t.item.kind == "rec" and x.args[1].free <= env.keys():
+                    self.constants.setdefault(x.t.item.name, []).append(self.read(x.args[1], env, world))
             after[u.var] = self._put(self.model.vars[u.var], after[u.var], keys, cond, value)
         return after
 
     def _put(self, t: T, old: Value, keys: list[Term], cond: Formula, new: Value) -> Value:
         if not keys:
             return self.choose(t, cond, new, old)
-        k, rest = keys[0], keys[1:]
+        k, deeper = keys[0], keys[1:]
+        if t.kind == "rec":
+            i = k.as_long()
+            return (*old[:i], self._put(t.fields[i][1], old[i], deeper, cond, new), *old[i + 1 :])
 
         def at(i: Term) -> Value:
-            before = old(i)
+            before = old.at(i) if t.kind == "seq" else old(i)
             here = both([cond, same(i, k)])
-            return self.choose(t.item, here, self._put(t.item, before, rest, TRUE, new), before)
+            return self.choose(t.item, here, self._put(t.item, before, deeper, TRUE, new), before)
 
-        return at
+        return Sequence(old.length, at) if t.kind == "seq" else at
 
-    def keys_written(self, a: Action, env: Environment, world: World) -> dict[str, list[Formula]]:
-        """For each variable that the action writes at a number: that the number is a key."""
-        out: dict[str, list[Formula]] = {}
-        for u in a.updates:
-            t = self.model.vars[u.var]
-            for k in u.keys:
-                if t.domain.kind == "range":
-                    cond = self.read(u.cond, env, world, DENIED)
-                    out.setdefault(u.var, []).append(implies(cond, self.limits(t.domain, self.read(k, env, world))))
-                t = t.item
+    def nothing_yet(self) -> World:
+        """Where the start begins: every variable has its type's first value."""
+        return World({n: self.first(t) for n, t in self.model.vars.items()})
+
+    def needs(self, a: Action, env: Environment, world: World, side: Side = DENIED) -> list[Formula]:
+        """What the action's text evaluates has a value, where it is reached."""
+        out: list[Formula] = []
+        back: Side = -side
+        before: list[Expr] = []
+        for need in a.needs:
+            said = essential(conjuncts(need.defined), [*a.guard[: need.after], *before])
+            before += said
+            if said:
+                reached = both([self.read(g, env, world, back) for g in a.guard[: need.after]])
+                out += [implies(reached, self.read(p, env, world, side)) for p in said]
         return out
 
-    def start(self) -> tuple[State, list[Formula]]:
-        """The first state, and what is assumed of its parameters."""
-        a = self.model.initial
-        world = World({n: self.first(t) for n, t in self.model.vars.items()})
-        env, typed = self.parameters(a)
-        guard = self.enabled(a, env, world)
-        return self.taken(a, env, world), [typed, guard]
+    def fits(self, a: Action, env: Environment, world: World, side: Side = DENIED) -> dict[str, list[Formula]]:
+        """By variable: what the action leaves in it is of its type."""
+        out: dict[str, list[Formula]] = {}
+        for n, e in a.typed(self.model.vars):
+            out.setdefault(n, []).extend(self.read(p, env, world, side) for p in conjuncts(e) if not obvious(p))
+        return out
+
+    def few(self) -> list[Expr]:
+        """That sets of records are no larger than their types say, in any state."""
+        out: list[Expr] = []
+
+        def walk(t: T, e: Expr) -> Expr:
+            match t.kind:
+                case "set" if t.hi is not None:
+                    return less_expr(length(e), t.hi, equal=True)
+                case "map":
+                    k = bound(t.domain, "k")
+                    inner = walk(t.item, index(e, k))
+                    return inner if inner is YES else node("forall", inner.t, k, inner)
+                case "rec":
+                    return and_(*[walk(ft, field(e, n)) for n, ft in t.fields])
+            return YES
+
+        for n, t in self.model.vars.items():
+            e = walk(t, node("var", t, aux=n))
+            out += [] if e is YES else [e]
+        return out
 
     def typed(self, t: T, v: Value) -> list[tuple[bool, Formula]]:
-        """That a value is of its type: (is it that a set is not empty?, formula)."""
+        """That an arbitrary value is of its type: (is it that a set is not empty?, formula)."""
         out: list[tuple[bool, Formula]] = []
 
         def walk(t: T, v: Value, around: list[Term], given: list[Formula]) -> None:
@@ -806,8 +1091,31 @@ class Reading:
         return out
 
 
-def _ident(v: Value) -> int:
+def _ident(v: Value) -> object:
+    if isinstance(v, tuple):
+        return tuple(map(_ident, v))
     return int(v.get_id()) if isinstance(v, z3.AstRef) else id(v)
+
+
+def conjuncts(e: Expr) -> list[Expr]:
+    """A claim in parts, all of which together say the same."""
+    e = kept(e)
+    if e is YES:
+        return []
+    if e.op == "and":
+        return [p for x in e.args for p in conjuncts(x)]
+    if e.op == "forall":
+        return [node("forall", e.t, e.args[0], p) for p in conjuncts(e.args[1])]
+    if e.op == "or":
+        parts = [conjuncts(x) for x in e.args]
+        many = [i for i, p in enumerate(parts) if len(p) > 1]
+        if len(many) == 1:
+            rest = [x for i, x in enumerate(e.args) if i != many[0]]
+            return [or_(*rest, p) for p in parts[many[0]]]
+    if e.op == "eq" and e.args[0].t.kind == "bool" and any(x.op in ("forall", "exists") for x in _nodes(e)):
+        a, b = e.args
+        return [*conjuncts(or_(not_(a), b)), *conjuncts(or_(a, not_(b)))]
+    return [e]
 
 
 _parts: dict[int, tuple[Expr, ...]] = {}
@@ -816,10 +1124,11 @@ _sided: dict[int, bool] = {}
 
 
 def _nodes(e: Expr) -> tuple[Expr, ...]:
-    """Every node of an expression, the inner ones first."""
+    """Every node of an expression that its value depends on, the inner ones first."""
+    e = kept(e)
     hit = _parts.get(e.id)
     if hit is None:
-        out = {x.id: x for a in e.args for x in _nodes(a)}
+        out = {x.id: x for a in e.args if e.op != "must" for x in _nodes(a)}
         out[e.id] = e
         hit = _parts[e.id] = tuple(out.values())
     return hit

@@ -1,87 +1,254 @@
-"""Asking Z3, with a budget that is counted in its own steps first, so that a busy machine does not change a verdict."""
+"""Asking Z3, with a budget that is counted in its own steps first, so that a busy machine does not change a verdict.
+
+Fewer assumptions make a proof no weaker and often much easier to find: what must follow is asked of the assumptions
+that speak of the same things, and of all of them, in turn.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import z3
 
 from kafkaspec.prove.symbols import Formula, negated
 
-STEPS_PER_SECOND = 4_000_000
-"""Z3's resource units that a quiet core does in about a second; only the size of a budget depends on it."""
-PATIENCE = 30
-"""The clock stops a query at this many times its budget, and 10 s: only a machine that busy changes a verdict."""
+STEPS_PER_SECOND = 2_500_000
+"""Z3's resource units that a quiet core does in about a second."""
+CLOCK = 3
+"""A budget ends too when the thread has used this many times its seconds of CPU time: on a core so much slower."""
+PATIENCE = 10
+"""One query ends when this many times its share of the budget, and a second, have passed: it does not count its steps,
+or the machine is that busy."""
+LEAST_S = 0.0005
+"""What every query costs at least, so that a budget ends."""
 
 Answer = Literal["unsat", "sat", "unknown"]
+Options = Mapping[str, Any]
 
-PORTFOLIO: tuple[Mapping[str, Any], ...] = (
+PORTFOLIO: tuple[Options, ...] = (
     {},
-    {"smt.mbqi": False},
-    {"smt.auto_config": False, "smt.mbqi": False},
-    {"smt.random_seed": 3},
+    {"smt.mbqi": False, "smt.pull_nested_quantifiers": True},
     {"smt.mbqi": False, "smt.arith.solver": 2},
+    {"smt.random_seed": 3},
+    {"smt.mbqi": False, "smt.qi.eager_threshold": 5.0},
+    {"smt.mbqi": False},
 )
 """Options of the solver, in the order in which they are tried. Whether one of them finds a proof is luck, which many
 short attempts use better than one long one."""
-ROUNDS_S = (0.1, 0.4, 1.6, 6.4)
-"""Budgets of one attempt: each round tries the whole portfolio, until the budget of the obligation is reached."""
+FIRST_S, GROWTH = 0.05, 4
+"""The share of the budget that an attempt has in the first round, and how it grows from round to round."""
+LARGEST = 4
+"""No attempt has more than this part of a budget."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """An answer, the model where there is one, and why where there is none."""
+    """An answer, the model where there is one, and why where there is none. `core` names the assumptions that were
+    used, where it was asked for."""
 
     answer: Answer
     model: z3.ModelRef | None
     why: str
     steps: int
+    core: frozenset[str] = frozenset()
 
 
-def limit(solver: z3.Solver, budget_s: float) -> None:
-    """Give a solver its budget."""
-    solver.set("rlimit", int(budget_s * STEPS_PER_SECOND))
-    solver.set("timeout", int((budget_s * PATIENCE + 10) * 1000))
+@dataclass
+class Budget:
+    """What an obligation may cost, in seconds of a quiet core. Every query made for it is charged the steps that it
+    took; nothing is asked when nothing is left."""
+
+    seconds: float
+    spent_s: float = 0.0
+    began_s: float = field(default_factory=time.thread_time)
+
+    @property
+    def left_s(self) -> float:
+        """What is left; 0 when the clock has run out."""
+        if time.thread_time() - self.began_s > CLOCK * self.seconds + 1:
+            return 0.0
+        return max(0.0, self.seconds - self.spent_s)
+
+    @property
+    def over(self) -> bool:
+        return self.left_s <= 0
+
+    def shares(self) -> Iterator[float]:
+        """The seconds of an attempt, round by round, until nothing is left."""
+        share, largest = FIRST_S, self.seconds / LARGEST
+        while not self.over:
+            yield min(share, largest)
+            share *= GROWTH
+
+    def ask(self, formulas: Sequence[Formula], share_s: float, options: Options | None = None) -> Asked:
+        """Are the formulas satisfiable together? "unknown" if nothing is left to find out with."""
+        if self.over:
+            return Asked("unknown", None, "the budget is used up", 0)
+        share_s = min(share_s, self.left_s)
+        asked = check(formulas, share_s, options)
+        self.charge(asked)
+        return asked
+
+    def charge(self, asked: Asked) -> None:
+        """Count what a query took."""
+        self.spent_s += max(asked.steps / STEPS_PER_SECOND, LEAST_S)
 
 
-def ask(formulas: Sequence[Formula], budget_s: float, options: Mapping[str, Any] | None = None) -> Asked:
-    """Are the formulas satisfiable together?"""
+def limit(solver: z3.Solver, share_s: float) -> None:
+    """Give a solver what one query may cost."""
+    solver.set("rlimit", max(1, int(share_s * STEPS_PER_SECOND)))
+    solver.set("timeout", int((share_s * PATIENCE + 1) * 1000))
+
+
+def steps_taken(solver: z3.Solver) -> int:
+    """Z3's count of resource units. It is one for all solvers: only differences mean something."""
+    return next((int(v) for k, v in solver.statistics() if k == "rlimit count"), 0)
+
+
+def check(
+    formulas: Sequence[Formula],
+    share_s: float,
+    options: Options | None = None,
+    named: Mapping[str, Formula] | None = None,
+) -> Asked:
+    """One query to Z3. Assumptions that are `named` are told in the core, if they were used."""
     s = z3.Solver()
-    limit(s, budget_s)
+    limit(s, share_s)
     for name, value in (options or {}).items():
         s.set(name, value)
     s.add(*formulas)
+    for name, f in (named or {}).items():
+        s.assert_and_track(f, name)
+    before = steps_taken(s)
     answer: Answer = str(s.check())  # type: ignore[assignment]
-    steps = 0
-    for k, v in s.statistics():
-        if k == "rlimit count":
-            steps = int(v)
+    core = frozenset(str(x) for x in s.unsat_core()) if named and answer == "unsat" else frozenset()
     return Asked(
-        answer, s.model() if answer == "sat" else None, s.reason_unknown() if answer == "unknown" else "", steps
+        answer,
+        s.model() if answer == "sat" else None,
+        s.reason_unknown() if answer == "unknown" else "",
+        steps_taken(s) - before,
+        core,
     )
 
 
-def follows(
-    assumed: Sequence[Formula], apart: Sequence[Formula], goal: Formula, budget_s: float, after_s: float = 0
-) -> Answer:
-    """Does the goal follow? "unsat": it does, as denying it is contradictory.
+_functions: dict[int, tuple[Formula, frozenset[str], bool]] = {}
 
-    Rounds up to `budget_s` an attempt are made, those up to `after_s` left out as made before. The assumptions kept
-    apart are used once the others are known not to be enough."""
-    denied = negated(goal)
-    settings = [list(assumed)]
-    for budget in [b for b in ROUNDS_S if after_s < b < budget_s] + [budget_s]:
-        for options in PORTFOLIO:
-            for formulas in settings:
-                asked = ask([*formulas, denied], budget, options)
-                if asked.answer == "unsat":
-                    return "unsat"
-                if asked.answer == "sat":
-                    if not apart or len(formulas) > len(assumed):
-                        return "sat"
-                    settings = [[*assumed, *apart]]
-        if apart and len(settings) == 1 and len(settings[0]) == len(assumed):
-            settings = [list(assumed), [*assumed, *apart]]
-    return "unknown"
+
+def _speaks_of(f: Formula) -> tuple[frozenset[str], bool]:
+    """The functions of a state that a formula speaks of, and whether it has quantifiers."""
+    hit = _functions.get(f.get_id())
+    if hit is None:
+        names, quantified, seen, todo = set(), False, set(), [f]
+        while todo:
+            x = todo.pop()
+            if x.get_id() in seen:
+                continue
+            seen.add(x.get_id())
+            if z3.is_quantifier(x):
+                quantified = True
+                todo.append(x.body())
+            elif z3.is_app(x):
+                if x.num_args() and x.decl().kind() == z3.Z3_OP_UNINTERPRETED and "!" not in x.decl().name():
+                    names.add(x.decl().name())
+                todo += x.children()
+        if len(_functions) > 10_000:
+            _functions.clear()
+        hit = _functions[f.get_id()] = (f, frozenset(names), quantified)  # the formula keeps its number taken
+    return hit[1:]
+
+
+def relevant(assumed: Sequence[Formula], about: Sequence[Formula]) -> list[Formula]:
+    """The assumptions without quantifiers, and those that speak only of the functions that `about` speaks of."""
+    spoken_of = frozenset[str]().union(*[_speaks_of(f)[0] for f in about])
+    return [f for f in assumed if (x := _speaks_of(f)) and (not x[1] or x[0] <= spoken_of)]
+
+
+Won = tuple[int, str]
+"""An attempt that found a proof: the place of its options in the portfolio, and the set of assumptions."""
+
+
+class Question:
+    """Whether a goal follows from what is assumed, asked in rounds.
+
+    A round tries the portfolio, with each set of assumptions. "relevant" are those that speak of the same as the goal;
+    "all"; and "apart", all with those that are kept apart until the others are known, or feared, not to be enough."""
+
+    def __init__(
+        self,
+        assumed: Sequence[Formula],
+        hints: Sequence[Formula],
+        apart: Sequence[Formula],
+        goal: Formula,
+        first: Won | None = None,
+    ) -> None:
+        self.hints, self.apart, self.denied, self.first = hints, apart, negated(goal), first
+        self.assumed = assumed
+        self.sets: dict[str, list[Formula]] = {"all": [*assumed, *hints]}
+        self.failed: set[str] = set()
+        """Sets of assumptions that are known not to be enough."""
+        self.exhausted: set[Won] = set()
+        """Attempts that end without an answer however much they may cost."""
+        self.won: Won | None = None
+
+    @property
+    def hopeless(self) -> bool:
+        """Is there no attempt left that could find a proof?"""
+        return all(name in self.failed or (i, name) in self.exhausted for i, name in self._attempts())
+
+    def round(self, budget: Budget, share_s: float) -> Answer:
+        """Every attempt once. "unsat": the goal follows; "sat": it does not, whatever else is tried."""
+        for options, name in self._attempts():
+            formulas = self._set(name)
+            if name in self.failed or (options, name) in self.exhausted:
+                continue
+            asked = budget.ask([*formulas, self.denied], share_s, PORTFOLIO[options])
+            if asked.answer == "unsat":
+                self.won = options, name
+                return "unsat"
+            if asked.answer == "sat":
+                self.failed |= {name} if name == "relevant" else {name, "relevant"}
+                if name == ("apart" if self.apart else "all"):
+                    return "sat"
+            if "incomplete" in asked.why:
+                self.exhausted.add((options, name))
+            if budget.over:
+                break
+        return "unknown"
+
+    def used(self, named: Mapping[str, Formula], share_s: float) -> frozenset[str]:
+        """Of the assumptions that have a name, those that the proof that was found used: all that it had if that
+        cannot be told. No budget is charged."""
+        assert self.won is not None
+        options, name = self.won
+        had = {f.get_id() for f in self._set(name)}
+        named = {n: f for n, f in named.items() if f.get_id() in had}
+        known = {f.get_id() for f in named.values()}
+        others = [f for f in self._set(name) if f.get_id() not in known]
+        tracked = {f"assumed: {n}": f for n, f in named.items()}
+        asked = check([*others, self.denied], share_s, PORTFOLIO[options], tracked)
+        return frozenset(n for n in named if asked.answer != "unsat" or f"assumed: {n}" in asked.core)
+
+    def _attempts(self) -> Iterator[Won]:
+        if self.first is not None and (self.first[1] != "apart" or self.apart):
+            yield self.first
+        yield 0, "all"
+        for i in range(len(PORTFOLIO)):
+            for name in ("relevant", "all", "apart"):
+                if (i, name) not in ((0, "all"), self.first) and (name != "apart" or self._apart_is_due(i)):
+                    yield i, name
+
+    def _apart_is_due(self, options: int) -> bool:
+        return bool(self.apart) and ("all" in self.failed or options > 0)
+
+    def _set(self, name: str) -> list[Formula]:
+        if name not in self.sets:
+            if name == "apart":
+                self.sets[name] = [*self.sets["all"], *self.apart]
+            else:
+                self.sets[name] = [*relevant(self.assumed, [*self.hints, self.denied]), *self.hints]
+                if len(self.sets[name]) == len(self.sets["all"]):
+                    self.failed.add(name)  # the same again
+        return self.sets[name]

@@ -19,6 +19,8 @@ Formula = Any
 """A Z3 term of sort Bool."""
 Value = Any
 """Term, Option, Partner, Sequence, tuple (record) or closure (map, set)."""
+Bound = Any
+"""A value made of terms alone, so that a quantifier can bind them: a term, or a record (tuple) of such."""
 
 TRUE: Formula = z3.BoolVal(True)
 FALSE: Formula = z3.BoolVal(False)
@@ -82,14 +84,27 @@ def implies(p: Formula, q: Formula) -> Formula:
     return q if z3.is_true(p) else TRUE if z3.is_false(p) or z3.is_true(q) else z3.Implies(p, q)
 
 
-def forall(variables: list[Term], p: Formula) -> Formula:
+def terms(values: Iterable[Bound]) -> list[Term]:
+    """The terms that values are made of: a record by its fields, an option in a record by "is none" and its value."""
+    out: list[Term] = []
+    for v in values:
+        if isinstance(v, tuple):
+            out += terms(v)
+        elif isinstance(v, Option):
+            out += [v.none, *terms([v.value])]
+        else:
+            out.append(v)
+    return out
+
+
+def forall(variables: list[Bound], p: Formula) -> Formula:
     """p for all values of the variables."""
-    return p if not variables or z3.is_true(p) or z3.is_false(p) else z3.ForAll(variables, p)
+    return p if not variables or z3.is_true(p) or z3.is_false(p) else z3.ForAll(terms(variables), p)
 
 
-def exists(variables: list[Term], p: Formula) -> Formula:
+def exists(variables: list[Bound], p: Formula) -> Formula:
     """p for some values of the variables."""
-    return p if not variables or z3.is_true(p) or z3.is_false(p) else z3.Exists(variables, p)
+    return p if not variables or z3.is_true(p) or z3.is_false(p) else z3.Exists(terms(variables), p)
 
 
 def pick(c: Formula, a: Term, b: Term) -> Term:
@@ -153,3 +168,18 @@ def plus(a: Term, b: Term, sign: int = 1) -> Term:
     if z3.is_int_value(b) and b.as_long() == 0:
         return a
     return a + b if sign > 0 else a - b
+
+
+def times(a: Term, k: int) -> Term:
+    """a * k."""
+    return z3.IntVal(a.as_long() * k) if z3.is_int_value(a) else a * k
+
+
+def divided(a: Term, k: int) -> Term:
+    """a // k, k > 0, rounded down: so Z3 divides too."""
+    return z3.IntVal(a.as_long() // k) if z3.is_int_value(a) else a / k
+
+
+def rest(a: Term, k: int) -> Term:
+    """a % k, k > 0: 0 or more, as in Python."""
+    return z3.IntVal(a.as_long() % k) if z3.is_int_value(a) else a % k
