@@ -1,0 +1,427 @@
+"""Each engine beside the text as Python runs it: functions from a space to what they disagree about.
+
+A comparison yields `Disagreement`s; its `kind` is short and stable, for the shrinker keeps to it. UserErrors that an
+engine is allowed (too large, ...) are counted, not compared; any other exception is a disagreement of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+import re
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kafkaspec.errors import UserError
+from kafkaspec.explore.engine import Exploration, Search, explore
+from kafkaspec.explore.layout import Layout
+from kafkaspec.explore.program import Program
+from kafkaspec.export import tla
+from kafkaspec.language import LoadedModel, ModelError, Trace
+from kafkaspec.language.concrete import Concrete, State
+from kafkaspec.prove import prove
+from kafkaspec.prove.bounded import bounded
+from kafkaspec.prove.obligations import START
+from tests.export.tlc import tlc
+from tests.gate import oracle
+from tests.gate.graph import Graph, bound
+from tests.gate.oracle import DEFINED, Space
+
+MEMORY_MB = 6000
+LATE = ("or a bound variable in a proof", "cannot be read for every number of elements")
+"""What the prover may refuse although the text was loaded, and the explorer takes it."""
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Two readings of one text that differ."""
+
+    engine: str
+    kind: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.engine}: {self.kind}: {self.detail}"
+
+
+@dataclass
+class Found:
+    """What a comparison found, and how much it compared."""
+
+    disagreements: list[Disagreement] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def say(self, engine: str, kind: str, detail: object) -> None:
+        self.disagreements.append(Disagreement(engine, kind, str(detail)))
+
+    def same(self, engine: str, kind: str, ours: object, text: object) -> None:
+        """What an engine says, and what the text says."""
+        if ours != text:
+            self.say(engine, kind, f"{ours}, the text: {text}")
+
+    @contextmanager
+    def running(self, engine: str) -> Iterator[None]:
+        """Errors are counted where they are allowed, and are disagreements elsewhere."""
+        try:
+            yield
+        except ModelError as e:
+            late = next((x for x in LATE if x in str(e)), None)
+            if late is not None:
+                self.counts[f"{engine}: refused late: {late}"] += 1
+                return
+            why = re.sub(r"[\w.]*\d[\w.]*|[A-Z]\w*|[^\w ]", "", str(e).rpartition(": ")[2])
+            self.say(engine, f"refused late ({' '.join(why.split()[-6:])})", e)
+        except UserError as e:
+            self.counts[f"{engine}: not done"] += 1
+            self.counts[f"{engine}: {str(e).partition(':')[2][:60]}"] += 1
+        except Exception as e:
+            last = traceback.extract_tb(e.__traceback__)[-1]
+            self.say(engine, f"{type(e).__name__} in {last.name}", traceback.format_exc(limit=-4))
+        else:
+            self.counts[engine] += 1
+
+
+def claim_of(name: str) -> str:
+    """A claim's name as the oracle has it."""
+    return "type" if name.startswith("type of ") else name
+
+
+# ---- the explorer
+def explored(
+    found: Found, engine: str, s: Space, e: Exploration, distinct: int | None = None, limited: bool = False
+) -> None:
+    """An exploration against the space. `distinct`: the number of orbits, where symmetry counts these."""
+    orbits = distinct is not None
+    if s.broken:
+        found.same(engine, "verdict", e.outcome, "violation")
+        if e.outcome != "violation" or e.trace is None:
+            return
+        found.same(engine, "steps", len(e.trace.steps) - 1, s.steps)
+        if claim_of(e.trace.claim) not in s.broken:
+            found.say(engine, "claim", f"{e.trace.claim}, the text: {sorted(s.broken)}")
+        if not orbits:
+            known = len(s.levels) - (1 if s.steps == len(s.levels) else 0)
+            found.same(engine, "levels", list(e.states_per_level[:known]), [len(x) for x in s.levels[:known]])
+            replayed(found, engine, s, e.trace)
+        return
+    found.same(engine, "verdict", e.outcome, "complete" if s.whole and not limited else "limit")
+    if e.outcome == "violation" and e.trace is not None:
+        found.say(engine, "claim", f"{e.trace.claim} after {len(e.trace.steps) - 1} steps")
+        return
+    known = len(s.levels)
+    if not orbits:
+        found.same(engine, "levels", list(e.states_per_level[:known]), [len(x) for x in s.levels])
+    if s.whole and e.outcome == "complete":
+        found.same(engine, "distinct", e.distinct, s.distinct if distinct is None else distinct)
+        found.same(engine, "depth", e.depth, max(1, len(s.levels)))
+        if not orbits:
+            found.same(engine, "generated", e.generated, s.generated)
+            found.same(engine, "taken", dict(e.taken), s.taken)
+    if s.whole:
+        ours = {n: len(t.steps) for n, t in e.witnesses.items() if t is not None}
+        found.same(engine, "witnesses", ours, s.seen)
+
+
+def replayed(found: Found, engine: str, s: Space, trace: Trace) -> None:
+    """The run that is shown is one of the text."""
+    c = s.concrete
+    keep = set(trace.steps[0].state)
+
+    def shown(state: State) -> dict[str, Any]:
+        return {n: v for n, v in c.show(state).items() if n in keep}
+
+    here = [x for x in s.levels[0] if shown(x) == trace.steps[0].state]
+    last = claim_of(trace.claim) in (DEFINED, "type")
+    for step in trace.steps[1 : len(trace.steps) - int(last)]:
+        here = [
+            o.state for x in here for o in oracle.outcomes(c, x)
+            if o.state is not None and o.action == step.action and shown(o.state) == step.state
+        ]  # fmt: skip
+    if not here:
+        found.say(engine, "trace", "the run that is shown is none of the text")
+        return
+    if last:
+        kind = "undefined" if claim_of(trace.claim) == DEFINED else "outside"
+        ways = [o for x in here for o in oracle.outcomes(c, x) if o.action == trace.steps[-1].action]
+        if not any(o.kind == kind for o in ways):
+            found.say(engine, "trace", f"{trace.steps[-1].action} is not {kind} there")
+
+
+def explorer(found: Found, m: LoadedModel, s: Space, variant: str, folder: Path, ghosts: bool) -> None:
+    """One way to explore the model, against the space."""
+    engine = f"explore {variant}"
+    sizes = s.concrete.sizes
+    with found.running(engine):
+        limit = None if s.whole or s.broken else s.distinct
+        options: dict[str, Any] = {
+            "threads": 1, "liveness": False, "deadlock": True, "ghosts": ghosts, "max_states": limit,
+            "max_memory_mb": MEMORY_MB,
+        }  # fmt: skip
+        distinct = None
+        if s.start:
+            try:
+                e = explore(m, sizes, **options)
+            except ModelError:
+                raise
+            except UserError as error:
+                if "@initial" not in str(error):
+                    raise
+                return
+            found.say(engine, "start", f"{e.outcome}, the text: @initial is {s.start}")
+            return
+        match variant:
+            case "plain":
+                pass
+            case "scalar":
+                options |= {"program": Program(Layout(m, sizes, ghosts), lanes=1), "threads": 2}
+            case "words":
+                options["program"] = Program(Layout(m, sizes, ghosts, usable=9), exact_words=64)
+            case "fingerprints":
+                options["program"] = Program(Layout(m, sizes, ghosts, usable=7), exact_words=1)
+            case "resumed":
+                file = folder / "checkpoint"
+                file.unlink(missing_ok=True)
+                for most in (1, s.distinct // 2):
+                    e = explore(m, sizes, **{**options, "checkpoint": file, "max_states": most})
+                    if e.outcome != "limit":
+                        break
+                options["checkpoint"] = file
+            case _:
+                sorts = tuple(n for n, kind in m.sizes.items() if kind == "sort")
+                sorts = sorts[:1] if variant == "one sort" else sorts
+                if not sorts or not (s.whole or s.broken):
+                    return
+                kept = [n for n in m.vars if ghosts or n not in m.ghosts]
+                distinct = len({oracle.orbit(s.concrete, x, sorts, kept) for x in s.states})
+                options["symmetry"] = sorts
+        explored(found, engine, s, explore(m, sizes, **options), distinct)
+
+
+def transitions(found: Found, m: LoadedModel, s: Space, states: list[State], lanes: int | None) -> None:
+    """The explorer's transitions from, and its claims in, single states, reachable or not."""
+    engine = "explore states"
+    c = s.concrete
+    with found.running(engine):
+        program = Program(Layout(m, c.sizes, True), lanes=lanes)
+        search = Search(program, 1, 64)
+        lay = program.layout
+        try:
+            for state in states:
+                words = tuple(lay.encode(c.show(state)))
+                found.same(engine, "decoded", lay.decode(words), c.show(state))
+                _transitions(found, engine, c, search, state, words)
+                search.put(words)
+                for i, (kind, claim) in enumerate(program.state_claims):
+                    hit = search.f["least_hit"](
+                        search.owns[0].address, search.one.address, 0, 1, i, search.best.address, 0
+                    )
+                    found.counts["claims in states"] += 1
+                    if claim.name.endswith(f": {DEFINED}"):
+                        of = claim.name.removesuffix(f": {DEFINED}")
+                        found.same(engine, "witness defined", bool(hit), oracle.witnessed(c, of, state) is None)
+                        continue
+                    if bool(hit) != (oracle.holds(c, claim.name, state) == (kind == "witness")):
+                        found.say(
+                            engine, f"{kind}", f"{claim.name} is {bool(hit) == (kind == 'witness')} in {c.show(state)}"
+                        )
+        finally:
+            search.close()
+
+
+def _transitions(found: Found, engine: str, c: Concrete, search: Search, state: State, words: tuple[int, ...]) -> None:
+    p, lay = search.program, search.program.layout
+    ours: dict[str, tuple[str, Any]] = {}
+    faulty: dict[str, set[str]] = {}
+
+    def label(action: str, arguments: Mapping[str, Any]) -> str:
+        return f"{action}({', '.join(f'{n}={_plain(v)}' for n, v in sorted(arguments.items()))})"
+
+    ways = search.successors(words)
+    notes = bytes(search.fault_notes(p.faults.index(DEFINED))[0])
+    for i, instance in enumerate(p.instances):
+        if notes[i]:
+            step = search.step(instance, lay, words, words)
+            ours[label(step.action, step.arguments)] = ("undefined", None)
+    for instance, after, faults in ways:
+        step = search.step(instance, lay, words, after)
+        name = label(step.action, step.arguments)
+        names = {p.faults[i] for i in faults}
+        faulty[name] = {n for n in names if n in c.model.steps}
+        if any(claim_of(n) == "type" for n in names):
+            ours.setdefault(name, ("outside", None))
+        else:
+            ours.setdefault(name, ("after", step.state))
+    for o in oracle.outcomes(c, state):
+        name = label(o.action, o.arguments)
+        found.counts["transitions"] += 1
+        text = (o.kind, None if o.state is None else c.show(o.state))
+        said = ours.pop(name, ("disabled", None))
+        if said != text:
+            found.say(engine, f"{said[0]} for {o.kind}", f"{name} in {c.show(state)}: {said}, the text: {text} {o.why}")
+        elif o.state is not None:
+            broken = {n for n in c.model.steps if not oracle.holds(c, n, state, o.state)}
+            found.same(engine, "steps broken", sorted(faulty[name]), sorted(broken))
+    for name, said in ours.items():
+        found.say(engine, f"{said[0]} for nothing", f"{name} in {c.show(state)}")
+
+
+def _plain(x: Any) -> Any:
+    if dataclasses.is_dataclass(x) and not isinstance(x, type):
+        return {f.name: _plain(getattr(x, f.name)) for f in dataclasses.fields(x)}
+    if isinstance(x, dict):
+        return {n: _plain(v) for n, v in x.items()}
+    name = getattr(x, "name", None)
+    if isinstance(name, str):
+        return name
+    if isinstance(x, set | frozenset):
+        return sorted(map(str, map(_plain, x)))
+    return sorted(map(str, x)) if isinstance(x, list) else x
+
+
+# ---- the graph
+def read(found: Found, m: LoadedModel, s: Space, states: list[State]) -> None:
+    """The graph of the text, evaluated in single states."""
+    engine = "graph"
+    c = s.concrete
+    g = Graph(c)
+    with found.running(engine), c._running():
+        for state in states:
+            now = g.state(state)
+            for claim in [*m.invariants.values(), *m.lemmas.values()]:
+                found.same(engine, "claim", g.holds(claim.expr, now), oracle.holds(c, claim.name, state))
+            for claim in m.witnesses.values():
+                found.counts["claims in states"] += 1
+                if g.holds(claim.expr, now) != oracle.holds(c, claim.name, state):
+                    found.say(engine, "witness", f"{claim.name} is {g.holds(claim.expr, now)} in {c.show(state)}")
+            for o in oracle.outcomes(c, state):
+                a = next(a for a in m.actions if a.name == o.action)
+                env = {p.aux: bound(c, p.t, o.arguments[a.parameter(p)]) for p in a.params}
+                kind, after = g.outcome(a, env, now)
+                found.counts["transitions"] += 1
+                text = None if o.state is None else g.state(o.state)
+                if (kind, after) != (o.kind, text):
+                    said = (
+                        f"{o.action}({dict(o.arguments)}) in {c.show(state)}: {kind} {after}, the text: {o.kind} {text}"
+                    )
+                    found.say(engine, f"{kind} for {o.kind}", f"{said} {o.why}")
+                elif o.state is not None:
+                    for claim in m.steps.values():
+                        ours = g.holds(claim.expr, now, after)
+                        found.same(engine, "step", ours, oracle.holds(c, claim.name, state, o.state))
+
+
+# ---- bounded search
+def searched(found: Found, m: LoadedModel, s: Space, most: int = 3) -> None:
+    """A search of bounded length finds a violation if and only if the text has one within so many steps."""
+    engine = "bounded"
+    with found.running(engine):
+        if s.start:
+            steps = 0
+        else:
+            steps = min(most, s.steps if s.broken else most if s.whole else len(s.levels) - 1)
+        b = bounded(m, steps, s.concrete.sizes, timeout_s=2)
+        if b.outcome == "unknown":
+            found.counts["bounded: unknown"] += 1
+            return
+        want = "violation" if s.start or (s.broken and s.steps <= steps) else "complete"
+        found.same(engine, "verdict", b.outcome, want)
+        if b.outcome == "violation" and want == "complete" and b.trace is not None:
+            found.say(engine, "claim", f"{b.trace.claim} after {b.reached} steps")
+        if b.outcome == want == "violation" and not s.start:
+            assert b.trace is not None
+            found.same(engine, "steps", b.reached, s.steps)
+            if claim_of(b.trace.claim) not in s.broken:
+                found.say(engine, "claim", f"{b.trace.claim}, the text: {sorted(s.broken)}")
+            replayed(found, engine, s, b.trace)
+
+
+# ---- the prover
+Refutable = dict[tuple[str, str], tuple[Space, State | None, oracle.Outcome | None]]
+"""Obligations that a single step of the text refutes: (action, claim) -> where."""
+
+
+def refutable(spaces: list[Space], states: list[list[State]]) -> Refutable:
+    """The obligations that single steps refute, from states in which every claim holds, reachable or not."""
+    out: Refutable = {}
+    for s, some in zip(spaces, states, strict=True):
+        c = s.concrete
+        m = c.model
+        claims = [*m.invariants, *m.lemmas]
+        if s.start:
+            out.setdefault((START, DEFINED if s.start == "undefined" else "type"), (s, None, None))
+            continue
+        for name in claims:
+            if s.levels and not all(oracle.holds(c, name, x) for x in s.levels[0]):
+                out.setdefault((START, name), (s, None, None))
+        for state in some:
+            if not all(oracle.holds(c, n, state) for n in claims):
+                continue
+            for o in oracle.outcomes(c, state):
+                broken: list[str] = []
+                if o.kind in ("undefined", "outside"):
+                    broken = [DEFINED if o.kind == "undefined" else "type"]
+                elif o.state is not None:
+                    broken = [n for n in claims if not oracle.holds(c, n, o.state)]
+                    broken += [n for n in m.steps if not oracle.holds(c, n, state, o.state)]
+                for n in broken:
+                    out.setdefault((o.action, n), (s, state, o))
+    return out
+
+
+def prover(
+    found: Found, m: LoadedModel, known: Refutable, r: random.Random, sizes: Mapping[str, int | bool] | None, most: int
+) -> None:
+    """What a step of the text refutes is not proved, with sizes held or not."""
+    engine = "prove" if sizes is None else "prove at sizes"
+    with found.running(engine):
+        asked = sorted(k for k, (s, _, _) in known.items() if sizes is None or s.concrete.sizes == sizes)
+        asked = r.sample(asked, min(most, len(asked)))
+        if not asked:
+            return
+        result = prove(
+            m, timeout_s=0.1, fixed=sizes, only=lambda a, claim: (a, claim_of(claim)) in asked,
+        )  # fmt: skip
+        for action, claim in asked:
+            verdicts = {o.verdict for o in result.obligations if (o.action, claim_of(o.claim)) == (action, claim)}
+            found.counts["refutable obligations"] += 1
+            if verdicts <= {"proved"}:
+                s, state, o = known[action, claim]
+                where = "" if state is None or o is None else f" in {s.concrete.show(state)} with {dict(o.arguments)}"
+                said = "is proved" if verdicts else "is no obligation"
+                found.say(
+                    engine,
+                    f"{claim if claim in (DEFINED, 'type') else 'claim'} {said}",
+                    f"{claim} after {action}{where} at {s.concrete.sizes}",
+                )
+
+
+# ---- TLA+
+def exported(found: Found, m: LoadedModel, s: Space, folder: Path) -> None:
+    """TLC on the export: the same counts, or a violation where the text has one."""
+    engine = "TLC"
+    if not (s.whole or s.broken or s.start):
+        return
+    with found.running(engine):
+        module, configuration = tla(m, s.concrete.sizes, ghosts=True, deadlock=True)
+        at = folder / f"tlc{next(_runs)}"
+        at.mkdir()
+        said = tlc(at, module, configuration)
+        violated = bool(re.search(r"is violated|is equal to FALSE", said.error))
+        if said.error and not violated:
+            found.say(engine, "error", f"{said.error}\n{said.output[-1500:]}")
+        elif violated != bool(s.broken or s.start):
+            found.say(
+                engine, "verdict", f"{said.error or 'no error'}, the text: {sorted(s.broken) or s.start or 'whole'}"
+            )
+        elif s.whole and s.distinct:
+            ours = (said.generated, said.distinct, said.depth)
+            found.same(engine, "counts", ours, (s.generated, s.distinct, len(s.levels)))
+
+
+_runs = itertools.count()

@@ -1,0 +1,157 @@
+"""Every engine gives a text the same meaning: fixed seeds and templates here, fresh seeds under `make deep`."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kafkaspec.language import Expr, ModelError, load
+from tests.gate import oracle, wrong
+from tests.gate.compare import ALL
+from tests.gate.faults import FAULTS, planted
+from tests.gate.gate import SEEDS, case, compared, fixed, minimal, smaller
+from tests.gate.table import rows
+from tests.gate.templates import every
+
+AT_ONCE = 8
+OPERATIONS = {
+    "const", "size", "sortsize", "bound", "var", "nextvar", "idx", "at", "field", "len", "append", "concat", "take",
+    "drop", "and", "or", "not", "ite", "only", "eq", "lt", "le", "add", "sub", "mul", "div", "mod", "none", "some",
+    "get",
+    "empty", "full", "with", "without", "union", "inter", "diff", "subset", "in", "card", "majority", "rec", "forall",
+    "exists", "greatest", "least", "count", "sum", "setof", "image", "mapof",
+}  # fmt: skip
+FRESH = 6_000
+"""Seeds of an hour, TLC included."""
+TLC_EACH = 10
+"""Every so many fresh seeds TLC is asked too: it takes two seconds."""
+
+
+@pytest.mark.parametrize("first", range(0, len(fixed()), AT_ONCE))
+def test_every_engine_gives_a_text_the_same_meaning(tmp_path: Path, first: int) -> None:
+    for name in fixed()[first : first + AT_ONCE]:
+        found = compared(name, tmp_path)
+        assert not found.disagreements, minimal(name, tmp_path)
+
+
+@pytest.mark.deep
+def test_fresh_seeds(tmp_path: Path) -> None:
+    first = int(os.environ.get("GATE_FIRST", random.SystemRandom().randrange(10**6, 10**9)))
+    count = int(os.environ.get("GATE_SEEDS", FRESH))
+    print(f"seeds {first} to {first + count - 1}: GATE_FIRST={first} GATE_SEEDS={count} compares them again")
+    tlc = shutil.which("java") is not None and "TLA2TOOLS" in os.environ
+    shown = []
+    for i in range(count):
+        name = str(first + i)
+        only = (*ALL, "tlc") if tlc and i % TLC_EACH == 0 else ALL
+        if compared(name, tmp_path, only).disagreements:
+            shown.append(minimal(name, tmp_path, only=only))
+        for path in tmp_path.glob("tlc*"):
+            shutil.rmtree(path)
+    assert not shown, "\n".join([f"{len(shown)} models are read differently:", *shown[:5]])
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", every())
+def test_tlc_reads_the_templates_alike(tmp_path: Path, name: str) -> None:
+    found = compared(name, tmp_path, ("tlc",))
+    assert not found.disagreements, minimal(name, tmp_path, only=("tlc",))
+
+
+# ---- what has no meaning
+@pytest.mark.parametrize("name", wrong.texts())
+def test_what_has_no_meaning_is_refused_with_its_place(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ModelError, match=r"\.py:\d+: "):
+        oracle.loaded(wrong.texts()[name], tmp_path)
+
+
+def test_the_text_that_was_made_wrong_is_right(tmp_path: Path) -> None:
+    assert load(oracle.loaded(wrong.right(), tmp_path)).actions
+
+
+# ---- the generator
+def test_the_fixed_cases_use_every_operation_and_meet_every_outcome(tmp_path: Path) -> None:
+    operations: set[str] = set()
+    met: Counter[str] = Counter()
+
+    def walk(e: Expr, seen: set[int]) -> None:
+        if e.id not in seen:
+            seen.add(e.id)
+            operations.add(e.op)
+            for a in e.args:
+                walk(a, seen)
+
+    for name in fixed():
+        m = case(name)
+        try:
+            cls = oracle.loaded(m.text, tmp_path)
+        except ModelError:
+            met["refused"] += 1
+            continue
+        model, seen = load(cls), set[int]()
+        for a in [model.initial, *model.actions]:
+            for e in [
+                *a.guard,
+                *[n.what for n in a.needs],
+                *[y for u in a.updates for y in (*u.keys, u.cond, u.value)],
+            ]:
+                walk(e, seen)
+        for claims in (model.invariants, model.lemmas, model.steps, model.witnesses):
+            for c in claims.values():
+                walk(c.expr, seen)
+        space = oracle.run(cls, {n: v for n, v in m.sizes[0].items() if n in model.sizes}, most=60)
+        met[space.start or ("whole" if space.whole else "broken" if space.broken else "cut")] += 1
+        met |= Counter(
+            dict.fromkeys(
+                ["type" if n == "type" else "defined" if n == "defined" else "claim" for n in space.broken], 1
+            )
+        )
+        met["several first states"] += bool(space.levels and len(space.levels[0]) > 1)
+        met["drawn"] += any(a.drawn for a in model.actions)
+        met["ghosts"] += bool(model.ghosts)
+    assert operations >= OPERATIONS, OPERATIONS - operations
+    wanted = ("refused", "whole", "broken", "type", "defined", "claim", "several first states", "drawn", "ghosts")
+    assert all(met[n] for n in wanted), met
+    assert met["refused"] < len(fixed()) / 4, "most texts are well typed"
+
+
+def test_a_seed_gives_the_same_text_always() -> None:
+    assert case("7") == case("7") != case("8")
+
+
+# ---- the gate, tested
+def test_the_page_lists_every_fault() -> None:
+    assert {n: e for n, (e, _) in rows().items()} == {n: f.engine for n, f in FAULTS.items()}
+    assert {c for _, c in rows().values()} <= set(fixed())
+    assert len(SEEDS) > 100
+
+
+@pytest.mark.parametrize("name", [n for n, f in FAULTS.items() if f.engine != "TLA+"])
+def test_a_planted_fault_is_found(tmp_path: Path, name: str) -> None:
+    f, (_, by) = FAULTS[name], rows()[name]
+    assert not compared(by, tmp_path, f.only, f.variants).disagreements
+    with planted(f):
+        assert compared(by, tmp_path, f.only, f.variants).disagreements
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", [n for n, f in FAULTS.items() if f.engine == "TLA+"])
+def test_a_planted_fault_of_the_export_is_found(tmp_path: Path, name: str) -> None:
+    test_a_planted_fault_is_found(tmp_path, name)
+
+
+def test_a_disagreement_is_shown_as_a_minimal_text(tmp_path: Path) -> None:
+    f = FAULTS["`-` is read as `+`"]
+    _, by = rows()[f.name]
+    with planted(f):
+        d = compared(by, tmp_path, ("transitions",)).disagreements[0]
+        text = smaller(case(by), d, tmp_path, 300)
+    assert len(text) < len(case(by).text) / 2
+    assert re.search(r"\w - \w|- 1", text), text
+    assert oracle.loaded(text, tmp_path) is not None
