@@ -41,6 +41,8 @@ PORTFOLIO: tuple[Options, ...] = (
 )
 """Options of the solver, in the order in which they are tried. Whether one of them finds a proof is luck, which many
 short attempts use better than one long one."""
+QUICK = {"needed": (0,), "all": (0, 1, 2)}
+"""What is tried before anything else, by the set of assumptions: more than nine in ten proofs are found so."""
 FIRST_S, GROWTH = 0.05, 4
 """The share of the budget that an attempt has in the first round, and how it grows from round to round."""
 LARGEST = 4
@@ -217,7 +219,7 @@ class Question:
             self.exhausted = {x for x in self.exhausted if x[1] != "needed"}
 
     def round(self, budget: Budget, share_s: float, quick: bool = False) -> Answer:
-        """Every attempt once; or, `quick`, the first of each set that is known. "unsat": the goal follows; "sat": it
+        """Every attempt once; or, `quick`, those that find most proofs. "unsat": the goal follows; "sat": it
         does not, whatever else is tried."""
         if not quick and "relevant" not in self.sets:
             found = relevant(self.assumed, [*self.hints, self.denied])
@@ -258,7 +260,7 @@ class Question:
         """The attempts of a round, in their order."""
         names = [n for n in ("needed", "relevant", "all", "apart") if n in self.sets and n not in self.failed]
         if quick:
-            return [(0, n) for n in names if n in ("needed", "all")]
+            return [(i, n) for n in names for i in QUICK.get(n, ())]
         late = "all" not in self.failed  # what is kept apart is not wanted yet
         tried = [(i, n) for i in range(len(PORTFOLIO)) for n in names if not (n == "apart" and late and i == 0)]
         return [x for x in tried if x not in self.exhausted]
