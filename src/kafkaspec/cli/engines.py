@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from kafkaspec.explore.checked import Checked
     from kafkaspec.judge.check import Verdict
     from kafkaspec.language import LoadedModel
-    from kafkaspec.prove import Proved
     from kafkaspec.subsystem import Subsystem
 
 EXIT_CODES = {"complete": 0, "violation": 1, "deadlock": 1, "liveness": 1, "limit": 2}
@@ -219,21 +218,12 @@ def prove(
                 found.append(b)
                 codes.append({"complete": 0, "violation": 1}.get(b.outcome, 2))
                 continue
-            claims = {*model.invariants, *model.lemmas, *model.steps}
-            for claim in only:
-                _one_of(f"claim of {model.name}", claim, claims)
-            wanted = (lambda action, claim: claim in only) if only else None
-            p = prover.prove(model, timeout_s=timeout_s, fixed=fixed, only=wanted, progress=bar)
+            proof = prover.Proof(model, timeout_s=timeout_s, fixed=fixed)
+            p = proof.run(bar, claims=only)
         found.append(p)
-        codes.append(_proved(p))
+        codes.append({"proved": 0, "refuted": 1}.get(p.outcome, 2))
     tell(found, html=html, json=json, title=f"Proved: {name}")
     return worst(codes)
-
-
-def _proved(p: Proved) -> int:
-    if p.false_lemma is not None or p.vacuous or p.by_verdict("refuted"):
-        return 1
-    return 2 if p.by_verdict("unknown") else 0
 
 
 # ---- campaigns, mutants ----------------------------------------------------------------------------------------------

@@ -29,6 +29,10 @@ from kafkaspec.prove.symbols import Term, Value, either, negated
 LEVELS = (1, 2, 3, 4)
 """Sizes that are tried for every sort and size together, before each is made smaller by itself."""
 
+Needed = frozenset[str]
+"""The claims that exclude a counterexample at some sizes."""
+LEAST_SHARE_S = 0.2
+"""Of the budget, for one size: making the formulas takes as long."""
 Plain = Any
 """A model value in Python's own shapes: dict, set, list, dataclass, enum member, element of a Sort."""
 
@@ -74,15 +78,16 @@ def find(
     budget: Budget,
     share_s: float,
     levels: tuple[int, ...] = LEVELS,
-) -> Counterexample | None:
-    """The smallest counterexample to the goal that is found within the budget, each size having its share; or None."""
+) -> Counterexample | Needed | None:
+    """The smallest counterexample to the goal that is found within the budget, each size having its share. Else the
+    claims that exclude one at the sizes that were searched to the end, or None if none was."""
     names = [n for n, kind in model.sizes.items() if kind != "flag" and n not in fixed]
-    for level in levels:
+    needed: Needed | None = None
+    for level in levels if names else levels[:1]:
         sizes = dict(fixed) | dict.fromkeys(names, level)
         found = at_sizes(model, goal, sizes, budget, share_s)
-        if found is None:
-            if not names:
-                return None
+        if not isinstance(found, Counterexample):
+            needed = found if needed is None else needed | (found or Needed())
             continue
         smaller = True
         while smaller:  # each size by itself, as long as there still is one
@@ -91,16 +96,16 @@ def find(
                 if sizes[n] == 1 or budget.over:
                     continue
                 less = at_sizes(model, goal, sizes | {n: sizes[n] - 1}, budget, share_s)
-                if less is not None:
+                if isinstance(less, Counterexample):
                     sizes[n], found, smaller = sizes[n] - 1, less, True
         return found
-    return None
+    return needed
 
 
 def at_sizes(
     model: LoadedModel, goal: Goal, sizes: Mapping[str, int | bool], budget: Budget, share_s: float
-) -> Counterexample | None:
-    """A counterexample at these sizes that the model's text confirms, or None."""
+) -> Counterexample | Needed | None:
+    """A counterexample at these sizes that the model's text confirms; or the claims that exclude one; or None."""
     if budget.over:
         return None
     wanted = lambda a, c: (a, c) == (goal.action, goal.claim)  # noqa: E731
@@ -108,11 +113,14 @@ def at_sizes(
     if not s.goals:
         return None  # at these sizes the form alone shows it
     (g,) = s.goals
-    formulas = [*s.assumptions(), *s.not_empty, either([negated(p.formula) for p in g.parts])]
-    asked = budget.ask(formulas, share_s)
-    if asked.model is None:
-        return None
-    return _read(model, s, goal, sizes, asked.model)
+    claims = {n: f for n, f in s.named.items() if not z3.is_true(f)}
+    named = {f.get_id() for f in claims.values()}
+    others = [f for f in [*s.assumptions(), *s.not_empty] if f.get_id() not in named]
+    denied = either([negated(p.formula) for p in g.parts])
+    asked = budget.ask([*others, denied], max(share_s, LEAST_SHARE_S), named=claims)
+    if asked.answer == "unsat":
+        return asked.core
+    return _read(model, s, goal, sizes, asked.model) if asked.model is not None else None
 
 
 def _read(

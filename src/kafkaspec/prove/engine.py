@@ -10,15 +10,17 @@ from typing import Literal, Protocol
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import LoadedModel, Trace
 from kafkaspec.prove import counterexample, obligations
+from kafkaspec.prove.counterexample import Counterexample
 from kafkaspec.prove.obligations import START, Goal, Kind, Setting, settings
 from kafkaspec.prove.reachable import Reachability, reachability
-from kafkaspec.prove.solver import LARGEST, Budget, Question, Won
+from kafkaspec.prove.solver import FIRST_S, LARGEST, Budget, Question
 
 Verdict = Literal["proved", "refuted", "unknown"]
 
 LEVELS = ((2,), (3,), (4, 1))
-"""Sizes at which a counterexample is looked for after each round of attempts to prove: what is quickly proved or
-refuted never costs the whole budget. Later rounds look at all of them."""
+"""Sizes at which a counterexample is looked for before each round of attempts to prove: what is quickly proved or
+refuted never costs the whole budget, and where there is none, the claims that exclude it are those to begin with. Later
+rounds look at all of them."""
 
 
 class Progress(Protocol):
@@ -155,8 +157,9 @@ class _Run:
         self.began = time.perf_counter()
         self.found: list[Obligation] = []
         self.possible: dict[str, bool] = {}
-        self.habits: dict[str, Won] = {}
-        """What found the last proof of a claim, where it was not the first attempt: the next one begins with it."""
+        self.habits: dict[str, frozenset[str]] = {}
+        """The claims that were needed for the last proof of a claim that was hard to find: the next one, of another
+        action, begins with them."""
         self.used: set[str] | None = None
         """The claims that the proofs used, where that is wanted."""
         self.stopped = False
@@ -218,25 +221,33 @@ class _Run:
         budget = Budget(self.timeout_s)
         cti = None
         assumed = s.assumptions()
-        first = self.habits.get(g.claim)
-        questions = [Question(assumed, p.hints, s.not_empty, p.formula, first) for p in g.parts]
-        still_open = questions
+        questions = [Question(assumed, p.hints, s.not_empty, p.formula, s.named) for p in g.parts]
+        needed = self.habits.get(g.claim, frozenset())
+        for q in questions:
+            if needed:
+                q.needs(needed)
+        still_open = [q for q in questions if q.round(budget, FIRST_S, quick=True) != "unsat"]
         for share_s, levels in _turns(budget):
-            still_open = [q for q in still_open if q.round(budget, share_s) != "unsat"]
             if not still_open:
                 break
-            cti = counterexample.find(self.model, g, self.given, budget, share_s, levels)
-            if cti is not None or (len(levels) > 1 and all(q.hopeless for q in still_open)):
+            looked = counterexample.find(self.model, g, self.given, budget, share_s, levels)
+            if isinstance(looked, Counterexample):
+                cti = looked
                 break
-        for q in questions:
-            if q.won not in (None, (0, "all")):
-                self.habits[g.claim] = q.won
+            if looked is not None and not looked <= needed:
+                needed |= looked
+                for q in still_open:
+                    q.needs(needed)
+            elif len(levels) > 1 and all(q.hopeless for q in still_open):
+                break
+            still_open = [q for q in still_open if q.round(budget, share_s) != "unsat"]
+        if any(q.won is not None and q.won[1] == "needed" for q in questions):
+            self.habits[g.claim] = needed
         verdict: Verdict = "proved" if not still_open else "refuted" if cti is not None else "unknown"
         if verdict == "proved" and self.used is not None and s.before.now:
             self.used |= {n for n in {**self.model.lemmas, **self.model.invariants} if n not in s.claims}
-            parts = {f"{n}#{i}": f for n, fs in s.claims.items() for i, f in enumerate(fs)}
             for q in questions:
-                self.used |= {n.rpartition("#")[0] for n in q.used(parts, self.timeout_s)}
+                self.used |= {n.partition("#")[0] for n in q.used(self.timeout_s)}
         trace, found = None, Reachability("")
         if cti is not None:
             trace, found = cti.trace(self.model, g), reachability(self.model, g, cti, self.timeout_s)

@@ -73,6 +73,11 @@ class Setting:
         """Are the obligations those that the text has a value?"""
         return self.after is self.before
 
+    @property
+    def named(self) -> dict[str, Formula]:
+        """What is assumed of the claims, by name: "claim" that it is true, "claim#1" and so on that it has a value."""
+        return {f"{n}#{i}" if i else n: f for n, parts in self.claims.items() for i, f in enumerate(parts)}
+
     def assumptions(self) -> list[Formula]:
         """Everything that may be assumed but `not_empty`."""
         return [*self.assumed, *self.reading.definitions, *self.reading.axioms(), *self.reading.sizes()]

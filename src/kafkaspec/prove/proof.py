@@ -1,20 +1,39 @@
-"""A proof that the project keeps: a model, what is held, and the size at which its claims are explored first."""
+"""A proof: a model, what is held, and the sizes at which its claims are explored before anything is proved."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from kafkaspec.language import LoadedModel, Model, load
+from kafkaspec.errors import UserError
+from kafkaspec.language import LoadedModel, Model, Trace, load
 from kafkaspec.prove.engine import Progress, Proved, prove
+
+SMALL = (1, 2, 3)
+"""Where no sizes are given, every sort and size is explored at these, as far as the states allow."""
+MOST_STATES = 200_000
+"""So many states are explored at each of them."""
+MOST_FLAGS = 3
+"""Up to so many flags are explored in all their combinations; more, with all of them off and all of them on."""
+
+
+class Explored(NamedTuple):
+    """What exploring found: a sentence for people, the claim that is false, and how long it took."""
+
+    text: str
+    false: Trace | None = None
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class Proof:
     """Every obligation of the model must be proved, for every size but those in `fixed`.
 
-    At the sizes `explored_at` all claims, the lemmas among them, are explored before anything is proved: a false one is
-    found there in a second, with the shortest way to it, instead of as a proof that does not come."""
+    At the sizes `explored_at`, or else at a few small ones, all claims, the lemmas among them, are explored before
+    anything is proved: a false one is found there in a second, with the shortest way to it, instead of as a proof that
+    does not come."""
 
     model: type[Model] | LoadedModel
     timeout_s: float = 10.0
@@ -27,20 +46,70 @@ class Proof:
         """The model as a graph."""
         return self.model if isinstance(self.model, LoadedModel) else load(self.model)
 
-    def run(self, progress: Progress | None = None) -> Proved:
-        """Explore, then prove. Raises UserError for a model that cannot be explored with its ghosts."""
-        model, explored = self.loaded, ""
+    def run(self, progress: Progress | None = None, claims: Sequence[str] = ()) -> Proved:
+        """Explore, then prove: everything, or some `claims` and what they rest on. A model that cannot be explored with
+        its ghosts at sizes that the proof names raises UserError; at small sizes of our choice, the result says so."""
+        model = self.loaded
         if self.explored_at is not None:
-            from kafkaspec.explore import explore
+            explored = self._explore({**self.explored_at, **self.fixed}, None, progress)
+        else:
+            explored = self._explore_small(progress)
+        if explored.false is not None:
+            return Proved(
+                model.name,
+                self.fixed,
+                (),
+                (),
+                explored.seconds,
+                self.timeout_s,
+                false_lemma=explored.false,
+                explored=explored.text,
+                asked=tuple(claims),
+            )
+        proved = prove(model, timeout_s=self.timeout_s, fixed=self.fixed, claims=claims, progress=progress)
+        return replace(proved, explored=explored.text)
 
-            sizes = {**self.explored_at, **self.fixed}
-            e = explore(model, sizes, ghosts=True, liveness=False, deadlock=True, progress=progress)
-            explored = f"{e.distinct:,} states" + "".join(f", {n}={v}" for n, v in sizes.items())
-            if e.outcome == "violation":
-                return Proved(
-                    model.name, self.fixed, (), (), e.seconds, self.timeout_s, false_lemma=e.trace, explored=explored
-                )
-            if e.outcome == "limit":
-                explored += f" ({e.limit})"
-        proved = prove(model, timeout_s=self.timeout_s, fixed=self.fixed, progress=progress)
-        return replace(proved, explored=explored)
+    def _explore(self, sizes: Mapping[str, int | bool], max_states: int | None, progress: Progress | None) -> Explored:
+        from kafkaspec.explore import explore
+
+        e = explore(
+            self.loaded, sizes, ghosts=True, liveness=False, deadlock=True, max_states=max_states, progress=progress
+        )
+        false = e.trace if e.outcome == "violation" else None
+        if max_states is None:
+            text = f"{e.distinct:,} states" + "".join(f", {n}={v}" for n, v in sizes.items())
+            text += f" ({e.limit})" if e.outcome == "limit" else ""
+        else:
+            flags = [f"{n}={v}" for n, v in sizes.items() if self.loaded.sizes[n] == "flag" and n not in self.fixed]
+            first = "the first " if e.outcome == "limit" else ""
+            text = f"{first}{e.distinct:,} states" + "".join(f", {x}" for x in flags)
+        return Explored(text, false, e.seconds)
+
+    def _explore_small(self, progress: Progress | None) -> Explored:
+        """At one size after the other, until a claim is refuted."""
+        said: dict[str, list[int]] = {}
+        seconds = 0.0
+        for level, sizes in small_sizes(self.loaded, self.fixed):
+            try:
+                e = self._explore(sizes, MOST_STATES, progress)
+            except UserError as error:
+                said.setdefault(f"not explored: {error}", []).append(level)
+                continue
+            seconds += e.seconds
+            said.setdefault(f"every size {level}: {e.text}" if level else e.text, []).append(level)
+            if e.false is not None:
+                return Explored("; ".join(said), e.false, seconds)
+        return Explored("; ".join(said), None, seconds)
+
+
+def small_sizes(model: LoadedModel, fixed: Mapping[str, int | bool]) -> Iterator[tuple[int, dict[str, int | bool]]]:
+    """The sizes at which a model is explored where nobody named any, smallest first: (what every size is, or 0 if the
+    model has none, all of them)."""
+    flags = [n for n, kind in model.sizes.items() if kind == "flag" and n not in fixed]
+    others = [n for n, kind in model.sizes.items() if kind != "flag" and n not in fixed]
+    settings = list(itertools.product((False, True), repeat=len(flags)))
+    if len(flags) > MOST_FLAGS:
+        settings = [settings[0], settings[-1]]
+    for level in SMALL if others else (0,):
+        for setting in settings:
+            yield level, {**dict.fromkeys(others, level), **dict(zip(flags, setting, strict=True)), **fixed}

@@ -1,13 +1,13 @@
 """Asking Z3, with a budget that is counted in its own steps first, so that a busy machine does not change a verdict.
 
-Fewer assumptions make a proof no weaker and often much easier to find: what must follow is asked of the assumptions
-that speak of the same things, and of all of them, in turn.
+Fewer assumptions make a proof no weaker and often much easier to find. So a goal is asked of all assumptions, of those
+that speak of the same things, and of those that were needed at a small size, in turn.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -25,6 +25,9 @@ or the machine is that busy."""
 LEAST_S = 0.0005
 """What every query costs at least, so that a budget ends."""
 
+NAMED = "assumed: "
+"""Before the names of assumptions, so that they are no names of a model."""
+
 Answer = Literal["unsat", "sat", "unknown"]
 Options = Mapping[str, Any]
 
@@ -38,6 +41,8 @@ PORTFOLIO: tuple[Options, ...] = (
 )
 """Options of the solver, in the order in which they are tried. Whether one of them finds a proof is luck, which many
 short attempts use better than one long one."""
+QUICK = {"needed": (0,), "all": (0, 1, 2)}
+"""What is tried before anything else, by the set of assumptions: more than nine in ten proofs are found so."""
 FIRST_S, GROWTH = 0.05, 4
 """The share of the budget that an attempt has in the first round, and how it grows from round to round."""
 LARGEST = 4
@@ -83,12 +88,18 @@ class Budget:
             yield min(share, largest)
             share *= GROWTH
 
-    def ask(self, formulas: Sequence[Formula], share_s: float, options: Options | None = None) -> Asked:
+    def ask(
+        self,
+        formulas: Sequence[Formula],
+        share_s: float,
+        options: Options | None = None,
+        named: Mapping[str, Formula] | None = None,
+    ) -> Asked:
         """Are the formulas satisfiable together? "unknown" if nothing is left to find out with."""
         if self.over:
             return Asked("unknown", None, "the budget is used up", 0)
         share_s = min(share_s, self.left_s)
-        asked = check(formulas, share_s, options)
+        asked = check(formulas, share_s, options, named)
         self.charge(asked)
         return asked
 
@@ -114,23 +125,23 @@ def check(
     options: Options | None = None,
     named: Mapping[str, Formula] | None = None,
 ) -> Asked:
-    """One query to Z3. Assumptions that are `named` are told in the core, if they were used."""
+    """One query to Z3. Assumptions that are `named` are told by their names in the core, if they were used."""
     s = z3.Solver()
     limit(s, share_s)
     for name, value in (options or {}).items():
         s.set(name, value)
     s.add(*formulas)
     for name, f in (named or {}).items():
-        s.assert_and_track(f, name)
+        s.assert_and_track(f, NAMED + name)
     before = steps_taken(s)
     answer: Answer = str(s.check())  # type: ignore[assignment]
-    core = frozenset(str(x) for x in s.unsat_core()) if named and answer == "unsat" else frozenset()
+    core = [x.decl().name().removeprefix(NAMED) for x in s.unsat_core()] if named and answer == "unsat" else []
     return Asked(
         answer,
         s.model() if answer == "sat" else None,
         s.reason_unknown() if answer == "unknown" else "",
         steps_taken(s) - before,
-        core,
+        frozenset(core),
     )
 
 
@@ -166,15 +177,12 @@ def relevant(assumed: Sequence[Formula], about: Sequence[Formula]) -> list[Formu
     return [f for f in assumed if (x := _speaks_of(f)) and (not x[1] or x[0] <= spoken_of)]
 
 
-Won = tuple[int, str]
-"""An attempt that found a proof: the place of its options in the portfolio, and the set of assumptions."""
-
-
 class Question:
     """Whether a goal follows from what is assumed, asked in rounds.
 
-    A round tries the portfolio, with each set of assumptions. "relevant" are those that speak of the same as the goal;
-    "all"; and "apart", all with those that are kept apart until the others are known, or feared, not to be enough."""
+    An attempt takes options of the portfolio and a set of assumptions: "all"; "relevant", which speak of the same as
+    the goal; "needed", of the claims those that are needed at small sizes, once that is known; "apart", all and those
+    that are kept apart until the others are known, or feared, not to be enough."""
 
     def __init__(
         self,
@@ -182,73 +190,77 @@ class Question:
         hints: Sequence[Formula],
         apart: Sequence[Formula],
         goal: Formula,
-        first: Won | None = None,
+        claims: Mapping[str, Formula],
     ) -> None:
-        self.hints, self.apart, self.denied, self.first = hints, apart, negated(goal), first
-        self.assumed = assumed
+        self.assumed, self.hints, self.apart, self.claims = assumed, hints, apart, claims
+        self.denied = negated(goal)
         self.sets: dict[str, list[Formula]] = {"all": [*assumed, *hints]}
+        if apart:
+            self.sets["apart"] = [*assumed, *hints, *apart]
         self.failed: set[str] = set()
         """Sets of assumptions that are known not to be enough."""
-        self.exhausted: set[Won] = set()
+        self.exhausted: set[tuple[int, str]] = set()
         """Attempts that end without an answer however much they may cost."""
-        self.won: Won | None = None
+        self.won: tuple[int, str] | None = None
+        """The attempt that found a proof."""
 
     @property
     def hopeless(self) -> bool:
         """Is there no attempt left that could find a proof?"""
-        return all(name in self.failed or (i, name) in self.exhausted for i, name in self._attempts())
+        return not any(self._attempts(False))
 
-    def round(self, budget: Budget, share_s: float) -> Answer:
-        """Every attempt once. "unsat": the goal follows; "sat": it does not, whatever else is tried."""
-        for options, name in self._attempts():
-            formulas = self._set(name)
-            if name in self.failed or (options, name) in self.exhausted:
+    def needs(self, names: Set[str]) -> None:
+        """Of the claims, these are needed at a small size: they may be enough at every size."""
+        left_out = {self.claims[n].get_id() for n in self.claims.keys() - names}
+        needed = [f for f in self.assumed if f.get_id() not in left_out]
+        if len(needed) < len(self.assumed):
+            self.sets["needed"] = [*needed, *self.hints]
+            self.failed.discard("needed")
+            self.exhausted = {x for x in self.exhausted if x[1] != "needed"}
+
+    def round(self, budget: Budget, share_s: float, quick: bool = False) -> Answer:
+        """Every attempt once; or, `quick`, those that find most proofs. "unsat": the goal follows; "sat": it
+        does not, whatever else is tried."""
+        if not quick and "relevant" not in self.sets:
+            found = relevant(self.assumed, [*self.hints, self.denied])
+            self.sets["relevant"] = [*found, *self.hints]
+            if len(found) == len(self.assumed):
+                self.failed.add("relevant")  # "all" once more
+        for attempt in self._attempts(quick):
+            options, name = attempt
+            if name in self.failed:  # by now
                 continue
-            asked = budget.ask([*formulas, self.denied], share_s, PORTFOLIO[options])
+            asked = budget.ask([*self.sets[name], self.denied], share_s, PORTFOLIO[options])
             if asked.answer == "unsat":
-                self.won = options, name
+                self.won = attempt
                 return "unsat"
             if asked.answer == "sat":
-                self.failed |= {name} if name == "relevant" else {name, "relevant"}
+                self.failed |= {name} if name in ("relevant", "needed") else {"relevant", "needed", "all", name}
                 if name == ("apart" if self.apart else "all"):
                     return "sat"
-            if "incomplete" in asked.why:
-                self.exhausted.add((options, name))
+            elif "incomplete" in asked.why:
+                self.exhausted.add(attempt)
             if budget.over:
                 break
         return "unknown"
 
-    def used(self, named: Mapping[str, Formula], share_s: float) -> frozenset[str]:
-        """Of the assumptions that have a name, those that the proof that was found used: all that it had if that
-        cannot be told. No budget is charged."""
+    def used(self, share_s: float) -> frozenset[str]:
+        """The claims that the proof that was found used: all that it had if that cannot be told. No budget is
+        charged."""
         assert self.won is not None
         options, name = self.won
-        had = {f.get_id() for f in self._set(name)}
-        named = {n: f for n, f in named.items() if f.get_id() in had}
+        had = {f.get_id() for f in self.sets[name]}
+        named = {n: f for n, f in self.claims.items() if f.get_id() in had}
         known = {f.get_id() for f in named.values()}
-        others = [f for f in self._set(name) if f.get_id() not in known]
-        tracked = {f"assumed: {n}": f for n, f in named.items()}
-        asked = check([*others, self.denied], share_s, PORTFOLIO[options], tracked)
-        return frozenset(n for n in named if asked.answer != "unsat" or f"assumed: {n}" in asked.core)
+        others = [f for f in self.sets[name] if f.get_id() not in known]
+        asked = check([*others, self.denied], share_s, PORTFOLIO[options], named)
+        return asked.core if asked.answer == "unsat" else frozenset(named)
 
-    def _attempts(self) -> Iterator[Won]:
-        if self.first is not None and (self.first[1] != "apart" or self.apart):
-            yield self.first
-        yield 0, "all"
-        for i in range(len(PORTFOLIO)):
-            for name in ("relevant", "all", "apart"):
-                if (i, name) not in ((0, "all"), self.first) and (name != "apart" or self._apart_is_due(i)):
-                    yield i, name
-
-    def _apart_is_due(self, options: int) -> bool:
-        return bool(self.apart) and ("all" in self.failed or options > 0)
-
-    def _set(self, name: str) -> list[Formula]:
-        if name not in self.sets:
-            if name == "apart":
-                self.sets[name] = [*self.sets["all"], *self.apart]
-            else:
-                self.sets[name] = [*relevant(self.assumed, [*self.hints, self.denied]), *self.hints]
-                if len(self.sets[name]) == len(self.sets["all"]):
-                    self.failed.add(name)  # the same again
-        return self.sets[name]
+    def _attempts(self, quick: bool) -> list[tuple[int, str]]:
+        """The attempts of a round, in their order."""
+        names = [n for n in ("needed", "relevant", "all", "apart") if n in self.sets and n not in self.failed]
+        if quick:
+            return [(i, n) for n in names for i in QUICK.get(n, ())]
+        late = "all" not in self.failed  # what is kept apart is not wanted yet
+        tried = [(i, n) for i in range(len(PORTFOLIO)) for n in names if not (n == "apart" and late and i == 0)]
+        return [x for x in tried if x not in self.exhausted]

@@ -167,7 +167,8 @@ def _proved(p: Proved) -> list[Section]:
     slow = Column("slowest", detail=True)
     titles = ("claim", "clauses", Column("actions", number=True), Column("s", number=True), slow, "")
     if p.complete:
-        verdict = Cell("proved for every size", "good")
+        what = f": {', '.join(words(c) for c in p.asked)}, with what it rests on" if p.asked else ""
+        verdict = Cell(f"proved for every size{what}", "good")
     elif p.false_lemma is not None or any(o.verdict == "refuted" for o in p.obligations):
         verdict = Cell("not proved: a claim is not inductive, or false", "bad")
     else:
@@ -176,7 +177,9 @@ def _proved(p: Proved) -> list[Section]:
     facts += [("held", Cell(sizes_text(p.fixed)))] if p.fixed else []
     facts += [("explored first", Cell(p.explored))] if p.explored else []
     facts += [("vacuous", Cell(f"{a}: no state satisfies every claim and its guard", "bad")) for a in p.vacuous]
-    facts += [("only some", Cell("not every obligation was asked for", "unknown"))] if p.partial else []
+    facts += [("asked for", Cell(", ".join(words(c) for c in p.asked)))] if p.asked else []
+    facts += [("rests on", Cell(", ".join(words(c) for c in p.rests_on)))] if p.rests_on else []
+    facts += [("only some", Cell(_only_some(p), "unknown"))] if p.partial else []
     for o in p.obligations:
         if o.verdict == "unknown":
             facts.append(("unknown", Cell(f"{words(o.claim)} after {o.action}, in {duration(o.seconds)}", "unknown")))
@@ -188,6 +191,12 @@ def _proved(p: Proved) -> list[Section]:
             known = (("reachable", Cell(o.reachable)),) if o.reachable else ()
             out.append(Section(title, refuted, o.clauses, facts=known, trace=o.cti))
     return out
+
+
+def _only_some(p: Proved) -> str:
+    if not p.asked:
+        return "not every obligation was asked for"
+    return f"nothing more was asked, as {', '.join(words(c) for c in p.unproved)} is not proved"
 
 
 def _bounded(b: Bounded) -> list[Section]:
