@@ -96,8 +96,8 @@ class Program:
 
     # ---- what is checked
     def _state_claims(self) -> list[tuple[str, Claim]]:
-        """Claims about states whose variables are there: invariants, with the lemmas if no ghost is left out, come first;
-        then what is claimed of first states alone, and witnesses."""
+        """Claims about states whose variables are there: invariants come first, with the lemmas if no ghost is left
+        out; then what is claimed of first states alone, and witnesses."""
         m = self.layout.model
         complete = len(self.layout.vars) == len(m.vars)
         lemmas = m.lemmas.values() if complete else ()

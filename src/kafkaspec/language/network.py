@@ -7,8 +7,8 @@
         def answer(s, m: Annotated[Letter, Of("net")]) -> None:
             s.next.net = s.left(m) | {Letter(to=m.sender, ...)}
 
-A set has no order, so whatever was sent may be received next: reordering is always there. (A channel that keeps the order
-is a sequence.) What is left when a message was received, and what else may happen to one, is the network's:
+A set has no order, so whatever was sent may be received next: reordering is always there. (A channel that keeps the
+order is a sequence.) What is left when a message was received, and what else may happen to one, is the network's:
 
 Network       a message is received once
 Lossy         the same, and any message may be lost

@@ -13,9 +13,26 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from kafkaspec.language import LoadedModel, show
-from kafkaspec.language.expr import BINDERS, FALSE, TRUE, Expr, and_, bound, eq, node, not_, or_
-from kafkaspec.language.model import Action, Claim, Update
+from kafkaspec.language import LoadedModel, Update, show
+from kafkaspec.language.defined import assigned
+from kafkaspec.language.expr import (
+    BINDERS,
+    FALSE,
+    TRUE,
+    Expr,
+    and_,
+    bound,
+    eq,
+    field,
+    ite,
+    node,
+    not_,
+    of_type,
+    or_,
+    replaced,
+)
+from kafkaspec.language.model import Action, Claim
+from kafkaspec.language.refine import substituted
 from kafkaspec.language.types import BOOL, T, make
 
 
@@ -33,7 +50,7 @@ def faults(model: LoadedModel) -> Iterator[Fault]:
     """Every fault of a model, action by action, each under a name of its own."""
     for n, a in enumerate(model.actions):
         taken: dict[str, int] = {}
-        for name, what, change in _of_action(a, bool(model.leads_to)):
+        for name, what, change in _of_action(a, model):
             times = taken[name] = taken.get(name, 0) + 1
             whole = f"{model.name}.{a.name}: {name}" + (f" ({times})" if times > 1 else "")
             yield Fault(whole, what, a, partial(_changed, model, n, change))
@@ -48,13 +65,16 @@ Change = tuple[str, str, Mapping[str, Any]]
 """A fault's name within its action, its sentence, and the fields of the action that are other than they were."""
 
 
-def _of_action(a: Action, promises: bool) -> Iterator[Change]:
+def _of_action(a: Action, model: LoadedModel) -> Iterator[Change]:
     for i, condition in enumerate(a.guard):
+        if i < len(a.drawn):
+            continue  # that a drawn parameter is in its set
 
-        def guarded(*by: Expr, i: int = i) -> Mapping[str, Any]:
-            return {"guard": [*a.guard[:i], *by, *a.guard[i + 1 :]]}
+        def guarded(by: Expr, i: int = i) -> Mapping[str, Any]:
+            return {"guard": [*a.guard[:i], by, *a.guard[i + 1 :]]}
 
-        yield f"no guard {i + 1}", f"without the guard {show(condition)}", guarded()
+        less = a.without_guard(i)
+        yield f"no guard {i + 1}", f"without the guard {show(condition)}", {"guard": less.guard, "needs": less.needs}
         yield f"guard {i + 1} negated", f"not {show(condition)}", guarded(not_(condition))
         for kind, said, other in _variants(condition, a.params):
             yield f"guard {i + 1}, {kind}", said, guarded(other)
@@ -68,18 +88,22 @@ def _of_action(a: Action, promises: bool) -> Iterator[Change]:
         if update.cond is not TRUE:
             unless = replace(update, cond=not_(update.cond))
             yield f"effect {i + 1}, other branch", f"{place} is changed unless {show(update.cond)}", effected(unless)
-        if update.keys:
-            yield f"effect {i + 1}, every key", f"the effect on {place} is one on every key", effected(_on_all(update))
-        for kind, said, by in _update_variants(update, a.params):
+        t = model.vars[update.var]
+        if update.keys and (of := assigned(t, update.keys[:-1])).kind == "map":
+            every = effected(_on_all(update, of.domain))
+            yield f"effect {i + 1}, every key", f"the effect on {place} is one on every key", every
+        for kind, said, by in _update_variants(update, a.params, t):
             yield f"effect {i + 1}, {kind}", f"{place}: {said}", effected(by)
-    if a.fair and promises:
+    if a.fair and model.leads_to:
         yield "not fair", f"without its {a.fair} fairness", {"fair": "", "per": ()}
 
 
-def _update_variants(update: Update, params: Sequence[Expr]) -> Iterator[tuple[str, str, Update]]:
+def _update_variants(update: Update, params: Sequence[Expr], t: T) -> Iterator[tuple[str, str, Update]]:
     for kind, said, cond in _variants(update.cond, params):
         yield f"{kind} of its condition", said, replace(update, cond=cond)
     for i, key in enumerate(update.keys):
+        if assigned(t, update.keys[:i]).kind == "rec":
+            continue
         for kind, said, other in _variants(key, params):
             yield kind, said, replace(update, keys=(*update.keys[:i], other, *update.keys[i + 1 :]))
     if update.value.op == "const" and update.value.t is BOOL:
@@ -89,16 +113,10 @@ def _update_variants(update: Update, params: Sequence[Expr]) -> Iterator[tuple[s
         yield kind, said, replace(update, value=value)
 
 
-def _on_all(update: Update) -> Update:
+def _on_all(update: Update, domain: T) -> Update:
     """The update of one key, on every key of that map."""
-    *keys, last = update.keys
-    v = bound(last.t, "any")
-    whole = node("mapof", _map_of(last.t, update.value.t), v, update.value)
-    return replace(update, keys=tuple(keys), value=whole)
-
-
-def _map_of(key: T, item: T) -> T:
-    return make("map", key=key, elem=item)
+    whole = node("mapof", make("map", key=domain, elem=of_type(update.value)), bound(domain, "any"), update.value)
+    return replace(update, keys=update.keys[:-1], value=whole)
 
 
 # ---- variants of an expression ---------------------------------------------------------------------------------------
@@ -106,11 +124,11 @@ def _variants(e: Expr, params: Sequence[Expr]) -> Iterator[tuple[str, str, Expr]
     """The kind, the sentence and the whole of each expression that differs from `e` in one place."""
     for part in _parts(e):
         for kind, by in _others(part):
-            yield kind, f"{show(by)} for {show(part)}", _with(e, part, by, {})
+            yield kind, f"{show(by)} for {show(part)}", _with(e, part, by)
     for p in params:
         for q in params:
             if p is not q and p.t is q.t and p.aux in e.free:
-                yield "other parameter", f"{show(q)} for {show(p)}", _with(e, p, q, {})
+                yield "other parameter", f"{show(q)} for {show(p)}", _with(e, p, q)
 
 
 def _others(part: Expr) -> Iterator[tuple[str, Expr]]:
@@ -160,19 +178,11 @@ def _parts(e: Expr) -> list[Expr]:
     return list(found.values())
 
 
-def _with(e: Expr, part: Expr, by: Expr, known: dict[int, Expr]) -> Expr:
+def _with(e: Expr, part: Expr, by: Expr) -> Expr:
     """`e` with `by` wherever `part` stands."""
-    if e is part:
-        return by
-    if not e.args:
-        return e
-    if e.id not in known:
-        args = [_with(x, part, by, known) for x in e.args]
-        same = all(x is y for x, y in zip(args, e.args, strict=True))
-        other = e if same else node(e.op, e.t, *args, aux=e.aux)
-        other.loc = other.loc or e.loc
-        known[e.id] = other
-    return known[e.id]
+    other = substituted(e, lambda x: by if x is part else None)
+    other.loc = other.loc or e.loc
+    return other
 
 
 # ---- does a fault change a step? -------------------------------------------------------------------------------------
@@ -234,7 +244,7 @@ def _ways(variables: Mapping[str, T], a: Action, after: Mapping[str, Expr], b: A
     if a.name == b.name and [p.t for p in a.params] == [p.t for p in b.params]:
         as_is = taken
         for p, q in zip(b.params, a.params, strict=True):
-            as_is = _with(as_is, p, q, {})
+            as_is = _with(as_is, p, q)
         yield as_is
     for p in reversed(b.params):
         taken = taken if taken.op == "const" else node("exists", BOOL, p, taken)
@@ -247,7 +257,7 @@ def _renamed(a: Action) -> Action:
 
     def own(e: Expr) -> Expr:
         for p, q in zip(a.params, params, strict=True):
-            e = _with(e, p, q, {})
+            e = _with(e, p, q)
         return e
 
     updates = [Update(u.var, tuple(map(own, u.keys)), own(u.cond), own(u.value)) for u in a.updates]
@@ -259,7 +269,7 @@ def _after(variables: Mapping[str, T], a: Action) -> dict[str, Expr]:
     after: dict[str, Expr] = {n: node("var", t, aux=n) for n, t in variables.items()}
     for u in a.updates:
         value = _put(after[u.var], u.keys, u.value)
-        after[u.var] = value if u.cond is TRUE else node("ite", after[u.var].t, u.cond, value, after[u.var])
+        after[u.var] = ite(u.cond, value, after[u.var])
     return after
 
 
@@ -267,9 +277,13 @@ def _put(old: Expr, keys: Sequence[Expr], value: Expr) -> Expr:
     """A map with another value at the keys."""
     if not keys:
         return value
+    if old.t.kind == "rec":
+        name = old.t.fields[keys[0].aux][0]
+        return replaced(old, **{name: _put(field(old, name), keys[1:], value)})
     v = bound(old.t.domain, "key")
     at = _at(old, v)
-    return node("mapof", old.t, v, node("ite", old.t.item, eq(v, keys[0]), _put(at, keys[1:], value), at))
+    new = ite(eq(v, keys[0]), _put(at, keys[1:], value), at)
+    return node("mapof", make("map", key=old.t.domain, elem=of_type(new)), v, new)
 
 
 def _equal(x: Expr, y: Expr) -> Expr:
@@ -286,7 +300,7 @@ def _equal(x: Expr, y: Expr) -> Expr:
 def _at(y: Expr, v: Expr) -> Expr:
     """`y[v]`, also of a map that a comprehension or a condition gives."""
     if y.op == "mapof":
-        return _with(y.args[1], y.args[0], v, {})
+        return _with(y.args[1], y.args[0], v)
     if y.op == "ite":
         a, b = _at(y.args[1], v), _at(y.args[2], v)
         return a if a is b else node("ite", a.t, y.args[0], a, b)
