@@ -103,7 +103,7 @@ def compare(
         engines.prover(found, m, known, r, None, 3)
         engines.prover(found, m, known, r, s.concrete.sizes, 3)
     if "pinned" in only and not s.start:
-        pinned.compared(found, m, s, some, s.concrete.sizes, r, max(6, len(m.actions) // 3))
+        pinned.compared(found, m, s, some, s.concrete.sizes, r, 6 if len(m.actions) < 9 else 20)
         pinned.compared(found, m, s, some, None, r, 4)
     if "tlc" in only and not partial:
         engines.exported(found, m, s, folder)

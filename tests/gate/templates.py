@@ -331,6 +331,7 @@ FRAMES = {
     "in_else": "if s.bad:\n    s.next.n = 0\nelif s.n > 0:\n    s.next.m[p] = 0\nelse:\n    s.next.bad = True",
 }
 STAYS = (
+    "sum(1 for x in P if s.next.m[x] != s.m[x]) <= 1", "sum(1 for c in C if s.next.mm[c] != s.mm[c]) <= 1",
     "s.next.m[k] == s.m[k]", "s.next.m[k] >= s.m[k]",
     "all(s.next.mm[c][x] == s.mm[c][x] for c in C for x in range(0, N + 1))", "s.next.mm[C.RED][0] == s.mm[C.RED][0]",
     "s.next.rec.b == s.rec.b", "s.next.rec == s.rec", "s.next.mr[k].x == s.mr[k].x", "s.next.mr[k] == s.mr[k]",
