@@ -448,6 +448,10 @@ class Race(Model):
         return s.step != Step.DONE or s.next.entries == s.entries
 
     @of_steps("OIX-22")
+    def it_is_known_what_was_there_at_the_beginning(s) -> bool:
+        return s.step != Step.IDLE or s.next.step == Step.IDLE or s.next.known == s.entries
+
+    @of_steps("OIX-22")
     def a_cut_takes_entries_away(s) -> bool:
         return s.cut or not s.next.cut or s.next.entries < s.entries
 

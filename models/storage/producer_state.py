@@ -450,6 +450,10 @@ class Log(Model):
             s.true_epoch[x][p] is None and s.true_following[x][p] == 0 and s.true_opened[x][p] is None
         )
 
+    @lemma("PSM-10")
+    def a_transaction_ends_with_a_marker(s, f: Offset) -> bool:
+        return s.ended[f] is None or (s.ended[f] < s.end and s.kind[s.ended[f]] == Kind.MARKER)
+
     @lemma("PSM-9")
     def plain_records_are_in_no_transaction(s, x: Offset, p: Producer) -> bool:
         return s.kind[x] != Kind.PLAIN or s.who[x] != p or s.true_opened[x][p] is None
@@ -578,6 +582,11 @@ class Log(Model):
             s.who[s.begins[x]] == s.who[x] and s.begins[s.begins[x]] == s.begins[x]
             and s.kind[s.begins[x]] == Kind.TRANSACTIONAL and s.decided[s.begins[x]] == s.decided[x]
         )  # fmt: skip
+
+    @witness
+    def marked_in_the_epoch_of_its_records(s, p: Producer) -> bool:
+        last = any(s.kind[x] == Kind.MARKER and s.who[x] == p and x + 1 == s.end for x in range(L + 1))
+        return last and s.at == s.end and s.following[p] > 0
 
     @witness
     def all_sequences_of_an_epoch(s, p: Producer) -> bool:
