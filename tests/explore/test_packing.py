@@ -57,7 +57,7 @@ def found(e: Exploration) -> tuple[object, ...]:
 
 # ---- the same answers
 LAYOUTS = [(63, 4), (14, 4), (5, 5), (63, 0), (14, 1)]
-WAYS = [(form, *lay, None, 2) for form in FORMS for lay in LAYOUTS]
+WAYS: list[tuple[Form, int, int, int | None, int]] = [(form, *lay, None, 2) for form in FORMS for lay in LAYOUTS]
 WAYS += [(form, *lay, 1, threads) for form in FORMS[:2] for lay, threads in zip(LAYOUTS, (1, 3, 1, 3, 1), strict=True)]
 
 

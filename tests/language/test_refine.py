@@ -69,7 +69,7 @@ def interpreted(m: LoadedModel) -> str:
 def test_a_refinement_is_claims_like_any_other() -> None:
     m = model(BODY, VARIABLES, ABSTRACT)
     assert m.refinements.keys() == {"counter"}
-    assert (m.starts.keys(), m.steps.keys()) == ({"counter: start"}, {"counter"})
+    assert ({*m.starts}, {*m.steps}) == ({"counter: start"}, {"counter"})
     assert (found(m), interpreted(m)) == ("", "")
 
 
@@ -77,7 +77,8 @@ FAULTS = {
     "a step that is none": ("s.next.done = s.done | {a}", "s.next.done = {a}", "counter"),
     "a dropped guard": (", a not in s.done", "", "counter"),
     "another start": ("total=s.n", "total=min(3, s.n + 1)", "counter: start"),
-    "a state that is none": ("total=s.n", "total=s.n * 2", "counter: type"),
+    "a state that is none": ("total=s.n, seen", "total=s.n + 4, seen", "counter: type"),
+    "a step to a state that is none": ("total=s.n, seen", "total=(s.n if not s.other else 4), seen", "counter"),
     "a mapping that sees too much": ("b=s.b", "b=s.other", "counter"),
 }
 

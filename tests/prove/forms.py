@@ -96,7 +96,7 @@ class Forms(Model):
         require(letter.n <= s.a)
         s.next.post = s.post - {letter}
         s.next.of[letter.to] = letter.n - 2
-        s.next.p.first = letter
+        s.next.p.first = letter  # type: ignore[misc]
 
     @action()
     def broadcast(s) -> None:
@@ -106,9 +106,9 @@ class Forms(Model):
     @action()
     def assign(s, n: Node, k: Signed) -> None:
         require(k < N or s.o == k)
-        s.next.by[n].n = k
+        s.next.by[n].n = k  # type: ignore[misc]
         s.next.q[k] = s.a + 1
-        s.next.p.rest = s.o
+        s.next.p.rest = s.o  # type: ignore[misc]
         if s.a > 0:
             s.next.a = s.q[k - 1]
 
@@ -159,7 +159,7 @@ class Forms(Model):
 
     @invariant()
     def beyond(s, n: Node) -> bool:
-        return s.q[s.a] == s.r[0] or s.m[s.of[n]] == s.o + 1 or s.m[s.b] == 0
+        return s.q[s.a] == s.r[0] or s.m[s.of[n]] == s.o + 1 or s.m[s.b] == 0  # type: ignore[operator]
 
     @invariant()
     def alike(s) -> bool:
@@ -179,7 +179,7 @@ class Forms(Model):
 
     @invariant()
     def records(s) -> bool:
-        return all(x == s.p.first or x.n < s.p.rest for x in s.post) and any(x.to == s.who for x in s.post)
+        return all(x == s.p.first or x.n < s.p.rest for x in s.post) and any(x.to == s.who for x in s.post)  # type: ignore[operator]
 
     @invariant()
     def images(s) -> bool:

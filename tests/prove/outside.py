@@ -285,7 +285,7 @@ class Part(Model):
 
     @action()
     def f(s, p: P) -> None:
-        s.next.by[p].none = True
+        s.next.by[p].none = True  # type: ignore[misc]
 
     @invariant()
     def never(s, p: P) -> bool:

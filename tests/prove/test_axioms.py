@@ -31,8 +31,8 @@ def refuted(n: int, share: int = 2) -> list[Any]:
     (a,) = model.actions
     env, _ = r.parameters(a)
     for world in (World(r.state()), World(r.state("@after"))):
-        for c in model.invariants.values():
-            r.read(c.expr, env, world)
+        for claim in model.invariants.values():
+            r.read(claim.expr, env, world)
     axioms = r.axioms()
     elements = list(z3.Consts([f"e{i}" for i in range(n)], z3.DeclareSort("Node")))
     x = z3.Const("x", z3.DeclareSort("Node"))

@@ -504,7 +504,10 @@ class Concrete:
         if part == "start":
             return shown in abstract.initial_states()
         assert after is not None
-        then = self.shows(name, after)
+        try:
+            then = self.shows(name, after)
+        except OutsideType:
+            return False
         return then == shown or any(t.state == then for t in abstract.successors(shown))
 
     def reachable(self, limit: int = 1_000_000) -> tuple[dict[State, int], int]:
