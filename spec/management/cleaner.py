@@ -239,7 +239,6 @@ CLN_31 = clause(
     "CLN-31",
     """Checkpoints outlive a restart; cleaning states, uncleanable marks and waiting callers do not.""",
     source=f"{CHAPTER}, 'On-disk: the offset checkpoint file'; {MANAGER}",
-    without={"proof": "no claim of its own: what is proved holds with a restart at any moment"},
 )
 CLN_32 = clause(
     "CLN-32",

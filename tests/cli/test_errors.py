@@ -65,7 +65,7 @@ ERRORS: list[tuple[list[str], str]] = [
     (["mutants", "timelin"], "unknown subsystem 'timelin'; did you mean 'timeline'?"),
     (["export", "small.py", "--to", "tls", "--out", "o", *SIZES], "unknown format 'tls'; did you mean 'tla'?"),
     # sizes and numbers
-    (["explore", "small.py"], "Small needs sizes: --size N=2 --size P=2 --size FAST=true"),
+    (["explore", "small.py"], "Small needs sizes: --size P=2 --size N=2 --size FAST=true"),
     (["explore", "small.py", "-s", "P=x"], "--size P=x: not a whole number ≥ 1"),
     (["explore", "small.py", "-s", "P=0"], "--size P=0: not a whole number ≥ 1"),
     (["explore", "small.py", "-s", "P=-1"], "--size P=-1: not a whole number ≥ 1"),
