@@ -371,6 +371,9 @@ def join(a: T, b: T) -> T:
             return make("seq", elem=join(a.item, b.item), hi=_most(a.hi, b.hi))
         case "map":
             return make("map", elem=join(a.item, b.item), key=a.domain)
+        case "rec" if a.cls is b.cls:  # one of them is a reading's own, with other limits of its fields
+            fields = tuple((n, join(t, u)) for (n, t), (_, u) in zip(a.fields, b.fields, strict=True))
+            return make("rec", a.name, cls=a.cls, fields=fields)
     raise ModelError(f"a value of type {a!r} and one of type {b!r} stand in one place")
 
 
