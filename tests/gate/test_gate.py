@@ -129,7 +129,7 @@ def test_a_seed_gives_the_same_text_always() -> None:
 def test_the_page_lists_every_fault() -> None:
     assert {n: e for n, (e, _) in rows().items()} == {n: f.engine for n, f in FAULTS.items()}
     assert {c for _, c in rows().values()} <= set(fixed())
-    assert len(SEEDS) > 100
+    assert len(SEEDS) >= 80
 
 
 @pytest.mark.parametrize("name", [n for n, f in FAULTS.items() if f.engine != "TLA+"])
