@@ -369,14 +369,6 @@ def _places_proved() -> Any:
     )  # fmt: skip
 
 
-@fault("prover", "the last condition of a guard is forgotten")
-def _guard_forgotten() -> Any:
-    def make(right: Any) -> Any:
-        return lambda self, a, env, world: right(self, replace(a, guard=a.guard[:-1]), env, world)
-
-    return instead(reading.Reading, "enabled", make)
-
-
 @fault("prover", "half of a sort's elements are a majority")
 def _half_proved() -> Any:
     def make(right: Any) -> Any:

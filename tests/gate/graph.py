@@ -90,7 +90,11 @@ class Graph:
         for u in a.updates:
             if self.value(u.cond, env, now):
                 keys = [self.value(k, env, now) for k in u.keys]
-                after[u.var] = put(self.c.vars[u.var], after[u.var], keys, self.value(u.value, env, now))
+                try:
+                    value = self.value(u.value, env, now)
+                except NoValue:  # None in a variable that is no option: overwritten, or it were outside its type
+                    value = None
+                after[u.var] = put(self.c.vars[u.var], after[u.var], keys, value)
         return "after", after
 
     def chosen(self, v: Expr, env: dict[str, Any], now: Any, after: Any, cond: Expr) -> Iterator[dict[str, Any]]:

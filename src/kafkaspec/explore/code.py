@@ -188,7 +188,7 @@ class Reader:
 
     def cut(self, code: Num, x: Expr, t: T, width: int) -> Num:
         """The code of x in a place of type t, `width` bits wide: what does not fit there does not spill over."""
-        if within(of_type(x), t):
+        if x.op != "get" and within(of_type(x), t):  # None has no code there
             return code
         if isinstance(code, int):
             return code & ((1 << width) - 1)

@@ -60,7 +60,19 @@ class _After(_View):
     """`s.next` in an action: what is assigned is the state's own, so that no later assignment reaches another place."""
 
     def __setattr__(self, name: str, value: Any) -> None:
+        running = _running.get()
+        if running is not None and value is not None:
+            _there(running.vars[name], value)
         self.__dict__[name] = _own(value)
+
+
+def _there(t: T, v: Any) -> None:
+    """What a map or a sequence is made of is wanted there: None is an error, unless it may be None."""
+    if t.kind in ("map", "seq") and isinstance(v, dict | list):
+        for x in v.values() if isinstance(v, dict) else v:
+            if x is None and t.item.kind != "option":
+                raise TypeError(f"None is no value of type {t.item!r}")
+            _there(t.item, x)
 
 
 class _Map(dict[Any, Any]):
