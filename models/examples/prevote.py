@@ -45,7 +45,7 @@ class Role(enum.Enum):
 class PreVote(Model):
     """Of its epoch a voter knows for whom it voted, and who leads. `fetched`: it has fetched from that leader since it
     follows it. `granted` is who would vote for a prospective voter, or voted for a candidate. `committed` is the last
-    epoch whose LeaderChange a majority had. `votes` is every vote of every epoch."""
+    epoch whose LeaderChange a majority had, the `holders`. `votes` is every vote of every epoch."""
 
     role: dict[Voter, Role]
     epoch: dict[Voter, Epoch]
@@ -56,7 +56,8 @@ class PreVote(Model):
     log: dict[Voter, Epoch]
     committed: Epoch
     votes: dict[Epoch, dict[Voter, Voter | None]]
-    ghosts = ("votes",)
+    holders: set[Voter]
+    ghosts = ("votes", "holders")
 
     @define
     def become(s, n: Voter, role: Role, epoch: Epoch, leader: Voter | None) -> None:
@@ -142,6 +143,7 @@ class PreVote(Model):
         require(s.role[n] == Role.LEADER, s.committed < s.epoch[n])
         require(majority({m for m in Voter if s.log[m] == s.epoch[n]}))
         s.next.committed = s.epoch[n]
+        s.next.holders = {m for m in Voter if s.log[m] == s.epoch[n]}
 
     # A leader that shuts down, restarts, or from which no majority has fetched for a while.
     @action(who="leader")
@@ -166,13 +168,16 @@ class PreVote(Model):
 
     @define
     def settled(s, n: Voter) -> bool:
-        """n leads the highest epoch, a majority fetches from it, and none of that has granted a pre-vote."""
+        """n leads the highest epoch, and a majority fetches from it that has granted no pre-vote which still counts."""
         return (
             s.role[n] == Role.LEADER
-            and majority(s.contact(n))
             and all(s.epoch[m] <= s.epoch[n] for m in Voter)
-            and all(s.epoch[m] < s.epoch[n] or k not in s.granted[m] for m in Voter for k in s.contact(n))
+            and majority({m for m in Voter if m in s.contact(n) and not s.helps(m, s.epoch[n])})
         )
+
+    @define
+    def helps(s, m: Voter, e: Epoch) -> bool:
+        return any(s.role[k] == Role.PROSPECTIVE and s.epoch[k] == e and m in s.granted[k] for k in Voter)
 
     @invariant()
     def one_leader_per_epoch(s, m: Voter, n: Voter) -> bool:

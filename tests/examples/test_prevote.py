@@ -1,4 +1,4 @@
-"""Pre-vote: each rule left out, and the claim that breaks."""
+"""Pre-vote: each rule left out, and the claim that breaks; and the proofs."""
 
 # mypy: disable-error-code="operator, index, arg-type, assignment"
 
@@ -11,6 +11,8 @@ import pytest
 from kafkaspec.explore import explore
 from kafkaspec.language import action, define, load, majority, require
 from kafkaspec.models.examples.prevote import E, Epoch, PreVote, Role, Voter
+from kafkaspec.proofs.examples import prevote as proof_of_prevote
+from kafkaspec.prove import Proof
 
 SIZES: dict[str, int | bool] = {"Voter": 3, "E": 2}
 
@@ -97,3 +99,15 @@ def test_a_rule_left_out_breaks_the_claim(model: type[PreVote], claim: str) -> N
     found = explore(replace(loaded, invariants=invariants, steps=steps), SIZES, deadlock=True)
     assert found.trace is not None
     assert found.trace.claim == claim
+
+
+@pytest.mark.parametrize("proof", proof_of_prevote.PROOFS, ids=lambda p: p.loaded.name)
+def test_elections_and_logs_are_right_for_every_number_of_voters(proof: Proof) -> None:
+    assert proof.run().complete
+
+
+def test_each_claim_but_one_is_proved() -> None:
+    """That a majority is not disrupted is explored only."""
+    proved = {n for p in proof_of_prevote.PROOFS for n in (*p.loaded.invariants, *p.loaded.steps)}
+    claimed = load(PreVote)
+    assert {*claimed.invariants, *claimed.steps} - proved == {"no_disruption"}
