@@ -37,6 +37,26 @@ class Counter(Model):
         return s.n == N
 """
 FALSE = COUNTER.replace("return s.n <= N", "return s.n < 3")
+WEAK = (
+    COUNTER.replace("return s.n <= N", "return s.n != N + 2")
+    + """
+    @action()
+    def skip(s) -> None:
+        require(s.n > N)
+        s.next.n = s.n + 1
+"""
+)
+RESTS = (
+    COUNTER
+    + """
+    @invariant()
+    def far(s) -> bool:
+        return s.n < 20
+    @invariant()
+    def other(s) -> bool:
+        return s.n < 21
+"""
+)
 VACUOUS = COUNTER.replace("return s.n == N", "return s.n < 0")
 IDLE = COUNTER.replace("require(s.n == N)", "require(s.n > N)")
 MANY = """
@@ -66,7 +86,14 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, text in [("counter", COUNTER), ("false", FALSE), ("vacuous", VACUOUS), ("idle", IDLE)]:
+    for name, text in [
+        ("counter", COUNTER),
+        ("false", FALSE),
+        ("weak", WEAK),
+        ("rests", RESTS),
+        ("vacuous", VACUOUS),
+        ("idle", IDLE),
+    ]:
         (tmp_path / f"{name}.py").write_text(text)
 
 
@@ -101,9 +128,25 @@ def test_prove(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "prove", "false.py")
     assert code == 1
     assert "small is false, as exploring shows" in out
+    code, out, _ = run(capsys, "prove", "weak.py")
+    assert code == 1
+    assert "a state that satisfies every claim" in out
     assert run(capsys, "prove", "counter.py", "--only", "smal")[2].startswith(
         "kafkaspec: unknown claim of Counter 'smal'; did you mean 'small'?"
     )
+
+
+def test_prove_only(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "prove", "rests.py", "--only", "small")
+    assert code == 0
+    assert "proved for every size: small, with what it rests on" in out
+    code, out, _ = run(capsys, "prove", "rests.py", "--only", "other")
+    assert code == 2
+    assert "as far is not proved" in out
+    code, out, _ = run(capsys, "prove", "rests.py", "--only", "far", "--json")
+    assert code == 2
+    assert json.loads(out)[0]["outcome"] == "unknown"
+    assert run(capsys, "prove", "false.py", "--only", "small")[0] == 1
 
 
 def test_check_accepts_rejects_and_cannot_judge(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

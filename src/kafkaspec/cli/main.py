@@ -188,7 +188,9 @@ Exit status: 0 all proved, 1 refuted, 2 unknown (an unknown is never a proof).
 )
 def prove(
     model: ModelName,
-    only: Annotated[list[str] | None, typer.Option(metavar="CLAIM", help="This invariant alone; repeatable.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="CLAIM", help="This claim and what it rests on; repeatable.")
+    ] = None,
     timeout: Annotated[float, typer.Option(min=0.1, metavar="S", help="Seconds for each obligation.")] = 10.0,
     steps: Annotated[
         int | None, typer.Option(min=1, metavar="K", help="Search K steps from the start instead.")

@@ -4,34 +4,43 @@ arithmetic and datatypes. The obligation is proved when it answers `unsat`."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import z3
 
 from kafkaspec.language import LoadedModel
 from kafkaspec.prove.obligations import settings
-from kafkaspec.prove.symbols import negated
+from kafkaspec.prove.symbols import Formula, negated
 
 
-def smtlib(model: LoadedModel, fixed: Mapping[str, int | bool] | None = None) -> dict[str, str]:
+def smtlib(
+    model: LoadedModel,
+    fixed: Mapping[str, int | bool] | None = None,
+    only: Callable[[str, str], bool] = lambda action, claim: True,
+) -> dict[str, str]:
     """The text of each script by its file's name. Sizes that `fixed` does not hold are arbitrary; what an action does
-    not touch needs no script."""
-    out: dict[str, str] = {}
-    for s in settings(model, dict(fixed or {})):
+    not touch needs no script; `only(action, claim)` tells which obligations are wanted."""
+    return {name: script(query, title, fixed) for name, title, query in queries(model, fixed, only)}
+
+
+def queries(
+    model: LoadedModel, fixed: Mapping[str, int | bool] | None, only: Callable[[str, str], bool]
+) -> Iterator[tuple[str, str, list[Formula]]]:
+    """The file's name of each script, its title, and what it asserts."""
+    for s in settings(model, dict(fixed or {}), only):
         assumed = [*s.assumptions(), *s.not_empty]
         for g in s.goals:
             for i, part in enumerate(g.parts, 1):
-                solver = z3.Solver()
-                solver.add(*assumed, *part.hints, negated(part.formula))
                 number = f"-{i}" if len(g.parts) > 1 else ""
                 name = re.sub(r"\W+", "_", f"{model.name}-{g.action}-{g.claim}".replace("-", " ")).strip("_")
-                out[f"{name}{number}.smt2"] = _script(
-                    solver, f"{model.name}: {g.claim} after {g.action}{number}", fixed
-                )
-    return out
+                title = f"{model.name}: {g.claim} after {g.action}{number}"
+                yield f"{name}{number}.smt2", title, [*assumed, *part.hints, negated(part.formula)]
 
 
-def _script(solver: z3.Solver, title: str, fixed: Mapping[str, int | bool] | None) -> str:
+def script(query: Sequence[Formula], title: str, fixed: Mapping[str, int | bool] | None = None) -> str:
+    """A query as a text."""
+    solver = z3.Solver()
+    solver.add(*query)
     held = ", ".join(f"{n} = {v}" for n, v in (fixed or {}).items())
     lines = str(solver.to_smt2()).splitlines()
     body = [x for x in lines if not x.startswith((";", "(set-info", "(check-sat)", "(exit)"))]

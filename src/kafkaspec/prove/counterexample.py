@@ -31,8 +31,10 @@ LEVELS = (1, 2, 3, 4)
 
 Needed = frozenset[str]
 """The claims that exclude a counterexample at some sizes."""
-LEAST_SHARE_S = 0.2
+LEAST_SHARE_S = 0.5
 """Of the budget, for one size: making the formulas takes as long."""
+FEW = {"smt.core.minimize": True}
+"""The claims that exclude a counterexample are told without those that are not wanted beside the others."""
 Plain = Any
 """A model value in Python's own shapes: dict, set, list, dataclass, enum member, element of a Sort."""
 
@@ -117,7 +119,7 @@ def at_sizes(
     named = {f.get_id() for f in claims.values()}
     others = [f for f in [*s.assumptions(), *s.not_empty] if f.get_id() not in named]
     denied = either([negated(p.formula) for p in g.parts])
-    asked = budget.ask([*others, denied], max(share_s, LEAST_SHARE_S), named=claims)
+    asked = budget.ask([*others, denied], max(share_s, LEAST_SHARE_S), FEW, claims)
     if asked.answer == "unsat":
         return asked.core
     return _read(model, s, goal, sizes, asked.model) if asked.model is not None else None

@@ -82,7 +82,9 @@ class Proof:
         else:
             flags = [f"{n}={v}" for n, v in sizes.items() if self.loaded.sizes[n] == "flag" and n not in self.fixed]
             first = "the first " if e.outcome == "limit" else ""
-            text = f"{first}{e.distinct:,} states" + "".join(f", {x}" for x in flags)
+            text = f"{first}{e.distinct:,} state{'s' if e.distinct != 1 else ''}" + "".join(f", {x}" for x in flags)
+            if e.outcome == "limit" and e.distinct < max_states:
+                text += f" ({e.limit})"
         return Explored(text, false, e.seconds)
 
     def _explore_small(self, progress: Progress | None) -> Explored:

@@ -205,9 +205,14 @@ class Question:
         """The attempt that found a proof."""
 
     @property
+    def last(self) -> str:
+        """The set of all that there is."""
+        return "apart" if self.apart else "all"
+
+    @property
     def hopeless(self) -> bool:
         """Is there no attempt left that could find a proof?"""
-        return not any(self._attempts(False))
+        return self.last in self.failed or not any(self._attempts(False))
 
     def needs(self, names: Set[str]) -> None:
         """Of the claims, these are needed at a small size: they may be enough at every size."""
@@ -226,6 +231,8 @@ class Question:
             self.sets["relevant"] = [*found, *self.hints]
             if len(found) == len(self.assumed):
                 self.failed.add("relevant")  # "all" once more
+        if self.last in self.failed:
+            return "sat"
         for attempt in self._attempts(quick):
             options, name = attempt
             if name in self.failed:  # by now
@@ -236,7 +243,7 @@ class Question:
                 return "unsat"
             if asked.answer == "sat":
                 self.failed |= {name} if name in ("relevant", "needed") else {"relevant", "needed", "all", name}
-                if name == ("apart" if self.apart else "all"):
+                if name == self.last:
                     return "sat"
             elif "incomplete" in asked.why:
                 self.exhausted.add(attempt)

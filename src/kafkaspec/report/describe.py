@@ -183,7 +183,7 @@ def _proved(p: Proved) -> list[Section]:
     for o in p.obligations:
         if o.verdict == "unknown":
             facts.append(("unknown", Cell(f"{words(o.claim)} after {o.action}, in {duration(o.seconds)}", "unknown")))
-    out = [Section(p.model, verdict, facts=tuple(facts), grids=(grid(titles, rows),))]
+    out = [Section(p.model, verdict, facts=tuple(facts), grids=(grid(titles, rows),) if rows else ())]
     out += _trace(p.false_lemma) if p.false_lemma is not None else []
     for o in p.obligations:
         if o.cti is not None:
