@@ -438,7 +438,8 @@ def _row(subsystem: Subsystem, mutant: Mutant, detectors: Sequence[Detector]) ->
         if mutant.generated and detections[d.name].killed is False and steps is None and not mutant.survives:
             steps = _steps(subsystem, mutant)
     row = Row(mutant, detections)
-    if row.killed or mutant.survives or mutant.layer != "model":
+    looked = any(d.killed is False for d in detections.values())
+    if row.killed or mutant.survives or mutant.layer != "model" or not looked:
         return row
     return replace(row, steps=steps or _steps(subsystem, mutant))
 
