@@ -38,12 +38,19 @@ class Counter(Model):
 """
 FALSE = COUNTER.replace("return s.n <= N", "return s.n < 3")
 WEAK = (
-    COUNTER.replace("return s.n <= N", "return s.n != N + 2")
+    COUNTER.replace("    n: ", "    armed: bool\n    gone: bool\n    n: ", 1)
     + """
     @action()
     def skip(s) -> None:
-        require(s.n > N)
-        s.next.n = s.n + 1
+        require(s.armed)
+        s.next.gone = True
+    @action()
+    def arm(s) -> None:
+        require(s.armed)
+        s.next.armed = True
+    @invariant()
+    def still_here(s) -> bool:
+        return not s.gone
 """
 )
 RESTS = (

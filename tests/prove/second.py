@@ -69,7 +69,7 @@ def compare(
                 query = [*assumed, *s.not_empty, *part.hints, negated(part.formula)]
                 name = f"{model.name}: {g.claim} after {g.action}, part {i}"
                 second = ask_cvc5(script(exported(query), name, fixed))
-                question = Question(assumed, part.hints, s.not_empty, part.formula, s.claims)
+                question = Question(assumed, part.hints, s.not_empty, part.formula, s.named)
                 budget = Budget(timeout_s)
                 first = question.round(budget, FIRST_S, quick=True)
                 for share_s in budget.shares():

@@ -184,9 +184,9 @@ def test_the_claims_needed_at_a_small_size_are_enough_at_every_size() -> None:
     (goal,) = s.goals
     needed = counterexample.find(model, goal, {"FENCED": True}, Budget(10.0), 2.0, (2,))
     assert isinstance(needed, frozenset)
-    assert 0 < len(needed) < len(s.claims) / 4
+    assert 0 < len(needed) < len(s.named) / 4
     for part in goal.parts:
-        q = Question(s.assumptions(), part.hints, s.not_empty, part.formula, s.claims)
+        q = Question(s.assumptions(), part.hints, s.not_empty, part.formula, s.named)
         q.needs(needed)
         everything = q.sets.pop("all")
         assert len(q.sets["needed"]) < len(everything) - 5

@@ -285,6 +285,8 @@ def _possible(model: LoadedModel, s: Setting, given: Mapping[str, int | bool], t
     budget = Budget(timeout_s)
     nothing = lambda action, claim: False  # noqa: E731
     for sizes in counterexample.every_size(model, given):
+        if budget.over:
+            break
         if s.name == START:
             at = obligations.start(model, sizes, nothing)
         else:
