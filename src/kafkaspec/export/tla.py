@@ -45,6 +45,7 @@ from kafkaspec.language.expr import (
     within,
 )
 from kafkaspec.language.model import Action, LeadsTo, LoadedModel
+from kafkaspec.language.obvious import essential
 from kafkaspec.language.types import T
 
 _RESERVED = frozenset(
@@ -1094,7 +1095,12 @@ def _parts(e: Expr) -> tuple[Expr, ...]:
 
 def _shorter(u: Update) -> Update:
     """An update whose condition does not ask again what it asked before."""
-    return replace(u, cond=needs.given(u.cond, needs.NOTHING))
+    out: list[Expr] = []
+    for p in essential(_parts(u.cond)):
+        known = {x.id for x in out}
+        denied = p.args[0] if p.op == "not" and p.args[0].op == "and" else None
+        out.append(p if denied is None else not_(and_(*[x for x in denied.args if x.id not in known])))
+    return replace(u, cond=and_(*out))
 
 
 def _impossible(condition: Expr) -> bool:

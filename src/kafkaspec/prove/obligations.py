@@ -14,7 +14,7 @@ from typing import Literal
 from kafkaspec.language import Action, Expr, LoadedModel, T
 from kafkaspec.language.defined import defined
 from kafkaspec.language.expr import and_, or_
-from kafkaspec.prove.obvious import essential, kept
+from kafkaspec.language.obvious import essential, kept
 from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World, _nodes, conjuncts
 from kafkaspec.prove.symbols import Formula, Value, both, implies
 

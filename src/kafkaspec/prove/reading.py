@@ -22,9 +22,9 @@ from kafkaspec.language.expr import TRUE as YES
 from kafkaspec.language.expr import and_, bound, field, index, join, length, node, not_, or_
 from kafkaspec.language.expr import less as less_expr
 from kafkaspec.language.model import _must_have_values
+from kafkaspec.language.obvious import essential, kept, obvious
 from kafkaspec.language.text import short
 from kafkaspec.language.types import BOOL, INT
-from kafkaspec.prove.obvious import essential, kept, obvious
 from kafkaspec.prove.symbols import (
     FALSE,
     TRUE,

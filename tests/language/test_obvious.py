@@ -12,8 +12,8 @@ from kafkaspec.language import Bounded, Expr, Model, Range, Size, Sort, invarian
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.language.defined import defined
 from kafkaspec.language.expr import FALSE, TRUE, and_, bound, contains, node, not_, or_
+from kafkaspec.language.obvious import essential, obvious
 from kafkaspec.language.types import BOOL, make, resolve
-from kafkaspec.prove.obvious import essential, obvious
 from kafkaspec.prove.reading import Reading, World, conjuncts
 from tests.prove.forms import Forms
 from tests.prove.test_reading import any_value, symbolic

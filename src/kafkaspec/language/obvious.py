@@ -76,6 +76,8 @@ class _Cases:
                     choices.append(list(e.args))
                 case ("not", "and"):
                     choices.append([not_(kept(x)) for x in inner.args])
+                case ("not", "subset") if inner.args[0] is inner.args[1]:
+                    return True
                 case ("not", "not"):
                     todo.append(inner.args[0])
         if _unsolvable(literals.values()):
