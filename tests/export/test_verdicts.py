@@ -1,4 +1,5 @@
-"""What TLC says of an exported text is what the text says: of texts that break something, and of what breaks first."""
+"""What each engine says of a text is what the text says when Python runs it: of texts that break something, and of what
+is broken first."""
 
 from __future__ import annotations
 
@@ -7,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from kafkaspec.errors import UserError
+from kafkaspec.explore import explore
 from kafkaspec.export import tla
 from kafkaspec.language import Model, load
 from kafkaspec.language.concrete import Concrete, OutsideType, State, Undefined
+from kafkaspec.prove import bounded, prove
 from tests.export.tlc import tlc
-from tests.export.verdicts import MODELS, SIZES
+from tests.export.verdicts import MODELS, SIZES, Bit
 
 
 def said_by_the_text(model: type[Model], sizes: dict[str, int | bool]) -> str:
@@ -81,6 +85,40 @@ def sizes_of(model: type[Model]) -> dict[str, int | bool]:
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m.__name__)
 def test_the_text_says_what_is_broken(model: type[Model]) -> None:
     assert said_by_the_text(model, sizes_of(model)) == (model.__doc__ or "")
+
+
+def in_words_of_tla(claim: str) -> str:
+    """A claim as the export names it."""
+    if claim.startswith("type of"):
+        return "TypeOK"
+    return "Defined" if claim.rpartition(": ")[2] == "defined" else claim
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.__name__)
+def test_the_explorer_and_the_bounded_search_say_what_the_text_says(model: type[Model]) -> None:
+    m, said = load(model), model.__doc__ or ""
+    if said == "the start":
+        with pytest.raises(UserError, match="@initial"):
+            explore(m, sizes_of(model))
+    else:
+        e = explore(m, sizes_of(model), deadlock=True, liveness=False, ghosts=True)
+        assert in_words_of_tla(e.trace.claim if e.trace is not None else "") == said
+    b = bounded(m, 6, sizes_of(model))
+    asked = said not in ("Defined", "") or not (m.witnesses or m.leads_to)  # what is neither's is not asked of it
+    assert (b.outcome == "violation") == bool(said) or not asked, b.summary()
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.__name__)
+def test_what_a_text_breaks_is_never_proved(model: type[Model]) -> None:
+    m, said = load(model), model.__doc__ or ""
+    if model is Bit:
+        with pytest.raises(UserError, match="has nothing to prove"):
+            prove(m)
+        return
+    p = prove(m, timeout_s=1, fixed=sizes_of(model))
+    if said and not (said == "Defined" and (m.witnesses or m.leads_to)):
+        assert not p.complete, said
+    assert said or not any(o.verdict == "refuted" and o.action == "(start)" for o in p.obligations)
 
 
 @pytest.mark.deep

@@ -166,7 +166,7 @@ class Search:
         self.queues = self._reserve(int(self.budget_mb) << 20)
         self.capacity = self.queues[0].size // (8 * p.words) - 8 * p.lanes
         self.buffers = [Block(8 * 2 * p.stride * (p.words + 2)) for _ in range(threads)]
-        n, faults = max(len(p.instances), len(p.starts)), len(p.faults)
+        n, faults = p.rows, len(p.faults)
         self.notes = [Block(8 * (n // 8 + 2) + faults * n + 16 * (len(p.layout.model.actions) + 1)) for _ in self.owns]
         self.hits = [Block(len(p.state_claims) + 8) for _ in self.owns]
         for t in range(threads):
@@ -411,7 +411,9 @@ class Search:
         n = self._start()
         wrong = self.faulty()
         if wrong is not None:
-            raise UserError(f"{p.layout.model.name}: @initial: {p.faults[wrong]}: a value is outside its limits")
+            undefined = p.faults[wrong] == UNDEFINED
+            what = "it has no value" if undefined else f"{p.faults[wrong]}: a value is outside its limits"
+            raise UserError(f"{p.layout.model.name}: @initial: {what}")
         own[k.FIRST] = n
         self.f["begin"](self.shared.address, self.owns[0].address)
         self.generated = self.first_count = n
@@ -495,7 +497,7 @@ class Search:
 
     def fault_notes(self, fault: int) -> list[memoryview]:
         """Each thread's notes on a claim about transitions, a byte an instance."""
-        n = len(self.program.instances)
+        n = self.program.rows
         at = self.own[0][k.FAULTY] - self.notes[0].address + fault * n
         return [b.bytes(at, at + n) for b in self.notes]
 
@@ -543,7 +545,7 @@ class Search:
         for i, instance in enumerate(instances):
             if notes[own[k.ENABLED] - base + i] & 1:
                 words = tuple(buffer[w * p.stride + len(out)] for w in range(p.words))
-                broken = [c for c in range(len(p.faults)) if notes[own[k.FAULTY] - base + c * len(p.instances) + i] & 1]
+                broken = [c for c in range(len(p.faults)) if notes[own[k.FAULTY] - base + c * p.rows + i] & 1]
                 out.append((instance, words, broken))
         return out
 

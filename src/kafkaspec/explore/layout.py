@@ -148,6 +148,10 @@ class Layout:
                 return [0, *[self.encoded(t.item, v) + 1 for v in self.values(t.item)]]
             case "set" if t.hi is None:
                 return list(range(int(t.nonempty), 1 << self.width(t)))
+            case "set":
+                c, records = self.cells(t), sorted(self.values(t.item), reverse=True)
+                sets = [s for n in range(c.most + 1) for s in itertools.combinations(records, n)]
+                return [sum((x + c.plus) << (c.width * i) for i, x in enumerate(s)) for s in sets]
             case "rec":
                 parts = [
                     [self.encoded(f, v) << self.field(t, i) for v in self.values(f)]

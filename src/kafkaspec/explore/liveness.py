@@ -374,7 +374,7 @@ class Graph:
         conditions, bits = condition_of(p)
         self.states = n = search.distinct
         edges = search.generated - search.first_count
-        instances = len(p.instances)
+        instances = p.rows
         sizes = {
             IDS: 4 * search.slots,
             EDGES: 8 * (n + 1),

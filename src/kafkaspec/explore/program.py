@@ -80,8 +80,10 @@ class Program:
         self.fingerprinted = self.words > exact_words
         self.instances = [instance for a in model.actions for instance in self._chosen(a)]
         self.starts = self._chosen(model.initial)
-        if max(len(self.instances), len(self.starts)) > MANY_INSTANCES:
-            raise UserError(f"{model.name} has {len(self.instances)} instances of its actions at these sizes: too many")
+        self.rows = max(len(self.instances), len(self.starts), 1)
+        """Bytes of a note on every instance of an action, or on every start."""
+        if self.rows > MANY_INSTANCES:
+            raise UserError(f"{model.name} has {self.rows} instances of its actions at these sizes: too many")
         self.state_claims = self._state_claims()
         self.step_claims = [c for c in model.steps.values() if layout.visible(c.expr)]
         self.faults = [UNDEFINED] + [f"type of {n}" for n in layout.vars] + [c.name for c in self.step_claims]
@@ -92,7 +94,7 @@ class Program:
             if self.layout.visible(c.trigger) and self.layout.visible(c.goal)
             for env in valuations(layout, {v.aux: v.t for v in c.params})
         ]
-        self.stride = max(len(self.instances), len(self.starts), 32) * self.lanes + self.lanes
+        self.stride = max(self.rows, 32) * self.lanes + self.lanes
 
     # ---- what is checked
     def _state_claims(self) -> list[tuple[str, Claim]]:
@@ -122,7 +124,7 @@ class Program:
             "EVERY_LANE": (1 << self.lanes) - 1,
             "STRIDE": self.stride,
             "KEY_WORDS": self.key_words,
-            "INSTANCES": len(self.instances),
+            "INSTANCES": self.rows,
             "FAULTS": len(self.faults),
             "SYMMETRIC": int(bool(self.symmetry)),
             "CHUNK": self.chunk,
@@ -253,13 +255,13 @@ class Program:
         after, wrong = reader.next_words(action, env)
         for var, bad in wrong:
             claim = self.faults.index(f"type of {var}" if var else UNDEFINED)
-            self._mark(e, "%faulty.p", claim * len(self.instances) + i, e.and_(mask, bad))
+            self._mark(e, "%faulty.p", claim * self.rows + i, e.and_(mask, bad))
         if action is not self.layout.model.initial:
             reader.after = after
             for k, c in enumerate(self.step_claims, len(self.layout.vars) + 1):
                 broken = e.not_(self._holds(reader, c.expr))
                 if broken is not False:
-                    self._mark(e, "%faulty.p", k * len(self.instances) + i, e.and_(mask, broken))
+                    self._mark(e, "%faulty.p", k * self.rows + i, e.and_(mask, broken))
             reader.after = None
         self._store(e, after, mask, n)
         many, wide, more = e.fresh(), e.fresh(), e.fresh("n")

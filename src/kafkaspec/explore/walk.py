@@ -276,7 +276,7 @@ class _Party:
     def __init__(self, search: Search, t: int, units: list[int], unit_count: int) -> None:
         self.s, self.t, p = search, t, search.program
         self.group = 0
-        n = len(p.instances)
+        n = p.rows
         self.starts = search.first_states()
         self.states, self.paths = Block(8 * WALKERS * p.words), Block(4 * WALKERS * LONGEST)
         self.small, self.times = Block(8 * 4 * WALKERS), Block(8 * (n + 4 * WALKERS))

@@ -258,9 +258,8 @@ class Concrete:
                 return [None, *self.values(t.item)]
             case "set":
                 items = self.values(t.item)
-                return [
-                    set(c) for n in range(int(t.nonempty), len(items) + 1) for c in itertools.combinations(items, n)
-                ]
+                most = len(items) if t.hi is None else static(t.hi, self.sizes)
+                return [set(c) for n in range(int(t.nonempty), most + 1) for c in itertools.combinations(items, n)]
             case "rec":
                 assert t.cls is not None
                 names = [n for n, _ in t.fields]
