@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 
 from kafkaspec.errors import UserError
 from kafkaspec.export import tla
-from kafkaspec.language import Model, Sort, action, initial, load, require
+from kafkaspec.language import Model, Range, Sort, action, initial, load, require, step
 from kafkaspec.language.concrete import Concrete
 from tests.export import verdicts
 from tests.export.everything import Everything
@@ -346,3 +347,56 @@ def test_tlc_reaches_the_witness(tmp_path: Path) -> None:
     module, configuration = tla(load(Everything), SIZES, deadlock=True)
     never = module.replace("\n====", "\nnever == ~full\n====", 1)
     assert "Invariant never is violated" in tlc(tmp_path, never, configuration + "INVARIANT never\n").output
+
+
+# ---- what would be read as something else -----------------------------------------------------------------------------
+class Membership(Model):
+    """A step property that begins with a membership, and one whose conclusion is an implication, both long and short."""
+
+    at: dict[Item, bool]
+    here: set[Item]
+
+    @action()
+    def add(s, i: Item) -> None:
+        s.next.here = s.here | {i}
+        s.next.at[i] = True
+
+    @step()
+    def stays(s, i: Item) -> bool:
+        return i not in s.here or i in s.next.here
+
+    @step()
+    def all_stay(s) -> bool:
+        return all(x not in s.here or x in s.next.here for x in Item)
+
+    @step()
+    def known(s) -> bool:
+        return s.here <= s.next.here
+
+
+class Begins(Model):
+    """The same, of a variable."""
+
+    chosen: bool
+    n: Annotated[int, Range(0, 3)]
+
+    @action()
+    def up(s) -> None:
+        require(s.n < 3)
+        s.next.n = s.n + 1
+
+    @step()
+    def low(s) -> bool:
+        return s.n in (0, 1, 2) and s.next.n > s.n
+
+
+def test_a_step_property_that_begins_with_a_membership_is_no_function() -> None:
+    assert part(tla(load(Begins), {})[0], "low").split("\n    ")[1].startswith("[][(n \\in {0, 1, 2} /\\ ")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("model", [Membership, Begins])
+def test_tlc_reads_step_properties(tmp_path: Path, model: type[Model]) -> None:
+    sizes = {n: 2 for n in load(model).sizes}
+    module, configuration = tla(load(model), sizes, deadlock=True)
+    assert tlc(tmp_path, module, configuration).error == ""

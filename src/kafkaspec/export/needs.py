@@ -13,7 +13,7 @@ from kafkaspec.language.defined import defined, every
 from kafkaspec.language.expr import FALSE, TRUE, Expr, and_, node, not_, or_
 from kafkaspec.language.model import Action
 from kafkaspec.language.obvious import essential, obvious
-from kafkaspec.language.refine import substituted
+from kafkaspec.language.substitute import substituted
 
 
 class Asked(NamedTuple):

@@ -172,7 +172,9 @@ class _Module:
                 left_out.append(c.name)
                 continue
             comment = self.comment(c.clauses, "", c.doc)
-            parts.append(f"{comment}{self.name(c.name)} ==\n    [][{self.block(sure(c.expr), 7)}]_vars")
+            said = self.block(sure(c.expr), 7)
+            said = f"({said})" if re.match(r"\w+ \\in ", said) else said  # [x \in S begins a function
+            parts.append(f"{comment}{self.name(c.name)} ==\n    [][{said}]_vars")
             properties.append(self.name(c.name))
             still = needs.in_place(c.expr)
             if still is not TRUE:
@@ -679,7 +681,9 @@ class _Module:
                 premise, conclusion = _implication(e)
                 if premise is not TRUE:
                     first = self.text(premise, _IMPLIES + 1)
-                    return f"{first} =>{below}    {self.block(conclusion, column + 4, _IMPLIES + 1)}"
+                    return _in(
+                        f"{first} =>{below}    {self.block(conclusion, column + 4, _IMPLIES + 1)}", _IMPLIES, tight
+                    )
                 return below.join(f"\\/ {self.branch(x, column + 3)}" for x in _branches(e))
             case "forall" | "exists":
                 with self.quantified(e) as (head, body):

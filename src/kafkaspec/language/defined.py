@@ -31,6 +31,7 @@ from kafkaspec.language.expr import (
     unwrapped,
     within,
 )
+from kafkaspec.language.substitute import stripped
 from kafkaspec.language.types import BOOL, T, make
 
 _defined: dict[int, Expr] = {}
@@ -53,7 +54,7 @@ def defined(e: Expr) -> Expr:
         return TRUE
     known = _defined.get(e.id)
     if known is None:
-        known = _defined[e.id] = _condition(e)
+        known = _defined[e.id] = stripped(_condition(e))
     return known
 
 

@@ -32,7 +32,7 @@ from kafkaspec.language.expr import (
     replaced,
 )
 from kafkaspec.language.model import Action, Claim
-from kafkaspec.language.refine import substituted
+from kafkaspec.language.substitute import substituted
 from kafkaspec.language.types import BOOL, T, make
 
 
