@@ -349,9 +349,9 @@ def test_tlc_reaches_the_witness(tmp_path: Path) -> None:
     assert "Invariant never is violated" in tlc(tmp_path, never, configuration + "INVARIANT never\n").output
 
 
-# ---- what would be read as something else -----------------------------------------------------------------------------
+# ---- what would be read as something else ----------------------------------------------------------------------------
 class Membership(Model):
-    """A step property that begins with a membership, and one whose conclusion is an implication, both long and short."""
+    """Step properties that begin with a membership, or with a quantifier."""
 
     at: dict[Item, bool]
     here: set[Item]
