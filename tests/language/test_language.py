@@ -293,3 +293,16 @@ def test_a_value_that_leaves_its_range_is_an_error_on_concrete_states(tmp_path: 
 def test_two_sorts_whose_elements_would_have_the_same_names(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"the sorts P and Pear begin with one letter"):
         read(tmp_path, "y: dict[Pear, bool]", "class Pear(Sort): ...\n")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["all(True for q in Q)", "all(p in s.some for p in P for q in Q if False) or s.n >= 0", "s.n >= 0 or len(Q) == 2"],
+)
+def test_a_sort_that_stands_only_in_what_is_folded_away_is_a_size(tmp_path: Path, value: str) -> None:
+    """The text runs through it all the same."""
+    m = read(tmp_path, f"@invariant()\ndef holds(s) -> bool:\n    return {value}")
+    sizes: dict[str, int | bool] = {"P": 1, "Q": 2, "N": 2}
+    assert m.sizes.keys() == sizes.keys()
+    text = Concrete(m.cls, sizes)
+    assert text.holds("holds", text.initial_states()[0])

@@ -14,13 +14,10 @@ from contextvars import ContextVar
 from typing import Any, cast
 
 from kafkaspec.errors import UserError
-from kafkaspec.language.types import BOOL, INT, Sort, T, make, resolve
+from kafkaspec.language.types import BOOL, INT, Sort, T, make, resolve, tracing
 
 sizes_now: ContextVar[Mapping[str, int | bool] | None] = ContextVar("sizes_now", default=None)
 """While a text runs on concrete states: the values of its sizes and flags."""
-
-tracing: ContextVar[Any] = ContextVar("tracing", default=None)
-"""While a text is read symbolically: the loader's Trace."""
 
 
 class ModelError(UserError):
@@ -190,7 +187,7 @@ class SizeName:
         if known is None:
             trace = tracing.get()
             if trace is not None:
-                trace.sizes[self.name, self.expr.id] = self.expr
+                trace.named[self.expr.id] = self.expr
             return self.expr
         if self.name not in known:
             raise UserError(f"size {self.name} is not given")

@@ -6,7 +6,7 @@ import ast
 import functools
 import sys
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
@@ -26,14 +26,13 @@ from kafkaspec.language.expr import (
     node,
     number,
     static,
-    tracing,
     truth,
 )
 from kafkaspec.language.expr import (
     majority as _majority,
 )
 from kafkaspec.language.refine import Refinement, mapped
-from kafkaspec.language.types import INT, Of, T, TypeNotInLanguage, elements, resolve
+from kafkaspec.language.types import INT, Of, T, TypeNotInLanguage, elements, resolve, tracing
 
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound="Model")
@@ -339,7 +338,8 @@ class Trace:
 
     def __init__(self, files: set[str]) -> None:
         self.files, self.action = files, typing.cast("Action | None", None)
-        self.sizes: dict[tuple[str, int], Expr] = {}
+        self.named: dict[int, Expr] = {}
+        self.sorts: list[T] = []
         self.abstract: list[tuple[str, Mark, Shown, text.Frame, str, tuple[str, int]]] = []
 
 
@@ -531,7 +531,7 @@ def _load(cls: type[Model]) -> LoadedModel:
         except ModelError as e:
             raise ModelError(f"{text.short(loc[0])}:{loc[1]}: {name}: {e}") from None
     _check_start(model)
-    model.sizes, model.sorts = _sizes(model, trace.sizes.values())
+    model.sizes, model.sorts = _sizes(model, trace)
     _check_names(model, methods)
     letters: dict[str, str] = {}
     for name, kind in model.sizes.items():
@@ -564,7 +564,7 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
             raise ModelError(f"parameter {n} of {name} has no type")
     drawn: dict[str, Expr] = {}
     params = [_parameter(model, n, hints[n], drawn) for n in names]
-    trace.sizes.update({("", p.id): p for p in params})
+    trace.named.update({p.id: p for p in params})
     doc = _doc(f)
     if mark.kind in ("action", "initial"):
         for per in mark.per:
@@ -709,9 +709,9 @@ def _check_start(model: LoadedModel) -> None:
 
 
 def _sizes(
-    model: LoadedModel, named: Iterable[Expr]
+    model: LoadedModel, trace: Trace
 ) -> tuple[dict[str, Literal["sort", "size", "flag"]], dict[str, type[Any]]]:
-    """What each size of the model is, and the classes of its sorts. `named`: the sizes that the text speaks of."""
+    """What each size of the model is, and the classes of its sorts: also of those that stand in its text alone."""
     out: dict[str, Literal["sort", "size", "flag"]] = {}
     sorts: dict[str, type[Any]] = {}
     seen: set[int] = set()
@@ -746,9 +746,9 @@ def _sizes(
         for a in e.args:
             of(a)
 
-    for e in named:
+    for e in trace.named.values():
         of(e)
-    for t in model.vars.values():
+    for t in [*trace.sorts, *model.vars.values()]:
         of_type(t)
     for a in [model.initial, *model.actions]:
         needs = [y for n in a.needs for y in (n.when, n.what)]

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from kafkaspec.language import expr as x
 from kafkaspec.language.defined import Need
 from kafkaspec.language.expr import Expr, ModelError
-from kafkaspec.language.types import resolve
+from kafkaspec.language.types import resolve, tracing
 
 _FORBIDDEN: dict[type[ast.AST], str] = {
     ast.For: "use a comprehension",
@@ -397,7 +397,7 @@ def met(e: Any) -> None:
     elif isinstance(e, x.SetLiteral):
         met(e.items)
     elif isinstance(e, Expr) and not e.total:
-        action = x.tracing.get().action
+        action = tracing.get().action
         if action is not None and not Frame.binders:
             action.needs.append(Need(len(action.guard), x.and_(*When.stack), e))
         elif Frame.stack:

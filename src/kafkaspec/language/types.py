@@ -31,6 +31,9 @@ SortT = TypeVar("SortT")
 elements: ContextVar[dict[type, tuple[Any, ...]] | None] = ContextVar("elements", default=None)
 """While a text runs on concrete states: the elements of each sort."""
 
+tracing: ContextVar[Any] = ContextVar("tracing", default=None)
+"""While a text is read symbolically: the loader's Trace."""
+
 
 class _Domain(type):
     def __iter__(cls: type[SortT]) -> Iterator[SortT]:
@@ -233,7 +236,10 @@ def resolve(annotation: Any) -> T:
         if issubclass(annotation, enum.Enum):
             return make("enum", annotation.__name__, cls=annotation)
         if issubclass(annotation, Sort):
-            return make("sort", annotation.__name__, cls=annotation)
+            t = make("sort", annotation.__name__, cls=annotation)
+            if (trace := tracing.get()) is not None:
+                trace.sorts.append(t)
+            return t
         if dataclasses.is_dataclass(annotation):
             if not annotation.__dataclass_params__.frozen:  # type: ignore[attr-defined]
                 raise TypeNotInLanguage(
