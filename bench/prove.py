@@ -1,27 +1,38 @@
-"""The prover's benchmark: each kept example, proved once for every size. Prints one JSON object.
+"""The prover's benchmark: every shipped proof once, each at every size. Prints one JSON object.
 
 python bench/prove.py
 """
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import resource
 import time
+from collections.abc import Iterator
 
-from kafkaspec.proofs.examples import cleaner_anchor, replication
+import kafkaspec.proofs
+from kafkaspec.prove import Proof
+
+
+def shipped() -> Iterator[tuple[str, Proof]]:
+    """Each proof with its name: the file's, below proofs/, and the model's."""
+    for m in pkgutil.walk_packages(kafkaspec.proofs.__path__, "kafkaspec.proofs."):
+        for proof in getattr(importlib.import_module(m.name), "PROOFS", ()):
+            yield f"{m.name.removeprefix('kafkaspec.proofs.').replace('.', '/')}:{proof.loaded.name}", proof
 
 
 def main() -> None:
     """Run each proof and print obligations, queries, verdicts, seconds and the slowest obligation."""
     rows = []
-    for proof in [*cleaner_anchor.PROOFS, *replication.PROOFS]:
+    for name, proof in shipped():
         cpu = time.process_time()
         p = proof.run()
         slowest = max(p.obligations, key=lambda o: o.seconds)
         rows.append(
             {
-                "model": p.model,
+                "model": name,
                 "fixed": dict(p.fixed),
                 "explored": p.explored,
                 "obligations": len(p.obligations),
