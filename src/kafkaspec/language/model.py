@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from kafkaspec import clauses
-from kafkaspec.language import text
+from kafkaspec.language import form, text
 from kafkaspec.language.defined import Need, Update, implies, typed
 from kafkaspec.language.expr import (
     TRUE,
@@ -484,6 +484,9 @@ def _load(cls: type[Model]) -> LoadedModel:
     files = {
         sys.modules[c.__module__].__file__ or "?" for c in cls.__mro__ if c.__module__ != __name__ and c is not object
     }
+    for c in cls.__mro__:
+        if c.__module__ != __name__ and c is not object:
+            _check_body(c)
     trace = Trace(files)
     variables: dict[str, T] = {}
     for name, hint in hints.items():
@@ -644,6 +647,18 @@ def _variable_line(cls: type, file: str, name: str) -> int:
     return _class_line(cls, file)
 
 
+def _check_body(cls: type) -> None:
+    """Raises ModelError unless the class has the form of a model. One that was not written in a file has none."""
+    file = sys.modules[cls.__module__].__file__ or "?"
+    methods = [getattr(v, "__kafkaspec_define__", v) for v in vars(cls).values()]
+    lines = {f.__code__.co_firstlineno for f in methods if isinstance(f, FunctionType)}
+    for n in ast.walk(text._module(file)):
+        if isinstance(n, ast.ClassDef) and n.name == cls.__name__:
+            inside = any(n.lineno <= line <= (n.end_lineno or 0) for line in lines)
+            if (inside or not lines) and (wrong := form.body(n)) is not None:
+                text.fail(file, *wrong)
+
+
 def _check_names(model: LoadedModel, methods: Mapping[str, Any]) -> None:
     """No name has two meanings, in this reading or in any other."""
     known: dict[str, str] = {}
@@ -708,9 +723,7 @@ def _check_start(model: LoadedModel) -> None:
             )
 
 
-def _sizes(
-    model: LoadedModel, trace: Trace
-) -> tuple[dict[str, Literal["sort", "size", "flag"]], dict[str, type[Any]]]:
+def _sizes(model: LoadedModel, trace: Trace) -> tuple[dict[str, Literal["sort", "size", "flag"]], dict[str, type[Any]]]:
     """What each size of the model is, and the classes of its sorts: also of those that stand in its text alone."""
     out: dict[str, Literal["sort", "size", "flag"]] = {}
     sorts: dict[str, type[Any]] = {}

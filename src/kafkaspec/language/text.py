@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from kafkaspec.language import expr as x
+from kafkaspec.language import form
 from kafkaspec.language.defined import Need
 from kafkaspec.language.expr import Expr, ModelError
 from kafkaspec.language.types import resolve, tracing
@@ -44,7 +45,6 @@ _FORBIDDEN: dict[type[ast.AST], str] = {
     ast.AsyncWith: "",
 }
 _QUANTIFIERS = {"all": "forall", "any": "exists"}
-_OWN = frozenset(("all", "any", "max", "min", "sum", "set", "frozenset", "len", "range", "replace", "require"))
 
 
 def fail(file: str, line: int, message: str) -> NoReturn:
@@ -579,6 +579,8 @@ def symbolic(f: FunctionType) -> FunctionType:
     tree = _copy(f)
     rewrite = _Rewrite(file)
     rewrite.assigned_in_if = {}
+    if (wrong := form.words(tree, f)) is not None:
+        fail(file, *wrong)
     _strip(tree)
     loads = [(n.id, n.lineno) for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     tree = rewrite.visit(tree)
@@ -604,7 +606,7 @@ class _Strict(ast.NodeTransformer):
             n.args = [ast.copy_location(ast.ListComp(n.args[0].elt, n.args[0].generators), n)]  # every element
         elif f in ("max", "min"):
             n.keywords = [ast.keyword(k.arg, self.call("default", k.value, at=n)) for k in n.keywords]
-        elif f not in ("", "require", *_OWN):
+        elif f != "" and f not in form.WORDS:
             n.args = [n.func, *n.args]
             n.func = ast.copy_location(ast.Name("__ks_called", ast.Load()), n)
         elif f == "replace":

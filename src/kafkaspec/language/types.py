@@ -22,6 +22,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
+from kafkaspec.language import form
+
 if typing.TYPE_CHECKING:
     from kafkaspec.language.expr import Expr
 
@@ -233,6 +235,17 @@ def resolve(annotation: Any) -> T:
     if annotation is int:
         raise TypeNotInLanguage("int: a number needs its limits: Annotated[int, Range(0, N)]")
     if isinstance(annotation, type):
+        wrong = (
+            form.enumeration(annotation)
+            if issubclass(annotation, enum.Enum)
+            else form.sort(annotation, Sort)
+            if issubclass(annotation, Sort)
+            else form.record(annotation)
+            if dataclasses.is_dataclass(annotation)
+            else ""
+        )
+        if wrong:
+            raise TypeNotInLanguage(wrong)
         if issubclass(annotation, enum.Enum):
             return make("enum", annotation.__name__, cls=annotation)
         if issubclass(annotation, Sort):
@@ -241,10 +254,6 @@ def resolve(annotation: Any) -> T:
                 trace.sorts.append(t)
             return t
         if dataclasses.is_dataclass(annotation):
-            if not annotation.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-                raise TypeNotInLanguage(
-                    f"{annotation.__name__}: a record is a frozen dataclass: @dataclass(frozen=True)"
-                )
             hints = typing.get_type_hints(annotation, include_extras=True)
             if annotation in _resolving:
                 raise TypeNotInLanguage(f"{annotation.__name__} holds itself: a record has finitely many values")

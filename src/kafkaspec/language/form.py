@@ -1,0 +1,108 @@
+"""The form of a text, asked before anything of it is read: names, class bodies and equality must mean to Python what
+they mean to the language. Whatever could give them another meaning is refused."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dataclasses
+import enum
+import inspect
+import reprlib
+from types import FunctionType
+from typing import Any
+
+WORDS = {n: "builtins" for n in ("all", "any", "max", "min", "sum", "set", "frozenset", "len", "range")}
+WORDS |= {"replace": "dataclasses", "require": "kafkaspec.language.model"}
+"""The functions that the language gives a meaning of its own, with their modules: a text knows them by their names."""
+
+
+def words(tree: ast.FunctionDef, f: FunctionType) -> tuple[int, str] | None:
+    """What is wrong, with its line, if a function has two decorators, or gives one of the words another meaning."""
+    if len(tree.decorator_list) > 1:
+        return tree.lineno, f"{tree.name} has {len(tree.decorator_list)} decorators, of which one alone can count"
+    names = {**vars(builtins), **f.__globals__, **inspect.getclosurevars(f).nonlocals}
+    for n in ast.walk(tree):
+        if not isinstance(n, ast.Name | ast.arg):
+            continue
+        name = n.id if isinstance(n, ast.Name) else n.arg
+        if name.startswith("__ks_"):
+            return n.lineno, f"{name}: a name does not begin with __ks_"
+        if name not in WORDS:
+            continue
+        v = names.get(name)
+        native = (getattr(v, "__module__", ""), getattr(v, "__name__", "")) == (WORDS[name], name)
+        if not native or not isinstance(n, ast.Name) or not isinstance(n.ctx, ast.Load):
+            return n.lineno, f"{name} is a function of the language, and something else here: rename the other"
+    return None
+
+
+def body(tree: ast.ClassDef) -> tuple[int, str] | None:
+    """What is wrong, with its line, in a model's class: it has variables, `ghosts` and methods, each once."""
+    seen: dict[str, int] = {}
+    for n in tree.body:
+        match n:
+            case ast.Expr(value=ast.Constant()) | ast.Pass():
+                continue
+            case ast.AnnAssign(target=ast.Name(id=name), value=value):
+                if value is not None and "ClassVar" not in ast.unparse(n.annotation):
+                    return n.lineno, f"{name} has no value here: assign it in @initial"
+            case ast.Assign(targets=[ast.Name(id="ghosts" as name)]):
+                pass
+            case ast.FunctionDef(name=name, decorator_list=decorators):
+                if len(decorators) != 1:
+                    have = "no decorator" if not decorators else f"{len(decorators)} decorators"
+                    return n.lineno, f"{name} has {have}: a method has one, such as @action() or @define"
+            case _:
+                return n.lineno, "a model's class has variables, ghosts and decorated methods alone"
+        if name in seen:
+            return n.lineno, f"{name} stands in line {seen[name]} already: rename one"
+        seen[name] = n.lineno
+    return None
+
+
+def sort(cls: type, base: type) -> str:
+    """What is wrong with a sort: its elements must be equal or not, and nothing else."""
+    if cls.__bases__ != (base,):
+        return f"{cls.__name__}: a sort extends Sort alone"
+    return _with_methods(cls, "a sort")
+
+
+def enumeration(cls: type[enum.Enum]) -> str:
+    """What is wrong with an enum: its members must be equal or not, and nothing else."""
+    if cls.__bases__ != (enum.Enum,):
+        return f"{cls.__name__}: an enum extends enum.Enum alone"
+    if not len(cls):
+        return f"{cls.__name__} has no members"
+    return _with_methods(cls, "an enum")
+
+
+def record(cls: type[Any]) -> str:
+    """What is wrong with a record: equal must mean that all of its fields are."""
+    for c in cls.__mro__[:-1]:
+        if not dataclasses.is_dataclass(c):
+            return f"{cls.__name__}: a record extends nothing but records, not {c.__name__}"
+        if not c.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+            return f"{c.__name__}: a record is a frozen dataclass: @dataclass(frozen=True)"
+        if not c.__dataclass_params__.eq:  # type: ignore[attr-defined]
+            return f"{c.__name__}: records are equal if their fields are: without eq=False"
+        if (wrong := _with_methods(c, "a record")) != "":
+            return wrong
+    for field in dataclasses.fields(cls):
+        if not (field.compare and field.init) or field.hash is False:
+            return f"{cls.__name__}.{field.name}: every field of a record is given and compared"
+        if field.default_factory is not dataclasses.MISSING:
+            return f"{cls.__name__}.{field.name}: a default is a value, not a function that makes one"
+    return ""
+
+
+_BY_PYTHON = ("<string>", dataclasses.__file__, reprlib.__file__, enum.__file__)
+"""Where the methods come from that Python itself gives a dataclass or an enum."""
+
+
+def _with_methods(cls: type, what: str) -> str:
+    for name, v in vars(cls).items():
+        f = v.__func__ if isinstance(v, staticmethod | classmethod) else v
+        if isinstance(f, property) or (isinstance(f, FunctionType) and f.__code__.co_filename not in _BY_PYTHON):
+            return f"{cls.__name__}: {what} has no methods, such as {name}()"
+    return ""
