@@ -11,11 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore.emit import ALL, WORD, Bit, Emitter, Num, Wire, Words, high, low
-from kafkaspec.explore.layout import UNBOUNDED, Layout
+from kafkaspec.explore.emit import ALL, GREATEST, WORD, Bit, Emitter, Num, Wire, Words, high, low
+from kafkaspec.explore.layout import MOST_VALUES, UNBOUNDED, Layout
 from kafkaspec.language.expr import Expr, and_, join, of_type, or_, show, within
 from kafkaspec.language.model import Action
+from kafkaspec.language.text import short
 from kafkaspec.language.types import T, make
+
+MOST_READ = 500_000
+"""Operations of one function's code, of which the largest shipped model takes a tenth."""
 
 Env = dict[str, Num]
 Choice = tuple[Bit, Num]
@@ -41,6 +45,7 @@ class Reader:
         self.layout, self.e = layout, emitter
         self.before, self.after = before, after
         self.memo: list[dict[tuple[object, ...], object]] = [{}]
+        self.read = 0
 
     # ---- scopes: what is computed under a branch is known only there
     def enter(self) -> None:
@@ -56,6 +61,12 @@ class Reader:
         for scope in self.memo:
             if key in scope:
                 return scope[key]
+        self.read += 1
+        if self.read > MOST_READ:
+            raise UserError(
+                f"{self.layout.model.name} takes more than {MOST_READ:,} operations to read at these sizes: "
+                "a comprehension is read once for each value of its variable"
+            )
         r = self.memo[-1][key] = compute(x, env)
         return r
 
@@ -444,8 +455,12 @@ class Reader:
 
     # ---- numbers
     def number(self, x: Expr, env: Env) -> Num:
-        r = self._once("number", x, env, self._number)
-        return r  # type: ignore[return-value]
+        """The value of a number, of at most 62 bits and its sign. Raises UserError if its form does not show that."""
+        r: Num = self._once("number", x, env, self._number)  # type: ignore[assignment]
+        if max(abs(low(r)), abs(high(r))) > GREATEST:
+            at = f"{short(x.loc[0])}:{x.loc[1]}: " if x.loc is not None else ""
+            raise UserError(f"{at}{show(x)} may be beyond 62 bits, with which states are explored")
+        return r
 
     def _number(self, x: Expr, env: Env) -> Num:
         lay, e, a = self.layout, self.e, x.args
@@ -464,8 +479,10 @@ class Reader:
             case "sub":
                 return e.sub(self.number(a[0], env), self.number(a[1], env))
             case "mul":
-                return e.scaled(self.number(a[0], env), int(a[1].aux))
+                y, k = self.number(a[0], env), int(a[1].aux)
+                return e.times(y, k) if k >= 0 else e.sub(0, e.times(y, -k))
             case "div" | "mod":
+                self.number(a[1], env)
                 return e.divided(x.op, self.number(a[0], env), int(a[1].aux))
             case "ite":
                 c = self.truth(a[0], env)
@@ -735,9 +752,13 @@ def _total(x: Expr) -> bool:
 
 
 def valuations(layout: Layout, params: Mapping[str, T]) -> list[dict[str, int]]:
-    """Every way to choose the parameters, the last one fastest."""
+    """Every way to choose the parameters, the last one fastest. Raises UserError where there are too many."""
     out: list[dict[str, int]] = [{}]
     for name, t in params.items():
         values = layout.values(t)
+        if len(out) * len(values) > MOST_VALUES:
+            names = ", ".join(n.rpartition("_")[0] for n in params)
+            many = f"more than {MOST_VALUES:,} ways at these sizes, each of which is looked at"
+            raise UserError(f"{layout.model.name}: {names} can be chosen in {many}")
         out = [{**env, name: v} for env in out for v in values]
     return out

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkaspec.errors import UserError
-
 WORD = 64
 ALL = 2**WORD - 1
+GREATEST = 2 ** (WORD - 2)
+"""Of the numbers that are added, multiplied and compared."""
 
 
 class Wire:
@@ -105,7 +105,7 @@ class Emitter:
         )
 
     def times(self, a: Num, k: int) -> Num:
-        """a * k, k >= 0."""
+        """a * k, for k >= 0."""
         if isinstance(a, int):
             return a * k
         if k < 2:
@@ -115,12 +115,6 @@ class Emitter:
                 f"shl {self.type(WORD)} {a.name}, {self.text(k.bit_length() - 1)}", WORD, a.lo * k, a.hi * k
             )
         return self.emit(f"mul {self.type(WORD)} {a.name}, {self.text(k)}", WORD, a.lo * k, a.hi * k)
-
-    def scaled(self, a: Num, k: int) -> Num:
-        """a * k. Raises UserError where the product might not fit in 64 bits."""
-        if max(abs(low(a)), abs(high(a))) * abs(k) >= 1 << (WORD - 2):
-            raise UserError(f"a product with {k} may be beyond 62 bits")
-        return self.times(a, k) if k >= 0 else self.sub(0, self.times(a, -k))
 
     def divided(self, op: str, a: Num, k: int) -> Num:
         """a // k ("div") or a % k ("mod") for k > 0, rounded down."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import math
 import typing
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -19,6 +20,10 @@ from kafkaspec.language.trace import Value
 from kafkaspec.language.types import T
 
 WORD = 64
+MOST_BITS = 1 << 16
+"""Of a state."""
+MOST_VALUES = 1 << 20
+"""That a parameter or a comprehension's variable takes."""
 UNBOUNDED = 255
 """The greatest value of a number without an upper limit (a ghost): beyond it a search ends with a clear statement."""
 
@@ -84,6 +89,8 @@ class Layout:
             words += -(-w // WORD)
         self.words = words
         self.bits = sum(p.width for p in self.place.values())
+        if self.bits > MOST_BITS:
+            raise UserError(f"{model.name}: a state takes {self.bits:,} bits at these sizes, of at most {MOST_BITS:,}")
 
     def visible(self, e: Expr) -> bool:
         """Does an expression read variables of the layout alone, and no ghost that is left out?"""
@@ -139,7 +146,12 @@ class Layout:
         return self.codes(t)
 
     def values(self, t: T) -> list[int]:
-        """What a bound variable of type t takes, one after the other: numbers themselves, codes of anything else."""
+        """What a bound variable of type t takes, one after the other: numbers themselves, codes of anything else.
+        Raises UserError where they are too many to be looked at."""
+        n = self._how_many(t)
+        if n > MOST_VALUES:
+            many = f"{t!r} has more than {MOST_VALUES:,} values at these sizes"
+            raise UserError(f"{self.model.name}: {many}, each of which is looked at")
         match t.kind:
             case "range":
                 lo, hi = self.limits(t)
@@ -161,6 +173,20 @@ class Layout:
             case "bool" | "enum" | "sort":
                 return list(range(self.codes(t)))
         raise UserError(f"{self.model.name}: values of type {t!r} are not enumerated")
+
+    def _how_many(self, t: T) -> int:
+        """At least so many values a bound variable of type t takes; all beyond `MOST_VALUES` are alike."""
+        match t.kind:
+            case "option":
+                return 1 + self._how_many(t.item)
+            case "set" if t.hi is None:
+                return int(1 << min(self.width(t), WORD))
+            case "set":
+                n, most = self._how_many(t.item), min(self.cells(t).most, WORD)
+                return sum(math.comb(n, k) for k in range(most + 1)) if n <= MOST_VALUES else n
+            case "rec":
+                return math.prod(self._how_many(f) for _, f in t.fields)
+        return self.size(t)
 
     def encoded(self, t: T, value: int) -> int:
         """The code of what `values` gives."""

@@ -505,7 +505,13 @@ def _load(cls: type[Model]) -> LoadedModel:
     model = LoadedModel(cls.__name__, cls, file, _doc(cls), variables, tuple(cls.ghosts), start)
     methods: dict[str, Callable[..., Any]] = {}
     for c in reversed(cls.__mro__):
-        methods |= {n: f for n, f in vars(c).items() if hasattr(f, "__kafkaspec__")}
+        for name, f in vars(c).items():
+            _check_kind(name, methods.get(name), f)
+            if hasattr(f, "__kafkaspec__"):
+                methods[name] = f
+    starts = [n for n, f in methods.items() if f.__kafkaspec__.kind == "initial"]  # type: ignore[attr-defined]
+    if len(starts) > 1:
+        raise ModelError(f"{text.short(file)}:{line}: {' and '.join(starts)} are both @initial: write them as one")
     token = tracing.set(trace)
     try:
         for name, f in methods.items():
@@ -657,6 +663,19 @@ def _check_body(cls: type) -> None:
             inside = any(n.lineno <= line <= (n.end_lineno or 0) for line in lines)
             if (inside or not lines) and (wrong := form.body(n)) is not None:
                 text.fail(file, *wrong)
+
+
+def _check_kind(name: str, replaced: Callable[..., Any] | None, f: Any) -> None:
+    """A subclass replaces an action by an action, a claim by a claim of its kind: else one would go without a word."""
+    if replaced is None:
+        return
+    mark = getattr(f, "__kafkaspec__", None)
+    was = replaced.__kafkaspec__.kind  # type: ignore[attr-defined]
+    if mark is None or mark.kind != was:
+        f = getattr(f, "__kafkaspec_define__", f)
+        code = f.__code__ if isinstance(f, FunctionType) else replaced.__code__
+        now = "something else" if mark is None else f"@{mark.kind}"
+        text.fail(code.co_filename, code.co_firstlineno, f"{name} replaces @{was} by {now}: rename one")
 
 
 def _check_names(model: LoadedModel, methods: Mapping[str, Any]) -> None:
