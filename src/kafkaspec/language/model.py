@@ -32,6 +32,7 @@ from kafkaspec.language.expr import (
 from kafkaspec.language.expr import (
     majority as _majority,
 )
+from kafkaspec.language.parts import parts_of
 from kafkaspec.language.refine import Refinement, mapped
 from kafkaspec.language.types import INT, Of, T, TypeNotInLanguage, elements, resolve
 
@@ -145,8 +146,7 @@ def require(*conditions: bool) -> None:
     here = and_(*text.When.stack)
     for c in map(truth, conditions):
         text.met(c)
-        g = implies(here, c)
-        action.guard += [p for p in (g.args if g.op == "and" else (g,)) if p is not TRUE]
+        action.guard += parts_of(implies(here, c))
 
 
 require.__kafkaspec_call__ = True  # type: ignore[attr-defined]

@@ -22,7 +22,8 @@ from kafkaspec.language.expr import TRUE as YES
 from kafkaspec.language.expr import and_, bound, field, index, join, length, node, not_, or_
 from kafkaspec.language.expr import less as less_expr
 from kafkaspec.language.model import _must_have_values
-from kafkaspec.language.obvious import essential, kept, obvious
+from kafkaspec.language.obvious import essential, obvious
+from kafkaspec.language.parts import kept, used
 from kafkaspec.language.text import short
 from kafkaspec.language.types import BOOL, INT
 from kafkaspec.prove.symbols import (
@@ -730,7 +731,7 @@ class Reading:
         return both([*[either([among, same(x, self.read(d, env, world))]) for d in default], found])
 
     def _defined(self, e: Expr, env: Environment, world: World) -> Term:
-        inner = {f"={x.id}" for x in _nodes(e)}
+        inner = {f"={x.id}" for x in used(e)}
         names = sorted([*(n for n in e.free if n not in self.ground), *(n for n in env if n in inner)])
         outer = {n: v for n, v in env.items() if n in self.ground}
         key = ("defined", e.id, id(world), *names, *((n, _ident(v)) for n, v in outer.items() if n in e.free))
@@ -835,7 +836,7 @@ class Reading:
         of_world = table.setdefault(e.id, {})
         if id(world) not in of_world:
             t, _ = self._members(e, env, world)
-            types = {x.aux: x.t for x in _nodes(e) if x.op == "bound" and x.aux in e.free}
+            types = {x.aux: x.t for x in used(e) if x.op == "bound" and x.aux in e.free}
             names = sorted(n for n in types if n not in self._given_names)
             k = next(self._made)
             outer = {n: v for n, v in env.items() if n in self._given_names}
@@ -976,7 +977,7 @@ class Reading:
             keys = [self.read(k, env, world) for k in u.keys]
             cond = both([when, self.read(u.cond, env, world)])
             value = self.read(u.value, env, world)
-            for x in _nodes(u.value):
+            for x in used(u.value):
                 if x.op in ("with", "without") and x.t.item.kind == "rec" and x.args[1].free <= env.keys():
                     self.constants.setdefault(x.t.item.name, []).append(self.read(x.args[1], env, world))
             after[u.var] = self._put(self.model.vars[u.var], after[u.var], keys, cond, value)
@@ -1112,33 +1113,21 @@ def conjuncts(e: Expr) -> list[Expr]:
         if len(many) == 1:
             rest = [x for i, x in enumerate(e.args) if i != many[0]]
             return [or_(*rest, p) for p in parts[many[0]]]
-    if e.op == "eq" and e.args[0].t.kind == "bool" and any(x.op in ("forall", "exists") for x in _nodes(e)):
+    if e.op == "eq" and e.args[0].t.kind == "bool" and any(x.op in ("forall", "exists") for x in used(e)):
         a, b = e.args
         return [*conjuncts(or_(not_(a), b)), *conjuncts(or_(a, not_(b)))]
     return [e]
 
 
-_parts: dict[int, tuple[Expr, ...]] = {}
 _hiding: dict[int, tuple[Expr, ...]] = {}
 _sided: dict[int, bool] = {}
-
-
-def _nodes(e: Expr) -> tuple[Expr, ...]:
-    """Every node of an expression that its value depends on, the inner ones first."""
-    e = kept(e)
-    hit = _parts.get(e.id)
-    if hit is None:
-        out = {x.id: x for a in e.args if e.op != "must" for x in _nodes(a)}
-        out[e.id] = e
-        hit = _parts[e.id] = tuple(out.values())
-    return hit
 
 
 def _implicit(e: Expr) -> tuple[Expr, ...]:
     """The parts that only a property defines in the unbounded reading, the inner ones first."""
     hit = _hiding.get(e.id)
     if hit is None:
-        hit = _hiding[e.id] = tuple(x for x in _nodes(e) if x.op in ("get", "greatest", "least"))
+        hit = _hiding[e.id] = tuple(x for x in used(e) if x.op in ("get", "greatest", "least"))
     return hit
 
 
@@ -1146,5 +1135,5 @@ def _two_sided(e: Expr) -> bool:
     """Does it matter whether the formula is asserted or denied?"""
     hit = _sided.get(e.id)
     if hit is None:
-        hit = _sided[e.id] = any(x.op in ("get", "exists", "forall") for x in _nodes(e))
+        hit = _sided[e.id] = any(x.op in ("get", "exists", "forall") for x in used(e))
     return hit
