@@ -311,26 +311,26 @@ class LoadedModel:
         if missing:
             raise UserError(f"{self.name} needs the size of {', '.join(missing)}")
         for name, t in self.vars.items():
-            for lo, hi in _must_have_values(t):
+            for lo, hi in must_have_values(t):
                 if static(lo, sizes) > static(hi, sizes):
                     given = ", ".join(f"{n}={v}" for n, v in sizes.items())
                     raise UserError(f"{self.name}: {name} has no value at {given}: its type {t!r} is empty")
 
 
-def _must_have_values(t: T) -> Iterator[tuple[Any, Any]]:
+def must_have_values(t: T) -> Iterator[tuple[Any, Any]]:
     """The limits (lo, hi) of a type that must be lo <= hi, as a variable of it has a value."""
     match t.kind:
         case "range" if t.hi is not None:
             yield t.lo, t.hi
         case "map":
-            yield from _must_have_values(t.item)
+            yield from must_have_values(t.item)
         case "seq":
             yield 0, t.hi
         case "set" if t.hi is not None:
             yield 0, t.hi
         case "rec":
             for _, f in t.fields:
-                yield from _must_have_values(f)
+                yield from must_have_values(f)
 
 
 # ---- reading -------------------------------------------------------------------------------------------------------

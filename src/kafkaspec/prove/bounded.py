@@ -14,9 +14,9 @@ from kafkaspec.language import Action, Claim, LoadedModel, T, Trace, TraceStep
 from kafkaspec.prove.counterexample import every_size, plain, show, widened
 from kafkaspec.prove.engine import Progress
 from kafkaspec.prove.obligations import DEFINED, has_value
-from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, State, World
+from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World
 from kafkaspec.prove.solver import limit
-from kafkaspec.prove.symbols import Formula, Term, Value, both, either, implies, negated
+from kafkaspec.prove.symbols import Formula, State, Term, Value, both, either, implies, negated
 
 
 @dataclass(frozen=True)
