@@ -3,7 +3,6 @@ memory, and a fault in its table turns these comparisons red."""
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import itertools
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from kafkaspec.models.examples.replication import Replication
 from kafkaspec.models.examples.two_phase import TwoPhase
 
 from ..export.everything import Everything
+from ..modules import module
 from .test_liveness import Idle, Lock, Strong, StrongForAnybody, Unfinished
 from .test_symmetry import Tangle
 
@@ -247,14 +247,7 @@ def planted(tmp_path: Path, f: Callable[..., object], old: str, new: str) -> Cal
     """A kernel with a part of its text exchanged."""
     text = inspect.getsource(f)
     assert old in text
-    file = tmp_path / "planted.py"
-    file.write_text(text.replace(old, new))
-    spec = importlib.util.spec_from_file_location("planted", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return getattr(module, f.__name__)  # type: ignore[no-any-return]
+    return getattr(module(text.replace(old, new), tmp_path, "planted"), f.__name__)  # type: ignore[no-any-return]
 
 
 FAULTS: list[tuple[str, Form, str, str]] = [
