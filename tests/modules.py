@@ -1,4 +1,4 @@
-"""Modules that are texts of a test: written to a file, so that errors can name their lines, and imported from there."""
+"""Modules that are in no package: files, and texts of tests, which become files so that errors can name their lines."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ def module(text: str, folder: Path, name: str = "text_of_a_test") -> ModuleType:
     name = f"{name}_{next(_number)}"
     path = folder / f"{name}.py"
     path.write_text(text)
+    return imported(path, name)
+
+
+def imported(path: Path, name: str) -> ModuleType:
+    """The module of a file that is in no package."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
