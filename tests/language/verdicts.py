@@ -1,6 +1,7 @@
 # mypy: disable-error-code="misc,operator,index,union-attr,arg-type,assignment,return-value"
 """Small texts that break something, or nothing where it looks like it, each with what is broken: a claim, "Defined"
-(an action evaluates what has no value), "TypeOK" (a value leaves its variable's type), "the start" (which has no value), or ""."""
+(an action evaluates what has no value), "TypeOK" (a value leaves its variable's type), "the start" (it has no value),
+or ""."""
 
 from __future__ import annotations
 
