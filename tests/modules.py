@@ -8,6 +8,21 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+HEAD = """
+from __future__ import annotations
+import enum
+from dataclasses import dataclass
+from typing import Annotated
+from kafkaspec.language import *
+
+class P(Sort): ...
+class C(enum.Enum):
+    RED = 0
+    BLUE = 1
+N = Size("N")
+Num = Annotated[int, Range(0, N)]
+"""
+"""What the texts of small models begin with."""
 _number = itertools.count()
 
 

@@ -225,6 +225,7 @@ FAULTS = [
     (ACTION + "    s.x[p] = True", 3, "assign to s.next: x is read of the state before"),
     (ACTION + "    s.n = 1", 3, "assign to s.next.n: s.n is the state before"),
     (ACTION + "    s.next.n = s.next.n", 3, "next.n is read: in an action, every value read is of the state before"),
+    (ACTION + "    require(s.next.n == 0)", 3, "next.n is read: in an action, every value read is of the state before"),
     (ACTION + "    s.next.n += 1", 3, "'augassign' has no meaning in a model's text; write s.next.x = s.x + ..."),
     (ACTION + "    for r in P:\n        pass", 3, "'for' has no meaning in a model's text; use a comprehension"),
     (ACTION + "    s.next.n = True", 3, "True stands where a value of type 0..N is wanted"),

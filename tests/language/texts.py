@@ -10,25 +10,17 @@ from kafkaspec.errors import UserError
 from kafkaspec.explore import explore
 from kafkaspec.language import LoadedModel, load
 from kafkaspec.language.concrete import Concrete, OutsideType, Undefined
-from tests.modules import module
+from tests import modules
 
-HEAD = """
-from __future__ import annotations
-import enum
-from dataclasses import dataclass, replace
-from typing import Annotated
-from kafkaspec.language import *
-class P(Sort): ...
-class C(enum.Enum):
-    RED = 0
-    BLUE = 1
-N = Size("N")
-Num = Annotated[int, Range(0, N)]
+HEAD = (
+    modules.HEAD
+    + """
 @dataclass(frozen=True)
 class R:
     a: Num
     b: bool
 """
+)
 VARIABLES = """
 n: Num
 bad: bool
@@ -50,7 +42,7 @@ def model(body: str, variables: str = VARIABLES, head: str = "") -> LoadedModel:
     text = (
         HEAD + textwrap.dedent(head) + "class M(Model):\n" + textwrap.indent(variables + textwrap.dedent(body), "    ")
     )
-    return load(module(text, Path(tempfile.mkdtemp())).M)
+    return load(modules.module(text, Path(tempfile.mkdtemp())).M)
 
 
 def action(*lines: str) -> str:

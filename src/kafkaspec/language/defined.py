@@ -35,7 +35,6 @@ from kafkaspec.language.substitute import stripped
 from kafkaspec.language.types import BOOL, T, make
 
 _defined: dict[int, Expr] = {}
-_JUNCTIONS = {"and": and_, "or": or_}
 
 
 def implies(p: Expr, q: Expr) -> Expr:

@@ -386,7 +386,7 @@ def _unread(self: _NextPath, *_: Any) -> typing.NoReturn:
 
 _READING = (
     "add radd sub rsub mul rmul floordiv rfloordiv mod rmod neg or ror and rand eq ne lt le gt ge bool len iter "
-    "contains call hash int index"
+    "contains call hash int index repr"
 )
 _NextPath.__kafkaspec_place__ = True  # type: ignore[attr-defined]
 for _name in _READING.split(" "):

@@ -61,11 +61,8 @@ def bounded(
     given = dict(sizes or {})
     if steps < 0:
         raise UserError(f"a search takes 0 steps or more, not {steps}")
+    model.check_sizes({**{n: False if kind == "flag" else 1 for n, kind in model.sizes.items()}, **given})
     missing = [n for n, kind in model.sizes.items() if n not in given and kind != "flag"]
-    if missing:
-        model.check_sizes({**{n: False if kind == "flag" else 1 for n, kind in model.sizes.items()}, **given})
-    else:
-        model.check_sizes({**{n: False for n, kind in model.sizes.items() if kind == "flag"}, **given})
     search = _Search(model, given)
     for depth in range(steps + 1):
         if progress is not None:
