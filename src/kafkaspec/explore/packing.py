@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafkaspec.explore.emit import WORD, Emitter
+from kafkaspec.explore.emit import WORD, Emitter, function
 
 if TYPE_CHECKING:
     from kafkaspec.explore.program import Program
@@ -298,8 +298,6 @@ class _Columns:
         return self.op(f"shufflevector {self.t} {one}, {self.t} poison, <{self.e.lanes} x i32> zeroinitializer")
 
     def function(self, name: str, addresses: tuple[str, ...], numbers: tuple[str, ...] = ()) -> str:
-        from kafkaspec.explore.program import function
-
         if self.looping:
             self.e.line(f"%next = add i64 %j, {self.e.lanes}")
             self.e.line("br label %head")

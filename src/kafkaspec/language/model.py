@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from kafkaspec import clauses
+from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import text
 from kafkaspec.language.defined import Need, Update, implies, typed
 from kafkaspec.language.expr import (
@@ -298,8 +299,6 @@ class LoadedModel:
 
     def check_sizes(self, sizes: Mapping[str, int | bool]) -> None:
         """Raises UserError unless `sizes` gives each sort and size a number >= 1, each flag a bool, no more."""
-        from kafkaspec.errors import UserError, unknown
-
         for name, value in sizes.items():
             if name not in self.sizes:
                 raise unknown(f"size of {self.name}", name, self.sizes)
