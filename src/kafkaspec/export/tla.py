@@ -696,10 +696,10 @@ class _Module:
 
     def over(self, op: str, v: Expr, condition: Expr, value: Expr | None = None) -> _Over:
         """What a binder's variable takes, by the first part of its condition, and the other parts."""
-        found = _premises(condition) if op == "forall" else list(parts_of(condition))
+        found, conclusion = _premises(condition) if op == "forall" else (list(parts_of(condition)), FALSE)
         if found:
             first, rest = found[0], found[1:]
-            others = or_(*map(not_, rest), _conclusion(condition)) if op == "forall" else and_(*rest)
+            others = or_(*map(not_, rest), conclusion) if op == "forall" else and_(*rest)
             if first.op == "in" and first.args[0] is v and v.aux not in first.args[1].free:
                 return _Over("set", first.args[1], others)
             if first.op == "lt" and first.args[0] is v and v.aux not in first.args[1].free and v.t.kind == "range":
@@ -948,21 +948,12 @@ class _Module:
         return self.text(plus(i, 1))
 
 
-def _premises(e: Expr) -> list[Expr]:
-    """What must hold before a disjunction asks for more: of `not a or not b or c`, a and b."""
-    parts = e.args if e.op == "or" else (e,)
-    out: list[Expr] = []
-    for x in parts:
-        if x.op != "not":
-            break
-        out += parts_of(x.args[0])
-    return out
-
-
-def _conclusion(e: Expr) -> Expr:
+def _premises(e: Expr) -> tuple[list[Expr], Expr]:
+    """What must hold before a disjunction asks for more, and that: of `not a or not b or c`, a and b, and c. FALSE if
+    it asks for no more."""
     parts = e.args if e.op == "or" else (e,)
     n = next((i for i, x in enumerate(parts) if x.op != "not"), len(parts))
-    return or_(*parts[n:])
+    return [p for x in parts[:n] for p in parts_of(x.args[0])], or_(*parts[n:])
 
 
 def _index_only(v: Expr, e: Expr) -> bool:
@@ -1045,8 +1036,8 @@ def _constant(e: Expr) -> str:
 def _implication(e: Expr) -> tuple[Expr, Expr]:
     """A disjunction as premise and conclusion: `not a or not b or c` reads a /\\ b => c. The premise is TRUE if it does
     not begin with a negation, or holds nothing else."""
-    n = next((i for i, x in enumerate(e.args) if x.op != "not"), 0)
-    return and_(*[x.args[0] for x in e.args[:n]]), or_(*e.args[n:])
+    premises, conclusion = _premises(e)
+    return (TRUE, e) if conclusion is FALSE else (and_(*premises), conclusion)
 
 
 def _sides(e: Expr) -> tuple[Expr, Expr]:
