@@ -206,6 +206,14 @@ def test_a_large_table_keeps_its_promise(width: int) -> None:
         assert packing.allowed(buckets) > states * 1.19
 
 
+@pytest.mark.parametrize("width", [4, 7, 12, 15, 19, 31])
+def test_a_table_that_fits_has_room_for_its_states_too(width: int) -> None:
+    packing = Packing(Program(Layout(load(GRID), {"N": 1, "WIDE": (1 << width) - 1})), 12, 2, PACKED)
+    for size in (1 << 20, 14 << 20, 1 << 30):
+        buckets = packing.fit(size)
+        assert 0.99 * size < buckets * 64 + packing.allowed(buckets) * packing.state_bytes <= size
+
+
 def test_small_runs_stay_fast() -> None:
     assert not explore(load(CleanerAnchor), LARGER).packed
     assert explore(load(CleanerAnchor), LARGER, form=Form(fast_mb=1)).packed

@@ -127,7 +127,8 @@ class Packing:
 
     def fit(self, size: int) -> int:
         """How many buckets take `size` bytes, together with as many states as they may hold."""
-        return min(size * 8 // (8 * BUCKET + self.allowed(8) * self.state_bytes), MOST_BUCKETS)
+        part, whole = self.form.load
+        return min(size * whole // (whole * BUCKET + part * self.slots * self.state_bytes), MOST_BUCKETS)
 
     @property
     def most_states(self) -> int:
