@@ -199,7 +199,7 @@ def pinned(name: str) -> str:
     """The models of a subsystem or example with their pinned counts."""
     rows = []
     for c in names.find_models(name):
-        m = names.loaded(c)
+        m = c.loaded
         claims = f"{len(m.invariants) + len(m.lemmas)} invariants, {len(m.steps)} steps, {len(m.leads_to)} leads-to"
         sizes = " ".join(f"{k}={str(v).lower()}" for k, v in c.sizes.items())
         counts = [f"{n:,}" for n in (c.distinct, c.generated, c.depth)]
@@ -210,7 +210,7 @@ def pinned(name: str) -> str:
 def machine(name: str, variables: str, *sizes: str) -> str:
     """The states of some variables of a model (`a,b`; of one key, where they are maps) and the actions between them."""
     (checked,) = names.one_each(names.find_models(name))
-    model = names.loaded(checked)
+    model = checked.loaded
     concrete = Concrete(model.cls, names.sizes(sizes, model, checked.sizes))
     chosen = variables.split(",")
 
@@ -235,7 +235,7 @@ def machine(name: str, variables: str, *sizes: str) -> str:
 def witness(name: str, claim: str, *sizes: str) -> str:
     """The shortest way to a witness of a model, as a sequence diagram and as a table of steps."""
     (checked,) = names.one_each(names.find_models(name))
-    model = names.loaded(checked)
+    model = checked.loaded
     e = explore(model, names.sizes(sizes, model, checked.sizes), liveness=False, deadlock=True)
     trace = e.witnesses[claim]
     if trace is None:
@@ -249,7 +249,7 @@ def violation(name: str, mutant: str, *sizes: str) -> str:
     faults = {m.name.replace(" ", "_"): m for m in mutants_of(s) if m.layer == "model"}
     fault = faults[mutant]
     model = fault.make()
-    (checked,) = [c for c in names.one_each(names.find_models(name)) if names.loaded(c).name == model.name]
+    (checked,) = [c for c in names.one_each(names.find_models(name)) if c.loaded.name == model.name]
     e = explore(model, names.sizes(sizes, model, checked.sizes), deadlock=checked.deadlock)
     if e.trace is None:
         raise ValueError(f"{name}: nothing is broken by {mutant}")

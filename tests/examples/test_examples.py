@@ -12,7 +12,7 @@ import kafkaspec.models.examples
 from kafkaspec.explore import explore
 from kafkaspec.explore.checked import Checked
 from kafkaspec.export import tla
-from kafkaspec.language import LoadedModel, action, load, require
+from kafkaspec.language import action, load, require
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.mutants import explorer_detector, generated
 from kafkaspec.models.examples import two_phase
@@ -20,6 +20,7 @@ from kafkaspec.models.examples.two_phase import Decision, TwoPhase
 from kafkaspec.proofs.examples import two_phase as two_phase_proof
 from kafkaspec.subsystem import Subsystem
 from tests.export.tlc import tlc
+from tests.pinned import small
 
 MODULES = [
     importlib.import_module(m.name)
@@ -31,30 +32,15 @@ MOST = 700
 """The text itself runs through so many states in a second or two."""
 
 
-def loaded(entry: Checked) -> LoadedModel:
-    return entry.model if isinstance(entry.model, LoadedModel) else load(entry.model)
-
-
-def small(model: LoadedModel, sizes: dict[str, int | bool]) -> dict[str, int | bool]:
-    """The nearest smaller sizes at which the model has few states: the largest number lowered, again and again."""
-    while explore(model, sizes, liveness=False, max_states=MOST).outcome == "limit":
-        largest = max((n for n, v in sizes.items() if not isinstance(v, bool)), key=lambda n: sizes[n])
-        assert sizes[largest] > 1, f"{model.name} has many states even at {sizes}"
-        sizes = {**sizes, largest: sizes[largest] - 1}
-    return sizes
-
-
 def test_every_example_pins_its_counts() -> None:
     assert all(module.MODELS for module in MODULES)
     assert all(c.distinct and c.generated and c.depth for c in MODELS)
 
 
-@pytest.mark.parametrize("entry", MODELS, ids=lambda c: f"{loaded(c).name}-{c.distinct}")
+@pytest.mark.parametrize("entry", MODELS, ids=lambda c: f"{c.loaded.name}-{c.distinct}")
 def test_explorer_and_text_agree(entry: Checked) -> None:
-    model = loaded(entry)
-    sizes = small(model, dict(entry.sizes))
-    found = explore(model, sizes, liveness=False)
-    run = Concrete(model.cls, sizes)
+    model, found = entry.loaded, small(entry, MOST)
+    run = Concrete(model.cls, found.sizes)
     states, generated = run.reachable()
     assert (found.distinct, found.generated, found.depth) == (len(states), generated, max(states.values()))
     claims = [c.name for c in (*model.invariants.values(), *model.lemmas.values())]

@@ -16,6 +16,7 @@ import pytest
 from kafkaspec.explore import explore
 from kafkaspec.language import Bounded, Model, Range, action, define, load, require
 from kafkaspec.models.examples.kip320 import E, Epoch, Fetching, Kip320, L, Offset, Record, Replica
+from tests.examples.claims import alone
 
 E_ = Annotated[int, Range(1, E)]
 Records = Annotated[list[Record], Bounded(L)]
@@ -198,14 +199,13 @@ def test_states_and_violations_are_those_published(
     model: type[Model], sizes: Sizes, distinct: int | None, broken: str
 ) -> None:
     """Each claim alone, and none for the states: an exploration ends with the first violation."""
-    loaded = load(model)
     if distinct is not None:
-        unclaimed = explore(replace(loaded, invariants={}), sizes, deadlock=True)
+        unclaimed = explore(replace(load(model), invariants={}), sizes, deadlock=True)
         assert (unclaimed.outcome, unclaimed.distinct) == ("complete", distinct)
     for name in ("weak", "strong"):
-        claim = {f"{name}_isr": loaded.invariants[f"{name}_isr"]}
-        found = explore(replace(loaded, invariants=claim), sizes, deadlock=True)
-        assert found.outcome == ("violation" if name in broken.split() else "complete"), name
+        assert alone(model, f"{name}_isr", sizes).outcome == ("violation" if name in broken.split() else "complete"), (
+            name
+        )
 
 
 # ---- today's fetch: each rule left out, and what breaks --------------------------------------------------------------

@@ -4,14 +4,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from kafkaspec.explore import explore
-from kafkaspec.language import action, define, load, require
+from kafkaspec.language import action, define, require
 from kafkaspec.models.examples.raft import Command, Entry, Index, L, Node, Raft, Term
 from kafkaspec.proofs.examples import raft as proof_of_raft
+from tests.examples.claims import broken
 
 SIZES: dict[str, int | bool] = {"Node": 3, "Command": 2, "T": 2, "L": 2}
 
@@ -79,13 +77,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("model", "claim"), BROKEN)
 def test_a_rule_left_out_breaks_the_claim(model: type[Raft], claim: str) -> None:
-    """The claim alone, since a run ends with the first violation."""
-    loaded = load(model)
-    invariants = {n: c for n, c in loaded.invariants.items() if n == claim}
-    steps = {n: c for n, c in loaded.steps.items() if n == claim}
-    found = explore(replace(loaded, invariants=invariants, steps=steps), SIZES, deadlock=True)
-    assert found.trace is not None
-    assert found.trace.claim == claim
+    assert broken(model, claim, SIZES)
 
 
 def test_leaders_and_logs_are_right_for_every_number_of_nodes() -> None:

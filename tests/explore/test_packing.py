@@ -3,12 +3,11 @@ memory, and a fault in its table turns these comparisons red."""
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import itertools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 
@@ -18,12 +17,13 @@ from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.memory import resident_mb
 from kafkaspec.explore.packing import Form, Packing, used_bits
 from kafkaspec.explore.program import Program
-from kafkaspec.language import Model, Range, Size, action, load, require
+from kafkaspec.language import Model, load
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication
 from kafkaspec.models.examples.two_phase import TwoPhase
 
 from ..export.everything import Everything
+from ..modules import imported, module
 from .test_liveness import Idle, Lock, Strong, StrongForAnybody, Unfinished
 from .test_symmetry import Tangle
 
@@ -34,6 +34,8 @@ CROWDED_REFERENCES = Form(fast_mb=0, references=True, most_away=0)
 FORMS = (PACKED, REFERENCES, CROWDED, CROWDED_REFERENCES)
 CLEANER: dict[str, int | bool] = {"Partition": 3, "Thread": 2, "N": 3, "D": 1}
 LARGER: dict[str, int | bool] = {**CLEANER, "Partition": 4}
+GRID: type[Model] = imported(Path(__file__).parents[2] / "bench" / "counters.py", "counters").Counters4
+"""(N + 1)^4 states, in fields as wide as one likes."""
 UNFENCED: dict[str, int | bool] = {"Replica": 3, "L": 2, "E": 3, "FENCED": False}
 
 
@@ -69,45 +71,12 @@ def test_every_form_finds_the_same(form: Form, usable: int, exact: int, lanes: i
     assert found(e) == found(fast)
 
 
-N = Size("N")
-WIDE = Size("WIDE")
-
-
-class Grid(Model):
-    """(N + 1)^4 states, in fields as wide as one likes."""
-
-    a: Annotated[int, Range(0, WIDE)]
-    b: Annotated[int, Range(0, WIDE)]
-    c: Annotated[int, Range(0, WIDE)]
-    d: Annotated[int, Range(0, WIDE)]
-
-    @action()
-    def up_a(s) -> None:
-        require(s.a < N)
-        s.next.a = s.a + 1
-
-    @action()
-    def up_b(s) -> None:
-        require(s.b < N)
-        s.next.b = s.b + 1
-
-    @action()
-    def up_c(s) -> None:
-        require(s.c < N)
-        s.next.c = s.c + 1
-
-    @action()
-    def up_d(s) -> None:
-        require(s.d < N)
-        s.next.d = s.d + 1
-
-
 @pytest.mark.parametrize("form", [PACKED, CROWDED], ids=("packed", "crowded"))
 @pytest.mark.parametrize("width", [4, 5, 8, 10, 15, 16, 19, 25, 30, 31, 32, 45])
 def test_counts_of_states_of_any_width(width: int, form: Form) -> None:
     """Below, at and above the widths at which a state begins another word, or an entry becomes a reference."""
     n = 14
-    program = small_steps(Grid, {"N": n, "WIDE": (1 << width) - 1})
+    program = small_steps(GRID, {"N": n, "WIDE": (1 << width) - 1})
     e = run(program, form)
     assert (e.packed, e.distinct, e.generated, e.depth) == (True, 15**4, 1 + 4 * n * 15**3, 4 * n + 1)
     packing = Packing(program, 12, 2, form)
@@ -188,7 +157,7 @@ def test_memory_that_is_full_is_a_limit(tmp_path: Path, form: Form) -> None:
     file = tmp_path / "run"
     n = 34
     sizes: dict[str, int | bool] = {"N": n, "WIDE": (1 << 15) - 1}
-    program = small_steps(Grid, sizes)
+    program = small_steps(GRID, sizes)
     s = Search(program, 2, 1_000, form=form)
     s.budget_mb = s.base_mb + 14
     try:
@@ -206,13 +175,13 @@ def test_memory_that_is_full_is_a_limit(tmp_path: Path, form: Form) -> None:
     assert sum(s.level.hi) == sum(1 for x in itertools.product(range(n + 1), repeat=4) if sum(x) <= done)
     assert f"every state that {done} steps can reach was visited" in e.limit
     assert e.limit.endswith(f"{e.distinct:,} states were found, {waiting:,} of them wait to be expanded")
-    again = run(small_steps(Grid, sizes), Form(), checkpoint=file)
+    again = run(small_steps(GRID, sizes), Form(), checkpoint=file)
     assert again.states_per_level[:done] == e.states_per_level[:done]
     assert (again.outcome, again.distinct, again.generated) == ("complete", (n + 1) ** 4, 1 + 4 * n * (n + 1) ** 3)
 
 
 def test_references_have_an_end_that_is_said() -> None:
-    program = small_steps(Grid, {"N": 14, "WIDE": 31})
+    program = small_steps(GRID, {"N": 14, "WIDE": 31})
     s = Search(program, 2, 4_000, form=REFERENCES)
     try:
         s.begin()
@@ -229,12 +198,20 @@ def test_references_have_an_end_that_is_said() -> None:
 @pytest.mark.parametrize("width", [7, 8, 9, 12, 15, 16, 18, 19, 20, 25, 31])
 def test_a_large_table_keeps_its_promise(width: int) -> None:
     """At every size from 100 million states on, right after the table has grown, when it is emptiest."""
-    packing = Packing(Program(Layout(load(Grid), {"N": 1, "WIDE": (1 << width) - 1})), 21, 2, PACKED)
+    packing = Packing(Program(Layout(load(GRID), {"N": 1, "WIDE": (1 << width) - 1})), 21, 2, PACKED)
     buckets = packing.wanted(100_000_000)
     while buckets < 1 << 28:
         states, buckets = packing.allowed(buckets), packing.grown(buckets)
         assert buckets * 64 + states * packing.state_bytes <= states * (2 * packing.bits / 8 + 4)
         assert packing.allowed(buckets) > states * 1.19
+
+
+@pytest.mark.parametrize("width", [4, 7, 12, 15, 19, 31])
+def test_a_table_that_fits_has_room_for_its_states_too(width: int) -> None:
+    packing = Packing(Program(Layout(load(GRID), {"N": 1, "WIDE": (1 << width) - 1})), 12, 2, PACKED)
+    for size in (1 << 20, 14 << 20, 1 << 30):
+        buckets = packing.fit(size)
+        assert 0.99 * size < buckets * 64 + packing.allowed(buckets) * packing.state_bytes <= size
 
 
 def test_small_runs_stay_fast() -> None:
@@ -247,14 +224,7 @@ def planted(tmp_path: Path, f: Callable[..., object], old: str, new: str) -> Cal
     """A kernel with a part of its text exchanged."""
     text = inspect.getsource(f)
     assert old in text
-    file = tmp_path / "planted.py"
-    file.write_text(text.replace(old, new))
-    spec = importlib.util.spec_from_file_location("planted", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return getattr(module, f.__name__)  # type: ignore[no-any-return]
+    return getattr(module(text.replace(old, new), tmp_path, "planted"), f.__name__)  # type: ignore[no-any-return]
 
 
 FAULTS: list[tuple[str, Form, str, str]] = [
@@ -292,7 +262,7 @@ def test_a_planted_fault_changes_the_counts(
     fault = planted(tmp_path, getattr(kernels, name), old, new)
     for loops in ("COMMON", "PACKED"):
         monkeypatch.setattr(kernels, loops, [fault if f.__name__ == name else f for f in getattr(kernels, loops)])
-    program = small_steps(Grid, {"N": 14, "WIDE": (1 << 15) - 1})
+    program = small_steps(GRID, {"N": 14, "WIDE": (1 << 15) - 1})
     try:
         e = run(program, form, max_states=200_000, max_memory_mb=int(resident_mb()) + 200)
     except RuntimeError:  # the same state again and again, until nothing has room near its home

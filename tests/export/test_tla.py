@@ -12,10 +12,10 @@ from kafkaspec.errors import UserError
 from kafkaspec.export import tla
 from kafkaspec.language import Model, Range, Sort, action, initial, load, require, step
 from kafkaspec.language.concrete import Concrete
-from tests.export import verdicts
 from tests.export.everything import Everything
 from tests.export.further import Letters, Lines, Wide
 from tests.export.tlc import Counted, tlc
+from tests.language import verdicts
 
 SIZES = {"Node": 2, "L": 1, "E": 2, "STRICT": True}
 

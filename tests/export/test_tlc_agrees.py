@@ -11,12 +11,12 @@ import pytest
 
 import kafkaspec.models
 import kafkaspec.models.examples
-from kafkaspec.explore import Exploration, explore
 from kafkaspec.explore.checked import Checked
 from kafkaspec.export import tla
-from kafkaspec.language import LoadedModel, Model, load
+from kafkaspec.language import Model
 from kafkaspec.subsystem import subsystems
 from tests.export.tlc import tlc
+from tests.pinned import small
 
 MOST = 60_000
 """TLC looks at so many states in half a minute at most."""
@@ -34,22 +34,6 @@ def entries() -> Iterator[Checked]:
 ENTRIES = list(entries())
 
 
-def loaded(entry: Checked) -> LoadedModel:
-    return entry.model if isinstance(entry.model, LoadedModel) else load(entry.model)
-
-
-def small(entry: Checked) -> Exploration:
-    """The model explored at the entry's sizes, or at the nearest smaller ones that TLC can do soon."""
-    sizes = dict(entry.sizes)
-    while True:
-        found = explore(loaded(entry), sizes, deadlock=entry.deadlock, liveness=False, max_states=MOST)
-        if found.outcome != "limit":
-            return found
-        largest = max((n for n, v in sizes.items() if not isinstance(v, bool)), key=lambda n: sizes[n])
-        assert sizes[largest] > 1, f"{loaded(entry).name} is large even at {sizes}"
-        sizes[largest] -= 1
-
-
 def written() -> set[type[Model]]:
     """Every class of the files in models/ that is a model."""
     out = set()
@@ -61,11 +45,11 @@ def written() -> set[type[Model]]:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: f"{loaded(e).name}-{e.distinct}")
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: f"{e.loaded.name}-{e.distinct}")
 def test_tlc_counts_what_we_count(entry: Checked, tmp_path: Path) -> None:
-    ours = small(entry)
+    ours = small(entry, MOST)
     assert ours.outcome == "complete"
-    module, configuration = tla(loaded(entry), ours.sizes, deadlock=entry.deadlock)
+    module, configuration = tla(entry.loaded, ours.sizes, deadlock=entry.deadlock)
     found = tlc(tmp_path, module, configuration)
     assert found.error == "", found.output
     assert (found.generated, found.distinct, found.depth) == (ours.generated, ours.distinct, ours.depth)
@@ -74,6 +58,6 @@ def test_tlc_counts_what_we_count(entry: Checked, tmp_path: Path) -> None:
 def test_every_model_is_compared() -> None:
     """Whoever writes a model and does not pin it, or pins it where nobody looks, hears of it here."""
     (mark,) = (m for m in test_tlc_counts_what_we_count.pytestmark if m.name == "parametrize")  # type: ignore[attr-defined]
-    compared = {loaded(e).cls for e in mark.args[1]}
+    compared = {e.loaded.cls for e in mark.args[1]}
     assert compared == written()
     assert len(mark.args[1]) == len(list(entries()))

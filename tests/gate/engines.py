@@ -20,7 +20,7 @@ from typing import Any
 
 from kafkaspec.errors import UserError
 from kafkaspec.explore.engine import Exploration, Search, explore
-from kafkaspec.explore.layout import Layout
+from kafkaspec.explore.layout import WORD, Layout
 from kafkaspec.explore.program import Program
 from kafkaspec.export import tla
 from kafkaspec.language import LoadedModel, ModelError, Trace
@@ -203,12 +203,14 @@ def explorer(found: Found, m: LoadedModel, s: Space, variant: str, folder: Path,
         explored(found, engine, s, explore(m, sizes, **options), distinct)
 
 
-def transitions(found: Found, m: LoadedModel, s: Space, states: list[State], lanes: int | None) -> None:
+def transitions(
+    found: Found, m: LoadedModel, s: Space, states: list[State], lanes: int | None, usable: int = WORD - 1
+) -> None:
     """The explorer's transitions from, and its claims in, single states, reachable or not."""
     engine = "explore states"
     c = s.concrete
     with found.running(engine):
-        program = Program(Layout(m, c.sizes, True), lanes=lanes)
+        program = Program(Layout(m, c.sizes, True, usable=usable), lanes=lanes)
         search = Search(program, 1, 64)
         lay = program.layout
         try:

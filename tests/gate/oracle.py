@@ -6,11 +6,8 @@ claims that are broken first does not depend on the order of states.
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
-import linecache
 import random
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,27 +17,18 @@ from kafkaspec.errors import UserError
 from kafkaspec.language import LoadedModel, Model, Sort, T, load
 from kafkaspec.language.concrete import Concrete, OutsideType, State, Undefined
 from kafkaspec.language.expr import Expr, static
+from tests.modules import module
 
 Sizes = Mapping[str, int | bool]
 DEFINED = "defined"
 """The name under which it is claimed that every action that is reached has a value."""
 Kind = Literal["after", "disabled", "undefined", "outside"]
-_module_number = itertools.count()
 
 
 def loaded(text: str, folder: Path) -> type[Model]:
     """The model of a text. Raises what loading raises."""
-    name = f"gate_model_{next(_module_number)}"
-    path = folder / f"{name}.py"
-    path.write_text(text)
-    linecache.checkcache(str(path))
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    (found,) = [x for x in vars(module).values() if isinstance(x, type) and issubclass(x, Model) and x is not Model]
+    values = vars(module(text, folder, "gate_model")).values()
+    (found,) = [x for x in values if isinstance(x, type) and issubclass(x, Model) and x is not Model]
     load(found)
     return found
 

@@ -7,20 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-HEAD = """
-from __future__ import annotations
-import enum
-from dataclasses import dataclass
-from typing import Annotated
-from kafkaspec.language import *
+from tests import modules
 
-class P(Sort): ...
-class C(enum.Enum):
-    RED = 0
-    BLUE = 1
-N = Size("N")
+HEAD = (
+    modules.HEAD
+    + """
 L = Size("L")
-Num = Annotated[int, Range(0, N)]
 
 @dataclass(frozen=True)
 class R:
@@ -35,6 +27,7 @@ class M(Model):
     S: set[Num]
     q: Annotated[list[Num], Bounded(L)]
 """
+)
 SIZES: dict[str, int | bool] = {"P": 2, "N": 2, "L": 2}
 
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-HEAD = """
-from __future__ import annotations
-import enum
-from dataclasses import dataclass
-from typing import Annotated
-from kafkaspec.language import *
+import textwrap
 
-class P(Sort): ...
-class C(enum.Enum):
-    RED = 0
-    BLUE = 1
-N = Size("N")
+from tests import modules
+
+HEAD = (
+    modules.HEAD
+    + """
 F = Flag("F")
-Num = Annotated[int, Range(0, N)]
 
 @dataclass(frozen=True)
 class R:
@@ -51,6 +45,7 @@ class M(Model):
         return True
 
 """
+)
 STATEMENTS = {
     "for": "for x in P:\n    s.next.mp[x] = 0",
     "while": "while s.b:\n    s.next.b = False",
@@ -169,6 +164,20 @@ STATEMENTS = {
     "majority of a number": "s.next.b = majority(s.n)",
 }
 """Statements of an action."""
+ADDED = {
+    "claim named as a variable": "@invariant()\ndef b(s) -> bool:\n    return True",
+    "claim named as a size": "@invariant()\ndef N(s) -> bool:\n    return True",
+    "action named as a sort": "@action()\ndef P(s) -> None:\n    s.next.n = 0",
+    "helper named as a variable": "@define\ndef b(s) -> bool:\n    return True",
+    "next in an invariant": "@invariant()\ndef z(s) -> bool:\n    return s.next.b",
+    "assignment in an invariant": "@invariant()\ndef z(s) -> bool:\n    s.next.b = True\n    return 1",
+    "require in an invariant": "@invariant()\ndef z(s) -> bool:\n    require(s.b)\n    return True",
+    "claim that returns a number": "@invariant()\ndef z(s) -> bool:\n    return s.n",
+    "claim that returns an option": "@invariant()\ndef z(s) -> bool:\n    return s.ob",
+    "claim that returns nothing": "@invariant()\ndef z(s) -> bool:\n    s.b",
+    "parameter without a type": "@action()\ndef z(s, x) -> None:\n    s.next.n = 0",
+}
+"""Methods of the class."""
 CLASSES = {
     "variable named as a size": ("    c: C\n", "    c: C\n    N: bool\n", ""),
     "variable named as a flag": ("    c: C\n", "    c: C\n    F: bool\n", "s.next.b = F"),
@@ -179,26 +188,6 @@ CLASSES = {
     "flag named as a variable": ('F = Flag("F")', 'F = Flag("b")', "s.next.b = F"),
     "flag named as a size": ('F = Flag("F")', 'F = Flag("N")', "s.next.b = F"),
     "flag named as a sort": ('F = Flag("F")', 'F = Flag("P")', "s.next.b = F"),
-    "claim named as a variable": (
-        "    @define\n    def acts",
-        "    @invariant()\n    def b(s) -> bool:\n        return True\n    @define\n    def acts",
-        "",
-    ),
-    "claim named as a size": (
-        "    @define\n    def acts",
-        "    @invariant()\n    def N(s) -> bool:\n        return True\n    @define\n    def acts",
-        "",
-    ),
-    "action named as a sort": (
-        "    @define\n    def acts",
-        "    @action()\n    def P(s) -> None:\n        s.next.n = 0\n    @define\n    def acts",
-        "",
-    ),
-    "helper named as a variable": (
-        "    @define\n    def acts",
-        "    @define\n    def b(s) -> bool:\n        return True\n    @define\n    def acts",
-        "",
-    ),
     "set of options": ("    c: C\n", "    c: C\n    so: set[P | None]\n", ""),
     "int without limits": ("    c: C\n", "    c: C\n    i: int\n", ""),
     "sequence without a bound": ("    c: C\n", "    c: C\n    l: list[bool]\n", ""),
@@ -206,41 +195,6 @@ CLASSES = {
     "record in itself": ("    b: bool\n", "    b: bool\n    r: R\n", ""),
     "string variable": ("    c: C\n", "    c: C\n    t: str\n", ""),
     "map over a record": ("    c: C\n", "    c: C\n    mr: dict[R, bool]\n", ""),
-    "next in an invariant": (
-        "    @define\n    def acts",
-        "    @invariant()\n    def z(s) -> bool:\n        return s.next.b\n    @define\n    def acts",
-        "",
-    ),
-    "assignment in an invariant": (
-        "    @define\n    def acts",
-        "    @invariant()\n    def z(s) -> bool:\n        s.next.b = True\n        return 1\n    @define\n    def acts",
-        "",
-    ),
-    "require in an invariant": (
-        "    @define\n    def acts",
-        "    @invariant()\n    def z(s) -> bool:\n        require(s.b)\n        return True\n    @define\n    def acts",
-        "",
-    ),
-    "claim that returns a number": (
-        "    @define\n    def acts",
-        "    @invariant()\n    def z(s) -> bool:\n        return s.n\n    @define\n    def acts",
-        "",
-    ),
-    "claim that returns an option": (
-        "    @define\n    def acts",
-        "    @invariant()\n    def z(s) -> bool:\n        return s.ob\n    @define\n    def acts",
-        "",
-    ),
-    "claim that returns nothing": (
-        "    @define\n    def acts",
-        "    @invariant()\n    def z(s) -> bool:\n        s.b\n    @define\n    def acts",
-        "",
-    ),
-    "parameter without a type": (
-        "    @define\n    def acts",
-        "    @action()\n    def z(s, x) -> None:\n        s.next.n = 0\n    @define\n    def acts",
-        "",
-    ),
     "no first value": ("    c: C\n", "    c: C\n    p1: P\n", ""),
 }
 """Changes of the class: what stands there, what instead, and the body of an action."""
@@ -254,6 +208,8 @@ def texts() -> dict[str, str]:
         return action + "\n".join("        " + x for x in text.split("\n")) + "\n"
 
     out = {name: HEAD + body(text) for name, text in STATEMENTS.items()}
+    for name, method in ADDED.items():
+        out[name] = HEAD + textwrap.indent(method, "    ") + "\n\n" + body("s.next.n = 0")
     for name, (old, new, act) in CLASSES.items():
         assert old in HEAD, name
         out[name] = HEAD.replace(old, new, 1) + body(act or "s.next.n = 0")

@@ -16,7 +16,7 @@ from kafkaspec.language.obvious import essential, obvious
 from kafkaspec.language.types import BOOL, make, resolve
 from kafkaspec.prove.reading import Reading, World, conjuncts
 from tests.prove.forms import Forms
-from tests.prove.test_reading import any_value, symbolic
+from tests.prove.test_reading import any_state, symbolic
 
 
 class Node(Sort):
@@ -107,7 +107,7 @@ def test_what_is_obvious_is_true_in_every_state(cls: type[Model]) -> None:
     said = [p for claim in model.invariants.values() for p in conjuncts(defined(claim.expr)) if obvious(p)]
     assert len(said) > 4
     for _ in range(30):
-        values = {n: any_value(c, t, chance) for n, t in model.vars.items()}
+        _, values = any_state(c, chance)
         r = Reading(model, sizes)
         world = World({n: symbolic(r, t, values[n]) for n, t in model.vars.items()})
         for p in said:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import itertools
-import sys
 import tempfile
 import textwrap
 from pathlib import Path
@@ -13,24 +10,17 @@ from kafkaspec.errors import UserError
 from kafkaspec.explore import explore
 from kafkaspec.language import LoadedModel, load
 from kafkaspec.language.concrete import Concrete, OutsideType, Undefined
+from tests import modules
 
-HEAD = """
-from __future__ import annotations
-import enum
-from dataclasses import dataclass, replace
-from typing import Annotated
-from kafkaspec.language import *
-class P(Sort): ...
-class C(enum.Enum):
-    RED = 0
-    BLUE = 1
-N = Size("N")
-Num = Annotated[int, Range(0, N)]
+HEAD = (
+    modules.HEAD
+    + """
 @dataclass(frozen=True)
 class R:
     a: Num
     b: bool
 """
+)
 VARIABLES = """
 n: Num
 bad: bool
@@ -45,24 +35,14 @@ q: Annotated[list[Num], Bounded(2)]
 r: R
 """
 SIZES: dict[str, int | bool] = {"P": 2, "N": 2}
-_number = itertools.count()
 
 
 def model(body: str, variables: str = VARIABLES, head: str = "") -> LoadedModel:
     """The model M with these lines in its body."""
-    name = f"text_of_a_test_{next(_number)}"
     text = (
         HEAD + textwrap.dedent(head) + "class M(Model):\n" + textwrap.indent(variables + textwrap.dedent(body), "    ")
     )
-    path = Path(tempfile.mkdtemp()) / f"{name}.py"
-    path.write_text(text)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return load(module.M)
+    return load(modules.module(text, Path(tempfile.mkdtemp())).M)
 
 
 def action(*lines: str) -> str:

@@ -9,13 +9,14 @@ import pytest
 import z3
 
 from kafkaspec.language import load
-from kafkaspec.prove.reading import Reading, World, _Count
+from kafkaspec.prove.counting import Count
+from kafkaspec.prove.reading import Reading, World
 from tests.prove.election import Groups
 
 SIZES = range(1, 7)
 
 
-def meaning(c: _Count, x: Any, env: dict[str, Any], share: int, elements: list[Any]) -> Any:
+def meaning(c: Count, x: Any, env: dict[str, Any], share: int, elements: list[Any]) -> Any:
     """What an unknown stands for: a number, a sum, or that more than a `share`-th of the elements are there."""
     there = [c.member(env, k) for k in elements]
     if z3.is_bool(x):
@@ -40,7 +41,7 @@ def refuted(n: int, share: int = 2) -> list[Any]:
     solver.add(r.size("Node") == n, z3.ForAll([x], z3.Or([x == e for e in elements])))
     if n > 1:
         solver.add(z3.Distinct(elements))
-    unknowns = [c for t in (r._counts, r._majorities) for worlds in t.values() for c in worlds.values()]
+    unknowns = r.unknowns()
     assert {(c.weight is None, z3.is_bool(c.function(elements[: len(c.names)]))) for c in unknowns} == {
         (True, False),
         (False, False),

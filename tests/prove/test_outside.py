@@ -4,60 +4,46 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaspec.language import Model, ModelError, load
+from kafkaspec.language import Model, ModelError, action, load
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.prove import bounded, prove
+from tests.language import verdicts
 from tests.prove import election
-from tests.prove.outside import (
-    Asserted,
-    AtOne,
-    BeyondInClaim,
-    BeyondInGuard,
-    Element,
-    Emptied,
-    Field,
-    Guarded,
-    Key,
-    Longer,
-    LowerBound,
-    Most,
-    NamedNone,
-    Narrow,
-    NoneInClaim,
-    NoneInStep,
-    NoneKey,
-    Overwritten,
-    Part,
-    Slice,
-    StartsOutside,
-    StartsUndefined,
-    TwoStarts,
-    UpperBound,
-)
+
+
+class AtOne(Model):
+    """A number leaves its range where N is 1, and nowhere else."""
+
+    n: verdicts.Num
+
+    @action()
+    def up(s) -> None:
+        s.next.n = min(2, s.n + 1) if s.n < 2 else s.n
+
 
 WRONG: list[tuple[type[Model], str, str]] = [
-    (LowerBound, "f", "always"),
-    (UpperBound, "f", "always"),
-    (Element, "see", "type of seen"),
-    (AtOne, "f", "type of n"),
-    (Narrow, "g", "type of a"),
-    (Emptied, "f", "type of some"),
-    (Longer, "f", "type of q"),
-    (NoneInClaim, "(start)", "fine"),
-    (BeyondInClaim, "(start)", "zero"),
-    (NoneInStep, "f", "fine"),
-    (BeyondInGuard, "f", "defined"),
-    (NoneKey, "f", "defined"),
-    (Key, "g", "defined"),
-    (Slice, "cut", "defined"),
-    (Field, "f", "defined"),
-    (Most, "f", "defined"),
-    (Asserted, "g", "defined"),
-    (NamedNone, "f", "never"),
-    (Part, "f", "never"),
-    (TwoStarts, "(start)", "fine"),
-    (StartsOutside, "(start)", "type of n"),
-    (StartsUndefined, "(start)", "defined"),
+    (verdicts.LimitsOfAComprehension, "ask", "always"),
+    (verdicts.EndOfAComprehension, "fill", "whole"),
+    (verdicts.OneTooMany, "see", "type of seen"),
+    (AtOne, "up", "type of n"),
+    (verdicts.WiderSet, "copy", "type of small"),
+    (verdicts.EmptiedSet, "take", "type of S"),
+    (verdicts.LongLineInAMap, "twice", "type of q"),
+    (verdicts.NoneInAClaim, "(start)", "fine"),
+    (verdicts.IndexBeyondInAClaim, "less", "zero"),
+    (verdicts.StepWithoutAValue, "put", "rises"),
+    (verdicts.IndexBeyondInAGuard, "go", "defined"),
+    (verdicts.NoneAsKey, "fill", "defined"),
+    (verdicts.KeyBeyondTheMap, "look", "defined"),
+    (verdicts.NegativeSlice, "cut", "defined"),
+    (verdicts.RecordOutsideItsField, "up", "defined"),
+    (verdicts.GreatestOfNothing, "ask", "defined"),
+    (verdicts.Asserted, "up", "defined"),
+    (verdicts.FieldNamedNone, "look", "never"),
+    (verdicts.FieldsOfRecords, "set", "never"),
+    (verdicts.TwoStarts, "(start)", "fine"),
+    (verdicts.StartOutsideItsType, "(start)", "type of n"),
+    (verdicts.StartWithoutAValue, "(start)", "defined"),
     (election.Forgetful, "vote", "type of post"),
     (election.Fickle, "vote", "a_leader_has_a_majority"),
     (election.Half, "lead", "a_leader_has_a_majority"),
@@ -66,8 +52,8 @@ WRONG: list[tuple[type[Model], str, str]] = [
 HARD = (election.Fickle, election.Half)
 """The search for a run at every size gives up."""
 PROVED: list[type[Model]] = [
-    Overwritten,
-    Guarded,
+    verdicts.OverwrittenAssignment,
+    verdicts.IndexAfterAGuard,
     election.Election,
     election.ByLetter,
     election.Bank,

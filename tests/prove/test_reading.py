@@ -21,6 +21,7 @@ from kafkaspec.models.management.cleaner import Cleaner
 from kafkaspec.prove.counterexample import plain, show
 from kafkaspec.prove.reading import Reading, World
 from kafkaspec.prove.symbols import Option, Sequence
+from tests.gate import oracle
 from tests.prove.forms import Forms
 from tests.prove.rooms import Hotel
 
@@ -130,22 +131,13 @@ FORMS: list[Mapping[str, int | bool]] = [
 ]
 
 
-def any_value(c: Concrete, t: T, chance: random.Random) -> Any:
-    """A value of the type, by chance."""
-    match t.kind:
-        case "option":
-            return None if chance.random() < 0.3 else any_value(c, t.item, chance)
-        case "map":
-            return {k: any_value(c, t.item, chance) for k in c.values(t.domain)}
-        case "set":
-            known = [v for v in c.values(t.item) if chance.random() < 0.5] or c.values(t.item)[: int(t.nonempty)]
-            return set(known[: len(known) if t.hi is None else c.sizes[str(t.hi)]])
-        case "seq":
-            return [any_value(c, t.item, chance) for _ in range(chance.randint(0, int(c.sizes[str(t.hi)])))]
-        case "rec":
-            assert t.cls is not None
-            return t.cls(**{n: any_value(c, ft, chance) for n, ft in t.fields})
-    return chance.choice(c.values(t))
+def any_state(c: Concrete, chance: random.Random) -> tuple[State, Mapping[str, Any]]:
+    """A state, reachable or not, by chance, and its values as the text has them."""
+    state = None
+    while state is None:
+        state = oracle.arbitrary(c, chance)
+    with c._running():
+        return state, c._values(state)
 
 
 def true(f: Any) -> bool:
@@ -161,8 +153,8 @@ def test_each_form_says_what_the_text_says(sizes: Mapping[str, int | bool]) -> N
     model, c, chance = load(Forms), Concrete(Forms, sizes), random.Random(5)
     met: Counter[tuple[str, object]] = Counter()
     for _ in range(60):
-        before, following = ({n: any_value(c, t, chance) for n, t in model.vars.items()} for _ in range(2))
-        r, (state, after) = Reading(model, sizes), map(c.freeze, (before, following))
+        (state, before), (after, following) = any_state(c, chance), any_state(c, chance)
+        r = Reading(model, sizes)
         now, next_ = ({n: symbolic(r, t, values[n]) for n, t in model.vars.items()} for values in (before, following))
         for claim in [*model.invariants.values(), *model.steps.values()]:
             moved = claim.name in model.steps

@@ -186,10 +186,10 @@ def _at_sizes(name: str, words: list[str]) -> Iterator[tuple[LoadedModel, names.
     if words:
         checked = names.one_each(checked)
         if len(checked) > 1:
-            several = ", ".join(f"{name}:{names.loaded(c).name}" for c in checked)
+            several = ", ".join(f"{name}:{c.loaded.name}" for c in checked)
             raise UserError(f"{name} has several models: say whose sizes these are ({several})")
     for c in checked:
-        model = names.loaded(c)
+        model = c.loaded
         yield model, names.sizes(words, model, c.sizes), c
 
 
@@ -210,7 +210,7 @@ def prove(
     found: list[Any] = []
     codes = []
     for checked in names.one_each(names.find_models(name)):
-        model = names.loaded(checked)
+        model = checked.loaded
         fixed = names.sizes(words, model, {}, complete=False)
         with progress(f"prove {model.name}") as bar:
             if steps is not None:

@@ -60,16 +60,9 @@ def find_models(text: str) -> list[Checked]:
     return by_name[name]
 
 
-def loaded(checked: Checked) -> LoadedModel:
-    """The model that is checked, read."""
-    from kafkaspec.language import LoadedModel, load
-
-    return checked.model if isinstance(checked.model, LoadedModel) else load(checked.model)
-
-
 def one_each(several: Iterable[Checked]) -> list[Checked]:
     """Each model once, with the first of its pinned sizes."""
-    return list({loaded(c).name: c for c in reversed(list(several))}.values())[::-1]
+    return list({c.loaded.name: c for c in reversed(list(several))}.values())[::-1]
 
 
 def _models(module: ModuleType) -> dict[str, list[Checked]]:
@@ -79,7 +72,7 @@ def _models(module: ModuleType) -> dict[str, list[Checked]]:
 
     out: dict[str, list[Checked]] = {}
     for c in getattr(module, "MODELS", ()):
-        out.setdefault(loaded(c).name, []).append(c)
+        out.setdefault(c.loaded.name, []).append(c)
     for cls in vars(module).values():
         if inspect.isclass(cls) and issubclass(cls, Model) and cls.__module__ == module.__name__:
             out.setdefault(cls.__name__, [Checked(cls, sizes={}, distinct=0, generated=0, depth=0)])

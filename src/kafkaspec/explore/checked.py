@@ -52,6 +52,11 @@ class Checked:
     deadlock: bool = False
     note: str = ""
 
+    @property
+    def loaded(self) -> LoadedModel:
+        """The model as a graph."""
+        return self.model if isinstance(self.model, LoadedModel) else load(self.model)
+
     def run(
         self,
         progress: Progress | None = None,
@@ -64,9 +69,8 @@ class Checked:
         `liveness` leads-to claims are left out."""
         from kafkaspec.explore.engine import explore
 
-        model = self.model if isinstance(self.model, LoadedModel) else load(self.model)
         e = explore(
-            model,
+            self.loaded,
             self.sizes,
             threads=threads,
             symmetry=self.symmetry,

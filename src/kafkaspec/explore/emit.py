@@ -334,3 +334,11 @@ class Emitter:
         else:
             hole = self._pair("xor", self.shift("shl", mask, offset, bits), every, every)
         return self.either(self.both(self.resize(target, bits), hole), self.shift("shl", value, offset, bits))
+
+
+def function(name: str, addresses: Sequence[str], lines: Sequence[str], numbers: Sequence[str] = ()) -> str:
+    """A function in LLVM's language with `lines` as its body, in which the pointer to an address `a` is `%a.p`."""
+    arguments = ", ".join(f"i64 %{a}" for a in [*addresses, *numbers])
+    casts = [f"  %{a}.p = inttoptr i64 %{a} to ptr" for a in addresses if a != "active"]
+    linkage = "" if name in ("start", "canonical") else "internal "
+    return "\n".join([f"define {linkage}i64 @{name}({arguments}) nounwind {{", "entry:", *casts, *lines, "}"])

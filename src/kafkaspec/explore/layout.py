@@ -16,6 +16,7 @@ from typing import NamedTuple
 from kafkaspec.errors import UserError
 from kafkaspec.language.expr import Expr, static
 from kafkaspec.language.model import Action, LoadedModel
+from kafkaspec.language.parts import nodes, variables
 from kafkaspec.language.trace import Value
 from kafkaspec.language.types import T
 
@@ -94,16 +95,7 @@ class Layout:
 
     def visible(self, e: Expr) -> bool:
         """Does an expression read variables of the layout alone, and no ghost that is left out?"""
-        seen: set[int] = set()
-        todo = [e]
-        while todo:
-            x = todo.pop()
-            if x.id not in seen:
-                seen.add(x.id)
-                if x.op in ("var", "nextvar") and x.aux not in self.vars:
-                    return False
-                todo += x.args
-        return True
+        return variables(nodes(e)) <= self.vars.keys()
 
     # ---- numbers of values
     def limits(self, t: T) -> tuple[int, int]:

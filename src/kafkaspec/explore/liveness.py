@@ -81,8 +81,6 @@ WEAK: Final = 17
 STRONG: Final = 18
 PART_SIZE: Final = 19
 TAKEN_INSIDE: Final = 20
-DOOMED: Final = 21
-ALIVE_COUNT: Final = 22
 
 # ---- constants of the compilation
 PROMISES = 0

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafkaspec.explore.emit import WORD, Emitter
+from kafkaspec.explore.emit import WORD, Emitter, function
 
 if TYPE_CHECKING:
     from kafkaspec.explore.program import Program
@@ -127,7 +127,8 @@ class Packing:
 
     def fit(self, size: int) -> int:
         """How many buckets take `size` bytes, together with as many states as they may hold."""
-        return min(size * 8 // (8 * BUCKET + self.allowed(8) * self.state_bytes), MOST_BUCKETS)
+        part, whole = self.form.load
+        return min(size * whole // (whole * BUCKET + part * self.slots * self.state_bytes), MOST_BUCKETS)
 
     @property
     def most_states(self) -> int:
@@ -298,8 +299,6 @@ class _Columns:
         return self.op(f"shufflevector {self.t} {one}, {self.t} poison, <{self.e.lanes} x i32> zeroinitializer")
 
     def function(self, name: str, addresses: tuple[str, ...], numbers: tuple[str, ...] = ()) -> str:
-        from kafkaspec.explore.program import function
-
         if self.looping:
             self.e.line(f"%next = add i64 %j, {self.e.lanes}")
             self.e.line("br label %head")

@@ -12,7 +12,7 @@ from kafkaspec import native
 from kafkaspec.errors import UserError
 from kafkaspec.explore import kernels
 from kafkaspec.explore.code import Env, Reader, valuations
-from kafkaspec.explore.emit import WORD, Bit, Emitter, Wire
+from kafkaspec.explore.emit import WORD, Bit, Emitter, Wire, function
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.liveness import Promise
 from kafkaspec.explore.packing import Packing
@@ -385,10 +385,3 @@ class Program:
         e.begin("done")
         e.line("ret i64 0")
         return function("homes", ("buffer",), e.lines, numbers=("n", "shift"))
-
-
-def function(name: str, addresses: Sequence[str], lines: Sequence[str], numbers: Sequence[str] = ()) -> str:
-    arguments = ", ".join(f"i64 %{a}" for a in [*addresses, *numbers])
-    casts = [f"  %{a}.p = inttoptr i64 %{a} to ptr" for a in addresses if a != "active"]
-    linkage = "" if name in ("start", "canonical") else "internal "
-    return "\n".join([f"define {linkage}i64 @{name}({arguments}) nounwind {{", "entry:", *casts, *lines, "}"])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafkaspec.errors import UserError
 from kafkaspec.explore.code import Reader
-from kafkaspec.explore.emit import ALL, WORD, Num, Wire, Words
+from kafkaspec.explore.emit import ALL, WORD, Emitter, Num, Wire, Words, function
 from kafkaspec.language.types import T
 
 if TYPE_CHECKING:
@@ -127,9 +127,6 @@ class _Swapper:
 
 def canonical(program: Program) -> str:
     """The function that replaces the states of a buffer by their representatives."""
-    from kafkaspec.explore.emit import Emitter
-    from kafkaspec.explore.program import function
-
     lay = program.layout
     group = math.prod(math.factorial(int(lay.sizes[s])) for s in program.symmetry)
     if group > MOST:

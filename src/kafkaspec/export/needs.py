@@ -13,6 +13,7 @@ from kafkaspec.language.defined import defined, every
 from kafkaspec.language.expr import FALSE, TRUE, Expr, and_, node, not_, or_
 from kafkaspec.language.model import Action
 from kafkaspec.language.obvious import essential, obvious
+from kafkaspec.language.parts import parts_of
 from kafkaspec.language.substitute import substituted
 
 
@@ -21,11 +22,6 @@ class Asked(NamedTuple):
 
     where: tuple[Expr, ...]
     what: Expr
-
-
-def parts_of(e: Expr) -> tuple[Expr, ...]:
-    """What must all be true for a condition to be true."""
-    return e.args if e.op == "and" else () if e is TRUE else (e,)
 
 
 def sure(e: Expr) -> Expr:

@@ -46,6 +46,7 @@ from kafkaspec.language.expr import (
 )
 from kafkaspec.language.model import Action, LeadsTo, LoadedModel
 from kafkaspec.language.obvious import essential
+from kafkaspec.language.parts import nodes, parts_of, variables
 from kafkaspec.language.types import T
 
 _RESERVED = frozenset(
@@ -234,7 +235,7 @@ class _Module:
 
     def kept(self, e: Expr) -> bool:
         """Does the expression speak of kept variables alone?"""
-        return all(x.aux in self.vars for x in _nodes(e) if x.op in ("var", "nextvar"))
+        return variables(nodes(e)) <= self.vars.keys()
 
     def comment(self, clauses: Iterable[str], who: str, doc: str) -> str:
         """The lines over a definition: clause ids, who takes the action, its docstring."""
@@ -515,7 +516,7 @@ class _Module:
         known: dict[int, bool] = {}
         out: list[str] = []
         for c, value in options:
-            parts = [x for x in _parts(c) if known.get(x.id) is not True]
+            parts = [x for x in parts_of(c) if known.get(x.id) is not True]
             if any(known.get(x.id) is False for x in parts):
                 continue
             rest = and_(*parts)
@@ -645,7 +646,7 @@ class _Module:
             walk(e)
         lines = []
         for e in order:
-            if count[e.id] > 1 and e.free <= free and _weight(e) >= 12 and self.kept(e):
+            if count[e.id] > 1 and e.free <= free and len(nodes(e)) >= 12 and self.kept(e):
                 text = self.text(e)
                 self.lets[e.id] = name = self.fresh("test" if e.t.kind == "bool" else "it")
                 lines.append(f"{name} == {text}")
@@ -695,10 +696,10 @@ class _Module:
 
     def over(self, op: str, v: Expr, condition: Expr, value: Expr | None = None) -> _Over:
         """What a binder's variable takes, by the first part of its condition, and the other parts."""
-        found = _premises(condition) if op == "forall" else list(_parts(condition))
+        found, conclusion = _premises(condition) if op == "forall" else (list(parts_of(condition)), FALSE)
         if found:
             first, rest = found[0], found[1:]
-            others = or_(*map(not_, rest), _conclusion(condition)) if op == "forall" else and_(*rest)
+            others = or_(*map(not_, rest), conclusion) if op == "forall" else and_(*rest)
             if first.op == "in" and first.args[0] is v and v.aux not in first.args[1].free:
                 return _Over("set", first.args[1], others)
             if first.op == "lt" and first.args[0] is v and v.aux not in first.args[1].free and v.t.kind == "range":
@@ -947,21 +948,12 @@ class _Module:
         return self.text(plus(i, 1))
 
 
-def _premises(e: Expr) -> list[Expr]:
-    """What must hold before a disjunction asks for more: of `not a or not b or c`, a and b."""
-    parts = e.args if e.op == "or" else (e,)
-    out: list[Expr] = []
-    for x in parts:
-        if x.op != "not":
-            break
-        out += _parts(x.args[0])
-    return out
-
-
-def _conclusion(e: Expr) -> Expr:
+def _premises(e: Expr) -> tuple[list[Expr], Expr]:
+    """What must hold before a disjunction asks for more, and that: of `not a or not b or c`, a and b, and c. FALSE if
+    it asks for no more."""
     parts = e.args if e.op == "or" else (e,)
     n = next((i for i, x in enumerate(parts) if x.op != "not"), len(parts))
-    return or_(*parts[n:])
+    return [p for x in parts[:n] for p in parts_of(x.args[0])], or_(*parts[n:])
 
 
 def _index_only(v: Expr, e: Expr) -> bool:
@@ -1044,8 +1036,8 @@ def _constant(e: Expr) -> str:
 def _implication(e: Expr) -> tuple[Expr, Expr]:
     """A disjunction as premise and conclusion: `not a or not b or c` reads a /\\ b => c. The premise is TRUE if it does
     not begin with a negation, or holds nothing else."""
-    n = next((i for i, x in enumerate(e.args) if x.op != "not"), 0)
-    return and_(*[x.args[0] for x in e.args[:n]]), or_(*e.args[n:])
+    premises, conclusion = _premises(e)
+    return (TRUE, e) if conclusion is FALSE else (and_(*premises), conclusion)
 
 
 def _sides(e: Expr) -> tuple[Expr, Expr]:
@@ -1092,15 +1084,10 @@ def _splits(e: Expr) -> bool:
     return False
 
 
-def _parts(e: Expr) -> tuple[Expr, ...]:
-    """What must all be true for a condition to be true."""
-    return e.args if e.op == "and" else (e,)
-
-
 def _shorter(u: Update) -> Update:
     """An update whose condition does not ask again what it asked before."""
     out: list[Expr] = []
-    for p in essential(_parts(u.cond)):
+    for p in essential(parts_of(u.cond)):
         known = {x.id for x in out}
         denied = p.args[0] if p.op == "not" and p.args[0].op == "and" else None
         out.append(p if denied is None else not_(and_(*[x for x in denied.args if x.id not in known])))
@@ -1109,27 +1096,12 @@ def _shorter(u: Update) -> Update:
 
 def _impossible(condition: Expr) -> bool:
     """Does it hold a condition and its negation?"""
-    parts = _parts(condition)
+    parts = parts_of(condition)
     return condition is FALSE or any(not_(x) is y for x in parts for y in parts)
 
 
 def _exclusive(conditions: Sequence[Expr]) -> bool:
     """Can at most one hold, by their form: do any two hold a condition and its negation?"""
-    parts = [{x.id for x in _parts(c)} for c in conditions]
-    against = [{not_(x).id for x in _parts(c)} for c in conditions]
+    parts = [{x.id for x in parts_of(c)} for c in conditions]
+    against = [{not_(x).id for x in parts_of(c)} for c in conditions]
     return all(parts[i] & against[j] for i in range(len(parts)) for j in range(i))
-
-
-def _nodes(e: Expr) -> Iterable[Expr]:
-    seen: dict[int, Expr] = {}
-    todo = [e]
-    while todo:
-        x = todo.pop()
-        if x.id not in seen:
-            seen[x.id] = x
-            todo += x.args
-    return seen.values()
-
-
-def _weight(e: Expr) -> int:
-    return sum(1 for _ in _nodes(e))

@@ -24,6 +24,7 @@ from kafkaspec.language.expr import (
     length,
     less,
     limits,
+    minus,
     node,
     not_,
     of_type,
@@ -35,7 +36,6 @@ from kafkaspec.language.substitute import stripped
 from kafkaspec.language.types import BOOL, T, make
 
 _defined: dict[int, Expr] = {}
-_JUNCTIONS = {"and": and_, "or": or_}
 
 
 def implies(p: Expr, q: Expr) -> Expr:
@@ -65,11 +65,7 @@ def _condition(e: Expr) -> Expr:
             return in_turn(a, e.op == "and")
         case "ite":
             return and_(defined(a[0]), implies(a[0], defined(a[1])), or_(a[0], defined(a[2])))
-        case "forall" | "exists":
-            return every(a[0], defined(a[1]))
-        case "count" | "setof":
-            return every(a[0], defined(a[1]))
-        case "mapof":
+        case "forall" | "exists" | "count" | "setof" | "mapof":
             return every(a[0], defined(a[1]))
         case "sum" | "image" | "greatest" | "least":
             each = every(a[0], and_(defined(a[1]), implies(a[1], defined(a[2]))))
@@ -116,10 +112,10 @@ def _itself(e: Expr) -> Expr:
 
 def fits(e: Expr, t: T) -> Expr:
     """Is the value of `e`, where it has one, of type t, whose shape it has?"""
+    inside = TRUE if within(of_type(e), t) else _shaped(e, t)
     if e.op == "get":  # put where a value is wanted: None is none of its type
-        inside = TRUE if within(of_type(e), t) else _shaped(e, t)
         return and_(not_(eq(e.args[0], None)), inside)
-    return TRUE if within(of_type(e), t) else _shaped(e, t)
+    return inside
 
 
 def _shaped(e: Expr, t: T) -> Expr:
@@ -203,13 +199,8 @@ def _elements(e: Expr, t: T) -> Expr:
 
 
 def _last(t: T) -> int | Expr:
-    return t.hi - 1 if isinstance(t.hi, int) else _number_less_one(t.hi)
-
-
-def _number_less_one(hi: Expr) -> int | Expr:
-    from kafkaspec.language.expr import minus
-
-    e = minus(hi, 1)
+    """The last index of the longest sequence of a type."""
+    e = minus(t.hi, 1)
     return int(e.aux) if e.op == "const" else e
 
 

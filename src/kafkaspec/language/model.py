@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from kafkaspec import clauses
+from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import form, text
 from kafkaspec.language.defined import Need, Update, implies, typed
 from kafkaspec.language.expr import (
@@ -31,6 +32,7 @@ from kafkaspec.language.expr import (
 from kafkaspec.language.expr import (
     majority as _majority,
 )
+from kafkaspec.language.parts import parts_of
 from kafkaspec.language.refine import Refinement, mapped
 from kafkaspec.language.types import INT, Of, T, TypeNotInLanguage, elements, resolve, tracing
 
@@ -144,8 +146,7 @@ def require(*conditions: bool) -> None:
     here = and_(*text.When.stack)
     for c in map(truth, conditions):
         text.met(c)
-        g = implies(here, c)
-        action.guard += [p for p in (g.args if g.op == "and" else (g,)) if p is not TRUE]
+        action.guard += parts_of(implies(here, c))
 
 
 require.__kafkaspec_call__ = True  # type: ignore[attr-defined]
@@ -297,8 +298,6 @@ class LoadedModel:
 
     def check_sizes(self, sizes: Mapping[str, int | bool]) -> None:
         """Raises UserError unless `sizes` gives each sort and size a number >= 1, each flag a bool, no more."""
-        from kafkaspec.errors import UserError, unknown
-
         for name, value in sizes.items():
             if name not in self.sizes:
                 raise unknown(f"size of {self.name}", name, self.sizes)
@@ -310,26 +309,26 @@ class LoadedModel:
         if missing:
             raise UserError(f"{self.name} needs the size of {', '.join(missing)}")
         for name, t in self.vars.items():
-            for lo, hi in _must_have_values(t):
+            for lo, hi in must_have_values(t):
                 if static(lo, sizes) > static(hi, sizes):
                     given = ", ".join(f"{n}={v}" for n, v in sizes.items())
                     raise UserError(f"{self.name}: {name} has no value at {given}: its type {t!r} is empty")
 
 
-def _must_have_values(t: T) -> Iterator[tuple[Any, Any]]:
+def must_have_values(t: T) -> Iterator[tuple[Any, Any]]:
     """The limits (lo, hi) of a type that must be lo <= hi, as a variable of it has a value."""
     match t.kind:
         case "range" if t.hi is not None:
             yield t.lo, t.hi
         case "map":
-            yield from _must_have_values(t.item)
+            yield from must_have_values(t.item)
         case "seq":
             yield 0, t.hi
         case "set" if t.hi is not None:
             yield 0, t.hi
         case "rec":
             for _, f in t.fields:
-                yield from _must_have_values(f)
+                yield from must_have_values(f)
 
 
 # ---- reading -------------------------------------------------------------------------------------------------------
@@ -386,7 +385,7 @@ def _unread(self: _NextPath, *_: Any) -> typing.NoReturn:
 
 _READING = (
     "add radd sub rsub mul rmul floordiv rfloordiv mod rmod neg or ror and rand eq ne lt le gt ge bool len iter "
-    "contains call hash int index"
+    "contains call hash int index repr"
 )
 _NextPath.__kafkaspec_place__ = True  # type: ignore[attr-defined]
 for _name in _READING.split(" "):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafkaspec.language.expr import FALSE, TRUE, Expr, limits, node, not_, number, or_
+from kafkaspec.language.parts import kept
 
 CASES = 200
 """So many cases are distinguished; with more, nothing is said."""
@@ -18,13 +19,6 @@ Edges = dict[tuple[int, int], int]
 """x - y <= c, by the numbers of x and y."""
 ZERO = -1
 _known: dict[int, bool] = {}
-
-
-def kept(e: Expr) -> Expr:
-    """Without what the text evaluates and drops: that matters to where it is defined alone."""
-    while e.op == "only":
-        e = e.args[1]
-    return e
 
 
 def obvious(e: Expr) -> bool:

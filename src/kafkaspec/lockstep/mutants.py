@@ -156,7 +156,7 @@ def mutants_of(subsystem: Subsystem) -> list[Mutant]:
     """The written mutants, and those generated from each model. Reasons why a generated one survives stand beside the
     written ones, as `SURVIVORS = {name: reason}`."""
     module, pinned = _module(subsystem), subsystem.layer("models")
-    models = {m.name: m for c in pinned.MODELS if (m := _loaded(c.model))} if pinned is not None else {}
+    models = {m.name: m for c in pinned.MODELS if (m := c.loaded)} if pinned is not None else {}
     reasons: dict[str, str] = dict(getattr(module, "SURVIVORS", {}))
     out = [replace(m, survives=reasons.pop(m.name, "")) for model in models.values() for m in generated(model)]
     for name in reasons:
@@ -340,7 +340,7 @@ def prover_detector(quick_s: float = 1.0, timeout_s: float = 10.0) -> Detector:
             raise NotApplicable
         model = _loaded(thing)
         for proof in proofs:
-            sound = {a.name: a for a in _loaded(proof.model).actions}
+            sound = {a.name: a for a in proof.loaded.actions}
             changed = {a.name for a in model.actions if a.name not in sound or not faults.alike(sound[a.name], a)}
             fixed = getattr(proof, "fixed", None)
 
@@ -377,9 +377,9 @@ def _among(wanted: set[tuple[str, str]], action: str, claim: str) -> bool:
 def _sound_of(thing: type[Model] | LoadedModel, known: Sequence[Any]) -> list[Any]:
     """Those of the known runs or proofs whose model the faulty one is, with a fault: changed as a graph, or as a
     subclass; of models that extend each other, the nearest."""
-    models = {_loaded(k.model).cls for k in known}
+    models = {k.loaded.cls for k in known}
     nearest = next((c for c in _loaded(thing).cls.__mro__ if c in models), None)
-    return [k for k in known if _loaded(k.model).cls is nearest]
+    return [k for k in known if k.loaded.cls is nearest]
 
 
 def _pair(subsystem: Subsystem, layer: Layer, thing: Any) -> tuple[Machine[Any], Driver]:
@@ -407,7 +407,7 @@ def kill_matrix(
     impl, models = subsystem.layer("impl"), subsystem.layer("models")
     sound: list[tuple[Layer, Any]] = [("spec", machine)]
     sound += [("impl", impl.Driver())] if impl is not None else []
-    by_name = {m.name: m for c in models.MODELS if (m := _loaded(c.model))} if models is not None else {}
+    by_name = {m.name: m for c in models.MODELS if (m := c.loaded)} if models is not None else {}
     sound += [("model", model) for model in by_name.values()]
     for layer, thing in sound:
         for detector in detectors:
@@ -449,7 +449,7 @@ def _steps(subsystem: Subsystem, mutant: Mutant) -> faults.Steps | None:
     module = subsystem.layer("models")
     thing, found = _loaded(mutant.make()), set[faults.Steps]()
     for checked in sorted(_sound_of(thing, module.MODELS) if module else (), key=lambda c: int(c.distinct)):
-        found.add(faults.steps_beside(_loaded(checked.model), thing, checked.sizes))
+        found.add(faults.steps_beside(checked.loaded, thing, checked.sizes))
         if "other" in found:
             return "other"
     return "fewer" if "fewer" in found else "same" if found else None

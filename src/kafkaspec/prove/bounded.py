@@ -14,9 +14,9 @@ from kafkaspec.language import Action, Claim, LoadedModel, T, Trace, TraceStep
 from kafkaspec.prove.counterexample import every_size, plain, show, widened
 from kafkaspec.prove.engine import Progress
 from kafkaspec.prove.obligations import DEFINED, has_value
-from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, State, World
+from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World
 from kafkaspec.prove.solver import limit
-from kafkaspec.prove.symbols import Formula, Term, Value, both, either, implies, negated
+from kafkaspec.prove.symbols import Formula, State, Term, Value, both, either, implies, negated
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,8 @@ def bounded(
     given = dict(sizes or {})
     if steps < 0:
         raise UserError(f"a search takes 0 steps or more, not {steps}")
+    model.check_sizes({**{n: False if kind == "flag" else 1 for n, kind in model.sizes.items()}, **given})
     missing = [n for n, kind in model.sizes.items() if n not in given and kind != "flag"]
-    if missing:
-        model.check_sizes({**{n: False if kind == "flag" else 1 for n, kind in model.sizes.items()}, **given})
-    else:
-        model.check_sizes({**{n: False for n, kind in model.sizes.items() if kind == "flag"}, **given})
     search = _Search(model, given)
     for depth in range(steps + 1):
         if progress is not None:

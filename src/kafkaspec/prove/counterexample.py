@@ -22,9 +22,9 @@ from kafkaspec.language.trace import Value as Shown
 from kafkaspec.language.types import make
 from kafkaspec.prove import obligations
 from kafkaspec.prove.obligations import Goal, Setting
-from kafkaspec.prove.reading import Reading, State
+from kafkaspec.prove.reading import Reading
 from kafkaspec.prove.solver import Budget
-from kafkaspec.prove.symbols import Term, Value, either, negated
+from kafkaspec.prove.symbols import State, Term, Value, either, negated
 
 LEVELS = (1, 2, 3, 4)
 """Sizes that are tried for every sort and size together, before each is made smaller by itself."""

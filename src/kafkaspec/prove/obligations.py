@@ -14,8 +14,9 @@ from typing import Literal
 from kafkaspec.language import Action, Expr, LoadedModel, T
 from kafkaspec.language.defined import defined
 from kafkaspec.language.expr import and_, or_
-from kafkaspec.language.obvious import essential, kept
-from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World, _nodes, conjuncts
+from kafkaspec.language.obvious import essential
+from kafkaspec.language.parts import kept, used, variables
+from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World, conjuncts
 from kafkaspec.prove.symbols import Formula, Value, both, implies
 
 Kind = Literal["invariant", "lemma", "type", "defined", "step", "start"]
@@ -110,11 +111,6 @@ def _part(r: Reading, e: Expr, env: Mapping[str, Value], world: World, before: W
     part = Part(implies(domain, r.read(body, inside, world, DENIED)), hints)
     r.forget(variables)
     return part
-
-
-def reads(e: Expr) -> set[str]:
-    """The variables that an expression reads."""
-    return {x.aux for x in _nodes(e) if x.op in ("var", "nextvar")}
 
 
 Only = Callable[[str, str], bool]
@@ -232,7 +228,7 @@ def _state_goals(s: Setting, changed: set[str] | None, before: World, only: Only
             if only(s.name, c.name):
                 g = Goal(s.name, c.name, kind, c.clauses, c.loc)  # type: ignore[arg-type]
                 every = and_(*has_value(c.expr), c.expr)
-                if changed is None or changed & reads(every):
+                if changed is None or changed & variables(used(every)):
                     hinted = None if changed is None else s.before
                     g.parts = [_part(r, p, s.env, s.after, hinted) for p in conjuncts(every)]
                 s.goals.append(g)

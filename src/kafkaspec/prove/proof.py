@@ -89,19 +89,19 @@ class Proof:
 
     def _explore_small(self, progress: Progress | None) -> Explored:
         """At one size after the other, until a claim is refuted."""
-        said: dict[str, list[int]] = {}
+        said: list[str] = []
         seconds = 0.0
         for level, sizes in small_sizes(self.loaded, self.fixed):
             try:
                 e = self._explore(sizes, MOST_STATES, progress)
             except UserError as error:
-                said.setdefault(f"not explored: {error}", []).append(level)
+                said.append(f"not explored: {error}")
                 continue
             seconds += e.seconds
-            said.setdefault(f"every size {level}: {e.text}" if level else e.text, []).append(level)
+            said.append(f"every size {level}: {e.text}" if level else e.text)
             if e.false is not None:
-                return Explored("; ".join(said), e.false, seconds)
-        return Explored("; ".join(said), None, seconds)
+                return Explored("; ".join(dict.fromkeys(said)), e.false, seconds)
+        return Explored("; ".join(dict.fromkeys(said)), None, seconds)
 
 
 def small_sizes(model: LoadedModel, fixed: Mapping[str, int | bool]) -> Iterator[tuple[int, dict[str, int | bool]]]:

@@ -29,9 +29,10 @@ from kafkaspec.language.expr import (
     some,
     unwrapped,
 )
+from kafkaspec.language.parts import used, variables
 from kafkaspec.language.types import resolve
 from kafkaspec.prove.counterexample import Counterexample, Plain
-from kafkaspec.prove.obligations import Goal, reads
+from kafkaspec.prove.obligations import Goal
 
 STATES_PER_SECOND = 300_000
 """The search ends after so many states for each second of the obligation's time limit, and says so."""
@@ -61,9 +62,9 @@ def reachability(model: LoadedModel, goal: Goal, cti: Counterexample, limit_s: f
         claims = {
             n: c
             for n, c in (model.invariants | model.lemmas).items()
-            if n == goal.claim and reads(c.expr) <= kept.keys()
+            if n == goal.claim and variables(used(c.expr)) <= kept.keys()
         }
-        steps = {n: c for n, c in model.steps.items() if n == goal.claim and reads(c.expr) <= kept.keys()}
+        steps = {n: c for n, c in model.steps.items() if n == goal.claim and variables(used(c.expr)) <= kept.keys()}
         alone = replace(model, witnesses={NAME: witness}, invariants=claims, lemmas={}, steps=steps, leads_to={})
         try:
             e = explore(alone, cti.sizes, ghosts=ghosts, liveness=False, deadlock=True, max_states=most)

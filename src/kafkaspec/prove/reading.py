@@ -1,38 +1,41 @@
 """The symbolic reading of a model's graph: expressions become formulas of Z3, states become closures over them.
 
-Where a sort has no size it is an uninterpreted sort, a size is an unknown number >= 1, quantifiers stay quantifiers,
-and what is proved holds for every number of elements. Where all sorts and sizes are given, quantifiers are expanded
-and formulas are free of them: that is how counterexamples are made small and how steps are unrolled.
+Where a sort has no size, quantifiers stay quantifiers, and what is proved holds for every number of elements. Where all
+sorts and sizes are given, quantifiers are expanded and formulas are free of them: that is how counterexamples are made
+small and how steps are unrolled.
 """
 
 from __future__ import annotations
 
 import enum
 import itertools
-import math
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import z3
 
-from kafkaspec.language import Action, Expr, LoadedModel, ModelError, T, show
+from kafkaspec.language import Action, Expr, LoadedModel, T, show
 from kafkaspec.language.expr import TRUE as YES
 from kafkaspec.language.expr import and_, bound, field, index, join, length, node, not_, or_
+from kafkaspec.language.expr import at_most as surely_at_most
 from kafkaspec.language.expr import less as less_expr
-from kafkaspec.language.model import _must_have_values
-from kafkaspec.language.obvious import essential, kept, obvious
-from kafkaspec.language.text import short
-from kafkaspec.language.types import BOOL, INT
+from kafkaspec.language.model import must_have_values
+from kafkaspec.language.obvious import essential, obvious
+from kafkaspec.language.parts import kept, used
+from kafkaspec.language.types import INT
+from kafkaspec.prove.counting import Count, majorities, numbers
 from kafkaspec.prove.symbols import (
     FALSE,
     TRUE,
     Bound,
+    Environment,
     Formula,
     Option,
     Partner,
     Sequence,
+    State,
     Term,
     Value,
     at_most,
@@ -50,16 +53,13 @@ from kafkaspec.prove.symbols import (
     same,
     times,
 )
+from kafkaspec.prove.values import Values, enum_sort
 
-State = dict[str, Value]
-Environment = Mapping[str, Value]
 Side = Literal[1, -1, 0]
 """How a formula stands in a query: 1 asserted, -1 denied, 0 either."""
 ASSERTED: Side = 1
 DENIED: Side = -1
 
-EXPANDED = 8
-"""Quantifiers over enums, bool and fixed ranges up to this many values are expanded in the unbounded reading too."""
 COUNTED = 3
 """A number of elements is compared with a constant up to this one by naming the elements."""
 
@@ -72,137 +72,28 @@ class World:
     next: State | None = None
 
 
-@dataclass(eq=False)
-class _Count:
-    """What is said of the elements with a property as a whole (their number, the sum of a number of each, that they are
-    a majority), as an unknown that depends on `names`. `weight`: what an element adds to a sum."""
-
-    function: Callable[[list[Bound]], Term]
-    names: list[str]
-    types: list[T]
-    elem: T
-    member: Callable[[Environment, Bound], Formula]
-    weight: Callable[[Environment, Bound], Term] | None = None
-
-
-def named(size: str) -> str:
-    """The name of a size, a flag or a sort's number of elements in formulas. Names of variables, their fields and their
-    parts (`x.f`, `x:none`) never begin so, as a text's names are identifiers."""
-    return f"#{size}"
-
-
-_enums: dict[type, tuple[z3.SortRef, list[Term]]] = {}
-_enum_names: set[str] = set()
-
-
-def _enum_sort(cls: type[enum.Enum]) -> tuple[z3.SortRef, list[Term]]:
-    if cls not in _enums:  # Z3's names are global: one sort for an enum, whoever asks
-        name = cls.__name__
-        while name in _enum_names:
-            name += "_"
-        _enum_names.add(name)
-        members = [f"{name}.{m.name}" for m in cls]
-        _enums[cls] = z3.EnumSort(name, members)
-    return _enums[cls]
-
-
-class Reading:
+class Reading(Values):
     """One reading of a model. `given` fixes sizes, flags and sorts; what it leaves out is arbitrary.
 
     `definitions` collects what is known of the constants and functions that reading made up (the greatest number that
     ..., the partner of ...): they belong to the assumptions of every query made from this reading."""
 
     def __init__(self, model: LoadedModel, given: Mapping[str, int | bool] | None = None) -> None:
-        self.model, self.given = model, dict(given or {})
+        super().__init__(model, given)
         self.definitions: list[Formula] = []
         self.constants: dict[str, list[Term]] = {}
         self.ground: set[str] = set()
         self._given_names: set[str] = set()
         self._counted_sorts: set[str] = set()
-        self._axioms: dict[str, Formula] = {}
-        self._functions: dict[str, z3.FuncDeclRef] = {}
         self._memo: dict[object, tuple[Value, object]] = {}
-        self._counts: dict[int, dict[int, _Count]] = {}
-        self._majorities: dict[int, dict[int, _Count]] = {}
+        self._counts: dict[int, dict[int, Count]] = {}
+        self._majorities: dict[int, dict[int, Count]] = {}
         self._worlds: dict[int, World] = {}
-        self._made: Iterator[int] = itertools.count()
-        self._where: tuple[str, int] | None = None
 
-    # ---- sorts, domains, leaves
-    def sort(self, t: T) -> z3.SortRef:
-        """The Z3 sort of a type whose values are terms."""
-        match t.kind:
-            case "bool":
-                return z3.BoolSort()
-            case "int" | "range":
-                return z3.IntSort()
-            case "sort":
-                return z3.IntSort() if t.name in self.given else z3.DeclareSort(t.name)
-            case "enum":
-                return _enum_sort(typing.cast(type[enum.Enum], t.cls))[0]
-        raise self.error(f"a value of type {t!r} cannot be a key, an element of a set or a bound variable in a proof")
-
-    def elements(self, t: T) -> list[Bound] | None:
-        """Every value of a type as terms, where they are few and known."""
-        match t.kind:
-            case "bool":
-                return [FALSE, TRUE]
-            case "enum":
-                members = _enum_sort(typing.cast(type[enum.Enum], t.cls))[1]
-                return members if len(members) <= EXPANDED or self.finite else None
-            case "sort":
-                return [z3.IntVal(i) for i in range(int(self.given[t.name]))] if t.name in self.given else None
-            case "range":
-                lo, hi = self.number(t.lo), None if t.hi is None else self.number(t.hi)
-                if z3.is_int_value(lo) and hi is not None and z3.is_int_value(hi):
-                    values = range(lo.as_long(), hi.as_long() + 1)
-                    if self.finite or len(values) <= EXPANDED:
-                        return [z3.IntVal(i) for i in values]
-            case "rec":
-                parts = [self.elements(ft) for _, ft in t.fields]
-                if all(x is not None for x in parts):
-                    values_of = typing.cast(list[list[Bound]], parts)
-                    if self.finite or math.prod(map(len, values_of)) <= EXPANDED:
-                        return list(itertools.product(*values_of))
-            case "option" if not self.is_partner(t):
-                there = self.elements(t.item)
-                if there is not None:
-                    return [self.first(t), *[Option(FALSE, x) for x in there]]
-        return None
-
-    @property
-    def finite(self) -> bool:
-        """Are all sorts and sizes given?"""
-        return all(kind == "flag" or name in self.given for name, kind in self.model.sizes.items())
-
+    # ---- what is known beforehand
     def number(self, limit: int | Expr) -> Term:
         """A type's limit as a term."""
         return z3.IntVal(limit) if isinstance(limit, int) else z3.simplify(self.read(limit, {}, World({}), 0))
-
-    def size(self, name: str) -> Term:
-        """A size, a flag, or the number of a sort's elements."""
-        if name in self.given:
-            g = self.given[name]
-            return z3.BoolVal(g) if self.model.sizes[name] == "flag" else z3.IntVal(int(g))
-        return z3.Bool(named(name)) if self.model.sizes[name] == "flag" else z3.Int(named(name))
-
-    def limits(self, t: T, x: Bound) -> Formula:
-        """x is a value of type t, where its Z3 sort has others too."""
-        match t.kind:
-            case "range":
-                parts = [] if t.lo is None else [at_most(self.number(t.lo), x)]
-                return both(parts + ([] if t.hi is None else [at_most(x, self.number(t.hi))]))
-            case "sort" if t.name in self.given:
-                return both([at_most(z3.IntVal(0), x), less(x, z3.IntVal(int(self.given[t.name])))])
-            case "rec":
-                return both([self.limits(ft, y) for (_, ft), y in zip(t.fields, x, strict=True)])
-            case "option" if not self.is_partner(t):
-                return implies(negated(x.none), self.limits(t.item, x.value))
-        return TRUE
-
-    def inside(self, t: T, x: Bound) -> Formula:
-        """x, an element of a set over a wider type or the same, is a value of type t."""
-        return TRUE if t.kind == "sort" else self.limits(t, x)
 
     def sizes(self) -> list[Formula]:
         """What is known of the sizes that are not given: they are 1 or more, and no variable's type is empty."""
@@ -210,46 +101,33 @@ class Reading:
         known = [self.size(n) >= 1 for n, kind in kinds.items() if kind == "size" and n not in self.given]
         known += [self.size(n) >= 1 for n in self._counted_sorts if n not in self.given]
         for t in self.model.vars.values():
-            known += [f for lo, hi in _must_have_values(t) if not z3.is_true(f := self._ordered(lo, hi))]
+            known += [f for lo, hi in must_have_values(t) if not z3.is_true(f := self._ordered(lo, hi))]
         return known
 
     def _ordered(self, lo: int | Expr, hi: int | Expr) -> Formula:
         """lo <= hi, unless that is known as sizes are 1 or more."""
-        from kafkaspec.language.expr import at_most as surely
-
-        return TRUE if surely(lo, hi) else at_most(self.number(lo), self.number(hi))
+        return TRUE if surely_at_most(lo, hi) else at_most(self.number(lo), self.number(hi))
 
     def axioms(self) -> list[Formula]:
         """What holds of every state by its shape alone."""
         known = -1
-        while known != (known := self._unknowns()):  # what is counted may speak of other numbers of elements
-            for table in (self._counts, self._majorities):
-                for c in [c for of_world in list(table.values()) for c in of_world.values()]:
-                    c.member(self._around(c)[1], self.variable(c.elem))
-        return [*self._axioms.values(), *self._counting(), *self._voting()]
+        while known != (known := len(self.unknowns())):  # what is counted may speak of other numbers of elements
+            for c in self.unknowns():
+                c.member(c.around(self)[1], self.variable(c.elem))
+        forms = [list(of_world.values()) for of_world in self._counts.values()]
+        atoms = [c for of_world in self._majorities.values() for c in of_world.values()]
+        return [
+            *self._axioms.values(),
+            *numbers(self, forms, self.constants, self._counted_sorts),
+            *majorities(self, atoms),
+        ]
 
-    def _unknowns(self) -> int:
-        return sum(len(of_world) for table in (self._counts, self._majorities) for of_world in table.values())
+    def unknowns(self) -> list[Count]:
+        """What is said of sets as a whole, as far as it has been read."""
+        tables = (self._counts, self._majorities)
+        return [c for table in tables for of_world in table.values() for c in of_world.values()]
 
-    def variable(self, t: T, name: str = "x") -> Bound:
-        """A new constant of that type, to be bound or to stand for something."""
-        if t.kind == "rec":
-            for fn, ft in t.fields:
-                if self.is_partner(ft):
-                    raise self.error(f"{t.name}.{fn}: a set of records with {ft!r} in them is read at given sizes only")
-            return tuple(self.variable(ft, f"{name}.{fn}") for fn, ft in t.fields)
-        if t.kind == "option" and not self.is_partner(t):
-            return Option(self.variable(BOOL, f"{name}:none"), self.variable(t.item, name))
-        return z3.Const(f"{name}!{next(self._made)}", self.sort(t))
-
-    def like(self, x: Bound, name: str) -> Bound:
-        """A new constant in the place of a value that is made of terms."""
-        if isinstance(x, tuple):
-            return tuple(self.like(y, name) for y in x)
-        if isinstance(x, Option):
-            return Option(self.like(x.none, name), self.like(x.value, name))
-        return z3.Const(f"{name}!{next(self._made)}", x.sort())
-
+    # ---- constants in the place of bound variables
     def arbitrary(self, bound: Expr) -> Bound:
         """A new constant for a bound variable, which then is as good as a parameter of the action."""
         x = self.variable(bound.t, str(bound.aux).rpartition("_")[0])
@@ -272,177 +150,8 @@ class Reading:
             return [(t.name, x), *inner]
         return [(t.name, x)] if t.kind == "sort" else []
 
-    def _leaf(self, name: str, at: tuple[Bound, ...], sort: z3.SortRef) -> Term:
-        if not at:
-            return z3.Const(name, sort)
-        flat = [y for x in at for y in self._flat(x)]
-        f = self._functions.get(name)
-        if f is None:
-            f = self._functions[name] = z3.Function(name, *[i.sort() for i in flat], sort)
-        return f(*flat)
-
-    def _flat(self, x: Value) -> list[Term]:
-        """A value as the arguments of a function: equal values give equal arguments."""
-        if isinstance(x, tuple):
-            return [y for part in x for y in self._flat(part)]
-        if isinstance(x, Option):
-            anything = [self._any(y.sort()) for y in self._flat(x.value)]
-            return [x.none, *[pick(x.none, z, y) for y, z in zip(self._flat(x.value), anything, strict=True)]]
-        if isinstance(x, Partner):
-            raise self.error("a set of records with an option of a sort in them is read at given sizes only")
-        return [x]
-
-    def _any(self, sort: z3.SortRef) -> Term:
-        """The value that stands for that of an option that is None."""
-        if sort == z3.BoolSort():
-            return FALSE
-        if sort == z3.IntSort():
-            return z3.IntVal(0)
-        return sort.constructor(0)() if isinstance(sort, z3.DatatypeSortRef) else z3.Const(f"any {sort}", sort)
-
-    def is_partner(self, t: T) -> bool:
-        """Is the type an option of a sort without a size?"""
-        return t.kind == "option" and t.item.kind == "sort" and t.item.name not in self.given
-
-    def fresh(self, t: T, name: str, at: tuple[Term, ...] = ()) -> Value:
-        """An arbitrary value of type t's shape, named `name`. A set has elements of its type alone; what else is known
-        of a value by its type, `typed` says."""
-        if self.is_partner(t):
-            if name not in self._axioms:
-                self._axioms[name] = TRUE
-                around = [self.like(i, "a") for i in at]
-                p = self.fresh(t, name, tuple(around))
-                x, y = self.variable(t.item), self.variable(t.item)
-                only = both([implies(p.has(x), negated(p.none)), implies(both([p.has(x), p.has(y)]), same(x, y))])
-                self._axioms[name] = forall([*around, x, y], only)
-            none = self._leaf(name + ":none", at, z3.BoolSort())
-            return Partner(none, lambda x: self._leaf(name, (*at, x), z3.BoolSort()))
-        match t.kind:
-            case "option":
-                return Option(self._leaf(name + ":none", at, z3.BoolSort()), self.fresh(t.item, name, at))
-            case "map":
-                return lambda i: self.fresh(t.item, name, (*at, i))
-            case "set":
-                return lambda i: both([self.inside(t.item, i), self._leaf(name, (*at, i), z3.BoolSort())])
-            case "seq":
-                length = self._leaf(name + ":len", at, z3.IntSort())
-                return Sequence(length, lambda i: self.fresh(t.item, name, (*at, i)))
-            case "rec":
-                return tuple(self.fresh(ft, f"{name}.{fn}", at) for fn, ft in t.fields)
-        return self._leaf(name, at, self.sort(t))
-
-    def first(self, t: T) -> Value:
-        """The first value of a type, which a variable has that @initial does not assign."""
-        if self.is_partner(t):
-            return Partner(TRUE, lambda _: FALSE)
-        match t.kind:
-            case "bool":
-                return FALSE
-            case "enum":
-                return _enum_sort(typing.cast(type[enum.Enum], t.cls))[1][0]
-            case "range":
-                lo, zero = self.number(t.lo), z3.IntVal(0)
-                return pick(self.limits(t, zero), zero, lo)
-            case "option":
-                return Option(TRUE, self.first(t.item))
-            case "map":
-                return lambda _: self.first(t.item)
-            case "set":
-                return lambda _: FALSE
-            case "seq":
-                return Sequence(z3.IntVal(0), lambda _: self.first(t.item))
-            case "rec":
-                return tuple(self.first(ft) for _, ft in t.fields)
-            case "sort" if t.name in self.given:
-                return z3.IntVal(0)
-        return self.variable(t, "any")
-
-    def state(self, suffix: str = "") -> State:
-        """An arbitrary state."""
-        return {n: self.fresh(t, n + suffix) for n, t in self.model.vars.items()}
-
     # ---- composite values
-    def choose(self, t: T, c: Formula, a: Value, b: Value) -> Value:
-        """a if c else b."""
-        if z3.is_true(c) or a is b:
-            return a
-        if z3.is_false(c):
-            return b
-        if self.is_partner(t):
-            return Partner(pick(c, a.none, b.none), lambda x: pick(c, a.has(x), b.has(x)))
-        match t.kind:
-            case "option":
-                return Option(pick(c, a.none, b.none), self.choose(t.item, c, a.value, b.value))
-            case "map":
-                return lambda i: self.choose(t.item, c, a(i), b(i))
-            case "set":
-                return lambda i: pick(c, a(i), b(i))
-            case "seq":
-                return Sequence(pick(c, a.length, b.length), lambda i: self.choose(t.item, c, a.at(i), b.at(i)))
-            case "rec":
-                return tuple(self.choose(ft, c, x, y) for (_, ft), x, y in zip(t.fields, a, b, strict=True))
-        return pick(c, a, b)
-
-    def equal(self, t: T, a: Value, b: Value) -> Formula:
-        """a == b."""
-        if a is b:
-            return TRUE
-        if self.is_partner(t):
-            for p, q in ((a, b), (b, a)):
-                if p.exact is not None:
-                    return q.has(p.exact) if q.exact is None else same(p.exact, q.exact)
-                if z3.is_true(p.none):
-                    return q.none
-            x = self.variable(t.item)
-            return both([same(a.none, b.none), forall([x], same(a.has(x), b.has(x)))])
-        match t.kind:
-            case "option":
-                if z3.is_true(a.none) or z3.is_true(b.none):
-                    return b.none if z3.is_true(a.none) else a.none
-                there = both([negated(a.none), negated(b.none)])
-                return either([both([a.none, b.none]), both([there, self.equal(t.item, a.value, b.value)])])
-            case "map":
-                return self.every(t.domain, lambda i: self.equal(t.item, a(i), b(i)))
-            case "set":
-                return self.every(t.item, lambda i: same(a(i), b(i)))
-            case "seq":
-                alike = self.places(t, a.length, lambda i: self.equal(t.item, a.at(i), b.at(i)))
-                return both([same(a.length, b.length), alike])
-            case "rec":
-                parts = zip(t.fields, a, b, strict=True)
-                return both([self.equal(ft, x, y) for (_, ft), x, y in parts])
-        return same(a, b)
-
-    def every(self, t: T, p: Callable[[Bound], Formula]) -> Formula:
-        """p of every value of type t."""
-        known = self.elements(t)
-        if known is not None:
-            return both([p(x) for x in known])
-        x = self.variable(t)
-        return forall([x], implies(self.limits(t, x), p(x)))
-
-    def some(self, t: T, p: Callable[[Bound], Formula]) -> Formula:
-        """p of some value of type t."""
-        known = self.elements(t)
-        if known is not None:
-            return either([p(x) for x in known])
-        x = self.variable(t)
-        return exists([x], both([self.limits(t, x), p(x)]))
-
-    def places(self, t: T, length: Term, p: Callable[[Term], Formula]) -> Formula:
-        """p of every index of a sequence of type t that is `length` long."""
-        most = self.number(t.hi) if t.hi is not None else None
-        if self.finite and most is not None and z3.is_int_value(most):
-            return both([implies(less(z3.IntVal(i), length), p(z3.IntVal(i))) for i in range(most.as_long())])
-        i = z3.Int(f"i!{next(self._made)}")
-        return forall([i], implies(both([i >= 0, i < length]), p(i)))
-
     # ---- expressions
-    def error(self, what: str) -> ModelError:
-        """The error for a text that this reading cannot read, with its file and line."""
-        file, line = self._where or self.model.initial.loc
-        return ModelError(f"{short(file)}:{line}: {what}")
-
     def read(self, e: Expr, env: Environment, world: World, side: Side = 0) -> Value:
         """The value of an expression. For truth values, `side` says how the formula stands in the query: where a text
         speaks of the partner of something under a quantifier, that decides how the partner is bound. The two ways are
@@ -575,7 +284,7 @@ class Reading:
                 if t.kind == "bool":
                     return z3.BoolVal(bool(e.aux))
                 if t.kind == "enum":
-                    return _enum_sort(typing.cast(type[enum.Enum], t.cls))[1][e.aux]
+                    return enum_sort(typing.cast(type[enum.Enum], t.cls))[1][e.aux]
                 return z3.IntVal(e.aux)
             case "size":
                 return self.size(e.aux)
@@ -730,7 +439,7 @@ class Reading:
         return both([*[either([among, same(x, self.read(d, env, world))]) for d in default], found])
 
     def _defined(self, e: Expr, env: Environment, world: World) -> Term:
-        inner = {f"={x.id}" for x in _nodes(e)}
+        inner = {f"={x.id}" for x in used(e)}
         names = sorted([*(n for n in e.free if n not in self.ground), *(n for n in env if n in inner)])
         outer = {n: v for n, v in env.items() if n in self.ground}
         key = ("defined", e.id, id(world), *names, *((n, _ident(v)) for n, v in outer.items() if n in e.free))
@@ -822,7 +531,7 @@ class Reading:
 
     def _unknown(
         self,
-        table: dict[int, dict[int, _Count]],
+        table: dict[int, dict[int, Count]],
         name: str,
         sort: z3.SortRef,
         e: Expr,
@@ -835,7 +544,7 @@ class Reading:
         of_world = table.setdefault(e.id, {})
         if id(world) not in of_world:
             t, _ = self._members(e, env, world)
-            types = {x.aux: x.t for x in _nodes(e) if x.op == "bound" and x.aux in e.free}
+            types = {x.aux: x.t for x in used(e) if x.op == "bound" and x.aux in e.free}
             names = sorted(n for n in types if n not in self._given_names)
             k = next(self._made)
             outer = {n: v for n, v in env.items() if n in self._given_names}
@@ -849,68 +558,11 @@ class Reading:
             def weight(inner: Environment, x: Bound) -> Term:
                 return self._weight(e, {**outer, **inner}, world, x)
 
-            of_world[id(world)] = _Count(
+            of_world[id(world)] = Count(
                 function, names, [types[n] for n in names], t, inside, weight if e.op == "sum" else None
             )
         found = of_world[id(world)]
         return found.function([env[n] for n in found.names])
-
-    def _around(self, c: _Count) -> tuple[list[Bound], dict[str, Bound]]:
-        """Arbitrary values for what an unknown depends on."""
-        around = [self.variable(t) for t in c.types]
-        return around, dict(zip(c.names, around, strict=True))
-
-    def _counting(self) -> list[Formula]:
-        """What is used of numbers of elements and of sums.
-
-        A number of elements is 0 or more, 0 if and only if there is none, and at most that of the sort, which it is if
-        and only if each element is there. A sum to which nothing adds is 0; one to which nothing below 0 is added is 0
-        or more. Where two of one form (in two states) differ in one element, or in two where elements are records, they
-        differ by what these add."""
-        out: list[Formula] = []
-        for of_world in list(self._counts.values()):
-            counts = list(of_world.values())
-            for c in counts:
-                around, env = self._around(c)
-                n = c.function(around)
-                x = self.variable(c.elem)
-                there = both([self.limits(c.elem, x), c.member(env, x)])
-                if c.weight is None:
-                    out.append(forall(around, both([n >= 0, same(n == 0, negated(exists([x], there)))])))
-                else:
-                    weight = c.weight(env, x)
-                    out.append(forall(around, implies(forall([x], implies(there, weight >= 0)), n >= 0)))
-                    out.append(forall(around, implies(forall([x], implies(there, weight == 0)), n == 0)))
-                if c.weight is None and c.elem.kind == "sort" and c.elem.name in self._counted_sorts:
-                    whole = self.size(c.elem.name)
-                    out.append(forall(around, both([n <= whole, same(n == whole, forall([x], there))])))
-            for a, b in itertools.combinations(counts, 2):
-                around, env = self._around(a)
-                before, after = a.function(around), b.function(around)
-                constants = self.constants.get(a.elem.name, [])
-                x = self.variable(a.elem)
-                alike = same(a.member(env, x), b.member(env, x))
-                if a.weight is not None and b.weight is not None:
-                    same_weight = same(a.weight(env, x), b.weight(env, x))
-                    alike = both([alike, implies(a.member(env, x), same_weight)])
-                groups: list[list[Bound]] = [[], *[[c] for c in constants]]
-                if a.elem.kind == "rec":
-                    groups += [list(two) for two in itertools.combinations(constants, 2)]
-                for chosen in groups:
-                    apart = [negated(self.equal(a.elem, x, c)) for c in chosen]
-                    change = z3.IntVal(0)
-                    for i, c in enumerate(chosen):
-                        again = either([self.equal(a.elem, c, d) for d in chosen[:i]])
-                        zero = z3.IntVal(0)
-                        more = pick(b.member(env, c), self._adds(b, env, c), zero)
-                        fewer = pick(a.member(env, c), self._adds(a, env, c), zero)
-                        change = change + pick(again, zero, more - fewer)
-                    others = forall([x], implies(both([self.limits(a.elem, x), *apart]), alike))
-                    out.append(forall(around, implies(others, after == before + change)))
-        return out
-
-    def _adds(self, c: _Count, env: Environment, x: Bound) -> Term:
-        return z3.IntVal(1) if c.weight is None else c.weight(env, x)
 
     def _majority(self, e: Expr, env: Environment, world: World) -> Formula:
         """More than half of a sort's elements are in a set."""
@@ -923,30 +575,6 @@ class Reading:
         for x in known:
             total = plus(total, pick(member(x), z3.IntVal(1), z3.IntVal(0)))
         return less(z3.IntVal(len(known)), times(total, 2))
-
-    def _voting(self) -> list[Formula]:
-        """What is used of majorities, for sets A and B of elements of one sort, which has n >= 1 elements:
-
-        1. two majorities have an element in common: else n >= |A| + |B| > n/2 + n/2 (so none is empty: take A twice);
-        2. a set that has all elements of a majority is one: |B| >= |A| > n/2;
-        3. the set of all elements is one: n > n/2, as n >= 1."""
-        out: list[Formula] = []
-        atoms = [c for of_world in self._majorities.values() for c in of_world.values()]
-        for a in atoms:
-            around, env = self._around(a)
-            x = self.variable(a.elem)
-            out.append(forall(around, implies(forall([x], a.member(env, x)), a.function(around))))
-        for a, b in itertools.product(atoms, repeat=2):
-            if a.elem is not b.elem:
-                continue
-            (these, here), (those, there) = self._around(a), self._around(b)
-            x = self.variable(a.elem)
-            m, n = a.function(these), b.function(those)
-            in_a, in_b = a.member(here, x), b.member(there, x)
-            out.append(forall([*these, *those], implies(both([m, n]), exists([x], both([in_a, in_b])))))
-            if a is not b:
-                out.append(forall([*these, *those], implies(both([m, forall([x], implies(in_a, in_b))]), n)))
-        return out
 
     # ---- actions and types
     def parameters(self, a: Action, suffix: str = "") -> tuple[dict[str, Value], Formula]:
@@ -976,7 +604,7 @@ class Reading:
             keys = [self.read(k, env, world) for k in u.keys]
             cond = both([when, self.read(u.cond, env, world)])
             value = self.read(u.value, env, world)
-            for x in _nodes(u.value):
+            for x in used(u.value):
                 if x.op in ("with", "without") and x.t.item.kind == "rec" and x.args[1].free <= env.keys():
                     self.constants.setdefault(x.t.item.name, []).append(self.read(x.args[1], env, world))
             after[u.var] = self._put(self.model.vars[u.var], after[u.var], keys, cond, value)
@@ -1042,54 +670,6 @@ class Reading:
             out += [] if e is YES else [e]
         return out
 
-    def typed(self, t: T, v: Value) -> list[tuple[bool, Formula]]:
-        """That an arbitrary value is of its type: (is it that a set is not empty?, formula)."""
-        out: list[tuple[bool, Formula]] = []
-
-        def walk(t: T, v: Value, around: list[Term], given: list[Formula]) -> None:
-            def say(p: Formula, not_empty: bool = False) -> None:
-                f = forall(around, implies(both(given), p))
-                if not z3.is_true(f):
-                    out.append((not_empty, f))
-
-            if self.is_partner(t):
-                return
-            match t.kind:
-                case "range" | "sort":
-                    say(self.limits(t, v))
-                case "option":
-                    walk(t.item, v.value, around, [*given, negated(v.none)])
-                case "set" if t.nonempty:
-                    say(self.some(t.item, v), not_empty=True)
-                case "map":
-                    for k in self.elements(t.domain) or []:
-                        walk(t.item, v(k), around, given)
-                    if self.elements(t.domain) is None:
-                        i = self.variable(t.domain)
-                        walk(t.item, v(i), [*around, i], [*given, self.limits(t.domain, i)])
-                case "seq":
-                    say(
-                        both(
-                            [
-                                at_most(z3.IntVal(0), v.length),
-                                *([] if t.hi is None else [at_most(v.length, self.number(t.hi))]),
-                            ]
-                        )
-                    )
-                    if self.finite and t.hi is not None:
-                        for n in range(self.number(t.hi).as_long()):
-                            k = z3.IntVal(n)
-                            walk(t.item, v.at(k), around, [*given, less(k, v.length)])
-                    else:
-                        k = z3.Int(f"i!{next(self._made)}")
-                        walk(t.item, v.at(k), [*around, k], [*given, k >= 0, k < v.length])
-                case "rec":
-                    for (_, ft), x in zip(t.fields, v, strict=True):
-                        walk(ft, x, around, given)
-
-        walk(t, v, [], [])
-        return out
-
 
 def _ident(v: Value) -> object:
     if isinstance(v, tuple):
@@ -1112,33 +692,21 @@ def conjuncts(e: Expr) -> list[Expr]:
         if len(many) == 1:
             rest = [x for i, x in enumerate(e.args) if i != many[0]]
             return [or_(*rest, p) for p in parts[many[0]]]
-    if e.op == "eq" and e.args[0].t.kind == "bool" and any(x.op in ("forall", "exists") for x in _nodes(e)):
+    if e.op == "eq" and e.args[0].t.kind == "bool" and any(x.op in ("forall", "exists") for x in used(e)):
         a, b = e.args
         return [*conjuncts(or_(not_(a), b)), *conjuncts(or_(a, not_(b)))]
     return [e]
 
 
-_parts: dict[int, tuple[Expr, ...]] = {}
 _hiding: dict[int, tuple[Expr, ...]] = {}
 _sided: dict[int, bool] = {}
-
-
-def _nodes(e: Expr) -> tuple[Expr, ...]:
-    """Every node of an expression that its value depends on, the inner ones first."""
-    e = kept(e)
-    hit = _parts.get(e.id)
-    if hit is None:
-        out = {x.id: x for a in e.args if e.op != "must" for x in _nodes(a)}
-        out[e.id] = e
-        hit = _parts[e.id] = tuple(out.values())
-    return hit
 
 
 def _implicit(e: Expr) -> tuple[Expr, ...]:
     """The parts that only a property defines in the unbounded reading, the inner ones first."""
     hit = _hiding.get(e.id)
     if hit is None:
-        hit = _hiding[e.id] = tuple(x for x in _nodes(e) if x.op in ("get", "greatest", "least"))
+        hit = _hiding[e.id] = tuple(x for x in used(e) if x.op in ("get", "greatest", "least"))
     return hit
 
 
@@ -1146,5 +714,5 @@ def _two_sided(e: Expr) -> bool:
     """Does it matter whether the formula is asserted or denied?"""
     hit = _sided.get(e.id)
     if hit is None:
-        hit = _sided[e.id] = any(x.op in ("get", "exists", "forall") for x in _nodes(e))
+        hit = _sided[e.id] = any(x.op in ("get", "exists", "forall") for x in used(e))
     return hit

@@ -7,7 +7,7 @@ closure: it is substituted, and neither primed copies nor frame axioms nor array
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,10 @@ Value = Any
 """Term, Option, Partner, Sequence, tuple (record) or closure (map, set)."""
 Bound = Any
 """A value made of terms alone, so that a quantifier can bind them: a term, or a record (tuple) of such."""
+State = dict[str, Value]
+"""The values of the model's variables."""
+Environment = Mapping[str, Value]
+"""The values of parameters and bound variables."""
 
 TRUE: Formula = z3.BoolVal(True)
 FALSE: Formula = z3.BoolVal(False)

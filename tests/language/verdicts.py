@@ -1,6 +1,7 @@
 # mypy: disable-error-code="misc,operator,index,union-attr,arg-type,assignment,return-value"
 """Small texts that break something, or nothing where it looks like it, each with what is broken: a claim, "Defined"
-(an action evaluates what has no value), "TypeOK" (an action leaves a variable's type), "the start", or ""."""
+(an action evaluates what has no value), "TypeOK" (a value leaves its variable's type), "the start" (it has no value),
+or ""."""
 
 from __future__ import annotations
 
@@ -125,6 +126,29 @@ class KeyAssignedBeyondTheMap(Model):
         s.next.m[n] = True
 
 
+class IndexAfterAGuard(Model):
+    """"""
+
+    o: Num | None
+    q: Annotated[list[Num], Bounded(2)]
+    n: Num
+
+    @action()
+    def take(s) -> None:
+        require(s.o is not None, s.o < len(s.q))
+        s.next.n = s.q[s.o] if s.o > 0 else s.o
+
+    @action()
+    def push(s) -> None:
+        require(len(s.q) < 2)
+        s.next.q = s.q + [s.n]
+        s.next.o = s.n
+
+    @invariant()
+    def fine(s) -> bool:
+        return s.o is None or (s.o <= N and (s.o >= len(s.q) or s.q[s.o] <= N))
+
+
 class IndexBeyondInAGuard(Model):
     """Defined"""
 
@@ -212,6 +236,27 @@ class NoneInARecord(Model):
     @invariant()
     def small(s) -> bool:
         return s.o.n < 2
+
+
+class FieldNamedNone(Model):
+    """never"""
+
+    o: Note | None
+    bad: bool
+
+    @action()
+    def put(s) -> None:
+        s.next.o = Note(none=True, n=1)
+
+    @action()
+    def look(s) -> None:
+        require(s.o is not None)
+        if s.o.none:
+            s.next.bad = True
+
+    @invariant()
+    def never(s) -> bool:
+        return not s.bad
 
 
 class GuardedByAnd(Model):
@@ -356,7 +401,7 @@ class Asserted(Model):
     @action()
     def up(s) -> None:
         require(s.n < N)
-        assert s.n < 2
+        assert s.n < 1
         s.next.n = s.n + 1
 
 
@@ -411,7 +456,7 @@ class StepWithoutAValue(Model):
     @action()
     def put(s) -> None:
         require(s.o is not None)
-        s.next.o = None if s.o > 1 else s.o + 1
+        s.next.o = None if s.o > 0 else s.o + 1
 
     @step()
     def rises(s) -> bool:
@@ -501,6 +546,20 @@ class FullPost(Model):
         s.next.post = s.post - {m}
 
 
+class StartOutsideItsType(Model):
+    """TypeOK"""
+
+    n: Num
+
+    @initial
+    def start(s, k: Num) -> None:
+        s.next.n = k * 2
+
+    @invariant()
+    def fine(s) -> bool:
+        return s.n >= 0
+
+
 class NegativeNumber(Model):
     """TypeOK"""
 
@@ -546,6 +605,16 @@ class LongLine(Model):
     @action()
     def twice(s) -> None:
         s.next.q = s.q + [1] if s.q == [] else s.q + s.q + s.q
+
+
+class LongLineInAMap(Model):
+    """TypeOK"""
+
+    q: dict[Cell, Annotated[list[Num], Bounded(N)]]
+
+    @action()
+    def twice(s, c: Cell) -> None:
+        s.next.q[c] = s.q[c] + s.q[c] + [0]
 
 
 class OverwrittenAssignment(Model):
@@ -604,7 +673,7 @@ class FieldsOfRecords(Model):
     def set(s, c: Cell) -> None:
         s.next.r.none = True
         s.next.rs[c].none = True
-        s.next.rs[c].n = 2
+        s.next.rs[c].n = 1
 
     @invariant()
     def never(s) -> bool:
@@ -725,6 +794,20 @@ class LimitsOfAComprehension(Model):
     @invariant()
     def always(s) -> bool:
         return s.ok
+
+
+class EndOfAComprehension(Model):
+    """whole"""
+
+    S: set[Num]
+
+    @action()
+    def fill(s) -> None:
+        s.next.S = {x for x in range(N)}  # noqa: C416
+
+    @invariant()
+    def whole(s) -> bool:
+        return len(s.S) == 0 or N in s.S
 
 
 class LemmaIsAClaim(Model):

@@ -1,0 +1,46 @@
+"""What an expression is made of: its nodes, the variables among them, the parts of a conjunction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkaspec.language.expr import TRUE, Expr
+
+_nodes: dict[int, tuple[Expr, ...]] = {}
+_used: dict[int, tuple[Expr, ...]] = {}
+
+
+def kept(e: Expr) -> Expr:
+    """Without what the text evaluates and drops: that matters to where it is defined alone."""
+    while e.op == "only":
+        e = e.args[1]
+    return e
+
+
+def nodes(e: Expr) -> tuple[Expr, ...]:
+    """Every node of an expression, each once, the inner ones first."""
+    hit = _nodes.get(e.id)
+    if hit is None:
+        out = {x.id: x for a in e.args for x in nodes(a)}
+        hit = _nodes[e.id] = (*out.values(), e)
+    return hit
+
+
+def used(e: Expr) -> tuple[Expr, ...]:
+    """Every node on which the value of an expression depends, each once, the inner ones first."""
+    e = kept(e)
+    hit = _used.get(e.id)
+    if hit is None:
+        out = {x.id: x for a in e.args if e.op != "must" for x in used(a)}
+        hit = _used[e.id] = (*out.values(), e)
+    return hit
+
+
+def parts_of(e: Expr) -> tuple[Expr, ...]:
+    """What must all be true for a condition to be true."""
+    return e.args if e.op == "and" else () if e is TRUE else (e,)
+
+
+def variables(some: Iterable[Expr]) -> set[str]:
+    """The model's variables among some nodes."""
+    return {x.aux for x in some if x.op in ("var", "nextvar")}

@@ -1,0 +1,19 @@
+"""The pinned models, at sizes small enough for slower engines."""
+
+from __future__ import annotations
+
+from kafkaspec.explore import Exploration, explore
+from kafkaspec.explore.checked import Checked
+
+
+def small(entry: Checked, most: int) -> Exploration:
+    """The model explored at the entry's sizes, or at the nearest smaller ones at which it has at most so many states:
+    the largest number lowered, again and again."""
+    sizes = dict(entry.sizes)
+    while True:
+        found = explore(entry.loaded, sizes, deadlock=entry.deadlock, liveness=False, max_states=most)
+        if found.outcome != "limit":
+            return found
+        largest = max((n for n, v in sizes.items() if not isinstance(v, bool)), key=lambda n: sizes[n])
+        assert sizes[largest] > 1, f"{entry.loaded.name} has many states even at {sizes}"
+        sizes[largest] -= 1
