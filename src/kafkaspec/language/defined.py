@@ -215,8 +215,8 @@ class Need:
 
     @property
     def defined(self) -> Expr:
-        """It has a value, where it is reached but for the guard."""
-        return implies(self.when, defined(self.what))
+        """It has a value, where it is reached but for the guard; and so has what says whether it is."""
+        return and_(defined(self.when), implies(self.when, defined(self.what)))
 
 
 @dataclass(frozen=True)

@@ -1042,6 +1042,8 @@ def contains(x: Any, s: Any) -> Expr:
     x, s = plain(x), plain(s)
     if isinstance(s, SetLiteral | tuple | list):
         items = s.items if isinstance(s, SetLiteral) else s
+        if isinstance(s, SetLiteral) and not items and x is not None:
+            _literal_set(SetLiteral([x]), None)  # Python asks that it can be an element here too
         if isinstance(s, SetLiteral) and items:
             _literal_set(s, None if typeof(items[0]) is not None else typeof(x))  # what may be an element
             items = [value_of(y) for y in items]

@@ -112,13 +112,14 @@ class _Rewrite(ast.NodeTransformer):
             self.fail(
                 n, "'functiondef' has no meaning in a model's text; a helper function stands outside, with @define"
             )
-        self.inside = True
+        self.inside, self.parameters = True, frozenset(a.arg for a in n.args.args)
         if n.body and isinstance(n.body[0], ast.Expr) and isinstance(n.body[0].value, ast.Constant):
             n.body = n.body[1:] or [ast.copy_location(ast.Pass(), n)]
         self.generic_visit(n)
         return n
 
     inside = False
+    parameters: frozenset[str] = frozenset()
 
     def visit_Assert(self, n: ast.Assert) -> ast.stmt:
         self.generic_visit(n)
@@ -129,6 +130,10 @@ class _Rewrite(ast.NodeTransformer):
         return ast.Expr(ast.copy_location(self.call("now", n.value), n))
 
     def visit_Assign(self, n: ast.Assign) -> ast.stmt:
+        for t in [m for target in n.targets for m in ast.walk(target)]:
+            place = isinstance(t, ast.Attribute | ast.Subscript) and isinstance(t.ctx, ast.Store)
+            if place and not _of_next(t) and _owner(t) not in self.parameters:
+                self.fail(n, "an action assigns to s.next and its parts, and to local names")
         self.generic_visit(n)
         if all(isinstance(t, ast.Name | ast.Tuple) for t in n.targets):
             n.value = ast.copy_location(self.call("now", n.value), n)
@@ -345,6 +350,13 @@ def _of_next(n: ast.AST) -> bool:
             return True
         n = n.value
     return False
+
+
+def _owner(n: ast.AST) -> str:
+    """The name before the dot in s.x or s.m[k], which is read to say what is wrong with it."""
+    while isinstance(n, ast.Subscript):
+        n = n.value
+    return n.value.id if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) else ""
 
 
 class When:

@@ -350,8 +350,8 @@ def prover_detector(quick_s: float = 1.0, timeout_s: float = 10.0) -> Detector:
             proved = prove(
                 model, timeout_s=quick_s, fixed=fixed, only=of_changed, until=lambda o: o.verdict == "refuted"
             )
-            if proved.vacuous:
-                return f"{proved.vacuous[0]} is impossible"
+            for action in (*proved.vacuous, *proved.unseen):
+                return f"{action} is impossible"
             open_still = {(o.action, o.claim) for o in proved.obligations if o.verdict == "unknown"}
             failed = proved.by_verdict("refuted")
             if open_still and not failed:

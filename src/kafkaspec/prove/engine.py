@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+import z3
 
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import LoadedModel, Trace
@@ -13,10 +16,13 @@ from kafkaspec.prove import counterexample, obligations
 from kafkaspec.prove.counterexample import Counterexample
 from kafkaspec.prove.obligations import START, Goal, Kind, Setting, settings
 from kafkaspec.prove.reachable import Reachability, reachability
-from kafkaspec.prove.solver import FIRST_S, LARGEST, Budget, Question
+from kafkaspec.prove.solver import FIRST_S, LARGEST, Asked, Budget, Question
+from kafkaspec.prove.values import named
 
 Verdict = Literal["proved", "refuted", "unknown"]
 
+SMALL = 64
+"""The greatest size at which a state is looked for because Z3 names it."""
 LEVELS = ((2,), (3,), (4, 1))
 """Sizes at which a counterexample is looked for before each round of attempts to prove: what is quickly proved or
 refuted never costs the whole budget, and where there is none, the claims that exclude it are those to begin with. Later
@@ -57,7 +63,7 @@ class Proved:
     fixed: Mapping[str, int | bool]
     obligations: tuple[Obligation, ...]
     vacuous: tuple[str, ...]
-    """Actions of which no state was found that satisfies all claims and their guard: proofs about them say nothing."""
+    """Actions that can be taken in no state in which all claims hold: proofs about them say nothing."""
     seconds: float
     timeout_s: float
     partial: bool = False
@@ -70,13 +76,17 @@ class Proved:
     """The claims that were asked for, where it was not all of them."""
     rests_on: tuple[str, ...] = ()
     """The other claims that their proofs assume of the state before, directly or not. They were asked too."""
+    unseen: tuple[str, ...] = ()
+    """Actions of which it is open whether they are vacuous: no such state was found, and none excluded."""
+    explored_only: tuple[str, ...] = ()
+    """Leads-to claims and witnesses, which no proof is about."""
     outcome: Verdict = field(init=False)
     """"proved": everything that was asked for, with all that it rests on; "refuted": a claim is false or not inductive,
     or an action is impossible; "unknown": neither, or only some obligations were asked."""
 
     def __post_init__(self) -> None:
         refuted = self.false_lemma is not None or bool(self.vacuous) or bool(self.by_verdict("refuted"))
-        proved = not self.partial and bool(self.obligations) and not self.by_verdict("unknown")
+        proved = not self.partial and bool(self.obligations) and not self.by_verdict("unknown") and not self.unseen
         object.__setattr__(self, "outcome", "refuted" if refuted else "proved" if proved else "unknown")
 
     @property
@@ -99,11 +109,7 @@ class Proved:
             return f"{self.model}: {self.false_lemma.claim} is false, as exploring shows: nothing was proved"
         counts = {v: len(self.by_verdict(v)) for v in ("proved", "refuted", "unknown")}
         said = ", ".join(f"{n} {v}" for v, n in counts.items() if n)
-        empty = (
-            f"; nothing can be said of {', '.join(self.vacuous)}: its assumptions exclude each other"
-            if self.vacuous
-            else ""
-        )
+        empty = f"; impossible: {', '.join(self.vacuous)}" if self.vacuous else ""
         held = ", ".join(f"{n}={v}" for n, v in self.fixed.items())
         every = "for every size" + (f" with {held}" if held else "")
         return f"{self.model}: {said} of {len(self.obligations)} obligations {every} in {self.seconds:.1f} s{empty}"
@@ -156,7 +162,7 @@ class _Run:
         self.model, self.given, self.timeout_s, self.progress, self.until = model, given, timeout_s, progress, until
         self.began = time.perf_counter()
         self.found: list[Obligation] = []
-        self.possible: dict[str, bool] = {}
+        self.possible: dict[str, bool | None] = {}
         self.habits: dict[str, frozenset[str]] = {}
         """The claims that were needed for the last proof of a claim that was hard to find: the next one, of another
         action, begins with them."""
@@ -188,12 +194,14 @@ class _Run:
             self.model.name,
             self.given,
             tuple(self.found),
-            tuple(n for n, possible in self.possible.items() if not possible),
+            tuple(n for n, possible in self.possible.items() if possible is False),
             time.perf_counter() - self.began,
             self.timeout_s,
             partial,
             asked=tuple(asked),
             rests_on=tuple(rests_on),
+            unseen=tuple(n for n, possible in self.possible.items() if possible is None),
+            explored_only=() if asked else (*self.model.leads_to, *self.model.witnesses),
         )
 
     def ask(self, wanted: Callable[[str, str], bool]) -> None:
@@ -280,17 +288,29 @@ def _fixed(model: LoadedModel, fixed: Mapping[str, int | bool]) -> dict[str, int
     return dict(fixed)
 
 
-def _possible(model: LoadedModel, s: Setting, given: Mapping[str, int | bool], timeout_s: float) -> bool:
-    """Is there a state in which all that is assumed of the action holds? Only a state that was found counts."""
+def _possible(model: LoadedModel, s: Setting, given: Mapping[str, int | bool], timeout_s: float) -> bool | None:
+    """Is there a state in which all that is assumed of the action holds? True if one was found at some sizes, False if
+    there is none at any, None if neither is known."""
     budget = Budget(timeout_s)
-    nothing = lambda action, claim: False  # noqa: E731
-    for sizes in counterexample.every_size(model, given):
-        if budget.over:
-            break
+
+    def asked(sizes: Mapping[str, int | bool]) -> Asked:
+        nothing = lambda action, claim: False  # noqa: E731
         if s.name == START:
             at = obligations.start(model, sizes, nothing)
         else:
             at = obligations.of_action(model, s.action, sizes, nothing)
-        if budget.ask([*at.assumptions(), *at.not_empty], timeout_s / LARGEST).answer == "sat":
+        return budget.ask([*at.assumptions(), *at.not_empty], timeout_s / LARGEST)
+
+    for sizes in counterexample.every_size(model, given):
+        if asked(sizes).answer == "sat":
             return True
-    return False
+    everywhere = asked(given)
+    if everywhere.answer == "unsat":
+        return False
+    names = [n for n, kind in model.sizes.items() if kind != "flag" and n not in given]
+    tried = [dict(zip(names, sizes, strict=True)) for sizes in itertools.product((1, 2, 3), repeat=len(names))]
+    if everywhere.model is not None:
+        values = {n: everywhere.model.eval(z3.Int(named(n))) for n in names if model.sizes[n] == "size"}
+        wanted = {n: v.as_long() for n, v in values.items() if z3.is_int_value(v) and 1 <= v.as_long() <= SMALL}
+        tried.insert(0, dict.fromkeys(names, 2) | wanted)
+    return True if any(asked({**given, **sizes}).answer == "sat" for sizes in tried if not budget.over) else None

@@ -43,6 +43,10 @@ from kafkaspec.prove.symbols import (
 
 EXPANDED = 8
 """Quantifiers over enums, bool and fixed ranges up to this many values are expanded in the unbounded reading too."""
+LISTED = 256
+"""Values of a type, places of a sequence, elements of a sort that a proof at given sizes reads one by one."""
+MOST_READ = 50_000
+"""Values of variables in one formula, of which no shipped model takes a tenth."""
 
 
 def named(size: str) -> str:
@@ -74,6 +78,7 @@ class Values(ABC):
         self._axioms: dict[str, Formula] = {}
         self._functions: dict[str, z3.FuncDeclRef] = {}
         self._made: Iterator[int] = itertools.count()
+        self.leaves = 0
         self._where: tuple[str, int] | None = None
 
     @abstractmethod
@@ -106,26 +111,35 @@ class Values(ABC):
                 return [FALSE, TRUE]
             case "enum":
                 members = enum_sort(typing.cast(type[enum.Enum], t.cls))[1]
-                return members if len(members) <= EXPANDED or self.finite else None
-            case "sort":
-                return [z3.IntVal(i) for i in range(int(self.given[t.name]))] if t.name in self.given else None
+                return members if self.listed(len(members)) else None
+            case "sort" if t.name in self.given:
+                n = int(self.given[t.name])
+                if n > LISTED:
+                    raise self.error(
+                        f"{t.name}={n}: a proof reads at most {LISTED} elements one by one; or leave it open"
+                    )
+                return [z3.IntVal(i) for i in range(n)]
             case "range":
                 lo, hi = self.number(t.lo), None if t.hi is None else self.number(t.hi)
                 if z3.is_int_value(lo) and hi is not None and z3.is_int_value(hi):
                     values = range(lo.as_long(), hi.as_long() + 1)
-                    if self.finite or len(values) <= EXPANDED:
+                    if self.listed(len(values)):
                         return [z3.IntVal(i) for i in values]
             case "rec":
                 parts = [self.elements(ft) for _, ft in t.fields]
                 if all(x is not None for x in parts):
                     values_of = typing.cast(list[list[Bound]], parts)
-                    if self.finite or math.prod(map(len, values_of)) <= EXPANDED:
+                    if self.listed(math.prod(map(len, values_of))):
                         return list(itertools.product(*values_of))
             case "option" if not self.is_partner(t):
                 there = self.elements(t.item)
                 if there is not None:
                     return [self.first(t), *[Option(FALSE, x) for x in there]]
         return None
+
+    def listed(self, n: int) -> bool:
+        """Are n values read one by one?"""
+        return n <= (LISTED if self.finite else EXPANDED)
 
     @property
     def finite(self) -> bool:
@@ -177,6 +191,9 @@ class Values(ABC):
         return z3.Const(f"{name}!{next(self._made)}", x.sort())
 
     def _leaf(self, name: str, at: tuple[Bound, ...], sort: z3.SortRef) -> Term:
+        self.leaves += 1
+        if self.leaves > MOST_READ:
+            raise self.error(f"more than {MOST_READ:,} values of variables are read, too many for a proof")
         if not at:
             return z3.Const(name, sort)
         flat = [y for x in at for y in self._flat(x)]
@@ -335,11 +352,15 @@ class Values(ABC):
 
     def places(self, t: T, length: Term, p: Callable[[Term], Formula]) -> Formula:
         """p of every index of a sequence of type t that is `length` long."""
-        most = self.number(t.hi) if t.hi is not None else None
-        if self.finite and most is not None and z3.is_int_value(most):
-            return both([implies(less(z3.IntVal(i), length), p(z3.IntVal(i))) for i in range(most.as_long())])
+        if (most := self.most(t)) is not None:
+            return both([implies(less(z3.IntVal(i), length), p(z3.IntVal(i))) for i in range(most)])
         i = z3.Int(f"i!{next(self._made)}")
         return forall([i], implies(both([i >= 0, i < length]), p(i)))
+
+    def most(self, t: T) -> int | None:
+        """The greatest length of a sequence type, if its places are read one by one."""
+        n = self.number(t.hi) if self.finite and t.hi is not None else None
+        return n.as_long() if n is not None and z3.is_int_value(n) and self.listed(n.as_long()) else None
 
     # ---- types
     def typed(self, t: T, v: Value) -> list[tuple[bool, Formula]]:
@@ -376,8 +397,8 @@ class Values(ABC):
                             ]
                         )
                     )
-                    if self.finite and t.hi is not None:
-                        for n in range(self.number(t.hi).as_long()):
+                    if (most := self.most(t)) is not None:
+                        for n in range(most):
                             k = z3.IntVal(n)
                             walk(t.item, v.at(k), around, [*given, less(k, v.length)])
                     else:

@@ -177,6 +177,10 @@ def _proved(p: Proved) -> list[Section]:
     facts += [("held", Cell(sizes_text(p.fixed)))] if p.fixed else []
     facts += [("explored first", Cell(p.explored))] if p.explored else []
     facts += [("vacuous", Cell(f"{a}: no state satisfies every claim and its guard", "bad")) for a in p.vacuous]
+    none = "no state was found that satisfies every claim and its guard"
+    facts += [("vacuous?", Cell(f"{a}: {none}", "unknown")) for a in p.unseen]
+    only = ", ".join(words(c) for c in p.explored_only)
+    facts += [("not proved here", Cell(f"{only}: exploring decides leads-to claims and witnesses"))] if only else []
     facts += [("asked for", Cell(", ".join(words(c) for c in p.asked)))] if p.asked else []
     facts += [("rests on", Cell(", ".join(words(c) for c in p.rests_on)))] if p.rests_on else []
     facts += [("only some", Cell(_only_some(p), "unknown"))] if p.partial else []
