@@ -74,8 +74,69 @@ class Refinement:
         ]
         e = and_(*guard, *parts)
         for p in reversed(params.values()):
-            e = e if e is FALSE else node("exists", BOOL, p, e)
+            if e is FALSE:
+                return e
+            shown = [s for u in updates if (s := _shown_in(u, p, updates, before, after)) is not None]
+            if p.t.kind == "sort" or not shown:
+                e = _for_some(p, e)
+                continue
+            there, value = shown[0]
+            e = and_(there, fits(value, p.t), substituted(e, lambda x, p=p, value=value: value if x is p else None))
         return e
+
+
+def _shown_in(
+    u: Update, p: Expr, updates: list[Update], before: Mapping[str, Expr], after: Mapping[str, Expr]
+) -> tuple[Expr, Expr] | None:
+    """Where the update leaves the parameter's value in the state after: a condition under which it stands there, and
+    what stands there. If the action is taken with some value of the parameter, it is with that one and no other."""
+    if u.cond is not TRUE or sum(w.var == u.var for w in updates) > 1 or any(p.aux in k.free for k in u.keys):
+        return None
+    now, then = before[u.var], after[u.var]
+    for k in u.keys:
+        if then.t.kind != "map":
+            return None
+        now, then = at_key(now, k), at_key(then, k)
+    if u.value is p:
+        return TRUE, then
+    if u.value.op == "append" and u.value.args[1] is p and p.aux not in u.value.args[0].free and then.t.kind == "seq":
+        n = x.length(u.value.args[0])
+        return x.less(n, x.length(then)), node("at", then.t.item, then, x.number(n), aux="inside")
+    return None
+
+
+def _for_some(p: Expr, e: Expr) -> Expr:
+    """For some value of the parameter. Of a set that is asked of one element after the other, it is to be found for
+    each whether it is in the set: that gives the set."""
+    free = p.t.kind == "set" and p.t.hi is None and not p.t.nonempty and p.t.item.kind in ("sort", "enum", "bool")
+    asked = [_key_by_key(c) for c in _conjuncts(e) if p.aux in c.free]
+    if not free or any(c.op != "forall" or c.args[0].t is not p.t.item for c in asked):
+        return node("exists", BOOL, p, e)
+    k = bound(p.t.item, "k")
+
+    def each(inside: Expr) -> Expr:
+        def given(c: Expr) -> Callable[[Expr], Expr | None]:
+            v = c.args[0]
+            return lambda y: inside if y.op == "in" and y.args == (v, p) else k if y is v else None
+
+        return and_(*[substituted(c.args[1], given(c)) for c in asked])
+
+    either = or_(each(TRUE), each(FALSE))
+    if p.aux in either.free:
+        return node("exists", BOOL, p, e)
+    return and_(*[c for c in _conjuncts(e) if p.aux not in c.free], node("forall", BOOL, k, either))
+
+
+def _key_by_key(e: Expr) -> Expr:
+    """The same; of two maps that are equal, that their values are, for each key."""
+    if e.op != "eq" or e.args[0].t.kind != "map":
+        return e
+    k = bound(e.args[0].t.domain, "k")
+    return node("forall", BOOL, k, eq(*[at_key(m, k) for m in e.args]))
+
+
+def _conjuncts(e: Expr) -> list[Expr]:
+    return [c for a in e.args for c in _conjuncts(a)] if e.op == "and" else [e]
 
 
 def _primed(e: Expr) -> Expr | None:
