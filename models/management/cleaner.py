@@ -277,7 +277,8 @@ class States(Model):
 class Cleaner(Model):
     """`held` are the partitions of which a user has asked for a pause and has not resumed it yet; `rank` numbers the
     holders of one partition, which is how their number can be spoken of at any size; `taken_ranks` are those in use.
-    `grabbed` is how dirty a log was when it was last grabbed."""
+    `grabbed` is how dirty a log was when it was grabbed, while it is cleaned, and 0 else; `dirt` is what has been
+    written to it since."""
 
     status: dict[Partition, Status]
     pauses: dict[Partition, Pauses]
@@ -293,10 +294,10 @@ class Cleaner(Model):
     held: dict[User, set[Partition]]
     signalled: dict[User, bool]
     quiet: bool
+    grabbed: dict[Partition, Dirt]
     rank: dict[User, dict[Partition, Pauses]]
     taken_ranks: dict[Partition, set[Pauses]]
-    grabbed: dict[Partition, Dirt]
-    ghosts = ("rank", "taken_ranks", "grabbed")
+    ghosts = ("rank", "taken_ranks")
 
     @initial
     def start(s) -> None:
@@ -340,6 +341,7 @@ class Cleaner(Model):
         s.done(p)
         if s.status[p] == Status.ABORTED:
             s.next.dirt[p] = D
+        s.next.grabbed[p] = 0
         s.next.cleaning[t] = None
 
     @action("CLN-15", "CLN-24", who="cleaner thread")
@@ -348,6 +350,7 @@ class Cleaner(Model):
         require(s.cleaning[t] == p)
         s.done(p)
         s.next.dirt[p] = D
+        s.next.grabbed[p] = 0
         s.next.cleaning[t] = None
         s.next.failed[t] = p
 
@@ -557,7 +560,7 @@ class Cleaner(Model):
 
     # what the manager sees of it
 
-    @refines(States, "CLN-1", "CLN-13", "CLN-14", "CLN-15")
+    @refines(States, "CLN-1", "CLN-11", "CLN-14", "CLN-15", "CLN-16")
     def manager(s) -> States:
         """Call by call. An abort is a call that pauses, and one that resumes once its caller is awake. A log that is
         cleaned is as dirty as it was, until the cleaning is done."""
@@ -565,7 +568,7 @@ class Cleaner(Model):
             status=s.status,
             pauses=s.pauses,
             waits={p: Waits.TO_PAUSE if s.status[p] == Status.ABORTED else Waits.NOBODY for p in Partition},
-            dirt={p: s.grabbed[p] if any(s.cleaning[t] == p for t in Thread) else s.dirt[p] for p in Partition},
+            dirt={p: s.grabbed[p] if s.grabbed[p] > 0 else s.dirt[p] for p in Partition},
             known=s.known,
             compact=s.compact,
             uncleanable=s.uncleanable,
@@ -989,8 +992,8 @@ MODELS = [
     Checked(
         Cleaner,
         sizes={"Partition": 2, "Thread": 1, "User": 2, "N": 2, "D": 2},
-        distinct=421718,
-        generated=2399736,
+        distinct=480182,
+        generated=2767280,
         depth=33,
         deadlock=True,
     ),
@@ -1002,6 +1005,6 @@ MODELS = [
         depth=32,
         deadlock=True,
     ),
-    Checked(States, sizes={"Partition": 2, "N": 2, "D": 2}, distinct=20736, generated=359999, depth=15),
+    Checked(States, sizes={"Partition": 2, "N": 2, "D": 2}, distinct=20736, generated=478079, depth=14),
     Checked(Offsets, sizes={"L": 6}, distinct=10031, generated=80447, depth=19, deadlock=True, note="the log is full"),
 ]

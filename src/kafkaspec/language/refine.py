@@ -9,12 +9,12 @@ of what every run shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafkaspec.language import expr as x
-from kafkaspec.language.defined import Update, fits
+from kafkaspec.language.defined import Update, defined, fits
 from kafkaspec.language.expr import FALSE, TRUE, Expr, ModelError, and_, bound, eq, ite, node, or_
 from kafkaspec.language.substitute import at_key, substituted
 from kafkaspec.language.types import BOOL, T, make
@@ -73,58 +73,80 @@ class Refinement:
             for n, t in self.abstract.vars.items()
         ]
         e = and_(*guard, *parts)
+        chosen = [*params.values()]
         for p in reversed(params.values()):
-            if e is FALSE:
-                return e
-            shown = [s for u in updates if (s := _shown_in(u, p, updates, before, after)) is not None]
-            if p.t.kind == "sort" or not shown:
-                e = _for_some(p, e)
+            shown = [] if p.t.kind == "sort" else [s for u in updates if (s := _shown_in(u, p, updates, after))]
+            if not shown:
                 continue
             there, value = shown[0]
-            e = and_(there, fits(value, p.t), substituted(e, lambda x, p=p, value=value: value if x is p else None))
+
+            def named(y: Expr, p: Expr = p, value: Expr = value) -> Expr | None:
+                return value if y is p else None
+
+            e = and_(defined(value), there, fits(value, p.t), substituted(e, named))
+            updates = [
+                Update(u.var, tuple(substituted(k, named) for k in u.keys), u.cond, substituted(u.value, named))
+                for u in updates
+            ]
+            chosen = [q for q in chosen if q is not p]
+        for p in reversed(chosen):
+            e = _for_some(p, e)
         return e
 
 
-def _shown_in(
-    u: Update, p: Expr, updates: list[Update], before: Mapping[str, Expr], after: Mapping[str, Expr]
-) -> tuple[Expr, Expr] | None:
+def _shown_in(u: Update, p: Expr, updates: list[Update], after: Mapping[str, Expr]) -> tuple[Expr, Expr] | None:
     """Where the update leaves the parameter's value in the state after: a condition under which it stands there, and
-    what stands there. If the action is taken with some value of the parameter, it is with that one and no other."""
+    what stands there. If the action is taken with some value of the parameter, it is with that one and no other, so
+    the prover need not look for it. A place that another update may overwrite, or that the parameter chooses, shows
+    nothing; nor does one at a key that may be none, where nothing is left."""
     if u.cond is not TRUE or sum(w.var == u.var for w in updates) > 1 or any(p.aux in k.free for k in u.keys):
         return None
-    now, then = before[u.var], after[u.var]
+    then = after[u.var]
     for k in u.keys:
-        if then.t.kind != "map":
+        if then.t.kind != "map" or not x.within(x.of_type(k), then.t.domain):
             return None
-        now, then = at_key(now, k), at_key(then, k)
+        then = at_key(then, k)
     if u.value is p:
         return TRUE, then
-    if u.value.op == "append" and u.value.args[1] is p and p.aux not in u.value.args[0].free and then.t.kind == "seq":
+    if u.value.op == "append" and u.value.args[1] is p and p.aux not in u.value.args[0].free:
         n = x.length(u.value.args[0])
         return x.less(n, x.length(then)), node("at", then.t.item, then, x.number(n), aux="inside")
     return None
 
 
 def _for_some(p: Expr, e: Expr) -> Expr:
-    """For some value of the parameter. Of a set that is asked of one element after the other, it is to be found for
-    each whether it is in the set: that gives the set."""
-    free = p.t.kind == "set" and p.t.hi is None and not p.t.nonempty and p.t.item.kind in ("sort", "enum", "bool")
-    asked = [_key_by_key(c) for c in _conjuncts(e) if p.aux in c.free]
-    if not free or any(c.op != "forall" or c.args[0].t is not p.t.item for c in asked):
-        return node("exists", BOOL, p, e)
+    """For some value of the parameter. Let it be a set of any elements of its type, of which e asks one by one: e is,
+    in part, that for each element k something holds that looks at nothing of the set but whether k is in it. Then there
+    is such a set iff for each k that holds of its being in the set or of its being out of it. Parts change their order,
+    so each must have a value whatever the others say."""
+    free = p.t.kind == "set" and p.t.hi is None and not p.t.nonempty
+    parts = [_key_by_key(c) for c in _conjuncts(e)]
+    asked = [c for c in parts if p.aux in c.free]
+    if not free or not e.total or any(c.op != "forall" or c.args[0].t is not p.t.item for c in asked):
+        return exists(p, e)
     k = bound(p.t.item, "k")
 
     def each(inside: Expr) -> Expr:
         def given(c: Expr) -> Callable[[Expr], Expr | None]:
             v = c.args[0]
-            return lambda y: inside if y.op == "in" and y.args == (v, p) else k if y is v else None
+
+            def at(y: Expr) -> Expr | None:
+                asks = y.op == "in" and y.args[0] is v and y.args[1] is p
+                return inside if asks else k if y is v else None
+
+            return at
 
         return and_(*[substituted(c.args[1], given(c)) for c in asked])
 
     either = or_(each(TRUE), each(FALSE))
     if p.aux in either.free:
-        return node("exists", BOOL, p, e)
-    return and_(*[c for c in _conjuncts(e) if p.aux not in c.free], node("forall", BOOL, k, either))
+        return exists(p, e)
+    return and_(*[c for c in parts if p.aux not in c.free], node("forall", BOOL, k, either))
+
+
+def exists(p: Expr, e: Expr) -> Expr:
+    """e for some value of a parameter."""
+    return e if e is FALSE else node("exists", BOOL, p, e)
 
 
 def _key_by_key(e: Expr) -> Expr:
