@@ -783,6 +783,12 @@ class Cleaner(Model):
         left = s.status[p] == Status.IN_PROGRESS and not s.known[p]
         return not left or any(s.doing[u] == Doing.TO_DELETE and s.target[u] == p for u in User)
 
+    @lemma("CLN-15")
+    def what_is_cleaned_was_grabbed(s, p: Partition) -> bool:
+        """And nothing else."""
+        taken = any(s.cleaning[t] == p for t in Thread) and s.status[p] in (Status.IN_PROGRESS, Status.ABORTED)
+        return taken if s.grabbed[p] > 0 else not any(s.cleaning[t] == p for t in Thread)
+
     @lemma("CLN-12")
     def aborted_for_somebody(s, p: Partition) -> bool:
         return s.status[p] != Status.ABORTED or (any(p in s.held[u] for u in User))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kafkaspec.language import expr as x
@@ -43,11 +44,16 @@ class Refinement:
         first = {n: first_value(t) for n, t in self.abstract.vars.items()}
         return self._taken(self.abstract.initial, first, self.mapping)
 
-    def steps(self) -> Expr:
-        """What the mapping shows takes a step of the abstract model, or stays as it is."""
+    @cached_property
+    def ways(self) -> dict[str, Expr]:
+        """What the mapping shows takes a step of the abstract model, by the action; or, under "", stays as it is."""
         after = {n: substituted(e, _primed) for n, e in self.mapping.items()}
         stutters = and_(*[eq(after[n], e) for n, e in self.mapping.items()])
-        return or_(stutters, *[self._taken(a, self.mapping, after) for a in self.abstract.actions])
+        return {"": stutters} | {a.name: self._taken(a, self.mapping, after) for a in self.abstract.actions}
+
+    def steps(self) -> Expr:
+        """What the mapping shows takes a step of the abstract model, or stays as it is."""
+        return or_(*self.ways.values())
 
     def _taken(self, a: Action, before: Mapping[str, Expr], after: Mapping[str, Expr]) -> Expr:
         """For some of its parameters the action leads from the one abstract state to the other."""

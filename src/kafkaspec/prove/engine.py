@@ -14,6 +14,7 @@ from kafkaspec.prove.counterexample import Counterexample
 from kafkaspec.prove.obligations import START, Goal, Kind, Setting, settings
 from kafkaspec.prove.reachable import Reachability, reachability
 from kafkaspec.prove.solver import FIRST_S, LARGEST, Budget, Question
+from kafkaspec.prove.ways import split
 
 Verdict = Literal["proved", "refuted", "unknown"]
 
@@ -220,6 +221,7 @@ class _Run:
         began = time.perf_counter()
         budget = Budget(self.timeout_s)
         cti = None
+        split(s, g, budget)
         assumed = s.assumptions()
         questions = [Question(assumed, p.hints, s.not_empty, p.formula, s.named) for p in g.parts]
         needed = self.habits.get(g.claim, frozenset())

@@ -15,6 +15,7 @@ from kafkaspec.language import Action, Expr, LoadedModel, T
 from kafkaspec.language.defined import defined
 from kafkaspec.language.expr import and_, or_
 from kafkaspec.language.obvious import essential, kept
+from kafkaspec.language.refine import Refinement
 from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World, _nodes, conjuncts
 from kafkaspec.prove.symbols import Formula, Value, both, implies
 
@@ -33,6 +34,14 @@ class Part:
     hints: tuple[Formula, ...] = ()
 
 
+@dataclass(frozen=True)
+class Shows:
+    """That a goal is of a refinement, and how many of its parts come before those that say so."""
+
+    refinement: Refinement
+    before: int
+
+
 @dataclass
 class Goal:
     """One obligation: a claim after one action, or that the action's text has a value, or that what it leaves is of
@@ -45,6 +54,7 @@ class Goal:
     clauses: tuple[str, ...]
     loc: tuple[str, int]
     parts: list[Part] = field(default_factory=list)
+    shows: Shows | None = None
 
 
 @dataclass
@@ -186,10 +196,17 @@ def of_action(
     for c in model.steps.values():
         if only(a.name, c.name):
             g = Goal(a.name, c.name, "step", c.clauses, c.loc)
-            transition = World(before.now, out.after.now)
-            g.parts = [_part(r, p, env, transition, None) for p in [*has_value(c.expr), *conjuncts(c.expr)]]
+            first = has_value(c.expr)
+            g.parts = [part_of(out, p) for p in [*first, *conjuncts(c.expr)]]
+            if (of := model.refinements.get(c.name)) is not None and of.steps() is c.expr:
+                g.shows = Shows(of, len(first))
             out.goals.append(g)
     return out
+
+
+def part_of(s: Setting, e: Expr) -> Part:
+    """What is said of an action's step, as a query."""
+    return _part(s.reading, e, s.env, World(s.before.now, s.after.now), None)
 
 
 def has_value(claim: Expr) -> list[Expr]:

@@ -1,0 +1,148 @@
+"""How a step shows a step of a more abstract model: which one, in which case.
+
+That an action refines is a disjunction: it changes nothing that the abstract model sees, or it shows this action of it,
+or that one. Each disjunct, with the action's own parameters for the abstract one's, is more than has to be shown, and is
+shown in small parts. So they are tried one after the other, for all that the action may do, or else for each outcome of
+the conditions in its text. What is found here is a proof of the whole; if nothing is, the whole is asked.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+from kafkaspec.language import Action, Expr
+from kafkaspec.language.expr import FALSE, and_, node, not_, or_, within
+from kafkaspec.language.obvious import kept
+from kafkaspec.language.refine import Refinement
+from kafkaspec.language.substitute import at_key, substituted
+from kafkaspec.prove.obligations import Goal, Part, Setting, Shows, part_of, reads
+from kafkaspec.prove.reading import _nodes, conjuncts
+from kafkaspec.prove.solver import Budget, Options, Question
+
+MOST_CONDITIONS = 5
+"""Cases are told apart by so many conditions of an action's text."""
+MOST_CHOICES = 16
+"""A disjunct is tried with so many choices of its parameters."""
+SHARES_S = (0.02, 0.2)
+"""What one part may cost, in the first round and in the second."""
+SOON: Options = {"smt.mbqi": False}
+"""An attempt that gives up soon where there is no proof."""
+
+
+def split(s: Setting, g: Goal, budget: Budget) -> None:
+    """Puts the parts of a way, or of one in each case, in the place of a refinement's goal, if they can be shown."""
+    if g.shows is None:
+        return
+    ways = list(_ways(g.shows.refinement, s.action))
+    conditions = _conditions(g.shows.refinement, s.action)
+    for share_s in SHARES_S:
+        found = _cases(s, g.shows, ways, conditions, (), budget, share_s)
+        if found is not None:
+            g.parts = [*g.parts[: g.shows.before], *found]
+            return
+
+
+def _cases(
+    s: Setting,
+    shows: Shows,
+    ways: Sequence[Expr],
+    conditions: Sequence[Expr],
+    case: tuple[Expr, ...],
+    budget: Budget,
+    share_s: float,
+) -> list[Part] | None:
+    """The parts of a proof for one case: one way is taken in it, or one in each of two cases of it."""
+    for way in ways:
+        parts = _shown(s, shows, way, case, budget, share_s)
+        if parts is not None:
+            return parts
+    if not conditions or budget.over:
+        return None
+    both: list[Part] = []
+    for c in (conditions[0], not_(conditions[0])):
+        parts = _cases(s, shows, ways, conditions[1:], (*case, c), budget, share_s)
+        if parts is None:
+            return None
+        both += parts
+    return both
+
+
+def _shown(
+    s: Setting, shows: Shows, way: Expr, case: tuple[Expr, ...], budget: Budget, share_s: float
+) -> list[Part] | None:
+    """The parts of one way, in one case, if each of them follows."""
+    out = []
+    for e in conjuncts(way):
+        part = part_of(s, or_(not_(and_(*case)), e))
+        q = Question(s.assumptions(), part.hints, s.not_empty, part.formula, s.named)
+        asked = budget.ask([*q.sets["all"], q.denied], share_s, SOON)
+        if asked.answer != "unsat":
+            return None
+        out.append(part)
+    return out
+
+
+def _conditions(r: Refinement, a: Action) -> list[Expr]:
+    """The conditions that an action's text asks for what it does, and those that the mapping asks where it does it."""
+    out: dict[int, Expr] = {}
+
+    def note(e: Expr) -> None:
+        e = kept(e)
+        if e.op in ("and", "or", "not"):
+            for x in e.args:
+                note(x)
+        elif e.op != "const":
+            out.setdefault(e.id, e)
+
+    for u in a.updates:
+        note(u.cond)
+    changed, own = {u.var for u in a.updates}, {p.aux for p in a.params}
+    for m in r.mapping.values():
+        if reads(m) & changed and m.t.kind == "map":
+            for p in [p for p in a.params if within(p.t, m.t.domain)]:
+                for x in _nodes(at_key(m, p)):
+                    if x.op == "ite" and x.args[0].free <= own:
+                        note(x.args[0])
+    return list(out.values())[:MOST_CONDITIONS]
+
+
+def _ways(r: Refinement, a: Action) -> Iterator[Expr]:
+    """What the action may show, the likeliest first: what the abstract model sees of its changes is what is changed."""
+    changed = {u.var for u in a.updates}
+    seen = {n for n, e in r.mapping.items() if reads(e) & changed}
+    updated: Mapping[str, set[str]] = {b.name: {u.var for u in b.updates} for b in r.abstract.actions}
+
+    def likely(name: str) -> tuple[int, int]:
+        return len(updated.get(name, set()) - seen), -len(updated.get(name, set()) & seen)
+
+    for name in sorted(r.ways, key=likely):
+        if not updated.get(name) or updated[name] & seen:
+            yield from _chosen(r.ways[name], a)
+
+
+def _chosen(way: Expr, a: Action) -> Iterator[Expr]:
+    """What is said for some values of parameters, of values at hand."""
+    params, body = [], way
+    while body.op == "exists":
+        params.append(body.args[0])
+        body = body.args[1]
+    choices = [[*[q for q in a.params if within(q.t, p.t)], *_constants(p)] for p in params]
+    if not all(choices):
+        yield way
+        return
+    for values in itertools.islice(itertools.product(*choices), MOST_CHOICES):
+        given = {p.id: v for p, v in zip(params, values, strict=True)}
+        e = substituted(body, lambda y, given=given: given.get(y.id))  # type: ignore[misc]
+        if e is not FALSE:
+            yield e
+
+
+def _constants(p: Expr) -> list[Expr]:
+    """The values of an enum or a truth value."""
+    match p.t.kind:
+        case "bool":
+            return [node("const", p.t, aux=i) for i in (0, 1)]
+        case "enum":
+            return [node("const", p.t, aux=i) for i in range(len(list(p.t.cls)))]  # type: ignore[call-overload]
+    return []
