@@ -9,12 +9,11 @@ from typing import Literal, Protocol
 
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import LoadedModel, Trace
-from kafkaspec.prove import counterexample, obligations
+from kafkaspec.prove import counterexample, obligations, ways
 from kafkaspec.prove.counterexample import Counterexample
 from kafkaspec.prove.obligations import START, Goal, Kind, Setting, settings
 from kafkaspec.prove.reachable import Reachability, reachability
 from kafkaspec.prove.solver import FIRST_S, LARGEST, Budget, Question
-from kafkaspec.prove.ways import split
 
 Verdict = Literal["proved", "refuted", "unknown"]
 
@@ -199,7 +198,7 @@ class _Run:
 
     def ask(self, wanted: Callable[[str, str], bool]) -> None:
         """The obligations that are wanted."""
-        todo = list(settings(self.model, self.given, wanted))
+        todo = list(settings(self.model, self.given, wanted, apart=True))
         total = len(self.found) + sum(len(s.goals) for s in todo)
         if not total:
             raise UserError(
@@ -221,7 +220,8 @@ class _Run:
         began = time.perf_counter()
         budget = Budget(self.timeout_s)
         cti = None
-        split(s, g, budget)
+        if g.shows is not None:
+            g.parts += ways.parts(s, g.shows, budget)
         assumed = s.assumptions()
         questions = [Question(assumed, p.hints, s.not_empty, p.formula, s.named) for p in g.parts]
         needed = self.habits.get(g.claim, frozenset())

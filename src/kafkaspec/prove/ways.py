@@ -16,7 +16,7 @@ from kafkaspec.language.expr import FALSE, and_, node, not_, or_, within
 from kafkaspec.language.obvious import kept
 from kafkaspec.language.refine import Refinement
 from kafkaspec.language.substitute import at_key, substituted
-from kafkaspec.prove.obligations import Goal, Part, Setting, Shows, part_of, reads
+from kafkaspec.prove.obligations import Part, Setting, part_of, reads
 from kafkaspec.prove.reading import _nodes, conjuncts
 from kafkaspec.prove.solver import Budget, Options, Question
 
@@ -30,47 +30,36 @@ SOON: Options = {"smt.mbqi": False}
 """An attempt that gives up soon where there is no proof."""
 
 
-def split(s: Setting, g: Goal, budget: Budget) -> None:
-    """Puts the parts of a way, or of one in each case, in the place of a refinement's goal, if they can be shown."""
-    if g.shows is None:
-        return
-    ways = list(_ways(g.shows.refinement, s.action))
-    conditions = _conditions(g.shows.refinement, s.action)
+def parts(s: Setting, r: Refinement, budget: Budget) -> list[Part]:
+    """What is to be shown so that an action refines: the parts of a way, or of one in each case, if it was seen that
+    they follow; or the whole."""
+    found = None
+    ways, conditions = list(_ways(r, s.action)), _conditions(r, s.action)
     for share_s in SHARES_S:
-        found = _cases(s, g.shows, ways, conditions, (), budget, share_s)
-        if found is not None:
-            g.parts = [*g.parts[: g.shows.before], *found]
-            return
+        found = found or _cases(s, ways, conditions, (), budget, share_s)
+    return [part_of(s, e) for e in conjuncts(r.steps())] if found is None else found
 
 
 def _cases(
-    s: Setting,
-    shows: Shows,
-    ways: Sequence[Expr],
-    conditions: Sequence[Expr],
-    case: tuple[Expr, ...],
-    budget: Budget,
-    share_s: float,
+    s: Setting, ways: Sequence[Expr], conditions: Sequence[Expr], case: tuple[Expr, ...], budget: Budget, share_s: float
 ) -> list[Part] | None:
     """The parts of a proof for one case: one way is taken in it, or one in each of two cases of it."""
     for way in ways:
-        parts = _shown(s, shows, way, case, budget, share_s)
-        if parts is not None:
-            return parts
+        shown = _shown(s, way, case, budget, share_s)
+        if shown is not None:
+            return shown
     if not conditions or budget.over:
         return None
     both: list[Part] = []
     for c in (conditions[0], not_(conditions[0])):
-        parts = _cases(s, shows, ways, conditions[1:], (*case, c), budget, share_s)
-        if parts is None:
+        shown = _cases(s, ways, conditions[1:], (*case, c), budget, share_s)
+        if shown is None:
             return None
-        both += parts
+        both += shown
     return both
 
 
-def _shown(
-    s: Setting, shows: Shows, way: Expr, case: tuple[Expr, ...], budget: Budget, share_s: float
-) -> list[Part] | None:
+def _shown(s: Setting, way: Expr, case: tuple[Expr, ...], budget: Budget, share_s: float) -> list[Part] | None:
     """The parts of one way, in one case, if each of them follows."""
     out = []
     for e in conjuncts(way):
