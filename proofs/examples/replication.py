@@ -3,10 +3,11 @@ fenced by the leader's epoch (KIP-320)."""
 
 from __future__ import annotations
 
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication import CommittedLog, Replication
 from kafkaspec.prove import Proof
 
 PROOFS = [
+    Proof(CommittedLog, explored_at={"Replica": 2, "L": 2, "E": 2}),
     Proof(
         Replication,
         fixed={"FENCED": True},

@@ -81,7 +81,7 @@ class Refinement:
         e = and_(*guard, *parts)
         chosen = [*params.values()]
         for p in reversed(params.values()):
-            shown = [] if p.t.kind == "sort" else [s for u in updates if (s := _shown_in(u, p, updates, after))]
+            shown = [] if p.t.kind == "sort" else [s for u in updates if (s := _shown_in(u, p, updates, guard, after))]
             if not shown:
                 continue
             there, value = shown[0]
@@ -90,6 +90,7 @@ class Refinement:
                 return value if y is p else None
 
             e = and_(defined(value), there, fits(value, p.t), substituted(e, named))
+            guard = [substituted(g, named) for g in guard]
             updates = [
                 Update(u.var, tuple(substituted(k, named) for k in u.keys), u.cond, substituted(u.value, named))
                 for u in updates
@@ -100,9 +101,11 @@ class Refinement:
         return e
 
 
-def _shown_in(u: Update, p: Expr, updates: list[Update], after: Mapping[str, Expr]) -> tuple[Expr, Expr] | None:
-    """Where the update leaves the parameter's value in the state after: a condition under which it stands there, and
-    what stands there. If the action is taken with some value of the parameter, it is with that one and no other, so
+def _shown_in(
+    u: Update, p: Expr, updates: list[Update], guard: list[Expr], after: Mapping[str, Expr]
+) -> tuple[Expr, Expr] | None:
+    """Where the update leaves the parameter's value in the state after, or as many elements as it says of a sequence
+    that has them: a condition under which it stands there, and what stands there. If the action is taken with some value of the parameter, it is with that one and no other, so
     the prover need not look for it. A place that another update may overwrite, or that the parameter chooses, shows
     nothing; nor does one at a key that may be none, where nothing is left."""
     if u.cond is not TRUE or sum(w.var == u.var for w in updates) > 1 or any(p.aux in k.free for k in u.keys):
@@ -117,6 +120,9 @@ def _shown_in(u: Update, p: Expr, updates: list[Update], after: Mapping[str, Exp
     if u.value.op == "append" and u.value.args[1] is p and p.aux not in u.value.args[0].free:
         n = x.length(u.value.args[0])
         return x.less(n, x.length(then)), node("at", then.t.item, then, x.number(n), aux="inside")
+    if u.value.op == "take" and u.value.args[1] is p and p.aux not in u.value.args[0].free:
+        there = x.less(p, x.length(u.value.args[0]), equal=True)
+        return (TRUE, x.number(x.length(then))) if any(g is there for g in guard) else None
     return None
 
 

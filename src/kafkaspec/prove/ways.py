@@ -1,33 +1,39 @@
 """How a step shows a step of a more abstract model: which one, in which case.
 
 That an action refines is a disjunction: it changes nothing that the abstract model sees, or it shows this action of it,
-or that one. Each disjunct, with the action's own parameters for the abstract one's, is more than has to be shown, and is
-shown in small parts. So they are tried one after the other, for all that the action may do, or else for each outcome of
-the conditions in its text. What is found here is a proof of the whole; if nothing is, the whole is asked.
+or that one. Each disjunct, with the action's own parameters for the abstract one's, is more than has to be shown, and
+falls into small parts. So they are tried one after the other, for all that the action may do, or else for each outcome
+of the conditions in its text. Parts of which each was seen to follow take the place of the whole, which follows from
+them. They are then asked as any obligation's parts are; if none are found, the whole is asked.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kafkaspec.language import Action, Expr
 from kafkaspec.language.expr import FALSE, and_, node, not_, or_, within
 from kafkaspec.language.obvious import kept
-from kafkaspec.language.refine import Refinement
+from kafkaspec.language.refine import Refinement, exists
 from kafkaspec.language.substitute import at_key, substituted
 from kafkaspec.prove.obligations import Part, Setting, part_of, reads
 from kafkaspec.prove.reading import _nodes, conjuncts
-from kafkaspec.prove.solver import Budget, Options, Question
+from kafkaspec.prove.solver import FIRST_S, Budget, Question
 
 MOST_CONDITIONS = 5
 """Cases are told apart by so many conditions of an action's text."""
 MOST_CHOICES = 16
 """A disjunct is tried with so many choices of its parameters."""
-SHARES_S = (0.02, 0.2)
-"""What one part may cost, in the first round and in the second."""
-SOON: Options = {"smt.mbqi": False}
-"""An attempt that gives up soon where there is no proof."""
+SOON_S, SOON = 0.02, {"smt.mbqi": False}
+"""The first attempt at a part: one that gives up soon where there is no proof."""
+Asking = Callable[[Question, Budget], bool]
+ROUNDS: tuple[Asking, ...] = (
+    lambda q, budget: budget.ask([*q.sets["all"], q.denied], SOON_S, SOON).answer == "unsat",
+    lambda q, budget: q.round(budget, FIRST_S, quick=True) == "unsat",
+    lambda q, budget: q.round(budget, FIRST_S) == "unsat",
+)
+"""Whether a part follows, with more patience from round to round."""
 
 
 def parts(s: Setting, r: Refinement, budget: Budget) -> list[Part]:
@@ -35,38 +41,42 @@ def parts(s: Setting, r: Refinement, budget: Budget) -> list[Part]:
     they follow; or the whole."""
     found = None
     ways, conditions = list(_ways(r, s.action)), _conditions(r, s.action)
-    for share_s in SHARES_S:
-        found = found or _cases(s, ways, conditions, (), budget, share_s)
+    for follows in ROUNDS:
+        found = found or _cases(s, ways, conditions, (), budget, follows)
     return [part_of(s, e) for e in conjuncts(r.steps())] if found is None else found
 
 
 def _cases(
-    s: Setting, ways: Sequence[Expr], conditions: Sequence[Expr], case: tuple[Expr, ...], budget: Budget, share_s: float
+    s: Setting,
+    ways: Sequence[Expr],
+    conditions: Sequence[Expr],
+    case: tuple[Expr, ...],
+    budget: Budget,
+    follows: Asking,
 ) -> list[Part] | None:
     """The parts of a proof for one case: one way is taken in it, or one in each of two cases of it."""
     for way in ways:
-        shown = _shown(s, way, case, budget, share_s)
+        shown = _shown(s, way, case, budget, follows)
         if shown is not None:
             return shown
     if not conditions or budget.over:
         return None
     both: list[Part] = []
     for c in (conditions[0], not_(conditions[0])):
-        shown = _cases(s, ways, conditions[1:], (*case, c), budget, share_s)
+        shown = _cases(s, ways, conditions[1:], (*case, c), budget, follows)
         if shown is None:
             return None
         both += shown
     return both
 
 
-def _shown(s: Setting, way: Expr, case: tuple[Expr, ...], budget: Budget, share_s: float) -> list[Part] | None:
+def _shown(s: Setting, way: Expr, case: tuple[Expr, ...], budget: Budget, follows: Asking) -> list[Part] | None:
     """The parts of one way, in one case, if each of them follows."""
     out = []
     for e in conjuncts(way):
         part = part_of(s, or_(not_(and_(*case)), e))
         q = Question(s.assumptions(), part.hints, s.not_empty, part.formula, s.named)
-        asked = budget.ask([*q.sets["all"], q.denied], share_s, SOON)
-        if asked.answer != "unsat":
+        if not follows(q, budget):
             return None
         out.append(part)
     return out
@@ -111,18 +121,17 @@ def _ways(r: Refinement, a: Action) -> Iterator[Expr]:
 
 
 def _chosen(way: Expr, a: Action) -> Iterator[Expr]:
-    """What is said for some values of parameters, of values at hand."""
+    """What is said for some values of parameters, of values at hand; for some value or other where there is none."""
     params, body = [], way
     while body.op == "exists":
         params.append(body.args[0])
         body = body.args[1]
-    choices = [[*[q for q in a.params if within(q.t, p.t)], *_constants(p)] for p in params]
-    if not all(choices):
-        yield way
-        return
+    choices = [[*[q for q in a.params if within(q.t, p.t)], *_constants(p)] or [p] for p in params]
     for values in itertools.islice(itertools.product(*choices), MOST_CHOICES):
         given = {p.id: v for p, v in zip(params, values, strict=True)}
         e = substituted(body, lambda y, given=given: given.get(y.id))  # type: ignore[misc]
+        for p in reversed([p for p in params if given[p.id] is p]):
+            e = exists(p, e)
         if e is not FALSE:
             yield e
 
