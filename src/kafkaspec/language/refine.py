@@ -120,7 +120,7 @@ def _shown_in(
     if u.value.op == "append" and u.value.args[1] is p and p.aux not in u.value.args[0].free:
         n = x.length(u.value.args[0])
         return x.less(n, x.length(then)), node("at", then.t.item, then, x.number(n), aux="inside")
-    if u.value.op == "take" and u.value.args[1] is p and p.aux not in u.value.args[0].free:
+    if u.value.op == "take" and u.value.args[1] is p:
         there = x.less(p, x.length(u.value.args[0]), equal=True)
         return (TRUE, x.number(x.length(then))) if any(g is there for g in guard) else None
     return None
