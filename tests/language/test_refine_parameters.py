@@ -21,7 +21,7 @@ VARIABLES = {
     "m": ("dict[P, Num]", "def to_m(s, k: P, v: Num) -> None:\n    s.next.m2[k] = v"),
     "f": ("dict[bool, Num]", "def to_f(s, k: bool, v: Num) -> None:\n    s.next.f2[k] = v"),
     "g": ("dict[bool, bool]", "def to_g(s, k: bool, v: bool) -> None:\n    s.next.g2[k] = v"),
-    "h": ("dict[Num, bool]", "def to_h(s, k: Num, v: bool) -> None:\n    s.next.h2[k] = v"),
+    "h": ("dict[Num, Num]", "def to_h(s, k: Num, v: Num) -> None:\n    s.next.h2[k] = v"),
     "S": ("set[P]", "def to_S(s, v: set[P]) -> None:\n    s.next.S2 = v"),
     "B": ("set[C]", "def to_B(s, v: set[C]) -> None:\n    s.next.B2 = v"),
     "q": (
@@ -44,12 +44,21 @@ GONE = {
     "at a key": ("m", "k: P, v: Num", "require(v > s.m[k])\ns.next.m[k] = v"),
     "at a key that is a parameter shown elsewhere": ("f b", "k: bool, v: Num", "s.next.f[k] = v\ns.next.b = k"),
     "the same, the other way round": ("f b", "v: Num, k: bool", "s.next.f[k] = v\ns.next.b = k"),
-    "at a key that only the guard says is one": ("h o", "v: bool", "require(s.o is not None)\ns.next.h[s.o] = v"),
+    "at a key that only the guard says is one": (
+        "h o",
+        "v: Annotated[int, Range(1, 2)]",
+        "require(s.o is not None)\ns.next.h[s.o] = v",
+    ),
     "a set": ("S", "v: set[P]", "require(all(k not in s.S for k in P if k in v))\ns.next.S = v"),
     "a set that is never empty": ("S", "v: Annotated[set[P], NonEmpty]", "s.next.S = v"),
     "an element at the end": ("q x", "v: Num", "require(len(s.q) < 2, v != s.x)\ns.next.q = s.q + [v]"),
     "one of fewer at the end": ("q", "v: Annotated[int, Range(1, 3)]", "require(len(s.q) < 2)\ns.next.q = s.q + [v]"),
     "how many are kept": ("q x", "v: Num", "require(v <= len(s.q))\ns.next.q = s.q[:v]\ns.next.x = v"),
+    "how many are kept of what another leaves": (
+        "q b",
+        "v: Num, k: bool",
+        "require(v <= len(s.q if k else s.q[:1]))\ns.next.q = (s.q if k else s.q[:1])[:v]\ns.next.b = k",
+    ),
     "how many are kept of those before": ("q", "v: Num", "require(v <= len(s.q), v > 0)\ns.next.q = s.q[:v]"),
     "elements taken": ("m", "v: set[P]", "s.next.m = {k: 0 if k in v else s.m[k] for k in P}"),
     "elements taken, if they may be": (
