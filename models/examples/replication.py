@@ -452,6 +452,16 @@ MODELS = [
     ),
     Checked(
         Replication,
+        sizes={"Replica": 2, "L": 2, "E": 3, "FENCED": True},
+        distinct=6_019,
+        generated=11_715,
+        depth=20,
+        deadlock=True,
+        ghosts=True,
+        note="what users see is told by what was ever committed",
+    ),
+    Checked(
+        Replication,
         sizes={"Replica": 3, "L": 3, "E": 3, "FENCED": True},
         distinct=3_803_182,
         generated=12_248_203,

@@ -42,7 +42,9 @@ def small(entry: Checked) -> Exploration:
     """The model explored at the entry's sizes, or at the nearest smaller ones that TLC can do soon."""
     sizes = dict(entry.sizes)
     while True:
-        found = explore(loaded(entry), sizes, deadlock=entry.deadlock, liveness=False, max_states=MOST)
+        found = explore(
+            loaded(entry), sizes, ghosts=entry.ghosts, deadlock=entry.deadlock, liveness=False, max_states=MOST
+        )
         if found.outcome != "limit":
             return found
         largest = max((n for n, v in sizes.items() if not isinstance(v, bool)), key=lambda n: sizes[n])
@@ -65,7 +67,7 @@ def written() -> set[type[Model]]:
 def test_tlc_counts_what_we_count(entry: Checked, tmp_path: Path) -> None:
     ours = small(entry)
     assert ours.outcome == "complete"
-    module, configuration = tla(loaded(entry), ours.sizes, deadlock=entry.deadlock)
+    module, configuration = tla(loaded(entry), ours.sizes, ghosts=entry.ghosts, deadlock=entry.deadlock)
     found = tlc(tmp_path, module, configuration)
     assert found.error == "", found.output
     assert (found.generated, found.distinct, found.depth) == (ours.generated, ours.distinct, ours.depth)
