@@ -105,9 +105,10 @@ def _shown_in(
     u: Update, p: Expr, updates: list[Update], guard: list[Expr], after: Mapping[str, Expr]
 ) -> tuple[Expr, Expr] | None:
     """Where the update leaves the parameter's value in the state after, or as many elements as it says of a sequence
-    that has them: a condition under which it stands there, and what stands there. If the action is taken with some value of the parameter, it is with that one and no other, so
-    the prover need not look for it. A place that another update may overwrite, or that the parameter chooses, shows
-    nothing; nor does one at a key that may be none, where nothing is left."""
+    that has them: a condition under which it stands there, and what stands there. If the action is taken with some
+    value of the parameter, it is with that one and no other, so that nobody need look for it. A place that another
+    update may overwrite, or that the parameter chooses, shows nothing; nor does a key that may be none, where nothing
+    is left."""
     if u.cond is not TRUE or sum(w.var == u.var for w in updates) > 1 or any(p.aux in k.free for k in u.keys):
         return None
     then = after[u.var]
