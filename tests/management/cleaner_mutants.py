@@ -378,6 +378,7 @@ def _the_dirtiest_may_wait() -> LoadedModel:
             require(s.idle(t), s.free(p), s.dirt[p] > 0)
             s.next.status[p] = Status.IN_PROGRESS
             s.next.dirt[p] = 0
+            s.next.grabbed[p] = s.dirt[p]
             s.next.cleaning[t] = p
 
     return load(Cleaner)
@@ -396,11 +397,8 @@ def _two_clean_at_once() -> LoadedModel:
 def _abort_keeps_a_pause() -> LoadedModel:
     class States(model.States):
         @define
-        def done(s, p: Partition) -> None:
-            require(s.status[p] in (Status.IN_PROGRESS, Status.ABORTED))
-            s.next.status[p] = Status.PAUSED if s.status[p] == Status.ABORTED else Status.FREE
-            s.next.pauses[p] = 1 if s.status[p] == Status.ABORTED else 0
-            s.next.waits[p] = Waits.NOBODY
+        def keeps(s, p: Partition) -> bool:
+            return s.status[p] == Status.ABORTED
 
     return load(States)
 
