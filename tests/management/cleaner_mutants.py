@@ -13,7 +13,7 @@ from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
 from kafkaspec.lockstep.mutants import of_impl, of_model, of_spec, with_fault
 from kafkaspec.models.management import cleaner as model
-from kafkaspec.models.management.cleaner import WAITING, Doing, Partition, Status, Thread, User, Waits
+from kafkaspec.models.management.cleaner import WAITING, Doing, Partition, Status, Thread, User
 from kafkaspec.spec.management import cleaner as spec
 from kafkaspec.spec.management.cleaner import Aborted, InProgress, Paused
 
