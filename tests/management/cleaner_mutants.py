@@ -678,7 +678,6 @@ MUTANTS = [
 _COMPARED = "no claim of the model notices, but the comparison with the spec in every state of it does"
 
 SURVIVORS = {
-    "Cleaner.finish_cleaning: no effect 5": "how dirty a log is after a cleaning that was stopped is promised nowhere",
     "Cleaner.maintain_uncleanable: no effect 1": "a mark of a log that is gone matters only if the log comes back",
     "Cleaner.wake: no guard 1": "only who waits is signalled",
     "States.grab: guard 1, other member": _COMPARED,
