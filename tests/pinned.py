@@ -11,7 +11,9 @@ def small(entry: Checked, most: int) -> Exploration:
     the largest number lowered, again and again."""
     sizes = dict(entry.sizes)
     while True:
-        found = explore(entry.loaded, sizes, deadlock=entry.deadlock, liveness=False, max_states=most)
+        found = explore(
+            entry.loaded, sizes, ghosts=entry.ghosts, deadlock=entry.deadlock, liveness=False, max_states=most
+        )
         if found.outcome != "limit":
             return found
         largest = max((n for n, v in sizes.items() if not isinstance(v, bool)), key=lambda n: sizes[n])

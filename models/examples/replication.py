@@ -3,6 +3,9 @@
 It says what `Repl.tla` of the benchmark says, so that its distinct and generated states can be compared with those of
 TLC. A record is written by the one leader of its epoch, so a log is a sequence of epochs. Without `FENCED` a follower
 fetches, and a high watermark moves, without a look at the epoch: then `strong_isr` is broken.
+
+What a user may rely on is a model of its own, which the fenced one refines: one log of committed records that only
+grows, of which a reader sees a prefix, whichever replica it asks.
 """
 
 from __future__ import annotations
@@ -24,7 +27,9 @@ from kafkaspec.language import (
     initial,
     invariant,
     lemma,
+    refines,
     require,
+    step,
     witness,
 )
 
@@ -47,6 +52,50 @@ class Request:
 
     leader: Replica | None
     isr: Annotated[set[Replica], NonEmpty]
+
+
+class CommittedLog(Model):
+    """What users see: the records that are `committed`, and of them those that a consumer of a replica `sees`, which
+    may be fewer than it saw before."""
+
+    committed: Annotated[list[RealEpoch], Bounded(L)]
+    sees: dict[Replica, Annotated[list[RealEpoch], Bounded(L)]]
+
+    @action(who="leader")
+    def commit(s, r: Replica, e: RealEpoch) -> None:
+        """By a leader that shows all that was committed, a record of no earlier epoch than those before it."""
+        require(len(s.committed) < L, s.sees[r] == s.committed)
+        require(all(x <= e for x in s.sees[r]))
+        s.next.committed = s.committed + [e]
+        s.next.sees[r] = s.committed + [e]
+
+    @action(who="replica")
+    def look(s, r: Replica, n: Offset) -> None:
+        require(n <= len(s.committed))
+        s.next.sees[r] = s.committed[:n]
+
+    @invariant()
+    def all_see_the_same_log(s, r: Replica, n: Offset) -> bool:
+        """As far as they see."""
+        return len(s.sees[r]) <= len(s.committed) and (n >= len(s.sees[r]) or s.sees[r][n] == s.committed[n])
+
+    @invariant()
+    def epochs_in_order(s, n: Offset, m: Offset) -> bool:
+        return not (n < m < len(s.committed)) or s.committed[n] <= s.committed[m]
+
+    @step()
+    def committed_stays(s, n: Offset) -> bool:
+        return n >= len(s.committed) or (n < len(s.next.committed) and s.next.committed[n] == s.committed[n])
+
+    @step()
+    def one_record_at_a_time(s, r: Replica) -> bool:
+        """Whoever commits it shows it."""
+        more = len(s.next.committed) - len(s.committed)
+        return more == 0 or (more == 1 and any(s.next.sees[x] == s.next.committed for x in Replica))
+
+    @witness
+    def one_is_behind(s, r: Replica, x: Replica) -> bool:
+        return len(s.sees[r]) == 1 and len(s.sees[x]) == 2
 
 
 class Replication(Model):
@@ -172,6 +221,11 @@ class Replication(Model):
         s.next.isr = s.lisr[lead] | {f}
         s.next.lisr[lead] = s.lisr[lead] | {f}
 
+    @refines(CommittedLog)
+    def users(s) -> CommittedLog:
+        """A consumer of a replica is shown its log below its high watermark."""
+        return CommittedLog.shown(committed=s.committed, sees={r: s.log[r][: s.hw[r]] for r in Replica})
+
     @invariant()
     def strong_isr(s) -> bool:
         """Every in-sync replica has every record below the high watermark of every leader."""
@@ -245,6 +299,16 @@ class Replication(Model):
             for n in range(L + 1)
             for lead in Replica
             if n < len(s.log[r]) and s.reqs[s.log[r][n] - 1].leader == lead
+        )
+
+    @lemma()
+    def epochs_rise(s) -> bool:
+        return all(
+            s.log[r][i] <= s.log[r][j]
+            for r in Replica
+            for i in range(L + 1)
+            for j in range(L + 1)
+            if i < j and j < len(s.log[r])
         )
 
     @lemma()
@@ -372,12 +436,29 @@ class Replication(Model):
 
 MODELS = [
     Checked(
+        CommittedLog,
+        sizes={"Replica": 2, "L": 2, "E": 3},
+        distinct=67,
+        generated=405,
+        depth=5,
+    ),
+    Checked(
         Replication,
         sizes={"Replica": 2, "L": 2, "E": 3, "FENCED": True},
         distinct=4_725,
         generated=10_055,
         depth=18,
         deadlock=True,
+    ),
+    Checked(
+        Replication,
+        sizes={"Replica": 2, "L": 2, "E": 3, "FENCED": True},
+        distinct=6_019,
+        generated=11_715,
+        depth=20,
+        deadlock=True,
+        ghosts=True,
+        note="what users see is told by what was ever committed",
     ),
     Checked(
         Replication,

@@ -27,6 +27,7 @@ from kafkaspec.language import (
     invariant,
     leads_to,
     lemma,
+    refines,
     require,
     step,
     witness,
@@ -82,9 +83,202 @@ WAITING = (Doing.WAITS_TO_HOLD, Doing.WAITS_TO_DELETE, Doing.WAITS_TO_CHANGE)
 AT_WORK = (Doing.RETAINING, Doing.HOLDING)
 
 
+class Waits(enum.Enum):
+    """Who waits on an aborted partition: a call that then keeps the pause, or one that gives it back at once."""
+
+    NOBODY = 0
+    TO_PAUSE = 1
+    TO_ABORT = 2
+
+
+class States(Model):
+    """The manager alone, call by call: what the spec says, small enough that every call is compared in every state."""
+
+    status: dict[Partition, Status]
+    pauses: dict[Partition, Pauses]
+    waits: dict[Partition, Waits]
+    dirt: dict[Partition, Dirt]
+    known: dict[Partition, bool]
+    compact: dict[Partition, bool]
+    uncleanable: dict[Partition, bool]
+
+    @initial
+    def start(s) -> None:
+        s.next.known = {p: True for p in Partition}
+        s.next.compact = {p: True for p in Partition}
+
+    @define
+    def free(s, p: Partition) -> bool:
+        return s.status[p] == Status.FREE and s.known[p] and s.compact[p] and not s.uncleanable[p]
+
+    @action("CLN-2", "CLN-3", "CLN-4", "CLN-24", who="cleaner thread")
+    def grab(s, p: Partition) -> None:
+        require(s.free(p), s.dirt[p] > 0, all(s.dirt[q] <= s.dirt[p] for q in Partition if s.free(q)))
+        s.next.status[p] = Status.IN_PROGRESS
+
+    @action("CLN-19", "CLN-24", who="cleaner thread")
+    def take_deletable(s) -> None:
+        s.next.status = {p: Status.IN_PROGRESS if s.free(p) else s.status[p] for p in Partition}
+
+    @define
+    def keeps(s, p: Partition) -> bool:
+        """Once it is let go, it is paused for the one that waits."""
+        return s.status[p] == Status.ABORTED and s.waits[p] == Waits.TO_PAUSE
+
+    @action("CLN-15", "CLN-12", "CLN-13", who="cleaner thread")
+    def done_cleaning(s, p: Partition, left: Dirt) -> None:
+        """`left`: how dirty the log is now. What was written meanwhile is; if the cleaning was stopped, all is that
+        was before."""
+        require(s.status[p] in (Status.IN_PROGRESS, Status.ABORTED))
+        require(s.status[p] == Status.IN_PROGRESS or s.dirt[p] <= left)
+        s.next.status[p] = Status.PAUSED if s.keeps(p) else Status.FREE
+        s.next.pauses[p] = 1 if s.keeps(p) else 0
+        s.next.waits[p] = Waits.NOBODY
+        s.next.dirt[p] = left
+
+    @action("CLN-16", "CLN-12", "CLN-13", who="cleaner thread")
+    def done_deleting(s, taken: set[Partition]) -> None:
+        require(all(s.status[p] in (Status.IN_PROGRESS, Status.ABORTED) for p in Partition if p in taken))
+        s.next.status = {
+            p: (Status.PAUSED if s.keeps(p) else Status.FREE) if p in taken else s.status[p] for p in Partition
+        }
+        s.next.pauses = {p: (1 if s.keeps(p) else 0) if p in taken else s.pauses[p] for p in Partition}
+        s.next.waits = {p: Waits.NOBODY if p in taken else s.waits[p] for p in Partition}
+
+    @action("CLN-11", who="anybody")
+    def abort_and_pause(s, p: Partition) -> None:
+        require(s.status[p] != Status.ABORTED, s.pauses[p] < N)
+        if s.status[p] == Status.IN_PROGRESS:
+            s.next.status[p] = Status.ABORTED
+            s.next.waits[p] = Waits.TO_PAUSE
+        else:
+            s.next.status[p] = Status.PAUSED
+            s.next.pauses[p] = s.pauses[p] + 1
+
+    @action("CLN-13", who="anybody")
+    def abort(s, p: Partition) -> None:
+        """What is not in progress is paused and resumed at once."""
+        require(s.status[p] == Status.IN_PROGRESS)
+        s.next.status[p] = Status.ABORTED
+        s.next.waits[p] = Waits.TO_ABORT
+
+    @action("CLN-14", who="anybody")
+    def resume(s, held: set[Partition]) -> None:
+        """In one hold of the lock."""
+        require(all(s.status[p] == Status.PAUSED for p in Partition if p in held))
+        s.next.pauses = {p: s.pauses[p] - 1 if p in held else s.pauses[p] for p in Partition}
+        s.next.status = {p: Status.FREE if p in held and s.pauses[p] == 1 else s.status[p] for p in Partition}
+
+    @action("CLN-18", who="retention")
+    def pause_non_compacted(s) -> None:
+        taken = {p for p in Partition if s.known[p] and not s.compact[p] and s.status[p] == Status.FREE}
+        s.next.status = {p: Status.PAUSED if p in taken else s.status[p] for p in Partition}
+        s.next.pauses = {p: 1 if p in taken else s.pauses[p] for p in Partition}
+
+    @action("CLN-24", who="cleaner thread")
+    def mark(s, p: Partition) -> None:
+        s.next.uncleanable[p] = True
+
+    @action("CLN-25", who="cleaner thread")
+    def maintain(s) -> None:
+        s.next.uncleanable = {p: s.uncleanable[p] and s.known[p] for p in Partition}
+
+    @action("CLN-2", who="log manager")
+    def forget(s, p: Partition) -> None:
+        s.next.known[p] = False
+
+    @action("CLN-2", who="log manager")
+    def restore(s, p: Partition, new: bool) -> None:
+        """The log as it was, or a new one."""
+        s.next.known[p] = True
+        if new:
+            s.next.dirt[p] = 0
+
+    @action("CLN-18", "CLN-19", who="operator")
+    def change_policy(s, p: Partition) -> None:
+        s.next.compact[p] = not s.compact[p]
+
+    @action("CLN-3", who="producer")
+    def soil(s, p: Partition) -> None:
+        require(s.dirt[p] < D)
+        s.next.dirt[p] = s.dirt[p] + 1
+
+    @action("CLN-31", who="broker")
+    def restart(s) -> None:
+        """What was in memory is gone."""
+        s.next.status = {p: Status.FREE for p in Partition}
+        s.next.pauses = {p: 0 for p in Partition}
+        s.next.waits = {p: Waits.NOBODY for p in Partition}
+        s.next.uncleanable = {p: False for p in Partition}
+
+    @invariant("CLN-1")
+    def paused_is_counted(s, p: Partition) -> bool:
+        return (s.status[p] == Status.PAUSED) == (s.pauses[p] > 0)
+
+    @invariant("CLN-12")
+    def aborted_is_waited_for(s, p: Partition) -> bool:
+        return (s.status[p] == Status.ABORTED) == (s.waits[p] != Waits.NOBODY)
+
+    @step("CLN-13", "CLN-12")
+    def an_abort_leaves_no_pause(s, p: Partition) -> bool:
+        return s.waits[p] != Waits.TO_ABORT or s.next.waits[p] == Waits.TO_ABORT or s.next.pauses[p] == 0
+
+    @step("CLN-17", "CLN-11")
+    def a_waiter_is_not_replaced(s, p: Partition) -> bool:
+        return s.waits[p] == Waits.NOBODY or s.next.waits[p] in (s.waits[p], Waits.NOBODY)
+
+    @step("CLN-2", "CLN-19", "CLN-24")
+    def only_what_is_free_is_taken(s, p: Partition) -> bool:
+        return s.status[p] == Status.IN_PROGRESS or s.next.status[p] != Status.IN_PROGRESS or s.free(p)
+
+    @step("CLN-3", "CLN-4")
+    def one_that_goes_alone_is_the_filthiest(s, p: Partition, q: Partition) -> bool:
+        """All that are free are taken at once, or one that is dirty, none dirtier."""
+        taken = s.status[p] != Status.IN_PROGRESS and s.next.status[p] == Status.IN_PROGRESS
+        left = s.free(q) and s.next.status[q] == Status.FREE
+        return not (taken and left) or (s.dirt[p] > 0 and s.dirt[q] <= s.dirt[p])
+
+    @step("CLN-15")
+    def dirt_goes_with_a_cleaning_that_was_not_stopped(s, p: Partition) -> bool:
+        done = s.status[p] == Status.IN_PROGRESS and s.next.status[p] == Status.FREE
+        new = s.next.known[p] and s.next.dirt[p] == 0
+        return s.next.dirt[p] >= s.dirt[p] or done or new
+
+    @step("CLN-2", "CLN-3", "CLN-24")
+    def one_log_at_a_time(s, p: Partition, q: Partition) -> bool:
+        """Comes or goes, changes its policy, grows or is cleaned, is marked."""
+        marked = not s.uncleanable[p] and s.next.uncleanable[p] and not s.uncleanable[q] and s.next.uncleanable[q]
+        return p == q or (
+            (s.next.known[p] == s.known[p] or s.next.known[q] == s.known[q])
+            and (s.next.compact[p] == s.compact[p] or s.next.compact[q] == s.compact[q])
+            and (s.next.dirt[p] == s.dirt[p] or s.next.dirt[q] == s.dirt[q])
+            and not marked
+        )
+
+    @step("CLN-14", "CLN-31")
+    def pauses_come_and_go_one_by_one(s, p: Partition) -> bool:
+        """Unless all is forgotten."""
+        forgotten = all(s.next.status[q] == Status.FREE for q in Partition)
+        return s.next.pauses[p] <= s.pauses[p] + 1 and (s.next.pauses[p] + 1 >= s.pauses[p] or forgotten)
+
+    @witness
+    def compacted_no_more(s, p: Partition) -> bool:
+        return not s.compact[p] and s.uncleanable[p]
+
+    @witness
+    def paused_to_the_limit(s, p: Partition) -> bool:
+        return s.pauses[p] == N
+
+    @witness
+    def aborted_without_a_log(s, p: Partition) -> bool:
+        return s.status[p] == Status.ABORTED and not s.known[p]
+
+
 class Cleaner(Model):
     """`held` are the partitions of which a user has asked for a pause and has not resumed it yet; `rank` numbers the
-    holders of one partition, which is how their number can be spoken of at any size; `taken_ranks` are those in use."""
+    holders of one partition, which is how their number can be spoken of at any size; `taken_ranks` are those in use.
+    `grabbed` is how dirty a log was when it was grabbed, while it is cleaned, and 0 else; `dirt` is what has been
+    written to it since."""
 
     status: dict[Partition, Status]
     pauses: dict[Partition, Pauses]
@@ -100,6 +294,7 @@ class Cleaner(Model):
     held: dict[User, set[Partition]]
     signalled: dict[User, bool]
     quiet: bool
+    grabbed: dict[Partition, Dirt]
     rank: dict[User, dict[Partition, Pauses]]
     taken_ranks: dict[Partition, set[Pauses]]
     ghosts = ("rank", "taken_ranks")
@@ -126,6 +321,7 @@ class Cleaner(Model):
         require(all(s.dirt[q] <= s.dirt[p] for q in Partition if s.free(q)))
         s.next.status[p] = Status.IN_PROGRESS
         s.next.dirt[p] = 0
+        s.next.grabbed[p] = s.dirt[p]
         s.next.cleaning[t] = p
 
     @define
@@ -145,6 +341,7 @@ class Cleaner(Model):
         s.done(p)
         if s.status[p] == Status.ABORTED:
             s.next.dirt[p] = D
+        s.next.grabbed[p] = 0
         s.next.cleaning[t] = None
 
     @action("CLN-15", "CLN-24", who="cleaner thread")
@@ -153,6 +350,7 @@ class Cleaner(Model):
         require(s.cleaning[t] == p)
         s.done(p)
         s.next.dirt[p] = D
+        s.next.grabbed[p] = 0
         s.next.cleaning[t] = None
         s.next.failed[t] = p
 
@@ -359,6 +557,22 @@ class Cleaner(Model):
         """From now on nobody begins anything new."""
         require(not s.quiet)
         s.next.quiet = True
+
+    # what the manager sees of it
+
+    @refines(States, "CLN-1", "CLN-11", "CLN-14", "CLN-15", "CLN-16")
+    def manager(s) -> States:
+        """Call by call. An abort is a call that pauses, and one that resumes once its caller is awake. A log that is
+        cleaned is as dirty as it was, until the cleaning is done."""
+        return States.shown(
+            status=s.status,
+            pauses=s.pauses,
+            waits={p: Waits.TO_PAUSE if s.status[p] == Status.ABORTED else Waits.NOBODY for p in Partition},
+            dirt={p: s.grabbed[p] if s.grabbed[p] > 0 else s.dirt[p] for p in Partition},
+            known=s.known,
+            compact=s.compact,
+            uncleanable=s.uncleanable,
+        )
 
     # what must never be
 
@@ -569,6 +783,12 @@ class Cleaner(Model):
         left = s.status[p] == Status.IN_PROGRESS and not s.known[p]
         return not left or any(s.doing[u] == Doing.TO_DELETE and s.target[u] == p for u in User)
 
+    @lemma("CLN-15")
+    def what_is_cleaned_was_grabbed(s, p: Partition) -> bool:
+        """And nothing else."""
+        taken = any(s.cleaning[t] == p for t in Thread) and s.status[p] in (Status.IN_PROGRESS, Status.ABORTED)
+        return taken if s.grabbed[p] > 0 else not any(s.cleaning[t] == p for t in Thread)
+
     @lemma("CLN-12")
     def aborted_for_somebody(s, p: Partition) -> bool:
         return s.status[p] != Status.ABORTED or (any(p in s.held[u] for u in User))
@@ -593,185 +813,6 @@ class Cleaner(Model):
     def deleting_is_after_the_cleaning(s, u: User, p: Partition) -> bool:
         deleting = s.doing[u] == Doing.DELETING and s.target[u] == p
         return not (deleting) or (s.status[p] in (Status.FREE, Status.PAUSED))
-
-
-class Waits(enum.Enum):
-    """Who waits on an aborted partition: a call that then keeps the pause, or one that gives it back at once."""
-
-    NOBODY = 0
-    TO_PAUSE = 1
-    TO_ABORT = 2
-
-
-class States(Model):
-    """The manager alone, call by call: what the spec says, small enough that every call is compared in every state."""
-
-    status: dict[Partition, Status]
-    pauses: dict[Partition, Pauses]
-    waits: dict[Partition, Waits]
-    dirt: dict[Partition, Dirt]
-    known: dict[Partition, bool]
-    compact: dict[Partition, bool]
-    uncleanable: dict[Partition, bool]
-
-    @initial
-    def start(s) -> None:
-        s.next.known = {p: True for p in Partition}
-        s.next.compact = {p: True for p in Partition}
-
-    @define
-    def free(s, p: Partition) -> bool:
-        return s.status[p] == Status.FREE and s.known[p] and s.compact[p] and not s.uncleanable[p]
-
-    @action("CLN-2", "CLN-3", "CLN-4", "CLN-24", who="cleaner thread")
-    def grab(s, p: Partition) -> None:
-        require(s.free(p), s.dirt[p] > 0, all(s.dirt[q] <= s.dirt[p] for q in Partition if s.free(q)))
-        s.next.status[p] = Status.IN_PROGRESS
-
-    @action("CLN-19", "CLN-24", who="cleaner thread")
-    def take_deletable(s) -> None:
-        s.next.status = {p: Status.IN_PROGRESS if s.free(p) else s.status[p] for p in Partition}
-
-    @define
-    def done(s, p: Partition) -> None:
-        require(s.status[p] in (Status.IN_PROGRESS, Status.ABORTED))
-        keeps = s.status[p] == Status.ABORTED and s.waits[p] == Waits.TO_PAUSE
-        s.next.status[p] = Status.PAUSED if keeps else Status.FREE
-        s.next.pauses[p] = 1 if keeps else 0
-        s.next.waits[p] = Waits.NOBODY
-
-    @action("CLN-15", "CLN-12", "CLN-13", who="cleaner thread")
-    def done_cleaning(s, p: Partition) -> None:
-        s.done(p)
-        if s.status[p] == Status.IN_PROGRESS:
-            s.next.dirt[p] = 0
-
-    @action("CLN-16", "CLN-12", "CLN-13", who="cleaner thread")
-    def done_deleting(s, p: Partition) -> None:
-        s.done(p)
-
-    @action("CLN-11", who="anybody")
-    def abort_and_pause(s, p: Partition) -> None:
-        require(s.status[p] != Status.ABORTED, s.pauses[p] < N)
-        if s.status[p] == Status.IN_PROGRESS:
-            s.next.status[p] = Status.ABORTED
-            s.next.waits[p] = Waits.TO_PAUSE
-        else:
-            s.next.status[p] = Status.PAUSED
-            s.next.pauses[p] = s.pauses[p] + 1
-
-    @action("CLN-13", who="anybody")
-    def abort(s, p: Partition) -> None:
-        """What is not in progress is paused and resumed at once."""
-        require(s.status[p] == Status.IN_PROGRESS)
-        s.next.status[p] = Status.ABORTED
-        s.next.waits[p] = Waits.TO_ABORT
-
-    @action("CLN-14", who="anybody")
-    def resume(s, p: Partition) -> None:
-        require(s.status[p] == Status.PAUSED)
-        s.next.pauses[p] = s.pauses[p] - 1
-        s.next.status[p] = Status.FREE if s.pauses[p] == 1 else Status.PAUSED
-
-    @action("CLN-18", who="retention")
-    def pause_non_compacted(s) -> None:
-        taken = {p for p in Partition if s.known[p] and not s.compact[p] and s.status[p] == Status.FREE}
-        s.next.status = {p: Status.PAUSED if p in taken else s.status[p] for p in Partition}
-        s.next.pauses = {p: 1 if p in taken else s.pauses[p] for p in Partition}
-
-    @action("CLN-24", who="cleaner thread")
-    def mark(s, p: Partition) -> None:
-        s.next.uncleanable[p] = True
-
-    @action("CLN-25", who="cleaner thread")
-    def maintain(s) -> None:
-        s.next.uncleanable = {p: s.uncleanable[p] and s.known[p] for p in Partition}
-
-    @action("CLN-2", who="log manager")
-    def forget(s, p: Partition) -> None:
-        s.next.known[p] = False
-
-    @action("CLN-2", who="log manager")
-    def restore(s, p: Partition) -> None:
-        s.next.known[p] = True
-
-    @action("CLN-18", "CLN-19", who="operator")
-    def change_policy(s, p: Partition) -> None:
-        s.next.compact[p] = not s.compact[p]
-
-    @action("CLN-3", who="producer")
-    def soil(s, p: Partition) -> None:
-        require(s.dirt[p] < D)
-        s.next.dirt[p] = s.dirt[p] + 1
-
-    @action("CLN-31", who="broker")
-    def restart(s) -> None:
-        """What was in memory is gone."""
-        s.next.status = {p: Status.FREE for p in Partition}
-        s.next.pauses = {p: 0 for p in Partition}
-        s.next.waits = {p: Waits.NOBODY for p in Partition}
-        s.next.uncleanable = {p: False for p in Partition}
-
-    @invariant("CLN-1")
-    def paused_is_counted(s, p: Partition) -> bool:
-        return (s.status[p] == Status.PAUSED) == (s.pauses[p] > 0)
-
-    @invariant("CLN-12")
-    def aborted_is_waited_for(s, p: Partition) -> bool:
-        return (s.status[p] == Status.ABORTED) == (s.waits[p] != Waits.NOBODY)
-
-    @step("CLN-13", "CLN-12")
-    def an_abort_leaves_no_pause(s, p: Partition) -> bool:
-        return s.waits[p] != Waits.TO_ABORT or s.next.waits[p] == Waits.TO_ABORT or s.next.pauses[p] == 0
-
-    @step("CLN-17", "CLN-11")
-    def a_waiter_is_not_replaced(s, p: Partition) -> bool:
-        return s.waits[p] == Waits.NOBODY or s.next.waits[p] in (s.waits[p], Waits.NOBODY)
-
-    @step("CLN-2", "CLN-19", "CLN-24")
-    def only_what_is_free_is_taken(s, p: Partition) -> bool:
-        return s.status[p] == Status.IN_PROGRESS or s.next.status[p] != Status.IN_PROGRESS or s.free(p)
-
-    @step("CLN-3", "CLN-4")
-    def one_that_goes_alone_is_the_filthiest(s, p: Partition, q: Partition) -> bool:
-        """All that are free are taken at once, or one that is dirty, none dirtier."""
-        taken = s.status[p] != Status.IN_PROGRESS and s.next.status[p] == Status.IN_PROGRESS
-        left = s.free(q) and s.next.status[q] == Status.FREE
-        return not (taken and left) or (s.dirt[p] > 0 and s.dirt[q] <= s.dirt[p])
-
-    @step("CLN-15")
-    def dirt_goes_with_a_cleaning_that_was_not_stopped(s, p: Partition) -> bool:
-        done = s.status[p] == Status.IN_PROGRESS and s.next.status[p] == Status.FREE
-        return s.next.dirt[p] >= s.dirt[p] or (done and s.next.dirt[p] == 0)
-
-    @step("CLN-2", "CLN-3", "CLN-24")
-    def one_log_at_a_time(s, p: Partition, q: Partition) -> bool:
-        """Comes or goes, changes its policy, grows or is cleaned, is marked."""
-        marked = not s.uncleanable[p] and s.next.uncleanable[p] and not s.uncleanable[q] and s.next.uncleanable[q]
-        return p == q or (
-            (s.next.known[p] == s.known[p] or s.next.known[q] == s.known[q])
-            and (s.next.compact[p] == s.compact[p] or s.next.compact[q] == s.compact[q])
-            and (s.next.dirt[p] == s.dirt[p] or s.next.dirt[q] == s.dirt[q])
-            and not marked
-        )
-
-    @step("CLN-14", "CLN-31")
-    def pauses_come_and_go_one_by_one(s, p: Partition) -> bool:
-        """Unless all is forgotten."""
-        forgotten = all(s.next.status[q] == Status.FREE for q in Partition)
-        return s.next.pauses[p] <= s.pauses[p] + 1 and (s.next.pauses[p] + 1 >= s.pauses[p] or forgotten)
-
-    @witness
-    def compacted_no_more(s, p: Partition) -> bool:
-        return not s.compact[p] and s.uncleanable[p]
-
-    @witness
-    def paused_to_the_limit(s, p: Partition) -> bool:
-        return s.pauses[p] == N
-
-    @witness
-    def aborted_without_a_log(s, p: Partition) -> bool:
-        return s.status[p] == Status.ABORTED and not s.known[p]
 
 
 L = Size("L")
@@ -957,8 +998,8 @@ MODELS = [
     Checked(
         Cleaner,
         sizes={"Partition": 2, "Thread": 1, "User": 2, "N": 2, "D": 2},
-        distinct=421718,
-        generated=2399736,
+        distinct=480182,
+        generated=2767280,
         depth=33,
         deadlock=True,
     ),
@@ -970,6 +1011,6 @@ MODELS = [
         depth=32,
         deadlock=True,
     ),
-    Checked(States, sizes={"Partition": 2, "N": 2, "D": 2}, distinct=20736, generated=359999, depth=15),
+    Checked(States, sizes={"Partition": 2, "N": 2, "D": 2}, distinct=20736, generated=478079, depth=14),
     Checked(Offsets, sizes={"L": 6}, distinct=10031, generated=80447, depth=19, deadlock=True, note="the log is full"),
 ]

@@ -3,7 +3,7 @@ fenced by the leader's epoch (KIP-320)."""
 
 from __future__ import annotations
 
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication import CommittedLog, Replication
 from kafkaspec.prove import Proof
 
 PROOFS = [
@@ -12,5 +12,6 @@ PROOFS = [
         fixed={"FENCED": True},
         explored_at={"Replica": 3, "L": 2, "E": 2},
         note="unfenced, the claim is false: the shortest counterexample has 12 states",
-    )
+    ),
+    Proof(CommittedLog, explored_at={"Replica": 2, "L": 2, "E": 2}),
 ]

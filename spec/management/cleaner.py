@@ -1573,14 +1573,11 @@ _STATUS = {
 }
 _OPERATIONS = {
     "take_deletable": "deletableLogs",
-    "done_deleting": "doneDeleting",
     "abort_and_pause": "abortAndPauseCleaning",
     "abort": "abortCleaning",
-    "resume": "resumeCleaning",
     "pause_non_compacted": "pauseCleaningForNonCompactedPartitions",
     "maintain": "maintainUncleanablePartitions",
     "forget": "forgetLog",
-    "restore": "restoreLog",
     "restart": "restart",
 }
 
@@ -1618,6 +1615,9 @@ def beside_model(sizes: Mapping[str, int]) -> Correspondence[Cleaner]:
             "uncleanable": {e: p in state.uncleanable["dir"] for e, p, _ in each},
         }
 
+    def soiled(p: str, level: int) -> Call:
+        return "logChanged", {"partition": p, "log": _soiled(level, most)}
+
     def calls(state: Cleaner, action: str, arguments: Mapping[str, Any]) -> list[Call] | None:
         p = next((p for p, e in names.items() if e == arguments.get("p")), "")
         one = {"partition": p} if p else {}
@@ -1625,19 +1625,26 @@ def beside_model(sizes: Mapping[str, int]) -> Correspondence[Cleaner]:
             case "grab":
                 return [("grabFilthiestCompactedLog", {"chosen": p})]
             case "done_cleaning":
-                clean = [("logChanged", {**one, "log": _soiled(0, most)})] if state.state(p) == InProgress() else []
-                return [("doneCleaning", {**one, "end_offset": 1}), *clean]
+                if state.state(p) != InProgress() and arguments["left"] < state.logs[p].segments[1].size:
+                    return None
+                return [("doneCleaning", {**one, "end_offset": 1}), soiled(p, arguments["left"])]
+            case "done_deleting":
+                return [("doneDeleting", {"partition": q}) for q, e in names.items() if e in arguments["taken"]]
+            case "resume":
+                return [("resumeCleaning", {"partition": q}) for q, e in names.items() if e in arguments["held"]]
+            case "restore":
+                return [("restoreLog", one), *([soiled(p, 0)] if arguments["new"] else [])]
             case "change_policy":
                 policy = "delete" if state.logs[p].config.compact else "compact"
                 return [("updateConfig", {**one, "policy": policy})]
             case "soil":
                 level = state.logs[p].segments[1].size
-                return None if level == most else [("logChanged", {**one, "log": _soiled(level + 1, most)})]
+                return None if level == most else [soiled(p, level + 1)]
             case "mark":
                 return [("markPartitionUncleanable", {**one, "dir": "dir"})]
         return [(_OPERATIONS[action], one)]
 
-    clean = [("logChanged", {"partition": p, "log": _soiled(0, most)}) for p in names]
+    clean = [soiled(p, 0) for p in names]
     return Correspondence(model.States, sizes, to_model, calls, init={"partitions": settings}, set_up=clean)
 
 

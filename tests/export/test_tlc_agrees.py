@@ -49,7 +49,7 @@ def written() -> set[type[Model]]:
 def test_tlc_counts_what_we_count(entry: Checked, tmp_path: Path) -> None:
     ours = small(entry, MOST)
     assert ours.outcome == "complete"
-    module, configuration = tla(entry.loaded, ours.sizes, deadlock=entry.deadlock)
+    module, configuration = tla(entry.loaded, ours.sizes, ghosts=entry.ghosts, deadlock=entry.deadlock)
     found = tlc(tmp_path, module, configuration)
     assert found.error == "", found.output
     assert (found.generated, found.distinct, found.depth) == (ours.generated, ours.distinct, ours.depth)

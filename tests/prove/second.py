@@ -14,6 +14,7 @@ import cvc5
 
 from kafkaspec.export.smtlib import script
 from kafkaspec.language import LoadedModel
+from kafkaspec.prove import ways
 from kafkaspec.prove.obligations import settings
 from kafkaspec.prove.solver import FIRST_S, Answer, Budget, Question
 from kafkaspec.prove.symbols import Formula, negated
@@ -62,7 +63,10 @@ def compare(
 ) -> Iterator[Compared]:
     """Both answers to every query. `exported` makes what is exported of what is asserted: the same, unless a test
     plants a fault."""
-    for s in settings(model, dict(fixed), wanted):
+    for s in settings(model, dict(fixed), wanted, apart=True):
+        for g in s.goals:
+            if g.shows is not None:
+                g.parts += ways.parts(s, g.shows, Budget(timeout_s))
         assumed = s.assumptions()
         for g in s.goals:
             for i, part in enumerate(g.parts, 1):

@@ -28,12 +28,13 @@ def without(model: LoadedModel, action: str, guard: int) -> LoadedModel:
 
 
 def test_fenced_replication_is_proved_for_every_size() -> None:
-    (proof,) = replication.PROOFS
+    proof, users = replication.PROOFS
+    assert users.run().complete
     p = proof.run()
     assert p.complete, p.summary()
     assert p.vacuous == ()
-    assert len(p.obligations) == 288
-    assert {o.kind for o in p.obligations} == {"invariant", "lemma", "type", "defined"}
+    assert len(p.obligations) == 310
+    assert {o.kind for o in p.obligations} == {"invariant", "lemma", "type", "defined", "step", "start"}
     assert "46,000 states" in p.explored
 
 

@@ -144,7 +144,7 @@ def explore(
                 e = run(
                     model,
                     sizes,
-                    ghosts=ghosts,
+                    ghosts=ghosts or checked.ghosts,
                     threads=threads,
                     symmetry=alike,
                     liveness=not alike,
@@ -278,7 +278,7 @@ def export(name: str, words: list[str], *, to: str, out: Path, json: bool) -> in
 def _tla(model: LoadedModel, sizes: names.Sizes, checked: Checked) -> Iterator[tuple[str, str]]:
     from kafkaspec.export import tla
 
-    module, configuration = tla(model, sizes, deadlock=checked.deadlock)
+    module, configuration = tla(model, sizes, ghosts=checked.ghosts, deadlock=checked.deadlock)
     yield f"{model.name}.tla", module
     yield f"{model.name}.cfg", configuration
 

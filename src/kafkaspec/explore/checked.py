@@ -40,8 +40,8 @@ class Result(NamedTuple):
 @dataclass(frozen=True)
 class Checked:
     """A model at sizes, and the counts that a complete exploration must find. `deadlock`: the system may come to a
-    stop. `symmetry`: sorts whose elements are taken as alike (counts are then of orbits, and leads-to claims are not
-    checked)."""
+    stop. `ghosts`: they are kept, and the claims that speak of them are checked. `symmetry`: sorts whose elements are
+    taken as alike (counts are then of orbits, and leads-to claims are not checked)."""
 
     model: type[Model] | LoadedModel
     sizes: Mapping[str, int | bool]
@@ -50,6 +50,7 @@ class Checked:
     depth: int
     symmetry: tuple[str, ...] = ()
     deadlock: bool = False
+    ghosts: bool = False
     note: str = ""
 
     @property
@@ -76,6 +77,7 @@ class Checked:
             symmetry=self.symmetry,
             liveness=liveness and not self.symmetry,
             deadlock=self.deadlock,
+            ghosts=self.ghosts,
             max_states=max_states,
             progress=progress,
         )

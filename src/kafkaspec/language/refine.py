@@ -9,12 +9,13 @@ of what every run shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kafkaspec.language import expr as x
-from kafkaspec.language.defined import Update, fits
+from kafkaspec.language.defined import Update, defined, fits
 from kafkaspec.language.expr import FALSE, TRUE, Expr, ModelError, and_, bound, eq, ite, node, or_
 from kafkaspec.language.substitute import at_key, substituted
 from kafkaspec.language.types import BOOL, T, make
@@ -43,11 +44,16 @@ class Refinement:
         first = {n: first_value(t) for n, t in self.abstract.vars.items()}
         return self._taken(self.abstract.initial, first, self.mapping)
 
-    def steps(self) -> Expr:
-        """What the mapping shows takes a step of the abstract model, or stays as it is."""
+    @cached_property
+    def ways(self) -> dict[str, Expr]:
+        """What the mapping shows takes a step of the abstract model, by the action; or, under "", stays as it is."""
         after = {n: substituted(e, _primed) for n, e in self.mapping.items()}
         stutters = and_(*[eq(after[n], e) for n, e in self.mapping.items()])
-        return or_(stutters, *[self._taken(a, self.mapping, after) for a in self.abstract.actions])
+        return {"": stutters} | {a.name: self._taken(a, self.mapping, after) for a in self.abstract.actions}
+
+    def steps(self) -> Expr:
+        """What the mapping shows takes a step of the abstract model, or stays as it is."""
+        return or_(*self.ways.values())
 
     def _taken(self, a: Action, before: Mapping[str, Expr], after: Mapping[str, Expr]) -> Expr:
         """For some of its parameters the action leads from the one abstract state to the other."""
@@ -73,9 +79,99 @@ class Refinement:
             for n, t in self.abstract.vars.items()
         ]
         e = and_(*guard, *parts)
+        chosen = [*params.values()]
         for p in reversed(params.values()):
-            e = e if e is FALSE else node("exists", BOOL, p, e)
+            shown = [] if p.t.kind == "sort" else [s for u in updates if (s := _shown_in(u, p, updates, guard, after))]
+            if not shown:
+                continue
+            there, value = shown[0]
+
+            def named(y: Expr, p: Expr = p, value: Expr = value) -> Expr | None:
+                return value if y is p else None
+
+            e = and_(defined(value), there, fits(value, p.t), substituted(e, named))
+            guard = [substituted(g, named) for g in guard]
+            updates = [
+                Update(u.var, tuple(substituted(k, named) for k in u.keys), u.cond, substituted(u.value, named))
+                for u in updates
+            ]
+            chosen = [q for q in chosen if q is not p]
+        for p in reversed(chosen):
+            e = _for_some(p, e)
         return e
+
+
+def _shown_in(
+    u: Update, p: Expr, updates: list[Update], guard: list[Expr], after: Mapping[str, Expr]
+) -> tuple[Expr, Expr] | None:
+    """Where the update leaves the parameter's value in the state after, or as many elements as it says of a sequence
+    that has them: a condition under which it stands there, and what stands there. If the action is taken with some
+    value of the parameter, it is with that one and no other, so that nobody need look for it. A place that another
+    update may overwrite, or that the parameter chooses, shows nothing; nor does a key that may be none, where nothing
+    is left."""
+    if u.cond is not TRUE or sum(w.var == u.var for w in updates) > 1 or any(p.aux in k.free for k in u.keys):
+        return None
+    then = after[u.var]
+    for k in u.keys:
+        if then.t.kind != "map" or not x.within(x.of_type(k), then.t.domain):
+            return None
+        then = at_key(then, k)
+    if u.value is p:
+        return TRUE, then
+    if u.value.op == "append" and u.value.args[1] is p and p.aux not in u.value.args[0].free:
+        n = x.length(u.value.args[0])
+        return x.less(n, x.length(then)), node("at", then.t.item, then, x.number(n), aux="inside")
+    if u.value.op == "take" and u.value.args[1] is p:
+        there = x.less(p, x.length(u.value.args[0]), equal=True)
+        return (TRUE, x.number(x.length(then))) if any(g is there for g in guard) else None
+    return None
+
+
+def _for_some(p: Expr, e: Expr) -> Expr:
+    """For some value of the parameter. Let it be a set of any elements of its type, of which e asks one by one: e is,
+    in part, that for each element k something holds that looks at nothing of the set but whether k is in it. Then there
+    is such a set iff for each k that holds of its being in the set or of its being out of it. Parts change their order,
+    so each must have a value whatever the others say."""
+    free = p.t.kind == "set" and p.t.hi is None and not p.t.nonempty
+    parts = [_key_by_key(c) for c in _conjuncts(e)]
+    asked = [c for c in parts if p.aux in c.free]
+    if not free or not e.total or any(c.op != "forall" or c.args[0].t is not p.t.item for c in asked):
+        return exists(p, e)
+    k = bound(p.t.item, "k")
+
+    def each(inside: Expr) -> Expr:
+        def given(c: Expr) -> Callable[[Expr], Expr | None]:
+            v = c.args[0]
+
+            def at(y: Expr) -> Expr | None:
+                asks = y.op == "in" and y.args[0] is v and y.args[1] is p
+                return inside if asks else k if y is v else None
+
+            return at
+
+        return and_(*[substituted(c.args[1], given(c)) for c in asked])
+
+    either = or_(each(TRUE), each(FALSE))
+    if p.aux in either.free:
+        return exists(p, e)
+    return and_(*[c for c in parts if p.aux not in c.free], node("forall", BOOL, k, either))
+
+
+def exists(p: Expr, e: Expr) -> Expr:
+    """e for some value of a parameter."""
+    return e if e is FALSE else node("exists", BOOL, p, e)
+
+
+def _key_by_key(e: Expr) -> Expr:
+    """The same; of two maps that are equal, that their values are, for each key."""
+    if e.op != "eq" or e.args[0].t.kind != "map":
+        return e
+    k = bound(e.args[0].t.domain, "k")
+    return node("forall", BOOL, k, eq(*[at_key(m, k) for m in e.args]))
+
+
+def _conjuncts(e: Expr) -> list[Expr]:
+    return [c for a in e.args for c in _conjuncts(a)] if e.op == "and" else [e]
 
 
 def _primed(e: Expr) -> Expr | None:

@@ -12,7 +12,7 @@ import z3
 
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import LoadedModel, Trace
-from kafkaspec.prove import counterexample, obligations
+from kafkaspec.prove import counterexample, obligations, ways
 from kafkaspec.prove.counterexample import Counterexample
 from kafkaspec.prove.obligations import START, Goal, Kind, Setting, settings
 from kafkaspec.prove.reachable import Reachability, reachability
@@ -206,7 +206,7 @@ class _Run:
 
     def ask(self, wanted: Callable[[str, str], bool]) -> None:
         """The obligations that are wanted."""
-        todo = list(settings(self.model, self.given, wanted))
+        todo = list(settings(self.model, self.given, wanted, apart=True))
         total = len(self.found) + sum(len(s.goals) for s in todo)
         if not total:
             raise UserError(
@@ -228,6 +228,8 @@ class _Run:
         began = time.perf_counter()
         budget = Budget(self.timeout_s)
         cti = None
+        if g.shows is not None:
+            g.parts += ways.parts(s, g.shows, budget)
         assumed = s.assumptions()
         questions = [Question(assumed, p.hints, s.not_empty, p.formula, s.named) for p in g.parts]
         needed = self.habits.get(g.claim, frozenset())

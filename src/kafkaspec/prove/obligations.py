@@ -16,6 +16,7 @@ from kafkaspec.language.defined import defined
 from kafkaspec.language.expr import and_, or_
 from kafkaspec.language.obvious import essential
 from kafkaspec.language.parts import kept, used, variables
+from kafkaspec.language.refine import Refinement
 from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World, conjuncts
 from kafkaspec.prove.symbols import Formula, Value, both, implies
 
@@ -46,6 +47,8 @@ class Goal:
     clauses: tuple[str, ...]
     loc: tuple[str, int]
     parts: list[Part] = field(default_factory=list)
+    shows: Refinement | None = None
+    """The goal is of a refinement's step, and that part is left to `ways`."""
 
 
 @dataclass
@@ -117,23 +120,28 @@ Only = Callable[[str, str], bool]
 
 
 def settings(
-    model: LoadedModel, given: Mapping[str, int | bool], only: Only = lambda action, claim: True
+    model: LoadedModel,
+    given: Mapping[str, int | bool],
+    only: Only = lambda action, claim: True,
+    apart: bool = False,
 ) -> Iterator[Setting]:
     """The start, then every action, with the obligations for which `only(action, claim)` is true: first that its text
-    has a value, then what holds after it."""
+    has a value, then what holds after it. `apart`: steps of refinements are left to `ways`."""
     for name in [START, *[a.name for a in model.actions]]:
         before = setting(model, name, "defined", given, only)
         if before.goals:
             yield before
-        yield setting(model, name, "invariant", given, only)
+        yield setting(model, name, "invariant", given, only, apart)
 
 
-def setting(model: LoadedModel, action: str, kind: Kind, given: Mapping[str, int | bool], only: Only) -> Setting:
+def setting(
+    model: LoadedModel, action: str, kind: Kind, given: Mapping[str, int | bool], only: Only, apart: bool = False
+) -> Setting:
     """The obligations of the start or an action of that kind, or of any but "defined"."""
     if action == START:
         return start(model, given, only, kind == "defined")
     a = next(a for a in model.actions if a.name == action)
-    return of_action(model, a, given, only, kind == "defined")
+    return of_action(model, a, given, only, kind == "defined", apart)
 
 
 def start(model: LoadedModel, given: Mapping[str, int | bool], only: Only, reached: bool = False) -> Setting:
@@ -153,7 +161,12 @@ def start(model: LoadedModel, given: Mapping[str, int | bool], only: Only, reach
 
 
 def of_action(
-    model: LoadedModel, a: Action, given: Mapping[str, int | bool], only: Only, reached: bool = False
+    model: LoadedModel,
+    a: Action,
+    given: Mapping[str, int | bool],
+    only: Only,
+    reached: bool = False,
+    apart: bool = False,
 ) -> Setting:
     """The obligations of one action, from any state in which every claim holds; `reached`: those that its text has a
     value."""
@@ -182,10 +195,17 @@ def of_action(
     for c in model.steps.values():
         if only(a.name, c.name):
             g = Goal(a.name, c.name, "step", c.clauses, c.loc)
-            transition = World(before.now, out.after.now)
-            g.parts = [_part(r, p, env, transition, None) for p in [*has_value(c.expr), *conjuncts(c.expr)]]
+            if apart and (of := model.refinements.get(c.name)) is not None and of.steps() is c.expr:
+                g.shows = of
+            true = conjuncts(c.expr) if g.shows is None else []
+            g.parts = [part_of(out, p) for p in [*has_value(c.expr), *true]]
             out.goals.append(g)
     return out
+
+
+def part_of(s: Setting, e: Expr) -> Part:
+    """What is said of an action's step, as a query."""
+    return _part(s.reading, e, s.env, World(s.before.now, s.after.now), None)
 
 
 def has_value(claim: Expr) -> list[Expr]:
