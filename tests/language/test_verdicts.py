@@ -34,7 +34,7 @@ def said_by_the_text(model: type[Model], sizes: dict[str, int | bool]) -> str:
 
     def promises(state: State) -> str:
         try:
-            for c in m.leads_to:
+            for c in [c for c, promise in m.leads_to.items() if not promise.params]:
                 run.value(c, state, {})
         except Undefined:
             return "Defined"

@@ -160,7 +160,7 @@ def sizes(
                 raise UserError(f"--size {word}: {name} is a flag: true or false")
             out[name] = value.lower() == "true"
         elif not re.fullmatch(r"[1-9][0-9]{0,8}", value):
-            raise UserError(f"--size {word}: not a whole number ≥ 1")
+            raise UserError(f"--size {word}: not a whole number from 1 to 999999999")
         else:
             out[name] = int(value)
     missing = [n for n in model.sizes if n not in out]

@@ -76,7 +76,7 @@ class Reader:
         lay, e = self.layout, self.e
         if x.op in ("var", "nextvar"):
             if x.aux not in lay.place:
-                raise UserError(f"{lay.model.name}: {show(x)} is a ghost: it is read where the ghosts are left out")
+                raise UserError(f"{_at(x)}{show(x)} is a ghost: it is read where the ghosts are left out")
             p = lay.place[x.aux]
             words = self.before if x.op == "var" else self.after
             assert words is not None
@@ -458,8 +458,7 @@ class Reader:
         """The value of a number, of at most 62 bits and its sign. Raises UserError if its form does not show that."""
         r: Num = self._once("number", x, env, self._number)  # type: ignore[assignment]
         if max(abs(low(r)), abs(high(r))) > GREATEST:
-            at = f"{short(x.loc[0])}:{x.loc[1]}: " if x.loc is not None else ""
-            raise UserError(f"{at}{show(x)} may be beyond 62 bits, with which states are explored")
+            raise UserError(f"{_at(x)}{show(x)} may be beyond 62 bits, with which states are explored")
         return r
 
     def _number(self, x: Expr, env: Env) -> Num:
@@ -742,6 +741,11 @@ def limited(t: T) -> T:
         case "map":
             return make("map", elem=limited(t.item), key=t.domain)
     return t
+
+
+def _at(x: Expr) -> str:
+    """Where it stands, for an error."""
+    return f"{short(x.loc[0])}:{x.loc[1]}: " if x.loc is not None else ""
 
 
 def _total(x: Expr) -> bool:

@@ -21,6 +21,9 @@ def words(tree: ast.FunctionDef, f: FunctionType) -> tuple[int, str] | None:
     """What is wrong, with its line, if a function has two decorators, or gives one of the words another meaning."""
     if len(tree.decorator_list) > 1:
         return tree.lineno, f"{tree.name} has {len(tree.decorator_list)} decorators, of which one alone can count"
+    given = tree.args
+    if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs:
+        return tree.lineno, f"{tree.name}: a parameter has a name and a type, without *, ** or /"
     names = {**vars(builtins), **f.__globals__, **inspect.getclosurevars(f).nonlocals}
     for n in ast.walk(tree):
         if not isinstance(n, ast.Name | ast.arg):
@@ -34,6 +37,17 @@ def words(tree: ast.FunctionDef, f: FunctionType) -> tuple[int, str] | None:
         native = (getattr(v, "__module__", ""), getattr(v, "__name__", "")) == (WORDS[name], name)
         if not native or not isinstance(n, ast.Name) or not isinstance(n.ctx, ast.Load):
             return n.lineno, f"{name} is a function of the language, and something else here: rename the other"
+    return None
+
+
+def once(tree: ast.Module) -> tuple[int, str] | None:
+    """What is wrong, with its line, if two classes or functions of a file have one name: the earlier one were lost."""
+    seen: dict[str, int] = {}
+    for n in tree.body:
+        if isinstance(n, ast.ClassDef | ast.FunctionDef):
+            if n.name in seen:
+                return n.lineno, f"{n.name} stands in line {seen[n.name]} already: rename one"
+            seen[n.name] = n.lineno
     return None
 
 

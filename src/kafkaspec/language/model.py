@@ -387,7 +387,7 @@ _READING = (
     "add radd sub rsub mul rmul floordiv rfloordiv mod rmod neg or ror and rand eq ne lt le gt ge bool len iter "
     "contains call hash int index repr"
 )
-_NextPath.__kafkaspec_place__ = True  # type: ignore[attr-defined]
+_NextPath.__kafkaspec_place__ = _NextPath.__kafkaspec_parts__ = True  # type: ignore[attr-defined]
 for _name in _READING.split(" "):
     setattr(_NextPath, f"__{_name}__", _unread)
 
@@ -417,6 +417,7 @@ class _Next:
     """`s.next` in an action: assignments build the state after."""
 
     __slots__ = ("__model",)
+    __kafkaspec_parts__ = True
     __model: LoadedModel
 
     def __init__(self, model: LoadedModel) -> None:
@@ -437,6 +438,11 @@ def _type_of(model: LoadedModel, name: str) -> T:
 
 class _State:
     """`s` while a text is read: variables as nodes, helpers bound."""
+
+    __kafkaspec_parts__ = True
+
+    def __repr__(self) -> str:
+        return "s.next" if self._op == "nextvar" else "s"
 
     def __init__(self, model: LoadedModel, after: Literal["assign", "read", "none"], op: str = "var") -> None:
         self._model, self._after, self._op = model, after, op
@@ -566,6 +572,8 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
     loc = (f.__code__.co_filename, f.__code__.co_firstlineno)
     function = text.symbolic(typing.cast(FunctionType, f))
     names = f.__code__.co_varnames[1 : f.__code__.co_argcount]
+    if f.__defaults__:
+        raise ModelError(f"{name}: its parameters take every value of their types, so that none has a default")
     hints = typing.get_type_hints(f, include_extras=True)
     for n in names:
         if n not in hints:
@@ -655,6 +663,8 @@ def _variable_line(cls: type, file: str, name: str) -> int:
 def _check_body(cls: type) -> None:
     """Raises ModelError unless the class has the form of a model. One that was not written in a file has none."""
     file = sys.modules[cls.__module__].__file__ or "?"
+    if (wrong := form.once(text._module(file))) is not None:
+        text.fail(file, *wrong)
     methods = [getattr(v, "__kafkaspec_define__", v) for v in vars(cls).values()]
     lines = {f.__code__.co_firstlineno for f in methods if isinstance(f, FunctionType)}
     for n in ast.walk(text._module(file)):

@@ -5,19 +5,20 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import enum
 import inspect
 import linecache
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from kafkaspec.language import expr as x
 from kafkaspec.language import form
 from kafkaspec.language.defined import Need
 from kafkaspec.language.expr import Expr, ModelError
-from kafkaspec.language.types import resolve, tracing
+from kafkaspec.language.types import TypeNotInLanguage, resolve, tracing
 
 _FORBIDDEN: dict[type[ast.AST], str] = {
     ast.For: "use a comprehension",
@@ -174,14 +175,19 @@ class _Rewrite(ast.NodeTransformer):
         self.fail(n, "a map is made by a comprehension over all its keys: {k: ... for k in ...}")
 
     def visit_Subscript(self, n: ast.Subscript) -> ast.expr:
+        place = not isinstance(n.ctx, ast.Load) or _of_next(n.value)
         self.generic_visit(n)
-        if not isinstance(n.ctx, ast.Load) or _of_next(n.value):
+        if place:
             return n
         key = n.slice
         if isinstance(key, ast.Slice):
             parts = [x or ast.Constant(None) for x in (key.lower, key.upper, key.step)]
             key = ast.Call(ast.Name("__ks_slice", ast.Load()), parts, [])
         return self.call("index", n.value, ast.copy_location(key, n))
+
+    def visit_Attribute(self, n: ast.Attribute) -> ast.expr:
+        self.generic_visit(n)
+        return self.call("attribute", n.value, ast.Constant(n.attr)) if isinstance(n.ctx, ast.Load) else n
 
     def visit_Compare(self, n: ast.Compare) -> ast.expr:
         self.generic_visit(n)
@@ -496,6 +502,14 @@ def _method(owner: Any, name: str) -> Any:
     return getattr(owner, name)
 
 
+def _attribute(owner: Any, name: str) -> Any:
+    if isinstance(owner, Expr | ModuleType) or hasattr(type(owner), "__kafkaspec_parts__"):
+        return getattr(owner, name)
+    if isinstance(owner, type) and issubclass(owner, enum.Enum) and name in owner.__members__:
+        return owner[name]
+    raise ModelError(f".{name} of a {type(owner).__name__} has no meaning in a model's text: name its value at the top")
+
+
 def _called(f: Any, /, *args: Any, **named: Any) -> Any:
     inner = getattr(f, "func", f)
     if hasattr(inner, "__kafkaspec_define__") or hasattr(inner, "__kafkaspec_call__"):
@@ -546,7 +560,8 @@ _HELPERS: dict[str, Any] = {
     "__ks_chosen": lambda op, d, c, v, name, *rest: x.chosen(op, d, _within(c), _within(v), name, *rest),
     "__ks_summed": lambda d, c, v, name: x.summed(d, _within(c), _within(v), name),
     "__ks_collected": lambda d, c, v, name: x.collected(d, _within(c), _within(v), name),
-    "__ks_now": _now, "__ks_asserted": _asserted, "__ks_binary": _binary, "__ks_method": _method,
+    "__ks_now": _now, "__ks_asserted": _asserted, "__ks_binary": _binary, "__ks_attribute": _attribute,
+    "__ks_method": _method,
     "__ks_called": _called, "__ks_require": _require,
 }  # fmt: skip
 
@@ -668,7 +683,9 @@ def located(file_of: Callable[..., Any], e: BaseException, files: set[str]) -> M
         if tb.tb_frame.f_code.co_filename in files:
             file, line = tb.tb_frame.f_code.co_filename, tb.tb_lineno
         tb = tb.tb_next
-    message = str(e) if isinstance(e, ModelError) else f"{type(e).__name__}: {e}"
-    if isinstance(e, NameError | AttributeError):
+    message = f"{type(e).__name__}: {e}"
+    if isinstance(e, ModelError | TypeNotInLanguage | NameError | AttributeError):
         message = str(e)
+    elif isinstance(e, RecursionError):
+        message = "this calls itself, or is nested too deeply to be read"
     return ModelError(f"{short(file)}:{line}: {message}")
