@@ -312,7 +312,7 @@ def _possible(model: LoadedModel, s: Setting, given: Mapping[str, int | bool], t
     names = [n for n, kind in model.sizes.items() if kind != "flag" and n not in given]
     tried = [dict(zip(names, sizes, strict=True)) for sizes in itertools.product((1, 2, 3), repeat=len(names))]
     if everywhere.model is not None:
-        values = {n: everywhere.model.eval(z3.Int(named(n))) for n in names if model.sizes[n] == "size"}
+        values = {n: everywhere.model.eval(z3.Int(named(n))) for n in names}
         wanted = {n: v.as_long() for n, v in values.items() if z3.is_int_value(v) and 1 <= v.as_long() <= SMALL}
         tried.insert(0, dict.fromkeys(names, 2) | wanted)
     return True if any(asked({**given, **sizes}).answer == "sat" for sizes in tried if not budget.over) else None

@@ -115,9 +115,7 @@ class Values(ABC):
             case "sort" if t.name in self.given:
                 n = int(self.given[t.name])
                 if n > LISTED:
-                    raise self.error(
-                        f"{t.name}={n}: a proof reads at most {LISTED} elements one by one; or leave it open"
-                    )
+                    raise self.error(f"{t.name}={n}: a proof at given sizes reads at most {LISTED} elements")
                 return [z3.IntVal(i) for i in range(n)]
             case "range":
                 lo, hi = self.number(t.lo), None if t.hi is None else self.number(t.hi)

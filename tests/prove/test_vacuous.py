@@ -1,0 +1,82 @@
+"""An action that no state can take, one that larger or uneven sizes can, and one of which neither is known; and what is
+too large to be proved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkaspec.errors import UserError
+from kafkaspec.language import Model, load
+from kafkaspec.prove import prove
+from kafkaspec.prove.engine import SMALL
+from kafkaspec.prove.values import LISTED
+from tests.modules import HEAD, module
+
+TEXT = """
+class M(Model):
+    n: Num
+    {more}
+
+    @action()
+    def go(s) -> None:
+        require({guard})
+        s.next.n = 0
+
+    @invariant()
+    def low(s) -> bool:
+        return s.n == 0
+
+    @witness
+    def seen(s) -> bool:
+        return s.n == 0
+"""
+
+
+def text(folder: Path, guard: str, more: str = "") -> type[Model]:
+    found: type[Model] = module(f"{HEAD}K = Size('K')\n{TEXT.format(guard=guard, more=more)}", folder).M
+    return found
+
+
+@pytest.mark.parametrize(
+    ("guard", "outcome"),
+    [
+        ("N < K", "proved"),
+        ("N > K + 1", "proved"),
+        (f"N == {SMALL}", "proved"),
+        ("N > 5 and len(P) == 3", "proved"),
+        (f"N > {SMALL}", "unknown"),
+        ("s.n > 0", "refuted"),
+        ("N < K and K < N", "refuted"),
+    ],
+)
+def test_an_action_is_possible_or_impossible_or_neither_is_known(tmp_path: Path, guard: str, outcome: str) -> None:
+    p = prove(load(text(tmp_path, guard)))
+    assert not p.by_verdict("unknown")
+    assert not p.by_verdict("refuted")
+    assert p.outcome == outcome
+    assert p.vacuous == (("go",) if outcome == "refuted" else ())
+    assert p.unseen == (("go",) if outcome == "unknown" else ())
+    assert p.explored_only == ("seen",)
+
+
+def test_a_sort_of_many_elements_is_not_proved_one_by_one(tmp_path: Path) -> None:
+    m = load(text(tmp_path, "True", "z: dict[P, bool]"))
+    assert prove(m).complete
+    assert prove(m, fixed={"P": 5}).complete
+    with pytest.raises(UserError, match=rf"P={LISTED + 1}: a proof at given sizes reads at most {LISTED} elements"):
+        prove(m, fixed={"P": LISTED + 1})
+
+
+def test_what_is_long_stays_quantified(tmp_path: Path) -> None:
+    m = load(text(tmp_path, "all(x >= 0 for x in range(0, 100000))", "z: Annotated[list[bool], Bounded(1000000000)]"))
+    assert prove(m).complete
+
+
+def test_what_has_very_many_parts_is_refused(tmp_path: Path) -> None:
+    deep = "bool"
+    for _ in range(17):
+        deep = f"dict[bool, {deep}]"
+    with pytest.raises(UserError, match=r"py:\d+: more than 50,000 values of variables are read"):
+        prove(load(text(tmp_path, "True", f"z: {deep}")))
