@@ -24,6 +24,18 @@ def test_every_clause_has_every_form_or_says_why_not(subsystem: Subsystem) -> No
     assert forms.incomplete(subsystem.prefix) == []
 
 
+@pytest.mark.parametrize("c", [c for s in SUBSYSTEMS for c in s.clauses], ids=lambda c: c.id)
+def test_a_form_that_is_taken_away_is_missed(c: clauses.Clause, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that states the clause in the layer of the form goes; what stands elsewhere takes its place for nothing."""
+    stated, named = dict(clauses._uses), forms.tests()
+    for form in sorted({u.form for u in forms.uses(c.id)}):
+        there = forms.LAYERS.get(form, "")
+        left = {u: None for u in stated if (u.clause, u.form) != (c.id, form) or not u.where.startswith(there)}
+        monkeypatch.setattr(clauses, "_uses", left)
+        monkeypatch.setattr(forms, "tests", lambda: tuple(u for u in named if u.clause != c.id or form != "test"))  # noqa: B023
+        assert forms.lacking(c) == [f"{c.id} has no {form}, and says no reason why not"]
+
+
 @pytest.mark.parametrize("subsystem", SUBSYSTEMS, ids=lambda s: s.name)
 def test_clauses_are_numbered_without_gaps_and_stand_in_their_spec(subsystem: Subsystem) -> None:
     assert [c.id for c in subsystem.clauses] == [

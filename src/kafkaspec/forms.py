@@ -72,9 +72,14 @@ def load() -> None:
             written(s)
 
 
+LAYERS = {"spec": "kafkaspec.spec.", "model": "kafkaspec.models.", "proof": "kafkaspec.proofs.", "mutant": "tests."}
+"""Where a form stands. A model among the mutants states a clause too, wrongly: it is no form of it."""
+
+
 def uses(id: str) -> list[clauses.Use]:
     """Every place that states the clause, in any form. `load` first."""
-    return sorted({*clauses.uses(id), *(u for u in tests() if u.clause == id)}, key=lambda u: (u.form, u.where))
+    stated = [u for u in clauses.uses(id) if u.where.startswith(LAYERS[u.form])]
+    return sorted({*stated, *(u for u in tests() if u.clause == id)}, key=lambda u: (u.form, u.where))
 
 
 def forms_known() -> tuple[str, ...]:
@@ -82,17 +87,20 @@ def forms_known() -> tuple[str, ...]:
     return clauses.FORMS if checkout() is not None else ("spec", "model", "proof")
 
 
+def lacking(c: clauses.Clause) -> list[str]:
+    """What `incomplete` says of one clause and its forms."""
+    found = {u.form: u.where for u in uses(c.id)}
+    missing = [form for form in forms_known() if form not in found and form not in c.without]
+    out = [f"{c.id} has no {', '.join(missing)}, and says no reason why not"] if missing else []
+    for form in sorted(found.keys() & c.without.keys()):
+        out.append(f"{c.id} says that it has no {form} ({c.without[form]}), but {found[form]} is one")
+    return out
+
+
 def incomplete(prefix: str = "") -> list[str]:
     """A line for each clause that lacks forms which it ought to have, for each form that it has although it says that
     it cannot, and for each form that names no clause. `load` first."""
-    out = []
-    for c in clauses.all_clauses(prefix):
-        found = {u.form: u.where for u in uses(c.id)}
-        missing = [form for form in forms_known() if form not in found and form not in c.without]
-        if missing:
-            out.append(f"{c.id} has no {', '.join(missing)}, and says no reason why not")
-        for form in sorted(found.keys() & c.without.keys()):
-            out.append(f"{c.id} says that it has no {form} ({c.without[form]}), but {found[form]} is one")
+    out = [line for c in clauses.all_clauses(prefix) for line in lacking(c)]
     known = {c.id for c in clauses.all_clauses()}
     for u in sorted({*clauses.all_uses(), *tests()}, key=lambda u: (u.clause, u.where)):
         if u.clause.startswith(prefix) and u.clause not in known:
