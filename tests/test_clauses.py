@@ -26,7 +26,7 @@ def test_every_clause_has_every_form_or_says_why_not(subsystem: Subsystem) -> No
 
 @pytest.mark.parametrize("c", [c for s in SUBSYSTEMS for c in s.clauses], ids=lambda c: c.id)
 def test_a_form_that_is_taken_away_is_missed(c: clauses.Clause, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything that states the clause in the layer of the form goes; what stands elsewhere takes its place for nothing."""
+    """All that states the clause in the layer of the form goes; what stands elsewhere does not take its place."""
     stated, named = dict(clauses._uses), forms.tests()
     for form in sorted({u.form for u in forms.uses(c.id)}):
         there = forms.LAYERS.get(form, "")
