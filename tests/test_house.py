@@ -10,12 +10,15 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+import kafkaspec
 
 ROOT = Path(__file__).parent.parent
 NOT_COPIED = shutil.ignore_patterns(
@@ -82,6 +85,15 @@ def test_wheel_and_sdist_install_and_run(tmp_path: Path) -> None:
         assert str(tmp_path / "empty") in where
         assert "explore" in run(bin / "kafkaspec", "--help", cwd=elsewhere)
         assert "timeline" in run(bin / "kafkaspec", "verify", "timeline", cwd=elsewhere)
+
+
+def test_the_version_is_the_same_wherever_it_stands() -> None:
+    """In the project's data, in the package, and as the newest dated section of the changelog, below an Unreleased."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    sections = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert project["version"] == kafkaspec.__version__
+    assert sections[0] == "Unreleased"
+    assert re.fullmatch(rf"{re.escape(kafkaspec.__version__)} - \d{{4}}-\d\d-\d\d", sections[1])
 
 
 def test_the_generated_parts_of_the_docs_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
