@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shlex
@@ -17,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 
 import kafkaspec
 
@@ -136,3 +138,64 @@ def test_a_tutorial_works_as_it_stands(page: str, monkeypatch: pytest.MonkeyPatc
     generate = loaded(ROOT / "docs" / "generate.py", monkeypatch)
     text = (ROOT / "docs" / page).read_text("utf-8")
     assert generate.played(text) == text, "write it anew with `make tables`"
+
+
+# ---- habits ----------------------------------------------------------------------------------------------------------
+def ci_commands() -> dict[str, str]:
+    """The steps of the workflow in docs/ci.md that call kafkaspec, by name."""
+    (text,) = re.findall(
+        r"^```yaml .*?\n(.*?)^```$", (ROOT / "docs" / "ci.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    jobs = yaml.safe_load(text)["jobs"]
+    steps = [s for job in jobs.values() for s in job["steps"] if "kafkaspec " in s.get("run", "")]
+    return {s["name"]: s["run"] for s in steps}
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def in_ci(step: str, folder: Path, target: str) -> subprocess.CompletedProcess[str]:
+    """A step of docs/ci.md as GitHub runs it, in a folder with a target and what brokers and earlier runs left."""
+    example = ROOT / "targets" / "examples" / "python" / target
+    script(folder / "my-target", f'exec "{sys.executable}" "{example}"')
+    (folder / "bin").mkdir()
+    script(folder / "bin" / "kafkaspec", f'exec "{sys.executable}" -m kafkaspec "$@"')
+    (folder / "traces").mkdir()
+    (folder / "traces" / "kip-279.ndjson").write_text(KIP_279)
+    recorded = ROOT / "tests" / "recordings" / "audit" / "single-basic" / "nodes-after-clean-stop.tar.gz"
+    with tarfile.open(recorded) as archive:
+        archive.extractall(folder / "data", filter="data")
+    environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    return subprocess.run(
+        ["bash", "-e", "-c", ci_commands()[step]], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
+KIP_279 = """\
+{"i":0,"op":"init","args":{"deferred":false}}
+{"i":1,"op":"assign","args":{"epoch":0,"startOffset":0}}
+{"i":2,"op":"assign","args":{"epoch":2,"startOffset":1}}
+{"i":3,"op":"endOffsetFor","args":{"requestedEpoch":1,"logEndOffset":1}}
+"""
+"""What the faulty target answers wrongly."""
+
+
+@pytest.mark.parametrize(("target", "status"), [("leader_epochs.py", 0), ("faulty.py", 1)])
+@pytest.mark.parametrize("step", ["Judge", "Ask known histories again"])
+def test_the_judge_of_the_recipe_for_ci_works(step: str, target: str, status: int, tmp_path: Path) -> None:
+    done = in_ci(step, tmp_path, target)
+    assert done.returncode == status, done.stdout + done.stderr
+    if step == "Judge":
+        assert ("<failure" in (tmp_path / "judged.xml").read_text()) == bool(status)
+        assert any((tmp_path / "out" / "judge").glob("*.ndjson")) == bool(status)
+
+
+def test_the_audit_of_the_recipe_for_ci_works(tmp_path: Path) -> None:
+    done = in_ci("Audit", tmp_path, "leader_epochs.py")
+    assert done.returncode == 0, done.stderr
+    (audited,) = json.loads((tmp_path / "audit.json").read_text())
+    assert audited["verdict"] == "sound"
+    assert audited["directories"]
