@@ -21,6 +21,7 @@ import pytest
 import yaml
 
 import kafkaspec
+from kafkaspec.judge.target import TargetTrouble
 
 ROOT = Path(__file__).parent.parent
 NOT_COPIED = shutil.ignore_patterns(
@@ -199,3 +200,21 @@ def test_the_audit_of_the_recipe_for_ci_works(tmp_path: Path) -> None:
     (audited,) = json.loads((tmp_path / "audit.json").read_text())
     assert audited["verdict"] == "sound"
     assert audited["directories"]
+
+
+def test_ci_runs_what_the_project_says_that_it_runs() -> None:
+    """One job, with the Python that the classifiers name, and no right to write."""
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    steps = [s for job in workflow["jobs"].values() for s in job["steps"]]
+    tested = [s["with"]["python-version"] for s in steps if "python-version" in s.get("with", {})]
+    claimed = [c.rpartition(" ")[2] for c in project["classifiers"] if re.fullmatch(r".* :: Python :: \d\.\d+", c)]
+    assert workflow["permissions"] == {"contents": "read"}
+    assert [s["run"] for s in steps if "run" in s] == [".ci/run"]
+    assert tested == claimed
+
+
+def test_the_form_for_a_target_names_every_trouble() -> None:
+    form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / "target-trouble.yml").read_text("utf-8"))
+    (named,) = [field["attributes"]["options"] for field in form["body"] if field.get("id") == "trouble"]
+    assert tuple(named[: len(TargetTrouble.KINDS)]) == TargetTrouble.KINDS
