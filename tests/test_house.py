@@ -22,6 +22,7 @@ import yaml
 
 import kafkaspec
 from kafkaspec.judge.target import TargetTrouble
+from kafkaspec.subsystem import subsystems
 
 ROOT = Path(__file__).parent.parent
 NOT_COPIED = shutil.ignore_patterns(
@@ -218,3 +219,23 @@ def test_the_form_for_a_target_names_every_trouble() -> None:
     form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / "target-trouble.yml").read_text("utf-8"))
     (named,) = [field["attributes"]["options"] for field in form["body"] if field.get("id") == "trouble"]
     assert tuple(named[: len(TargetTrouble.KINDS)]) == TargetTrouble.KINDS
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md"])
+def test_what_a_page_for_contributors_names_is_there(page: str) -> None:
+    """Its links, its paths (a word in angle brackets stands for any name), and the targets of make."""
+    text = (ROOT / page).read_text("utf-8")
+    named = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+    named += [w for w in re.findall(r"`([\w.<>/-]+)`", text) if "/" in w or w.endswith((".md", ".toml"))]
+    missing = [p for p in named if not any(ROOT.glob(re.sub(r"<\w+>", "*", p.rstrip("/"))))]
+    assert named
+    assert missing == []
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert [t for t in re.findall(r"(?:^|`)make ([\w-]+)", text, re.MULTILINE) if f"\n{t}:" not in makefile] == []
+
+
+@pytest.mark.parametrize("id", [d.id for s in subsystems().values() for d in s.spec.machine.deviations])
+def test_a_known_deviation_has_a_page_and_a_link_to_it(id: str) -> None:
+    folder = ROOT / "docs" / "deviations"
+    assert f"<!-- generated:deviation {id} -->" in (folder / f"{id}.md").read_text("utf-8")
+    assert f"]({id}.md)" in (folder / "index.md").read_text("utf-8")
