@@ -4,6 +4,7 @@ said in a sentence with a source."""
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,8 @@ from kafkaspec import clauses, forms
 from kafkaspec.subsystem import Subsystem, subsystems
 
 SUBSYSTEMS = list(subsystems().values())
+RELEASED = Path(__file__).with_name("released_clauses.txt")
+"""Every clause of the newest release, a line each: the id and its sentence then."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,6 +54,29 @@ def test_a_clause_is_a_sentence_with_a_source(c: clauses.Clause) -> None:
     assert all(reason for reason in c.without.values())
 
 
+def common(a: str, b: str) -> float:
+    """The share of two sentences' words that both have."""
+    one, other = (set(re.findall(r"[\w.]+", x.lower())) for x in (a, b))
+    return len(one & other) / len(one | other)
+
+
+@pytest.mark.parametrize("subsystem", SUBSYSTEMS, ids=lambda s: s.name)
+def test_a_released_clause_keeps_its_id(subsystem: Subsystem) -> None:
+    """No id is gone, and none has moved to another rule: what is nearest to its sentence then is its sentence now."""
+    released = dict(line.split(" ", 1) for line in RELEASED.read_text("utf-8").splitlines())
+    now = {c.id: c.sentence for c in subsystem.clauses}
+    for id, then in released.items():
+        if id.startswith(f"{subsystem.prefix}-"):
+            assert id in now, f"{id} was released: {then}"
+            nearest = max(now, key=lambda n: common(then, now[n]))
+            assert nearest == id, f"{id} was released as: {then}\nThis is {nearest} now; see CONTRIBUTING, Clause ids"
+
+
+def test_no_released_subsystem_is_gone() -> None:
+    released = {line[:3] for line in RELEASED.read_text("utf-8").splitlines()}
+    assert released <= {s.prefix for s in SUBSYSTEMS}
+
+
 def test_prefixes_are_the_subsystems_own() -> None:
     assert len({s.prefix for s in SUBSYSTEMS}) == len(SUBSYSTEMS)
 
@@ -66,3 +92,8 @@ def test_deviations_break_a_clause_of_their_subsystem() -> None:
             assert re.fullmatch(rf"{s.prefix}-D\d+", d.id)
             assert clauses.find(d.clause).id.startswith(s.prefix)
             assert all((d.title, d.versions, d.condition, d.history, d.cause, d.effect, d.mend))
+
+
+if __name__ == "__main__":  # for a release: python -m tests.test_clauses
+    forms.load()
+    RELEASED.write_text("".join(f"{c.id} {c.sentence}\n" for c in clauses.all_clauses()), "utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shlex
@@ -10,12 +11,18 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
+
+import kafkaspec
+from kafkaspec.judge.target import TargetTrouble
+from kafkaspec.subsystem import subsystems
 
 ROOT = Path(__file__).parent.parent
 NOT_COPIED = shutil.ignore_patterns(
@@ -84,6 +91,15 @@ def test_wheel_and_sdist_install_and_run(tmp_path: Path) -> None:
         assert "timeline" in run(bin / "kafkaspec", "verify", "timeline", cwd=elsewhere)
 
 
+def test_the_version_is_the_same_wherever_it_stands() -> None:
+    """In the project's data, in the package, and as the newest dated section of the changelog, below an Unreleased."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    sections = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert project["version"] == kafkaspec.__version__
+    assert sections[0] == "Unreleased"
+    assert re.fullmatch(rf"{re.escape(kafkaspec.__version__)} - \d{{4}}-\d\d-\d\d", sections[1])
+
+
 def test_the_generated_parts_of_the_docs_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
     generate = loaded(ROOT / "docs" / "generate.py", monkeypatch)
     stale = [str(p.relative_to(ROOT)) for p in generate.out_of_date(generate.GENERATORS, write=False)]
@@ -124,3 +140,102 @@ def test_a_tutorial_works_as_it_stands(page: str, monkeypatch: pytest.MonkeyPatc
     generate = loaded(ROOT / "docs" / "generate.py", monkeypatch)
     text = (ROOT / "docs" / page).read_text("utf-8")
     assert generate.played(text) == text, "write it anew with `make tables`"
+
+
+# ---- habits ----------------------------------------------------------------------------------------------------------
+def ci_commands() -> dict[str, str]:
+    """The steps of the workflow in docs/ci.md that call kafkaspec, by name."""
+    (text,) = re.findall(
+        r"^```yaml .*?\n(.*?)^```$", (ROOT / "docs" / "ci.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    jobs = yaml.safe_load(text)["jobs"]
+    steps = [s for job in jobs.values() for s in job["steps"] if "kafkaspec " in s.get("run", "")]
+    return {s["name"]: s["run"] for s in steps}
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def in_ci(step: str, folder: Path, target: str) -> subprocess.CompletedProcess[str]:
+    """A step of docs/ci.md as GitHub runs it, in a folder with a target and what brokers and earlier runs left."""
+    example = ROOT / "targets" / "examples" / "python" / target
+    script(folder / "my-target", f'exec "{sys.executable}" "{example}"')
+    (folder / "bin").mkdir()
+    script(folder / "bin" / "kafkaspec", f'exec "{sys.executable}" -m kafkaspec "$@"')
+    (folder / "traces").mkdir()
+    (folder / "traces" / "kip-279.ndjson").write_text(KIP_279)
+    recorded = ROOT / "tests" / "recordings" / "audit" / "single-basic" / "nodes-after-clean-stop.tar.gz"
+    with tarfile.open(recorded) as archive:
+        archive.extractall(folder / "data", filter="data")
+    environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    return subprocess.run(
+        ["bash", "-e", "-c", ci_commands()[step]], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
+KIP_279 = """\
+{"i":0,"op":"init","args":{"deferred":false}}
+{"i":1,"op":"assign","args":{"epoch":0,"startOffset":0}}
+{"i":2,"op":"assign","args":{"epoch":2,"startOffset":1}}
+{"i":3,"op":"endOffsetFor","args":{"requestedEpoch":1,"logEndOffset":1}}
+"""
+"""What the faulty target answers wrongly."""
+
+
+@pytest.mark.parametrize(("target", "status"), [("leader_epochs.py", 0), ("faulty.py", 1)])
+@pytest.mark.parametrize("step", ["Judge", "Ask known histories again"])
+def test_the_judge_of_the_recipe_for_ci_works(step: str, target: str, status: int, tmp_path: Path) -> None:
+    done = in_ci(step, tmp_path, target)
+    assert done.returncode == status, done.stdout + done.stderr
+    if step == "Judge":
+        assert ("<failure" in (tmp_path / "judged.xml").read_text()) == bool(status)
+        assert any((tmp_path / "out" / "judge").glob("*.ndjson")) == bool(status)
+
+
+def test_the_audit_of_the_recipe_for_ci_works(tmp_path: Path) -> None:
+    done = in_ci("Audit", tmp_path, "leader_epochs.py")
+    assert done.returncode == 0, done.stderr
+    (audited,) = json.loads((tmp_path / "audit.json").read_text())
+    assert audited["verdict"] == "sound"
+    assert audited["directories"]
+
+
+def test_ci_runs_what_the_project_says_that_it_runs() -> None:
+    """One job, with the Python that the classifiers name, and no right to write."""
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    steps = [s for job in workflow["jobs"].values() for s in job["steps"]]
+    tested = [s["with"]["python-version"] for s in steps if "python-version" in s.get("with", {})]
+    claimed = [c.rpartition(" ")[2] for c in project["classifiers"] if re.fullmatch(r".* :: Python :: \d\.\d+", c)]
+    assert workflow["permissions"] == {"contents": "read"}
+    assert [s["run"] for s in steps if "run" in s] == [".ci/run"]
+    assert tested == claimed
+
+
+def test_the_form_for_a_target_names_every_trouble() -> None:
+    form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / "target-trouble.yml").read_text("utf-8"))
+    (named,) = [field["attributes"]["options"] for field in form["body"] if field.get("id") == "trouble"]
+    assert tuple(named[: len(TargetTrouble.KINDS)]) == TargetTrouble.KINDS
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md"])
+def test_what_a_page_for_contributors_names_is_there(page: str) -> None:
+    """Its links, its paths (a word in angle brackets stands for any name), and the targets of make."""
+    text = (ROOT / page).read_text("utf-8")
+    named = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+    named += [w for w in re.findall(r"`([\w.<>/-]+)`", text) if "/" in w or w.endswith((".md", ".toml"))]
+    missing = [p for p in named if not any(ROOT.glob(re.sub(r"<\w+>", "*", p.rstrip("/"))))]
+    assert named
+    assert missing == []
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert [t for t in re.findall(r"(?:^|`)make ([\w-]+)", text, re.MULTILINE) if f"\n{t}:" not in makefile] == []
+
+
+@pytest.mark.parametrize("id", [d.id for s in subsystems().values() for d in s.spec.machine.deviations])
+def test_a_known_deviation_has_a_page_and_a_link_to_it(id: str) -> None:
+    folder = ROOT / "docs" / "deviations"
+    assert f"<!-- generated:deviation {id} -->" in (folder / f"{id}.md").read_text("utf-8")
+    assert f"]({id}.md)" in (folder / "index.md").read_text("utf-8")

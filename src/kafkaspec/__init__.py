@@ -1,3 +1,3 @@
 """kafkaspec: Apache Kafka's core, formally specified; run it, explore it, prove it, and judge real systems by it."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
