@@ -18,7 +18,7 @@ import orjson
 
 from kafkaspec.audit.check import Ending, read_small
 from kafkaspec.audit.files import File
-from kafkaspec.cli.output import say
+from kafkaspec.cli.output import harmless, say
 from kafkaspec.errors import UserError
 from kafkaspec.impl.storage.batch import Batch, Malformed, Record, control
 
@@ -63,7 +63,7 @@ def _dump(path: Path, offset: int | None, records: bool, json: bool) -> int:
     if kind is None:
         raise UserError(f"{path}: none of the files that dump knows (.log, indexes, snapshots, checkpoints)")
     if not json:
-        print(path)
+        print(harmless(str(path)))
     bad = SOUND
     name = str(path)
     for line in kind(file, offset, records):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from kafkaspec.cli import names
 from kafkaspec.cli.engines import worst
-from kafkaspec.cli.output import check_writable, progress, tell, write
+from kafkaspec.cli.output import check_writable, harmless, progress, tell, write
 from kafkaspec.errors import UserError
 from kafkaspec.judge.campaign import judge as judge_here
 from kafkaspec.judge.campaign import replay as ask_again
@@ -136,7 +136,7 @@ def _offered(w: Wanted, wanted: Sequence[str]) -> list[str]:
         with Target(w.command, w.timeout_s) as target:
             hello = target.hello
     except TargetTrouble as e:
-        print("".join(f"  {line}\n" for line in e.stderr), end="", file=sys.stderr)
+        print(harmless("".join(f"  {line}\n" for line in e.stderr)), end="", file=sys.stderr)
         raise UserError(str(e)) from None
     offers = ", ".join(sorted(hello.subsystems)) or "none"
     for name in wanted:

@@ -6,6 +6,7 @@ A reader that goes away (`kafkaspec ... | head`) ends the command quietly, as it
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -41,14 +42,31 @@ def console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=wide, highlight=False, soft_wrap=False)
 
 
+def harmless(text: str) -> str:
+    """The text without what a terminal obeys: a control character in a file's name or in data is shown as one mark."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
+
+
 def show(*what: RenderableType) -> None:
     """Print for people. Text is left to the terminal to wrap, so that what is copied from it is whole."""
+    from rich.console import ConsoleOptions, RenderResult
+    from rich.segment import Segment
     from rich.text import Text
+
+    class Harmless:
+        """What is printed, with no control character but its own styles."""
+
+        def __init__(self, x: RenderableType) -> None:
+            self.x = x
+
+        def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+            for segment in out.render(self.x, options):
+                yield Segment(harmless(segment.text), segment.style, segment.control)
 
     out = console()
     with out.capture() as printed:
         for x in what:
-            out.print(x, soft_wrap=isinstance(x, Text), crop=False)
+            out.print(Harmless(x), soft_wrap=isinstance(x, Text), crop=False)
     _print(printed.get() if out.is_terminal else "".join(f"{line.rstrip()}\n" for line in printed.get().splitlines()))
 
 
@@ -62,7 +80,7 @@ def _print(text: str) -> None:
 
 def say(error: UserError) -> int:
     """An error that does not end the command: its line on standard error; its exit status is returned."""
-    print(f"kafkaspec: {' '.join(str(error).split())}", file=sys.stderr)
+    print(harmless(f"kafkaspec: {' '.join(str(error).split())}"), file=sys.stderr)
     return error.exit_code
 
 
@@ -110,7 +128,7 @@ def write(path: Path, text: str) -> Path:
         path.write_text(text, "utf-8")
     except OSError as e:
         raise UserError(f"{path}: cannot be written: {(e.strerror or str(e)).lower()}") from None
-    print(f"written: {path}", file=sys.stderr)
+    print(harmless(f"written: {path}"), file=sys.stderr)
     return path
 
 
