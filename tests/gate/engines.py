@@ -34,8 +34,8 @@ from tests.gate.graph import Graph, bound
 from tests.gate.oracle import DEFINED, Space
 
 MEMORY_MB = 6000
-LATE = ("or a bound variable in a proof", "cannot be read for every number of elements")
-"""What the prover may refuse although the text was loaded, and the explorer takes it."""
+LATE = ("or a bound variable in a proof", "is read at given sizes only")
+"""What the prover may refuse where sizes are open, although the text was loaded and the explorer takes it."""
 
 
 @dataclass(frozen=True)

@@ -519,7 +519,12 @@ class Concrete:
             then = self.shows(name, after)
         except OutsideType:
             return False
-        return then == shown or any(t.state == then for t in abstract.successors(shown))
+        try:
+            return then == shown or any(t.state == then for t in abstract.successors(shown))
+        except Undefined:
+            raise
+        except UserError:  # the abstract model leaves its types there, or has too many steps to list
+            return False
 
     def reachable(self, limit: int = 1_000_000) -> tuple[dict[State, int], int]:
         """Breadth-first: every reachable state with its depth (from 1, as TLC counts), and the number of states

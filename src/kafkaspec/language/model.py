@@ -281,6 +281,8 @@ class LoadedModel:
     refinements: dict[str, Refinement] = field(default_factory=dict)
     sizes: dict[str, Literal["sort", "size", "flag"]] = field(default_factory=dict)
     sorts: dict[str, type[Any]] = field(default_factory=dict)
+    unlimited: list[str] = field(default_factory=list)
+    """Parameters without an upper limit, also those of models that it refines: they are proved, not explored."""
     """The class of each sort, by its name."""
 
     def refining(self, name: str, abstract: LoadedModel) -> LoadedModel:
@@ -397,6 +399,8 @@ def _assign(place: _NextPath, value: Any) -> None:
         _unread(value)
     a = _acting(f"an assignment to s.next.{place._var}")
     new, t = lift(value, place._t), place._model.vars[place._var]
+    if _has_places(place._t) and any(u.var == place._var and len(u.keys) > len(place._keys) for u in a.updates):
+        raise ModelError(f"next.{place._var} is assigned at an index and as a whole: write it as one sequence")
     needs: list[Expr] = []
     so_far = node("var", t, aux=place._var)
     for i, k in enumerate(place._keys):
@@ -411,6 +415,11 @@ def _assign(place: _NextPath, value: Any) -> None:
     for e in (*place._keys, *needs, given):
         text.met(e)
     a.updates.append(Update(place._var, place._keys, and_(*text.When.stack), new))
+
+
+def _has_places(t: T) -> bool:
+    """Is there a sequence in it, of which an action may assign single places?"""
+    return t.kind == "seq" or (t.kind == "map" and _has_places(t.item)) or any(_has_places(f) for _, f in t.fields)
 
 
 class _Next:
@@ -561,6 +570,7 @@ def _load(cls: type[Model]) -> LoadedModel:
 
 def _add_refinement(model: LoadedModel, r: Refinement) -> None:
     model.refinements[r.name] = r
+    model.unlimited += r.abstract.unlimited
     typed = r.typed()
     if typed is not TRUE:
         model.invariants[f"{r.name}: type"] = Claim(f"{r.name}: type", r.clauses, typed, r.doc, r.loc)
@@ -631,13 +641,22 @@ def _parameter(model: LoadedModel, name: str, hint: Any, drawn: dict[str, Expr])
     """A parameter as a bound variable; noted in `drawn` if it is an element of a variable's set."""
     marks = [m for m in typing.get_args(hint)[1:] if isinstance(m, Of)] if typing.get_origin(hint) is Annotated else []
     if not marks:
-        return bound(resolve(hint), name)
+        t = resolve(hint)
+        if unlimited(t):
+            model.unlimited.append(name)
+        return bound(t, name)
     t = _type_of(model, marks[0].variable)
     if t.kind != "set":
         raise ModelError(f"{name} is drawn from {marks[0].variable} of type {t!r}, which is no set")
     p = bound(t.item, name)
     drawn[p.aux] = node("var", t, aux=marks[0].variable)
     return p
+
+
+def unlimited(t: T) -> bool:
+    """Has it a number without an upper limit?"""
+    inner = (t.elem, t.key, *[f for _, f in t.fields])
+    return (t.kind == "range" and t.hi is None) or any(unlimited(u) for u in inner if u is not None)
 
 
 def _doc(x: Any) -> str:
@@ -801,4 +820,9 @@ def _sizes(model: LoadedModel, trace: Trace) -> tuple[dict[str, Literal["sort", 
     for lt in model.leads_to.values():
         for e in (*lt.params, lt.trigger, lt.goal):
             of(e)
+    for r in model.refinements.values():
+        for name, kind in r.abstract.sizes.items():
+            note(name, kind)
+        for cls in r.abstract.sorts.values():
+            of_type(resolve(cls))
     return out, sorts

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kafkaspec.language import expr as x
-from kafkaspec.language.defined import Update, defined, fits
+from kafkaspec.language.defined import Need, Update, defined, fits
 from kafkaspec.language.expr import FALSE, TRUE, Expr, ModelError, and_, bound, eq, ite, node, or_
 from kafkaspec.language.substitute import at_key, substituted
 from kafkaspec.language.types import BOOL, T, make
@@ -41,7 +41,8 @@ class Refinement:
 
     def starts(self) -> Expr:
         """What the mapping shows is a first state of the abstract model."""
-        first = {n: first_value(t) for n, t in self.abstract.vars.items()}
+        given = {u.var for u in self.abstract.initial.updates if not u.keys and u.cond is TRUE}
+        first = {n: self.mapping[n] if n in given else first_value(t) for n, t in self.abstract.vars.items()}
         return self._taken(self.abstract.initial, first, self.mapping)
 
     @cached_property
@@ -65,6 +66,7 @@ class Refinement:
             return before[e.aux] if e.op == "var" else None
 
         guard = [substituted(g, given) for g in a.guard]
+        guard += [Need(n.after, substituted(n.when, given), substituted(n.what, given)).defined for n in a.needs]
         updates = [
             Update(
                 u.var,

@@ -72,6 +72,8 @@ def _rebuilt(e: Expr, a: tuple[Expr, ...]) -> Expr:
         case "at":
             return node("at", a[0].t.item, *a, aux=e.aux, total=e.aux is not None)
         case "take" | "drop":
+            if a[1].op == "const" and a[1].aux < 0:  # not reached where the condition before it says so
+                return node(e.op, make("seq", elem=a[0].t.item, hi=a[0].t.hi), *a, total=False)
             return x._slice(e.op, *a)
         case "append":
             return x._appended(a[0], [a[1]])

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kafkaspec.language import Action, Expr
-from kafkaspec.language.expr import FALSE, and_, node, not_, or_, within
+from kafkaspec.language.expr import FALSE, and_, lift, node, not_, or_, within
 from kafkaspec.language.parts import kept, used, variables
 from kafkaspec.language.refine import Refinement, exists
 from kafkaspec.language.substitute import at_key, substituted
@@ -126,7 +126,7 @@ def _chosen(way: Expr, a: Action) -> Iterator[Expr]:
     while body.op == "exists":
         params.append(body.args[0])
         body = body.args[1]
-    choices = [[*[q for q in a.params if within(q.t, p.t)], *_constants(p)] or [p] for p in params]
+    choices = [[*[lift(q, p.t) for q in a.params if within(q.t, p.t)], *_constants(p)] or [p] for p in params]
     for values in itertools.islice(itertools.product(*choices), MOST_CHOICES):
         given = {p.id: v for p, v in zip(params, values, strict=True)}
         e = substituted(body, lambda y, given=given: given.get(y.id))  # type: ignore[misc]
