@@ -72,13 +72,13 @@ def load() -> None:
             written(s)
 
 
-LAYERS = {"spec": "kafkaspec.spec.", "model": "kafkaspec.models.", "proof": "kafkaspec.proofs.", "mutant": "tests."}
-"""Where a form stands. A model among the mutants states a clause too, wrongly: it is no form of it."""
+LAYERS = {"spec": "kafkaspec.spec.", "model": "kafkaspec.models.", "proof": "kafkaspec.proofs."}
+"""Where a form of the package stands. A model among the mutants states a clause too, wrongly: it is no form of it."""
 
 
 def uses(id: str) -> list[clauses.Use]:
     """Every place that states the clause, in any form. `load` first."""
-    stated = [u for u in clauses.uses(id) if u.where.startswith(LAYERS[u.form])]
+    stated = [u for u in clauses.uses(id) if u.where.startswith(LAYERS.get(u.form, ""))]
     return sorted({*stated, *(u for u in tests() if u.clause == id)}, key=lambda u: (u.form, u.where))
 
 
