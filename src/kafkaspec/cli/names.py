@@ -118,7 +118,8 @@ def _module_of_file(path: Path) -> ModuleType:
     except UserError:
         raise
     except SyntaxError as e:
-        raise UserError(f"{e.filename or path}:{e.lineno}: {e.msg}") from e
+        at = f"{e.filename or path}" + (f":{e.lineno}" if e.lineno is not None else "")
+        raise UserError(f"{at}: {e.msg}") from e
     except (UnicodeDecodeError, ValueError) as e:
         raise UserError(f"{path}: cannot be loaded: {e}") from e
     except Exception as e:
