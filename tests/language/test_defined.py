@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkaspec import clauses
 from kafkaspec.language import ModelError
 from tests.language.texts import action, explored, interpreted, model
 
@@ -190,6 +191,24 @@ def test_what_no_engine_takes_is_refused_with_its_line(effect: str) -> None:
     with pytest.raises(ModelError, match=r"text_of_a_test_\d+\.py:\d+: ") as e:
         model(helper + action(*effect.replace("\n    ", "\n").split("\n")))
     assert REFUSED[effect] in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
+        ("action(5)", "f: @action names clauses by their ids, such as ABC-1, not 5"),
+        ("invariant", "f: @invariant decorates no method of a model: write @invariant()"),
+        ("staticmethod", "f: @staticmethod decorates no method of a model"),
+        ("action(who=3)", "f: who takes it is a word, not 3"),
+        ("action(fair='Weak')", "f: fair is weak or strong, not 'Weak'"),
+        ("action(fair='weak', per=('y',))", "fairness per y: f has no such parameter"),
+    ],
+)
+def test_a_decorator_is_given_what_it_asks_for(mark: str, said: str) -> None:
+    with pytest.raises(ModelError, match=r"text_of_a_test_\d+\.py:\d+: ") as e:
+        model(f"@{mark}\ndef f(s) -> None:\n    s.next.n = 0\n")
+    assert said in str(e.value)
+    assert all(isinstance(u.clause, str) for u in clauses.all_uses())
 
 
 @pytest.mark.parametrize(

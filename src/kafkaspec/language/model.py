@@ -59,7 +59,8 @@ def _marked(mark: Mark) -> Callable[[F], F]:
     def mark_it(f: F) -> F:
         f.__kafkaspec__ = mark  # type: ignore[attr-defined]
         for id in mark.clauses:
-            clauses.used(id, "model", f"{f.__module__}:{f.__qualname__}")
+            if isinstance(id, str):  # `_given` refuses another
+                clauses.used(id, "model", f"{f.__module__}:{f.__qualname__}")
         return f
 
     return mark_it
@@ -578,8 +579,20 @@ def _add_refinement(model: LoadedModel, r: Refinement) -> None:
     model.steps[r.name] = Claim(r.name, r.clauses, r.steps(), r.doc, r.loc)
 
 
+def _given(name: str, mark: Mark) -> None:
+    """Refuse what Python lets a decorator be given, and the language does not."""
+    for id in mark.clauses:
+        if not isinstance(id, str):
+            raise ModelError(f"{name}: @{mark.kind} names clauses by their ids, such as ABC-1, not {id!r}")
+    if not isinstance(mark.who, str):
+        raise ModelError(f"{name}: who takes it is a word, not {mark.who!r}")
+    if mark.fair not in typing.get_args(Fairness):
+        raise ModelError(f"{name}: fair is weak or strong, not {mark.fair!r}")
+
+
 def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trace: Trace) -> None:
     loc = (f.__code__.co_filename, f.__code__.co_firstlineno)
+    _given(name, mark)
     function = text.symbolic(typing.cast(FunctionType, f))
     names = f.__code__.co_varnames[1 : f.__code__.co_argcount]
     if f.__defaults__:
@@ -685,12 +698,25 @@ def _check_body(cls: type) -> None:
     if (wrong := form.once(text._module(file))) is not None:
         text.fail(file, *wrong)
     methods = [getattr(v, "__kafkaspec_define__", v) for v in vars(cls).values()]
-    lines = {f.__code__.co_firstlineno for f in methods if isinstance(f, FunctionType)}
+    code = [f.__code__ for f in methods if isinstance(f, FunctionType)]
+    lines = {c.co_firstlineno for c in code if c.co_filename == file}
     for n in ast.walk(text._module(file)):
         if isinstance(n, ast.ClassDef) and n.name == cls.__name__:
             inside = any(n.lineno <= line <= (n.end_lineno or 0) for line in lines)
-            if (inside or not lines) and (wrong := form.body(n)) is not None:
+            if (inside or not lines) and (wrong := form.body(n) or _undecorated(n, cls)) is not None:
                 text.fail(file, *wrong)
+
+
+def _undecorated(tree: ast.ClassDef, cls: type) -> tuple[int, str] | None:
+    """What is wrong, with its line, if no decorator of the language has made a method what it is."""
+    for n in tree.body:
+        if isinstance(n, ast.FunctionDef):
+            f = vars(cls).get(n.name)
+            if not (hasattr(f, "__kafkaspec__") or hasattr(f, "__kafkaspec_define__")):
+                written = ast.unparse(n.decorator_list[0])
+                hint = f": write @{written}()" if written in typing.get_args(MarkKind) else ""
+                return n.lineno, f"{n.name}: @{written} decorates no method of a model{hint}"
+    return None
 
 
 def _check_kind(name: str, replaced: Callable[..., Any] | None, f: Any) -> None:
