@@ -9,7 +9,8 @@ import pytest
 
 from kafkaspec.explore import explore
 from kafkaspec.language import Claim, Expr, LoadedModel, refine
-from kafkaspec.language.expr import eq, not_
+from kafkaspec.language.expr import eq, node, not_
+from kafkaspec.language.types import BOOL
 from tests.language.texts import model, sizes_of
 
 VARIABLES = {
@@ -67,11 +68,14 @@ GONE = {
         "require(all(s.m[k] > 0 for k in P if k in v))\ns.next.m = {k: s.m[k] - 1 if k in v else s.m[k] for k in P}",
     ),
     "all or none": ("S x", "v: set[P]", "require(all(k in v or s.x == 1 for k in P))\ns.next.x = 2"),
+    "an element or none": ("m x", "v: P | None", "s.next.x = 0 if v is None else s.m[v]"),
+    "an element, if there is one": ("m", "v: P | None", "if v is not None:\n    s.next.m[v] = 0"),
     "elements of an enum": ("B", "v: set[C]", "require(all(k not in s.B for k in C if k in v))\ns.next.B = set()"),
 }
 """A parameter that no quantifier is left of."""
 LEFT = {
     "under a condition": ("x b", "v: Num", "if s.b:\n    s.next.x = v"),
+    "a number or none": ("x b", "v: Num | None", "if s.b:\n    s.next.x = 0 if v is None else v"),
     "overwritten": ("x", "v: Num", "s.next.x = v\ns.next.x = 1"),
     "overwritten under a condition": ("x b", "v: Num", "s.next.x = v\nif s.b:\n    s.next.x = 1"),
     "at one of two keys": ("f", "v: Num", "s.next.f[True] = v\ns.next.f[False] = 1"),
@@ -136,7 +140,7 @@ def without_and_with(m: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> tuple[E
     said = r.ways["go"]
     with monkeypatch.context() as patch:
         patch.setattr(refine, "_shown_in", lambda *_: None)
-        patch.setattr(refine, "_for_some", refine.exists)
+        patch.setattr(refine, "_for_some", lambda p, e: node("exists", BOOL, p, e))
         return said, replace(r).ways["go"]
 
 

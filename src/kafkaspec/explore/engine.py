@@ -56,7 +56,8 @@ class Progress(Protocol):
 
 @dataclass(frozen=True)
 class Exploration:
-    """What a run found. `limit` says what was covered if the run did not end by itself."""
+    """What a run found. `limit` says what was covered if the run did not end by itself; `unchecked` are the claims that
+    were not asked, with the reason. Lemmas are not among them: they are there for the proof alone."""
 
     model: LoadedModel
     sizes: Mapping[str, int | bool]
@@ -77,6 +78,9 @@ class Exploration:
     fingerprint_collision: float | None = None
     symmetry: tuple[str, ...] = ()
     packed: bool = False
+    ghosts: bool = False
+    deadlock: bool = False
+    unchecked: Mapping[str, str] = field(default_factory=dict)
 
 
 class Team:
@@ -776,7 +780,7 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
             graph.close()
     seconds = time.perf_counter() - started - s.compile_seconds
     m = p.layout.model
-    witnesses: dict[str, Trace | None] = dict.fromkeys(m.witnesses)
+    witnesses: dict[str, Trace | None] = dict.fromkeys(n for n in m.witnesses if n not in p.unchecked)
     for name, found in s.seen.items():
         witnesses[name] = s.trace("witness", name, m.witnesses[name].clauses, found)
     counts = [[*a] for a in s.starts[1:]] + [s.counts()]
@@ -786,6 +790,8 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
         m, p.layout.sizes, n, s.generated, len(per_level), per_level, seconds, s.compile_seconds, peak_mb(),
         p.layout.bits, p.words, outcome, trace, witnesses, s.taken(), limit,
         n * (n - 1) / 2**64 if p.fingerprinted else None, p.symmetry, s.packing is not None,
+        len(p.layout.vars) == len(m.vars) and bool(m.ghosts), deadlock,
+        {**({} if liveness else dict.fromkeys(m.leads_to, "leads-to claims were left out")), **p.unchecked},
     )  # fmt: skip
 
 

@@ -118,6 +118,15 @@ class Program:
         claims += [("witness", c) for c in m.witnesses.values()]
         return [(kind, c) for kind, c in claims if self.layout.visible(c.expr)]
 
+    @property
+    def unchecked(self) -> dict[str, str]:
+        """The claims, lemmas apart, that read ghosts which are left out, with that reason."""
+        m = self.layout.model
+        claims = [c for table in (m.invariants, m.starts, m.steps, m.witnesses) for c in table.values()]
+        asked = [(c.name, c.expr) for c in claims]
+        asked += [(lt.name, x) for lt in m.leads_to.values() for x in (lt.trigger, lt.goal)]
+        return {n: "it reads a ghost, which --ghosts keeps" for n, x in asked if not self.layout.visible(x)}
+
     # ---- code
     def constants(self) -> dict[str, int]:
         out = {n: v for n, v in vars(kernels).items() if n.isupper() and isinstance(v, int)}

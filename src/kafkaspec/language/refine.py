@@ -160,8 +160,17 @@ def _for_some(p: Expr, e: Expr) -> Expr:
 
 
 def exists(p: Expr, e: Expr) -> Expr:
-    """e for some value of a parameter."""
-    return e if e is FALSE else node("exists", BOOL, p, e)
+    """e for some value of a parameter: of one that may be None, for None or for some value that is there."""
+    if e is FALSE:
+        return e
+    if p.t.kind == "option":
+        there = bound(p.t.item, "there")
+        none, some = (
+            substituted(e, lambda y, v=v: v if y is p else None)  # type: ignore[misc]
+            for v in (node("none", p.t), x.lift(there, p.t))
+        )
+        return or_(none, exists(there, some))
+    return node("exists", BOOL, p, e)
 
 
 def _key_by_key(e: Expr) -> Expr:

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 import z3
 
 from kafkaspec.errors import UserError, unknown
-from kafkaspec.language import LoadedModel, Trace
+from kafkaspec.language import Claim, LoadedModel, Trace
 from kafkaspec.prove import counterexample, obligations, ways
 from kafkaspec.prove.counterexample import Counterexample
 from kafkaspec.prove.obligations import START, Goal, Kind, Setting, settings
@@ -139,13 +139,27 @@ def prove(
     together; how many states are explored to tell whether one is reachable follows from it too. The first obligation
     for which `until` is true is the last that is asked. Raises UserError for a text that has no symbolic reading."""
     run = _Run(model, _fixed(model, fixed or {}), timeout_s, progress, until)
-    for name in claims:
-        if name not in (known := {**model.invariants, **model.lemmas, **model.steps}):
-            raise unknown(f"claim of {model.name}", name, known)
     if claims:
-        return run.what_holds_up(claims)
+        return run.what_holds_up(asked_for(model, claims))
     run.ask(only or (lambda action, claim: True))
     return run.proved(partial=only is not None or run.stopped)
+
+
+def _claims(model: LoadedModel) -> dict[str, Claim]:
+    """What can be proved by name: types and definedness are always asked."""
+    return {**model.lemmas, **model.invariants, **model.steps, **model.starts}
+
+
+def asked_for(model: LoadedModel, claims: Sequence[str]) -> list[str]:
+    """The claims of these names. A refinement's name stands for all that it claims: steps, start and types. Raises
+    UserError for a name that no claim has."""
+    known = _claims(model)
+    out: list[str] = []
+    for name in claims:
+        if name not in known:
+            raise unknown(f"claim of {model.name}", name, known)
+        out += [name, *(f"{name}: {part}" for part in ("type", "start") if name in model.refinements)]
+    return [name for name in dict.fromkeys(out) if name in known]
 
 
 class _Run:
@@ -172,21 +186,21 @@ class _Run:
 
     def what_holds_up(self, claims: Sequence[str]) -> Proved:
         """The claims, then what they rest on: types and definedness, and the claims that the proofs used; and so on."""
-        named = {**self.model.lemmas, **self.model.invariants, **self.model.steps}
+        known = _claims(self.model)
         asked: set[str] = set()
         todo, first = set(claims), True
         while todo or first:
             batch, self.used = todo, set()
 
             def wanted(action: str, claim: str, batch: set[str] = batch, types: bool = not asked) -> bool:
-                return claim in batch or (types and claim not in named)
+                return claim in batch or (types and claim not in known)
 
             self.ask(wanted)
             asked |= batch
             if self.stopped or any(o.verdict != "proved" for o in self.found):
-                return self.proved(partial=True, asked=claims, rests_on=[n for n in named if n in asked - {*claims}])
+                return self.proved(partial=True, asked=claims, rests_on=[n for n in known if n in asked - {*claims}])
             todo, first = self.used - asked, False
-        return self.proved(partial=False, asked=claims, rests_on=[n for n in named if n in asked - {*claims}])
+        return self.proved(partial=False, asked=claims, rests_on=[n for n in known if n in asked - {*claims}])
 
     def proved(self, *, partial: bool, asked: Sequence[str] = (), rests_on: Sequence[str] = ()) -> Proved:
         """What was found."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kafkaspec.errors import UserError
 from kafkaspec.language import LoadedModel, Model, Trace, load
-from kafkaspec.prove.engine import Progress, Proved, prove
+from kafkaspec.prove.engine import Progress, Proved, asked_for, prove
 
 SMALL = (1, 2, 3)
 """Where no sizes are given, every sort and size is explored at these, as far as the states allow."""
@@ -50,6 +50,7 @@ class Proof:
         """Explore, then prove: everything, or some `claims` and what they rest on. A model that cannot be explored with
         its ghosts at sizes that the proof names raises UserError; at small sizes of our choice, the result says so."""
         model = self.loaded
+        claims = asked_for(model, claims)
         if self.explored_at is not None:
             explored = self._explore({**self.explored_at, **self.fixed}, None, progress)
         else:

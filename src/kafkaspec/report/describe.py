@@ -91,7 +91,10 @@ def _exploration(e: Exploration) -> list[Section]:
     idle = [n for n, taken in e.taken.items() if not taken]
     if e.outcome == "complete" and (missed or idle):
         mood, said = "bad", "explored, but it says less than it seems to"
+    elif e.outcome == "complete" and e.unchecked:
+        said = "explored: every claim that was checked holds in every reachable state"
     command = f"kafkaspec explore {_argument(e.model)}" + "".join(f" -s {w}" for w in sizes_text(e.sizes).split())
+    command += "".join(f" --symmetry {s}" for s in e.symmetry) + " --ghosts" * e.ghosts + " --deadlock" * e.deadlock
     facts: list[tuple[str, Cell]] = [
         (
             "sizes",
@@ -105,6 +108,7 @@ def _exploration(e: Exploration) -> list[Section]:
         facts.append(("covered", Cell(e.limit, "unknown")))
     if e.fingerprint_collision is not None:
         facts.append(("fingerprints", Cell(f"probability of a collision {e.fingerprint_collision:.1e}")))
+    facts += [("not checked", Cell(f"{words(n)}: {why}", "unknown")) for n, why in e.unchecked.items()]
     facts += [("witness", Cell(f"{words(n)}: never reached", "bad")) for n in missed]
     facts += [("action", Cell(f"{n}: never taken", "bad")) for n in idle]
     reached: list[tuple[str | Cell, ...]] = [
