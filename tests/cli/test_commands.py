@@ -198,7 +198,7 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_export(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    for to, files in [("tla", ["Counter.cfg", "Counter.tla"]), ("smtlib", ["Counter_up_small.smt2"])]:
+    for to, files in [("tla", ["Counter.cfg", "Counter.tla"]), ("smtlib", ["Counter.up.small.smt2"])]:
         assert run(capsys, "export", "counter.py", "--to", to, "--out", tmp_path / to, "-s", "N=2")[0] == 0
         assert {f.name for f in (tmp_path / to).iterdir()} >= set(files)
     run(capsys, "export", "counter.py", "--to", "itf", "--out", tmp_path / "itf", "-s", "N=2")

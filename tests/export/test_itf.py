@@ -178,6 +178,10 @@ def broken(data: dict[str, Any], path: list[Any], value: Any) -> dict[str, Any]:
         (["states", 2, "vars", "#map", 0], "n0", "state 2: vars: 'n0' is no [key, value]"),
         (["states", 2, "#meta", "action"], "sned", "Everything has no action sned"),
         (["states", 2, "#meta", "arguments", "who"], "n0", "state 2: argument who is not one of "),
+        (["#meta"], 5, "the trace: #meta is 5"),
+        (["states", 2, "#meta"], 3, "state 2: #meta is 3"),
+        (["states", 2, "#meta", "arguments"], [1], "state 2: arguments is [1]"),
+        (["loop"], True, "loop is True, and there are 13 states"),
         (["loop"], 99, "loop is 99, and there are 13 states"),
     ],
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kafkaspec.errors import UserError
 from kafkaspec.language import ModelError, load
+from kafkaspec.language.defined import DEFINED
 from tests.gate import engines, oracle, pinned
 from tests.gate.engines import Disagreement, Found
 
@@ -95,7 +96,7 @@ def compare(
             engines.explorer(found, m, without, "plain", folder, False)
     if "transitions" in only and not any(x.start for x in spaces):
         engines.transitions(found, m, s, some, (None, 1)[seed % 2])
-    partial = any(n.endswith(f": {oracle.DEFINED}") for x in spaces for n in x.broken)  # of explored models alone
+    partial = any(n.endswith(f": {DEFINED}") for x in spaces for n in x.broken)  # of explored models alone
     if "bounded" in only and not partial:
         engines.searched(found, m, spaces[seed % len(spaces)])
     if "prover" in only:
@@ -104,7 +105,7 @@ def compare(
         engines.prover(found, m, known, r, s.concrete.sizes, 3)
     if "pinned" in only and not s.start:
         pinned.compared(found, m, s, some, s.concrete.sizes, r, 6 if len(m.actions) < 9 else 20)
-        pinned.compared(found, m, s, some, None, r, 4)
+        pinned.compared(found, m, s, some, None, r, 12)
     if "tlc" in only and not partial:
         engines.exported(found, m, s, folder)
     return Compared("", found.disagreements, found.counts)

@@ -25,13 +25,14 @@ from kafkaspec.explore.program import Program
 from kafkaspec.export import tla
 from kafkaspec.language import LoadedModel, ModelError, Trace
 from kafkaspec.language.concrete import Concrete, State
+from kafkaspec.language.defined import DEFINED
 from kafkaspec.prove import prove
 from kafkaspec.prove.bounded import bounded
 from kafkaspec.prove.obligations import START
 from tests.export.tlc import tlc
 from tests.gate import oracle
 from tests.gate.graph import Graph, bound
-from tests.gate.oracle import DEFINED, Space
+from tests.gate.oracle import Space
 
 MEMORY_MB = 6000
 LATE = ("or a bound variable in a proof", "is read at given sizes only")
@@ -93,9 +94,7 @@ def claim_of(name: str) -> str:
 
 
 # ---- the explorer
-def explored(
-    found: Found, engine: str, s: Space, e: Exploration, distinct: int | None = None, limited: bool = False
-) -> None:
+def explored(found: Found, engine: str, s: Space, e: Exploration, distinct: int | None = None) -> None:
     """An exploration against the space. `distinct`: the number of orbits, where symmetry counts these."""
     orbits = distinct is not None
     if s.broken:
@@ -110,7 +109,7 @@ def explored(
             found.same(engine, "levels", list(e.states_per_level[:known]), [len(x) for x in s.levels[:known]])
             replayed(found, engine, s, e.trace)
         return
-    found.same(engine, "verdict", e.outcome, "complete" if s.whole and not limited else "limit")
+    found.same(engine, "verdict", e.outcome, "complete" if s.whole else "limit")
     if e.outcome == "violation" and e.trace is not None:
         found.say(engine, "claim", f"{e.trace.claim} after {len(e.trace.steps) - 1} steps")
         return
@@ -126,31 +125,45 @@ def explored(
     if s.whole:
         ours = {n: len(t.steps) for n, t in e.witnesses.items() if t is not None}
         found.same(engine, "witnesses", ours, s.seen)
+        for t in e.witnesses.values():
+            if t is not None and not orbits:
+                replayed(found, engine, s, t)
 
 
 def replayed(found: Found, engine: str, s: Space, trace: Trace) -> None:
-    """The run that is shown is one of the text."""
+    """The run that is shown is one of the text, and ends as is said."""
     c = s.concrete
     keep = set(trace.steps[0].state)
 
     def shown(state: State) -> dict[str, Any]:
         return {n: v for n, v in c.show(state).items() if n in keep}
 
-    here = [x for x in s.levels[0] if shown(x) == trace.steps[0].state]
     last = claim_of(trace.claim) in (DEFINED, "type")
+    here = [x for x in s.levels[0] if shown(x) == trace.steps[0].state]
+    pairs: list[tuple[State, State]] = []
     for step in trace.steps[1 : len(trace.steps) - int(last)]:
-        here = [
-            o.state for x in here for o in oracle.outcomes(c, x)
+        pairs = [
+            (x, o.state) for x in here for o in oracle.outcomes(c, x)
             if o.state is not None and o.action == step.action and shown(o.state) == step.state
         ]  # fmt: skip
+        here = [after for _, after in pairs]
     if not here:
         found.say(engine, "trace", "the run that is shown is none of the text")
         return
     if last:
         kind = "undefined" if claim_of(trace.claim) == DEFINED else "outside"
         ways = [o for x in here for o in oracle.outcomes(c, x) if o.action == trace.steps[-1].action]
-        if not any(o.kind == kind for o in ways):
-            found.say(engine, "trace", f"{trace.steps[-1].action} is not {kind} there")
+        ends = any(o.kind == kind and trace.claim in (DEFINED, f"type of {o.variable}") for o in ways)
+    elif trace.kind == "witness":
+        ends = any(oracle.witnessed(c, trace.claim, x) for x in here)
+    elif trace.claim in c.model.steps:
+        ends = any(not oracle.holds(c, trace.claim, before, after) for before, after in pairs)
+    elif trace.claim.endswith(f": {DEFINED}"):
+        ends = any(oracle.witnessed(c, trace.claim.removesuffix(f": {DEFINED}"), x) is None for x in here)
+    else:
+        ends = any(not oracle.holds(c, trace.claim, x) for x in here)
+    if not ends:
+        found.say(engine, "trace", f"at its end {trace.claim} is not as is said")
 
 
 def explorer(found: Found, m: LoadedModel, s: Space, variant: str, folder: Path, ghosts: bool) -> None:
@@ -367,7 +380,7 @@ def refutable(spaces: list[Space], states: list[list[State]]) -> Refutable:
             for o in oracle.outcomes(c, state):
                 broken: list[str] = []
                 if o.kind in ("undefined", "outside"):
-                    broken = [DEFINED if o.kind == "undefined" else "type"]
+                    broken = [DEFINED if o.kind == "undefined" else f"type of {o.variable}"]
                 elif o.state is not None:
                     broken = [n for n in claims if not oracle.holds(c, n, o.state)]
                     broken += [n for n in m.steps if not oracle.holds(c, n, state, o.state)]
@@ -386,11 +399,14 @@ def prover(
         asked = r.sample(asked, min(most, len(asked)))
         if not asked:
             return
-        result = prove(
-            m, timeout_s=0.1, fixed=sizes, only=lambda a, claim: (a, claim_of(claim)) in asked,
-        )  # fmt: skip
+
+        def wanted(action: str, claim: str) -> bool:
+            return (action, claim) in asked or (action, claim_of(claim)) in asked
+
+        result = prove(m, timeout_s=0.1, fixed=sizes, only=wanted)
         for action, claim in asked:
-            verdicts = {o.verdict for o in result.obligations if (o.action, claim_of(o.claim)) == (action, claim)}
+            mine = [o for o in result.obligations if o.action == action and claim in (o.claim, claim_of(o.claim))]
+            verdicts = {o.verdict for o in mine}
             found.counts["refutable obligations"] += 1
             if verdicts <= {"proved"}:
                 s, state, o = known[action, claim]
@@ -398,7 +414,7 @@ def prover(
                 said = "is proved" if verdicts else "is no obligation"
                 found.say(
                     engine,
-                    f"{claim if claim in (DEFINED, 'type') else 'claim'} {said}",
+                    f"{claim_of(claim) if claim_of(claim) in (DEFINED, 'type') else 'claim'} {said}",
                     f"{claim} after {action}{where} at {s.concrete.sizes}",
                 )
 

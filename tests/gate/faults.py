@@ -369,6 +369,15 @@ def _places_proved() -> Any:
     )  # fmt: skip
 
 
+@fault("prover", "a condition that asks first for None is true where it is None")
+def _none_proved() -> Any:
+    return instead(
+        reading.Reading,
+        "_may_be",
+        lambda _: lambda self, m, x, env, world, side: self._means(m, x, env, world),
+    )
+
+
 @fault("prover", "half of a sort's elements are a majority")
 def _half_proved() -> Any:
     def make(right: Any) -> Any:

@@ -16,12 +16,12 @@ from typing import Any, Literal
 from kafkaspec.errors import UserError
 from kafkaspec.language import LoadedModel, Model, Sort, T, load
 from kafkaspec.language.concrete import Concrete, OutsideType, State, Undefined
-from kafkaspec.language.expr import Expr, static
+from kafkaspec.language.defined import DEFINED
+from kafkaspec.language.expr import static
+from kafkaspec.language.parts import nodes, variables
 from tests.modules import module
 
 Sizes = Mapping[str, int | bool]
-DEFINED = "defined"
-"""The name under which it is claimed that every action that is reached has a value."""
 Kind = Literal["after", "disabled", "undefined", "outside"]
 
 
@@ -42,6 +42,8 @@ class Outcome:
     kind: Kind
     state: State | None = None
     why: str = ""
+    variable: str = ""
+    """the one that leaves its type"""
 
 
 @dataclass
@@ -85,7 +87,7 @@ def outcome(c: Concrete, state: State, action: str, arguments: Mapping[str, Any]
     except Undefined as e:
         return Outcome(action, arguments, "undefined", why=str(e))
     except OutsideType as e:
-        return Outcome(action, arguments, "outside", why=str(e))
+        return Outcome(action, arguments, "outside", why=str(e), variable=e.variable)
     return Outcome(action, arguments, "disabled" if after is None else "after", after)
 
 
@@ -105,23 +107,13 @@ def witnessed(c: Concrete, claim: str, state: State) -> bool | None:
         return None
 
 
-def reads(e: Expr, seen: set[int] | None = None) -> set[str]:
-    """The variables that an expression reads."""
-    seen = set() if seen is None else seen
-    if e.id in seen:
-        return set()
-    seen.add(e.id)
-    own = {e.aux} if e.op in ("var", "nextvar") else set()
-    return own.union(*[reads(a, seen) for a in e.args])
-
-
 def claims_of(m: LoadedModel, ghosts: bool) -> tuple[list[str], list[str], list[str]]:
     """The claims about states, those about steps, and the witnesses that are checked with, or without, ghosts."""
     hidden = set() if ghosts else set(m.ghosts)
     lemmas = [] if hidden else list(m.lemmas.values())
-    states = [c.name for c in [*m.invariants.values(), *lemmas] if not reads(c.expr) & hidden]
-    steps = [c.name for c in m.steps.values() if not reads(c.expr) & hidden]
-    return states, steps, [c.name for c in m.witnesses.values() if not reads(c.expr) & hidden]
+    states = [c.name for c in [*m.invariants.values(), *lemmas] if not variables(nodes(c.expr)) & hidden]
+    steps = [c.name for c in m.steps.values() if not variables(nodes(c.expr)) & hidden]
+    return states, steps, [c.name for c in m.witnesses.values() if not variables(nodes(c.expr)) & hidden]
 
 
 def run(cls: type[Model], sizes: Sizes, ghosts: bool = True, most: int = 400) -> Space:

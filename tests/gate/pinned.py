@@ -15,13 +15,14 @@ import z3
 
 from kafkaspec.language import LoadedModel, T
 from kafkaspec.language.concrete import Concrete, State
+from kafkaspec.language.defined import DEFINED
 from kafkaspec.prove import obligations
 from kafkaspec.prove.obligations import Setting
 from kafkaspec.prove.reading import Reading
 from kafkaspec.prove.symbols import Formula, Option, Value, both, either, negated, same
 from tests.gate import oracle
-from tests.gate.engines import Found, claim_of
-from tests.gate.oracle import DEFINED, Outcome, Space
+from tests.gate.engines import Found
+from tests.gate.oracle import Outcome, Space
 
 STEPS = 1_000_000
 """Z3's resource units for a query: about a quarter of a second."""
@@ -125,7 +126,7 @@ def compared(
                 key = (o.action, reached)
                 if key not in settings:
                     a = next(a for a in m.actions if a.name == o.action)
-                    settings[key] = obligations.of_action(m, a, sizes or {}, lambda a, claim: True, reached)
+                    settings[key] = obligations.of_action(m, a, sizes or {}, lambda a, claim: True, reached=reached)
                 _asked(found, engine, m, c, settings[key], state, o, sizes is not None)
 
 
@@ -136,7 +137,7 @@ def _asked(
     values = c._values(state)
     try:
         here = [pins(r, c, t, s.before.now[n], values[n]) for n, t in m.vars.items()]
-        here += [pins(r, c, p.t, s.env[p.aux], o.arguments[r_name(s, p)]) for p in s.action.params]
+        here += [pins(r, c, p.t, s.env[p.aux], o.arguments[s.action.parameter(p)]) for p in s.action.params]
     except NotImplementedError:
         found.counts[f"{engine}: no such pin"] += 1
         return
@@ -144,26 +145,28 @@ def _asked(
     if o.kind == "undefined":
         broken = {DEFINED}
     elif o.kind == "outside":
-        broken = {"type"}
+        broken = {f"type of {o.variable}"}
     elif o.state is not None:
         broken = {n for n in [*m.invariants, *m.lemmas] if not oracle.holds(c, n, o.state)}
         broken |= {n for n in m.steps if not oracle.holds(c, n, state, o.state)}
     base = [*s.assumptions(), *s.not_empty, *here, *world(r, c)]
     goals: dict[str, list[Formula]] = {}
     for g in s.goals:
-        goals.setdefault(claim_of(g.claim), []).extend(negated(p.formula) for p in g.parts)
+        goals.setdefault(g.claim, []).extend(negated(p.formula) for p in g.parts)
     said = f"after {o.action}({dict(o.arguments)}) in {c.show(state)} at {dict(c.sizes)}, the text: {o.kind} {o.why}"
-    for claim in broken & goals.keys() if s.has_value == (o.kind == "undefined") else set():
+    for claim in broken if s.has_value == (o.kind == "undefined") else set():
         found.counts[f"{engine}: broken"] += 1
-        if answer([*base, either(goals[claim])]) == "unsat":
+        if claim not in goals:
+            found.say(engine, "broken and not asked", f"{claim} {said}")
+        elif (told := answer([*base, either(goals[claim])])) == "unsat":
             found.say(engine, "broken and excluded", f"{claim} {said}")
+        else:
+            found.counts[f"{engine}: broken, {told}"] += 1
     if not exact or (o.kind in ("undefined", "outside") and not s.has_value):
         return
     for claim in goals.keys() - broken:
         found.counts[f"{engine}: kept"] += 1
-        if answer([*base, either(goals[claim])]) == "sat":
+        if (told := answer([*base, either(goals[claim])])) == "sat":
             found.say(engine, "kept and contradicted", f"{claim} {said}")
-
-
-def r_name(s: Setting, p: Any) -> str:
-    return s.action.parameter(p)
+        else:
+            found.counts[f"{engine}: kept, {told}"] += 1

@@ -214,7 +214,7 @@ class Schema:
         return ({**sorts, **numbers, **flags}, small)
 
 
-def _base(r: random.Random, s: Schema, keys: bool = False) -> Ty:
+def _base(r: random.Random, s: Schema) -> Ty:
     ways = [BOOL, r.choice(s.enums), r.choice(s.sorts), r.choice(s.ranges), r.choice(s.ranges)]
     return r.choice(ways)
 

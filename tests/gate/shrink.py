@@ -8,6 +8,7 @@ expressions are replaced by their own parts or by constants.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Iterator
 
 Keeps = Callable[[str], bool]
@@ -25,7 +26,7 @@ def shrunk(text: str, keeps: Keeps, tries: int = MOST_TRIES) -> str:
         smaller = False
         skip = 0
         while left > 0:
-            candidate = next(_from(candidates(best), skip), None)
+            candidate = next(itertools.islice(candidates(best), skip, None), None)
             if candidate is None:
                 break
             left -= 1
@@ -34,12 +35,6 @@ def shrunk(text: str, keeps: Keeps, tries: int = MOST_TRIES) -> str:
             else:
                 skip += 1
     return _plain(best)
-
-
-def _from(all: Iterator[str], skip: int) -> Iterator[str]:
-    for i, x in enumerate(all):
-        if i >= skip:
-            yield x
 
 
 def _plain(text: str) -> str:

@@ -261,6 +261,10 @@ def leaving(name: str) -> str:
 
 # ---- forms whose value matters
 FORMS = (
+    "s.T == {p for p in P if (s.m[s.link[p]] if s.link[p] is not None else s.n) > 0}",
+    "s.T <= {p for p in P if s.link[p] is None or s.link[p] in s.T}",
+    "s.T != {p for p in P if (max(s.m[q] for q in s.T) if s.T != set() else s.n) > s.m[p]}",
+    "sum(1 for y in {R(x=s.n + 1, b=True)} if y.x > s.i) == 1",
     "s.n in {x for x in range(1, 3)}", "s.n - 1 in {x for x in range(0, 2)}", "s.n + 1 in {x for x in s.S}",
     "s.n in {x + 1 for x in s.S}", "s.n in {x * 2 for x in range(0, 3) if x != s.i}",
     "{x for x in range(1, N + 1)} <= s.S", "s.S <= {x for x in range(0, 2)}", "len({x for x in range(s.n, 3)}) == 2",
@@ -299,6 +303,7 @@ def forms(first: int) -> str:
         "    m: dict[P, Num]",
         "    c: C",
         "    net: Annotated[set[R], Bounded(2)]",
+        "    link: dict[P, P | None]",
     ]
     out += ["    @action()", "    def put(s, k: Num) -> None:", "        s.next.i = k"]
     for i, f in enumerate(FORMS[first : first + EACH]):
@@ -343,6 +348,37 @@ def frames() -> str:
     return "\n".join(out) + "\n"
 
 
+# ---- a condition within a condition
+GUARDED = (
+    "(s.m[s.link[p]] if s.link[p] is not None else s.n) > 0",
+    "s.link[p] is None or s.m[s.link[p]] == s.n",
+    "(s.link[p] in s.T if s.link[p] is not None else s.bad)",
+    "(max(s.m[q] for q in P if q in s.T) if s.T != set() else s.n) > s.m[p]",
+    "(min(s.m[q] for q in P if s.link[q] == p) if any(s.link[q] == p for q in P) else 2) < 2",
+    "len(s.q) > s.n and s.q[s.n] == s.m[p]",
+)
+
+
+def guarded() -> str:
+    """The model that assigns the set of those for which a condition holds that guards what has no value elsewhere."""
+    out = [HEAD, "    m: dict[P, Num]", "    T: set[P]", "    link: dict[P, P | None]"]
+    for i, condition in enumerate(GUARDED):
+        out += [
+            "    @action()",
+            f"    def chosen{i}(s) -> None:",
+            f"        s.next.T = {{p for p in P if {condition}}}",
+        ]
+    for name, claim in {
+        "linked": "p not in s.next.T or s.link[p] is not None",
+        "alone": "p not in s.next.T or s.link[p] is None",
+        "in": "p in s.next.T",
+        "out": "p not in s.next.T",
+        "low": "p not in s.next.T or s.n == 0",
+    }.items():
+        out += ["    @step()", f"    def {name}_(s, p: P) -> bool:", f"        return {claim}"]
+    return "\n".join(out) + "\n"
+
+
 def every() -> dict[str, str]:
     """Every template by its name. Those that begin with a partial operation's have a claim of each kind."""
     out = {f"{p.name} everywhere": places(p) for p in PARTIALS}
@@ -352,5 +388,6 @@ def every() -> dict[str, str]:
             out[f"{p.name} in {kind} {claim}"] = claimed(p, claim, kind)
     out |= {f"{name} leaves its type": leaving(name) for name in LEAVING}
     out["frames"] = frames()
+    out["guarded"] = guarded()
     out |= {f"forms from {i}": forms(i) for i in range(0, len(FORMS), EACH)}
     return out

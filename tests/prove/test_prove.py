@@ -143,7 +143,7 @@ def test_part_of_a_proof_is_no_proof() -> None:
     [
         (Endless, {}, "rooms.py:"),
         (Replication, {"FENCD": True}, "did you mean 'FENCED'"),
-        (Replication, {"FENCED": 3}, "is a flag: 3 is no value for it"),
+        (Replication, {"FENCED": 3}, "is true or false, not 3"),
     ],
 )
 def test_errors_are_one_line_and_say_where(model: Any, fixed: Any, said: str) -> None:

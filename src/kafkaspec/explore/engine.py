@@ -25,7 +25,8 @@ from kafkaspec.explore import kernels as k
 from kafkaspec.explore.layout import UNBOUNDED, Layout
 from kafkaspec.explore.memory import Block, Numbers, available_mb, peak_mb, resident_mb
 from kafkaspec.explore.packing import BUCKET, REFERENCE_BITS, USUAL, Form, Packing
-from kafkaspec.explore.program import UNDEFINED, Instance, Program
+from kafkaspec.explore.program import Instance, Program
+from kafkaspec.language.defined import DEFINED
 from kafkaspec.language.model import Claim, LoadedModel
 from kafkaspec.language.trace import Kind, Trace, TraceStep, Value
 from kafkaspec.language.types import T
@@ -415,7 +416,7 @@ class Search:
         n = self._start()
         wrong = self.faulty()
         if wrong is not None:
-            undefined = p.faults[wrong] == UNDEFINED
+            undefined = p.faults[wrong] == DEFINED
             what = "it has no value" if undefined else f"{p.faults[wrong]}: a value is outside its limits"
             raise UserError(f"{p.layout.model.name}: @initial: {what}")
         own[k.FIRST] = n
@@ -554,11 +555,11 @@ class Search:
         return out
 
     def undefined(self, state: Words) -> Instance | None:
-        """The first instance that cannot be evaluated in a state (see `UNDEFINED`)."""
+        """The first instance that cannot be evaluated in a state (see `DEFINED`)."""
         p = self.program
         self.put(state)
         self.f["successors"](self.owns[0].address, self.one.address)
-        notes = self.fault_notes(p.faults.index(UNDEFINED))[0]
+        notes = self.fault_notes(p.faults.index(DEFINED))[0]
         return next((instance for i, instance in enumerate(p.instances) if notes[i]), None)
 
     def orbit(self, states: Sequence[Words]) -> list[Words]:
@@ -622,7 +623,7 @@ class Search:
         """A run that ended in `here`, and the transition from there that breaks a claim about transitions."""
         p = self.program
         claims: dict[str, Claim] = {c.name: c for c in p.step_claims}
-        if p.faults[fault] == UNDEFINED:
+        if p.faults[fault] == DEFINED:
             instance = self.undefined(self.here)
             assert instance is not None
             last, clauses = self.step(instance, p.layout, self.here, self.here), instance.action.clauses

@@ -17,7 +17,7 @@ from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.liveness import Promise
 from kafkaspec.explore.packing import Packing
 from kafkaspec.explore.symmetry import canonical
-from kafkaspec.language.defined import defined, every
+from kafkaspec.language.defined import DEFINED, defined, every
 from kafkaspec.language.expr import TRUE, Expr
 from kafkaspec.language.model import Action, Claim, LeadsTo
 from kafkaspec.language.types import make
@@ -28,8 +28,6 @@ CHUNK = 512
 """States that a thread takes from a level at a time."""
 MOST_AT_ONCE = 1 << 17
 """Successors that a thread may find before it looks whether the table has room."""
-UNDEFINED = "defined"
-"""The claim that whatever an action evaluates has a value."""
 MANY_INSTANCES = 100_000
 MOST_LINES = 1_000_000
 """Of code for a model; LLVM compiles some 20,000 a second."""
@@ -89,7 +87,7 @@ class Program:
             raise UserError(f"{model.name} has {self.rows} instances of its actions at these sizes: too many")
         self.state_claims = self._state_claims()
         self.step_claims = [c for c in model.steps.values() if layout.visible(c.expr)]
-        self.faults = [UNDEFINED] + [f"type of {n}" for n in layout.vars] + [c.name for c in self.step_claims]
+        self.faults = [DEFINED] + [f"type of {n}" for n in layout.vars] + [c.name for c in self.step_claims]
         self.chunk = max(self.lanes, min(CHUNK, MOST_AT_ONCE // max(1, len(self.instances))) & -self.lanes)
         self.promises = [
             Promise(c, tuple(env.items()))
@@ -266,7 +264,7 @@ class Program:
         reader.enter()
         after, wrong = reader.next_words(action, env)
         for var, bad in wrong:
-            claim = self.faults.index(f"type of {var}" if var else UNDEFINED)
+            claim = self.faults.index(f"type of {var}" if var else DEFINED)
             self._mark(e, "%faulty.p", claim * self.rows + i, e.and_(mask, bad))
         if action is not self.layout.model.initial:
             reader.after = after

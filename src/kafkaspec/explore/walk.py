@@ -34,7 +34,8 @@ from kafkaspec.explore.kernels import (
 )
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.memory import Block
-from kafkaspec.explore.program import UNDEFINED, Program
+from kafkaspec.explore.program import Program
+from kafkaspec.language.defined import DEFINED
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.trace import Trace, TraceStep
 from kafkaspec.native import load, load8, load32, lowest, store, store32
@@ -322,7 +323,7 @@ class _Party:
                 return trace
             s.here = here
             if s.undefined(here) is not None:
-                return s.with_fault(replace(trace, claim=UNDEFINED), p.faults.index(UNDEFINED))
+                return s.with_fault(replace(trace, claim=DEFINED), p.faults.index(DEFINED))
             for _, _, faults in s.successors(here):
                 if faults:
                     return s.with_fault(replace(trace, claim=p.faults[faults[0]]), faults[0])

@@ -59,7 +59,7 @@ def from_itf(data: Mapping[str, Any], model: LoadedModel) -> Trace:
     states = _field(data, "states", list, "the trace")
     if not states:
         raise UserError("the trace has no states")
-    meta = data.get("#meta", {})
+    meta = _field(data, "#meta", dict, "the trace") if "#meta" in data else {}
     steps = []
     for i, state in enumerate(states):
         where = f"state {i}"
@@ -72,17 +72,18 @@ def from_itf(data: Mapping[str, Any], model: LoadedModel) -> Trace:
         for n in known:
             if n not in state:
                 raise UserError(f"{where}: variable {n} is missing")
-        did = state.get("#meta", {})
+        did = _field(state, "#meta", dict, where) if "#meta" in state else {}
+        given = _field(did, "arguments", dict, where) if "arguments" in did else {}
         action = str(did.get("action", ""))
         parameters = _parameters(model, action)
         arguments = {
             n: _decoded(_known(parameters, n, f"{where}: argument"), v, f"{where}: argument {n}")
-            for n, v in did.get("arguments", {}).items()
+            for n, v in given.items()
         }
         values = {n: _decoded(t, state[n], f"{where}: {n}") for n, t in known.items()}
         steps.append(TraceStep(action, str(did.get("who", "")), tuple(did.get("clauses", ())), arguments, values))
     loop = data.get("loop")
-    if loop is not None and not (isinstance(loop, int) and 0 <= loop < len(steps)):
+    if loop is not None and not (type(loop) is int and 0 <= loop < len(steps)):
         raise UserError(f"loop is {loop}, and there are {len(steps)} states")
     return Trace(
         model.name,

@@ -32,7 +32,7 @@ def queries(
         for g in s.goals:
             for i, part in enumerate(g.parts, 1):
                 number = f"-{i}" if len(g.parts) > 1 else ""
-                name = re.sub(r"\W+", "_", f"{model.name}-{g.action}-{g.claim}".replace("-", " ")).strip("_")
+                name = ".".join(re.sub(r"\W+", "-", x) for x in (model.name, g.action, g.claim))
                 title = f"{model.name}: {g.claim} after {g.action}{number}"
                 yield f"{name}{number}.smt2", title, [*assumed, *part.hints, negated(part.formula)]
 
@@ -49,6 +49,5 @@ def script(query: Sequence[Formula], title: str, fixed: Mapping[str, int | bool]
         "; What is assumed, then the denial of what is claimed: unsat is a proof.",
         "(set-info :smt-lib-version 2.6)",
         "(set-logic ALL)",
-        "(set-info :status unsat)",
     ]
     return "\n".join([*head, *body, "(check-sat)", "(exit)", ""])

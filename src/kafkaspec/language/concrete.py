@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import itertools
+import re
 import typing
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,6 +32,10 @@ class Undefined(UserError):
 
 class OutsideType(UserError):
     """An action leaves a value in a variable that is none of the variable's type."""
+
+    def __init__(self, text: str, variable: str) -> None:
+        super().__init__(text)
+        self.variable = variable
 
 
 class State(tuple[Any, ...]):
@@ -291,7 +296,7 @@ class Concrete:
 
     def _freeze(self, t: T, v: Any, where: str) -> Any:
         def wrong(why: str) -> typing.NoReturn:
-            raise OutsideType(f"{where} {why}")
+            raise OutsideType(f"{where} {why}", re.split(r"\W", where)[0])
 
         if v is None and t.kind != "option":
             wrong("is None")

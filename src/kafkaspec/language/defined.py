@@ -35,6 +35,9 @@ from kafkaspec.language.expr import (
 from kafkaspec.language.substitute import stripped
 from kafkaspec.language.types import BOOL, T, make
 
+DEFINED = "defined"
+"""The claim that whatever an action evaluates has a value. No claim of a text is called so."""
+
 _defined: dict[int, Expr] = {}
 
 

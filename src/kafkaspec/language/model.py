@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from kafkaspec import clauses
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import form, text
-from kafkaspec.language.defined import Need, Update, implies, typed
+from kafkaspec.language.defined import DEFINED, Need, Update, implies, typed
 from kafkaspec.language.expr import (
     TRUE,
     Expr,
@@ -299,8 +299,12 @@ class LoadedModel:
         _add_refinement(out, r)
         return out
 
-    def check_sizes(self, sizes: Mapping[str, int | bool]) -> None:
-        """Raises UserError unless `sizes` gives each sort and size a number >= 1, each flag a bool, no more."""
+    def open_sizes(self, given: Mapping[str, int | bool]) -> list[str]:
+        """The sorts and sizes, flags apart, that are not given."""
+        return [n for n, kind in self.sizes.items() if kind != "flag" and n not in given]
+
+    def check_given(self, sizes: Mapping[str, int | bool]) -> None:
+        """Raises UserError unless each name is a size's, with a number >= 1, or a flag's, with a bool."""
         for name, value in sizes.items():
             if name not in self.sizes:
                 raise unknown(f"size of {self.name}", name, self.sizes)
@@ -308,6 +312,10 @@ class LoadedModel:
                 raise UserError(f"size {name} of {self.name} is true or false, not {value}")
             if self.sizes[name] != "flag" and (isinstance(value, bool) or value < 1):
                 raise UserError(f"size {name} of {self.name} is a whole number >= 1, not {value}")
+
+    def check_sizes(self, sizes: Mapping[str, int | bool]) -> None:
+        """Raises UserError unless every sort, size and flag is given, no more, so that each variable has a value."""
+        self.check_given(sizes)
         missing = [n for n in self.sizes if n not in sizes]
         if missing:
             raise UserError(f"{self.name} needs the size of {', '.join(missing)}")
@@ -748,7 +756,7 @@ def _check_names(model: LoadedModel, methods: Mapping[str, Any]) -> None:
         at = f"{where}:{line.get(name, _class_line(model.cls, model.file))}"
         if name in known:
             raise ModelError(f"{at}: {name} is {known[name]} and {what}: rename one")
-        if name.startswith("_") or not name.isidentifier() or name in ("next", "ghosts"):
+        if name.startswith("_") or not name.isidentifier() or name in ("next", "ghosts", DEFINED):
             raise ModelError(f"{at}: {name} is no name for {what}")
         known[name] = what
 

@@ -11,9 +11,10 @@ import z3
 
 from kafkaspec.errors import UserError
 from kafkaspec.language import Action, Claim, LoadedModel, T, Trace, TraceStep
+from kafkaspec.language.defined import DEFINED
 from kafkaspec.prove.counterexample import every_size, plain, show, widened
 from kafkaspec.prove.engine import Progress
-from kafkaspec.prove.obligations import DEFINED, has_value
+from kafkaspec.prove.obligations import has_value
 from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World
 from kafkaspec.prove.solver import limit
 from kafkaspec.prove.symbols import Formula, State, Term, Value, both, either, implies, negated
@@ -39,7 +40,9 @@ class Bounded:
         said = {
             "complete": f"no violation within {self.steps} steps",
             "violation": f"{self.trace.claim if self.trace else ''} is broken in {self.reached} steps",
-            "unknown": f"no violation within {self.reached} steps; the solver gave up on {self.reached + 1}",
+            "unknown": f"no violation within {self.reached} steps; the solver gave up on {self.reached + 1}"
+            if self.reached >= 0
+            else "the solver gave up on the start",
         }[self.outcome]
         return f"{self.model} at {at}: {said} ({self.seconds:.1f} s)"
 
@@ -61,8 +64,11 @@ def bounded(
     given = dict(sizes or {})
     if steps < 0:
         raise UserError(f"a search takes 0 steps or more, not {steps}")
-    model.check_sizes({**{n: False if kind == "flag" else 1 for n, kind in model.sizes.items()}, **given})
-    missing = [n for n, kind in model.sizes.items() if n not in given and kind != "flag"]
+    missing = model.open_sizes(given)
+    if missing:
+        model.check_given(given)
+    else:
+        model.check_sizes({**{n: False for n, kind in model.sizes.items() if kind == "flag"}, **given})
     search = _Search(model, given)
     for depth in range(steps + 1):
         if progress is not None:
@@ -83,7 +89,10 @@ def bounded(
 def _small(model: LoadedModel, given: Mapping[str, int | bool], depth: int, timeout_s: float) -> Trace | None:
     """A run of that length at small sizes."""
     for sizes in every_size(model, given):
-        found = bounded(model, depth, sizes, timeout_s=timeout_s)
+        try:
+            found = bounded(model, depth, sizes, timeout_s=timeout_s)
+        except UserError:  # a variable has no value at these sizes
+            continue
         if found.trace is not None:
             return found.trace
     return None
@@ -107,7 +116,7 @@ class _Search:
         self.model, self.reading = model, Reading(model, given)
         self.worlds: list[World] = []
         self.moves: list[_Move] = []
-        self.formulas = self.reading.sizes()
+        self.formulas: list[Formula] = []
         self.claims: dict[str, Claim] = {**model.invariants, **model.lemmas}
         self.found: z3.ModelRef | None = None
         self.denied: dict[str, Formula] = {}
@@ -118,7 +127,7 @@ class _Search:
         r, i = self.reading, len(self.worlds)
         actions = self.model.actions if i else [self.model.initial]
         here = self.worlds[-1] if i else r.nothing_yet()
-        choice = z3.Int(f"action@{i}")
+        choice = z3.Int(f"action taken@{i}")  # no variable is called so
         after = dict(here.now)
         made: list[tuple[Action, Mapping[str, Value]]] = []
         taken: list[Formula] = [choice >= 0, choice < len(actions)]
@@ -166,7 +175,7 @@ class _Search:
             return "unsat"
         r, solver = self.reading, z3.Solver()
         limit(solver, timeout_s)
-        solver.add(*self.formulas, *r.definitions, *r.axioms(), either(self.denied.values()))
+        solver.add(*r.sizes(), *self.formulas, *r.definitions, *r.axioms(), either(self.denied.values()))
         answer = str(solver.check())
         self.found = solver.model() if answer == "sat" else None
         return answer

@@ -48,8 +48,6 @@ class Counterexample:
     arguments: Mapping[str, Plain]
     before: Mapping[str, Plain] | None
     after: Mapping[str, Plain]
-    note: str
-    """"" if the model's text confirms it; else why it has no value on these states."""
 
     def trace(self, model: LoadedModel, goal: Goal) -> Trace:
         """As reports print it."""
@@ -83,7 +81,7 @@ def find(
 ) -> Counterexample | Needed | None:
     """The smallest counterexample to the goal that is found within the budget, each size having its share. Else the
     claims that exclude one at the sizes that were searched to the end, or None if none was."""
-    names = [n for n, kind in model.sizes.items() if kind != "flag" and n not in fixed]
+    names = model.open_sizes(fixed)
     needed: Needed | None = None
     for level in levels if names else levels[:1]:
         sizes = dict(fixed) | dict.fromkeys(names, level)
@@ -111,7 +109,7 @@ def at_sizes(
     if budget.over:
         return None
     wanted = lambda a, c: (a, c) == (goal.action, goal.claim)  # noqa: E731
-    s = obligations.setting(model, goal.action, goal.kind, sizes, wanted)
+    s = obligations.setting(model, goal.action, sizes, wanted, reached=goal.kind == "defined")
     if not s.goals:
         return None  # at these sizes the form alone shows it
     (g,) = s.goals
@@ -139,22 +137,21 @@ def _read(
     wide = widened(model.vars, [s.action])
     after = {n: plain(r, z, wide[n], v) for n, v in s.after.now.items()}
     arguments = {s.action.parameter(p): plain(r, z, p.t, s.env[p.aux]) for p in s.action.params if p.aux in s.env}
-    confirmed = confirm(model, sizes, goal, before, arguments)
-    if confirmed is None:
+    if not confirmed(model, sizes, goal, before, arguments):
         return None
-    return Counterexample(sizes, s.action, arguments, before, after, confirmed)
+    return Counterexample(sizes, s.action, arguments, before, after)
 
 
-def confirm(
+def confirmed(
     model: LoadedModel,
     sizes: Mapping[str, int | bool],
     goal: Goal,
     before: Mapping[str, Plain] | None,
     arguments: Mapping[str, Plain],
-) -> str | None:
-    """ "" if the text itself, run on these states, breaks the goal; None if it says that nothing is wrong."""
+) -> bool:
+    """Does the model's text, run on these states, break the goal?"""
     if load(model.cls) is not model:
-        return ""  # a variant of the graph that has no text
+        return True  # a variant of the graph that has no text
     c = Concrete(model.cls, sizes, ghosts=True)
     about_action = goal.kind in ("type", "defined")
     wrong = {"type": OutsideType, "defined": Undefined}.get(goal.kind)
@@ -168,16 +165,16 @@ def confirm(
     try:
         if before is None:
             starts = c.initial_states()
-            return "" if not about_action and any(map(broken, starts)) else None
+            return not about_action and any(map(broken, starts))
         state = c.freeze(before)
         if not all(c.holds(n, state) for n in [*model.lemmas, *model.invariants]):
-            return None
+            return False
         after = c.take(state, goal.action, arguments)
     except UserError as e:
-        return "" if wrong is not None and isinstance(e, wrong) else None
+        return wrong is not None and isinstance(e, wrong)
     if after is None or about_action:
-        return None
-    return "" if (broken(state, after) if goal.kind == "step" else broken(after)) else None
+        return False
+    return broken(state, after) if goal.kind == "step" else broken(after)
 
 
 def plain_state(r: Reading, z: z3.ModelRef, s: State) -> dict[str, Plain]:
@@ -256,6 +253,5 @@ def show(t: T, v: Plain) -> Shown:
 
 def every_size(model: LoadedModel, fixed: Mapping[str, int | bool]) -> Iterator[dict[str, int | bool]]:
     """The sizes that are tried, smallest first."""
-    names = [n for n, kind in model.sizes.items() if kind != "flag" and n not in fixed]
     for level in LEVELS:
-        yield dict(fixed) | dict.fromkeys(names, level)
+        yield dict(fixed) | dict.fromkeys(model.open_sizes(fixed), level)

@@ -104,8 +104,9 @@ def _differences(values: Values, a: Count, b: Count, constants: list[Bound]) -> 
         change = zero
         for i, c in enumerate(chosen):
             again = either([values.equal(a.elem, c, d) for d in chosen[:i]])
-            more = pick(b.member(env, c), b.adds(env, c), zero)
-            fewer = pick(a.member(env, c), a.adds(env, c), zero)
+            counted = values.limits(a.elem, c)
+            more = pick(both([counted, b.member(env, c)]), b.adds(env, c), zero)
+            fewer = pick(both([counted, a.member(env, c)]), a.adds(env, c), zero)
             change = change + pick(again, zero, more - fewer)
         others = forall([x], implies(both([values.limits(a.elem, x), *apart]), alike))
         out.append(forall(around, implies(others, after == before + change)))

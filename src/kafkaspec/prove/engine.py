@@ -269,7 +269,6 @@ class _Run:
             self.habits[g.claim] = needed
         verdict: Verdict = "proved" if not still_open else "refuted" if cti is not None else "unknown"
         if verdict == "proved" and self.used is not None and s.before.now:
-            self.used |= {n for n in {**self.model.lemmas, **self.model.invariants} if n not in s.claims}
             for q in questions:
                 self.used |= {n.partition("#")[0] for n in q.used(self.timeout_s)}
         trace, found = None, Reachability("")
@@ -284,7 +283,7 @@ class _Run:
             max(1, len(g.parts)),
             time.perf_counter() - began,
             trace,
-            found.text + (f"; {cti.note}" if cti is not None and cti.note else ""),
+            found.text,
             found.way,
         )
 
@@ -296,11 +295,7 @@ def _turns(budget: Budget) -> Iterator[tuple[float, tuple[int, ...]]]:
 
 
 def _fixed(model: LoadedModel, fixed: Mapping[str, int | bool]) -> dict[str, int | bool]:
-    for name, value in fixed.items():
-        if name not in model.sizes:
-            raise unknown(f"size of {model.name}", name, model.sizes)
-        if isinstance(value, bool) != (model.sizes[name] == "flag") or (not isinstance(value, bool) and value < 1):
-            raise UserError(f"size {name} of {model.name} is a {model.sizes[name]}: {value} is no value for it")
+    model.check_given(fixed)
     return dict(fixed)
 
 
@@ -323,7 +318,7 @@ def _possible(model: LoadedModel, s: Setting, given: Mapping[str, int | bool], t
     everywhere = asked(given)
     if everywhere.answer == "unsat":
         return False
-    names = [n for n, kind in model.sizes.items() if kind != "flag" and n not in given]
+    names = model.open_sizes(given)
     tried = [dict(zip(names, sizes, strict=True)) for sizes in itertools.product((1, 2, 3), repeat=len(names))]
     if everywhere.model is not None:
         values = {n: everywhere.model.eval(z3.Int(named(n))) for n in names}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from kafkaspec.language import Action, Expr, LoadedModel, T
-from kafkaspec.language.defined import defined
+from kafkaspec.language.defined import DEFINED, defined
 from kafkaspec.language.expr import and_, or_
 from kafkaspec.language.obvious import essential
 from kafkaspec.language.parts import kept, used, variables
@@ -21,8 +21,6 @@ from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World, conjuncts
 from kafkaspec.prove.symbols import Formula, Value, both, implies
 
 Kind = Literal["invariant", "lemma", "type", "defined", "step", "start"]
-DEFINED = "defined"
-"""The name of the obligation that an action's text has a value wherever it is reached."""
 START = "(start)"
 """The name under which initiation is listed among the actions."""
 
@@ -128,23 +126,29 @@ def settings(
     """The start, then every action, with the obligations for which `only(action, claim)` is true: first that its text
     has a value, then what holds after it. `apart`: steps of refinements are left to `ways`."""
     for name in [START, *[a.name for a in model.actions]]:
-        before = setting(model, name, "defined", given, only)
+        before = setting(model, name, given, only, reached=True)
         if before.goals:
             yield before
-        yield setting(model, name, "invariant", given, only, apart)
+        yield setting(model, name, given, only, apart=apart)
 
 
 def setting(
-    model: LoadedModel, action: str, kind: Kind, given: Mapping[str, int | bool], only: Only, apart: bool = False
+    model: LoadedModel,
+    action: str,
+    given: Mapping[str, int | bool],
+    only: Only,
+    *,
+    reached: bool = False,
+    apart: bool = False,
 ) -> Setting:
-    """The obligations of the start or an action of that kind, or of any but "defined"."""
+    """The obligations of the start or an action; `reached`: that its text has a value, and no others."""
     if action == START:
-        return start(model, given, only, kind == "defined")
+        return start(model, given, only, reached=reached)
     a = next(a for a in model.actions if a.name == action)
-    return of_action(model, a, given, only, kind == "defined", apart)
+    return of_action(model, a, given, only, reached=reached, apart=apart)
 
 
-def start(model: LoadedModel, given: Mapping[str, int | bool], only: Only, reached: bool = False) -> Setting:
+def start(model: LoadedModel, given: Mapping[str, int | bool], only: Only, *, reached: bool = False) -> Setting:
     """The obligations of the first state; `reached`: those that its text has a value."""
     r = Reading(model, given)
     env, typed = r.parameters(model.initial)
@@ -165,6 +169,7 @@ def of_action(
     a: Action,
     given: Mapping[str, int | bool],
     only: Only,
+    *,
     reached: bool = False,
     apart: bool = False,
 ) -> Setting:

@@ -109,7 +109,7 @@ def small_sizes(model: LoadedModel, fixed: Mapping[str, int | bool]) -> Iterator
     """The sizes at which a model is explored where nobody named any, smallest first: (what every size is, or 0 if the
     model has none, all of them)."""
     flags = [n for n, kind in model.sizes.items() if kind == "flag" and n not in fixed]
-    others = [n for n, kind in model.sizes.items() if kind != "flag" and n not in fixed]
+    others = model.open_sizes(fixed)
     settings = list(itertools.product((False, True), repeat=len(flags)))
     if len(flags) > MOST_FLAGS:
         settings = [settings[0], settings[-1]]

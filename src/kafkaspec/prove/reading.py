@@ -155,7 +155,8 @@ class Reading(Values):
     def read(self, e: Expr, env: Environment, world: World, side: Side = 0) -> Value:
         """The value of an expression. For truth values, `side` says how the formula stands in the query: where a text
         speaks of the partner of something under a quantifier, that decides how the partner is bound. The two ways are
-        equal where there is a partner; where there is none, assumptions are read weaker and goals stronger."""
+        equal where there is a partner, or where the text asks first whether there is; else an assumption is read weaker
+        and a goal stronger. Without a side, as in a value that is assigned, a text must ask first."""
         if not _two_sided(e):
             side = 0
         e = kept(e)
@@ -196,12 +197,9 @@ class Reading(Values):
         hidden = None if self.finite else self._hidden(e, env)
         if hidden is not None:
             x = self.variable(hidden.t)
-            means = self._means(hidden, x, env, world)
+            means = self._may_be(hidden, x, env, world, side)
             rest = self.read(e, {**env, f"={hidden.id}": x}, world, side)
-            there = TRUE
-            if hidden.op == "get" and side != ASSERTED:
-                there = negated(self.read(hidden.args[0], env, world).none)
-            return both([there, forall([x], implies(means, rest))])
+            return forall([x], implies(means, rest))
         return self._atom(e, env, world)
 
     def _atom(self, e: Expr, env: Environment, world: World) -> Formula:
@@ -416,6 +414,13 @@ class Reading(Values):
                 continue
             return m
         return None
+
+    def _may_be(self, m: Expr, x: Term, env: Environment, world: World, side: Side) -> Formula:
+        """x is what m says; and anything where m is None: a text that asks first does not depend on it there."""
+        means = self._means(m, x, env, world)
+        if m.op != "get" or side == ASSERTED:
+            return means
+        return either([self.read(m.args[0], env, world).none, means])
 
     def _means(self, m: Expr, x: Term, env: Environment, world: World) -> Formula:
         """x is what m says."""
