@@ -42,10 +42,10 @@ def a(s) -> None:
 def a_b(s) -> None:
     s.next.n = 1
 @invariant()
-def b_c(s) -> bool:
+def b_low(s) -> bool:
     return s.n < 2
 @invariant()
-def c(s) -> bool:
+def low(s) -> bool:
     return s.n < 3
 @invariant()
 def type_of_n(s) -> bool:
