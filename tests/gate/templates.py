@@ -261,10 +261,6 @@ def leaving(name: str) -> str:
 
 # ---- forms whose value matters
 FORMS = (
-    "s.T == {p for p in P if (s.m[s.link[p]] if s.link[p] is not None else s.n) > 0}",
-    "s.T <= {p for p in P if s.link[p] is None or s.link[p] in s.T}",
-    "s.T != {p for p in P if (max(s.m[q] for q in s.T) if s.T != set() else s.n) > s.m[p]}",
-    "sum(1 for y in {R(x=s.n + 1, b=True)} if y.x > s.i) == 1",
     "s.n in {x for x in range(1, 3)}", "s.n - 1 in {x for x in range(0, 2)}", "s.n + 1 in {x for x in s.S}",
     "s.n in {x + 1 for x in s.S}", "s.n in {x * 2 for x in range(0, 3) if x != s.i}",
     "{x for x in range(1, N + 1)} <= s.S", "s.S <= {x for x in range(0, 2)}", "len({x for x in range(s.n, 3)}) == 2",
@@ -290,6 +286,10 @@ FORMS = (
     "not (s.n > 0 and s.i > 0)", "all(x > 0 or y > 0 for x in s.S for y in s.S)",
     "any(x > y for x in range(0, 3) for y in s.q)", "all(x != s.n for x in range(2, 1))",
     "any(x == s.n for x in range(s.i, 3))", "all(x in s.S for x in range(-1, s.n))",
+    "s.T == {p for p in P if (s.m[s.link[p]] if s.link[p] is not None else s.n) > 0}",
+    "s.T <= {p for p in P if s.link[p] is None or s.link[p] in s.T}",
+    "s.T != {p for p in P if (max(s.m[q] for q in s.T) if s.T != set() else s.n) > s.m[p]}",
+    "sum(1 for y in {R(x=s.n + 1, b=True)} if y.x > s.i) == 1",
 )  # fmt: skip
 """Truth values whose parts are always defined: each is a claim about steps, so that every engine must say its value."""
 
