@@ -286,8 +286,6 @@ FORMS = (
     "not (s.n > 0 and s.i > 0)", "all(x > 0 or y > 0 for x in s.S for y in s.S)",
     "any(x > y for x in range(0, 3) for y in s.q)", "all(x != s.n for x in range(2, 1))",
     "any(x == s.n for x in range(s.i, 3))", "all(x in s.S for x in range(-1, s.n))",
-    "s.T == {p for p in P if (s.m[s.link[p]] if s.link[p] is not None else s.n) > 0}",
-    "s.T <= {p for p in P if s.link[p] is None or s.link[p] in s.T}",
     "s.T != {p for p in P if (max(s.m[q] for q in s.T) if s.T != set() else s.n) > s.m[p]}",
     "sum(1 for y in {R(x=s.n + 1, b=True)} if y.x > s.i) == 1",
 )  # fmt: skip
@@ -303,7 +301,6 @@ def forms(first: int) -> str:
         "    m: dict[P, Num]",
         "    c: C",
         "    net: Annotated[set[R], Bounded(2)]",
-        "    link: dict[P, P | None]",
     ]
     out += ["    @action()", "    def put(s, k: Num) -> None:", "        s.next.i = k"]
     for i, f in enumerate(FORMS[first : first + EACH]):
