@@ -233,7 +233,7 @@ FAULTS = [
     (
         ACTION + "    if s.x[p]:\n        k = 1\n    s.next.n = k",
         5,
-        "'k' is assigned inside an 'if': use a conditional",
+        "'k' may have no value here: assign it before the 'if', or in each branch",
     ),
     (
         ACTION + "    require(all(s.x[r] for r in 3))",

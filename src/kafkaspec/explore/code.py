@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kafkaspec.errors import UserError
 from kafkaspec.explore.emit import ALL, GREATEST, WORD, Bit, Emitter, Num, Wire, Words, high, low
 from kafkaspec.explore.layout import MOST_VALUES, UNBOUNDED, Layout
-from kafkaspec.language.expr import Expr, and_, join, of_type, or_, show, within
+from kafkaspec.language.expr import Expr, and_, join, name_of, of_type, or_, show, within
 from kafkaspec.language.model import Action
 from kafkaspec.language.text import short
 from kafkaspec.language.types import T, make
@@ -761,7 +761,7 @@ def valuations(layout: Layout, params: Mapping[str, T]) -> list[dict[str, int]]:
     for name, t in params.items():
         values = layout.values(t)
         if len(out) * len(values) > MOST_VALUES:
-            names = ", ".join(n.rpartition("_")[0] for n in params)
+            names = ", ".join(name_of(n) for n in params)
             many = f"more than {MOST_VALUES:,} ways at these sizes, each of which is looked at"
             raise UserError(f"{layout.model.name}: {names} can be chosen in {many}")
         out = [{**env, name: v} for env in out for v in values]

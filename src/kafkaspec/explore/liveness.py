@@ -48,6 +48,7 @@ from kafkaspec.explore.kernels import (
     stride_of,
 )
 from kafkaspec.explore.memory import Block
+from kafkaspec.language.expr import name_of
 from kafkaspec.language.model import Fairness, LeadsTo
 from kafkaspec.language.trace import Trace
 from kafkaspec.native import load, load8, load32, load_bytes, store, store8, store32
@@ -519,10 +520,6 @@ class Graph:
             steps.append(s.step(p.instances[label], lay, self._words(before), self._words(after)))
             before = after
         claim, bound = promise.claim, dict(promise.arguments)
-        shown = ", ".join(f"{_name(v.aux)}={lay.show_bound(v.t, bound[v.aux])}" for v in claim.params)
+        shown = ", ".join(f"{name_of(v.aux)}={lay.show_bound(v.t, bound[v.aux])}" for v in claim.params)
         name = f"{claim.name}({shown})" if shown else claim.name
         return Trace(lay.model.name, lay.sizes, "lasso", name, claim.clauses, tuple(steps), loop)
-
-
-def _name(aux: str) -> str:
-    return aux.rpartition("_")[0]

@@ -38,6 +38,7 @@ from kafkaspec.language.expr import (
     bound,
     has_values,
     minus,
+    name_of,
     not_,
     of_type,
     or_,
@@ -619,7 +620,7 @@ class _Module:
         """Give names to bound expressions while their scope is written."""
         params = list(params)
         for p in params:
-            self.scope[p.aux] = self.fresh(str(p.aux).rpartition("_")[0])
+            self.scope[p.aux] = self.fresh(name_of(p.aux))
         try:
             yield
         finally:
@@ -715,7 +716,7 @@ class _Module:
     def variables(self, over: Sequence[tuple[Expr, _Over]]) -> Any:
         """Names for binders' variables: yields the text that says what each takes."""
         for v, o in over:
-            self.scope[v.aux] = self.fresh("i" if o.kind == "seq" else str(v.aux).rpartition("_")[0])
+            self.scope[v.aux] = self.fresh("i" if o.kind == "seq" else name_of(v.aux))
             if o.kind == "seq":
                 self.from_one.add(v.aux)
         try:

@@ -142,10 +142,10 @@ def _index(a: Any, i: Any) -> Any:
 
 
 def _sliced(a: Any, start: Any, stop: Any) -> Any:
-    for limit in (start, stop):
-        if limit is not None and limit < 0:
-            raise IndexError(f"{limit} is no limit of a slice")
-    return type(a)(a[start:stop])
+    given = [limit for limit in (start, stop) if limit is not text.ABSENT]
+    if any(limit is None or limit < 0 for limit in given):
+        raise IndexError(f"{', '.join(map(str, given))}: a limit of a slice is 0 or more")
+    return type(a)(a[None if start is text.ABSENT else start : None if stop is text.ABSENT else stop])
 
 
 def _elements(s: set[Any]) -> set[Any]:
@@ -171,9 +171,9 @@ class _Plain(list[Any]):
     """A sequence whose elements are no options."""
 
 
-def _default(v: Any) -> Any:
+def _wanted(v: Any) -> Any:
     if v is None:
-        raise TypeError("None is no default")
+        raise TypeError("None stands where a number is wanted")
     return v
 
 
@@ -201,9 +201,12 @@ def _fields(r: Any) -> None:
 
 STRICT = {
     "__ks_index": _index, "__ks_sliced": _sliced, "__ks_elements": _elements, "__ks_added": _added,
-    "__ks_called": _called, "__ks_replace": _replaced, "__ks_default": _default,
+    "__ks_called": _called, "__ks_replace": _replaced, "__ks_wanted": _wanted,
+    "__ks_absent": text.ABSENT,
 }  # fmt: skip
-_UNDEFINED = (IndexError, KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError, AssertionError)
+_UNDEFINED = (
+    IndexError, KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError, AssertionError, UnboundLocalError,
+)  # fmt: skip
 
 
 @dataclass
@@ -265,6 +268,11 @@ class Concrete:
                 items = self.values(t.item)
                 most = len(items) if t.hi is None else static(t.hi, self.sizes)
                 return [set(c) for n in range(int(t.nonempty), most + 1) for c in itertools.combinations(items, n)]
+            case "map":
+                keys = self.values(t.domain)
+                return [
+                    dict(zip(keys, v, strict=True)) for v in itertools.product(self.values(t.item), repeat=len(keys))
+                ]
             case "rec":
                 assert t.cls is not None
                 names = [n for n, _ in t.fields]
@@ -430,12 +438,18 @@ class Concrete:
         ]
         return [dict(zip(map(a.parameter, a.params), v, strict=True)) for v in itertools.product(*values)]
 
-    def _try(self, name: str, state: State, arguments: Mapping[str, Any]) -> State | None:
-        after = _After({n: _own(v) for n, v in self._values(state).items()}, None)
-        try:
-            self._call(name, self._view(self._values(state), after), arguments)
-        except Disabled:
-            return None
+    def _firsts(self) -> dict[str, Any]:
+        """The variables' first values."""
+        return {n: self._first(t) for n, t in self.vars.items()}
+
+    def _effect(self, name: str, before: dict[str, Any], arguments: Mapping[str, Any]) -> State | None:
+        """The state after an action; None if its guard is false."""
+        after = _After({n: _own(v) for n, v in before.items()}, None)
+        if name in self._functions:  # a model without @initial has first values alone
+            try:
+                self._call(name, self._view(dict(before), after), arguments)
+            except Disabled:
+                return None
         return self._after(after)
 
     def initial_states(self) -> list[State]:
@@ -445,19 +459,9 @@ class Concrete:
     def _starts(self) -> list[State]:
         """The first states: one for each valuation of the start's parameters, as TLC counts what it generates."""
         with self._running():
-            first = {n: self._first(t) for n, t in self.vars.items()}
-            a = self.model.initial
-            if a.name not in self._functions:
-                return [self._after(_View(first, None))]
-            out = []
-            for v in self._choices(a, first):
-                after = _After({n: _own(x) for n, x in first.items()}, None)
-                try:
-                    self._call(a.name, self._view(dict(first), after), v)
-                except Disabled:
-                    continue
-                out.append(self._after(after))
-            return out
+            first, a = self._firsts(), self.model.initial
+            found = [self._effect(a.name, first, v) for v in self._choices(a, first)]
+            return [s for s in found if s is not None]
 
     def successors(self, state: State) -> list[Taken]:
         """Every transition from a state: one for each action and valuation of its parameters whose guard holds."""
@@ -465,7 +469,7 @@ class Concrete:
         with self._running():
             for a in self.model.actions:
                 for v in self._choices(a, self._values(state)):
-                    after = self._try(a.name, state, v)
+                    after = self._effect(a.name, self._values(state), v)
                     if after is not None:
                         out.append(Taken(a.name, v, after))
         return out
@@ -475,7 +479,7 @@ class Concrete:
         if action not in self._functions:
             raise unknown(f"action of {self.model.name}", action, [a.name for a in self.model.actions])
         with self._running():
-            return self._try(action, state, arguments)
+            return self._effect(action, self._values(state), arguments)
 
     def value(self, claim: str, state: State, arguments: Mapping[str, Any]) -> Any:
         """What a claim's text returns in a state. Raises Undefined."""
@@ -518,18 +522,29 @@ class Concrete:
             return True
         abstract = self.abstract(name)
         if part == "start":
-            return shown in abstract.initial_states()
+            return shown in abstract.ways(None)
         assert after is not None
         try:
             then = self.shows(name, after)
         except OutsideType:
             return False
-        try:
-            return then == shown or any(t.state == then for t in abstract.successors(shown))
-        except Undefined:
-            raise
-        except UserError:  # the abstract model leaves its types there, or has too many steps to list
-            return False
+        return then == shown or then in abstract.ways(shown)
+
+    def ways(self, state: State | None) -> Iterator[State]:
+        """The states after each action from a state, or the first states of None, as a refinement asks for them: where
+        an action's text has no value, or leaves one outside its type, it is no way."""
+        for a in [self.model.initial] if state is None else self.model.actions:
+            with self._running():
+                before = self._firsts() if state is None else self._values(state)
+                choices = self._choices(a, before)
+            for v in choices:
+                try:
+                    with self._running():
+                        then = self._effect(a.name, before, v)
+                except (Undefined, OutsideType):
+                    continue
+                if then is not None:
+                    yield then
 
     def reachable(self, limit: int = 1_000_000) -> tuple[dict[State, int], int]:
         """Breadth-first: every reachable state with its depth (from 1, as TLC counts), and the number of states

@@ -21,10 +21,10 @@ from kafkaspec.language.expr import (
     eq,
     has_values,
     index,
+    last_index,
     length,
     less,
     limits,
-    minus,
     node,
     not_,
     of_type,
@@ -197,14 +197,8 @@ def _elements(e: Expr, t: T) -> Expr:
             return and_(_elements(a[0], t), _elements(a[1], t))
         case "emptyseq":
             return TRUE
-    i = bound(make("range", lo=0, hi=_last(e.t)), "i")
+    i = bound(make("range", lo=0, hi=last_index(e.t)), "i")
     return every(i, implies(less(i, length(e)), fits(node("at", e.t.item, e, i, aux="inside"), t.item)))
-
-
-def _last(t: T) -> int | Expr:
-    """The last index of the longest sequence of a type."""
-    e = minus(t.hi, 1)
-    return int(e.aux) if e.op == "const" else e
 
 
 # ---- actions ---------------------------------------------------------------------------------------------------------

@@ -103,16 +103,16 @@ class Expr:
         return minus(0, self)
 
     def __or__(self, other: Any) -> Expr:
-        return _setop("union", self, other)
+        return set_operation("union", self, other)
 
     def __ror__(self, other: Any) -> Expr:
-        return _setop("union", other, self)
+        return set_operation("union", other, self)
 
     def __rand__(self, other: Any) -> Expr:
-        return _setop("inter", other, self)
+        return set_operation("inter", other, self)
 
     def __and__(self, other: Any) -> Expr:
-        return _setop("inter", self, other)
+        return set_operation("inter", self, other)
 
     def __getitem__(self, key: Any) -> Expr:
         return index(self, key)
@@ -472,6 +472,11 @@ def _sum(a: Limit | None, b: Limit | None, sign: int = 1) -> Limit | None:
     return _number((plus if sign > 0 else minus)(a, b))
 
 
+def last_index(t: T) -> Limit | None:
+    """The last index of the longest sequence of a type."""
+    return _sum(t.hi, -1)
+
+
 def _product(a: Limit | None, b: Limit | None) -> Limit | None:
     if a is None or b is None:
         return None
@@ -566,16 +571,11 @@ class SetLiteral:
         self.items = list(items)
 
     def __or__(self, other: Any) -> Any:
-        return SetLiteral(self.items + other.items) if isinstance(other, SetLiteral) else _setop("union", self, other)
-
-    def __ror__(self, other: Any) -> Any:
-        return _setop("union", other, self)
-
-    def __and__(self, other: Any) -> Any:
-        return _setop("inter", self, other)
-
-    def __sub__(self, other: Any) -> Any:
-        return _setop("diff", self, other)
+        return (
+            SetLiteral(self.items + other.items)
+            if isinstance(other, SetLiteral)
+            else set_operation("union", self, other)
+        )
 
     def __iter__(self) -> Any:
         raise ModelError("a set is iterated in all(), any() or a comprehension only")
@@ -640,7 +640,7 @@ def lift(x: Any, t: T) -> Expr:
         return node("const", INT, aux=x)
     if isinstance(x, type) and issubclass(x, Sort | enum.Enum) and t.kind == "set" and t.item is resolve(x):
         return node("full", make("set", elem=t.item, nonempty=True))
-    raise ModelError(f"{_text(x)} stands where a value of type {t!r} is wanted")
+    raise ModelError(f"{written(x)} stands where a value of type {t!r} is wanted")
 
 
 def some(x: Expr) -> Expr:
@@ -703,7 +703,7 @@ def _literal_map(x: MapLiteral, t: T) -> Expr:
     whole = v is not None and (not isinstance(x.domain, Span) or x.domain.whole)
     if v is None or not whole or not alike(t.domain, v.t):
         over = (
-            f"range({show(x.domain.start)}, {show(x.domain.stop)})" if isinstance(x.domain, Span) else _text(x.domain)
+            f"range({show(x.domain.start)}, {show(x.domain.stop)})" if isinstance(x.domain, Span) else written(x.domain)
         )
         raise ModelError(f"a map over {t.domain!r} is made by a comprehension over all its keys, not over {over}")
     v = bound(t.domain, x.name)
@@ -715,7 +715,7 @@ def symbolic(x: Any) -> Expr:
     """x as a node of its own type. Raises ModelError when the type cannot be told."""
     t = typeof(x)
     if t is None:
-        raise ModelError(f"the type of {_text(x)} cannot be told here")
+        raise ModelError(f"the type of {written(x)} cannot be told here")
     return lift(x, t)
 
 
@@ -732,7 +732,7 @@ def truth(x: Any) -> Expr:
             raise ModelError(f"{show(x)} of type {x.t!r} is no truth value{why}")
         return x
     if not isinstance(x, bool):
-        raise ModelError(f"{_text(x)} is no truth value")
+        raise ModelError(f"{written(x)} is no truth value")
     return TRUE if x else FALSE
 
 
@@ -768,7 +768,7 @@ def _both(a: Any, b: Any, what: str) -> tuple[Expr, Expr]:
     a, b = plain(a), plain(b)
     ta, tb = typeof(a), typeof(b)
     if ta is None and tb is None:
-        raise ModelError(f"the types of {_text(a)} and {_text(b)} cannot be told")
+        raise ModelError(f"the types of {written(a)} and {written(b)} cannot be told")
     if ta is not None and tb is not None and isinstance(a, SetLiteral | list) != isinstance(b, SetLiteral | list):
         ta, tb = (None, tb) if isinstance(a, SetLiteral | list) else (ta, None)
     if ta is None or tb is None:
@@ -779,7 +779,7 @@ def _both(a: Any, b: Any, what: str) -> tuple[Expr, Expr]:
         return lift(a, t), lift(b, t)
     t = ta if ta.kind == "option" or tb.kind != "option" else tb
     if not (same(ta, tb) or (t.kind == "option" and same(t.item, tb if t is ta else ta))):
-        raise ModelError(f"{_text(a)} of type {ta!r} {what} {_text(b)} of type {tb!r}")
+        raise ModelError(f"{written(a)} of type {ta!r} {what} {written(b)} of type {tb!r}")
     return lift(a, t), lift(b, t)
 
 
@@ -787,7 +787,7 @@ def eq(a: Any, b: Any) -> Expr:
     """Equality. An option may be compared with None and with a plain value."""
     for x, y in ((a, b), (b, a)):
         if x is None and (t := typeof(y)) is not None and t.kind != "option":
-            raise ModelError(f"{_text(y)} of type {t!r} is never None")
+            raise ModelError(f"{written(y)} of type {t!r} is never None")
     x, y = _both(a, b, "is compared with")
     if x is y:
         return only(x, TRUE)
@@ -840,7 +840,7 @@ def majority(members: Any) -> Expr:
     t = typeof(members)
     s = None if t is None else symbolic(members)
     if s is None or s.t.kind != "set" or s.t.item.kind != "sort":
-        raise ModelError(f"majority() is of a set of a Sort's elements, not of {_text(members)}")
+        raise ModelError(f"majority() is of a set of a Sort's elements, not of {written(members)}")
     return node("majority", BOOL, s)
 
 
@@ -856,7 +856,7 @@ def ite(c: Any, a: Any, b: Any) -> Any:
     if isinstance(a, tuple | MapLiteral) or isinstance(b, tuple | MapLiteral):
         t = typeof(b if isinstance(a, tuple | MapLiteral) else a)
         if t is None or t.kind != "map":
-            raise ModelError(f"the type of ({_text(a)} if ... else {_text(b)}) cannot be told")
+            raise ModelError(f"the type of ({written(a)} if ... else {written(b)}) cannot be told")
         a, b = lift(a, t), lift(b, t)
     x, y = _both(a, b, "stands in one place with")
     if x is y:
@@ -874,7 +874,7 @@ def plus(a: Any, b: Any) -> Expr:
         or isinstance(a, list)
         or isinstance(b, list)
     ):
-        return _concatenated(a, b)
+        return concatenated(a, b)
     x, y = number(a), number(b)
     if x.op == "const" and y.op == "const":
         return node("const", INT, aux=x.aux + y.aux)
@@ -893,7 +893,7 @@ def _shifted(x: Expr, by: int) -> Expr:
     return node("add" if by > 0 else "sub", INT, x, node("const", INT, aux=abs(by)))
 
 
-def _concatenated(a: Any, b: Any) -> Expr:
+def concatenated(a: Any, b: Any) -> Expr:
     x, y = _both(a, b, "stands in one sequence with")
     if x.t.kind != "seq":
         raise ModelError(f"{show(x)} of type {x.t!r} is no sequence")
@@ -903,11 +903,11 @@ def _concatenated(a: Any, b: Any) -> Expr:
         items.append(y.args[1])
         y = y.args[0]
     if y.op != "emptyseq":
-        return node("concat", t, x, _appended(y, items[::-1]))
-    return _appended(x, items[::-1])
+        return node("concat", t, x, appended(y, items[::-1]))
+    return appended(x, items[::-1])
 
 
-def _appended(q: Expr, items: Sequence[Expr]) -> Expr:
+def appended(q: Expr, items: Sequence[Expr]) -> Expr:
     for i in items:
         q = node("append", make("seq", elem=join(q.t.item, of_type(i)), hi=_sum(q.t.hi, 1)), q, i)
     return q
@@ -916,7 +916,7 @@ def _appended(q: Expr, items: Sequence[Expr]) -> Expr:
 def minus(a: Any, b: Any) -> Expr:
     """a - b on numbers; difference on sets."""
     if any((t := typeof(x)) is not None and t.kind == "set" for x in (a, b)) or isinstance(b, SetLiteral):
-        return _setop("diff", a, b)
+        return set_operation("diff", a, b)
     x, y = number(a), number(b)
     if x.op == "const" and y.op == "const":
         return node("const", INT, aux=x.aux - y.aux)
@@ -965,8 +965,8 @@ def index(a: Any, i: Any) -> Expr:
                 f"{show(a)} of type {a.t!r} cannot be sliced" if a.t.kind != "seq" else "a slice has no step"
             )
         if i.stop is not None:
-            a = _slice("take", a, i.stop)
-        return a if i.start is None else _slice("drop", a, i.start)
+            a = sliced("take", a, i.stop)
+        return a if i.start is None else sliced("drop", a, i.start)
     if a.t.kind == "map":
         k = lift(i, a.t.domain)
         return node("idx", a.t.item, a, k, total=within(of_type(k), a.t.domain))
@@ -978,7 +978,7 @@ def index(a: Any, i: Any) -> Expr:
     raise ModelError(f"{show(a)} of type {a.t!r} has no elements to index")
 
 
-def _slice(op: str, a: Expr, limit: Any) -> Expr:
+def sliced(op: str, a: Expr, limit: Any) -> Expr:
     n = number(limit)
     if n.op == "const" and n.aux < 0:
         raise ModelError(f"a slice of {show(a)} from or up to {n.aux}: a limit is 0 or more")
@@ -1049,13 +1049,15 @@ def contains(x: Any, s: Any) -> Expr:
             items = [value_of(y) for y in items]
         return _evaluated([x, *items], or_(*[eq(x, y) for y in items]))
     if isinstance(s, Span):
+        if isinstance(x, Expr) and x.t.kind == "option":
+            return _evaluated([s.start, s.stop], and_(not_(eq(x, None)), contains(unwrapped(x), s)))
         x = number(x)
         return and_(less(s.start, x, equal=True), _evaluated([s.start, s.stop], less(x, s.stop)))
     if isinstance(s, type):
         raise ModelError(f"every value is in {s.__name__}")
     s = value_of(symbolic(s))
     if s.t.kind == "seq":
-        i = bound(make("range", lo=0, hi=_sum(s.t.hi, -1)), "i")
+        i = bound(make("range", lo=0, hi=last_index(s.t)), "i")
         inside = less(i, length(s))
         element = node("at", s.t.item, s, i, aux="inside")
         return _evaluated([x, s], node("exists", BOOL, i, and_(inside, eq(x, element))))
@@ -1074,7 +1076,7 @@ def contains(x: Any, s: Any) -> Expr:
     return node("in", BOOL, x, s)
 
 
-def _setop(op: str, a: Any, b: Any) -> Expr:
+def set_operation(op: str, a: Any, b: Any) -> Expr:
     x: Expr
     y: Expr
     x, y = map(value_of, _both(a, b, "is joined with"))
@@ -1109,6 +1111,11 @@ def bound(t: T, name: str) -> Expr:
     """A new bound variable of type t; its name is unique."""
     _fresh[0] += 1
     return node("bound", t, aux=f"{name}_{_fresh[0]}")
+
+
+def name_of(aux: str) -> str:
+    """The name in the text of a bound variable, by its unique one."""
+    return aux.rpartition("_")[0]
 
 
 class Span:
@@ -1150,7 +1157,7 @@ def bound_over(domain: Any, name: str) -> Expr:
     d = value_of(domain)
     if isinstance(d, Expr) and d.t.kind == "set":
         return bound(d.t.item, name)
-    raise ModelError(f"{_text(domain)} is no domain: a Sort, an Enum, range(a, b), a set or a sequence")
+    raise ModelError(f"{written(domain)} is no domain: a Sort, an Enum, range(a, b), a set or a sequence")
 
 
 Condition = Callable[[Any], Any]
@@ -1163,7 +1170,7 @@ class Domain:
         domain = value_of(symbolic(domain)) if isinstance(domain, SetLiteral | Expr | list) else plain(domain)
         self.evaluated: list[Any] = []
         if isinstance(domain, Expr) and domain.t.kind == "seq":
-            self.v = bound(make("range", lo=0, hi=_sum(domain.t.hi, -1)), name)
+            self.v = bound(make("range", lo=0, hi=last_index(domain.t)), name)
             self.value: Expr = node("at", domain.t.item, domain, self.v, aux="inside")
             self.inside: Expr = less(self.v, length(domain))
             self.evaluated = [domain]
@@ -1237,9 +1244,9 @@ _INFIX = {
 }  # fmt: skip
 
 
-def _text(x: Any) -> str:
+def written(x: Any) -> str:
     if isinstance(x, SetLiteral):
-        return "{" + ", ".join(map(_text, x.items)) + "}" if x.items else "set()"
+        return "{" + ", ".join(map(written, x.items)) + "}" if x.items else "set()"
     if isinstance(x, MapLiteral):
         return f"{{{x.name}: ... for {x.name} in ...}}"
     if isinstance(x, Span):
@@ -1262,7 +1269,7 @@ def show(e: Expr) -> str:
         case "nextvar":
             return f"next.{e.aux}"
         case "bound":
-            return str(e.aux).rpartition("_")[0]
+            return name_of(e.aux)
         case "idx" | "at":
             return f"{show(a[0])}[{show(a[1])}]"
         case "field":

@@ -17,6 +17,12 @@ WORDS |= {"replace": "dataclasses", "require": "kafkaspec.language.model"}
 """The functions that the language gives a meaning of its own, with their modules: a text knows them by their names."""
 
 
+def word(f: Any) -> bool:
+    """Is it one of these functions?"""
+    name = getattr(f, "__name__", "")
+    return name in WORDS and getattr(f, "__module__", "") == WORDS[name]
+
+
 def words(tree: ast.FunctionDef, f: FunctionType) -> tuple[int, str] | None:
     """What is wrong, with its line, if a function has two decorators, or gives one of the words another meaning."""
     if len(tree.decorator_list) > 1:
@@ -34,7 +40,7 @@ def words(tree: ast.FunctionDef, f: FunctionType) -> tuple[int, str] | None:
         if name not in WORDS:
             continue
         v = names.get(name)
-        native = (getattr(v, "__module__", ""), getattr(v, "__name__", "")) == (WORDS[name], name)
+        native = word(v) and getattr(v, "__name__", "") == name
         if not native or not isinstance(n, ast.Name) or not isinstance(n.ctx, ast.Load):
             return n.lineno, f"{name} is a function of the language, and something else here: rename the other"
     return None

@@ -6,7 +6,7 @@ import ast
 import functools
 import sys
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
@@ -24,6 +24,7 @@ from kafkaspec.language.expr import (
     contains,
     index,
     lift,
+    name_of,
     node,
     number,
     static,
@@ -32,8 +33,8 @@ from kafkaspec.language.expr import (
 from kafkaspec.language.expr import (
     majority as _majority,
 )
-from kafkaspec.language.parts import parts_of
-from kafkaspec.language.refine import Refinement, mapped
+from kafkaspec.language.parts import nodes, parts_of, variables
+from kafkaspec.language.refine import Refinement, mapped, no_first
 from kafkaspec.language.types import INT, Of, T, TypeNotInLanguage, elements, resolve, tracing
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -233,7 +234,7 @@ class Action:
 
     def parameter(self, p: Expr) -> str:
         """A parameter's name in the text."""
-        return str(p.aux).rpartition("_")[0]
+        return name_of(p.aux)
 
 
 @dataclass(frozen=True)
@@ -282,9 +283,14 @@ class LoadedModel:
     refinements: dict[str, Refinement] = field(default_factory=dict)
     sizes: dict[str, Literal["sort", "size", "flag"]] = field(default_factory=dict)
     sorts: dict[str, type[Any]] = field(default_factory=dict)
-    unlimited: list[str] = field(default_factory=list)
-    """Parameters without an upper limit, also those of models that it refines: they are proved, not explored."""
     """The class of each sort, by its name."""
+    without_limit: list[str] = field(default_factory=list)
+    """Its actions' parameters without an upper limit."""
+
+    @property
+    def unlimited(self) -> list[str]:
+        """Parameters without an upper limit, also those of models that it refines: they are proved, not explored."""
+        return self.without_limit + [n for r in self.refinements.values() for n in r.abstract.unlimited]
 
     def refining(self, name: str, abstract: LoadedModel) -> LoadedModel:
         """The model with another abstract model (a mutant of it) in a refinement of that name."""
@@ -498,18 +504,13 @@ def load(cls: type[Model]) -> LoadedModel:
 
 
 def _load(cls: type[Model]) -> LoadedModel:
-    file = sys.modules[cls.__module__].__file__ or "?"
+    file = _file(cls)
     line = _class_line(cls, file)
-    try:
-        hints = typing.get_type_hints(cls, include_extras=True)
-    except NameError as e:
-        raise ModelError(f"{text.short(file)}:{line}: {e}") from None
-    files = {
-        sys.modules[c.__module__].__file__ or "?" for c in cls.__mro__ if c.__module__ != __name__ and c is not object
-    }
-    for c in cls.__mro__:
-        if c.__module__ != __name__ and c is not object:
-            _check_body(c)
+    classes = [c for c in cls.__mro__ if c.__module__ != __name__ and c is not object]
+    files = set(map(_file, classes))
+    hints = _annotations(cls, classes)
+    for c in classes:
+        _check_body(c)
     trace = Trace(files)
     variables: dict[str, T] = {}
     for name, hint in hints.items():
@@ -545,11 +546,7 @@ def _load(cls: type[Model]) -> LoadedModel:
             try:
                 _read(model, name, f, f.__kafkaspec__, trace)  # type: ignore[attr-defined]
             except Exception as e:
-                if (
-                    isinstance(e, ModelError)
-                    and ":" in str(e)
-                    and any(str(e).startswith(text.short(x) + ":") for x in files)
-                ):
+                if isinstance(e, ModelError) and any(str(e).startswith(text.short(x) + ":") for x in files):
                     raise
                 raise text.located(f, e, files) from None
     finally:
@@ -579,7 +576,6 @@ def _load(cls: type[Model]) -> LoadedModel:
 
 def _add_refinement(model: LoadedModel, r: Refinement) -> None:
     model.refinements[r.name] = r
-    model.unlimited += r.abstract.unlimited
     typed = r.typed()
     if typed is not TRUE:
         model.invariants[f"{r.name}: type"] = Claim(f"{r.name}: type", r.clauses, typed, r.doc, r.loc)
@@ -619,7 +615,7 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
                 raise ModelError(f"fairness per {per}: {name} has no such parameter")
         a = Action(name, mark.clauses, mark.who, doc, params, [], [], mark.fair, mark.per, loc, drawn=drawn)
         for p in params:
-            if p.aux in drawn and (mark.kind == "initial" or str(p.aux).rpartition("_")[0] in mark.per):
+            if p.aux in drawn and (mark.kind == "initial" or name_of(p.aux) in mark.per):
                 where = "@initial" if mark.kind == "initial" else "fairness per parameter"
                 raise ModelError(f"{name}: a parameter that is drawn from a variable has no place in {where}")
         a.guard = [contains(p, drawn[p.aux]) for p in params if p.aux in drawn]
@@ -664,7 +660,7 @@ def _parameter(model: LoadedModel, name: str, hint: Any, drawn: dict[str, Expr])
     if not marks:
         t = resolve(hint)
         if unlimited(t):
-            model.unlimited.append(name)
+            model.without_limit.append(name)
         return bound(t, name)
     t = _type_of(model, marks[0].variable)
     if t.kind != "set":
@@ -684,15 +680,40 @@ def _doc(x: Any) -> str:
     return " ".join((x.__doc__ or "").split())
 
 
+def _file(cls: type) -> str:
+    """The file that a class is written in."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    if file is None:
+        raise ModelError(
+            f"{cls.__module__}.{cls.__name__}: a model is read from its file, and this class stands in none"
+        )
+    return str(file)
+
+
+def _annotations(cls: type, classes: Iterable[type]) -> dict[str, Any]:
+    """The annotations of a class and those it extends, evaluated. Raises ModelError for one that has no meaning."""
+    try:
+        return typing.get_type_hints(cls, include_extras=True)
+    except Exception:
+        for c in classes:
+            for name, hint in vars(c).get("__annotations__", {}).items():
+                alone = type(c.__name__, (), {"__annotations__": {name: hint}, "__module__": c.__module__})
+                try:
+                    typing.get_type_hints(alone, localns=dict(vars(c)), include_extras=True)
+                except Exception as e:
+                    text.fail(_file(c), _variable_line(c, _file(c), name), f"{name}: {e}")
+        raise
+
+
 def _class_line(cls: type, file: str) -> int:
-    for n in ast.walk(text._module(file)):
+    for n in ast.walk(text.module_of(file)):
         if isinstance(n, ast.ClassDef) and n.name == cls.__name__:
             return n.lineno
     return 1
 
 
 def _variable_line(cls: type, file: str, name: str) -> int:
-    for c in ast.walk(text._module(file)):
+    for c in ast.walk(text.module_of(file)):
         if isinstance(c, ast.ClassDef) and c.name == cls.__name__:
             for n in c.body:
                 if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name) and n.target.id == name:
@@ -702,13 +723,13 @@ def _variable_line(cls: type, file: str, name: str) -> int:
 
 def _check_body(cls: type) -> None:
     """Raises ModelError unless the class has the form of a model. One that was not written in a file has none."""
-    file = sys.modules[cls.__module__].__file__ or "?"
-    if (wrong := form.once(text._module(file))) is not None:
+    file = _file(cls)
+    if (wrong := form.once(text.module_of(file))) is not None:
         text.fail(file, *wrong)
     methods = [getattr(v, "__kafkaspec_define__", v) for v in vars(cls).values()]
     code = [f.__code__ for f in methods if isinstance(f, FunctionType)]
     lines = {c.co_firstlineno for c in code if c.co_filename == file}
-    for n in ast.walk(text._module(file)):
+    for n in ast.walk(text.module_of(file)):
         if isinstance(n, ast.ClassDef) and n.name == cls.__name__:
             inside = any(n.lineno <= line <= (n.end_lineno or 0) for line in lines)
             if (inside or not lines) and (wrong := form.body(n) or _undecorated(n, cls)) is not None:
@@ -783,25 +804,27 @@ def _named_types(model: LoadedModel) -> list[T]:
 def _check_start(model: LoadedModel) -> None:
     given = {u.var for u in model.initial.updates if not u.keys and u.cond is TRUE}
 
-    def needs(t: T) -> str:
-        match t.kind:
-            case "sort":
-                return "an element of a sort has no first value"
-            case "set":
-                return "a set that is never empty has no first value" if t.nonempty else ""
-            case "map":
-                return needs(t.item)
-            case "rec":
-                return next((w for _, f in t.fields if (w := needs(f))), "")
-        return ""
-
     for name, t in model.vars.items():
-        why = needs(t)
+        why = no_first(t)
         if why and name not in given:
             file = model.file
             raise ModelError(
                 f"{text.short(file)}:{_variable_line(model.cls, file, name)}: {name}: {why}: assign it in @initial"
             )
+    a = model.initial
+    values = [*a.guard, *[n.when for n in a.needs], *[e for u in a.updates for e in (*u.keys, u.cond, u.value)]]
+    read = variables(y for e in [*values, *[p for n in a.needs for p in _asked(n.what)]] for y in nodes(e))
+    for name in sorted(n for n in read if no_first(model.vars[n])):
+        text.fail(*a.loc, f"{name} is read in @initial, but {no_first(model.vars[name])}")
+
+
+def _asked(e: Expr) -> list[Expr]:
+    """What is read to tell whether there is a place such as m[k]: its keys."""
+    keys: list[Expr] = []
+    while e.op in ("idx", "at", "field"):
+        keys += e.args[1:]
+        e = e.args[0]
+    return keys if e.op == "var" else [*keys, e]
 
 
 def _sizes(model: LoadedModel, trace: Trace) -> tuple[dict[str, Literal["sort", "size", "flag"]], dict[str, type[Any]]]:

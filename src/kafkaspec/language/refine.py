@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kafkaspec.language import expr as x
-from kafkaspec.language.defined import Need, Update, defined, fits
+from kafkaspec.language.defined import Need, Update, defined, fits, typed
 from kafkaspec.language.expr import FALSE, TRUE, Expr, ModelError, and_, bound, eq, ite, node, or_
 from kafkaspec.language.substitute import at_key, substituted
 from kafkaspec.language.types import BOOL, T, make
@@ -41,8 +41,7 @@ class Refinement:
 
     def starts(self) -> Expr:
         """What the mapping shows is a first state of the abstract model."""
-        given = {u.var for u in self.abstract.initial.updates if not u.keys and u.cond is TRUE}
-        first = {n: self.mapping[n] if n in given else first_value(t) for n, t in self.abstract.vars.items()}
+        first = {n: self.mapping[n] if no_first(t) else first_value(t) for n, t in self.abstract.vars.items()}
         return self._taken(self.abstract.initial, first, self.mapping)
 
     @cached_property
@@ -57,7 +56,8 @@ class Refinement:
         return or_(*self.ways.values())
 
     def _taken(self, a: Action, before: Mapping[str, Expr], after: Mapping[str, Expr]) -> Expr:
-        """For some of its parameters the action leads from the one abstract state to the other."""
+        """For some of its parameters the action leads from the one abstract state to the other. It leads nowhere where
+        its text has no value, or leaves one that is of another type than its variable."""
         params = {p.aux: bound(p.t, a.parameter(p)) for p in a.params}
 
         def given(e: Expr) -> Expr | None:
@@ -65,8 +65,10 @@ class Refinement:
                 return params.get(e.aux)
             return before[e.aux] if e.op == "var" else None
 
-        guard = [substituted(g, given) for g in a.guard]
-        guard += [Need(n.after, substituted(n.when, given), substituted(n.what, given)).defined for n in a.needs]
+        needs = [Need(n.after, substituted(n.when, given), substituted(n.what, given)) for n in a.needs]
+        guard: list[Expr] = []
+        for i, g in enumerate([*(substituted(g, given) for g in a.guard), TRUE]):
+            guard += [*[n.defined for n in needs if n.after == i], defined(g), g]
         updates = [
             Update(
                 u.var,
@@ -76,6 +78,7 @@ class Refinement:
             )
             for u in a.updates
         ]
+        guard += [f for _, f in typed(updates, self.abstract.vars)]
         parts = [
             becomes(t, [(u.cond, u.keys, u.value) for u in updates if u.var == n], before[n], after[n])
             for n, t in self.abstract.vars.items()
@@ -189,8 +192,22 @@ def _primed(e: Expr) -> Expr | None:
     return node("nextvar", e.t, aux=e.aux) if e.op == "var" else None
 
 
+def no_first(t: T) -> str:
+    """Why a variable of the type must be assigned in @initial; "" if it has a first value."""
+    match t.kind:
+        case "sort":
+            return "an element of a sort has no first value"
+        case "set" if t.nonempty:
+            return "a set that is never empty has no first value"
+        case "map":
+            return no_first(t.item)
+        case "rec":
+            return next((why for _, f in t.fields if (why := no_first(f))), "")
+    return ""
+
+
 def first_value(t: T) -> Expr:
-    """The value of a variable that @initial does not assign; where there is none, some value or other."""
+    """The value of a variable that @initial does not assign. Raises ModelError for a sort, which has none."""
     match t.kind:
         case "bool":
             return FALSE
@@ -237,7 +254,7 @@ def becomes(t: T, updates: list[tuple[Expr, tuple[Expr, ...], Expr]], now: Expr,
             ]
         )
     if t.kind == "seq":
-        i = bound(make("range", lo=0, hi=x._sum(t.hi, -1)), "i")
+        i = bound(make("range", lo=0, hi=x.last_index(t)), "i")
         at = [node("at", q.t.item, q, i, aux="inside") for q in (now, then)]
         each = becomes(t.item, [(and_(c, eq(keys[0], i)), keys[1:], v) for c, keys, v in updates], at[0], at[1])
         same = eq(x.length(now), x.length(then))

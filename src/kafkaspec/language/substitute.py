@@ -74,11 +74,11 @@ def _rebuilt(e: Expr, a: tuple[Expr, ...]) -> Expr:
         case "take" | "drop":
             if a[1].op == "const" and a[1].aux < 0:  # not reached where the condition before it says so
                 return node(e.op, make("seq", elem=a[0].t.item, hi=a[0].t.hi), *a, total=False)
-            return x._slice(e.op, *a)
+            return x.sliced(e.op, *a)
         case "append":
-            return x._appended(a[0], [a[1]])
+            return x.appended(a[0], [a[1]])
         case "concat":
-            return x._concatenated(*a)
+            return x.concatenated(*a)
         case "field":
             return x.field(a[0], e.args[0].t.fields[e.aux][0])
         case "rec":
@@ -88,11 +88,11 @@ def _rebuilt(e: Expr, a: tuple[Expr, ...]) -> Expr:
         case "some":
             return x.some(a[0])
         case "with":
-            return x._setop("union", a[0], x.SetLiteral([a[1]]))
+            return x.set_operation("union", a[0], x.SetLiteral([a[1]]))
         case "without":
-            return x._setop("diff", a[0], x.SetLiteral([a[1]]))
+            return x.set_operation("diff", a[0], x.SetLiteral([a[1]]))
         case "union" | "inter" | "diff":
-            return x._setop(e.op, *a)
+            return x.set_operation(e.op, *a)
         case "len" | "card":
             return x.number(x.length(a[0]))
         case "majority":

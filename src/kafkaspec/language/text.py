@@ -8,7 +8,7 @@ import dataclasses
 import enum
 import inspect
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -61,7 +61,7 @@ def short(file: str) -> str:
 
 
 @cache
-def _module(file: str) -> ast.Module:
+def module_of(file: str) -> ast.Module:
     source = "".join(linecache.getlines(file))
     return ast.parse(source, file)
 
@@ -69,7 +69,7 @@ def _module(file: str) -> ast.Module:
 def definition(f: FunctionType) -> ast.FunctionDef:
     """The syntax tree of a function, with its file's line numbers."""
     code = f.__code__
-    for n in ast.walk(_module(code.co_filename)):
+    for n in ast.walk(module_of(code.co_filename)):
         if isinstance(n, ast.FunctionDef) and n.name == code.co_name:
             first = min([n.lineno, *[d.lineno for d in n.decorator_list]])
             if first == code.co_firstlineno:
@@ -114,13 +114,25 @@ class _Rewrite(ast.NodeTransformer):
                 n, "'functiondef' has no meaning in a model's text; a helper function stands outside, with @define"
             )
         self.inside, self.parameters = True, frozenset(a.arg for a in n.args.args)
+        self.locals = _stored([n])
+        self.branched = _stored([m for m in ast.walk(n) if isinstance(m, ast.If)])
         if n.body and isinstance(n.body[0], ast.Expr) and isinstance(n.body[0].value, ast.Constant):
             n.body = n.body[1:] or [ast.copy_location(ast.Pass(), n)]
         self.generic_visit(n)
+        unset = [m for m in self.branched if m not in self.parameters]
+        values = [self.call("Unset", ast.Constant(m)) for m in unset]
+        first = [ast.Assign([ast.Name(m, ast.Store())], v) for m, v in zip(unset, values, strict=True)]
+        n.body = [*[ast.copy_location(m, n) for m in first], *n.body]
         return n
 
     inside = False
     parameters: frozenset[str] = frozenset()
+    locals: tuple[str, ...] = ()
+    branched: tuple[str, ...] = ()
+    """The local names that are assigned below an `if`."""
+
+    def visit_Name(self, n: ast.Name) -> ast.expr:
+        return self.call("local", n) if isinstance(n.ctx, ast.Load) and n.id in self.branched else n
 
     def visit_Assert(self, n: ast.Assert) -> ast.stmt:
         self.generic_visit(n)
@@ -181,7 +193,7 @@ class _Rewrite(ast.NodeTransformer):
             return n
         key = n.slice
         if isinstance(key, ast.Slice):
-            parts = [x or ast.Constant(None) for x in (key.lower, key.upper, key.step)]
+            parts = [x or ast.Name("__ks_absent", ast.Load()) for x in (key.lower, key.upper, key.step)]
             key = ast.Call(ast.Name("__ks_slice", ast.Load()), parts, [])
         return self.call("index", n.value, ast.copy_location(key, n))
 
@@ -312,41 +324,63 @@ class _Rewrite(ast.NodeTransformer):
         )
 
     def visit_DictComp(self, n: ast.DictComp) -> ast.expr:
-        self.generic_visit(n)
         g = n.generators[0]
         name = self.one(g)
         if len(n.generators) != 1 or g.ifs or not (isinstance(n.key, ast.Name) and n.key.id == name):
             self.fail(n, f"a map comprehension is {{{name}: ... for {name} in ...}}, over every key")
-        return self.call("MapLiteral", g.iter, self.function(name, n.value, n), ast.Constant(name))
+        self.generic_visit(n)
+        value = self.function(name, n.value, n)
+        for m in self.locals:  # the values are read later, with the local names' values of here
+            if m in _free(value):
+                value.args.args.append(ast.copy_location(ast.arg(m), n))
+                value.args.defaults.append(ast.copy_location(ast.Name(m, ast.Load()), n))
+        return self.call("MapLiteral", g.iter, value, ast.Constant(name))
 
     def visit_If(self, n: ast.If) -> Any:
-        for part in (n.body, n.orelse):
-            for m in part:
-                inner = {id(k) for c in ast.walk(m) if isinstance(c, ast.comprehension) for k in ast.walk(c.target)}
-                for k in ast.walk(m):
-                    if isinstance(k, ast.Return):
-                        self.fail(k, "'return' inside 'if': use a conditional expression")
-                    if isinstance(k, ast.Name) and isinstance(k.ctx, ast.Store) and id(k) not in inner:
-                        self.assigned_in_if.setdefault(k.id, []).append((part[0].lineno, max(_last(m) for m in part)))
+        for m in ast.walk(n):
+            if isinstance(m, ast.Return):
+                self.fail(m, "'return' inside 'if': use a conditional expression")
+        names = _stored([n])
         self.generic_visit(n)
         self.tests += 1
-        name = f"__ks_test_{self.tests}"
-        test = ast.Assign([ast.Name(name, ast.Store())], ast.copy_location(self.call("now", n.test), n.test))
-        out: list[ast.stmt] = [test, self.when(ast.Name(name, ast.Load()), n.body)]
+        test, before, then = (f"__ks_{what}_{self.tests}" for what in ("test", "before", "then"))
+        values = ast.Tuple([ast.Name(m, ast.Load()) for m in names], ast.Load())
+        places = ast.Tuple([ast.Name(m, ast.Store()) for m in names], ast.Store())
+        out: list[ast.stmt] = [
+            ast.Assign([ast.Name(test, ast.Store())], ast.copy_location(self.call("now", n.test), n.test)),
+            ast.Assign([ast.Name(before, ast.Store())], values),
+            self.when(ast.Name(test, ast.Load()), n.body),
+            ast.Assign([ast.Name(then, ast.Store())], values),
+            ast.Assign([places], ast.Name(before, ast.Load())),
+        ]
         if n.orelse:
-            out.append(self.when(self.call("not_", ast.Name(name, ast.Load())), n.orelse))
+            out.append(self.when(self.call("not_", ast.Name(test, ast.Load())), n.orelse))
+        ends = [ast.Name(test, ast.Load()), ast.Name(then, ast.Load()), values]
+        out.append(
+            ast.Assign([places], self.call("merged", ast.Tuple([ast.Constant(m) for m in names], ast.Load()), *ends))
+        )
         return [ast.copy_location(w, n) for w in out]
 
     tests = 0
-
-    assigned_in_if: dict[str, list[tuple[int, int]]]
 
     def when(self, test: ast.expr, body: list[ast.stmt]) -> ast.With:
         return ast.With([ast.withitem(self.call("when", test))], body)
 
 
-def _last(n: ast.AST) -> int:
-    return int(getattr(n, "end_lineno", 0) or 0)
+def _stored(trees: Iterable[ast.AST]) -> tuple[str, ...]:
+    """The local names that are assigned there, in order; not those of comprehensions."""
+    every = [m for n in trees for m in ast.walk(n)]
+    inner = {id(k) for c in every if isinstance(c, ast.comprehension) for k in ast.walk(c.target)}
+    names = [m.id for m in every if isinstance(m, ast.Name) and isinstance(m.ctx, ast.Store) and id(m) not in inner]
+    return tuple(dict.fromkeys(names))
+
+
+def _free(n: ast.AST) -> set[str]:
+    """The names that a rewritten text reads and does not bind."""
+    if isinstance(n, ast.Name):
+        return {n.id}
+    names = set[str]().union(*map(_free, ast.iter_child_nodes(n)))
+    return names - {a.arg for a in n.args.args} if isinstance(n, ast.Lambda) else names
 
 
 def _of_next(n: ast.AST) -> bool:
@@ -378,6 +412,40 @@ class When:
 
     def __exit__(self, *_: object) -> None:
         When.stack.pop()
+
+
+class Unset:
+    """What a local name has where a branch of an `if` gives it no value, or the branches have none of one type."""
+
+    def __init__(
+        self, name: str, why: str = "may have no value here: assign it before the 'if', or in each branch"
+    ) -> None:
+        self.why = f"'{name}' {why}"
+
+
+def _local(value: Any) -> Any:
+    if isinstance(value, Unset):
+        raise ModelError(value.why)
+    return value
+
+
+def _merged(names: tuple[str, ...], test: Any, then: tuple[Any, ...], otherwise: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What the local names have after an `if`: their values after the one branch or the other."""
+    return tuple(_either(n, test, a, b) for n, a, b in zip(names, then, otherwise, strict=True))
+
+
+def _either(name: str, test: Any, a: Any, b: Any) -> Any:
+    c = x.truth(test)
+    if a is b or c is x.TRUE:
+        return a
+    if c is x.FALSE or isinstance(b, Unset):
+        return b
+    if isinstance(a, Unset):
+        return a
+    try:
+        return x.ite(c, a, b)
+    except (ModelError, TypeNotInLanguage) as e:
+        return Unset(name, f"has no one value after the 'if' that assigns it: {e}")
 
 
 class Frame:
@@ -477,7 +545,7 @@ def _binary(op: str, a: Any, b: Any) -> Any:
         a, b = x.number(a), x.number(b)
     known = any(isinstance(v, Expr | x.SetLiteral | list | type) for v in (a, b))
     if not known:
-        raise ModelError(f"{x._text(a)} and {x._text(b)} are no values that an operator joins")
+        raise ModelError(f"{x.written(a)} and {x.written(b)} are no values that an operator joins")
     match op:
         case "Add":
             return x.plus(a, b)
@@ -491,7 +559,15 @@ def _binary(op: str, a: Any, b: Any) -> Any:
             return x.divided("mod", a, b)
     if isinstance(a, x.SetLiteral) and isinstance(b, x.SetLiteral) and op == "BitOr":
         return a | b
-    return x._setop("union" if op == "BitOr" else "inter", a, b)
+    return x.set_operation("union" if op == "BitOr" else "inter", a, b)
+
+
+ABSENT = object()
+"""A limit that a slice does not have."""
+
+
+def _slice(*parts: Any) -> slice:
+    return slice(*[None if p is ABSENT else x.number(p) for p in parts])
 
 
 def _method(owner: Any, name: str) -> Any:
@@ -512,6 +588,8 @@ def _attribute(owner: Any, name: str) -> Any:
 
 def _called(f: Any, /, *args: Any, **named: Any) -> Any:
     inner = getattr(f, "func", f)
+    if form.word(inner):
+        raise ModelError(f"{inner.__name__} is a function of the language, which a text calls by this name alone")
     if hasattr(inner, "__kafkaspec_define__") or hasattr(inner, "__kafkaspec_call__"):
         return f(*args, **named)
     if isinstance(f, type) and dataclasses.is_dataclass(f):
@@ -543,7 +621,7 @@ def _set(*args: Any) -> Any:
         return x.symbolic(d)
     if isinstance(d, x.Span):
         return x.collected(d, lambda _: True, lambda v: v, "x")
-    raise ModelError(f"set({x._text(d)}): write {{...}}")
+    raise ModelError(f"set({x.written(d)}): write {{...}}")
 
 
 def _map(domain: Any, value: Callable[[Any], Any], name: str) -> x.MapLiteral:
@@ -555,7 +633,8 @@ _HELPERS: dict[str, Any] = {
     "__ks_not_": x.not_, "__ks_eq": x.eq, "__ks_identical": x.identical, "__ks_less": x.less,
     "__ks_ite": _ite, "__ks_contains": x.contains, "__ks_SetLiteral": x.SetLiteral,
     "__ks_MapLiteral": _map, "__ks_len": x.length, "__ks_range": x.span, "__ks_replace": x.replaced,
-    "__ks_extreme": x.extreme, "__ks_set": _set, "__ks_when": When, "__ks_index": x.index, "__ks_slice": slice,
+    "__ks_extreme": x.extreme, "__ks_set": _set, "__ks_when": When, "__ks_index": x.index,
+    "__ks_slice": _slice, "__ks_absent": ABSENT, "__ks_Unset": Unset, "__ks_local": _local, "__ks_merged": _merged,
     "__ks_quantified": lambda op, d, body, name: x.quantified(op, d, _within(body), name),
     "__ks_chosen": lambda op, d, c, v, name, *rest: x.chosen(op, d, _within(c), _within(v), name, *rest),
     "__ks_summed": lambda d, c, v, name: x.summed(d, _within(c), _within(v), name),
@@ -605,16 +684,10 @@ def symbolic(f: FunctionType) -> FunctionType:
     file = f.__code__.co_filename
     tree = _copy(f)
     rewrite = _Rewrite(file)
-    rewrite.assigned_in_if = {}
     if (wrong := form.words(tree, f)) is not None:
         fail(file, *wrong)
     _strip(tree)
-    loads = [(n.id, n.lineno) for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     tree = rewrite.visit(tree)
-    for name, spans in rewrite.assigned_in_if.items():
-        for used, line in loads:
-            if used == name and not any(a <= line <= b for a, b in spans):
-                fail(file, line, f"'{name}' is assigned inside an 'if': use a conditional expression")
     return _compiled(tree, f, _HELPERS)
 
 
@@ -632,8 +705,12 @@ class _Strict(ast.NodeTransformer):
         elif f in ("all", "any") and n.args and isinstance(n.args[0], ast.GeneratorExp):
             n.args = [ast.copy_location(ast.ListComp(n.args[0].elt, n.args[0].generators), n)]  # every element
         elif f in ("max", "min"):
-            n.keywords = [ast.keyword(k.arg, self.call("default", k.value, at=n)) for k in n.keywords]
-        elif f != "" and f not in form.WORDS:
+            if n.args and isinstance(n.args[0], ast.GeneratorExp):
+                n.args[0].elt = self.call("wanted", n.args[0].elt, at=n)
+            n.keywords = [ast.keyword(k.arg, self.call("wanted", k.value, at=n)) for k in n.keywords]
+        elif f in ("set", "frozenset") and n.args:
+            return self.call("elements", n, at=n)
+        elif f not in form.WORDS:
             n.args = [n.func, *n.args]
             n.func = ast.copy_location(ast.Name("__ks_called", ast.Load()), n)
         elif f == "replace":
@@ -646,7 +723,7 @@ class _Strict(ast.NodeTransformer):
             return n
         key: ast.expr = n.slice
         if isinstance(key, ast.Slice):
-            parts = [x or ast.Constant(None) for x in (key.lower, key.upper)]
+            parts = [x or ast.Name("__ks_absent", ast.Load()) for x in (key.lower, key.upper)]
             return self.call("sliced", n.value, *parts, at=n)
         return self.call("index", n.value, key, at=n)
 

@@ -203,16 +203,20 @@ def resolve(annotation: Any) -> T:
         inner, marks = args[0], args[1:]
         for m in marks:
             if isinstance(m, Range) and inner is int:
+                if m.lo is None:
+                    raise TypeNotInLanguage(f"{m!r}: a number has a lower limit")
                 return make("range", lo=size_value(m.lo), hi=size_value(m.hi))
+            if isinstance(m, Bounded) and m.length is None:
+                raise TypeNotInLanguage(f"{m!r}: how many there are at most is a whole number or a size")
             if isinstance(m, Bounded) and typing.get_origin(inner) is list:
-                return make("seq", elem=resolve(typing.get_args(inner)[0]), hi=size_value(m.length))
+                return make("seq", elem=resolve(_only(inner)), hi=size_value(m.length))
             if isinstance(m, Bounded) and typing.get_origin(inner) in (set, frozenset):
-                elem = resolve(typing.get_args(inner)[0])
+                elem = resolve(_only(inner))
                 if elem.kind != "rec":
                     raise TypeNotInLanguage(f"a bounded set holds records, not {elem!r}")
                 return make("set", elem=elem, hi=size_value(m.length))
             if m is NonEmpty and typing.get_origin(inner) in (set, frozenset):
-                return make("set", elem=_element(typing.get_args(inner)[0]), nonempty=True)
+                return make("set", elem=_element(_only(inner)), nonempty=True)
             if isinstance(m, Range | Bounded) or m in (Range, Bounded, NonEmpty):
                 raise TypeNotInLanguage(f"{inner!r} is not limited by {m!r}")
         return resolve(inner)
@@ -224,12 +228,14 @@ def resolve(annotation: Any) -> T:
             raise TypeNotInLanguage(f"{annotation}: the only union is X | None")
         return make("option", elem=resolve(rest[0]))
     if origin is dict:
+        if len(args) != 2:
+            raise TypeNotInLanguage(f"{annotation}: a map has one type of keys and one of values: dict[K, V]")
         key = resolve(args[0])
         if key.kind not in ("sort", "range", "enum", "bool"):
             raise TypeNotInLanguage(f"a map's key is a Sort, a Range, an Enum or bool, not {key!r}")
         return make("map", elem=resolve(args[1]), key=key)
     if origin in (set, frozenset):
-        return make("set", elem=_element(args[0]))
+        return make("set", elem=_element(_only(annotation)))
     if origin is list:
         raise TypeNotInLanguage(f"{annotation}: a sequence needs its greatest length: Bounded(L)")
     if annotation is int:
@@ -254,7 +260,10 @@ def resolve(annotation: Any) -> T:
                 trace.sorts.append(t)
             return t
         if dataclasses.is_dataclass(annotation):
-            hints = typing.get_type_hints(annotation, include_extras=True)
+            try:
+                hints = typing.get_type_hints(annotation, include_extras=True)
+            except Exception as e:
+                raise TypeNotInLanguage(f"a field of {annotation.__name__}: {e}") from None
             if annotation in _resolving:
                 raise TypeNotInLanguage(f"{annotation.__name__} holds itself: a record has finitely many values")
             _resolving.append(annotation)
@@ -264,6 +273,14 @@ def resolve(annotation: Any) -> T:
                 _resolving.pop()
             return make("rec", annotation.__name__, cls=annotation, fields=fields)
     raise TypeNotInLanguage(f"{annotation!r} is no type of the language")
+
+
+def _only(annotation: Any) -> Any:
+    """The one type in set[X] or list[X]."""
+    args = typing.get_args(annotation)
+    if len(args) != 1:
+        raise TypeNotInLanguage(f"{annotation}: its elements are of one type")
+    return args[0]
 
 
 def _element(annotation: Any) -> T:

@@ -170,11 +170,11 @@ def confirmed(
         if not all(c.holds(n, state) for n in [*model.lemmas, *model.invariants]):
             return False
         after = c.take(state, goal.action, arguments)
-    except UserError as e:
+        if after is None or about_action:
+            return False
+        return broken(state, after) if goal.kind == "step" else broken(after)
+    except UserError as e:  # also where an abstract action has more choices than can be listed
         return wrong is not None and isinstance(e, wrong)
-    if after is None or about_action:
-        return False
-    return broken(state, after) if goal.kind == "step" else broken(after)
 
 
 def plain_state(r: Reading, z: z3.ModelRef, s: State) -> dict[str, Plain]:

@@ -18,7 +18,7 @@ import z3
 
 from kafkaspec.language import Action, Expr, LoadedModel, T, show
 from kafkaspec.language.expr import TRUE as YES
-from kafkaspec.language.expr import and_, bound, field, index, join, length, node, not_, or_
+from kafkaspec.language.expr import and_, bound, field, index, join, length, name_of, node, not_, or_
 from kafkaspec.language.expr import at_most as surely_at_most
 from kafkaspec.language.expr import less as less_expr
 from kafkaspec.language.model import must_have_values
@@ -130,7 +130,7 @@ class Reading(Values):
     # ---- constants in the place of bound variables
     def arbitrary(self, bound: Expr) -> Bound:
         """A new constant for a bound variable, which then is as good as a parameter of the action."""
-        x = self.variable(bound.t, str(bound.aux).rpartition("_")[0])
+        x = self.variable(bound.t, name_of(bound.aux))
         self.ground.add(bound.aux)
         for name, part in self._parts_of_sorts(bound.t, x):
             self.constants.setdefault(name, []).append(part)
@@ -238,7 +238,7 @@ class Reading(Values):
         while True:  # one quantifier over many variables is easier than many quantifiers: pull the inner ones out
             if e.op == op and self.elements(e.args[0].t) is None:
                 v = e.args[0]
-                x = self.variable(v.t, str(v.aux).rpartition("_")[0])
+                x = self.variable(v.t, name_of(v.aux))
                 variables.append(x)
                 sort_of.append(v.t)
                 domains.append(self.limits(v.t, x))
