@@ -78,10 +78,13 @@ class Refinement:
             )
             for u in a.updates
         ]
-        guard += [f for _, f in typed(updates, self.abstract.vars)]
+        partial = {u.var for u in updates if not u.value.total}
+        types = self.abstract.vars
+        asked = {n for n, t in types.items() if n in partial or fits(after[n], t) is not TRUE}
+        guard += [f for _, f in typed([u for u in updates if u.var in asked], types)]
         parts = [
             becomes(t, [(u.cond, u.keys, u.value) for u in updates if u.var == n], before[n], after[n])
-            for n, t in self.abstract.vars.items()
+            for n, t in types.items()
         ]
         e = and_(*guard, *parts)
         chosen = [*params.values()]
