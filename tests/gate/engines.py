@@ -308,7 +308,7 @@ def read(found: Found, m: LoadedModel, s: Space, states: list[State]) -> None:
     with found.running(engine), c._running():
         for state in states:
             now = g.state(state)
-            for claim in [*m.invariants.values(), *m.lemmas.values()]:
+            for claim in [*m.invariants.values(), *m.lemmas.values(), *m.starts.values()]:
                 found.same(engine, "claim", g.holds(claim.expr, now), oracle.holds(c, claim.name, state))
             for claim in m.witnesses.values():
                 found.counts["claims in states"] += 1

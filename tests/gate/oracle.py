@@ -28,7 +28,7 @@ Kind = Literal["after", "disabled", "undefined", "outside"]
 def loaded(text: str, folder: Path) -> type[Model]:
     """The model of a text. Raises what loading raises."""
     values = vars(module(text, folder, "gate_model")).values()
-    (found,) = [x for x in values if isinstance(x, type) and issubclass(x, Model) and x is not Model]
+    found = [x for x in values if isinstance(x, type) and issubclass(x, Model) and x is not Model][-1]
     load(found)
     return found
 
@@ -144,6 +144,8 @@ def run(cls: type[Model], sizes: Sizes, ghosts: bool = True, most: int = 400) ->
             if None in said:
                 out.broken.add(f"{w}: {DEFINED}")
         out.broken |= {n for n in state_claims if not all(holds(c, n, s) for s in level)}
+        if depth == 1:
+            out.broken |= {n for n in m.starts if not all(holds(c, n, s) for s in level)}
         if out.broken:
             out.steps = depth - 1
             return out

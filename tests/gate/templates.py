@@ -12,6 +12,8 @@ from tests import modules
 HEAD = (
     modules.HEAD
     + """
+from tests.gate import elsewhere
+
 L = Size("L")
 
 @dataclass(frozen=True)
@@ -66,6 +68,16 @@ PARTIALS = (
     Partial("replaced", "replace(s.rec, x=s.n - 1).x"),
     Partial("record in a record", "W(inner=R(x=s.n + 1, b=True)).inner.x"),
 )
+
+LATER = (
+    Partial("slice from an option", "len(s.q[s.o:])", ("o: Num | None",)),
+    Partial("slice to an option", "len(s.q[:s.o])", ("o: Num | None",)),
+    Partial("greatest of options", "max(s.w[k] for k in P)", ("w: dict[P, Num | None]",)),
+    Partial("least of options", "min((k for k in s.wq), default=0)", ("wq: Annotated[list[Num | None], Bounded(1)]",)),
+    Partial("set of options", "len(set(s.wq))", ("wq: Annotated[list[Num | None], Bounded(1)]",)),
+    Partial("record of a module", "elsewhere.Small(x=s.n).x"),
+)
+"""More of them: they stand behind all others, which keep their numbers and so their samples."""
 
 PLACES = {
     "guard": "require({b})",
@@ -179,7 +191,8 @@ def claimed(p: Partial, claim: str, kind: str) -> str:
     ]  # fmt: skip
     for v in p.variables:
         n, _, t = v.partition(": ")
-        value = {"Num | None": "s.n", "R | None": "s.rec"}.get(t)
+        value = {"Num | None": "s.n", "R | None": "s.rec", "dict[P, Num | None]": "{k: s.n for k in P}",
+                 "Annotated[list[Num | None], Bounded(1)]": "[None if s.n > 0 else s.n]"}.get(t)  # fmt: skip
         if t == "P | None":
             out += ["    @action()", f"    def set_{n}(s, p: P) -> None:", f"        s.next.{n} = p"]
         elif value:
@@ -288,6 +301,8 @@ FORMS = (
     "any(x == s.n for x in range(s.i, 3))", "all(x in s.S for x in range(-1, s.n))",
     "s.T != {p for p in P if (max(s.m[q] for q in s.T) if s.T != set() else s.n) > s.m[p]}",
     "sum(1 for y in {R(x=s.n + 1, b=True)} if y.x > s.i) == 1",
+    "s.o in range(0, 2)", "s.o not in range(s.n, 3)", "s.o2 in range(s.n + 1)",
+    "s.o is None or s.o in range(1, s.n)", "len(set(s.q)) == 1",
 )  # fmt: skip
 """Truth values whose parts are always defined: each is a claim about steps, so that every engine must say its value."""
 
@@ -376,15 +391,140 @@ def guarded() -> str:
     return "\n".join(out) + "\n"
 
 
+# ---- local names that an `if` assigns
+BRANCHES = {
+    "both": "if {c}:\n    x = 1\nelse:\n    x = 2\ns.next.n = x",
+    "one": "x = 0\nif {c}:\n    x = 1\ns.next.n = x",
+    "none_in_else": "x = s.n\nif {c}:\n    s.next.bad = x > 0\nelse:\n    x = 0\ns.next.n = x",
+    "nested": "if {c}:\n    if s.n > 0:\n        x = 1\n    else:\n        x = 2\n    s.next.n = x",
+    "nested_after": "x = 0\nif {c}:\n    x = x + 1\n    if s.n > 0:\n        x = x + 1\ns.next.n = x",
+    "elif": "x = 0\nif s.n > 1:\n    s.next.n = 0\nelif {c}:\n    x = 1\n    s.next.n = x\nelse:\n    s.next.n = x",
+    "chain": "if s.n > 1:\n    x = 0\nelif {c}:\n    x = 1\nelse:\n    x = 2\ns.next.n = x",
+    "swapped": "x, y = 1, 2\nif {c}:\n    x, y = y, x\ns.next.n = max(x - y, 0)",
+    "option": "x = None\nif {c}:\n    x = s.n\ns.next.o = x",
+    "set": "x = set()\nif {c}:\n    x = {{s.n}}\ns.next.S = x",
+    "sequence": "x = []\nif {c}:\n    x = s.q[:1]\ns.next.q = x",
+    "record": "x = s.rec\nif {c}:\n    x = replace(x, x=s.n)\ns.next.rec = x",
+    "record_of_fields": "x = R(x=0, b=False)\nif {c}:\n    x = s.rec\ns.next.rec = x",
+    "in_comprehension": "x = 0\nif {c}:\n    x = 1\ns.next.S = {{y for y in range(0, N + 1) if y > x}}",
+    "shadowed": "x = 0\nif {c}:\n    x = 1\ns.next.bad = all(x > s.n for x in range(0, 2)) or x > 0",
+    "map_before": "x = 0\ny = {{k: k > x for k in range(0, N + 1)}}\nif {c}:\n    x = 1\ns.next.keys = y\ns.next.n = x",
+    "test_changed": "x = s.n > 0\nif {c}:\n    x = not x\nif x:\n    s.next.n = 0",
+    "guard_below": "x = 0\nif {c}:\n    x = 1\n    require(s.n > 0)\ns.next.n = x",
+    "undefined_below": "x = 0\nif s.o is not None:\n    x = s.o + 0\ns.next.n = x",
+    "undefined_later": "x = s.o\nif {c}:\n    x = 0\ns.next.n = x + 0",
+    "helper": "s.next.n = s.chosen({c}, s.n)",
+    "helper_in_and": "s.next.bad = s.n > 0 and s.chosen({c}, s.n) > 0",
+}
+"""What an action does with local names; `c` is a condition."""
+
+
+def branches(condition: str) -> str:
+    """The model with an action for each way to assign a local name below an `if`."""
+    out = [HEAD, "    o: Num | None"]
+    out += ["    @define", "    def chosen(s, c: bool, k: Num) -> int:"]
+    out += ["        x = k", "        if c:", "            x = 0", "            if k > 1:", "                x = 1"]
+    out += ["        return x"]
+    for name, effect in BRANCHES.items():
+        out += [
+            "    @action()",
+            f"    def {name}_(s, p: P) -> None:",
+            *["        " + x for x in effect.format(c=condition).split("\n")],
+        ]
+    for i, claim in enumerate(
+        (
+            "s.next.n == 0",
+            "s.next.n != 1",
+            "s.next.n < 2",
+            "s.next.o is None",
+            "s.next.S == set()",
+            "s.next.q == []",
+            "s.next.rec == s.rec",
+            "s.next.keys == s.keys",
+            "not s.next.bad",
+        )
+    ):
+        out += ["    @step()", f"    def leaves{i}(s) -> bool:", f"        return {claim}"]
+    return "\n".join(out) + "\n"
+
+
+# ---- abstract steps and starts that have no value, or are outside their types
+ABSTRACT_STEPS = {
+    "index": "require(s.q[0] > 0)\ns.next.n = 0",
+    "index behind a guard": "require(s.n > 0)\nrequire(s.q[0] > 0)\ns.next.n = 0",
+    "index of a parameter": "require(s.q[i] > 0)\ns.next.n = i",
+    "unused name": "x = s.q[0]\ns.next.n = 0",
+    "None": "s.next.n = s.o",
+    "None that is overwritten": "s.next.n = s.o\nif s.bad:\n    s.next.n = 0",
+    "None in a sum": "s.next.n = s.o + 1",
+    "None at a key": "s.next.keys[i] = s.o > 0",
+    "key": "s.next.keys[s.n + 1] = s.bad",
+    "beyond": "s.next.n = s.n + 1",
+    "below": "s.next.n = s.n - 1",
+    "parameter beyond": "s.next.n = s.n + i",
+    "beyond at a key": "s.next.rec.x = s.n + i",
+    "beyond and overwritten": "s.next.n = s.n + 1\nif s.bad:\n    s.next.n = 0",
+    "too long": "s.next.q = s.q + [i]",
+    "too many": "s.next.S = s.S | {s.n + 1}",
+    "empty": "s.next.T = s.T - {p}",
+    "branches": "x = 0\nif s.bad:\n    x = s.q[0]\ns.next.n = x",
+}
+ABSTRACT_STARTS = {
+    "after the first value": "s.next.n = s.n + 1",
+    "below the first value": "s.next.n = s.n - 1",
+    "of the first values": "s.next.bad = s.n == 0 and not s.bad",
+    "guarded by the first value": "require(s.n == 0)\ns.next.n = i",
+    "some beyond": "s.next.n = s.n + i + 1",
+    "some without a value": "require(i == 0 or s.q[0] > 0)\ns.next.n = i",
+    "a key": "s.next.keys[s.n] = s.bad\ns.next.keys[i] = True",
+}
+
+
+def refining(body: str, start: str) -> str:
+    """A model that goes anywhere, and shows what it is, or one more; the abstract one has that action, or that start,
+    and one action that is a step always."""
+    variables, given = HEAD.partition("class M(Model):\n")[2], ("n", "bad", "keys", "rec", "S", "q", "o", "T")
+    variables += "    o: Num | None\n    T: Annotated[set[P], NonEmpty]\n"
+    out = [HEAD.partition("class M(Model):\n")[0] + "class A(Model):\n" + variables]
+    out += ["    @initial", "    def start(s, p: P, i: Num) -> None:", "        s.next.T = {p}"]
+    out += ["        " + x for x in start.split("\n") if x]
+    for name, text in (("fails", body), ("zero", "s.next.n = 0"), ("gives", "s.next.n = i\ns.next.bad = True")):
+        lines = ["        " + x for x in text.split("\n") if x]
+        out += ["    @action()", f"    def {name}(s, p: P, i: Num) -> None:", *lines] if lines else []
+    out += ["class M(Model):\n" + variables]
+    out += ["    @initial", "    def start(s, p: P, i: Num) -> None:", "        s.next.T = {p}", "        s.next.n = i"]
+    for name, text in {
+        "number": "s.next.n = i", "flip": "s.next.bad = not s.bad", "key": "s.next.keys[i] = s.bad",
+        "field": "s.next.rec.x = i", "grow": "require(len(s.q) < L)\ns.next.q = s.q + [i]",
+        "add": "s.next.S = s.S | {i}", "some": "s.next.o = i", "both": "s.next.n = i\ns.next.bad = True",
+        "members": "s.next.T = {p}",
+    }.items():  # fmt: skip
+        out += ["    @action()", f"    def {name}(s, p: P, i: Num) -> None:"]
+        out += ["        " + x for x in text.split("\n")]
+    shown = ", ".join(f"{n}=s.{n}" for n in given if n != "n")
+    for name, value in {"same": "s.n", "more": "(s.n + 1 if s.bad else s.n)"}.items():
+        out += ["    @refines(A)", f"    def {name}(s) -> A:", f"        return A.shown(n={value}, {shown})"]
+    return "\n".join(out) + "\n"
+
+
 def every() -> dict[str, str]:
     """Every template by its name. Those that begin with a partial operation's have a claim of each kind."""
-    out = {f"{p.name} everywhere": places(p) for p in PARTIALS}
-    for i, p in enumerate(PARTIALS):
-        for kind in ("invariant", "lemma"):
-            claim = CLAIMS[(i + (kind == "lemma")) % len(CLAIMS)]
-            out[f"{p.name} in {kind} {claim}"] = claimed(p, claim, kind)
+    out = _of(PARTIALS)
     out |= {f"{name} leaves its type": leaving(name) for name in LEAVING}
     out["frames"] = frames()
     out["guarded"] = guarded()
     out |= {f"forms from {i}": forms(i) for i in range(0, len(FORMS), EACH)}
+    out |= _of(LATER)
+    out |= {f"branches on {c}": branches(c) for c in ("s.bad", "s.n < 2", "any(x > s.n for x in s.q)")}
+    out |= {f"{name} in an abstract step": refining(text, "s.next.n = i") for name, text in ABSTRACT_STEPS.items()}
+    out |= {f"{name} in an abstract start": refining("", text) for name, text in ABSTRACT_STARTS.items()}
+    return out
+
+
+def _of(partials: tuple[Partial, ...]) -> dict[str, str]:
+    out = {f"{p.name} everywhere": places(p) for p in partials}
+    for i, p in enumerate(partials):
+        for kind in ("invariant", "lemma"):
+            claim = CLAIMS[(i + (kind == "lemma")) % len(CLAIMS)]
+            out[f"{p.name} in {kind} {claim}"] = claimed(p, claim, kind)
     return out

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kafkaspec import clauses
 from kafkaspec.language import ModelError
+from tests import modules
+from tests.language import texts
 from tests.language.texts import action, explored, interpreted, model
 
 PARTIAL = {
@@ -26,6 +30,11 @@ PARTIAL = {
     "a record's field outside its type": "R(a=s.n + 3, b=True).b",
     "a record's field replaced by one outside its type": "replace(s.r, a=s.n - 1).b",
     "None as a default": "max((x for x in s.S), default=s.o) == 0",
+    "a slice from None": "len(s.q[s.o :]) == 0",
+    "a slice up to None": "len(s.q[: s.o]) == 0",
+    "the greatest of None": "max(s.w[x] for x in P) == 0",
+    "the least of None": "min((s.w[x] for x in P), default=1) == 0",
+    "None in a set of a sequence": "len(set(s.v)) == 1",
 }
 """Expressions that have no value in a first state, and `s.n + 1` in the state where n is N."""
 GUARDED = {
@@ -54,13 +63,15 @@ PLACES = {
     "an element": action("s.next.bad = s.bad in (False, {}) and False"),
     "a key that is assigned": action("s.next.m[0 if {} else 1] = True"),
 }
-STEP = "@action()\ndef up(s) -> None:\n    require(s.n < N)\n    s.next.n = s.n + 1\n"
+VARIABLES = texts.VARIABLES + "w: dict[P, Num | None]\nv: Annotated[list[Num | None], Bounded(2)]\n"
+START = "@initial\ndef start(s) -> None:\n    s.next.v = [None]\n"
+STEP = START + "@action()\ndef up(s) -> None:\n    require(s.n < N)\n    s.next.n = s.n + 1\n"
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES.keys())
 def test_what_has_no_value_is_undefined_wherever_it_stands(place: str) -> None:
     for i, partial in enumerate(PARTIAL.values()):
-        m = model(STEP + place.replace("{}", partial))
+        m = model(STEP + place.replace("{}", partial), VARIABLES)
         assert interpreted(m) == "undefined", partial
         if (i + len(place)) % 5 == 0:  # a fifth is compiled
             assert explored(m) in ("undefined", "i"), partial
@@ -71,7 +82,7 @@ def test_what_is_not_reached_needs_no_value(guard: str) -> None:
     for i, partial in enumerate(PARTIAL.values()):
         text = guard.replace("{}", partial)
         claim = f"@invariant()\ndef i(s) -> bool:\n    return ({text}) or True\n"
-        m = model(STEP + action(f"require({text})", "s.next.c = C.BLUE") + claim)
+        m = model(STEP + action(f"require({text})", "s.next.c = C.BLUE") + claim, VARIABLES)
         assert interpreted(m) == "", text
         if (i + len(guard)) % 5 == 0:
             assert explored(m) == "", text
@@ -148,7 +159,7 @@ def test_what_a_text_does(lines: list[str], values: dict[str, object]) -> None:
 @pytest.mark.parametrize("call", ["s.n == 0 and s.low()", "s.n != 0 or s.low()", "(s.low() if s.n == 0 else True)"])
 def test_a_helper_in_a_condition_guards_and_assigns_under_that_condition(call: str) -> None:
     helper = "@define\ndef low(s) -> bool:\n    require(s.bad)\n    s.next.c = C.BLUE\n    return True\n"
-    m = model(STEP + helper + action(f"if {call}:", "    s.next.q = []"))
+    m = model(STEP + helper + action(f"if {call}:", "    s.next.q = []"), VARIABLES)
     e = interpreted(m), explored(m)
     assert e == ("", "")
     (f,) = [a for a in m.actions if a.name == "f"]
@@ -233,3 +244,73 @@ def test_a_name_has_one_meaning_and_a_type_is_one_of_the_language(head: str, var
     with pytest.raises(ModelError, match=r"text_of_a_test_\d+\.py:\d+: ") as e:
         model("", variables + "\n", head + "\n")
     assert said in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ("s.o in range(0, 2)", "i"),
+        ("s.o not in range(0, 2)", "i"),
+        ("s.o is None or s.o in range(1, 2)", ""),
+        ("s.o not in range(0, s.n)", ""),
+        ("(s.o in range(0, 3)) == (s.o is not None)", ""),
+        ("s.o in range(0, s.p2)", "undefined"),
+    ],
+)
+def test_none_is_in_no_range(claim: str, said: str) -> None:
+    give = action("require(s.o is None)", "s.next.o = 1")
+    m = model(give + f"@invariant()\ndef i(s) -> bool:\n    return {claim}\n", texts.VARIABLES + "p2: Num | None\n")
+    assert interpreted(m) == said
+    assert explored(m) == (said and "i")
+
+
+ELSEWHERE = """
+from dataclasses import dataclass
+from typing import Annotated
+from kafkaspec.language import Range
+@dataclass(frozen=True)
+class Small:
+    n: Annotated[int, Range(0, 1)]
+"""
+
+
+def test_a_record_that_is_known_by_its_module_is_checked_like_any(tmp_path: Path) -> None:
+    other = modules.module(ELSEWHERE, tmp_path, "elsewhere").__name__
+    m = model(STEP + action(f"require({other}.Small(n=s.n).n == 0)"), VARIABLES, f"import {other}\n")
+    assert (interpreted(m), explored(m)) == ("undefined", "undefined")
+
+
+@pytest.mark.parametrize(
+    ("line", "head", "word"),
+    [
+        ("ks.require(s.n == 0, s.o > 0)", "import kafkaspec.language as ks", "require"),
+        ("guard(s.n == 0, s.o > 0)", "from kafkaspec.language import require as guard", "require"),
+        ("s.next.r = dataclasses.replace(s.r, a=3)", "import dataclasses", "replace"),
+        ("s.next.n = builtins.len({s.o})", "import builtins", "len"),
+    ],
+)
+def test_a_word_of_the_language_is_called_by_its_name_alone(line: str, head: str, word: str) -> None:
+    with pytest.raises(ModelError, match=rf"\.py:\d+: {word} is a function of the language, which a text calls by"):
+        model(action(line), head=head + "\n")
+
+
+def test_a_limit_of_a_slice_is_no_literal_none() -> None:
+    with pytest.raises(ModelError, match=r"\.py:\d+: None stands where a value of type int is wanted"):
+        model(action("s.next.q = s.q[None:]"))
+
+
+@pytest.mark.parametrize("effect", ["s.next.n = s.o + 0", "s.next.n = s.o * 1", "s.next.n = 0 + s.o"])
+def test_none_in_a_sum_that_changes_nothing_is_undefined(effect: str) -> None:
+    m = model(action(effect))
+    assert (interpreted(m), explored(m)) == ("undefined", "undefined")
+
+
+@pytest.mark.parametrize("value", ["s.p == a", "a in s.G", "s.inner.at == a", "s.map[a] == a"])
+def test_what_has_no_first_value_is_not_read_at_the_start(value: str) -> None:
+    head = "@dataclass(frozen=True)\nclass W:\n    at: P\n"
+    start = "@initial\ndef start(s, a: P) -> None:\n    s.next.p = a\n    s.next.G = {a}\n    s.next.inner = W(at=a)\n"
+    start += "    s.next.map = {k: a for k in P}\n    s.next.map[a] = a\n"
+    of = "p: P\nG: Annotated[set[P], NonEmpty]\ninner: W\nmap: dict[P, P]\nbad: bool\n"
+    assert model(start, of, head).actions == []
+    with pytest.raises(ModelError, match=r"\.py:\d+: \w+ is read in @initial, but .* has no first value"):
+        model(start + f"    s.next.bad = {value}\n", of, head)

@@ -277,6 +277,54 @@ def test_a_fault_is_told_with_file_and_line(tmp_path: Path, body: str, line: int
         assert int(number) == LINES + line
 
 
+ANNOTATIONS = [
+    # an annotation, what stands before the class, what is said
+    ("dict[P]", "", "dict[text.P]: a map has one type of keys and one of values: dict[K, V]"),
+    ("dict[P, bool, bool]", "", "a map has one type of keys and one of values: dict[K, V]"),
+    ("set[P, P]", "", "its elements are of one type"),
+    ("Annotated[list[P, P], Bounded(2)]", "", "its elements are of one type"),
+    ("Annotated[list[bool], Bounded(None)]", "", "how many there are at most is a whole number or a size"),
+    ("Annotated[int, Range(None, 3)]", "", "a number has a lower limit"),
+    ("Annotated[int, Range(0, 'N')]", "", "'N' is no limit: a whole number or a size"),
+    ("'1 +'", "", "Forward reference must be an expression"),
+    ("Nod", "", "name 'Nod' is not defined"),
+    (
+        "Z",
+        "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Z:\n    a: Nod\n",
+        "a field of Z: name 'Nod' is not defined",
+    ),
+    ("enum.Wrong", "", "module 'enum' has no attribute 'Wrong'"),
+    ("P | 3", "", "unsupported operand type(s) for |"),
+]
+
+
+@pytest.mark.parametrize(("annotation", "further", "message"), ANNOTATIONS, ids=[a for a, _, _ in ANNOTATIONS])
+def test_a_mistake_in_an_annotation_is_told_with_file_and_line(
+    tmp_path: Path, annotation: str, further: str, message: str
+) -> None:
+    with pytest.raises(ModelError) as e:
+        read(tmp_path, f"fine: bool\nbad: {annotation}\n", further)
+    file, number, said = str(e.value).split(":", 2)
+    assert said.startswith(" bad: ")
+    assert message.replace("text.P", "P") in said.replace(f"{Path(file).stem}.P", "P")
+    assert int(number) == LINES + further.count("\n") + 2
+    assert "\n" not in said
+
+
+def test_a_mistake_in_an_annotation_of_the_class_that_is_extended_is_told_there(tmp_path: Path) -> None:
+    base = module(HEAD.replace("class M(", "class Base(") + "    bad: Nod\n", tmp_path, "faulty")
+    text = f"from kafkaspec.language import *\nfrom {base.__name__} import Base\nclass M(Base):\n    more: bool\n"
+    with pytest.raises(ModelError, match=rf"{base.__name__}\.py:{LINES + 1}: bad: name 'Nod' is not defined"):
+        load(module(text, tmp_path, "faulty").M)
+
+
+def test_a_model_that_stands_in_no_file_is_refused() -> None:
+    names: dict[str, Any] = {"__name__": "nowhere"}
+    exec("from kafkaspec.language import *\nclass M(Model):\n    b: bool\n", names)
+    with pytest.raises(ModelError, match=r"^nowhere\.M: a model is read from its file, and this class stands in none"):
+        load(names["M"])
+
+
 def test_a_value_that_leaves_its_range_is_an_error_on_concrete_states(tmp_path: Path) -> None:
     m = read(tmp_path, "@action()\ndef a(s) -> None:\n    s.next.n = s.n + 1")
     with pytest.raises(UserError, match=r"n = 3 leaves its range 0\.\.N"):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from kafkaspec.explore import explore
 from kafkaspec.language import LoadedModel, ModelError, load
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.mutants import generated
+from kafkaspec.prove import bounded, prove
 from tests.language.texts import model, sizes_of
 
 ABSTRACT = """
@@ -124,3 +127,87 @@ def test_a_mapping_shows_what_the_interpreter_shows() -> None:
         "seen": {"p0": False, "p1": False},
         "last": {"a": 0, "b": False},
     }
+
+
+PLAIN = """
+class A(Model):
+    n: Num
+    q: Annotated[list[bool], Bounded(1)]
+    o: Num | None
+"""
+UP = "@action()\ndef up(s) -> None:\n    require(s.n < N)\n    s.next.n = s.n + 1\n"
+SHOWS = "@refines(A)\ndef counter(s) -> A:\n    return A.shown(n=s.n, q=[], o=None)\n"
+
+
+def within(text: str) -> str:
+    return textwrap.indent(text, "    ")
+
+
+def said(m: LoadedModel) -> set[tuple[str, str]]:
+    """What the explorer and the interpreter say, and whether the claims were proved or a violation is found."""
+    p = prove(m, timeout_s=2)
+    b = bounded(m, 3, sizes_of(m))
+    assert p.complete == (found(m) == ""), p.summary()
+    assert (b.outcome == "violation") == (found(m) != "")
+    return {("explorer", found(m)), ("interpreter", interpreted(m))}
+
+
+@pytest.mark.parametrize(
+    ("start", "first", "holds"),
+    [
+        ("s.next.n = s.n + 1", "1", True),
+        ("s.next.n = s.n + 1", "0", False),
+        ("require(s.n == 0)\ns.next.n = 1", "1", True),
+        ("require(s.n == 1)", "1", False),
+        ("s.next.o = s.n\ns.next.o = None", "0", True),
+        ("s.next.n = s.n - 1", "0", False),
+        ("require(s.q[0])", "0", False),
+        ("s.next.n = 1 - i", "1", True),
+        ("require(i == 0 or s.q[0])\ns.next.n = i", "0", True),
+        ("require(i == 0 or s.q[0])\ns.next.n = i", "1", False),
+    ],
+)
+def test_an_abstract_start_begins_with_the_first_values(start: str, first: str, holds: bool) -> None:
+    abstract = PLAIN + within("@initial\ndef start(s, i: Num) -> None:\n" + within(start) + "\n" + UP)
+    own = f"@initial\ndef start(s) -> None:\n    s.next.n = {first}\n"
+    m = model(own + UP + SHOWS, "n: Num\n", abstract)
+    claim = "" if holds else "counter: start"
+    assert said(m) == {("explorer", claim), ("interpreter", claim)}
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
+@pytest.mark.parametrize(
+    "fails",
+    [
+        "require(s.q[0])\ns.next.n = 0",
+        "require(s.n >= 0)\nrequire(s.q[s.n])\ns.next.n = 0",
+        "x = s.q[0]\ns.next.n = s.n + 1",
+        "s.next.n = s.o",
+        "s.next.n = s.n + (s.o + 1)",
+        "s.next.n = s.n + 5",
+        "s.next.n = s.n - 1 - N",
+        "s.next.q[0] = True",
+        "s.next.q = [True, True]",
+    ],
+)
+def test_an_abstract_action_that_fails_is_no_step_and_hides_none(fails: str, last: bool) -> None:
+    wrong = "@action()\ndef wrong(s) -> None:\n" + within(fails) + "\n"
+    m = model(UP + SHOWS, "n: Num\n", PLAIN + within(UP + wrong if last else wrong + UP))
+    assert said(m) == {("explorer", ""), ("interpreter", "")}
+    alone = model(UP + SHOWS, "n: Num\n", PLAIN + within(wrong))
+    assert said(alone) == {("explorer", "counter"), ("interpreter", "counter")}
+
+
+def test_a_step_to_what_is_no_abstract_state_is_none() -> None:
+    up = "@action()\ndef up(s) -> None:\n    s.next.n = s.n + 1\n"
+    m = model(UP.replace("s.n < N", "s.n < N + 1") + SHOWS, "n: Annotated[int, Range(0, N + 1)]\n", PLAIN + within(up))
+    assert said(m) == {("explorer", "counter"), ("interpreter", "counter")}
+
+
+def test_a_refinement_of_another_model_leaves_the_parameters_without_a_limit_as_they_are() -> None:
+    abstract = PLAIN + within("@action()\ndef to(s, i: Annotated[int, Range(0)]) -> None:\n    s.next.n = i\n")
+    m = model(UP + SHOWS, "n: Num\n", abstract)
+    other = m.refining("counter", m.refinements["counter"].abstract)
+    assert (m.unlimited, other.unlimited) == (["i"], ["i"])
+    plain = model(UP + SHOWS, "n: Num\n", PLAIN + within(UP)).refinements["counter"].abstract
+    assert (m.refining("counter", plain).unlimited, m.unlimited) == ([], ["i"])

@@ -426,7 +426,8 @@ def _assign(place: _NextPath, value: Any) -> None:
             raise ModelError(f"next.{place._var} is assigned as a whole and at an index: write it as one sequence")
         so_far, t = index(so_far, k), t.item
         needs.append(so_far)
-    given = new.args[0] if new.op == "get" else new  # None in a variable that is no option is a matter of its type
+    option = new.op == "get" and new is not value
+    given = new.args[0] if option else new  # None in a variable that is no option is a matter of its type
     for e in (*place._keys, *needs, given):
         text.met(e)
     a.updates.append(Update(place._var, place._keys, and_(*text.When.stack), new))

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kafkaspec.language import expr as x
-from kafkaspec.language.defined import Need, Update, defined, fits, typed
+from kafkaspec.language.defined import Need, Update, defined, fits, implies, typed
 from kafkaspec.language.expr import FALSE, TRUE, Expr, ModelError, and_, bound, eq, ite, node, or_
 from kafkaspec.language.substitute import at_key, substituted
 from kafkaspec.language.types import BOOL, T, make
@@ -40,9 +40,9 @@ class Refinement:
         return and_(*[fits(e, self.abstract.vars[n]) for n, e in self.mapping.items()])
 
     def starts(self) -> Expr:
-        """What the mapping shows is a first state of the abstract model."""
+        """What the mapping shows is a first state of the abstract model, if it is a state of it."""
         first = {n: self.mapping[n] if no_first(t) else first_value(t) for n, t in self.abstract.vars.items()}
-        return self._taken(self.abstract.initial, first, self.mapping)
+        return implies(self.typed(), self._taken(self.abstract.initial, first, self.mapping))
 
     @cached_property
     def ways(self) -> dict[str, Expr]:
@@ -52,8 +52,8 @@ class Refinement:
         return {"": stutters} | {a.name: self._taken(a, self.mapping, after) for a in self.abstract.actions}
 
     def steps(self) -> Expr:
-        """What the mapping shows takes a step of the abstract model, or stays as it is."""
-        return or_(*self.ways.values())
+        """What the mapping shows takes a step of the abstract model, or stays as it is, if it is a state of it."""
+        return implies(self.typed(), or_(*self.ways.values()))
 
     def _taken(self, a: Action, before: Mapping[str, Expr], after: Mapping[str, Expr]) -> Expr:
         """For some of its parameters the action leads from the one abstract state to the other. It leads nowhere where
