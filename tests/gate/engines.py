@@ -351,7 +351,7 @@ def searched(found: Found, m: LoadedModel, s: Space, most: int = 3) -> None:
         if b.outcome == want == "violation" and not s.start:
             assert b.trace is not None
             found.same(engine, "steps", b.reached, s.steps)
-            if claim_of(b.trace.claim) not in s.broken:
+            if claim_of(b.trace.claim) not in s.broken | s.late:
                 found.say(engine, "claim", f"{b.trace.claim}, the text: {sorted(s.broken)}")
             replayed(found, engine, s, b.trace)
 

@@ -56,6 +56,8 @@ class Space:
     generated: int = 0
     whole: bool = False
     broken: set[str] = field(default_factory=set)
+    late: set[str] = field(default_factory=set)
+    """Where a step breaks a claim: the claims that are broken by the states after as many steps."""
     steps: int = 0
     start: Literal["", "undefined", "outside"] = ""
     """What is wrong with @initial itself."""
@@ -168,6 +170,7 @@ def run(cls: type[Model], sizes: Sizes, ghosts: bool = True, most: int = 400) ->
                         following.append(o.state)
         if out.broken:
             out.steps = depth
+            out.late = {n for n in state_claims if not all(holds(c, n, s) for s in following)}
             return out
         level = following
     out.whole = True
