@@ -77,7 +77,8 @@ def said_by_tlc(error: str) -> str:
     if error.startswith("Assumption"):
         return "the start"
     named = re.search(r"(?:Invariant|[Pp]roperty) (\w+) is violated|invariant of (\w+) is equal to FALSE", error)
-    return (named[1] or named[2]).removesuffix("_in_place").replace("_start", ": start") if named else error
+    name = (named[1] or named[2]).removesuffix("_in_place") if named else error
+    return re.sub("_(start|type)$", r": \1", name)
 
 
 def sizes_of(model: type[Model]) -> dict[str, int | bool]:

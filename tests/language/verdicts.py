@@ -929,4 +929,137 @@ class StartsElsewhere(Model):
         return Bit.shown(on=s.n > 1)
 
 
+class Failing(Model):
+    """the start"""
+
+    n: Num
+    line: Annotated[list[bool], Bounded(1)]
+    one: Num | None
+
+    @initial
+    def start(s, i: Num) -> None:
+        require(i == 0 or s.line[0])
+        s.next.n = s.n + i
+
+    @action()
+    def asks(s) -> None:
+        require(s.line[0])
+        s.next.n = 0
+
+    @action()
+    def adds(s, i: Num) -> None:
+        s.next.n = s.n + (s.one + i)
+
+    @action()
+    def leaves(s) -> None:
+        s.next.n = s.one
+
+    @action()
+    def up(s) -> None:
+        s.next.n = s.n + 1
+
+
+class TakesTheOneThatDoesNot(Model):
+    """"""
+
+    n: Num
+
+    @action()
+    def up(s) -> None:
+        require(s.n < N)
+        s.next.n = s.n + 1
+
+    @refines(Failing)
+    def shows(s) -> Failing:
+        return Failing.shown(n=s.n, line=[], one=None)
+
+
+class TakesOneThatFails(Model):
+    """shows"""
+
+    n: Num
+
+    @action()
+    def up(s) -> None:
+        s.next.n = min(N, s.n + 1)
+
+    @action()
+    def back(s) -> None:
+        s.next.n = 0
+
+    @refines(Failing)
+    def shows(s) -> Failing:
+        return Failing.shown(n=s.n, line=[], one=None)
+
+
+class ShowsNoState(Model):
+    """shows: type"""
+
+    n: Num
+
+    @action()
+    def up(s) -> None:
+        s.next.n = min(N, s.n + 1)
+
+    @refines(Failing)
+    def shows(s) -> Failing:
+        return Failing.shown(n=s.n + 4, line=[], one=None)
+
+
+# ---- local names -----------------------------------------------------------------------------------------------------
+class NamedInBranches(Model):
+    """never"""
+
+    on: bool
+    off: bool
+    n: Num
+
+    @action()
+    def flip(s, on: bool, off: bool) -> None:
+        s.next.on = on
+        s.next.off = off
+
+    @action()
+    def go(s) -> None:
+        x = 0
+        if s.on:
+            if s.off:
+                x = 1
+            else:
+                x = 2
+        elif s.off:
+            x = x + 3
+        s.next.n = x
+
+    @invariant()
+    def never(s) -> bool:
+        return s.n != 3
+
+
+class NamedInOneBranch(Model):
+    """"""
+
+    on: bool
+    n: Num
+
+    @action()
+    def flip(s) -> None:
+        s.next.on = not s.on
+
+    @action()
+    def go(s) -> None:
+        x = 0
+        if s.on:
+            s.next.n = x + 1
+        elif s.n > 1:
+            x = 2
+            s.next.n = x
+        else:
+            s.next.n = x
+
+    @invariant()
+    def never(s) -> bool:
+        return s.n < 2
+
+
 MODELS = [c for c in list(globals().values()) if isinstance(c, type) and issubclass(c, Model) and c is not Model]
