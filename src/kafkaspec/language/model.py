@@ -285,7 +285,7 @@ class LoadedModel:
     sorts: dict[str, type[Any]] = field(default_factory=dict)
     """The class of each sort, by its name."""
     without_limit: list[str] = field(default_factory=list)
-    """Its actions' parameters without an upper limit."""
+    """Its own parameters without an upper limit."""
 
     @property
     def unlimited(self) -> list[str]:
@@ -426,8 +426,8 @@ def _assign(place: _NextPath, value: Any) -> None:
             raise ModelError(f"next.{place._var} is assigned as a whole and at an index: write it as one sequence")
         so_far, t = index(so_far, k), t.item
         needs.append(so_far)
-    option = new.op == "get" and new is not value
-    given = new.args[0] if option else new  # None in a variable that is no option is a matter of its type
+    as_it_is = new.op == "get" and new is not value  # None in a variable that is no option is a matter of its type
+    given = new.args[0] if as_it_is else new
     for e in (*place._keys, *needs, given):
         text.met(e)
     a.updates.append(Update(place._var, place._keys, and_(*text.When.stack), new))
@@ -695,7 +695,7 @@ def _annotations(cls: type, classes: Iterable[type]) -> dict[str, Any]:
     """The annotations of a class and those it extends, evaluated. Raises ModelError for one that has no meaning."""
     try:
         return typing.get_type_hints(cls, include_extras=True)
-    except Exception:
+    except Exception as whole:
         for c in classes:
             for name, hint in vars(c).get("__annotations__", {}).items():
                 alone = type(c.__name__, (), {"__annotations__": {name: hint}, "__module__": c.__module__})
@@ -703,7 +703,7 @@ def _annotations(cls: type, classes: Iterable[type]) -> dict[str, Any]:
                     typing.get_type_hints(alone, localns=dict(vars(c)), include_extras=True)
                 except Exception as e:
                     text.fail(_file(c), _variable_line(c, _file(c), name), f"{name}: {e}")
-        raise
+        text.fail(_file(cls), _class_line(cls, _file(cls)), str(whole))
 
 
 def _class_line(cls: type, file: str) -> int:
