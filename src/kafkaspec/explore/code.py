@@ -165,7 +165,7 @@ class Reader:
             case "none" | "empty" | "emptyseq":
                 return 0
             case "some":
-                return e.add(self.coded(a[0], t.item, env), 1)
+                return self.present(self.coded(a[0], t.item, env), t)
             case "rec":
                 r: Num = 0
                 for i, (y, (_, ft)) in enumerate(zip(a, t.fields, strict=True)):
@@ -188,6 +188,10 @@ class Reader:
     def room(self, t: T) -> int:
         """The bits of the number that holds a code of type t."""
         return max(1, -(-self.layout.width(t) // WORD)) * WORD
+
+    def present(self, item: Num, t: T) -> Num:
+        """The code of an option of type t in which the item of this code is. It may need a word more than the item."""
+        return self.e.add(self.e.resize(item, self.room(t)), 1)
 
     def fit(self, v: Num, t: T) -> Num:
         """A number's code in type t."""
@@ -213,10 +217,10 @@ class Reader:
         if a.kind in ("range", "int"):
             return self.fit(e.add(v, lay.bias(a)), b)
         if b.kind == "option" and a.kind != "option":
-            return e.add(self.recode(v, a, b.item), 1)
+            return self.present(self.recode(v, a, b.item), b)
         if a.kind == "option":
             inner = self.recode(e.sub(v, 1), a.item, b.item)
-            return e.choose(e.compare("eq", v, 0), 0, e.add(inner, 1))
+            return e.choose(e.compare("eq", v, 0), 0, self.present(inner, b))
         if a.kind == "set" and b.hi is not None:
             return self.packed(self.cells_of(v, a), b)
         if a.kind == "set":
@@ -253,14 +257,13 @@ class Reader:
             case "with":
                 return e.either(self.coded(a[0], t, env), self.bit(a[1], t, env))
             case "without":
-                other = e._pair("xor", self.bit(a[1], t, env), every, every)
-                return e.both(self.coded(a[0], t, env), other)
+                return e.both(self.coded(a[0], t, env), e.other(self.bit(a[1], t, env), every))
             case "union":
                 return e.either(self.coded(a[0], t, env), self.coded(a[1], t, env))
             case "inter":
                 return e.both(self.coded(a[0], t, env), self.coded(a[1], t, env))
             case "diff":
-                return e.both(self.coded(a[0], t, env), e._pair("xor", self.coded(a[1], t, env), every, every))
+                return e.both(self.coded(a[0], t, env), e.other(self.coded(a[1], t, env), every))
             case "setof":
                 return self.recode(self.collected(x, env), x.t, t)
             case "image":
@@ -443,7 +446,7 @@ class Reader:
             left = e.choose(e.compare("slt", k, size), e.sub(size, k), 0) if c.length else 0
         else:
             keep = self.twice("shl", (1 << n) - 1, k, c.width, n)
-            cells = e.both(cells, e._pair("xor", keep, (1 << n) - 1, (1 << n) - 1))
+            cells = e.both(cells, e.other(keep, (1 << n) - 1))
             left = e.choose(e.compare("slt", k, size), k, size) if c.length else 0
         return e.either(e.shift("shl", cells, c.length, n), left)
 

@@ -85,7 +85,7 @@ class Emitter:
         self.known[-1][operation] = w
         return w
 
-    # ---- numbers (64 bits, signed)
+    # ---- numbers (64 bits, signed) and codes (any width)
     def add(self, a: Num, b: Num) -> Num:
         if isinstance(a, int) and isinstance(b, int):
             return a + b
@@ -93,16 +93,14 @@ class Emitter:
             return a
         if isinstance(a, int):
             return self.add(b, a)
-        return self.emit(f"add {self.type(WORD)} {a.name}, {self.text(b)}", WORD, a.lo + low(b), a.hi + high(b))
+        return self._pair("add", a, b, a.lo + low(b), a.hi + high(b))
 
     def sub(self, a: Num, b: Num) -> Num:
         if isinstance(a, int) and isinstance(b, int):
             return a - b
         if isinstance(b, int):
             return self.add(a, -b)
-        return self.emit(
-            f"sub {self.type(WORD)} {self.text(a)}, {self.text(b)}", WORD, low(a) - high(b), high(a) - low(b)
-        )
+        return self._pair("sub", a, b, low(a) - high(b), high(a) - low(b))
 
     def times(self, a: Num, k: int) -> Num:
         """a * k, for k >= 0."""
@@ -140,10 +138,14 @@ class Emitter:
         hi = min(a.hi, 2**bits - 1) if a.lo >= 0 else 2**bits - 1
         return self.emit(f"{word} {self.type(a.bits)} {a.name} to {self.type(bits)}", bits, 0, hi)
 
-    def _pair(self, op: str, a: Num, b: Num, hi: int) -> Wire:
+    def _pair(self, op: str, a: Num, b: Num, lo: int, hi: int) -> Wire:
         n = max(self.bits(a), self.bits(b))
         a, b = self.resize(a, n), self.resize(b, n)
-        return self.emit(f"{op} {self.type(n)} {self.text(a, n)}, {self.text(b, n)}", n, 0, hi)
+        return self.emit(f"{op} {self.type(n)} {self.text(a, n)}, {self.text(b, n)}", n, lo, hi)
+
+    def other(self, a: Num, every: int) -> Num:
+        """The bits of `every` that are not in a."""
+        return a ^ every if isinstance(a, int) else self._pair("xor", a, every, 0, every)
 
     def both(self, a: Num, b: Num) -> Num:
         """a & b."""
@@ -157,7 +159,7 @@ class Emitter:
             if low(a) >= 0 and b & (b + 1) == 0 and high(a) <= b:
                 return a
         his = [high(x) for x in (a, b) if low(x) >= 0]
-        return self._pair("and", a, b, min(his) if his else ALL)
+        return self._pair("and", a, b, 0, min(his) if his else ALL)
 
     def either(self, a: Num, b: Num) -> Num:
         """a | b."""
@@ -169,7 +171,7 @@ class Emitter:
             return a
         n = max(self.bits(a), self.bits(b))
         known = low(a) >= 0 and low(b) >= 0
-        return self._pair("or", a, b, (1 << (max(high(a).bit_length(), high(b).bit_length()) if known else n)) - 1)
+        return self._pair("or", a, b, 0, (1 << (max(high(a).bit_length(), high(b).bit_length()) if known else n)) - 1)
 
     def shift(self, op: str, a: Num, by: Num, bits: int) -> Num:
         """a << by ("shl") or a >> by ("lshr") in `bits` bits; a shift by `bits` or more gives some number or other."""
@@ -268,8 +270,7 @@ class Emitter:
         if a is b or (isinstance(a, int) and isinstance(b, int) and a == b):
             return a
         n = max(self.bits(a), self.bits(b))
-        if low(a) >= 0 and low(b) >= 0:
-            a, b = self.resize(a, n), self.resize(b, n)
+        a, b = self.resize(a, n), self.resize(b, n)
         lo, hi = min(low(a), low(b)), max(high(a), high(b))
         if self.lanes > 1:
             return self._blend(c, a, b, n, lo, hi)
@@ -332,7 +333,7 @@ class Emitter:
         if isinstance(offset, int):
             hole: Num = every & ~(mask << offset)
         else:
-            hole = self._pair("xor", self.shift("shl", mask, offset, bits), every, every)
+            hole = self.other(self.shift("shl", mask, offset, bits), every)
         return self.either(self.both(self.resize(target, bits), hole), self.shift("shl", value, offset, bits))
 
 

@@ -76,7 +76,7 @@ class _Swapper:
                 return e.choose(up, self.i + 1, e.choose(down, self.i, c))
             case "option":
                 inner = self.code(t.item, e.sub(c, 1))
-                return e.choose(e.compare("eq", c, 0), 0, e.add(inner, 1))
+                return e.choose(e.compare("eq", c, 0), 0, self.r.present(inner, t))
             case "set" if t.hi is not None:
                 records: list[Num] = [0] * lay.cells(t).most
                 plus = lay.cells(t).plus
