@@ -411,28 +411,37 @@ class Search:
     # ---- levels
     def begin(self) -> None:
         """The first states, by thread 0."""
-        p, own = self.program, self.own[0]
-        n = self._start()
-        wrong = self.faulty()
-        if wrong is not None:
-            undefined = p.faults[wrong] == UNDEFINED
-            what = "it has no value" if undefined else f"{p.faults[wrong]}: a value is outside its limits"
-            raise UserError(f"{p.layout.model.name}: @initial: {what}")
-        own[k.FIRST] = n
+        n = len(self.initial_states())
+        self.own[0][k.FIRST] = n
         self.f["begin"](self.shared.address, self.owns[0].address)
         self.generated = self.first_count = n
         self.starts = [[0] * self.threads]
         self.level = Level([0] * self.threads, self.counts())
-        self._forget()
 
-    def _start(self) -> int:
-        """The first states, as @initial makes them, into thread 0's buffer; their number."""
-        own = self.own[0]
-        self.put(self.program.layout.first_words())
-        return self.f["start"](self.one.address, 1, own[k.BUFFERS], own[k.ENABLED], own[k.FAULTY], own[k.SCRATCH])
+    def initial_states(self) -> list[Words]:
+        """The first states, one for each choice of @initial's parameters; they lie in thread 0's buffer too. Raises
+        UserError if @initial has no value, leaves a type, or can never be done."""
+        p, own = self.program, self.own[0]
+        self._forget()
+        self.put(p.layout.first_words())
+        n = self.f["start"](self.one.address, 1, own[k.BUFFERS], own[k.ENABLED], own[k.FAULTY], own[k.SCRATCH])
+        wrong = next((name for i, name in enumerate(p.faults) if any(self.fault_notes(i)[0])), None)
+        self._forget()
+        if wrong == UNDEFINED:
+            raise UserError(f"{p.layout.model.name}: @initial: it has no value")
+        if wrong is not None:
+            raise UserError(f"{p.layout.model.name}: @initial: {wrong}: a value is outside its limits")
+        if not n:
+            raise UserError(f"{p.layout.model.name}: @initial: its guard is never true: there is no first state")
+        return self._buffered(n)
+
+    def _buffered(self, n: int) -> list[Words]:
+        """The first n states of thread 0's buffer."""
+        p, buffer = self.program, self.buffers[0].numbers()
+        return [tuple(buffer[w * p.stride + j] for w in range(p.words)) for j in range(n)]
 
     def _forget(self) -> None:
-        """What @initial left among thread 0's notes is not about instances of actions."""
+        """Clear thread 0's notes: those on @initial are not about instances of actions."""
         start = self.own[0][k.ENABLED] - self.notes[0].address
         self.notes[0].bytes(start, self.notes[0].size)[:] = bytes(self.notes[0].size - start)
 
@@ -571,19 +580,12 @@ class Search:
             for w, x in enumerate(s):
                 buffer[w * p.stride + j] = x
         self.f["canonical"](self.buffers[0].address, len(states))
-        return [tuple(buffer[w * p.stride + j] for w in range(p.words)) for j in range(len(states))]
-
-    def first_states(self) -> list[Words]:
-        """The first states as @initial makes them."""
-        p, n = self.program, self._start()
-        self._forget()
-        buffer = self.buffers[0].numbers()
-        return [tuple(buffer[w * p.stride + j] for w in range(p.words)) for j in range(n)]
+        return self._buffered(len(states))
 
     def steps(self, path: Sequence[Words]) -> list[TraceStep]:
         """The steps of a run through states of the graph. With symmetry the run goes through states that are alike."""
         lay = self.program.layout
-        firsts = self.first_states()
+        firsts = self.initial_states()
         here = firsts[self.orbit(firsts).index(path[0])]
         out = [TraceStep("", "", (), {}, lay.decode(here))]
         for goal in path[1:]:
@@ -610,11 +612,11 @@ class Search:
         that has room for it."""
         return self.with_fault(self.trace("violation", self.program.faults[fault], (), found), fault)
 
-    def broken_by(self, state: Words) -> Claim | None:
-        """The first claim about states that this one breaks."""
+    def broken_by(self, state: Words, kinds: Sequence[str] = ("invariant",)) -> Claim | None:
+        """The first claim about states, of these kinds, that this one breaks."""
         self.put(state)
         for i, (kind, claim) in enumerate(self.program.state_claims):
-            if kind == "invariant" and self.f["shows"](self.owns[0].address, self.one.address, i):
+            if kind in kinds and self.f["shows"](self.owns[0].address, self.one.address, i):
                 return claim
         return None
 
@@ -790,7 +792,7 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
         m, p.layout.sizes, n, s.generated, len(per_level), per_level, seconds, s.compile_seconds, peak_mb(),
         p.layout.bits, p.words, outcome, trace, witnesses, s.taken(), limit,
         n * (n - 1) / 2**64 if p.fingerprinted else None, p.symmetry, s.packing is not None,
-        len(p.layout.vars) == len(m.vars) and bool(m.ghosts), deadlock,
+        p.ghosts, deadlock,
         {**({} if liveness else dict.fromkeys(m.leads_to, "leads-to claims were left out")), **p.unchecked},
     )  # fmt: skip
 

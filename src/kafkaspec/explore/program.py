@@ -119,6 +119,12 @@ class Program:
         return [(kind, c) for kind, c in claims if self.layout.visible(c.expr)]
 
     @property
+    def ghosts(self) -> bool:
+        """Are there ghosts, and are they kept?"""
+        m = self.layout.model
+        return bool(m.ghosts) and len(self.layout.vars) == len(m.vars)
+
+    @property
     def unchecked(self) -> dict[str, str]:
         """The claims, lemmas apart, that read ghosts which are left out, with that reason."""
         m = self.layout.model

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal, get_args
 
@@ -180,7 +180,8 @@ LOOPS: tuple[Callable[..., object], ...] = (draw, restart, any_set, wander)
 # ---- the walk
 @dataclass(frozen=True)
 class RandomWalk:
-    """What a walk came to: `steps` taken in `walks` runs from a first state, and the run that broke a claim, if any."""
+    """What a walk came to: `steps` taken in `walks` runs from a first state, and the run that broke a claim, if any.
+    `unchecked` are the claims that were not asked, with the reason; lemmas are not among them."""
 
     model: LoadedModel
     sizes: Mapping[str, int | bool]
@@ -191,6 +192,8 @@ class RandomWalk:
     seconds: float
     trace: Trace | None
     taken: Mapping[str, int]
+    ghosts: bool = False
+    unchecked: Mapping[str, str] = field(default_factory=dict)
 
 
 def walk(
@@ -203,10 +206,11 @@ def walk(
     ghosts: bool = False,
     progress: Progress | None = None,
 ) -> RandomWalk:
-    """Take so many random steps (rounded up to all walkers), checking every claim about states and transitions.
-    Whatever the machine, the same seed is the same walk.
+    """Take `steps` random steps (rounded up to all walkers), checking the claims about states and transitions; every
+    first state is checked too. Whatever the machine, the same seed is the same walk.
 
-    Raises UserError for sizes that do not fit, an unknown schedule or a model without a finite layout.
+    Raises UserError for sizes that do not fit, an unknown schedule, an @initial that gives no first state or a wrong
+    one, or a model without a finite layout.
     """
     if schedule not in get_args(Schedule):
         raise unknown("schedule", schedule, get_args(Schedule))
@@ -232,7 +236,7 @@ def _run(
     started = time.perf_counter()
     for party in parties:
         party.begin(seed, schedule)
-    broken = parties[0].first_broken(range(WALKERS))
+    broken = _wrong_start(s)
     rounds = -(-steps // (WALKERS * PARTIES))
     done = 0
     while done < rounds and broken is None:
@@ -254,8 +258,28 @@ def _run(
             taken[i.action.name] += t
     walks = sum(party.block.numbers()[WALKS] for party in parties)
     return RandomWalk(
-        layout.model, layout.sizes, seed, schedule, sum(taken.values()), walks, seconds, broken, taken
+        layout.model, layout.sizes, seed, schedule, sum(taken.values()), walks, seconds, broken, taken,
+        s.program.ghosts, _unchecked(s.program),
     )  # fmt: skip
+
+
+def _wrong_start(s: Search) -> Trace | None:
+    """The first of the first states that breaks a claim about it, as a run without a step."""
+    layout = s.program.layout
+    for state in s.initial_states():
+        claim = s.broken_by(state, ("invariant", "start"))
+        if claim is not None:
+            first = TraceStep("", "", (), {}, layout.decode(state))
+            return Trace(layout.model.name, layout.sizes, "walk", claim.name, claim.clauses, (first,))
+    return None
+
+
+def _unchecked(program: Program) -> dict[str, str]:
+    """The claims, lemmas apart, that no walk can check, and those that read ghosts which are left out."""
+    model = program.layout.model
+    open_ = dict.fromkeys(model.witnesses, "a walk looks for no witness")
+    open_ |= dict.fromkeys(model.leads_to, "a leads-to claim is about whole runs, and a walk breaks off")
+    return open_ | program.unchecked
 
 
 def _units(program: Program, schedule: Schedule) -> list[int]:
@@ -277,7 +301,7 @@ class _Party:
         self.s, self.t, p = search, t, search.program
         self.group = 0
         n = p.rows
-        self.starts = search.first_states()
+        self.starts = search.initial_states()
         self.states, self.paths = Block(8 * WALKERS * p.words), Block(4 * WALKERS * LONGEST)
         self.small, self.times = Block(8 * 4 * WALKERS), Block(8 * (n + 4 * WALKERS))
         self.ranks, self.units = Block(4 * WALKERS * unit_count + 8), Block(4 * n + 8)
