@@ -237,7 +237,7 @@ def transitions(
 
 
 def _transitions(found: Found, engine: str, c: Concrete, search: Search, state: State, words: tuple[int, ...]) -> None:
-    p, lay = search.program, search.program.layout
+    p = search.program
     ours: dict[str, tuple[str, Any]] = {}
     faulty: dict[str, set[str]] = {}
 
@@ -248,10 +248,10 @@ def _transitions(found: Found, engine: str, c: Concrete, search: Search, state: 
     notes = bytes(search.fault_notes(p.faults.index(DEFINED))[0])
     for i, instance in enumerate(p.instances):
         if notes[i]:
-            step = search.step(instance, lay, words, words)
+            step = search.step(instance, words, words)
             ours[label(step.action, step.arguments)] = ("undefined", None)
     for instance, after, faults in ways:
-        step = search.step(instance, lay, words, after)
+        step = search.step(instance, words, after)
         name = label(step.action, step.arguments)
         names = {p.faults[i] for i in faults}
         faulty[name] = {n for n in names if n in c.model.steps}

@@ -251,6 +251,8 @@ def leaving(name: str) -> str:
         "key_then_whole": f"s.next.m[c] = {e}\ns.next.m = s.m",
     }
     for way, effect in keyed.items():
+        if "list[" in t and "s.next.m =" in effect:
+            continue  # refused where sequences are assigned to
         out += [
             "    @action()",
             f"    def {way}(s, p: P, c: C) -> None:",

@@ -735,7 +735,7 @@ class Reader:
 
 
 def limited(t: T) -> T:
-    """The type with a limit for every number: beyond it a search says that it ends."""
+    """The type with a limit for every number: beyond it a search says that it ends. A record's fields have theirs."""
     match t.kind:
         case "range" if t.hi is None:
             return make("range", lo=t.lo, hi=UNBOUNDED)
@@ -756,6 +756,11 @@ def _total(x: Expr) -> bool:
     while x.op in ("idx", "field"):
         x = x.args[0]
     return x.op in ("var", "nextvar")
+
+
+def records(action: Action) -> dict[Expr, Expr]:
+    """The parameters that are records of a variable's set, each with the set."""
+    return {p: action.drawn[p.aux] for p in action.params if p.aux in action.drawn and p.t.kind == "rec"}
 
 
 def valuations(layout: Layout, params: Mapping[str, T]) -> list[dict[str, int]]:

@@ -24,6 +24,7 @@ from kafkaspec.explore import checkpoint as checkpoints
 from kafkaspec.explore import kernels as k
 from kafkaspec.explore.layout import UNBOUNDED, Layout
 from kafkaspec.explore.memory import Block, Numbers, available_mb, peak_mb, resident_mb
+from kafkaspec.explore.outside import left
 from kafkaspec.explore.packing import BUCKET, REFERENCE_BITS, USUAL, Form, Packing
 from kafkaspec.explore.program import UNDEFINED, Instance, Program
 from kafkaspec.language.model import Claim, LoadedModel
@@ -42,7 +43,6 @@ LOAD = (5, 8)
 """The table is doubled when it is fuller than this fraction."""
 SPARSE = 64
 """A packed table that is still crowded when it could hold so many times the states is none that growing helps."""
-SLACK = 1 << 20
 WAIT_S = 0.1
 SAVE_S = 60.0
 """A run with a checkpoint writes it so often."""
@@ -582,8 +582,9 @@ class Search:
         self.f["canonical"](self.buffers[0].address, len(states))
         return self._buffered(len(states))
 
-    def steps(self, path: Sequence[Words]) -> list[TraceStep]:
-        """The steps of a run through states of the graph. With symmetry the run goes through states that are alike."""
+    def steps(self, path: Sequence[Words]) -> tuple[list[TraceStep], Words]:
+        """The steps of a run through states of the graph, and its last state. With symmetry the run goes through states
+        that are alike."""
         lay = self.program.layout
         firsts = self.initial_states()
         here = firsts[self.orbit(firsts).index(path[0])]
@@ -592,25 +593,29 @@ class Search:
             ways = self.successors(here)
             at = self.orbit([after for _, after, _ in ways]).index(goal)
             instance, after, _ = ways[at]
-            out.append(self.step(instance, lay, here, after))
+            out.append(self.step(instance, here, after))
             here = after
-        self.here = here
-        return out
+        return out, here
 
-    def step(self, instance: Instance, lay: Layout, before: Words, after: Words) -> TraceStep:
+    def step(self, instance: Instance, before: Words, after: Words) -> TraceStep:
         """What a transition did, as traces show it."""
-        a = instance.action
+        a, lay = instance.action, self.program.layout
         arguments = {a.parameter(p): lay.argument(a, p, instance.arguments[p.aux], before) for p in a.params}
         return TraceStep(a.name, a.who, a.clauses, arguments, lay.decode(after))
 
+    def left(self, instance: Instance, before: Words) -> dict[str, Value]:
+        """The state that a transition leaves, whose values may be none of their variables' types."""
+        return left(self.program.layout, instance.action, instance.arguments, before)
+
     def trace(self, kind: Kind, claim: str, clauses: tuple[str, ...], found: Found) -> Trace:
         m = self.program.layout
-        return Trace(m.model.name, m.sizes, kind, claim, clauses, tuple(self.steps(self.path(found))))
+        return Trace(m.model.name, m.sizes, kind, claim, clauses, tuple(self.steps(self.path(found))[0]))
 
     def faulty_trace(self, fault: int, found: Found) -> Trace:
-        """The way to a transition that breaks a claim about transitions. A value outside its type is shown in a layout
-        that has room for it."""
-        return self.with_fault(self.trace("violation", self.program.faults[fault], (), found), fault)
+        """The way to a transition that breaks a claim about transitions."""
+        m = self.program.layout
+        steps, here = self.steps(self.path(found))
+        return self.with_fault(Trace(m.model.name, m.sizes, "violation", "", (), tuple(steps)), fault, here)
 
     def broken_by(self, state: Words, kinds: Sequence[str] = ("invariant",)) -> Claim | None:
         """The first claim about states, of these kinds, that this one breaks."""
@@ -620,28 +625,21 @@ class Search:
                 return claim
         return None
 
-    def with_fault(self, trace: Trace, fault: int) -> Trace:
-        """A run that ended in `here`, and the transition from there that breaks a claim about transitions."""
-        p = self.program
-        claims: dict[str, Claim] = {c.name: c for c in p.step_claims}
-        if p.faults[fault] == UNDEFINED:
-            instance = self.undefined(self.here)
+    def with_fault(self, trace: Trace, fault: int, here: Words) -> Trace:
+        """A run that ended in the state `here`, and the transition from there that breaks a claim about transitions."""
+        p, name = self.program, self.program.faults[fault]
+        if name == UNDEFINED:
+            instance = self.undefined(here)
             assert instance is not None
-            last, clauses = self.step(instance, p.layout, self.here, self.here), instance.action.clauses
-        elif fault > len(p.layout.vars):
-            way = next(w for w in self.successors(self.here) if fault in w[2])
-            last, clauses = self.step(way[0], p.layout, self.here, way[1]), claims[p.faults[fault]].clauses
+            last, clauses = self.step(instance, here, here), instance.action.clauses
         else:
-            roomy = Search(
-                Program(Layout(p.layout.model, p.layout.sizes, len(p.layout.vars) == len(p.layout.model.vars), SLACK)),
-                1, 64,
-            )  # fmt: skip
-            number = next(i for i, w in enumerate(self.successors(self.here)) if fault in w[2])
-            here = tuple(roomy.program.layout.encode(p.layout.decode(self.here)))
-            instance, after, _ = roomy.successors(here)[number]
-            last, clauses = self.step(instance, roomy.program.layout, here, after), instance.action.clauses
-            roomy.close()
-        return replace(trace, steps=(*trace.steps, last), clauses=clauses)
+            instance, after, _ = next(way for way in self.successors(here) if fault in way[2])
+            last, clauses = self.step(instance, here, after), instance.action.clauses
+            if fault > len(p.layout.vars):
+                clauses = next(c.clauses for c in p.step_claims if c.name == name)
+            else:
+                last = replace(last, state=self.left(instance, here))
+        return replace(trace, claim=name, steps=(*trace.steps, last), clauses=clauses)
 
     def close(self) -> None:
         self.team.close()
@@ -798,16 +796,19 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
 
 
 def _beyond(t: T, v: Value) -> bool:
-    """Is there a number in a value that is beyond what one without an upper limit can be here?"""
-    if t.kind == "range":
-        return t.hi is None and int(v) > UNBOUNDED
-    if t.kind == "rec":
-        return any(_beyond(f, v[n]) for n, f in t.fields)
-    if isinstance(v, dict):
-        return any(_beyond(t.item, x) for x in v.values())
-    if isinstance(v, list):
-        return any(_beyond(t.item, x) for x in v)
-    return t.kind == "option" and v is not None and _beyond(t.item, v)
+    """Is there a number in a value that is beyond what one without an upper limit can be here? A record has none."""
+    if v is None:
+        return False
+    match t.kind:
+        case "range":
+            return t.hi is None and int(v) > UNBOUNDED
+        case "option":
+            return _beyond(t.item, v)
+        case "map":
+            return any(_beyond(t.item, x) for x in v.values())
+        case "set" | "seq":
+            return any(_beyond(t.item, x) for x in v)
+    return False
 
 
 def _covered(s: Search, limit: str) -> str:

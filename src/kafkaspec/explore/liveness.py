@@ -507,16 +507,16 @@ class Graph:
         way.reverse()
         from kafkaspec.explore.engine import Found
 
-        steps = s.steps(s.path(Found(self._level(way[0]), self._words(way[0]))))
+        steps, _ = s.steps(s.path(Found(self._level(way[0]), self._words(way[0]))))
         for before, after in pairwise(way):
             label = next(
                 self.labels[e] for e in range(self.edges[before], self.edges[before + 1]) if self.targets[e] == after
             )
-            steps.append(s.step(p.instances[label], lay, self._words(before), self._words(after)))
+            steps.append(s.step(p.instances[label], self._words(before), self._words(after)))
         loop = len(steps) - 1
         before = entry
         for label, after in self._round(entry, set(part), taken):
-            steps.append(s.step(p.instances[label], lay, self._words(before), self._words(after)))
+            steps.append(s.step(p.instances[label], self._words(before), self._words(after)))
             before = after
         claim, bound = promise.claim, dict(promise.arguments)
         shown = ", ".join(f"{_name(v.aux)}={lay.show_bound(v.t, bound[v.aux])}" for v in claim.params)

@@ -11,7 +11,7 @@ from typing import Any
 from kafkaspec import native
 from kafkaspec.errors import UserError
 from kafkaspec.explore import kernels
-from kafkaspec.explore.code import Env, Reader, valuations
+from kafkaspec.explore.code import Env, Reader, records, valuations
 from kafkaspec.explore.emit import WORD, Bit, Emitter, Wire, function
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.liveness import Promise
@@ -245,9 +245,8 @@ class Program:
         env: Env = dict(instance.arguments)
         mask: Bit = active
         undefined: Bit = False
-        records = self._records(action)
         drawn = [p.t.kind == "rec" for p in action.params if p.aux in action.drawn]  # the guard begins with these
-        for parameter, s in records.items():
+        for parameter, s in records(action).items():
             there, env[parameter.aux] = reader.drawn(s, instance.arguments[parameter.aux])
             mask = e.and_(mask, there)
         for k, g in enumerate(action.guard):
@@ -298,14 +297,10 @@ class Program:
     def _holds(self, reader: Reader, x: Expr) -> Bit:
         return reader.e.and_(reader.truth(defined(x), {}), reader.truth(x, {}))
 
-    def _records(self, action: Action) -> dict[Expr, Expr]:
-        """The parameters that are records of a variable's set."""
-        return {p: action.drawn[p.aux] for p in action.params if p.aux in action.drawn and p.t.kind == "rec"}
-
     def _chosen(self, action: Action) -> list[Instance]:
         """The action with its parameters chosen in every way; of records in a set, by their place in it."""
         types = {p.aux: p.t for p in action.params}
-        for p, s in self._records(action).items():
+        for p, s in records(action).items():
             if s.aux not in self.layout.vars:
                 raise UserError(f"{self.layout.model.name}: {action.parameter(p)} is drawn from the ghost {s.aux}")
             types[p.aux] = make("range", lo=0, hi=self.layout.cells(s.t).most - 1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal, get_args
 
@@ -337,19 +337,18 @@ class _Party:
             steps = [TraceStep("", "", (), {}, p.layout.decode(here))]
             for i in paths[w * LONGEST : w * LONGEST + depth]:
                 after = next(after for instance, after, _ in s.successors(here) if instance is p.instances[i])
-                steps.append(s.step(p.instances[i], p.layout, here, after))
+                steps.append(s.step(p.instances[i], here, after))
                 here = after
             claim = s.broken_by(here)
             name, clauses = (claim.name, claim.clauses) if claim is not None else ("", ())
             trace = Trace(p.layout.model.name, p.layout.sizes, "walk", name, clauses, tuple(steps))
             if claim is not None:
                 return trace
-            s.here = here
             if s.undefined(here) is not None:
-                return s.with_fault(replace(trace, claim=UNDEFINED), p.faults.index(UNDEFINED))
+                return s.with_fault(trace, p.faults.index(UNDEFINED), here)
             for _, _, faults in s.successors(here):
                 if faults:
-                    return s.with_fault(replace(trace, claim=p.faults[faults[0]]), faults[0])
+                    return s.with_fault(trace, faults[0], here)
         return None
 
 
