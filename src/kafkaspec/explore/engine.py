@@ -83,11 +83,17 @@ class Exploration:
     unchecked: Mapping[str, str] = field(default_factory=dict)
 
 
+class Stopped(KeyboardInterrupt):
+    """The first Ctrl-C, at a point from which the search can go on."""
+
+
 class Team:
-    """Threads that do one thing at a time, together. Machine code runs without Python's lock."""
+    """Threads that do one thing at a time, together. Machine code runs without Python's lock. `running` counts the jobs
+    that have not ended; what these use is in `holds` if nobody else keeps it, and goes when the threads are gone."""
 
     def __init__(self, size: int) -> None:
-        self.size = size
+        self.running = 0
+        self.holds: object = None
         self.jobs: list[SimpleQueue[Callable[[], object] | None]] = [SimpleQueue() for _ in range(size)]
         self.done: SimpleQueue[object] = SimpleQueue()
         for jobs in self.jobs:
@@ -102,17 +108,18 @@ class Team:
 
     def run(self, jobs: Sequence[Callable[[], object]], meanwhile: Callable[[], None]) -> None:
         """All jobs, one a thread."""
+        self.running += len(jobs)
         for queue, job in zip(self.jobs, jobs, strict=False):
             queue.put(job)
-        left = len(jobs)
-        while left:
+        while self.running:
             try:
                 result = self.done.get(timeout=WAIT_S)
-                left -= 1
-                if isinstance(result, BaseException):
-                    raise result
             except Empty:
                 meanwhile()
+                continue
+            self.running -= 1
+            if isinstance(result, BaseException):
+                raise result
 
     def close(self) -> None:
         for jobs in self.jobs:
@@ -155,6 +162,8 @@ class Search:
     extra: Extra = NOTHING
     form: Form = USUAL
     packing: Packing | None = None
+    lent: list[Block] = field(default_factory=list)
+    """Memory of others that the threads use."""
 
     def __post_init__(self) -> None:
         p, threads = self.program, self.threads
@@ -388,7 +397,13 @@ class Search:
         """One long job, on one thread."""
         out: list[int] = []
         self.all([lambda: out.append(f(*arguments))])
+        self.heed()
         return out[0]
+
+    def heed(self) -> None:
+        """Stop here if Ctrl-C was pressed."""
+        if self.interrupted:
+            raise Stopped
 
     def state_at(self, t: int, i: int) -> Words:
         """The i-th state of a thread's queue."""
@@ -464,6 +479,7 @@ class Search:
         c[k.SLICES + 4 * self.threads + 3] = chunk
         c[k.CHUNKS], c[k.CURSOR] = chunk, self.level.cursor
         while c[k.CURSOR] < chunk:
+            self.heed()
             limit = self.make_room(max_states)
             if limit:
                 return limit
@@ -473,13 +489,13 @@ class Search:
             self.generated += sum(o[k.GENERATED] for o in self.own)
             for o in self.own:
                 o[k.GENERATED] = 0
-            if self.interrupted:
-                raise KeyboardInterrupt
+        self.heed()
         return ""
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """The first Ctrl-C stops the search between two chunks; the second stops at once."""
+        """The first Ctrl-C stops the search between two chunks, or after the one long job that is being done; the
+        second stops at once."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -492,6 +508,8 @@ class Search:
         before = signal.signal(signal.SIGINT, stop)
         try:
             yield
+        except Stopped:
+            raise KeyboardInterrupt from None
         finally:
             signal.signal(signal.SIGINT, before)
 
@@ -642,7 +660,11 @@ class Search:
         return replace(trace, claim=name, steps=(*trace.steps, last), clauses=clauses)
 
     def close(self) -> None:
+        """Give the memory back: at once, or when the threads have ended that still use it."""
         self.team.close()
+        if self.team.running:
+            self.team.holds = self
+            return
         for b in [*self.queues, *self.buffers, self.table]:
             b.close()
 
@@ -688,18 +710,23 @@ def explore(
     if checkpoint is not None and checkpoint.exists():
         threads = checkpoints.threads_of(checkpoint)
     budget = float(max_memory_mb) if max_memory_mb is not None else 0.8 * available_mb()
+    file = checkpoint
     while True:
         s = Search(
             program, max(1, threads), max(budget, 64), progress, extra=_live(program) if live else NOTHING, form=form
         )
         try:
             with s.interruptible():
-                found = _run(s, live, deadlock, max_states, checkpoint)
+                found, resumable = _run(s, live, deadlock, max_states, file)
         finally:
             s.close()
         if found.outcome != "liveness" or threads == 1:
-            return found
-        threads = 1  # the numbers of states depend on the threads, and with them the lasso: show the one of one thread
+            break
+        # The numbers of states depend on the threads, and with them the lasso: show the one of one thread.
+        threads, file = 1, None
+    if checkpoint is not None and not resumable:
+        checkpoint.unlink(missing_ok=True)
+    return found
 
 
 def _live(program: Program) -> Extra:
@@ -710,12 +737,39 @@ def _live(program: Program) -> Extra:
     return liveness.LOOPS, liveness.EXPORTED, constants | {"PROMISES": len(program.promises)}
 
 
-def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, checkpoint: Path | None) -> Exploration:
-    p = s.program
-    started = time.perf_counter() - s.compile_seconds
-    outcome: Outcome = "complete"
+@dataclass
+class Ended:
+    """How a search ended. `resumable`: a later run with more room can go on where it stands."""
+
+    outcome: Outcome
     trace: Trace | None = None
-    limit = beyond = ""
+    limit: str = ""
+    resumable: bool = False
+
+
+def _run(
+    s: Search, liveness: bool, deadlock: bool, max_states: int | None, checkpoint: Path | None
+) -> tuple[Exploration, bool]:
+    """What a search finds, and whether a later run can go on with it: then the checkpoint is there."""
+    started = time.perf_counter() - s.compile_seconds
+    try:
+        ended = _searched(s, max_states, checkpoint)
+        if ended.outcome == "complete" and s.stuck is not None and not deadlock:
+            ended = Ended("deadlock", s.trace("deadlock", "", (), s.stuck))
+        elif ended.outcome == "complete" and liveness:
+            ended = _led(s)
+    except Stopped:
+        if checkpoint is not None:
+            checkpoints.save(s, checkpoint)
+        raise
+    if checkpoint is not None and ended.resumable:
+        checkpoints.save(s, checkpoint)
+    seconds = time.perf_counter() - started - s.compile_seconds
+    return _exploration(s, ended, seconds, liveness, deadlock), ended.resumable
+
+
+def _searched(s: Search, max_states: int | None, checkpoint: Path | None) -> Ended:
+    """Level by level, from the first states or a checkpoint, to the end of the first level with something wrong."""
     broken = None
     if checkpoint is not None and checkpoint.exists():
         checkpoints.load(s, checkpoint)
@@ -725,60 +779,56 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
     saved = time.monotonic()
     while broken is None:
         stuck = s.stuck is not None
-        try:
-            limit = s.expand(max_states)
-        except KeyboardInterrupt:
-            if checkpoint is not None:
-                checkpoints.save(s, checkpoint)
-            raise
+        limit = s.expand(max_states)
         if not stuck and any(o[k.STUCK] for o in s.own):
             state = s.least("least_stuck", len(s.starts) - 1)
             s.stuck = Found(len(s.starts) - 1, state) if state is not None else None
         fault = s.faulty()
         if fault is not None:
-            state = s.least("least_faulty", len(s.starts) - 1, fault)
-            assert state is not None
-            outcome, trace, limit = "violation", s.faulty_trace(fault, Found(len(s.starts) - 1, state)), ""
-            name = p.faults[fault].removeprefix("type of ")
-            if name in p.layout.vars and _beyond(p.layout.vars[name], trace.steps[-1].state[name]):
-                outcome, beyond = "limit", f"a value of {name} beyond {UNBOUNDED}"
-            break
+            return _faulty(s, fault)
         if limit:
-            break
+            return Ended("limit", limit=_covered(s, limit), resumable=True)
         s.next_level()
         if s.level.lo == s.level.hi:
             s.starts.pop()
-            break
+            return Ended("complete")
         broken = _examined(s, len(s.starts) - 1)
         if checkpoint is not None and time.monotonic() - saved > SAVE_S:
             checkpoints.save(s, checkpoint)
             saved = time.monotonic()
-    if checkpoint is not None:
-        if limit:
-            checkpoints.save(s, checkpoint)
-        else:
-            checkpoint.unlink(missing_ok=True)
-    if broken is not None:
-        claim, found = broken
-        outcome, trace = "violation", s.trace("violation", claim.name, claim.clauses, found)
-    elif limit or beyond:
-        outcome = "limit"
-        limit = _covered(s, limit or beyond)
-    elif outcome == "complete" and s.stuck is not None and not deadlock:
-        outcome, trace = "deadlock", s.trace("deadlock", "", (), s.stuck)
-    elif liveness and outcome == "complete":
-        from kafkaspec.explore.liveness import Graph
+    claim, found = broken
+    return Ended("violation", s.trace("violation", claim.name, claim.clauses, found))
 
-        try:
-            graph = Graph(s)
-        except MemoryError:
-            outcome = "limit"
-            limit = f"every state was visited; for leads-to claims, memory: {s.budget_mb:,.0f} MB"
-        else:
-            trace = graph.lasso()
-            outcome = "liveness" if trace is not None else outcome
-            graph.close()
-    seconds = time.perf_counter() - started - s.compile_seconds
+
+def _faulty(s: Search, fault: int) -> Ended:
+    """A transition of the level breaks a claim about transitions, or a number in it is beyond what is followed."""
+    p, level = s.program, len(s.starts) - 1
+    state = s.least("least_faulty", level, fault)
+    assert state is not None
+    trace = s.faulty_trace(fault, Found(level, state))
+    name = p.faults[fault].removeprefix("type of ")
+    if name in p.layout.vars and _beyond(p.layout.vars[name], trace.steps[-1].state[name]):
+        return Ended("limit", trace, _covered(s, f"a value of {name} beyond {UNBOUNDED}"))
+    return Ended("violation", trace)
+
+
+def _led(s: Search) -> Ended:
+    """Leads-to claims on the whole graph."""
+    from kafkaspec.explore.liveness import Graph
+
+    try:
+        graph = Graph(s)
+    except MemoryError:
+        limit = f"every state was visited; for leads-to claims, memory: {s.budget_mb:,.0f} MB"
+        return Ended("limit", limit=limit, resumable=True)
+    trace = graph.lasso()
+    graph.close()
+    return Ended("complete" if trace is None else "liveness", trace)
+
+
+def _exploration(s: Search, ended: Ended, seconds: float, liveness: bool, deadlock: bool) -> Exploration:
+    """What is told of a search that has ended."""
+    p = s.program
     m = p.layout.model
     witnesses: dict[str, Trace | None] = dict.fromkeys(n for n in m.witnesses if n not in p.unchecked)
     for name, found in s.seen.items():
@@ -786,13 +836,31 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
     counts = [[*a] for a in s.starts[1:]] + [s.counts()]
     per_level = tuple(sum(b) - sum(a) for a, b in zip(s.starts, counts, strict=True))
     n = s.distinct
+    left_out = {} if liveness else dict.fromkeys(m.leads_to, "leads-to claims were left out")
     return Exploration(
-        m, p.layout.sizes, n, s.generated, len(per_level), per_level, seconds, s.compile_seconds, peak_mb(),
-        p.layout.bits, p.words, outcome, trace, witnesses, s.taken(), limit,
-        n * (n - 1) / 2**64 if p.fingerprinted else None, p.symmetry, s.packing is not None,
-        p.ghosts, deadlock,
-        {**({} if liveness else dict.fromkeys(m.leads_to, "leads-to claims were left out")), **p.unchecked},
-    )  # fmt: skip
+        model=m,
+        sizes=p.layout.sizes,
+        distinct=n,
+        generated=s.generated,
+        depth=len(per_level),
+        states_per_level=per_level,
+        seconds=seconds,
+        compile_seconds=s.compile_seconds,
+        peak_mb=peak_mb(),
+        bits=p.layout.bits,
+        words=p.words,
+        outcome=ended.outcome,
+        trace=ended.trace,
+        witnesses=witnesses,
+        taken=s.taken(),
+        limit=ended.limit,
+        fingerprint_collision=n * (n - 1) / 2**64 if p.fingerprinted else None,
+        symmetry=p.symmetry,
+        packed=s.packing is not None,
+        ghosts=p.ghosts,
+        deadlock=deadlock,
+        unchecked={**left_out, **p.unchecked},
+    )
 
 
 def _beyond(t: T, v: Value) -> bool:

@@ -395,6 +395,7 @@ class Graph:
             raise MemoryError
         self.blocks = {k: Block(size + 8) for k, size in sizes.items()}
         self.block = Block(8 * 32)
+        search.lent += [*self.blocks.values(), self.block]
         g = self.g = self.block.numbers()
         for k, b in self.blocks.items():
             g[k] = b.address
@@ -428,8 +429,6 @@ class Graph:
         """A fair run that breaks the first leads-to claim that can be broken."""
         s, g = self.s, self.g
         for i, promise in enumerate(s.program.promises):
-            if s.interrupted:
-                raise KeyboardInterrupt
             if not s.call(s.f["spread"], self.block.address, i):
                 continue
             while (answer := s.call(s.f["fair_part"], self.block.address)) == 2:

@@ -242,8 +242,7 @@ def _run(
     while done < rounds and broken is None:
         n = min(ROUNDS, rounds - done)
         s.all([partial(party.wander, n) for party in parties])
-        if s.interrupted:
-            raise KeyboardInterrupt
+        s.heed()
         for party in parties:
             if party.group and broken is None:
                 broken = party.first_broken(range(party.group - 1, party.group - 1 + s.program.lanes))
@@ -307,6 +306,9 @@ class _Party:
         self.ranks, self.units = Block(4 * WALKERS * unit_count + 8), Block(4 * n + 8)
         self.first = Block(8 * p.words * len(self.starts))
         self.block = Block(8 * 16)
+        search.lent += [
+            self.states, self.paths, self.small, self.times, self.ranks, self.units, self.first, self.block,
+        ]  # fmt: skip
         b, small = self.block.numbers(), self.small.address
         for i, unit in enumerate(units):
             self.units.bytes(4 * i, 4 * i + 4)[:] = unit.to_bytes(4, "little")
