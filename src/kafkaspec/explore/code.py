@@ -290,7 +290,7 @@ class Reader:
             r = e.either(r, e.shift("shl", bit, i, self.room(x.t)))  # type: ignore[assignment]
         return r
 
-    # ---- sets of at most so many records: their codes, greatest first
+    # ---- sets of at most N records: their codes, greatest first
     def cells_of(self, v: Num, t: T) -> list[Num]:
         """The cells of a set's code: a record's code and `plus`, or 0."""
         c = self.layout.cells(t)
@@ -314,7 +314,7 @@ class Reader:
         return out
 
     def few(self, x: Expr, t: T, env: Env) -> Num:
-        """The code of a set of at most so many records."""
+        """The code of a set of at most N records."""
         lay, e, a = self.layout, self.e, x.args
         if x.op not in ("with", "union") and not lay.alike(x.t, t):  # what is left may fit where the whole does not
             return self.recode(self.own(x, env), x.t, t)
@@ -364,8 +364,11 @@ class Reader:
 
     def drawn(self, s: Expr, i: int) -> Choice:
         """The i-th record of a set, and whether there is one."""
-        cell, plus = self.cells_of(self.own(s, {}), s.t)[i], self.layout.cells(s.t).plus
-        return self.e.not_(self.e.compare("eq", cell, 0)), self.e.sub(cell, plus)
+        return self.record(self.cells_of(self.own(s, {}), s.t)[i], s.t)
+
+    def record(self, cell: Num, t: T) -> Choice:
+        """The record in a cell of a set, and whether there is one."""
+        return self.e.not_(self.e.compare("eq", cell, 0)), self.e.sub(cell, self.layout.cells(t).plus)
 
     # ---- what bound variables take
     def choices(self, v: Expr, body: Expr, negative: bool, env: Env) -> tuple[list[Choice], Expr]:
@@ -378,10 +381,7 @@ class Reader:
                 q = p.args[0] if negative and p.op == "not" else p
                 if q.op == "in" and (q is not p) == negative and q.args[0] is v and v.aux not in q.args[1].free:
                     s = q.args[1]
-                    plus = self.layout.cells(s.t).plus
-                    cells = self.cells_of(self.own(s, env), s.t)
-                    e = self.e
-                    found = [(e.not_(e.compare("eq", c, 0)), e.sub(c, plus)) for c in cells]
+                    found = [self.record(c, s.t) for c in self.cells_of(self.own(s, env), s.t)]
                     return found, (or_ if negative else and_)(*[x for x in parts if x is not p])
         return [(True, value) for value in self.layout.values(v.t)], body
 
@@ -717,7 +717,7 @@ class Reader:
         i, b = divmod(p.offset, WORD)
         if isinstance(at, int):
             if not 0 <= at <= p.width - width:
-                return  # no such key: `inside_domain` says so
+                return  # no such key: the action is undefined there
             i, b = divmod(p.offset + at, WORD)
             if b + width <= WORD:
                 words[i] = e.choose(cond, e.paste(words[i], b, width, value, WORD), words[i])

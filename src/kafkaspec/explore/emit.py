@@ -12,6 +12,10 @@ WORD = 64
 ALL = 2**WORD - 1
 GREATEST = 2 ** (WORD - 2)
 """Of the numbers that are added, multiplied and compared."""
+MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93)
+"""Odd numbers by which hashes multiply."""
+NUMBERS = frozenset({"active", "n", "shift", "buckets"})
+"""Arguments of the functions that are made which are no addresses."""
 
 
 class Wire:
@@ -118,7 +122,7 @@ class Emitter:
         """a // k ("div") or a % k ("mod") for k > 0, rounded down."""
         if isinstance(a, int):
             return a // k if op == "div" else a % k
-        up = -(a.lo // k) if a.lo < 0 else 0  # so many times k is added first: what is divided is never negative
+        up = -(a.lo // k) if a.lo < 0 else 0  # k is added `up` times first: what is divided is never negative
         n = self.resize(self.add(a, up * k), WORD)
         assert isinstance(n, Wire)
         if op == "mod":
@@ -337,9 +341,66 @@ class Emitter:
         return self.either(self.both(self.resize(target, bits), hole), self.shift("shl", value, offset, bits))
 
 
-def function(name: str, addresses: Sequence[str], lines: Sequence[str], numbers: Sequence[str] = ()) -> str:
-    """A function in LLVM's language with `lines` as its body, in which the pointer to an address `a` is `%a.p`."""
-    arguments = ", ".join(f"i64 %{a}" for a in [*addresses, *numbers])
-    casts = [f"  %{a}.p = inttoptr i64 %{a} to ptr" for a in addresses if a != "active"]
-    linkage = "" if name in ("start", "canonical") else "internal "
-    return "\n".join([f"define {linkage}i64 @{name}({arguments}) nounwind {{", "entry:", *casts, *lines, "}"])
+def function(name: str, arguments: Sequence[str], lines: Sequence[str], exported: bool = False) -> str:
+    """A function in LLVM's language with `lines` as its body. An argument `a` that is no number (see `NUMBERS`) is an
+    address, to which `%a.p` points. It is called from outside if `exported`."""
+    given = ", ".join(f"i64 %{a}" for a in arguments)
+    casts = [f"  %{a}.p = inttoptr i64 %{a} to ptr" for a in arguments if a not in NUMBERS]
+    linkage = "" if exported else "internal "
+    return "\n".join([f"define {linkage}i64 @{name}({given}) nounwind {{", "entry:", *casts, *lines, "}"])
+
+
+class Columns:
+    """A function over the columns of a buffer, LANES states at a time."""
+
+    def __init__(self, lanes: int) -> None:
+        self.e = Emitter(lanes)
+        self.t = self.e.type(WORD)
+        self.looping = False
+
+    def op(self, text: str) -> str:
+        w = self.e.fresh()
+        self.e.line(f"{w} = {text}")
+        return w
+
+    def loop(self) -> None:
+        """What follows is done for j = 0, LANES, ... below n."""
+        self.looping = True
+        self.e.line("br label %head")
+        self.e.begin("head")
+        self.e.line("%j = phi i64 [0, %entry], [%next, %body]")
+        self.e.line("%more = icmp slt i64 %j, %n")
+        self.e.line("br i1 %more, label %body, label %done")
+        self.e.begin("body")
+
+    def column(self, base: str, index: str) -> str:
+        return self.op(f"getelementptr i64, ptr {base}, i64 {index}")
+
+    def load(self, base: str, index: int) -> str:
+        return self.op(f"load {self.t}, ptr {self.column(base, str(index))}, align 8")
+
+    def store(self, w: str, base: str, index: int) -> None:
+        self.e.line(f"store {self.t} {w}, ptr {self.column(base, str(index))}, align 8")
+
+    def shifted(self, how: str, w: str, by: int) -> str:
+        return self.op(f"{how} {self.t} {w}, {self.e.text(by)}") if by else w
+
+    def folded(self, w: str, by: int) -> str:
+        return self.op(f"xor {self.t} {w}, {self.shifted('lshr', w, by)}")
+
+    def either(self, a: str, b: str) -> str:
+        return self.op(f"or {self.t} {a}, {b}") if a else b
+
+    def splat(self, number: str) -> str:
+        if self.e.lanes == 1:
+            return number
+        one = self.op(f"insertelement {self.t} poison, i64 {number}, i64 0")
+        return self.op(f"shufflevector {self.t} {one}, {self.t} poison, <{self.e.lanes} x i32> zeroinitializer")
+
+    def function(self, name: str, arguments: Sequence[str]) -> str:
+        if self.looping:
+            self.e.line(f"%next = add i64 %j, {self.e.lanes}")
+            self.e.line("br label %head")
+            self.e.begin("done")
+        self.e.line("ret i64 0")
+        return function(name, arguments, self.e.lines)

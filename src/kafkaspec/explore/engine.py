@@ -26,7 +26,7 @@ from kafkaspec.explore.layout import UNBOUNDED, Layout
 from kafkaspec.explore.memory import Block, Numbers, available_mb, peak_mb, resident_mb
 from kafkaspec.explore.outside import left
 from kafkaspec.explore.packing import BUCKET, REFERENCE_BITS, USUAL, Form, Packing
-from kafkaspec.explore.program import UNDEFINED, Instance, Program
+from kafkaspec.explore.program import UNDEFINED, Instance, Program, capitals
 from kafkaspec.language.model import Claim, LoadedModel
 from kafkaspec.language.trace import Kind, Trace, TraceStep, Value
 from kafkaspec.language.types import T
@@ -42,10 +42,10 @@ FIRST_BITS = 20
 LOAD = (5, 8)
 """The table is doubled when it is fuller than this fraction."""
 SPARSE = 64
-"""A packed table that is still crowded when it could hold so many times the states is none that growing helps."""
+"""Growing does not help a packed table that is still crowded when it could hold 64 times the states."""
 WAIT_S = 0.1
 SAVE_S = 60.0
-"""A run with a checkpoint writes it so often."""
+"""A run with a checkpoint writes it once a minute."""
 
 
 class Progress(Protocol):
@@ -243,7 +243,7 @@ class Search:
         return 8 * self.program.key_words << self.bits if self.packing is None else BUCKET * self.buckets
 
     def queue_bytes(self, states: int) -> int:
-        """What so many states take in a queue."""
+        """Bytes of a number of states in a queue."""
         p = self.program
         if self.packing is not None:
             return states * self.packing.state_bytes
@@ -310,7 +310,7 @@ class Search:
         return ""
 
     def grow(self, states: int) -> bool:
-        """Have a larger table, for at least so many states if it can be; False if the budget forbids it."""
+        """Have a larger table, for at least `states` if it can be; False if the budget forbids it."""
         if self.packing is None:
             more_mb = self.table_bytes() / 2**20
             if 2 * more_mb > self.form.fast_mb or self.used_mb() + more_mb > self.budget_mb:
@@ -732,9 +732,7 @@ def explore(
 def _live(program: Program) -> Extra:
     from kafkaspec.explore import liveness
 
-    constants = {n: v for n, v in vars(liveness).items() if n.isupper() and isinstance(v, int)}
-    constants = {n: v for n, v in constants.items() if n not in program.constants()}
-    return liveness.LOOPS, liveness.EXPORTED, constants | {"PROMISES": len(program.promises)}
+    return liveness.LOOPS, liveness.EXPORTED, capitals(vars(liveness)) | {"PROMISES": len(program.promises)}
 
 
 @dataclass

@@ -166,7 +166,7 @@ class Layout:
         raise UserError(f"{self.model.name}: values of type {t!r} are not enumerated")
 
     def _how_many(self, t: T) -> int:
-        """At least so many values a bound variable of type t takes; all beyond `MOST_VALUES` are alike."""
+        """How many values a bound variable of type t takes; at least `MOST_VALUES` + 1 if they are more than those."""
         match t.kind:
             case "option":
                 return 1 + self._how_many(t.item)
@@ -191,7 +191,7 @@ class Layout:
         return (t.kind == "set" and t.nonempty) or (t.kind == "rec" and any(self.zero_free(f) for _, f in t.fields))
 
     def cells(self, t: T) -> Cells:
-        """How a sequence, or a set of at most so many records, lies."""
+        """How a sequence, or a set of at most N records, lies."""
         if t.kind == "set":
             most, w, plus = max(0, static(t.hi, self.sizes)), self.width(t.item), int(not self.zero_free(t.item))
             if w + plus >= WORD:

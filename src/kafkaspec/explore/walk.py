@@ -34,7 +34,7 @@ from kafkaspec.explore.kernels import (
 )
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.memory import Block
-from kafkaspec.explore.program import UNDEFINED, Program
+from kafkaspec.explore.program import UNDEFINED, Program, capitals
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.trace import Trace, TraceStep
 from kafkaspec.native import load, load8, load32, lowest, store, store32
@@ -45,7 +45,7 @@ PARTIES: Final = 2
 WALKERS: Final = 8
 LONGEST: Final = 1_000
 CHANGE: Final = 32
-"""A walker by priority degrades a process once in so many steps."""
+"""A walker by priority degrades a process once in 32 steps."""
 ROUNDS: Final = 1 << 16
 """Rounds between two looks at the clock and the interrupt."""
 
@@ -113,7 +113,7 @@ def any_set(bytes: int, n: int) -> int:
 
 
 def wander(own: int, walk: int, rounds: int) -> int:
-    """So many steps of every walker. 1 + the first walker of the group in which a claim was broken, or 0."""
+    """`rounds` steps of every walker. 1 + the first walker of the group in which a claim was broken, or 0."""
     enabled = load(own, ENABLED)
     faulty = load(own, FAULTY)
     hits = load(own, HITS)
@@ -216,10 +216,10 @@ def walk(
         raise unknown("schedule", schedule, get_args(Schedule))
     program = Program(Layout(model, sizes, ghosts))
     units = _units(program, schedule)
-    constants = {"UNIT_COUNT": max(units, default=0) + 1}
-    constants["INVARIANTS"] = sum(kind == "invariant" for kind, _ in program.state_claims)
-    constants |= {n: v for n, v in globals().items() if n.isupper() and isinstance(v, int) and n not in constants}
-    constants = {n: v for n, v in constants.items() if n not in program.constants()}
+    constants = capitals(globals()) | {
+        "UNIT_COUNT": max(units, default=0) + 1,
+        "INVARIANTS": sum(kind == "invariant" for kind, _ in program.state_claims),
+    }
     search = Search(program, PARTIES, 64, extra=(LOOPS, {"restart", "wander"}, constants))
     try:
         with search.interruptible():
