@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkaspec.errors import UserError
+from kafkaspec.explore import walk
 from kafkaspec.explore.engine import Exploration, Search, explore
 from kafkaspec.explore.layout import WORD, Layout
 from kafkaspec.explore.program import Program
@@ -34,6 +35,8 @@ from tests.gate.graph import Graph, bound
 from tests.gate.oracle import DEFINED, Space
 
 MEMORY_MB = 6000
+STEPS = 320
+"""Of a random walk."""
 LATE = ("or a bound variable in a proof", "is read at given sizes only")
 """What the prover may refuse where sizes are open, although the text was loaded and the explorer takes it."""
 
@@ -201,6 +204,30 @@ def explorer(found: Found, m: LoadedModel, s: Space, variant: str, folder: Path,
                 distinct = len({oracle.orbit(s.concrete, x, sorts, kept) for x in s.states})
                 options["symmetry"] = sorts
         explored(found, engine, s, explore(m, sizes, **options), distinct)
+
+
+def walked(found: Found, m: LoadedModel, s: Space, seed: int) -> None:
+    """A random walk against the space: it begins at a right first state, and breaks nothing that holds."""
+    engine = "walk"
+    with found.running(engine):
+        try:
+            w = walk(m, s.concrete.sizes, seed=seed, steps=STEPS, ghosts=True)
+        except UserError as error:
+            if not s.start or "@initial" not in str(error):
+                raise
+            return
+        if s.start:
+            found.say(engine, "start", f"{w.steps} steps, the text: @initial is {s.start}")
+        elif w.trace is not None:
+            if s.whole and not s.broken:
+                found.say(engine, "claim", f"{w.trace.claim} after {len(w.trace.steps) - 1} steps")
+            replayed(found, engine, s, w.trace)
+        elif s.broken and s.steps == 0:
+            found.say(engine, "verdict", f"nothing, the text: {sorted(s.broken)} at the start")
+        elif s.whole and not s.broken:
+            found.same(
+                engine, "taken", {n for n, k in w.taken.items() if k} <= {n for n, k in s.taken.items() if k}, True
+            )
 
 
 def transitions(
