@@ -161,13 +161,13 @@ def test_memory_that_is_full_is_a_limit(tmp_path: Path, form: Form) -> None:
     s = Search(program, 2, 1_000, form=form)
     s.budget_mb = s.base_mb + 14
     try:
-        e = engine._run(s, False, True, None, file)
+        e, resumable = engine._run(s, False, True, None, file)
         assert s.packing is not None
         spare_mb = s.budget_mb - s.used_mb()
         waiting = e.distinct - sum(s.level.lo) - s.level.cursor * program.chunk
     finally:
         s.close()
-    assert (e.outcome, e.packed) == ("limit", True)
+    assert (e.outcome, e.packed, resumable) == ("limit", True, True)
     assert "memory: " in e.limit
     assert 0 <= spare_mb < 3
     assert 100_000 < e.distinct < (n + 1) ** 4

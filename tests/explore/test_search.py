@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -14,9 +18,9 @@ from typing import Annotated
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore
+from kafkaspec.explore import explore, liveness
 from kafkaspec.explore.checked import Checked
-from kafkaspec.explore.engine import Exploration
+from kafkaspec.explore.engine import Exploration, Search
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.program import Program
 from kafkaspec.language import (
@@ -40,6 +44,9 @@ from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.examples import cleaner_anchor, replication
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication
+from tests import modules
+
+from .test_liveness import Lock
 
 CLEANER: dict[str, int | bool] = {"Partition": 3, "Thread": 2, "N": 3, "D": 1}
 UNFENCED: dict[str, int | bool] = {"Replica": 3, "L": 2, "E": 3, "FENCED": False}
@@ -431,6 +438,132 @@ def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
     fresh = explore(load(CleanerAnchor), sizes, max_states=e.distinct)
     done = min(e.depth, fresh.depth) - 1
     assert e.states_per_level[:done] == fresh.states_per_level[:done]
+
+
+WITNESS = (
+    modules.HEAD
+    + """
+class Counting(Model):
+    n: Annotated[int, Range(0, 1000)]
+
+    @action()
+    def up(s) -> None:
+        require(s.n < 1000)
+        s.next.n = s.n + 1
+
+    @witness
+    def five(s) -> bool:
+        return s.n == 5
+"""
+)
+
+
+def test_a_checkpoint_is_of_one_text_down_to_the_names(tmp_path: Path) -> None:
+    file = tmp_path / "run"
+    explore(load(modules.module(WITNESS, tmp_path).Counting), {}, max_states=100, checkpoint=file)
+    renamed = load(modules.module(WITNESS.replace("five", "cinq"), tmp_path).Counting)
+    with pytest.raises(UserError, match="run: is of another exploration"):
+        explore(renamed, {}, checkpoint=file, deadlock=True)
+    assert file.exists()
+    e = explore(load(modules.module(WITNESS, tmp_path).Counting), {}, checkpoint=file, deadlock=True)
+    assert (e.outcome, e.distinct, list(e.witnesses)) == ("complete", 1_001, ["five"])
+
+
+def test_a_checkpoint_that_lacks_something_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "run"
+    explore(load(CleanerAnchor), CLEANER, max_states=100, checkpoint=file)
+    head, _, states = file.read_bytes().partition(b"\n")
+    told = json.loads(head)
+    for key in told:
+        file.write_bytes(json.dumps({n: v for n, v in told.items() if n != key}).encode() + b"\n" + states)
+        with pytest.raises(UserError, match="run: is no checkpoint of an exploration"):
+            explore(load(CleanerAnchor), CLEANER, checkpoint=file)
+
+
+def test_a_checkpoint_stays_until_there_is_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "run"
+    explore(load(CleanerAnchor), CLEANER, max_states=100, checkpoint=file)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("no trace")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Search, "trace", fail)
+        with pytest.raises(RuntimeError, match="no trace"):
+            explore(load(CleanerAnchor), CLEANER, checkpoint=file)
+    assert file.exists()
+    assert explore(load(CleanerAnchor), CLEANER, checkpoint=file).distinct == 8_792
+    assert not file.exists()
+
+
+def test_a_search_whose_graph_has_no_room_goes_on_with_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "run"
+    whole = explore(load(Lock), {"P": 2})
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(liveness, "Graph", fail)
+        e = explore(load(Lock), {"P": 2}, checkpoint=file)
+    assert (e.outcome, file.exists()) == ("limit", True)
+    e = explore(load(Lock), {"P": 2}, checkpoint=file)
+    assert (e.outcome, counts(e), e.trace, file.exists()) == (whole.outcome, counts(whole), whole.trace, False)
+
+
+# ---- Ctrl-C again, while threads are at work
+def test_memory_stays_while_a_thread_uses_it() -> None:
+    s = Search(Program(Layout(load(Counter), {"N": 3})), 2, 64)
+    gone, end = weakref.ref(s), threading.Event()
+
+    def again() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        s.team.run([end.wait, lambda: None], again)
+    s.close()
+    queue = s.queues[0]
+    assert bytes(queue.bytes(0, 8)) == bytes(8)
+    del s, queue
+    gc.collect()
+    assert gone() is not None, "a thread uses its memory"
+    end.set()
+    for _ in range(100):
+        gc.collect()
+        if gone() is None:
+            break
+        time.sleep(0.05)
+    assert gone() is None, "its memory stays after the last thread has ended"
+
+
+AGAIN = """
+import gc
+import os
+import sys
+import time
+from pathlib import Path
+from kafkaspec.explore import explore
+from kafkaspec.language import load
+from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
+
+def again(done, total=None, text=""):
+    raise KeyboardInterrupt
+
+sizes = {"Partition": 7, "Thread": 2, "N": 3, "D": 1}
+try:
+    explore(load(CleanerAnchor), sizes, checkpoint=Path(sys.argv[1]), max_memory_mb=1500, progress=again)
+except KeyboardInterrupt:
+    pass
+gc.collect()
+time.sleep(1)
+print("alive", os.path.exists(sys.argv[1]))
+"""
+
+
+def test_ctrl_c_again_ends_a_run_at_once(tmp_path: Path) -> None:
+    """Nothing is taken from the threads that are still at work, and what they are about is no checkpoint."""
+    p = subprocess.run([sys.executable, "-c", AGAIN, str(tmp_path / "run")], capture_output=True, timeout=60)
+    assert (p.returncode, p.stdout) == (0, b"alive False\n"), p.stderr
 
 
 def test_progress_is_told() -> None:

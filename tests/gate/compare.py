@@ -89,6 +89,7 @@ def compare(
         engines.explorer(found, m, s, "plain", folder, True)
         for v in variants or (VARIANTS[seed % len(VARIANTS)],):
             engines.explorer(found, m, s, v, folder, True)
+        engines.walked(found, m, s, seed)
         if len(spaces) > 1:
             engines.explorer(found, m, spaces[1], "plain", folder, True)
         if m.ghosts:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkaspec.errors import UserError
+from kafkaspec.explore import walk
 from kafkaspec.explore.engine import Exploration, Search, explore
 from kafkaspec.explore.layout import WORD, Layout
 from kafkaspec.explore.program import Program
@@ -35,6 +36,8 @@ from tests.gate.graph import Graph, bound
 from tests.gate.oracle import Space
 
 MEMORY_MB = 6000
+STEPS = 320
+"""Of a random walk."""
 LATE = ("or a bound variable in a proof", "is read at given sizes only")
 """What the prover may refuse where sizes are open, although the text was loaded and the explorer takes it."""
 
@@ -216,6 +219,30 @@ def explorer(found: Found, m: LoadedModel, s: Space, variant: str, folder: Path,
         explored(found, engine, s, explore(m, sizes, **options), distinct)
 
 
+def walked(found: Found, m: LoadedModel, s: Space, seed: int) -> None:
+    """A random walk against the space: it begins at a right first state, and breaks nothing that holds."""
+    engine = "walk"
+    with found.running(engine):
+        try:
+            w = walk(m, s.concrete.sizes, seed=seed, steps=STEPS, ghosts=True)
+        except UserError as error:
+            if not s.start or "@initial" not in str(error):
+                raise
+            return
+        if s.start:
+            found.say(engine, "start", f"{w.steps} steps, the text: @initial is {s.start}")
+        elif w.trace is not None:
+            if s.whole and not s.broken:
+                found.say(engine, "claim", f"{w.trace.claim} after {len(w.trace.steps) - 1} steps")
+            replayed(found, engine, s, w.trace)
+        elif s.broken and s.steps == 0:
+            found.say(engine, "verdict", f"nothing, the text: {sorted(s.broken)} at the start")
+        elif s.whole and not s.broken:
+            found.same(
+                engine, "taken", {n for n, k in w.taken.items() if k} <= {n for n, k in s.taken.items() if k}, True
+            )
+
+
 def transitions(
     found: Found, m: LoadedModel, s: Space, states: list[State], lanes: int | None, usable: int = WORD - 1
 ) -> None:
@@ -250,7 +277,7 @@ def transitions(
 
 
 def _transitions(found: Found, engine: str, c: Concrete, search: Search, state: State, words: tuple[int, ...]) -> None:
-    p, lay = search.program, search.program.layout
+    p = search.program
     ours: dict[str, tuple[str, Any]] = {}
     faulty: dict[str, set[str]] = {}
 
@@ -261,10 +288,10 @@ def _transitions(found: Found, engine: str, c: Concrete, search: Search, state: 
     notes = bytes(search.fault_notes(p.faults.index(DEFINED))[0])
     for i, instance in enumerate(p.instances):
         if notes[i]:
-            step = search.step(instance, lay, words, words)
+            step = search.step(instance, words, words)
             ours[label(step.action, step.arguments)] = ("undefined", None)
     for instance, after, faults in ways:
-        step = search.step(instance, lay, words, after)
+        step = search.step(instance, words, after)
         name = label(step.action, step.arguments)
         names = {p.faults[i] for i in faults}
         faulty[name] = {n for n in names if n in c.model.steps}

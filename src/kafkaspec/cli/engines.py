@@ -167,15 +167,28 @@ def _explored(e: Exploration) -> int:
     return 1 if e.outcome == "complete" and vacuous else EXIT_CODES[e.outcome]
 
 
-def walk(name: str, words: list[str], *, seed: int, steps: int, schedule: str, html: Path | None, json: bool) -> int:
+def walk(
+    name: str,
+    words: list[str],
+    *,
+    seed: int,
+    steps: int,
+    schedule: str,
+    ghosts: bool,
+    html: Path | None,
+    json: bool,
+) -> int:
     """One random run of each model that `name` names. 1 if it broke a claim."""
     jobs = list(_at_sizes(name, words))
     from kafkaspec.explore import walk as run
 
     found = []
-    for model, sizes, _ in jobs:
+    for model, sizes, checked in jobs:
+        kept = ghosts or checked.ghosts
         with progress(f"walk {model.name}") as bar:
-            found.append(run(model, sizes, seed=seed, steps=steps, schedule=schedule, progress=bar))  # type: ignore[arg-type]
+            found.append(
+                run(model, sizes, seed=seed, steps=steps, schedule=schedule, ghosts=kept, progress=bar)  # type: ignore[arg-type]
+            )
     tell(found, html=html, json=json, title=f"Walked: {name}, seed {seed}")
     return worst(int(w.trace is not None) for w in found)
 

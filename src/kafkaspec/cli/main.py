@@ -159,7 +159,9 @@ def explore(
     from kafkaspec.cli import engines
 
     if walk is not None:
-        return engines.walk(model, size or [], seed=walk, steps=steps, schedule=schedule, html=html, json=json)
+        return engines.walk(
+            model, size or [], seed=walk, steps=steps, schedule=schedule, ghosts=ghosts, html=html, json=json
+        )
     return engines.explore(
         model,
         size or [],

@@ -19,12 +19,20 @@ if TYPE_CHECKING:
     from kafkaspec.explore.engine import Found, Search
 
 FORMAT = "kafkaspec exploration 2"
+KEYS = frozenset(
+    {
+        "format", "model", "sizes", "code", "threads", "words", "counts", "generated", "first_count", "starts", "level",
+        "taken", "seen", "stuck", "stopped", "faults", "chunk", "packed",
+    }
+)  # fmt: skip
 
 
 def identity(search: Search) -> str:
-    """What a checkpoint must agree on with the run that goes on from it: the model's machine code, before LLVM."""
+    """What a checkpoint must agree on with the run that goes on from it: the model's machine code, before LLVM, and
+    the names by which the code's answers are told."""
     p = search.program
-    return hashlib.sha256(f"{p.symmetry} {p.key_words} {p.code_text}".encode()).hexdigest()
+    names = (p.faults, [(kind, c.name) for kind, c in p.state_claims], [a.name for a in p.layout.model.actions])
+    return hashlib.sha256(f"{p.symmetry} {p.key_words} {names} {p.code_text}".encode()).hexdigest()
 
 
 def save(search: Search, path: Path) -> None:
@@ -110,7 +118,7 @@ def _head(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as f:
             head = json.loads(f.readline(1 << 20))
-        if head["format"] != FORMAT:
+        if head["format"] != FORMAT or head.keys() != KEYS:
             raise ValueError
     except OSError as e:
         raise UserError(f"{path}: cannot be read: {e.strerror}") from None

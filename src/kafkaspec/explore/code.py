@@ -165,7 +165,7 @@ class Reader:
             case "none" | "empty" | "emptyseq":
                 return 0
             case "some":
-                return e.add(self.coded(a[0], t.item, env), 1)
+                return self.present(self.coded(a[0], t.item, env), t)
             case "rec":
                 r: Num = 0
                 for i, (y, (_, ft)) in enumerate(zip(a, t.fields, strict=True)):
@@ -188,6 +188,10 @@ class Reader:
     def room(self, t: T) -> int:
         """The bits of the number that holds a code of type t."""
         return max(1, -(-self.layout.width(t) // WORD)) * WORD
+
+    def present(self, item: Num, t: T) -> Num:
+        """The code of an option of type t in which the item of this code is. It may need a word more than the item."""
+        return self.e.add(self.e.resize(item, self.room(t)), 1)
 
     def fit(self, v: Num, t: T) -> Num:
         """A number's code in type t."""
@@ -213,10 +217,10 @@ class Reader:
         if a.kind in ("range", "int"):
             return self.fit(e.add(v, lay.bias(a)), b)
         if b.kind == "option" and a.kind != "option":
-            return e.add(self.recode(v, a, b.item), 1)
+            return self.present(self.recode(v, a, b.item), b)
         if a.kind == "option":
             inner = self.recode(e.sub(v, 1), a.item, b.item)
-            return e.choose(e.compare("eq", v, 0), 0, e.add(inner, 1))
+            return e.choose(e.compare("eq", v, 0), 0, self.present(inner, b))
         if a.kind == "set" and b.hi is not None:
             return self.packed(self.cells_of(v, a), b)
         if a.kind == "set":
@@ -253,14 +257,13 @@ class Reader:
             case "with":
                 return e.either(self.coded(a[0], t, env), self.bit(a[1], t, env))
             case "without":
-                other = e._pair("xor", self.bit(a[1], t, env), every, every)
-                return e.both(self.coded(a[0], t, env), other)
+                return e.both(self.coded(a[0], t, env), e.other(self.bit(a[1], t, env), every))
             case "union":
                 return e.either(self.coded(a[0], t, env), self.coded(a[1], t, env))
             case "inter":
                 return e.both(self.coded(a[0], t, env), self.coded(a[1], t, env))
             case "diff":
-                return e.both(self.coded(a[0], t, env), e._pair("xor", self.coded(a[1], t, env), every, every))
+                return e.both(self.coded(a[0], t, env), e.other(self.coded(a[1], t, env), every))
             case "setof":
                 return self.recode(self.collected(x, env), x.t, t)
             case "image":
@@ -287,7 +290,7 @@ class Reader:
             r = e.either(r, e.shift("shl", bit, i, self.room(x.t)))  # type: ignore[assignment]
         return r
 
-    # ---- sets of at most so many records: their codes, greatest first
+    # ---- sets of at most N records: their codes, greatest first
     def cells_of(self, v: Num, t: T) -> list[Num]:
         """The cells of a set's code: a record's code and `plus`, or 0."""
         c = self.layout.cells(t)
@@ -311,7 +314,7 @@ class Reader:
         return out
 
     def few(self, x: Expr, t: T, env: Env) -> Num:
-        """The code of a set of at most so many records."""
+        """The code of a set of at most N records."""
         lay, e, a = self.layout, self.e, x.args
         if x.op not in ("with", "union") and not lay.alike(x.t, t):  # what is left may fit where the whole does not
             return self.recode(self.own(x, env), x.t, t)
@@ -361,8 +364,11 @@ class Reader:
 
     def drawn(self, s: Expr, i: int) -> Choice:
         """The i-th record of a set, and whether there is one."""
-        cell, plus = self.cells_of(self.own(s, {}), s.t)[i], self.layout.cells(s.t).plus
-        return self.e.not_(self.e.compare("eq", cell, 0)), self.e.sub(cell, plus)
+        return self.record(self.cells_of(self.own(s, {}), s.t)[i], s.t)
+
+    def record(self, cell: Num, t: T) -> Choice:
+        """The record in a cell of a set, and whether there is one."""
+        return self.e.not_(self.e.compare("eq", cell, 0)), self.e.sub(cell, self.layout.cells(t).plus)
 
     # ---- what bound variables take
     def choices(self, v: Expr, body: Expr, negative: bool, env: Env) -> tuple[list[Choice], Expr]:
@@ -375,10 +381,7 @@ class Reader:
                 q = p.args[0] if negative and p.op == "not" else p
                 if q.op == "in" and (q is not p) == negative and q.args[0] is v and v.aux not in q.args[1].free:
                     s = q.args[1]
-                    plus = self.layout.cells(s.t).plus
-                    cells = self.cells_of(self.own(s, env), s.t)
-                    e = self.e
-                    found = [(e.not_(e.compare("eq", c, 0)), e.sub(c, plus)) for c in cells]
+                    found = [self.record(c, s.t) for c in self.cells_of(self.own(s, env), s.t)]
                     return found, (or_ if negative else and_)(*[x for x in parts if x is not p])
         return [(True, value) for value in self.layout.values(v.t)], body
 
@@ -443,7 +446,7 @@ class Reader:
             left = e.choose(e.compare("slt", k, size), e.sub(size, k), 0) if c.length else 0
         else:
             keep = self.twice("shl", (1 << n) - 1, k, c.width, n)
-            cells = e.both(cells, e._pair("xor", keep, (1 << n) - 1, (1 << n) - 1))
+            cells = e.both(cells, e.other(keep, (1 << n) - 1))
             left = e.choose(e.compare("slt", k, size), k, size) if c.length else 0
         return e.either(e.shift("shl", cells, c.length, n), left)
 
@@ -714,7 +717,7 @@ class Reader:
         i, b = divmod(p.offset, WORD)
         if isinstance(at, int):
             if not 0 <= at <= p.width - width:
-                return  # no such key: `inside_domain` says so
+                return  # no such key: the action is undefined there
             i, b = divmod(p.offset + at, WORD)
             if b + width <= WORD:
                 words[i] = e.choose(cond, e.paste(words[i], b, width, value, WORD), words[i])
@@ -732,7 +735,7 @@ class Reader:
 
 
 def limited(t: T) -> T:
-    """The type with a limit for every number: beyond it a search says that it ends."""
+    """The type with a limit for every number: beyond it a search says that it ends. A record's fields have theirs."""
     match t.kind:
         case "range" if t.hi is None:
             return make("range", lo=t.lo, hi=UNBOUNDED)
@@ -753,6 +756,11 @@ def _total(x: Expr) -> bool:
     while x.op in ("idx", "field"):
         x = x.args[0]
     return x.op in ("var", "nextvar")
+
+
+def records(action: Action) -> dict[Expr, Expr]:
+    """The parameters that are records of a variable's set, each with the set."""
+    return {p: action.drawn[p.aux] for p in action.params if p.aux in action.drawn and p.t.kind == "rec"}
 
 
 def valuations(layout: Layout, params: Mapping[str, T]) -> list[dict[str, int]]:

@@ -12,6 +12,10 @@ WORD = 64
 ALL = 2**WORD - 1
 GREATEST = 2 ** (WORD - 2)
 """Of the numbers that are added, multiplied and compared."""
+MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93)
+"""Odd numbers by which hashes multiply."""
+NUMBERS = frozenset({"active", "n", "shift", "buckets"})
+"""Arguments of the functions that are made which are no addresses."""
 
 
 class Wire:
@@ -85,7 +89,7 @@ class Emitter:
         self.known[-1][operation] = w
         return w
 
-    # ---- numbers (64 bits, signed)
+    # ---- numbers (64 bits, signed) and codes (any width)
     def add(self, a: Num, b: Num) -> Num:
         if isinstance(a, int) and isinstance(b, int):
             return a + b
@@ -93,16 +97,14 @@ class Emitter:
             return a
         if isinstance(a, int):
             return self.add(b, a)
-        return self.emit(f"add {self.type(WORD)} {a.name}, {self.text(b)}", WORD, a.lo + low(b), a.hi + high(b))
+        return self._pair("add", a, b, a.lo + low(b), a.hi + high(b))
 
     def sub(self, a: Num, b: Num) -> Num:
         if isinstance(a, int) and isinstance(b, int):
             return a - b
         if isinstance(b, int):
             return self.add(a, -b)
-        return self.emit(
-            f"sub {self.type(WORD)} {self.text(a)}, {self.text(b)}", WORD, low(a) - high(b), high(a) - low(b)
-        )
+        return self._pair("sub", a, b, low(a) - high(b), high(a) - low(b))
 
     def times(self, a: Num, k: int) -> Num:
         """a * k, for k >= 0."""
@@ -120,7 +122,7 @@ class Emitter:
         """a // k ("div") or a % k ("mod") for k > 0, rounded down."""
         if isinstance(a, int):
             return a // k if op == "div" else a % k
-        up = -(a.lo // k) if a.lo < 0 else 0  # so many times k is added first: what is divided is never negative
+        up = -(a.lo // k) if a.lo < 0 else 0  # k is added `up` times first: what is divided is never negative
         n = self.resize(self.add(a, up * k), WORD)
         assert isinstance(n, Wire)
         if op == "mod":
@@ -140,10 +142,14 @@ class Emitter:
         hi = min(a.hi, 2**bits - 1) if a.lo >= 0 else 2**bits - 1
         return self.emit(f"{word} {self.type(a.bits)} {a.name} to {self.type(bits)}", bits, 0, hi)
 
-    def _pair(self, op: str, a: Num, b: Num, hi: int) -> Wire:
+    def _pair(self, op: str, a: Num, b: Num, lo: int, hi: int) -> Wire:
         n = max(self.bits(a), self.bits(b))
         a, b = self.resize(a, n), self.resize(b, n)
-        return self.emit(f"{op} {self.type(n)} {self.text(a, n)}, {self.text(b, n)}", n, 0, hi)
+        return self.emit(f"{op} {self.type(n)} {self.text(a, n)}, {self.text(b, n)}", n, lo, hi)
+
+    def other(self, a: Num, every: int) -> Num:
+        """The bits of `every` that are not in a."""
+        return a ^ every if isinstance(a, int) else self._pair("xor", a, every, 0, every)
 
     def both(self, a: Num, b: Num) -> Num:
         """a & b."""
@@ -157,7 +163,7 @@ class Emitter:
             if low(a) >= 0 and b & (b + 1) == 0 and high(a) <= b:
                 return a
         his = [high(x) for x in (a, b) if low(x) >= 0]
-        return self._pair("and", a, b, min(his) if his else ALL)
+        return self._pair("and", a, b, 0, min(his) if his else ALL)
 
     def either(self, a: Num, b: Num) -> Num:
         """a | b."""
@@ -169,7 +175,7 @@ class Emitter:
             return a
         n = max(self.bits(a), self.bits(b))
         known = low(a) >= 0 and low(b) >= 0
-        return self._pair("or", a, b, (1 << (max(high(a).bit_length(), high(b).bit_length()) if known else n)) - 1)
+        return self._pair("or", a, b, 0, (1 << (max(high(a).bit_length(), high(b).bit_length()) if known else n)) - 1)
 
     def shift(self, op: str, a: Num, by: Num, bits: int) -> Num:
         """a << by ("shl") or a >> by ("lshr") in `bits` bits; a shift by `bits` or more gives some number or other."""
@@ -268,8 +274,7 @@ class Emitter:
         if a is b or (isinstance(a, int) and isinstance(b, int) and a == b):
             return a
         n = max(self.bits(a), self.bits(b))
-        if low(a) >= 0 and low(b) >= 0:
-            a, b = self.resize(a, n), self.resize(b, n)
+        a, b = self.resize(a, n), self.resize(b, n)
         lo, hi = min(low(a), low(b)), max(high(a), high(b))
         if self.lanes > 1:
             return self._blend(c, a, b, n, lo, hi)
@@ -332,13 +337,70 @@ class Emitter:
         if isinstance(offset, int):
             hole: Num = every & ~(mask << offset)
         else:
-            hole = self._pair("xor", self.shift("shl", mask, offset, bits), every, every)
+            hole = self.other(self.shift("shl", mask, offset, bits), every)
         return self.either(self.both(self.resize(target, bits), hole), self.shift("shl", value, offset, bits))
 
 
-def function(name: str, addresses: Sequence[str], lines: Sequence[str], numbers: Sequence[str] = ()) -> str:
-    """A function in LLVM's language with `lines` as its body, in which the pointer to an address `a` is `%a.p`."""
-    arguments = ", ".join(f"i64 %{a}" for a in [*addresses, *numbers])
-    casts = [f"  %{a}.p = inttoptr i64 %{a} to ptr" for a in addresses if a != "active"]
-    linkage = "" if name in ("start", "canonical") else "internal "
-    return "\n".join([f"define {linkage}i64 @{name}({arguments}) nounwind {{", "entry:", *casts, *lines, "}"])
+def function(name: str, arguments: Sequence[str], lines: Sequence[str], exported: bool = False) -> str:
+    """A function in LLVM's language with `lines` as its body. An argument `a` that is no number (see `NUMBERS`) is an
+    address, to which `%a.p` points. It is called from outside if `exported`."""
+    given = ", ".join(f"i64 %{a}" for a in arguments)
+    casts = [f"  %{a}.p = inttoptr i64 %{a} to ptr" for a in arguments if a not in NUMBERS]
+    linkage = "" if exported else "internal "
+    return "\n".join([f"define {linkage}i64 @{name}({given}) nounwind {{", "entry:", *casts, *lines, "}"])
+
+
+class Columns:
+    """A function over the columns of a buffer, LANES states at a time."""
+
+    def __init__(self, lanes: int) -> None:
+        self.e = Emitter(lanes)
+        self.t = self.e.type(WORD)
+        self.looping = False
+
+    def op(self, text: str) -> str:
+        w = self.e.fresh()
+        self.e.line(f"{w} = {text}")
+        return w
+
+    def loop(self) -> None:
+        """What follows is done for j = 0, LANES, ... below n."""
+        self.looping = True
+        self.e.line("br label %head")
+        self.e.begin("head")
+        self.e.line("%j = phi i64 [0, %entry], [%next, %body]")
+        self.e.line("%more = icmp slt i64 %j, %n")
+        self.e.line("br i1 %more, label %body, label %done")
+        self.e.begin("body")
+
+    def column(self, base: str, index: str) -> str:
+        return self.op(f"getelementptr i64, ptr {base}, i64 {index}")
+
+    def load(self, base: str, index: int) -> str:
+        return self.op(f"load {self.t}, ptr {self.column(base, str(index))}, align 8")
+
+    def store(self, w: str, base: str, index: int) -> None:
+        self.e.line(f"store {self.t} {w}, ptr {self.column(base, str(index))}, align 8")
+
+    def shifted(self, how: str, w: str, by: int) -> str:
+        return self.op(f"{how} {self.t} {w}, {self.e.text(by)}") if by else w
+
+    def folded(self, w: str, by: int) -> str:
+        return self.op(f"xor {self.t} {w}, {self.shifted('lshr', w, by)}")
+
+    def either(self, a: str, b: str) -> str:
+        return self.op(f"or {self.t} {a}, {b}") if a else b
+
+    def splat(self, number: str) -> str:
+        if self.e.lanes == 1:
+            return number
+        one = self.op(f"insertelement {self.t} poison, i64 {number}, i64 0")
+        return self.op(f"shufflevector {self.t} {one}, {self.t} poison, <{self.e.lanes} x i32> zeroinitializer")
+
+    def function(self, name: str, arguments: Sequence[str]) -> str:
+        if self.looping:
+            self.e.line(f"%next = add i64 %j, {self.e.lanes}")
+            self.e.line("br label %head")
+            self.e.begin("done")
+        self.e.line("ret i64 0")
+        return function(name, arguments, self.e.lines)

@@ -24,8 +24,9 @@ from kafkaspec.explore import checkpoint as checkpoints
 from kafkaspec.explore import kernels as k
 from kafkaspec.explore.layout import UNBOUNDED, Layout
 from kafkaspec.explore.memory import Block, Numbers, available_mb, peak_mb, resident_mb
+from kafkaspec.explore.outside import left
 from kafkaspec.explore.packing import BUCKET, REFERENCE_BITS, USUAL, Form, Packing
-from kafkaspec.explore.program import Instance, Program
+from kafkaspec.explore.program import Instance, Program, capitals
 from kafkaspec.language.defined import DEFINED
 from kafkaspec.language.model import Claim, LoadedModel
 from kafkaspec.language.trace import Kind, Trace, TraceStep, Value
@@ -42,11 +43,10 @@ FIRST_BITS = 20
 LOAD = (5, 8)
 """The table is doubled when it is fuller than this fraction."""
 SPARSE = 64
-"""A packed table that is still crowded when it could hold so many times the states is none that growing helps."""
-SLACK = 1 << 20
+"""Growing does not help a packed table that is still crowded when it could hold 64 times the states."""
 WAIT_S = 0.1
 SAVE_S = 60.0
-"""A run with a checkpoint writes it so often."""
+"""A run with a checkpoint writes it once a minute."""
 
 
 class Progress(Protocol):
@@ -84,11 +84,17 @@ class Exploration:
     unchecked: Mapping[str, str] = field(default_factory=dict)
 
 
+class Stopped(KeyboardInterrupt):
+    """The first Ctrl-C, at a point from which the search can go on."""
+
+
 class Team:
-    """Threads that do one thing at a time, together. Machine code runs without Python's lock."""
+    """Threads that do one thing at a time, together. Machine code runs without Python's lock. `running` counts the jobs
+    that have not ended; what these use is in `holds` if nobody else keeps it, and goes when the threads are gone."""
 
     def __init__(self, size: int) -> None:
-        self.size = size
+        self.running = 0
+        self.holds: object = None
         self.jobs: list[SimpleQueue[Callable[[], object] | None]] = [SimpleQueue() for _ in range(size)]
         self.done: SimpleQueue[object] = SimpleQueue()
         for jobs in self.jobs:
@@ -103,17 +109,18 @@ class Team:
 
     def run(self, jobs: Sequence[Callable[[], object]], meanwhile: Callable[[], None]) -> None:
         """All jobs, one a thread."""
+        self.running += len(jobs)
         for queue, job in zip(self.jobs, jobs, strict=False):
             queue.put(job)
-        left = len(jobs)
-        while left:
+        while self.running:
             try:
                 result = self.done.get(timeout=WAIT_S)
-                left -= 1
-                if isinstance(result, BaseException):
-                    raise result
             except Empty:
                 meanwhile()
+                continue
+            self.running -= 1
+            if isinstance(result, BaseException):
+                raise result
 
     def close(self) -> None:
         for jobs in self.jobs:
@@ -156,6 +163,8 @@ class Search:
     extra: Extra = NOTHING
     form: Form = USUAL
     packing: Packing | None = None
+    lent: list[Block] = field(default_factory=list)
+    """Memory of others that the threads use."""
 
     def __post_init__(self) -> None:
         p, threads = self.program, self.threads
@@ -235,7 +244,7 @@ class Search:
         return 8 * self.program.key_words << self.bits if self.packing is None else BUCKET * self.buckets
 
     def queue_bytes(self, states: int) -> int:
-        """What so many states take in a queue."""
+        """Bytes of a number of states in a queue."""
         p = self.program
         if self.packing is not None:
             return states * self.packing.state_bytes
@@ -302,7 +311,7 @@ class Search:
         return ""
 
     def grow(self, states: int) -> bool:
-        """Have a larger table, for at least so many states if it can be; False if the budget forbids it."""
+        """Have a larger table, for at least `states` if it can be; False if the budget forbids it."""
         if self.packing is None:
             more_mb = self.table_bytes() / 2**20
             if 2 * more_mb > self.form.fast_mb or self.used_mb() + more_mb > self.budget_mb:
@@ -389,7 +398,13 @@ class Search:
         """One long job, on one thread."""
         out: list[int] = []
         self.all([lambda: out.append(f(*arguments))])
+        self.heed()
         return out[0]
+
+    def heed(self) -> None:
+        """Stop here if Ctrl-C was pressed."""
+        if self.interrupted:
+            raise Stopped
 
     def state_at(self, t: int, i: int) -> Words:
         """The i-th state of a thread's queue."""
@@ -412,28 +427,37 @@ class Search:
     # ---- levels
     def begin(self) -> None:
         """The first states, by thread 0."""
-        p, own = self.program, self.own[0]
-        n = self._start()
-        wrong = self.faulty()
-        if wrong is not None:
-            undefined = p.faults[wrong] == DEFINED
-            what = "it has no value" if undefined else f"{p.faults[wrong]}: a value is outside its limits"
-            raise UserError(f"{p.layout.model.name}: @initial: {what}")
-        own[k.FIRST] = n
+        n = len(self.initial_states())
+        self.own[0][k.FIRST] = n
         self.f["begin"](self.shared.address, self.owns[0].address)
         self.generated = self.first_count = n
         self.starts = [[0] * self.threads]
         self.level = Level([0] * self.threads, self.counts())
-        self._forget()
 
-    def _start(self) -> int:
-        """The first states, as @initial makes them, into thread 0's buffer; their number."""
-        own = self.own[0]
-        self.put(self.program.layout.first_words())
-        return self.f["start"](self.one.address, 1, own[k.BUFFERS], own[k.ENABLED], own[k.FAULTY], own[k.SCRATCH])
+    def initial_states(self) -> list[Words]:
+        """The first states, one for each choice of @initial's parameters; they lie in thread 0's buffer too. Raises
+        UserError if @initial has no value, leaves a type, or can never be done."""
+        p, own = self.program, self.own[0]
+        self._forget()
+        self.put(p.layout.first_words())
+        n = self.f["start"](self.one.address, 1, own[k.BUFFERS], own[k.ENABLED], own[k.FAULTY], own[k.SCRATCH])
+        wrong = next((name for i, name in enumerate(p.faults) if any(self.fault_notes(i)[0])), None)
+        self._forget()
+        if wrong == DEFINED:
+            raise UserError(f"{p.layout.model.name}: @initial: it has no value")
+        if wrong is not None:
+            raise UserError(f"{p.layout.model.name}: @initial: {wrong}: a value is outside its limits")
+        if not n:
+            raise UserError(f"{p.layout.model.name}: @initial: its guard is never true: there is no first state")
+        return self._buffered(n)
+
+    def _buffered(self, n: int) -> list[Words]:
+        """The first n states of thread 0's buffer."""
+        p, buffer = self.program, self.buffers[0].numbers()
+        return [tuple(buffer[w * p.stride + j] for w in range(p.words)) for j in range(n)]
 
     def _forget(self) -> None:
-        """What @initial left among thread 0's notes is not about instances of actions."""
+        """Clear thread 0's notes: those on @initial are not about instances of actions."""
         start = self.own[0][k.ENABLED] - self.notes[0].address
         self.notes[0].bytes(start, self.notes[0].size)[:] = bytes(self.notes[0].size - start)
 
@@ -456,6 +480,7 @@ class Search:
         c[k.SLICES + 4 * self.threads + 3] = chunk
         c[k.CHUNKS], c[k.CURSOR] = chunk, self.level.cursor
         while c[k.CURSOR] < chunk:
+            self.heed()
             limit = self.make_room(max_states)
             if limit:
                 return limit
@@ -465,13 +490,13 @@ class Search:
             self.generated += sum(o[k.GENERATED] for o in self.own)
             for o in self.own:
                 o[k.GENERATED] = 0
-            if self.interrupted:
-                raise KeyboardInterrupt
+        self.heed()
         return ""
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """The first Ctrl-C stops the search between two chunks; the second stops at once."""
+        """The first Ctrl-C stops the search between two chunks, or after the one long job that is being done; the
+        second stops at once."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -484,6 +509,8 @@ class Search:
         before = signal.signal(signal.SIGINT, stop)
         try:
             yield
+        except Stopped:
+            raise KeyboardInterrupt from None
         finally:
             signal.signal(signal.SIGINT, before)
 
@@ -572,78 +599,73 @@ class Search:
             for w, x in enumerate(s):
                 buffer[w * p.stride + j] = x
         self.f["canonical"](self.buffers[0].address, len(states))
-        return [tuple(buffer[w * p.stride + j] for w in range(p.words)) for j in range(len(states))]
+        return self._buffered(len(states))
 
-    def first_states(self) -> list[Words]:
-        """The first states as @initial makes them."""
-        p, n = self.program, self._start()
-        self._forget()
-        buffer = self.buffers[0].numbers()
-        return [tuple(buffer[w * p.stride + j] for w in range(p.words)) for j in range(n)]
-
-    def steps(self, path: Sequence[Words]) -> list[TraceStep]:
-        """The steps of a run through states of the graph. With symmetry the run goes through states that are alike."""
+    def steps(self, path: Sequence[Words]) -> tuple[list[TraceStep], Words]:
+        """The steps of a run through states of the graph, and its last state. With symmetry the run goes through states
+        that are alike."""
         lay = self.program.layout
-        firsts = self.first_states()
+        firsts = self.initial_states()
         here = firsts[self.orbit(firsts).index(path[0])]
         out = [TraceStep("", "", (), {}, lay.decode(here))]
         for goal in path[1:]:
             ways = self.successors(here)
             at = self.orbit([after for _, after, _ in ways]).index(goal)
             instance, after, _ = ways[at]
-            out.append(self.step(instance, lay, here, after))
+            out.append(self.step(instance, here, after))
             here = after
-        self.here = here
-        return out
+        return out, here
 
-    def step(self, instance: Instance, lay: Layout, before: Words, after: Words) -> TraceStep:
+    def step(self, instance: Instance, before: Words, after: Words) -> TraceStep:
         """What a transition did, as traces show it."""
-        a = instance.action
+        a, lay = instance.action, self.program.layout
         arguments = {a.parameter(p): lay.argument(a, p, instance.arguments[p.aux], before) for p in a.params}
         return TraceStep(a.name, a.who, a.clauses, arguments, lay.decode(after))
 
+    def left(self, instance: Instance, before: Words) -> dict[str, Value]:
+        """The state that a transition leaves, whose values may be none of their variables' types."""
+        return left(self.program.layout, instance.action, instance.arguments, before)
+
     def trace(self, kind: Kind, claim: str, clauses: tuple[str, ...], found: Found) -> Trace:
         m = self.program.layout
-        return Trace(m.model.name, m.sizes, kind, claim, clauses, tuple(self.steps(self.path(found))))
+        return Trace(m.model.name, m.sizes, kind, claim, clauses, tuple(self.steps(self.path(found))[0]))
 
     def faulty_trace(self, fault: int, found: Found) -> Trace:
-        """The way to a transition that breaks a claim about transitions. A value outside its type is shown in a layout
-        that has room for it."""
-        return self.with_fault(self.trace("violation", self.program.faults[fault], (), found), fault)
+        """The way to a transition that breaks a claim about transitions."""
+        m = self.program.layout
+        steps, here = self.steps(self.path(found))
+        return self.with_fault(Trace(m.model.name, m.sizes, "violation", "", (), tuple(steps)), fault, here)
 
-    def broken_by(self, state: Words) -> Claim | None:
-        """The first claim about states that this one breaks."""
+    def broken_by(self, state: Words, kinds: Sequence[str] = ("invariant",)) -> Claim | None:
+        """The first claim about states, of these kinds, that this one breaks."""
         self.put(state)
         for i, (kind, claim) in enumerate(self.program.state_claims):
-            if kind == "invariant" and self.f["shows"](self.owns[0].address, self.one.address, i):
+            if kind in kinds and self.f["shows"](self.owns[0].address, self.one.address, i):
                 return claim
         return None
 
-    def with_fault(self, trace: Trace, fault: int) -> Trace:
-        """A run that ended in `here`, and the transition from there that breaks a claim about transitions."""
-        p = self.program
-        claims: dict[str, Claim] = {c.name: c for c in p.step_claims}
-        if p.faults[fault] == DEFINED:
-            instance = self.undefined(self.here)
+    def with_fault(self, trace: Trace, fault: int, here: Words) -> Trace:
+        """A run that ended in the state `here`, and the transition from there that breaks a claim about transitions."""
+        p, name = self.program, self.program.faults[fault]
+        if name == DEFINED:
+            instance = self.undefined(here)
             assert instance is not None
-            last, clauses = self.step(instance, p.layout, self.here, self.here), instance.action.clauses
-        elif fault > len(p.layout.vars):
-            way = next(w for w in self.successors(self.here) if fault in w[2])
-            last, clauses = self.step(way[0], p.layout, self.here, way[1]), claims[p.faults[fault]].clauses
+            last, clauses = self.step(instance, here, here), instance.action.clauses
         else:
-            roomy = Search(
-                Program(Layout(p.layout.model, p.layout.sizes, len(p.layout.vars) == len(p.layout.model.vars), SLACK)),
-                1, 64,
-            )  # fmt: skip
-            number = next(i for i, w in enumerate(self.successors(self.here)) if fault in w[2])
-            here = tuple(roomy.program.layout.encode(p.layout.decode(self.here)))
-            instance, after, _ = roomy.successors(here)[number]
-            last, clauses = self.step(instance, roomy.program.layout, here, after), instance.action.clauses
-            roomy.close()
-        return replace(trace, steps=(*trace.steps, last), clauses=clauses)
+            instance, after, _ = next(way for way in self.successors(here) if fault in way[2])
+            last, clauses = self.step(instance, here, after), instance.action.clauses
+            if fault > len(p.layout.vars):
+                clauses = next(c.clauses for c in p.step_claims if c.name == name)
+            else:
+                last = replace(last, state=self.left(instance, here))
+        return replace(trace, claim=name, steps=(*trace.steps, last), clauses=clauses)
 
     def close(self) -> None:
+        """Give the memory back: at once, or when the threads have ended that still use it."""
         self.team.close()
+        if self.team.running:
+            self.team.holds = self
+            return
         for b in [*self.queues, *self.buffers, self.table]:
             b.close()
 
@@ -689,34 +711,64 @@ def explore(
     if checkpoint is not None and checkpoint.exists():
         threads = checkpoints.threads_of(checkpoint)
     budget = float(max_memory_mb) if max_memory_mb is not None else 0.8 * available_mb()
+    file = checkpoint
     while True:
         s = Search(
             program, max(1, threads), max(budget, 64), progress, extra=_live(program) if live else NOTHING, form=form
         )
         try:
             with s.interruptible():
-                found = _run(s, live, deadlock, max_states, checkpoint)
+                found, resumable = _run(s, live, deadlock, max_states, file)
         finally:
             s.close()
         if found.outcome != "liveness" or threads == 1:
-            return found
-        threads = 1  # the numbers of states depend on the threads, and with them the lasso: show the one of one thread
+            break
+        # The numbers of states depend on the threads, and with them the lasso: show the one of one thread.
+        threads, file = 1, None
+    if checkpoint is not None and not resumable:
+        checkpoint.unlink(missing_ok=True)
+    return found
 
 
 def _live(program: Program) -> Extra:
     from kafkaspec.explore import liveness
 
-    constants = {n: v for n, v in vars(liveness).items() if n.isupper() and isinstance(v, int)}
-    constants = {n: v for n, v in constants.items() if n not in program.constants()}
-    return liveness.LOOPS, liveness.EXPORTED, constants | {"PROMISES": len(program.promises)}
+    return liveness.LOOPS, liveness.EXPORTED, capitals(vars(liveness)) | {"PROMISES": len(program.promises)}
 
 
-def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, checkpoint: Path | None) -> Exploration:
-    p = s.program
-    started = time.perf_counter() - s.compile_seconds
-    outcome: Outcome = "complete"
+@dataclass
+class Ended:
+    """How a search ended. `resumable`: a later run with more room can go on where it stands."""
+
+    outcome: Outcome
     trace: Trace | None = None
-    limit = beyond = ""
+    limit: str = ""
+    resumable: bool = False
+
+
+def _run(
+    s: Search, liveness: bool, deadlock: bool, max_states: int | None, checkpoint: Path | None
+) -> tuple[Exploration, bool]:
+    """What a search finds, and whether a later run can go on with it: then the checkpoint is there."""
+    started = time.perf_counter() - s.compile_seconds
+    try:
+        ended = _searched(s, max_states, checkpoint)
+        if ended.outcome == "complete" and s.stuck is not None and not deadlock:
+            ended = Ended("deadlock", s.trace("deadlock", "", (), s.stuck))
+        elif ended.outcome == "complete" and liveness:
+            ended = _led(s)
+    except Stopped:
+        if checkpoint is not None:
+            checkpoints.save(s, checkpoint)
+        raise
+    if checkpoint is not None and ended.resumable:
+        checkpoints.save(s, checkpoint)
+    seconds = time.perf_counter() - started - s.compile_seconds
+    return _exploration(s, ended, seconds, liveness, deadlock), ended.resumable
+
+
+def _searched(s: Search, max_states: int | None, checkpoint: Path | None) -> Ended:
+    """Level by level, from the first states or a checkpoint, to the end of the first level with something wrong."""
     broken = None
     if checkpoint is not None and checkpoint.exists():
         checkpoints.load(s, checkpoint)
@@ -726,60 +778,56 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
     saved = time.monotonic()
     while broken is None:
         stuck = s.stuck is not None
-        try:
-            limit = s.expand(max_states)
-        except KeyboardInterrupt:
-            if checkpoint is not None:
-                checkpoints.save(s, checkpoint)
-            raise
+        limit = s.expand(max_states)
         if not stuck and any(o[k.STUCK] for o in s.own):
             state = s.least("least_stuck", len(s.starts) - 1)
             s.stuck = Found(len(s.starts) - 1, state) if state is not None else None
         fault = s.faulty()
         if fault is not None:
-            state = s.least("least_faulty", len(s.starts) - 1, fault)
-            assert state is not None
-            outcome, trace, limit = "violation", s.faulty_trace(fault, Found(len(s.starts) - 1, state)), ""
-            name = p.faults[fault].removeprefix("type of ")
-            if name in p.layout.vars and _beyond(p.layout.vars[name], trace.steps[-1].state[name]):
-                outcome, beyond = "limit", f"a value of {name} beyond {UNBOUNDED}"
-            break
+            return _faulty(s, fault)
         if limit:
-            break
+            return Ended("limit", limit=_covered(s, limit), resumable=True)
         s.next_level()
         if s.level.lo == s.level.hi:
             s.starts.pop()
-            break
+            return Ended("complete")
         broken = _examined(s, len(s.starts) - 1)
         if checkpoint is not None and time.monotonic() - saved > SAVE_S:
             checkpoints.save(s, checkpoint)
             saved = time.monotonic()
-    if checkpoint is not None:
-        if limit:
-            checkpoints.save(s, checkpoint)
-        else:
-            checkpoint.unlink(missing_ok=True)
-    if broken is not None:
-        claim, found = broken
-        outcome, trace = "violation", s.trace("violation", claim.name, claim.clauses, found)
-    elif limit or beyond:
-        outcome = "limit"
-        limit = _covered(s, limit or beyond)
-    elif outcome == "complete" and s.stuck is not None and not deadlock:
-        outcome, trace = "deadlock", s.trace("deadlock", "", (), s.stuck)
-    elif liveness and outcome == "complete":
-        from kafkaspec.explore.liveness import Graph
+    claim, found = broken
+    return Ended("violation", s.trace("violation", claim.name, claim.clauses, found))
 
-        try:
-            graph = Graph(s)
-        except MemoryError:
-            outcome = "limit"
-            limit = f"every state was visited; for leads-to claims, memory: {s.budget_mb:,.0f} MB"
-        else:
-            trace = graph.lasso()
-            outcome = "liveness" if trace is not None else outcome
-            graph.close()
-    seconds = time.perf_counter() - started - s.compile_seconds
+
+def _faulty(s: Search, fault: int) -> Ended:
+    """A transition of the level breaks a claim about transitions, or a number in it is beyond what is followed."""
+    p, level = s.program, len(s.starts) - 1
+    state = s.least("least_faulty", level, fault)
+    assert state is not None
+    trace = s.faulty_trace(fault, Found(level, state))
+    name = p.faults[fault].removeprefix("type of ")
+    if name in p.layout.vars and _beyond(p.layout.vars[name], trace.steps[-1].state[name]):
+        return Ended("limit", trace, _covered(s, f"a value of {name} beyond {UNBOUNDED}"))
+    return Ended("violation", trace)
+
+
+def _led(s: Search) -> Ended:
+    """Leads-to claims on the whole graph."""
+    from kafkaspec.explore.liveness import Graph
+
+    try:
+        graph = Graph(s)
+    except MemoryError:
+        limit = f"every state was visited; for leads-to claims, memory: {s.budget_mb:,.0f} MB"
+        return Ended("limit", limit=limit, resumable=True)
+    trace = graph.lasso()
+    graph.close()
+    return Ended("complete" if trace is None else "liveness", trace)
+
+
+def _exploration(s: Search, ended: Ended, seconds: float, liveness: bool, deadlock: bool) -> Exploration:
+    """What is told of a search that has ended."""
+    p = s.program
     m = p.layout.model
     witnesses: dict[str, Trace | None] = dict.fromkeys(n for n in m.witnesses if n not in p.unchecked)
     for name, found in s.seen.items():
@@ -787,26 +835,47 @@ def _run(s: Search, liveness: bool, deadlock: bool, max_states: int | None, chec
     counts = [[*a] for a in s.starts[1:]] + [s.counts()]
     per_level = tuple(sum(b) - sum(a) for a, b in zip(s.starts, counts, strict=True))
     n = s.distinct
+    left_out = {} if liveness else dict.fromkeys(m.leads_to, "leads-to claims were left out")
     return Exploration(
-        m, p.layout.sizes, n, s.generated, len(per_level), per_level, seconds, s.compile_seconds, peak_mb(),
-        p.layout.bits, p.words, outcome, trace, witnesses, s.taken(), limit,
-        n * (n - 1) / 2**64 if p.fingerprinted else None, p.symmetry, s.packing is not None,
-        len(p.layout.vars) == len(m.vars) and bool(m.ghosts), deadlock,
-        {**({} if liveness else dict.fromkeys(m.leads_to, "leads-to claims were left out")), **p.unchecked},
-    )  # fmt: skip
+        model=m,
+        sizes=p.layout.sizes,
+        distinct=n,
+        generated=s.generated,
+        depth=len(per_level),
+        states_per_level=per_level,
+        seconds=seconds,
+        compile_seconds=s.compile_seconds,
+        peak_mb=peak_mb(),
+        bits=p.layout.bits,
+        words=p.words,
+        outcome=ended.outcome,
+        trace=ended.trace,
+        witnesses=witnesses,
+        taken=s.taken(),
+        limit=ended.limit,
+        fingerprint_collision=n * (n - 1) / 2**64 if p.fingerprinted else None,
+        symmetry=p.symmetry,
+        packed=s.packing is not None,
+        ghosts=p.ghosts,
+        deadlock=deadlock,
+        unchecked={**left_out, **p.unchecked},
+    )
 
 
 def _beyond(t: T, v: Value) -> bool:
-    """Is there a number in a value that is beyond what one without an upper limit can be here?"""
-    if t.kind == "range":
-        return t.hi is None and int(v) > UNBOUNDED
-    if t.kind == "rec":
-        return any(_beyond(f, v[n]) for n, f in t.fields)
-    if isinstance(v, dict):
-        return any(_beyond(t.item, x) for x in v.values())
-    if isinstance(v, list):
-        return any(_beyond(t.item, x) for x in v)
-    return t.kind == "option" and v is not None and _beyond(t.item, v)
+    """Is there a number in a value that is beyond what one without an upper limit can be here? A record has none."""
+    if v is None:
+        return False
+    match t.kind:
+        case "range":
+            return t.hi is None and int(v) > UNBOUNDED
+        case "option":
+            return _beyond(t.item, v)
+        case "map":
+            return any(_beyond(t.item, x) for x in v.values())
+        case "set" | "seq":
+            return any(_beyond(t.item, x) for x in v)
+    return False
 
 
 def _covered(s: Search, limit: str) -> str:

@@ -151,10 +151,21 @@ def put(queue: int, i: int, buffer: int, j: int) -> int:
     return 0
 
 
-def gather(shared: int, own: int, lo: int, hi: int) -> int:
-    """As many of the states lo..hi-1 of this thread's queue as the buffer holds, into it, with their homes, whose lines
-    are brought near; their number."""
+def find(shared: int, buffer: int, n: int) -> int:
+    """Finds the homes of the first n states of a buffer, and has their lines brought near."""
     table = load(shared, TABLE)
+    homes(buffer, n, load(shared, EXTENT))
+    for j in range(n):
+        if COMPACT:
+            prefetch(table, load(buffer, SLOT + j) * 8)
+        else:
+            prefetch(table, load(buffer, SLOT + j) * KEY_WORDS)
+    return 0
+
+
+def gather(shared: int, own: int, lo: int, hi: int) -> int:
+    """As many of the states lo..hi-1 of this thread's queue as the buffer holds, into it, with their homes; their
+    number."""
     queue = load(own, QUEUE)
     buffer = load(own, BUFFERS)
     n = 0
@@ -170,12 +181,7 @@ def gather(shared: int, own: int, lo: int, hi: int) -> int:
             for k in range(WORDS):
                 store(buffer, k * STRIDE + n, load(queue, at + k * LANES))
         n += 1
-    homes(buffer, n, load(shared, EXTENT))
-    for j in range(n):
-        if COMPACT:
-            prefetch(table, load(buffer, SLOT + j) * 8)
-        else:
-            prefetch(table, load(buffer, SLOT + j) * KEY_WORDS)
+    find(shared, buffer, n)
     return n
 
 
@@ -316,18 +322,12 @@ def insert(shared: int, own: int, buffer: int, n: int, count: int) -> int:
 
 
 def prepare(shared: int, buffer: int, n: int) -> int:
-    """Finds the homes of a buffer's states and has the table's lines brought near."""
-    table = load(shared, TABLE)
+    """Brings a buffer's states into the form in which the table has them, and finds their homes."""
     if SYMMETRIC:
         canonical(buffer, n)
     if COMPACT:
         pack(buffer, n)
-    homes(buffer, n, load(shared, EXTENT))
-    for j in range(n):
-        if COMPACT:
-            prefetch(table, load(buffer, SLOT + j) * 8)
-        else:
-            prefetch(table, load(buffer, SLOT + j) * KEY_WORDS)
+    find(shared, buffer, n)
     return 0
 
 
@@ -586,8 +586,8 @@ def successors(own: int, states: int) -> int:
 
 
 COMMON: list[Callable[..., object]] = [
-    lanes_between, states_at, put, gather, insert, prepare, reinsert, begin, any_without, work, examine, keep_least,
-    least_hit, least_faulty, least_stuck, makes, least_parent, shows, successors,
+    lanes_between, states_at, put, find, gather, insert, prepare, reinsert, begin, any_without, work, examine,
+    keep_least, least_hit, least_faulty, least_stuck, makes, least_parent, shows, successors,
 ]  # fmt: skip
 FAST: list[Callable[..., object]] = [place, claim_slot]
 PACKED: list[Callable[..., object]] = [refers, stride_of, claim_entry, look_ahead, compress, clear, insert_pending]

@@ -34,8 +34,9 @@ def bits_for(n: int) -> int:
     return max(0, (n - 1).bit_length())
 
 
-MORE_CELLS = 2
-"""How many more elements than it may have a sequence gets room for in a layout with slack."""
+def _limited(t: T) -> bool:
+    """Has every number in a value of type t an upper limit? Of records it was asked of each."""
+    return (t.kind != "range" or t.hi is not None) and (t.elem is None or _limited(t.elem))
 
 
 class Cells(NamedTuple):
@@ -56,19 +57,17 @@ class Place(NamedTuple):
 
 
 class Layout:
-    """A model's state at given sizes. `slack` widens every number and sequence (not the domains), so that a value just
-    outside its limits can be shown. Raises UserError for what has no finite layout."""
+    """A model's state at given sizes. Raises UserError for what has no finite layout."""
 
     def __init__(
         self,
         model: LoadedModel,
         sizes: Mapping[str, int | bool],
         ghosts: bool = False,
-        slack: int = 0,
         usable: int = WORD - 1,
     ) -> None:
         model.check_sizes(sizes)
-        self.model, self.sizes, self.slack = model, dict(sizes), slack
+        self.model, self.sizes = model, dict(sizes)
         self.vars = {n: t for n, t in model.vars.items() if ghosts or n not in model.ghosts}
         self._widths: dict[int, int] = {}
         self.place: dict[str, Place] = {}
@@ -108,7 +107,7 @@ class Layout:
         if t.kind == "int":
             raise UserError(f"{self.model.name}: a number whose limits cannot be told stands inside an option or a set")
         lo, hi = self.limits(t)
-        return (lo - self.slack, hi + self.slack) if self.slack else (lo, max(lo, hi))
+        return lo, max(lo, hi)
 
     def bias(self, t: T) -> int:
         """A number's code is the number less this: 0 if that costs no bit, so that code 0 may stay unused."""
@@ -167,7 +166,7 @@ class Layout:
         raise UserError(f"{self.model.name}: values of type {t!r} are not enumerated")
 
     def _how_many(self, t: T) -> int:
-        """At least so many values a bound variable of type t takes; all beyond `MOST_VALUES` are alike."""
+        """How many values a bound variable of type t takes; at least `MOST_VALUES` + 1 if they are more than those."""
         match t.kind:
             case "option":
                 return 1 + self._how_many(t.item)
@@ -192,13 +191,13 @@ class Layout:
         return (t.kind == "set" and t.nonempty) or (t.kind == "rec" and any(self.zero_free(f) for _, f in t.fields))
 
     def cells(self, t: T) -> Cells:
-        """How a sequence, or a set of at most so many records, lies."""
+        """How a sequence, or a set of at most N records, lies."""
         if t.kind == "set":
             most, w, plus = max(0, static(t.hi, self.sizes)), self.width(t.item), int(not self.zero_free(t.item))
             if w + plus >= WORD:
                 raise UserError(f"{self.model.name}: a record of {w} bits is too wide for a set of records")
             return Cells(0, w + plus, most, plus)
-        most, w = max(0, static(t.hi, self.sizes)) + (MORE_CELLS if self.slack else 0), self.width(t.item)
+        most, w = max(0, static(t.hi, self.sizes)), self.width(t.item)
         if self.zero_free(t.item):
             return Cells(0, w, most, 0)
         if t.item.kind in ("bool", "enum", "sort", "range", "option") and bits_for(self.codes(t.item) + 1) == w:
@@ -220,6 +219,11 @@ class Layout:
             case "set":
                 return self.size(t.item)
             case "rec":
+                for n, f in t.fields:
+                    if not _limited(f):
+                        raise UserError(
+                            f"{self.model.name}: the field {n} of {t.name} has no upper limit: a field has one"
+                        )
                 return sum(self.width(f) for _, f in t.fields)
             case "map":
                 return self.size(t.domain) * self.width(t.item)
@@ -293,7 +297,7 @@ class Layout:
                 return None if code == 0 else self.show(t.item, code - 1)
             case "set":
                 items = (
-                    [self._nth(t.item, i) for i in range(self.size(t.item)) if code >> i & 1]
+                    [self.nth(t.item, i) for i in range(self.size(t.item)) if code >> i & 1]
                     if t.hi is None
                     else [self.show(t.item, x) for x in self.records(t, code)]
                 )
@@ -303,7 +307,7 @@ class Layout:
             case "map":
                 w = self.width(t.item)
                 return {
-                    str(self._nth(t.domain, i)): self.show(t.item, self._cut(code, w * i, t.item))
+                    str(self.nth(t.domain, i)): self.show(t.item, self._cut(code, w * i, t.item))
                     for i in range(self.size(t.domain))
                 }
         c = self.cells(t)
@@ -315,7 +319,7 @@ class Layout:
         return [self.show(t.item, x - c.plus) for x in cells]
 
     def encode(self, state: Mapping[str, Value]) -> list[int]:
-        """The words of a state that `decode` gave, of this layout or of another of the same model."""
+        """The words of a state that `decode` gave."""
         whole = sum(self.code(t, state[n]) << self.place[n].offset for n, t in self.vars.items())
         return [(whole >> (WORD * i)) & (2**WORD - 1) for i in range(self.words)]
 
@@ -337,14 +341,14 @@ class Layout:
                 records = sorted((self.code(t.item, x) + c.plus for x in value), reverse=True)
                 return sum(x << (c.width * i) for i, x in enumerate(records))
             case "set":
-                every = [self._nth(t.item, i) for i in range(self.size(t.item))]
+                every = [self.nth(t.item, i) for i in range(self.size(t.item))]
                 return sum(1 << every.index(x) for x in value)
             case "rec":
                 return sum(self.code(f, value[n]) << self.field(t, i) for i, (n, f) in enumerate(t.fields))
             case "map":
                 w = self.width(t.item)
                 return sum(
-                    self.code(t.item, value[str(self._nth(t.domain, i))]) << (w * i) for i in range(self.size(t.domain))
+                    self.code(t.item, value[str(self.nth(t.domain, i))]) << (w * i) for i in range(self.size(t.domain))
                 )
         c = self.cells(t)
         cells = sum((self.code(t.item, x) + c.plus) << (c.length + c.width * i) for i, x in enumerate(value))
@@ -359,7 +363,7 @@ class Layout:
     def _cut(self, code: int, offset: int, t: T) -> int:
         return (code >> offset) & ((1 << self.width(t)) - 1)
 
-    def _nth(self, t: T, i: int) -> Value:
+    def nth(self, t: T, i: int) -> Value:
         """The i-th value of a key or an element type."""
         return self.limits(t)[0] + i if t.kind == "range" else self.show(t, i)
 

@@ -5,10 +5,11 @@ Weak fairness of A: a run on which A is possible for ever takes A again and agai
 again and again. With `per` there is a condition for each value of those parameters.
 
 A claim fails if, from a state where the trigger holds and the goal does not, states without the goal lead into a
-strongly connected part of such states that is fair: each weak condition is taken inside or impossible in some state of
-it, each strong one is taken inside or impossible in all of it. A part that only strong conditions forbid is searched
-again without the states in which they are possible. The run is shown as a lasso through the part that was found: the
-last step leads back to the state of step `loop`; a lasso without steps is a system that stops there for ever.
+strongly connected component of such states that is fair: each weak condition is taken inside or impossible in some
+state of it, each strong one is taken inside or impossible in all of it. A component that only strong conditions forbid
+is searched again without the states in which they are possible. The run is shown as a lasso through the component that
+was found: the last step leads back to the state of step `loop`; a lasso without steps is a system that stops there for
+ever.
 """
 
 from __future__ import annotations
@@ -77,10 +78,10 @@ ORDER: Final = 12
 LOW: Final = 13
 CALLS: Final = 14
 NEXT: Final = 15
-PART: Final = 16
+COMPONENT: Final = 16
 WEAK: Final = 17
 STRONG: Final = 18
-PART_SIZE: Final = 19
+COMPONENT_SIZE: Final = 19
 TAKEN_INSIDE: Final = 20
 
 # ---- constants of the compilation
@@ -225,25 +226,70 @@ def spread(graph: int, promise: int) -> int:
     return n
 
 
-def fair_part(graph: int) -> int:
-    """A fair strongly connected part of the alive states (Tarjan's algorithm), into `PART`: 1 if there is one. Else 2
-    if parts were found that only strong fairness forbids: their states stay alive, but for those in which the
-    forbidding conditions are possible; all others are not alive any more. Else 0."""
+def enter(graph: int, here: int, clock: int, depth: int, height: int) -> int:
+    """Tarjan's algorithm comes to a state for the first time."""
+    store32(load(graph, CALLS), depth, here)
+    store32(load(graph, ORDER), here, clock)
+    store32(load(graph, LOW), here, clock)
+    store(load(graph, NEXT), here, load(load(graph, EDGES), here))
+    store32(load(graph, STACK), height, here)
+    return 0
+
+
+def fair(graph: int, base: int, height: int) -> int:
+    """Is the component whose states are on the stack from `base` to `height` fair? 1 if so, and it is in `COMPONENT`.
+    Else its states are not alive any more; but 2 if only strong fairness forbids it, and then those in which the
+    forbidding conditions are impossible are to be looked at again."""
+    alive = load(graph, ALIVE)
+    starts = load(graph, EDGES)
+    targets = load(graph, TARGETS)
+    possible = load(graph, POSSIBLE)
+    stack = load(graph, STACK)
+    always = -1
+    sometimes = 0
+    inside = 0
+    for i in range(base, height):
+        s = load32(stack, i)
+        store8(alive, s, 2)
+        always = always & load(possible, s)
+        sometimes = sometimes | load(possible, s)
+    for i in range(base, height):
+        s = load32(stack, i)
+        for e in range(load(starts, s), load(starts, s + 1)):
+            if load8(alive, load32(targets, e)) == 2:
+                inside = inside | load(load(graph, CONDITIONS), load32(load(graph, LABELS), e))
+    forbidding = sometimes & load(graph, STRONG) & ~inside
+    again = 0
+    if always & load(graph, WEAK) & ~inside == 0:
+        if forbidding == 0:
+            for i in range(base, height):
+                store32(load(graph, COMPONENT), i - base, load32(stack, i))
+            store(graph, COMPONENT_SIZE, height - base)
+            store(graph, TAKEN_INSIDE, inside)
+            return 1
+        again = 2
+    for i in range(base, height):
+        s = load32(stack, i)
+        if again == 2 and load(possible, s) & forbidding == 0:
+            store8(alive, s, 4)
+        else:
+            store8(alive, s, 3)
+    return again
+
+
+def fair_component(graph: int) -> int:
+    """A fair strongly connected component of the alive states (Tarjan's algorithm), into `COMPONENT`: 1 if there is
+    one. Else 2 if components were found that only strong fairness forbids: their states stay alive, but for those in
+    which the forbidding conditions are possible; all others are not alive any more. Else 0."""
     states = load(graph, STATES)
     alive = load(graph, ALIVE)
     starts = load(graph, EDGES)
     targets = load(graph, TARGETS)
-    labels = load(graph, LABELS)
-    possible = load(graph, POSSIBLE)
-    conditions = load(graph, CONDITIONS)
-    weak = load(graph, WEAK)
-    strong = load(graph, STRONG)
     order = load(graph, ORDER)
     low = load(graph, LOW)
     calls = load(graph, CALLS)
     next_edge = load(graph, NEXT)
     stack = load(graph, STACK)
-    part = load(graph, PART)
     for i in range(states):
         store32(order, i, 0)
     clock = 0
@@ -251,13 +297,9 @@ def fair_part(graph: int) -> int:
     again = 0
     for root in range(states):
         if load8(alive, root) == 1 and load32(order, root) == 0:
-            depth = 1
-            store32(calls, 0, root)
             clock += 1
-            store32(order, root, clock)
-            store32(low, root, clock)
-            store(next_edge, root, load(starts, root))
-            store32(stack, height, root)
+            enter(graph, root, clock, 0, height)
+            depth = 1
             height += 1
             while depth > 0:
                 here = load32(calls, depth - 1)
@@ -267,13 +309,9 @@ def fair_part(graph: int) -> int:
                     there = load32(targets, e)
                     if load8(alive, there) == 1:
                         if load32(order, there) == 0:
-                            store32(calls, depth, there)
-                            depth += 1
                             clock += 1
-                            store32(order, there, clock)
-                            store32(low, there, clock)
-                            store(next_edge, there, load(starts, there))
-                            store32(stack, height, there)
+                            enter(graph, there, clock, depth, height)
+                            depth += 1
                             height += 1
                         elif load32(order, there) < load32(low, here):
                             store32(low, here, load32(order, there))
@@ -287,36 +325,10 @@ def fair_part(graph: int) -> int:
                     base = height - 1
                     while load32(stack, base) != here:
                         base -= 1
-                    always = -1
-                    sometimes = 0
-                    inside = 0
-                    for i in range(base, height):
-                        s = load32(stack, i)
-                        store8(alive, s, 2)
-                        always = always & load(possible, s)
-                        sometimes = sometimes | load(possible, s)
-                    for i in range(base, height):
-                        s = load32(stack, i)
-                        for e in range(load(starts, s), load(starts, s + 1)):
-                            if load8(alive, load32(targets, e)) == 2:
-                                inside = inside | load(conditions, load32(labels, e))
-                    forbidding = sometimes & strong & ~inside
-                    if always & weak & ~inside == 0:
-                        if forbidding == 0:
-                            for i in range(base, height):
-                                store32(part, i - base, load32(stack, i))
-                            store(graph, PART_SIZE, height - base)
-                            store(graph, TAKEN_INSIDE, inside)
-                            return 1
-                        again = 2
-                        for i in range(base, height):
-                            s = load32(stack, i)
-                            if load(possible, s) & forbidding == 0:
-                                store8(alive, s, 4)
-                    for i in range(base, height):
-                        s = load32(stack, i)
-                        if load8(alive, s) == 2:
-                            store8(alive, s, 3)
+                    answer = fair(graph, base, height)
+                    if answer == 1:
+                        return 1
+                    again = again | answer
                     height = base
     for i in range(states):
         if load8(alive, i) == 4:
@@ -326,8 +338,8 @@ def fair_part(graph: int) -> int:
     return again
 
 
-LOOPS: tuple[Callable[..., object], ...] = (slot_of, number_states, draw_edges, spread, fair_part)
-EXPORTED = frozenset({"number_states", "draw_edges", "spread", "fair_part"})
+LOOPS: tuple[Callable[..., object], ...] = (slot_of, number_states, draw_edges, spread, enter, fair, fair_component)
+EXPORTED = frozenset({"number_states", "draw_edges", "spread", "fair_component"})
 
 
 # ---- conditions
@@ -389,13 +401,13 @@ class Graph:
             LOW: 4 * n,
             CALLS: 4 * n,
             NEXT: 8 * n,
-            PART: 4 * n,
+            COMPONENT: 4 * n,
         }
-        self.mb = sum(sizes.values()) / 2**20
-        if search.used_mb() + self.mb > search.budget_mb:
+        if search.used_mb() + sum(sizes.values()) / 2**20 > search.budget_mb:
             raise MemoryError
         self.blocks = {k: Block(size + 8) for k, size in sizes.items()}
         self.block = Block(8 * 32)
+        search.lent += [*self.blocks.values(), self.block]
         g = self.g = self.block.numbers()
         for k, b in self.blocks.items():
             g[k] = b.address
@@ -429,15 +441,13 @@ class Graph:
         """A fair run that breaks the first leads-to claim that can be broken."""
         s, g = self.s, self.g
         for i, promise in enumerate(s.program.promises):
-            if s.interrupted:
-                raise KeyboardInterrupt
             if not s.call(s.f["spread"], self.block.address, i):
                 continue
-            while (answer := s.call(s.f["fair_part"], self.block.address)) == 2:
+            while (answer := s.call(s.f["fair_component"], self.block.address)) == 2:
                 pass
             if answer:
-                part = list(memoryview(self.blocks[PART].bytes(0, 4 * g[PART_SIZE])).cast("I"))
-                return self._trace(promise, i, part, g[TAKEN_INSIDE])
+                component = list(memoryview(self.blocks[COMPONENT].bytes(0, 4 * g[COMPONENT_SIZE])).cast("I"))
+                return self._trace(promise, i, component, g[TAKEN_INSIDE])
         return None
 
     # ---- the run
@@ -452,7 +462,7 @@ class Graph:
         return max(d for d, starts in enumerate(s.starts) if starts[t] <= id - self.first_ids[t])
 
     def _way(self, start: int, inside: set[int], goal: Callable[[int], bool]) -> list[tuple[int, int]]:
-        """A shortest way within a part: (instance, state) by (instance, state)."""
+        """A shortest way within a component: (instance, state) by (instance, state)."""
         came: dict[int, tuple[int, int]] = {}
         todo, seen = [start], {start}
         if goal(start):
@@ -471,10 +481,10 @@ class Graph:
                             there = before
                         return out[::-1]
                     todo.append(there)
-        raise AssertionError("a strongly connected part is not connected")
+        raise AssertionError("a strongly connected component is not connected")
 
-    def _round(self, entry: int, part: set[int], taken: int) -> list[tuple[int, int]]:
-        """From `entry` through the part and back, so that every fairness condition has its due."""
+    def _round(self, entry: int, component: set[int], taken: int) -> list[tuple[int, int]]:
+        """From `entry` through the component and back, so that every fairness condition has its due."""
         possible = self.blocks[POSSIBLE].numbers()
         weak = self.g[WEAK]
         out: list[tuple[int, int]] = []
@@ -484,40 +494,40 @@ class Graph:
             if taken & bit:
                 source, label, target = next(
                     (x, self.labels[e], self.targets[e])
-                    for x in sorted(part)
+                    for x in sorted(component)
                     for e in range(self.edges[x], self.edges[x + 1])
-                    if self.bits[self.labels[e]] & bit and self.targets[e] in part
+                    if self.bits[self.labels[e]] & bit and self.targets[e] in component
                 )
-                out += [*self._way(here, part, lambda x, source=source: x == source), (label, target)]  # type: ignore[misc]
+                out += [*self._way(here, component, lambda x, source=source: x == source), (label, target)]  # type: ignore[misc]
                 here = target
             elif weak & bit:
-                way = self._way(here, part, lambda x, bit=bit: not possible[x] & bit)  # type: ignore[misc]
+                way = self._way(here, component, lambda x, bit=bit: not possible[x] & bit)  # type: ignore[misc]
                 out += way
                 here = way[-1][1] if way else here
-        return out + self._way(here, part, lambda x: x == entry)
+        return out + self._way(here, component, lambda x: x == entry)
 
-    def _trace(self, promise: Promise, number: int, part: list[int], taken: int) -> Trace:
+    def _trace(self, promise: Promise, number: int, component: list[int], taken: int) -> Trace:
         s, p = self.s, self.s.program
         lay = p.layout
         s.call(s.f["spread"], self.block.address, number)
         parents = memoryview(self.blocks[PARENT].bytes(0, 4 * self.states)).cast("I")
-        entry = part[0]
+        entry = component[0]
         way = [entry]
         while parents[way[-1]] != NONE32:
             way.append(parents[way[-1]])
         way.reverse()
         from kafkaspec.explore.engine import Found
 
-        steps = s.steps(s.path(Found(self._level(way[0]), self._words(way[0]))))
+        steps, _ = s.steps(s.path(Found(self._level(way[0]), self._words(way[0]))))
         for before, after in pairwise(way):
             label = next(
                 self.labels[e] for e in range(self.edges[before], self.edges[before + 1]) if self.targets[e] == after
             )
-            steps.append(s.step(p.instances[label], lay, self._words(before), self._words(after)))
+            steps.append(s.step(p.instances[label], self._words(before), self._words(after)))
         loop = len(steps) - 1
         before = entry
-        for label, after in self._round(entry, set(part), taken):
-            steps.append(s.step(p.instances[label], lay, self._words(before), self._words(after)))
+        for label, after in self._round(entry, set(component), taken):
+            steps.append(s.step(p.instances[label], self._words(before), self._words(after)))
             before = after
         claim, bound = promise.claim, dict(promise.arguments)
         shown = ", ".join(f"{name_of(v.aux)}={lay.show_bound(v.t, bound[v.aux])}" for v in claim.params)

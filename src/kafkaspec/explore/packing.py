@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafkaspec.explore.emit import WORD, Emitter, function
+from kafkaspec.explore.emit import MIX, WORD, Columns
 
 if TYPE_CHECKING:
     from kafkaspec.explore.program import Program
@@ -30,7 +30,6 @@ REFERENCE_BITS = 32
 LEAST_ENTRY = 4
 FINGERPRINT_BITS = 63
 MOST_BUCKETS = (1 << 32) - 1
-MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93)
 
 
 @dataclass(frozen=True)
@@ -112,17 +111,17 @@ class Packing:
         return (BUCKET - HEADER) // self.entry_bytes
 
     def allowed(self, buckets: int) -> int:
-        """How many states a table of so many buckets may hold."""
+        """How many states a table of that number of buckets may hold."""
         return buckets * self.slots * self.form.load[0] // self.form.load[1]
 
     def grown(self, buckets: int) -> int:
-        """How many buckets follow so many: at least a fifth more, at most twice as many, and else as many as leave the
+        """How many buckets come next: at least a fifth more, at most twice as many, and else as many as leave the
         states that are there at twice their bits, and four bytes, or a little less."""
         most = 0.97 * (2 * self.bits / 8 + 4) - self.state_bytes
         return max(buckets * 6 // 5, min(2 * buckets, int(self.allowed(buckets) * most / BUCKET)))
 
     def wanted(self, states: int) -> int:
-        """The fewest buckets that may hold so many states."""
+        """The fewest buckets that may hold that number of states."""
         return states * self.form.load[1] // (self.slots * self.form.load[0]) + 1
 
     def fit(self, size: int) -> int:
@@ -167,7 +166,7 @@ class Packing:
     # ---- code
     def _pack(self) -> str:
         """Packs the first n states of a buffer, in place."""
-        c = _Columns(self.program.lanes)
+        c = Columns(self.program.lanes)
         c.loop()
         here = c.column("%buffer.p", "%j")
         words = [c.load(here, k * self.program.stride) for k in range(self.program.words)]
@@ -182,11 +181,11 @@ class Packing:
             at += used
         for q, w in enumerate(out):
             c.store(w or c.e.text(0), here, q * self.program.stride)
-        return c.function("pack", ("buffer",), ("n",))
+        return c.function("pack", ("buffer", "n"))
 
     def _unpack(self) -> str:
         """Unpacks LANES states, in place: word k of the i-th is at k * LANES + i."""
-        c = _Columns(self.program.lanes)
+        c = Columns(self.program.lanes)
         packed = [c.load("%states.p", q * c.e.lanes) for q in range(self.words)]
         words, at = [], 0
         for used in used_bits(self.program):
@@ -202,7 +201,7 @@ class Packing:
 
     def _homes(self) -> str:
         """Bucket and entry of the first n packed states of a buffer."""
-        p, c = self.program, _Columns(self.program.lanes)
+        p, c = self.program, Columns(self.program.lanes)
         e, t, op = c.e, c.t, c.op
         buckets = c.splat("%buckets")
         c.loop()
@@ -248,60 +247,4 @@ class Packing:
                 entry = c.either(entry, c.shifted("shl", packed[1], self.open_bits))
             entry = c.shifted("shl", entry, AWAY_BITS)
         c.store(entry, here, p.stride * (p.words + 1))
-        return c.function("homes", ("buffer",), ("n", "buckets"))
-
-
-class _Columns:
-    """A function over the columns of a buffer, LANES states at a time."""
-
-    def __init__(self, lanes: int) -> None:
-        self.e = Emitter(lanes)
-        self.t = self.e.type(WORD)
-        self.looping = False
-
-    def op(self, text: str) -> str:
-        w = self.e.fresh()
-        self.e.line(f"{w} = {text}")
-        return w
-
-    def loop(self) -> None:
-        """What follows is done for j = 0, LANES, ... below n."""
-        self.looping = True
-        self.e.line("br label %head")
-        self.e.begin("head")
-        self.e.line("%j = phi i64 [0, %entry], [%next, %body]")
-        self.e.line("%more = icmp slt i64 %j, %n")
-        self.e.line("br i1 %more, label %body, label %done")
-        self.e.begin("body")
-
-    def column(self, base: str, index: str) -> str:
-        return self.op(f"getelementptr i64, ptr {base}, i64 {index}")
-
-    def load(self, base: str, index: int) -> str:
-        return self.op(f"load {self.t}, ptr {self.column(base, str(index))}, align 8")
-
-    def store(self, w: str, base: str, index: int) -> None:
-        self.e.line(f"store {self.t} {w}, ptr {self.column(base, str(index))}, align 8")
-
-    def shifted(self, how: str, w: str, by: int) -> str:
-        return self.op(f"{how} {self.t} {w}, {self.e.text(by)}") if by else w
-
-    def folded(self, w: str, by: int) -> str:
-        return self.op(f"xor {self.t} {w}, {self.shifted('lshr', w, by)}")
-
-    def either(self, a: str, b: str) -> str:
-        return self.op(f"or {self.t} {a}, {b}") if a else b
-
-    def splat(self, number: str) -> str:
-        if self.e.lanes == 1:
-            return number
-        one = self.op(f"insertelement {self.t} poison, i64 {number}, i64 0")
-        return self.op(f"shufflevector {self.t} {one}, {self.t} poison, <{self.e.lanes} x i32> zeroinitializer")
-
-    def function(self, name: str, addresses: tuple[str, ...], numbers: tuple[str, ...] = ()) -> str:
-        if self.looping:
-            self.e.line(f"%next = add i64 %j, {self.e.lanes}")
-            self.e.line("br label %head")
-            self.e.begin("done")
-        self.e.line("ret i64 0")
-        return function(name, addresses, self.e.lines, numbers)
+        return c.function("homes", ("buffer", "n", "buckets"))

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kafkaspec import native
 from kafkaspec.errors import UserError
 from kafkaspec.explore import kernels
-from kafkaspec.explore.code import Env, Reader, valuations
-from kafkaspec.explore.emit import WORD, Bit, Emitter, Wire, function
+from kafkaspec.explore.code import Env, Reader, records, valuations
+from kafkaspec.explore.emit import MIX, WORD, Bit, Columns, Emitter, Wire, function
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.liveness import Promise
 from kafkaspec.explore.packing import Packing
@@ -23,7 +23,7 @@ from kafkaspec.language.model import Action, Claim, LeadsTo
 from kafkaspec.language.types import make
 
 EXACT_WORDS = 4
-"""States of up to so many words stand in the table themselves; wider ones by a fingerprint of 63 bits."""
+"""States of at most 4 words stand in the table themselves; wider ones by a fingerprint of 63 bits."""
 CHUNK = 512
 """States that a thread takes from a level at a time."""
 MOST_AT_ONCE = 1 << 17
@@ -31,8 +31,6 @@ MOST_AT_ONCE = 1 << 17
 MANY_INSTANCES = 100_000
 MOST_LINES = 1_000_000
 """Of code for a model; LLVM compiles some 20,000 a second."""
-
-MIX = (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xBF58476D1CE4E5B9)
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,11 @@ class Compiled:
     functions: dict[str, Callable[..., int]]
     seconds: float
     engine: Any
-    constants: dict[str, int] = field(default_factory=dict)
+
+
+def capitals(names: Mapping[str, object]) -> dict[str, int]:
+    """The constants among a module's names, for its loops."""
+    return {n: v for n, v in names.items() if n.isupper() and isinstance(v, int)}
 
 
 def lanes_here() -> int:
@@ -117,6 +119,12 @@ class Program:
         return [(kind, c) for kind, c in claims if self.layout.visible(c.expr)]
 
     @property
+    def ghosts(self) -> bool:
+        """Are there ghosts, and are they kept?"""
+        m = self.layout.model
+        return bool(m.ghosts) and len(self.layout.vars) == len(m.vars)
+
+    @property
     def unchecked(self) -> dict[str, str]:
         """The claims, lemmas apart, that read ghosts which are left out, with that reason."""
         m = self.layout.model
@@ -127,8 +135,8 @@ class Program:
 
     # ---- code
     def constants(self) -> dict[str, int]:
-        out = {n: v for n, v in vars(kernels).items() if n.isupper() and isinstance(v, int)}
-        return out | {
+        """The kernels' constants; those that the model gives have its values."""
+        return capitals(vars(kernels)) | {
             "WORDS": self.words,
             "LANES": self.lanes,
             "EVERY_LANE": (1 << self.lanes) - 1,
@@ -168,7 +176,7 @@ class Program:
             parts.append(canonical(self))
         loops = [*(kernels.FAST if packing is None else kernels.PACKED), *kernels.COMMON, *more]
         form = {} if packing is None else packing.constants()
-        parts.append(native.compiled(loops, {**self.constants(), **constants, **form}, exported))
+        parts.append(native.compiled(loops, {**constants, **self.constants(), **form}, exported))
         return "\n".join([*parts, *sorted(native.DECLARATIONS | self.intrinsics)])
 
     def compile(
@@ -184,7 +192,7 @@ class Program:
         if packing is not None:
             exported |= kernels.EXPORTED_PACKED
         code = native.machine_code(self.text(more, exported, constants or {}, packing), exported)
-        return Compiled(code.functions, time.perf_counter() - started, code.engine, self.constants())
+        return Compiled(code.functions, time.perf_counter() - started, code.engine)
 
     def _words(self, e: Emitter, states: str) -> list[Wire]:
         words = []
@@ -229,7 +237,8 @@ class Program:
                 e.line(f"store i64 {new}, ptr {p}")
         e.line(f"ret i64 {n}")
         self.intrinsics |= e.intrinsics
-        return function(name, ("states", "active", "buffer", "enabled", "faulty", "taken"), e.lines)
+        arguments = ("states", "active", "buffer", "enabled", "faulty", "taken")
+        return function(name, arguments, e.lines, exported=name == "start")
 
     def _instance(self, reader: Reader, instance: Instance, i: int, active: Bit, n: str) -> str:
         """Code of one instance; the name of the number of successors so far."""
@@ -237,9 +246,8 @@ class Program:
         env: Env = dict(instance.arguments)
         mask: Bit = active
         undefined: Bit = False
-        records = self._records(action)
         drawn = [p.t.kind == "rec" for p in action.params if p.aux in action.drawn]  # the guard begins with these
-        for parameter, s in records.items():
+        for parameter, s in records(action).items():
             there, env[parameter.aux] = reader.drawn(s, instance.arguments[parameter.aux])
             mask = e.and_(mask, there)
         for k, g in enumerate(action.guard):
@@ -290,14 +298,10 @@ class Program:
     def _holds(self, reader: Reader, x: Expr) -> Bit:
         return reader.e.and_(reader.truth(defined(x), {}), reader.truth(x, {}))
 
-    def _records(self, action: Action) -> dict[Expr, Expr]:
-        """The parameters that are records of a variable's set."""
-        return {p: action.drawn[p.aux] for p in action.params if p.aux in action.drawn and p.t.kind == "rec"}
-
     def _chosen(self, action: Action) -> list[Instance]:
         """The action with its parameters chosen in every way; of records in a set, by their place in it."""
         types = {p.aux: p.t for p in action.params}
-        for p, s in self._records(action).items():
+        for p, s in records(action).items():
             if s.aux not in self.layout.vars:
                 raise UserError(f"{self.layout.model.name}: {action.parameter(p)} is drawn from the ghost {s.aux}")
             types[p.aux] = make("range", lo=0, hi=self.layout.cells(s.t).most - 1)
@@ -350,48 +354,22 @@ class Program:
 
     def _homes(self) -> str:
         """Slots of a buffer's states: a multiplicative hash of their words."""
-        e = Emitter(self.lanes)
-        t = e.type(WORD)
-        e.line("br label %head")
-        e.begin("head")
-        e.line("%j = phi i64 [0, %entry], [%next, %body]")
-        e.line("%more = icmp slt i64 %j, %n")
-        e.line("br i1 %more, label %body, label %done")
-        e.begin("body")
-        e.line("%here = getelementptr i64, ptr %buffer.p, i64 %j")
-
-        def at(index: int) -> str:
-            p = e.fresh("p")
-            e.line(f"{p} = getelementptr i64, ptr %here, i64 {index * self.stride}")
-            return p
-
-        def op(text: str) -> str:
-            w = e.fresh()
-            e.line(f"{w} = {text}")
-            return w
-
-        def fold(h: str, by: int) -> str:
-            return op(f"xor {t} {h}, {op(f'lshr {t} {h}, {e.text(by)}')}")
-
+        c = Columns(self.lanes)
+        e, t, op = c.e, c.t, c.op
+        shift = c.splat("%shift")
+        c.loop()
+        here = c.column("%buffer.p", "%j")
         h = ""
         for k in range(self.words):
-            w = op(f"load {t}, ptr {at(k)}, align 8")
+            w = c.load(here, k * self.stride)
             h = op(f"xor {t} {h}, {w}") if h else w
-            h = fold(op(f"mul {t} {h}, {e.text(MIX[0])}"), 32)
+            h = c.folded(op(f"mul {t} {h}, {e.text(MIX[0])}"), 32)
             if self.fingerprinted:
-                h = fold(op(f"mul {t} {h}, {e.text(MIX[2])}"), 29)
-        h = op(f"mul {t} {h}, {e.text(MIX[1])}")
+                h = c.folded(op(f"mul {t} {h}, {e.text(MIX[1])}"), 29)
+        h = op(f"mul {t} {h}, {e.text(MIX[2])}")
         if self.fingerprinted:
-            h = fold(h, 31)
-            e.line(f"store {t} {h}, ptr {at(self.words + 1)}, align 8")
-            h = op(f"shl {t} {h}, {e.text(1)}")
-        shift = "%shift"
-        if self.lanes > 1:
-            one = op(f"insertelement {t} poison, i64 %shift, i64 0")
-            shift = op(f"shufflevector {t} {one}, {t} poison, <{self.lanes} x i32> zeroinitializer")
-        e.line(f"store {t} {op(f'lshr {t} {h}, {shift}')}, ptr {at(self.words)}, align 8")
-        e.line(f"%next = add i64 %j, {self.lanes}")
-        e.line("br label %head")
-        e.begin("done")
-        e.line("ret i64 0")
-        return function("homes", ("buffer",), e.lines, numbers=("n", "shift"))
+            h = c.folded(h, 31)
+            c.store(h, here, self.stride * (self.words + 1))
+            h = c.shifted("shl", h, 1)
+        c.store(op(f"lshr {t} {h}, {shift}"), here, self.stride * self.words)
+        return c.function("homes", ("buffer", "n", "shift"))

@@ -76,7 +76,7 @@ class _Swapper:
                 return e.choose(up, self.i + 1, e.choose(down, self.i, c))
             case "option":
                 inner = self.code(t.item, e.sub(c, 1))
-                return e.choose(e.compare("eq", c, 0), 0, e.add(inner, 1))
+                return e.choose(e.compare("eq", c, 0), 0, self.r.present(inner, t))
             case "set" if t.hi is not None:
                 records: list[Num] = [0] * lay.cells(t).most
                 plus = lay.cells(t).plus
@@ -85,8 +85,6 @@ class _Swapper:
                     records = self.r.entered(records, e.choose(e.compare("eq", cell, 0), 0, new))
                 return self.r.packed(records, t)
             case "set":
-                if t.item.kind != "sort":
-                    raise UserError(f"symmetry in {self.sort}: a set of {t.item!r} is not supported")
                 return self._exchanged(c, self.i, self.i + 1, 1, t)
             case "rec":
                 r: Num = 0
@@ -206,4 +204,4 @@ def canonical(program: Program) -> str:
     e.line("ret i64 0")
     swaps_table = f"@swaps = internal constant [{size} x i8] [{table}]"
     program.intrinsics |= e.intrinsics
-    return swaps_table + "\n" + function("canonical", ("buffer",), e.lines, numbers=("n",))
+    return swaps_table + "\n" + function("canonical", ("buffer", "n"), e.lines, exported=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal, get_args
 
@@ -34,7 +34,7 @@ from kafkaspec.explore.kernels import (
 )
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.memory import Block
-from kafkaspec.explore.program import Program
+from kafkaspec.explore.program import Program, capitals
 from kafkaspec.language.defined import DEFINED
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.trace import Trace, TraceStep
@@ -46,7 +46,7 @@ PARTIES: Final = 2
 WALKERS: Final = 8
 LONGEST: Final = 1_000
 CHANGE: Final = 32
-"""A walker by priority degrades a process once in so many steps."""
+"""A walker by priority degrades a process once in 32 steps."""
 ROUNDS: Final = 1 << 16
 """Rounds between two looks at the clock and the interrupt."""
 
@@ -114,7 +114,7 @@ def any_set(bytes: int, n: int) -> int:
 
 
 def wander(own: int, walk: int, rounds: int) -> int:
-    """So many steps of every walker. 1 + the first walker of the group in which a claim was broken, or 0."""
+    """`rounds` steps of every walker. 1 + the first walker of the group in which a claim was broken, or 0."""
     enabled = load(own, ENABLED)
     faulty = load(own, FAULTY)
     hits = load(own, HITS)
@@ -181,7 +181,8 @@ LOOPS: tuple[Callable[..., object], ...] = (draw, restart, any_set, wander)
 # ---- the walk
 @dataclass(frozen=True)
 class RandomWalk:
-    """What a walk came to: `steps` taken in `walks` runs from a first state, and the run that broke a claim, if any."""
+    """What a walk came to: `steps` taken in `walks` runs from a first state, and the run that broke a claim, if any.
+    `unchecked` are the claims that were not asked, with the reason; lemmas are not among them."""
 
     model: LoadedModel
     sizes: Mapping[str, int | bool]
@@ -192,6 +193,8 @@ class RandomWalk:
     seconds: float
     trace: Trace | None
     taken: Mapping[str, int]
+    ghosts: bool = False
+    unchecked: Mapping[str, str] = field(default_factory=dict)
 
 
 def walk(
@@ -204,19 +207,20 @@ def walk(
     ghosts: bool = False,
     progress: Progress | None = None,
 ) -> RandomWalk:
-    """Take so many random steps (rounded up to all walkers), checking every claim about states and transitions.
-    Whatever the machine, the same seed is the same walk.
+    """Take `steps` random steps (rounded up to all walkers), checking the claims about states and transitions; every
+    first state is checked too. Whatever the machine, the same seed is the same walk.
 
-    Raises UserError for sizes that do not fit, an unknown schedule or a model without a finite layout.
+    Raises UserError for sizes that do not fit, an unknown schedule, an @initial that gives no first state or a wrong
+    one, or a model without a finite layout.
     """
     if schedule not in get_args(Schedule):
         raise unknown("schedule", schedule, get_args(Schedule))
     program = Program(Layout(model, sizes, ghosts))
     units = _units(program, schedule)
-    constants = {"UNIT_COUNT": max(units, default=0) + 1}
-    constants["INVARIANTS"] = sum(kind == "invariant" for kind, _ in program.state_claims)
-    constants |= {n: v for n, v in globals().items() if n.isupper() and isinstance(v, int) and n not in constants}
-    constants = {n: v for n, v in constants.items() if n not in program.constants()}
+    constants = capitals(globals()) | {
+        "UNIT_COUNT": max(units, default=0) + 1,
+        "INVARIANTS": sum(kind == "invariant" for kind, _ in program.state_claims),
+    }
     search = Search(program, PARTIES, 64, extra=(LOOPS, {"restart", "wander"}, constants))
     try:
         with search.interruptible():
@@ -233,14 +237,13 @@ def _run(
     started = time.perf_counter()
     for party in parties:
         party.begin(seed, schedule)
-    broken = parties[0].first_broken(range(WALKERS))
+    broken = _wrong_start(s)
     rounds = -(-steps // (WALKERS * PARTIES))
     done = 0
     while done < rounds and broken is None:
         n = min(ROUNDS, rounds - done)
         s.all([partial(party.wander, n) for party in parties])
-        if s.interrupted:
-            raise KeyboardInterrupt
+        s.heed()
         for party in parties:
             if party.group and broken is None:
                 broken = party.first_broken(range(party.group - 1, party.group - 1 + s.program.lanes))
@@ -255,8 +258,28 @@ def _run(
             taken[i.action.name] += t
     walks = sum(party.block.numbers()[WALKS] for party in parties)
     return RandomWalk(
-        layout.model, layout.sizes, seed, schedule, sum(taken.values()), walks, seconds, broken, taken
+        layout.model, layout.sizes, seed, schedule, sum(taken.values()), walks, seconds, broken, taken,
+        s.program.ghosts, _unchecked(s.program),
     )  # fmt: skip
+
+
+def _wrong_start(s: Search) -> Trace | None:
+    """The first of the first states that breaks a claim about it, as a run without a step."""
+    layout = s.program.layout
+    for state in s.initial_states():
+        claim = s.broken_by(state, ("invariant", "start"))
+        if claim is not None:
+            first = TraceStep("", "", (), {}, layout.decode(state))
+            return Trace(layout.model.name, layout.sizes, "walk", claim.name, claim.clauses, (first,))
+    return None
+
+
+def _unchecked(program: Program) -> dict[str, str]:
+    """The claims, lemmas apart, that no walk can check, and those that read ghosts which are left out."""
+    model = program.layout.model
+    open_ = dict.fromkeys(model.witnesses, "a walk looks for no witness")
+    open_ |= dict.fromkeys(model.leads_to, "a leads-to claim is about whole runs, and a walk breaks off")
+    return open_ | program.unchecked
 
 
 def _units(program: Program, schedule: Schedule) -> list[int]:
@@ -278,12 +301,15 @@ class _Party:
         self.s, self.t, p = search, t, search.program
         self.group = 0
         n = p.rows
-        self.starts = search.first_states()
+        self.starts = search.initial_states()
         self.states, self.paths = Block(8 * WALKERS * p.words), Block(4 * WALKERS * LONGEST)
         self.small, self.times = Block(8 * 4 * WALKERS), Block(8 * (n + 4 * WALKERS))
         self.ranks, self.units = Block(4 * WALKERS * unit_count + 8), Block(4 * n + 8)
         self.first = Block(8 * p.words * len(self.starts))
         self.block = Block(8 * 16)
+        search.lent += [
+            self.states, self.paths, self.small, self.times, self.ranks, self.units, self.first, self.block,
+        ]  # fmt: skip
         b, small = self.block.numbers(), self.small.address
         for i, unit in enumerate(units):
             self.units.bytes(4 * i, 4 * i + 4)[:] = unit.to_bytes(4, "little")
@@ -314,19 +340,18 @@ class _Party:
             steps = [TraceStep("", "", (), {}, p.layout.decode(here))]
             for i in paths[w * LONGEST : w * LONGEST + depth]:
                 after = next(after for instance, after, _ in s.successors(here) if instance is p.instances[i])
-                steps.append(s.step(p.instances[i], p.layout, here, after))
+                steps.append(s.step(p.instances[i], here, after))
                 here = after
             claim = s.broken_by(here)
             name, clauses = (claim.name, claim.clauses) if claim is not None else ("", ())
             trace = Trace(p.layout.model.name, p.layout.sizes, "walk", name, clauses, tuple(steps))
             if claim is not None:
                 return trace
-            s.here = here
             if s.undefined(here) is not None:
-                return s.with_fault(replace(trace, claim=DEFINED), p.faults.index(DEFINED))
+                return s.with_fault(trace, p.faults.index(DEFINED), here)
             for _, _, faults in s.successors(here):
                 if faults:
-                    return s.with_fault(replace(trace, claim=p.faults[faults[0]]), faults[0])
+                    return s.with_fault(trace, faults[0], here)
         return None
 
 

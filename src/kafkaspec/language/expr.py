@@ -281,7 +281,7 @@ def static(x: int | Expr | None, sizes: Mapping[str, int | bool]) -> int:
         raise UserError("a number without an upper limit has no place in the explicit reading")
     if isinstance(x, int):
         return x
-    a = [static(y, sizes) for y in x.args] if x.op != "ite" else []
+    a = [static(y, sizes) for y in x.args] if x.op not in ("ite", "sortsize") else []
     match x.op:
         case "const":
             return int(x.aux)

@@ -140,9 +140,11 @@ def _random_walk(w: RandomWalk) -> list[Section]:
         ("sizes", Cell(sizes_text(w.sizes) or "none")),
         ("steps", Cell(f"{rate}; {count(w.walks, 'run')} from a first state")),
         ("schedule", Cell(w.schedule)),
+        *[("not checked", Cell(f"{words(n)}: {why}", "unknown")) for n, why in w.unchecked.items()],
     )
     taken = grid(("action", counts("taken")), [(n, f"{k:,}") for n, k in w.taken.items()])
     command = f"kafkaspec explore {_argument(w.model)} --walk {w.seed} --steps {w.steps} --schedule {w.schedule}"
+    command += " --ghosts" * w.ghosts
     out = [Section(f"{w.model.name}: random walk", verdict, facts=facts, grids=(taken,), again=command)]
     return out + (_trace(w.trace, w.model) if w.trace is not None else [])
 
