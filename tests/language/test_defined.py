@@ -8,6 +8,7 @@ import pytest
 
 from kafkaspec import clauses
 from kafkaspec.language import ModelError
+from kafkaspec.prove import prove
 from tests import modules
 from tests.language import texts
 from tests.language.texts import action, explored, interpreted, model
@@ -167,6 +168,44 @@ def test_a_helper_in_a_condition_guards_and_assigns_under_that_condition(call: s
     assert str(f.guard[0]) in ("(not (n == 0) or bad)", "(not (0 == n) or bad)")
 
 
+MET: dict[str, tuple[str, str]] = {
+    "a map that is not used": ("t = {k: s.of[s.p] > 0 for k in P}", "return s.p is None"),
+    "a map in a map": ("t = {k: {j: s.of[s.p] for j in P} for k in P}", "return s.p is None"),
+    "a range that is not used": ("t = range(0, s.q[0])", "return len(s.q) == 0"),
+    "a range that is not reached": ("s.next.bad = s.n in range(2, s.q[0])", "return len(s.q) == 0"),
+    "a map that a helper is given": ("s.next.bad = s.kept({k: s.of[s.p] > 0 for k in P}, s.bad)", "return True"),
+    "a helper that gives nothing": ("s.check()\n    s.next.bad = True", "return True"),
+    "one in a claim": ("s.next.bad = True", "s.check()\n    return True"),
+    "one within a helper in a claim": ("s.next.bad = True", "s.checks()\n    return True"),
+}
+"""What is evaluated and has no value in the first state: an action's text, and an invariant's."""
+
+
+@pytest.mark.parametrize("case", MET)
+def test_what_is_evaluated_must_have_a_value(case: str) -> None:
+    effect, claim = MET[case]
+    helpers = (
+        "@define\ndef kept(s, t: dict[P, bool], x: bool) -> bool:\n    return x\n"
+        "@define\ndef check(s) -> None:\n    assert len(s.q) > 0\n"
+        "@define\ndef checks(s) -> None:\n    s.check()\n"
+    )
+    good = f"@invariant()\ndef good(s) -> bool:\n    {claim}\n"
+    m = model(helpers + action(*effect.replace("\n    ", "\n").split("\n")) + good)
+    assert interpreted(m) == "undefined"
+    assert explored(m) in ("undefined", "good")  # where a claim has no value, it is broken
+    assert not prove(m, timeout_s=1).complete
+
+
+def test_a_map_in_a_map_reads_the_local_names_of_where_it_stands() -> None:
+    text = (
+        "@action()\ndef f(s) -> None:\n    a = 1\n    t = {p: {q: a for q in P} for p in P}\n"
+        "    a = 2\n    s.next.mm = t\n"
+        "@invariant()\ndef never_one(s, p: P) -> bool:\n    return s.mm[p][p] != 1\n"
+    )
+    m = model(text, "mm: dict[P, dict[P, Num]]\n")
+    assert (interpreted(m), explored(m)) == ("never_one", "never_one")
+
+
 REFUSED = {
     "s.next.m = {x: True for x in s.S}": "is made by a comprehension over all its keys",
     "s.next.m = {x: True for x in range(0, 2)}": "is made by a comprehension over all its keys, not over range(0, 2)",
@@ -237,6 +276,12 @@ def test_a_decorator_is_given_what_it_asks_for(mark: str, said: str) -> None:
         ("@dataclass\nclass Open:\n    a: bool", "o: Open", "a record is a frozen dataclass"),
         ("@dataclass(frozen=True)\nclass Own:\n    a: Own", "o: Own", "Own holds itself"),
         ("", "S: set[P | None]", "an element of a set is of"),
+        ('F = Flag("F")', "x: Annotated[int, Range(0, F)]", "F is no limit: a whole number or a size, not a flag"),
+        (
+            'F = Flag("F")',
+            "q: Annotated[list[bool], Bounded(F)]",
+            "F is no limit: a whole number or a size, not a flag",
+        ),
         ("", "S: set[R]", "a set of records needs its greatest size"),
     ],
 )

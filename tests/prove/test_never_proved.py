@@ -16,9 +16,11 @@ from kafkaspec.language import (
     Size,
     Sort,
     action,
+    initial,
     invariant,
     lemma,
     load,
+    refines,
     require,
 )
 from kafkaspec.prove import Proof, bounded
@@ -119,11 +121,151 @@ class CountedBeyondTheLimits(Model):
         return not s.bad
 
 
+@dataclass(frozen=True)
+class Letter:
+    """A letter whose number may be missing."""
+
+    o: Annotated[int, Range(0, N)] | None
+
+
+class CountedByAnOption(Model):
+    """A number of elements depends on what a record may lack."""
+
+    k: dict[P, Annotated[int, Range(0, N)]]
+    net: Annotated[set[Letter], Bounded(2)]
+    bad: bool
+
+    @action()
+    def act(s) -> None:
+        require(len(P) > 3)
+        s.next.bad = True
+
+    @lemma()
+    def odd(s) -> bool:
+        return all(sum(1 for p in P if s.k[p] < m.o) + N >= 1 for m in s.net if m.o is not None)
+
+    @invariant()
+    def good(s) -> bool:
+        return not s.bad
+
+
+class GreatestByAnOption(Model):
+    """So does a greatest number."""
+
+    net: Annotated[set[Letter], Bounded(2)]
+    bad: bool
+
+    @action()
+    def act(s) -> None:
+        require(len(P) > 3)
+        s.next.bad = True
+
+    @lemma()
+    def odd(s) -> bool:
+        return sum(max((y for y in range(N + 1) if y <= m.o), default=0) for m in s.net if m.o is not None) >= 0
+
+    @invariant()
+    def good(s) -> bool:
+        return not s.bad
+
+
+class PartnerByAnOption(Model):
+    """So does a partner, of which there are several."""
+
+    link: dict[Annotated[int, Range(0, N)], P | None]
+    w: dict[P, Annotated[int, Range(0, 3)]]
+    net: Annotated[set[Letter], Bounded(2)]
+    a: P
+    b: P
+    bad: bool
+
+    @initial
+    def start(s, x: P, y: P) -> None:
+        s.next.a = x
+        s.next.b = y
+
+    @action()
+    def connect(s) -> None:
+        s.next.link[0] = s.a
+        s.next.link[1] = s.b
+
+    @action()
+    def act(s) -> None:
+        require(N > 4, len(P) > 3)
+        s.next.bad = s.link[0] is not None and s.link[1] is not None and s.link[0] != s.link[1]
+
+    @lemma()
+    def odd(s) -> bool:
+        return sum(s.w[s.link[m.o]] for m in s.net if m.o is not None and s.link[m.o] is not None) >= 0  # type: ignore[index,misc]
+
+    @invariant()
+    def good(s) -> bool:
+        return not s.bad
+
+
+class CountedWithoutANumber(Model):
+    """A record without a number is counted by what is asked first."""
+
+    net: Annotated[set[Letter], Bounded(2)]
+    bad: bool
+
+    @action()
+    def act(s) -> None:
+        require(N > 4, all(False for m in s.net))
+        s.next.net = s.net | {Letter(o=None)}
+        s.next.bad = True
+
+    @lemma()
+    def odd(s) -> bool:
+        return any(m.o is None for m in s.net) or sum(1 for m in s.net if m.o >= 3) + N >= 1  # type: ignore[misc,operator]
+
+    @invariant()
+    def good(s) -> bool:
+        return not s.bad or (any(m.o is None for m in s.net) and sum(1 for m in s.net if m.o is not None) == 7 + N)
+
+
+class Abstract(Model):
+    """Goes nowhere."""
+
+    x: Annotated[int, Range(0, 9)]
+
+    @action()
+    def up(s) -> None:
+        require(s.x > 100)
+        s.next.x = 0
+
+
+class RefinesWhatGoesNowhere(Model):
+    """Goes up."""
+
+    k: dict[P, Annotated[int, Range(0, N)]]
+    net: Annotated[set[Letter], Bounded(2)]
+    y: Annotated[int, Range(0, 9)]
+
+    @action()
+    def act(s) -> None:
+        require(s.y < 9, len(P) > 3)
+        s.next.y = s.y + 1
+
+    @lemma()
+    def odd(s) -> bool:
+        return all(sum(1 for p in P if s.k[p] < m.o) + N >= 1 for m in s.net if m.o is not None)
+
+    @refines(Abstract)
+    def mapping(s) -> Abstract:
+        return Abstract.shown(x=s.y)
+
+
 FALSE: list[tuple[type[Model], dict[str, int | bool], str]] = [
     (PartnerAskedFirst, {"P": 4}, "never"),
     (PartnersNumber, {"P": 4}, "never"),
     (GreatestAskedFirst, {"P": 4}, "never"),
     (CountedBeyondTheLimits, {"N": 5}, "good"),
+    (CountedByAnOption, {"P": 4, "N": 1}, "good"),
+    (GreatestByAnOption, {"P": 4, "N": 1}, "good"),
+    (PartnerByAnOption, {"P": 4, "N": 5}, "good"),
+    (CountedWithoutANumber, {"N": 5}, "good"),
+    (RefinesWhatGoesNowhere, {"P": 4, "N": 1}, "mapping"),
 ]
 
 
@@ -135,6 +277,12 @@ def test_it_is_false_and_not_proved(cls: type[Model], sizes: dict[str, int | boo
     p = Proof(cls, timeout_s=2).run()
     assert p.outcome != "proved"
     assert {o.verdict for o in p.obligations if (o.action, o.claim) == ("act", claim)} <= {"refuted", "unknown"}
+
+
+@pytest.mark.parametrize(("cls", "sizes"), [(c, z) for c, z, claim in FALSE if claim == "good" and "P" in z][:2])
+def test_nor_does_the_bounded_search_miss_it(cls: type[Model], sizes: dict[str, int | bool]) -> None:
+    """At open sizes the assumptions must not contradict each other."""
+    assert bounded(load(cls), 2, timeout_s=2).outcome != "complete"
 
 
 ACTION = """

@@ -269,7 +269,9 @@ def Flag(name: str) -> bool:
 def size_value(x: Any) -> int | Expr | None:
     """A limit of a type: a number, or an expression over sizes."""
     if isinstance(x, SizeName):
-        return x.expr
+        x = x.expr
+    if isinstance(x, bool) or (isinstance(x, Expr) and x.t.kind == "bool"):
+        raise ModelError(f"{written(x)} is no limit: a whole number or a size, not a flag")
     if x is None or isinstance(x, int | Expr):
         return x
     raise ModelError(f"{x!r} is no limit: a whole number or a size")
@@ -1052,7 +1054,7 @@ def contains(x: Any, s: Any) -> Expr:
         if isinstance(x, Expr) and x.t.kind == "option":
             return _evaluated([s.start, s.stop], and_(not_(eq(x, None)), contains(unwrapped(x), s)))
         x = number(x)
-        return and_(less(s.start, x, equal=True), _evaluated([s.start, s.stop], less(x, s.stop)))
+        return _evaluated([x, s.start, s.stop], and_(less(s.start, x, equal=True), less(x, s.stop)))
     if isinstance(s, type):
         raise ModelError(f"every value is in {s.__name__}")
     s = value_of(symbolic(s))

@@ -126,7 +126,10 @@ def define(f: F) -> F:
         with text.Frame() as frame:
             for a in (*args, *named.values()):
                 text.met(a)
-            return frame.value(text.symbolic(function)(*args, **named))
+            result = frame.value(text.symbolic(function)(*args, **named))
+        if result is None:  # what it asserts and evaluates is evaluated where it is called
+            text.met(frame.evaluated)
+        return result
 
     helper.__kafkaspec_define__ = f  # type: ignore[attr-defined]
     helper.__name__, helper.__doc__, helper.__module__ = f.__name__, f.__doc__, f.__module__

@@ -8,7 +8,7 @@ import dataclasses
 import enum
 import inspect
 import linecache
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -18,7 +18,7 @@ from kafkaspec.language import expr as x
 from kafkaspec.language import form
 from kafkaspec.language.defined import Need
 from kafkaspec.language.expr import Expr, ModelError
-from kafkaspec.language.types import TypeNotInLanguage, resolve, tracing
+from kafkaspec.language.types import BOOL, TypeNotInLanguage, resolve, tracing
 
 _FORBIDDEN: dict[type[ast.AST], str] = {
     ast.For: "use a comprehension",
@@ -379,8 +379,10 @@ def _free(n: ast.AST) -> set[str]:
     """The names that a rewritten text reads and does not bind."""
     if isinstance(n, ast.Name):
         return {n.id}
-    names = set[str]().union(*map(_free, ast.iter_child_nodes(n)))
-    return names - {a.arg for a in n.args.args} if isinstance(n, ast.Lambda) else names
+    if isinstance(n, ast.Lambda):
+        given = [d for d in (*n.args.defaults, *n.args.kw_defaults) if d is not None]
+        return (_free(n.body) - {a.arg for a in n.args.args}).union(*map(_free, given))
+    return set[str]().union(*map(_free, ast.iter_child_nodes(n)))
 
 
 def _of_next(n: ast.AST) -> bool:
@@ -477,18 +479,30 @@ class Frame:
 
 def met(e: Any) -> None:
     """A text evaluates this where it stands: an action's as a need of the action, another's with its result."""
-    if isinstance(e, tuple | list):
-        for y in e:
-            met(y)
-    elif isinstance(e, x.SetLiteral):
-        met(e.items)
-    elif isinstance(e, Expr) and not e.total:
+    for y in _partial(e):
         action = tracing.get().action
         if action is not None and not Frame.binders:
-            action.needs.append(Need(len(action.guard), x.and_(*When.stack), e))
+            action.needs.append(Need(len(action.guard), x.and_(*When.stack), y))
         elif Frame.stack:
             frame = Frame.stack[-1]
-            frame.evaluated.append(under(x.and_(*When.stack[frame.base :]), e))
+            frame.evaluated.append(under(x.and_(*When.stack[frame.base :]), y))
+
+
+def _partial(e: Any) -> Iterator[Expr]:
+    """What of a text's value may have no value, such as the limits of a range and the values of a map."""
+    if isinstance(e, tuple | list):
+        for y in e:
+            yield from _partial(y)
+    elif isinstance(e, x.SetLiteral):
+        yield from _partial(e.items)
+    elif isinstance(e, x.Span):
+        yield from _partial((e.start, e.stop))
+    elif isinstance(e, x.MapLiteral):
+        v = x.bound_over(e.domain, e.name)
+        for y in _partial(e.value(v)):
+            yield x.node("forall", BOOL, v, x.only(y, x.TRUE))
+    elif isinstance(e, Expr) and not e.total:
+        yield e
 
 
 def under(condition: Expr, e: Expr) -> Expr:

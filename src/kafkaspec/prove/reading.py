@@ -330,7 +330,7 @@ class Reading(Values):
                     lambda i: self.choose(t.item, less(i, q.length), q.at(i), r.at(plus(i, q.length, -1))),
                 )
             case "mul":
-                return times(go(a[0]), a[1].aux)
+                return times(go(a[0]), a[1].aux) if a[1].op == "const" else go(a[0]) * go(a[1])  # of two sizes
             case "div":
                 return divided(go(a[0]), a[1].aux)
             case "mod":
@@ -342,8 +342,9 @@ class Reading(Values):
             case "some":
                 x = go(a[0])
                 return Partner(FALSE, lambda y: same(y, x), x) if self.is_partner(t) else Option(FALSE, x)
-            case "get" if not self.is_partner(a[0].t):
-                return go(a[0]).value
+            case "get" if not self.is_partner(a[0].t):  # what stands behind None is one value: all of None are equal
+                o = go(a[0])
+                return self.choose(t, o.none, self.first(t), o.value)
             case "empty":
                 return lambda _: FALSE
             case "full":

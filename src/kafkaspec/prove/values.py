@@ -76,7 +76,7 @@ class Values(ABC):
     def __init__(self, model: LoadedModel, given: Mapping[str, int | bool] | None = None) -> None:
         self.model, self.given = model, dict(given or {})
         self._axioms: dict[str, Formula] = {}
-        self._functions: dict[str, z3.FuncDeclRef] = {}
+        self._functions: dict[tuple[str, int], z3.FuncDeclRef] = {}
         self._made: Iterator[int] = itertools.count()
         self.leaves = 0
         self._where: tuple[str, int] | None = None
@@ -195,9 +195,9 @@ class Values(ABC):
         if not at:
             return z3.Const(name, sort)
         flat = [y for x in at for y in self._flat(x)]
-        f = self._functions.get(name)
+        f = self._functions.get((name, len(flat)))
         if f is None:
-            f = self._functions[name] = z3.Function(name, *[i.sort() for i in flat], sort)
+            f = self._functions[name, len(flat)] = z3.Function(name, *[i.sort() for i in flat], sort)
         return f(*flat)
 
     def _flat(self, x: Value) -> list[Term]:
