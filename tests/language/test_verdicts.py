@@ -46,6 +46,8 @@ def said_by_the_text(model: type[Model], sizes: dict[str, int | bool]) -> str:
         return "the start"
     except OutsideType:
         return "TypeOK"
+    if not level:
+        return "the start"
     for s in level:
         if found := broken([*m.starts], s):
             return found
