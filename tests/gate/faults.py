@@ -252,7 +252,7 @@ def _fingerprint() -> Any:
         def wrong(self: Any) -> str:
             out: str = right(self)
             for k in range(1, self.words if self.fingerprinted else 1):
-                out = re.sub(rf"(ptr %here, i64 ){k * self.stride}\b", r"\g<1>0", out)
+                out = re.sub(rf"(ptr %x\d+, i64 ){k * self.stride}\b", r"\g<1>0", out)
             return out
 
         return wrong
