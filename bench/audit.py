@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from kafkaspec.audit.check import Chunk, Ending
-from kafkaspec.audit.files import File
-from kafkaspec.impl.storage import scan
-from kafkaspec.impl.storage.writer import Column, write_batches
-from kafkaspec.spec.storage import compression
+from kafkaspec.impl.common import scan
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import Chunk, Ending
+from kafkaspec.impl.common.writer import Column, write_batches
+from kafkaspec.spec.common import compression
 
 SEGMENT = 128 << 20
 INDEX_INTERVAL = 4096

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import orjson
 
+from kafkaspec.contract.history import outcome
+from kafkaspec.contract.machine import Step
+from kafkaspec.contract.recording import Recording
 from kafkaspec.judge.check import check
-from kafkaspec.judge.recording import Recording
-from kafkaspec.lockstep.history import outcome
-from kafkaspec.lockstep.machine import Step
 from kafkaspec.lockstep.walk import draw
 from kafkaspec.spec.controller.timeline import machine
 

@@ -19,10 +19,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kafkaspec.audit.detector import audit_detector
-from kafkaspec.judge.detector import campaigned
+from kafkaspec.contract.subsystem import Subsystem, find, subsystems
 from kafkaspec.judge.generate import Generator
-from kafkaspec.lockstep.mutants import (
+from kafkaspec.mutants.audit import audit_detector
+from kafkaspec.mutants.judge import campaigned
+from kafkaspec.mutants.matrix import (
     Mutant,
     check_detector,
     contract_detector,
@@ -34,7 +35,6 @@ from kafkaspec.lockstep.mutants import (
     unseen,
     written,
 )
-from kafkaspec.subsystem import Subsystem, find, subsystems
 
 MEASURED = Path(__file__).parents[1] / "docs" / "measured"
 GENERATORS: tuple[Generator, ...] = ("guided", "uniform")

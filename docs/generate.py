@@ -35,21 +35,22 @@ import matrix
 import orjson
 from diagram import state_machine
 
-from kafkaspec import forms, subsystem
 from kafkaspec.audit.recorded import recorded
-from kafkaspec.clauses import FORMS, Use
-from kafkaspec.clauses import find as find_clause
 from kafkaspec.cli import names
+from kafkaspec.contract import subsystem
+from kafkaspec.contract import traceability as forms
+from kafkaspec.contract.clauses import FORMS, Use
+from kafkaspec.contract.deviation import shown
+from kafkaspec.contract.history import answer_text, outcome
+from kafkaspec.contract.subsystem import clause as find_clause
 from kafkaspec.errors import UserError
 from kafkaspec.explore import explore
-from kafkaspec.judge.deviation import shown
 from kafkaspec.judge.protocol import Described, Parameter, described, json_schema, met, word
 from kafkaspec.judge.protocol import fields as fields_of
 from kafkaspec.language import LoadedModel, Trace
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import ABSENT, differences
-from kafkaspec.lockstep.history import answer_text, outcome
-from kafkaspec.lockstep.mutants import mutants_of, written
+from kafkaspec.mutants.matrix import mutants_of, written
 from kafkaspec.report import sequence_svg
 from kafkaspec.report.section import condensed, sizes_text, value_text
 
@@ -305,13 +306,13 @@ def audit() -> str:
     """The rules that the audit's checks report under, by subsystem: the clauses that their modules name."""
     titles = {s.name: s.title for s in subsystem.subsystems().values()}
     rows = []
-    for file in sorted((DOCS.parent / "impl").glob("*/*_audit.py")):
-        module = importlib.import_module(f"kafkaspec.impl.{file.parent.name}.{file.stem}")
+    for file in sorted((DOCS.parent / "audits").glob("*/*.py")):
+        module = importlib.import_module(f"kafkaspec.audits.{file.parent.name}.{file.stem}")
         if not getattr(module, "AUDIT", ()):
             continue
         named = re.findall(r'"([A-Z]{3}-\d+)"|\bspec\.([A-Z]{3}_\d+)', file.read_text("utf-8"))
         ids = {a or b.replace("_", "-") for a, b in named} | {*getattr(module, "CLAUSES", ())}
-        name = file.stem.removesuffix("_audit")
+        name = file.stem
         page = f"[{titles.get(name, name)}]({file.parent.name}/{name}.md)"
         for id in sorted(ids, key=lambda x: (x[:3], int(x[4:]))):
             with contextlib.suppress(KeyError, UserError):
@@ -414,7 +415,7 @@ def deviation(id: str) -> str:
 
 def protocol() -> str:
     """The operations of every subsystem as the judge calls them, with the types of their signatures."""
-    return "\n\n".join(_protocol(described(s)) for s in subsystem.subsystems().values())
+    return "\n\n".join(_protocol(described(s)) for s in subsystem.components().values())
 
 
 def _protocol(d: Described) -> str:

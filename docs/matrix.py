@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kafkaspec import subsystem
+from kafkaspec.contract import subsystem
 
 DOCS = Path(__file__).parent
 MEASURED = DOCS / "measured"

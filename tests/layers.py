@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kafkaspec.lockstep.machine import Driver, Machine
+from kafkaspec.contract.machine import Driver, Machine
 from kafkaspec.lockstep.walk import Coverage, Pair, draw, walk
 
 

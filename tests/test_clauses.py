@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkaspec import clauses, forms
-from kafkaspec.subsystem import Subsystem, subsystems
+from kafkaspec.contract import clauses, traceability
+from kafkaspec.contract.subsystem import Subsystem, subsystems
 
 SUBSYSTEMS = list(subsystems().values())
 RELEASED = Path(__file__).with_name("released_clauses.txt")
@@ -18,25 +18,26 @@ RELEASED = Path(__file__).with_name("released_clauses.txt")
 
 @pytest.fixture(scope="module", autouse=True)
 def loaded() -> None:
-    forms.load()
+    traceability.load()
 
 
 @pytest.mark.parametrize("subsystem", SUBSYSTEMS, ids=lambda s: s.name)
 def test_every_clause_has_every_form_or_says_why_not(subsystem: Subsystem) -> None:
     assert subsystem.clauses
-    assert forms.incomplete(subsystem.prefix) == []
+    assert traceability.incomplete(subsystem.prefix) == []
 
 
 @pytest.mark.parametrize("c", [c for s in SUBSYSTEMS for c in s.clauses], ids=lambda c: c.id)
 def test_a_form_that_is_taken_away_is_missed(c: clauses.Clause, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that states the clause in the layer of the form goes; what stands elsewhere does not take its place."""
-    stated, named = dict(clauses._uses), forms.tests()
-    for form in sorted({u.form for u in forms.uses(c.id)}):
-        there = forms.LAYERS.get(form, "")
+    stated, named = dict(clauses._uses), traceability.in_tests()
+    for form in sorted({u.form for u in traceability.uses(c.id)}):
+        there = clauses.FOLDERS.get(form, "")
         left = {u: None for u in stated if (u.clause, u.form) != (c.id, form) or not u.where.startswith(there)}
         monkeypatch.setattr(clauses, "_uses", left)
-        monkeypatch.setattr(forms, "tests", lambda: tuple(u for u in named if u.clause != c.id or form != "test"))  # noqa: B023
-        assert forms.lacking(c) == [f"{c.id} has no {form}, and says no reason why not"]
+        others = tuple(u for u in named if u.clause != c.id or form != "test")
+        monkeypatch.setattr(traceability, "in_tests", lambda prefix="", others=others: others)
+        assert traceability.lacking(c) == [f"{c.id} has no {form}, and says no reason why not"]
 
 
 @pytest.mark.parametrize("subsystem", SUBSYSTEMS, ids=lambda s: s.name)
@@ -83,7 +84,7 @@ def test_prefixes_are_the_subsystems_own() -> None:
 
 def test_no_test_names_a_clause_that_there_is_not() -> None:
     known = {c.id for c in clauses.all_clauses()}
-    assert [f"{u.where} names {u.clause}" for u in forms.tests() if u.clause not in known] == []
+    assert [f"{u.where} names {u.clause}" for u in traceability.in_tests() if u.clause not in known] == []
 
 
 def test_deviations_break_a_clause_of_their_subsystem() -> None:
@@ -95,5 +96,5 @@ def test_deviations_break_a_clause_of_their_subsystem() -> None:
 
 
 if __name__ == "__main__":  # for a release: python -m tests.test_clauses
-    forms.load()
+    traceability.load()
     RELEASED.write_text("".join(f"{c.id} {c.sentence}\n" for c in clauses.all_clauses()), "utf-8")

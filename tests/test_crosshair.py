@@ -29,15 +29,21 @@ from crosshair.core_and_libs import NoTracing, analyze_function, run_checkables 
 from crosshair.options import AnalysisKind, AnalysisOptionSet  # noqa: E402
 from crosshair.statespace import MessageType  # noqa: E402
 
-from kafkaspec.lockstep.machine import Machine, Operation, Step  # noqa: E402
+from kafkaspec.contract.machine import Machine, Operation, Step  # noqa: E402
+from kafkaspec.contract.subsystem import subsystems  # noqa: E402
 from kafkaspec.lockstep.walk import draw, draw_init  # noqa: E402
-from kafkaspec.subsystem import subsystems  # noqa: E402
 
 for name, enforce in ENFORCED.items():
     setattr(enforcing, name, enforce)
 
 STATES = 6
-CASES = [(s.name, op) for s in subsystems().values() for op in s.spec.machine.operations.values() if op.parameters]
+CASES = [
+    pytest.param(pair.machine, op, id=f"{s.name}-{op.name}")
+    for s in subsystems().values()
+    for pair in s.pairs()
+    for op in pair.machine.operations.values()
+    if op.parameters
+]
 
 
 def reached(machine: Machine[Any], many: int = STATES, steps: int = 30) -> list[Any]:
@@ -111,15 +117,15 @@ def broken(machine: Machine[Any], op: Operation[Any], seconds: float) -> list[st
     return [m.message for m in messages if m.state in bad]
 
 
-@pytest.mark.parametrize(("name", "op"), CASES, ids=[f"{n}-{op.name}" for n, op in CASES])
-def test_no_arguments_break_a_contract(name: str, op: Operation[Any]) -> None:
-    assert broken(subsystems()[name].spec.machine, op, 1.0) == []
+@pytest.mark.parametrize(("machine", "op"), CASES)
+def test_no_arguments_break_a_contract(machine: Machine[Any], op: Operation[Any]) -> None:
+    assert broken(machine, op, 1.0) == []
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(("name", "op"), CASES, ids=[f"{n}-{op.name}" for n, op in CASES])
-def test_no_arguments_break_a_contract_in_a_while(name: str, op: Operation[Any]) -> None:
-    assert broken(subsystems()[name].spec.machine, op, 15.0) == []
+@pytest.mark.parametrize(("machine", "op"), CASES)
+def test_no_arguments_break_a_contract_in_a_while(machine: Machine[Any], op: Operation[Any]) -> None:
+    assert broken(machine, op, 15.0) == []
 
 
 @dataclass(frozen=True)

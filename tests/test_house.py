@@ -21,8 +21,8 @@ import pytest
 import yaml
 
 import kafkaspec
+from kafkaspec.contract.subsystem import subsystems
 from kafkaspec.judge.target import TargetTrouble
-from kafkaspec.subsystem import subsystems
 
 ROOT = Path(__file__).parent.parent
 NOT_COPIED = shutil.ignore_patterns(
@@ -54,7 +54,7 @@ def loaded(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_the_layers_are_linked_into_the_package() -> None:
-    for layer in ("spec", "impl", "models", "proofs"):
+    for layer in ("spec", "impl", "audits", "models", "proofs"):
         link = ROOT / "src" / "kafkaspec" / layer
         assert link.is_symlink(), link
         assert link.resolve() == ROOT / layer

@@ -16,7 +16,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
-from kafkaspec.lockstep.machine import Json, Refused
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.spec.controller.timeline import (
     LATEST_EPOCH,
     MAX_CAPACITY,
@@ -45,6 +46,7 @@ class TimelineError(Exception):
 # the hash table
 
 
+@states("TML-22")
 def capacity_for(expected_size: int) -> int:
     """The smallest power of two that is at least `expected_size` / 0.75, within the limits."""
     capacity = MIN_CAPACITY
@@ -191,6 +193,7 @@ class Snapshot:
             raise TimelineError("TML-11", NULL_POINTER)
         return self.deltas
 
+    @states("TML-17")
     def delta(self, owner: Revertable) -> Any:
         """What is kept for a collection; None if nothing."""
         return self._kept().get(id(owner), (None, None))[1]
@@ -203,6 +206,7 @@ class Snapshot:
         last.next.previous = self
         last.next = self
 
+    @states("TML-8", "TML-9", "TML-17")
     def merge_from(self, later: Snapshot) -> None:
         """Take over what the next snapshot kept; it is gone then."""
         for owner, delta in later._kept().values():
@@ -213,6 +217,7 @@ class Snapshot:
                 mine.merge_from(self.epoch, delta)
         later.erase()
 
+    @states("TML-7", "TML-17")
     def revert(self) -> None:
         """Put every changed collection back. Nothing has changed since then: no delta is left."""
         for owner, delta in self._kept().values():
@@ -239,6 +244,7 @@ class SnapshotRegistry:
         self.highest_epoch = NO_EPOCH
         """the highest epoch used since the last reset, or since the revert that lowered it"""
 
+    @states("TML-19")
     def register(self, collection: Revertable) -> None:
         """Know a collection. Once in a while the places of dead ones are cleared away."""
         self._registrations_since_scrub += 1
@@ -246,6 +252,7 @@ class SnapshotRegistry:
             self._scrub()
         self._registered.append(weakref.ref(collection))
 
+    @states("TML-19")
     def _scrub(self) -> None:
         self._registered = [ref for ref in self._registered if ref() is not None]
         self._registrations_since_scrub = 0
@@ -283,6 +290,7 @@ class SnapshotRegistry:
             yield snapshot
             snapshot = following
 
+    @states("TML-6")
     def snapshot(self, epoch: Epoch) -> Snapshot:
         """The snapshot at an epoch; refused (TML-6) if there is none."""
         snapshot = self._snapshots.get(epoch)
@@ -292,6 +300,7 @@ class SnapshotRegistry:
             raise TimelineError("TML-6", RUNTIME_EXCEPTION, message)
         return snapshot
 
+    @states("TML-1", "TML-2", "TML-3", "TML-23")
     def get_or_create_snapshot(self, epoch: Epoch) -> Snapshot:
         """A new snapshot, or the latest if it is at that epoch. Refused (TML-1) below the latest.
 
@@ -315,6 +324,7 @@ class SnapshotRegistry:
         self.highest_epoch = epoch
         return snapshot
 
+    @states("TML-7")
     def revert_to_snapshot(self, epoch: Epoch) -> None:
         """Every registered collection is what it was then; later snapshots are gone."""
         target = self.snapshot(epoch)
@@ -323,6 +333,7 @@ class SnapshotRegistry:
         target.revert()
         self.highest_epoch = epoch
 
+    @states("TML-8")
     def delete_snapshot(self, epoch: Epoch) -> None:
         """Forget one epoch; what can be read at the others stays."""
         self._delete(self.snapshot(epoch))
@@ -334,6 +345,7 @@ class SnapshotRegistry:
         else:
             snapshot.previous.merge_from(snapshot)
 
+    @states("TML-9")
     def delete_snapshots_up_to(self, epoch: Epoch) -> None:
         """Forget the epochs below `epoch`."""
         for snapshot in self.since(self._head.next):
@@ -341,6 +353,7 @@ class SnapshotRegistry:
                 return
             self._delete(snapshot)
 
+    @states("TML-10", "TML-17")
     def reset(self) -> None:
         """No snapshots; every collection is what it was when it was made."""
         self.delete_snapshots_up_to(LATEST_EPOCH)
@@ -391,6 +404,7 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
         self._table: HashTable[K, V] = self.Table(expected_size)
         registry.register(self)
 
+    @states("TML-16")
     def size(self, epoch: Epoch = LATEST_EPOCH) -> int:
         """How many elements there are, or were."""
         if epoch != LATEST_EPOCH:
@@ -400,6 +414,7 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
                     return delta.size
         return self._table.size
 
+    @states("TML-5", "TML-20")
     def _find(self, key: K, epoch: Epoch) -> Entry[K, V] | None:
         since = None if epoch == LATEST_EPOCH else self._registry.snapshot(epoch)
         entry = self._table.get(key)
@@ -413,6 +428,7 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
                     return entry if entry.start_epoch <= epoch else None
         return None
 
+    @states("TML-21")
     def _write(self, key: K, value: V) -> Entry[K, V] | None:
         size = self._table.size
         before = self._table.put(Entry(key, value, self._registry.latest_epoch + 1))
@@ -426,6 +442,7 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
             self._note(key, before, size)
         return before
 
+    @states("TML-4", "TML-18", "TML-21", "TML-23")
     def _note(self, key: K, before: Entry[K, V] | None, size: int) -> None:
         """The latest snapshot takes over what was replaced or removed, if it saw it, and the size on a first change."""
         latest = self._registry.latest
@@ -440,11 +457,13 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
         else:
             delta.take(before)
 
+    @states("TML-5")
     def _iterate(self, epoch: Epoch) -> Iterator[Entry[K, V]]:
         if epoch == LATEST_EPOCH:
             return iter(list(self._table))
         return self._iterate_at(self._registry.snapshot(epoch), len(self._table.slots))
 
+    @states("TML-11", "TML-20")
     def _iterate_at(self, snapshot: Snapshot, parts: int) -> Iterator[Entry[K, V]]:
         """Part by part of the hash's range, as many parts as there were slots at the start: what leaves the present for
         a delta, or moves because a table grows, stays in its part, and is met there once."""
@@ -456,6 +475,7 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
                     ready += delta.table.share(part, parts)
             yield from [entry for entry in ready if entry.start_epoch <= snapshot.epoch]
 
+    @states("TML-7", "TML-23")
     def execute_revert(self, epoch: Epoch, delta: TableDelta[K, V]) -> None:
         replaced = delta.table or ()
         for key in (*delta.added, *(entry.key for entry in replaced)):
@@ -480,17 +500,20 @@ class TimelineHashMap(SnapshottableHashTable[K, V]):
 
     __slots__ = ()
 
+    @states("TML-13")
     def put(self, key: K, value: V) -> V | None:
         """The value before; refused (TML-13) for None."""
         _not_null("TML-13", key, value)
         before = self._write(key, value)
         return None if before is None else before.value
 
+    @states("TML-13")
     def remove(self, key: K) -> V | None:
         """The value before."""
         before = self._erase(key)
         return None if before is None else before.value
 
+    @states("TML-12")
     def remove_at(self, key: K, epoch: Epoch) -> bool:
         """Remove a key through the key set of an epoch; refused (TML-12) but at the latest. Whether it was there."""
         if epoch != LATEST_EPOCH:
@@ -500,14 +523,17 @@ class TimelineHashMap(SnapshottableHashTable[K, V]):
     def clear(self) -> None:
         self.reset()
 
+    @states("TML-13")
     def get(self, key: K, epoch: Epoch = LATEST_EPOCH) -> V | None:
         entry = self._find(key, epoch)
         return None if entry is None else entry.value
 
+    @states("TML-13")
     def items(self, epoch: Epoch = LATEST_EPOCH) -> Iterator[tuple[K, V]]:
         """Every key with its value, in no order. At an epoch, the present may change meanwhile."""
         return ((entry.key, entry.value) for entry in self._iterate(epoch))
 
+    @states("TML-13")
     def contains_value(self, value: V, epoch: Epoch = LATEST_EPOCH) -> bool:
         return any(v == value for _, v in self.items(epoch))
 
@@ -517,6 +543,7 @@ class TimelineHashSet(SnapshottableHashTable[K, None]):
 
     __slots__ = ()
 
+    @states("TML-14")
     def add(self, element: K) -> bool:
         """Whether it was not there; refused (TML-14) for None."""
         _not_null("TML-14", element)
@@ -525,14 +552,17 @@ class TimelineHashSet(SnapshottableHashTable[K, None]):
         self._write(element, None)
         return True
 
+    @states("TML-14")
     def remove(self, element: K) -> bool:
         """Whether it was there."""
         return self._erase(element) is not None
 
+    @states("TML-14")
     def add_all(self, elements: Iterable[K]) -> bool:
         """Whether one of them was not there."""
         return sum(self.add(element) for element in elements) > 0
 
+    @states("TML-14")
     def remove_all(self, elements: Iterable[K]) -> bool:
         """Whether one of them was there."""
         return sum(self.remove(element) for element in elements) > 0
@@ -565,6 +595,7 @@ class TimelineObject(Revertable, Generic[V]):
 
     __slots__ = ("_initial", "_registry", "_value")
 
+    @states("TML-15")
     def __init__(self, registry: SnapshotRegistry, initial: V) -> None:
         _not_null("TML-15", initial)
         self._registry = registry
@@ -572,6 +603,7 @@ class TimelineObject(Revertable, Generic[V]):
         self._value = initial
         registry.register(self)
 
+    @states("TML-5", "TML-15")
     def get(self, epoch: Epoch = LATEST_EPOCH) -> V:
         if epoch != LATEST_EPOCH:
             for snapshot in self._registry.since(self._registry.snapshot(epoch)):
@@ -580,6 +612,7 @@ class TimelineObject(Revertable, Generic[V]):
                     return delta.value
         return self._value
 
+    @states("TML-4", "TML-15", "TML-18")
     def set(self, value: V) -> None:
         """Refused (TML-15) for None."""
         _not_null("TML-15", value)
@@ -601,9 +634,11 @@ class _TimelineNumber(TimelineObject[int]):
     __slots__ = ()
     bits: int
 
+    @states("TML-15")
     def __init__(self, registry: SnapshotRegistry) -> None:
         super().__init__(registry, 0)
 
+    @states("TML-15")
     def set(self, value: int) -> None:
         value &= (1 << self.bits) - 1
         super().set(value - (1 << self.bits) if value >> (self.bits - 1) else value)

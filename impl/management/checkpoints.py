@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
-from kafkaspec.impl.disk import Disk, SimulatedDisk, StorageError
-from kafkaspec.lockstep.machine import Json, Refused
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
 from kafkaspec.spec.management import checkpoints as spec
 from kafkaspec.spec.management.cleaner import Frozen
 
@@ -60,8 +61,9 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 _BLANKS = re.compile(r"\s+", re.ASCII)
 
 
+@states("CKP-1")
 def encode_entries(entries: Sequence[str]) -> bytes:
-    """A checkpoint file's bytes (CKP-1)."""
+    """A checkpoint file's bytes."""
     return ("\n".join([str(VERSION), str(len(entries)), *entries]) + "\n").encode()
 
 
@@ -73,6 +75,7 @@ def integer(text: str, bits: int, at: int, line: str) -> int:
     return value
 
 
+@states("CKP-1", "CKP-2")
 def lines(data: bytes) -> list[str]:
     """The lines of a text file. Raises CheckpointUnreadable if it is not UTF-8."""
     try:
@@ -83,9 +86,10 @@ def lines(data: bytes) -> list[str]:
     return found if found[-1] else found[:-1]
 
 
+@states("CKP-2", "CKP-3")
 def entries(data: bytes, parse: Callable[[list[str], int, str], T], fields: int) -> list[tuple[int, T]]:
     """The entries of a checkpoint file, each with its line: `parse` is given an entry's fields, its line's number and
-    the line. Raises CheckpointUnreadable (CKP-2, CKP-3)."""
+    the line. Raises CheckpointUnreadable."""
     found = lines(data)
     if not found:
         return []
@@ -106,8 +110,9 @@ def entries(data: bytes, parse: Callable[[list[str], int, str], T], fields: int)
     return out
 
 
+@states("CKP-5")
 def encode(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """An offset checkpoint's bytes, entries in the order given (CKP-5)."""
+    """An offset checkpoint's bytes, entries in the order given."""
     return encode_entries([f"{tp.topic} {tp.partition} {offset}" for tp, offset in offsets.items()])
 
 
@@ -121,6 +126,7 @@ def decode_lines(data: bytes) -> list[tuple[int, tuple[TopicPartition, int]]]:
     return entries(data, parse, fields=3)
 
 
+@states("CKP-5")
 def decode(data: bytes) -> dict[TopicPartition, int]:
     """The same, the last where a partition stands twice."""
     return dict(entry for _, entry in decode_lines(data))
@@ -140,13 +146,15 @@ _COLON = re.compile(r":\s+", re.ASCII)
 ZERO_ID = bytes(16)
 
 
+@states("CKP-7")
 def encode_metadata(topic_id: str) -> bytes:
-    """partition.metadata (CKP-7)."""
+    """partition.metadata."""
     return f"version: {VERSION}\ntopic_id: {topic_id}".encode()
 
 
+@states("CKP-7")
 def decode_metadata(data: bytes) -> str:
-    """The topic's id, 22 characters. Raises CheckpointUnreadable (CKP-7)."""
+    """The topic's id, 22 characters. Raises CheckpointUnreadable."""
     found = lines(data)
 
     def value(at: int) -> str:
@@ -172,13 +180,15 @@ def decode_metadata(data: bytes) -> str:
     return base64.urlsafe_b64encode(id).decode()[:22]
 
 
+@states("CKP-8")
 def encode_marker(broker_epoch: int) -> bytes:
-    """The clean-shutdown marker (CKP-8)."""
+    """The clean-shutdown marker."""
     return f'{{"version":{VERSION},"brokerEpoch":{broker_epoch}}}'.encode()
 
 
+@states("CKP-8")
 def decode_marker(data: bytes) -> int | None:
-    """The broker epoch; None if the marker tells none (CKP-8). No constant of Python's, such as NaN, is JSON."""
+    """The broker epoch; None if the marker tells none. No constant of Python's, such as NaN, is JSON."""
     with contextlib.suppress(ValueError, OverflowError):
         match json.JSONDecoder(parse_constant=int).raw_decode(data.decode().lstrip(" \t\r\n")):
             case ({"brokerEpoch": epoch, **other}, _):
@@ -198,9 +208,10 @@ def _coerced(value: Any, bits: int) -> int:
 
 
 # ---- the file --------------------------------------------------------------------------------------------------------
+@states("CKP-6")
 def replace_file(disk: Disk, path: str, data: bytes) -> None:
-    """Atomically: once this returns, a crash does not undo it; before that it leaves the old file or the new one
-    (CKP-6). Raises OSError."""
+    """Atomically: once this returns, a crash does not undo it; before that it leaves the old file or the new one.
+    Raises OSError."""
     beside = path + TEMPORARY
     disk.write(beside, data)
     disk.flush(beside)
@@ -209,8 +220,9 @@ def replace_file(disk: Disk, path: str, data: bytes) -> None:
 
 
 @contextlib.contextmanager
+@states("CKP-4")
 def storage_errors(directory: str, doing: str, path: str) -> Iterator[None]:
-    """What cannot be read or written is a StorageError of the directory (CKP-4)."""
+    """What cannot be read or written is a StorageError of the directory."""
     try:
         yield
     except OSError as e:
@@ -254,6 +266,7 @@ class CheckpointedLog:
     recovery_point: int = 0
     end: int = 0
 
+    @states("CKP-11")
     def flush(self) -> None:
         self.flushed = self.recovery_point = self.end
 
@@ -277,6 +290,7 @@ class CheckpointedLog:
         if delete_segments:
             self.first_base = self.start
 
+    @states("CKP-13", "CKP-15")
     def load(self, clean: bool, point: int, start: int, mark: int) -> None:
         """As the loader does it, with what three checkpoints say."""
         if self.end < start:
@@ -305,17 +319,21 @@ class Checkpoints:
     def marker(self) -> str:
         return f"{self.directory}/{MARKER}"
 
+    @states("CKP-11")
     def write_recovery_points(self) -> None:
         self.files[spec.RECOVERY_POINTS].write({p: log.recovery_point for p, log in self.known()})
 
+    @states("CKP-12")
     def write_log_starts(self) -> None:
         """Only of the logs that begin within a segment: the others' start is seen by the file names."""
         starts = {p: log.start for p, log in self.known() if log.start > log.first_base}
         self.files[spec.LOG_STARTS].write(starts)
 
+    @states("CKP-13")
     def write_high_watermarks(self) -> None:
         self.files[spec.HIGH_WATERMARKS].write({p: log.high_watermark for p, log in self.known()})
 
+    @states("CKP-16")
     def known(self) -> list[tuple[TopicPartition, CheckpointedLog]]:
         """The logs that were loaded."""
         return list(self.logs.items()) if self.loaded else []
@@ -324,11 +342,13 @@ class Checkpoints:
         if self.logs[partition].truncate(offset):
             self.write_recovery_points()
 
+    @states("CKP-16")
     def delete(self, partition: TopicPartition) -> None:
         del self.logs[partition]
         self.write_recovery_points()
         self.write_log_starts()
 
+    @states("CKP-9", "CKP-11")
     def shut_down(self, broker_epoch: int) -> None:
         """Flush everything, checkpoint, and mark the directory last of all."""
         for _, log in self.known():
@@ -341,6 +361,7 @@ class Checkpoints:
             self.disk.write(self.marker, encode_marker(broker_epoch))
             self.disk.flush(self.marker)
 
+    @states("CKP-8", "CKP-10")
     def begin_loading(self) -> None:
         """Take the marker away and remember it (KAFKA-10471)."""
         self.loaded = False
@@ -348,6 +369,7 @@ class Checkpoints:
         if self.had_clean_shutdown:
             self.disk.remove(self.marker)
 
+    @states("CKP-4", "CKP-15")
     def load(self) -> bool:
         """Load every log with what the checkpoints say; False if one cannot be read: then the directory has failed."""
         found: list[dict[TopicPartition, int]] = []

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequenc
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from kafkaspec.impl.disk import Disk, SimulatedDisk, StorageError
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
 from kafkaspec.impl.management.checkpoints import CheckpointFile, TopicPartition, decode, topic_partition
-from kafkaspec.lockstep.machine import Json, Refused
 from kafkaspec.spec.management import cleaner as spec
 
 OFFSET_CHECKPOINT_FILE = "cleaner-offset-checkpoint"
@@ -69,6 +70,7 @@ class CleanableLog(Protocol):
     def segments(self) -> Sequence[CleanableSegment]: ...
 
 
+@states("CLN-5")
 def segments_between(log: CleanableLog, start: int, end: int) -> Sequence[CleanableSegment]:
     """The segments that hold [start, end); none if that is empty, even in the middle of a segment (KAFKA-9826)."""
     if end <= start:
@@ -95,6 +97,7 @@ class OffsetsToClean:
     force_update_checkpoint: bool
 
 
+@states("CLN-8", "CLN-9")
 def cleanable_offsets(log: CleanableLog, checkpoint: int | None, now: int) -> OffsetsToClean:
     """From the checkpoint, or the log start where that is unusable, to what is undecided, active or too young."""
     dirty = log.log_start_offset if checkpoint is None else checkpoint
@@ -111,6 +114,7 @@ def cleanable_offsets(log: CleanableLog, checkpoint: int | None, now: int) -> Of
     return OffsetsToClean(dirty, max(dirty, uncleanable), force)
 
 
+@states("CLN-7")
 def compaction_delay_ms(log: CleanableLog, first_dirty_offset: int, now: int) -> int:
     """By how much the earliest dirty batch is older than the log's maximum compaction lag allows."""
     clean_until = now - max(log.max_compaction_lag_ms, 0)
@@ -138,15 +142,18 @@ class LogToClean:
         return self.clean_bytes + self.cleanable_bytes
 
     @property
+    @states("CLN-5")
     def cleanable_ratio(self) -> float:
         return float(self.cleanable_bytes) / float(self.total_bytes)
 
     @property
+    @states("CLN-3")
     def is_cleanable(self) -> bool:
         forced = self.need_compaction_now and self.cleanable_bytes > 0
         return forced or self.cleanable_ratio > self.log.min_cleanable_ratio
 
 
+@states("CLN-5")
 def log_to_clean(partition: TopicPartition, log: CleanableLog, offsets: OffsetsToClean, needed: bool) -> LogToClean:
     dirty = offsets.first_dirty_offset
     closed = non_active_segments_from(log, offsets.first_uncleanable_dirty_offset)
@@ -164,6 +171,7 @@ class PreCleanStats:
     delayed_partitions: int = 0
     max_compaction_delay_ms: int = 0
 
+    @states("CLN-6")
     def add_delay(self, delay_ms: int) -> None:
         self.max_compaction_delay_ms = max(self.max_compaction_delay_ms, delay_ms)
         self.delayed_partitions += delay_ms > 0
@@ -194,11 +202,13 @@ class LogCleanerManager:
     failed_directories: list[str] = field(default_factory=list)
     """reported as failed, for whoever takes directories out of service"""
 
+    @states("CLN-31")
     def __post_init__(self) -> None:
         self.checkpoints = {d: CheckpointFile(d, OFFSET_CHECKPOINT_FILE, self.disk) for d in self.directories}
 
     # checkpoints
 
+    @states("CLN-29")
     def _read(self, directory: str) -> dict[TopicPartition, int] | None:
         """A directory's entries; None if it is out of service, or its file is unreadable, which is reported."""
         checkpoint = self.checkpoints.get(directory)
@@ -214,6 +224,7 @@ class LogCleanerManager:
         except StorageError as e:
             self.failed_directories.append(e.directory)
 
+    @states("CLN-30")
     def all_cleaner_checkpoints(self) -> dict[TopicPartition, int] | None:
         """The entries of all live directories; None while a partition stands in two of them (CLN-30)."""
         entries: dict[TopicPartition, int] = {}
@@ -224,6 +235,7 @@ class LogCleanerManager:
                 entries[partition] = offset
         return entries
 
+    @states("CLN-26")
     def update_checkpoints(
         self, directory: str, update: Mapping[TopicPartition, int], remove: TopicPartition | None = None
     ) -> None:
@@ -232,6 +244,7 @@ class LogCleanerManager:
             kept = {p: offset for p, offset in entries.items() if p in self.logs and p != remove}
             self._write(directory, {**kept, **update})
 
+    @states("CLN-27")
     def maybe_truncate_checkpoint(self, directory: str, partition: TopicPartition, offset: int) -> None:
         log = self.logs.get(partition)
         if log is None or not log.compact:
@@ -240,6 +253,7 @@ class LogCleanerManager:
         if entries is not None and entries.get(partition, 0) > offset:
             self._write(directory, {**entries, partition: offset})
 
+    @states("CLN-28")
     def alter_checkpoint_dir(self, partition: TopicPartition, source: str, dest: str) -> None:
         offset = (self._read(source) or {}).get(partition)
         if offset is not None:
@@ -249,14 +263,17 @@ class LogCleanerManager:
             self.uncleanable[source].remove(partition)
             self.mark_uncleanable(dest, partition)
 
+    @states("CLN-29")
     def handle_log_dir_failure(self, directory: str) -> None:
         self.checkpoints.pop(directory, None)
 
     # choosing
 
+    @states("CLN-2", "CLN-19", "CLN-24")
     def _is_free(self, partition: TopicPartition, log: CleanableLog) -> bool:
         return partition not in self.in_progress and partition not in self.uncleanable.get(log.directory, ())
 
+    @states("CLN-1", "CLN-2", "CLN-4", "CLN-6", "CLN-10", "CLN-30", "CKP-14")
     def grab_filthiest(self, now: int, stats: PreCleanStats, prefer: TopicPartition | None = None) -> LogToClean | None:
         """Mark the filthiest cleanable log as in progress. `prefer` decides between equally filthy ones."""
         last_clean = self.all_cleaner_checkpoints()
@@ -282,12 +299,14 @@ class LogCleanerManager:
         self.in_progress[filthiest.partition] = spec.InProgress()
         return filthiest
 
+    @states("CLN-1", "CLN-18")
     def pause_non_compacted(self) -> list[TopicPartition]:
         """Claim for retention every log that only retention works on and nobody holds."""
         taken = [p for p, log in self.logs.items() if not log.compact and p not in self.in_progress]
         self.in_progress |= dict.fromkeys(taken, spec.Paused(1))
         return taken
 
+    @states("CLN-1", "CLN-19")
     def deletable_logs(self) -> list[TopicPartition]:
         """Claim every compacted log that nobody holds, to delete its old segments."""
         taken = [p for p, log in self.logs.items() if log.compact and self._is_free(p, log)]
@@ -296,6 +315,7 @@ class LogCleanerManager:
 
     # the state machine
 
+    @states("CLN-1", "CLN-11")
     def abort_and_pause(self, partition: TopicPartition, operation: str = "abortAndPauseCleaning") -> Caller:
         """Raises Refusal if another caller waits already."""
         match self.in_progress.get(partition):
@@ -318,9 +338,11 @@ class LogCleanerManager:
         self._go_on(caller)
         return caller
 
+    @states("CLN-13")
     def abort(self, partition: TopicPartition) -> Caller:
         return self.abort_and_pause(partition, "abortCleaning")
 
+    @states("CLN-12", "CLN-13")
     def _go_on(self, caller: Caller) -> None:
         """A caller looks whether the partition is paused by now, and returns if it is; an abort resumes first."""
         if isinstance(self.in_progress.get(caller.partition), spec.Paused):
@@ -332,6 +354,7 @@ class LogCleanerManager:
     def _signal_all(self) -> None:
         self.signalled = list(self.waiting)
 
+    @states("CLN-12")
     def run_signalled(self) -> list[Caller]:
         """Let the callers run that were signalled; those that returned."""
         woken, self.signalled = self.signalled, []
@@ -339,6 +362,7 @@ class LogCleanerManager:
             self._go_on(caller)
         return [c for c in woken if not c.waits]
 
+    @states("CLN-1", "CLN-14")
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
         """Undo one pause of each. Raises Refusal at the first that is not paused; those before it are resumed."""
         for partition in partitions:
@@ -356,11 +380,13 @@ class LogCleanerManager:
             message = f"Compaction for partition {partition} cannot be resumed since {why}"
             raise Refusal("CLN-14", spec.ILLEGAL_STATE, message)
 
+    @states("CLN-17")
     def check_aborted(self, partition: TopicPartition) -> None:
         """Raises Refusal if the cleaner thread that works on the partition is to stop."""
         if isinstance(self.in_progress.get(partition), spec.Aborted):
             raise Refusal("CLN-17", spec.ABORTED_EXCEPTION)
 
+    @states("CLN-1", "CLN-12", "CLN-15", "CLN-16")
     def _done(self, partition: TopicPartition, clause: str, when_undisturbed: Callable[[], None]) -> None:
         match self.in_progress.get(partition):
             case None:
@@ -375,10 +401,12 @@ class LogCleanerManager:
                 message = f"In-progress partition {partition} cannot be in LogCleaningPaused{{pausedCount={n}}} state."
                 raise Refusal(clause, spec.ILLEGAL_STATE, message)
 
+    @states("CLN-15", "CKP-14")
     def done_cleaning(self, partition: TopicPartition, directory: str, end_offset: int) -> None:
         """Raises Refusal unless a cleaner thread had the partition."""
         self._done(partition, "CLN-15", lambda: self.update_checkpoints(directory, {partition: end_offset}))
 
+    @states("CLN-16")
     def done_deleting(self, partitions: Iterable[TopicPartition]) -> None:
         """Raises Refusal at the first that no cleaner thread had."""
         for partition in partitions:
@@ -386,13 +414,16 @@ class LogCleanerManager:
 
     # uncleanable partitions
 
+    @states("CLN-24")
     def mark_uncleanable(self, directory: str, partition: TopicPartition) -> None:
         self.uncleanable.setdefault(directory, set()).add(partition)
 
+    @states("CLN-25")
     def maintain_uncleanable(self) -> None:
         known = {d: {p for p in marked if p in self.logs} for d, marked in self.uncleanable.items()}
         self.uncleanable = {d: marked for d, marked in known.items() if marked}
 
+    @states("CLN-34")
     def uncleanable_bytes(self, directory: str, now: int) -> int:
         """What could be cleaned, were it not for the failures; a gauge."""
         checkpoints = self.all_cleaner_checkpoints() or {}
@@ -435,6 +466,7 @@ class MemoryLog:
     last_stable_offset: int = 0
     segments: list[MemorySegment] = field(default_factory=lambda: [MemorySegment(0)])
 
+    @states("CLN-32")
     def append(self, now: int, size: int) -> None:
         active = self.segments[-1]
         waited_ms = now - active.first_batch_timestamp if active.size else 0
@@ -450,6 +482,7 @@ class MemoryLog:
         active.largest_timestamp = max(active.largest_timestamp, now)
         self.log_end_offset += 1
 
+    @states("CLN-32")
     def start_at(self, partition: TopicPartition, offset: int) -> bool:
         """Give up the records below `offset`; whether there were any."""
         if offset > self.last_stable_offset:

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkaspec.impl.disk import Disk, SimulatedDisk
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.impl.common.disk import Disk, SimulatedDisk
 from kafkaspec.impl.management.checkpoints import replace_file
-from kafkaspec.lockstep.machine import Json, Refused
 from kafkaspec.spec.management import meta_properties as spec
 
 NAME = "meta.properties"
@@ -32,6 +33,7 @@ class PropertiesUnreadable(Exception):
 
 
 # ---- java.util.Properties --------------------------------------------------------------------------------------------
+@states("MTP-1")
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """The lines that hold properties, comments left out, continued ones joined; each with its number, from 1."""
     at, n, first, out, continues = 1, 0, 1, "", False
@@ -65,6 +67,7 @@ def logical_lines(text: str) -> Iterator[tuple[int, str]]:
         yield first, out
 
 
+@states("MTP-2")
 def unescape(text: str, line: int) -> str:
     """Raises PropertiesUnreadable for a malformed \\u."""
     out, n = [], 0
@@ -87,6 +90,7 @@ def unescape(text: str, line: int) -> str:
     return "".join(out)
 
 
+@states("MTP-1")
 def decode(data: bytes) -> dict[str, tuple[int, str]]:
     """The properties: key -> (line, value). Raises PropertiesUnreadable."""
     found: dict[str, tuple[int, str]] = {}
@@ -131,15 +135,18 @@ class MetaProperties:
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property
+    @states("MTP-3")
     def node_key(self) -> str:
         return "node.id" if self.version else "broker.id"
 
+    @states("MTP-3", "MTP-4")
     def check(self) -> None:
         """Raises PropertiesUnreadable where version 1 lacks what it must have."""
         for key, value in (("node.id", self.node_id), ("cluster.id", self.cluster_id)):
             if self.version and value is None:
                 raise PropertiesUnreadable("MTP-4", f"{key} is missing", key=key)
 
+    @states("MTP-3")
     def encode(self, comment: str = "#\n") -> bytes:
         """The file's bytes; Kafka's comment has the time of writing."""
         values = {"cluster.id": self.cluster_id, "directory.id": self.directory_id, "version": str(self.version)}
@@ -149,8 +156,9 @@ class MetaProperties:
         return (comment + body).encode("latin-1")
 
 
+@states("MTP-3", "MTP-4")
 def parse(data: bytes) -> MetaProperties:
-    """Raises PropertiesUnreadable (MTP-4)."""
+    """What the file says. Raises PropertiesUnreadable."""
     found = decode(data)
 
     def number(key: str, leave_out: str = "") -> int | None:
@@ -190,14 +198,16 @@ def _uuid(text: str) -> bytes | None:
     return id if len(id) == 16 and len(bare) == 22 else None
 
 
+@states("MTP-6")
 def is_reserved(directory_id: str) -> bool:
-    """One of the ids that mean something else than a directory (MTP-6)."""
+    """One of the ids that mean something else than a directory."""
     id = _uuid(directory_id)
     return id is not None and id[:8] == bytes(8) and (id[8] >= 128 or int.from_bytes(id[8:], "big") < 100)
 
 
+@states("MTP-8")
 def write(disk: Disk, directory: str, of: MetaProperties) -> None:
-    """Replace a directory's file atomically (MTP-8). Raises OSError."""
+    """Replace a directory's file atomically. Raises OSError."""
     replace_file(disk, f"{directory}/{NAME}", of.encode())
 
 
@@ -218,6 +228,7 @@ class Ensemble:
     failed: list[str] = field(default_factory=list)
 
     @classmethod
+    @states("MTP-7")
     def load(cls, disk: Disk, directories: list[str]) -> Ensemble:
         out = cls()
         for directory in directories:
@@ -230,6 +241,7 @@ class Ensemble:
                 out.failed.append(directory)
         return out
 
+    @states("MTP-5", "MTP-6")
     def verify(self, cluster_id: str | None, node_id: int | None) -> tuple[str | None, int | None]:
         """The cluster and the node. Raises EnsembleInvalid (MTP-5, MTP-6)."""
         if not self.valid:

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 from crc32c import crc32c
 
-from kafkaspec.lockstep.machine import Fields, Json, Refused
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.machine import Fields, Json, Refused
+from kafkaspec.spec.common.compression import CODEC_IDS, CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
 from kafkaspec.spec.storage import batch as spec
 from kafkaspec.spec.storage.batch import Legacy, Malformed, Unread
-from kafkaspec.spec.storage.compression import CODEC_IDS, CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
 
 __all__ = ["Batch", "Encoder", "Legacy", "Malformed", "Record", "Unread", "batches"]
 
@@ -49,6 +50,7 @@ class Record(NamedTuple):
 
 
 # ---- varints ---------------------------------------------------------------------------------------------------------
+@states("BAT-12")
 def put_varint(out: bytearray, n: int) -> None:
     """The shortest form, at the end of `out`; of a number of 32 or 64 bits."""
     n = (n << 1) ^ (n >> 63)
@@ -58,6 +60,7 @@ def put_varint(out: bytearray, n: int) -> None:
     out.append(n)
 
 
+@states("BAT-12")
 def get_varint(data: bytes, at: int, end: int, most: int = 5) -> tuple[int, int]:
     """The number at a byte and the byte behind it, of `most` bytes. IndexError if it does not end in time."""
     if at < end and (byte := data[at]) < 128:
@@ -102,9 +105,9 @@ class Batch:
     producer_epoch: int
     producer_id: int
 
+    @states("BAT-1", "BAT-2", "BAT-3", "BAT-4", "BAT-5", "BAT-6", "BAT-13")
     def __init__(self, data: bytes, position: int = 0) -> None:
-        """`data` is the batch, whole; `position` of its first byte is for what is said. Raises Malformed (BAT-1 to
-        BAT-6)."""
+        """`data` is the batch, whole; `position` of its first byte is for what is said. Raises Malformed."""
         self.data, self.position = data, position
         size = len(data)
         if size < 17:
@@ -153,20 +156,24 @@ class Batch:
         return self.attributes & 32 != 0
 
     @property
+    @states("BAT-15")
     def delete_horizon(self) -> int | None:
         """ms."""
         return self.base_timestamp if self.attributes & 64 else None
 
     @property
+    @states("BAT-5")
     def last_offset(self) -> int:
         return wrapped(self.base_offset + self.last_offset_delta)
 
     @property
+    @states("BAT-16")
     def last_sequence(self) -> int:
         return -1 if self.base_sequence < 0 else (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
 
+    @states("BAT-7")
     def section(self, limit: int = LIMIT) -> tuple[bytes, bool]:
-        """The records' bytes, and whether they were compressed. Raises Malformed (BAT-7), Unread beyond the limit."""
+        """The records' bytes, and whether they were compressed. Raises Malformed, Unread beyond the limit."""
         data, codec = self.data[OVERHEAD:], self.attributes & 7
         if codec == 0 or (self.count == 0 and not data):
             return data, False
@@ -177,9 +184,9 @@ class Batch:
         except NotDecompressed as e:
             raise Malformed("BAT-7", self.position + OVERHEAD, f"{CODECS[codec].name}: {e}") from None
 
+    @states("BAT-6", "BAT-8", "BAT-9", "BAT-10", "BAT-13", "BAT-14", "BAT-16")
     def records(self, limit: int = LIMIT) -> Iterator[Record]:
-        """The records, each checked as it comes, and behind the last one what is left. Raises Malformed (BAT-6 to
-        BAT-11)."""
+        """The records, each checked as it comes, and behind the last one what is left. Raises Malformed."""
         data, packed = self.section(limit)
         first = self.position + OVERHEAD
         at, size, before, last = 0, len(data), -1, self.last_offset_delta
@@ -220,6 +227,7 @@ class Batch:
             why = f"largest timestamp {self.max_timestamp}, where the records have {largest}"
             raise Malformed("BAT-10", self.position + 35, why)
 
+    @states("BAT-13")
     def inside(self, clause: str, first: int, at: int, packed: bool, why: str) -> Malformed:
         """Of compressed records the first byte is named."""
         return Malformed(clause, first if packed else first + at, f"{why}, byte {at} of the records" if packed else why)
@@ -268,8 +276,9 @@ class Control(NamedTuple):
     value_version: int | None = None
 
 
+@states("BAT-11")
 def control(key: bytes | None, value: bytes | None) -> Control:
-    """Of a control record's key and value. ValueError if they are malformed (BAT-11)."""
+    """Of a control record's key and value. ValueError if they are malformed."""
     if key is None or len(key) < 4:
         raise ValueError("a control record's key is 4 bytes or more")
     version, kind = CONTROL_KEY.unpack_from(key)
@@ -321,6 +330,7 @@ class InvalidRecords(ValueError):
         self.clause, self.error, self.words = clause, error, words
 
 
+@states("BAT-1", "BAT-2", "BAT-3")
 def framed(data: bytes) -> Iterator[bytes]:
     """The batches in memory, CRCs compared, as Kafka finds them; one that is cut ends them. Raises InvalidRecords."""
     while len(data) > 11:
@@ -350,6 +360,7 @@ class Lenient(Batch):
     __slots__ = ()
     null = -(2**31)
 
+    @states("BAT-4")
     def __init__(self, data: bytes) -> None:
         self.data, self.position = data, 0
         self.base_offset, _, self.leader_epoch, self.magic, self.crc = LEADING.unpack_from(data)
@@ -360,6 +371,7 @@ class Lenient(Batch):
         if self.attributes & 7 not in CODECS:
             raise InvalidRecords("BAT-4", spec.ILLEGAL_ARGUMENT)
 
+    @states("BAT-6", "BAT-7", "BAT-8", "BAT-12")
     def records(self, limit: int = LIMIT) -> Iterator[Record]:
         if self.count == 0:
             return
@@ -389,6 +401,7 @@ class Lenient(Batch):
         if at != size:
             raise InvalidRecords("BAT-6", spec.INVALID)
 
+    @states("BAT-8", "BAT-14", "BAT-16")
     def _record(self, data: bytes, at: int, end: int) -> tuple[Record, int]:
         end = min(end, len(data))
         if at >= end:
@@ -404,6 +417,7 @@ class Lenient(Batch):
         record = Record(wrapped(self.base_offset + delta), time, key, value, headers, sequence, time_delta, attributes)
         return record, at
 
+    @states("BAT-11")
     def marker(self, first: Record) -> tuple[str, int | None]:
         """Of the first record."""
         if first.key is None:
@@ -455,9 +469,10 @@ class Lenient(Batch):
         )
 
 
+@states("BAT-1")
 def batches(data: bytes, position: int = 0) -> Iterator[Batch]:
     """The batches behind each other in `data`, the first of which begins at `position`. Raises Malformed where one is
-    wrong, BAT-1 where one is cut."""
+    wrong or cut."""
     at = 0
     while at < len(data):
         size = 12 + int.from_bytes(data[at + 8 : at + 12], "big", signed=True)
@@ -468,6 +483,7 @@ def batches(data: bytes, position: int = 0) -> Iterator[Batch]:
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
+@states("BAT-8", "BAT-19")
 def put_record(
     out: bytearray,
     offset_delta: int,
@@ -500,9 +516,9 @@ def put_record(
     out += body
 
 
+@states("BAT-18")
 class Encoder:
-    """Builds one batch, a record at a time, as MemoryRecordsBuilder does. Raises ValueError for what that refuses
-    (BAT-18)."""
+    """Builds one batch, a record at a time, as MemoryRecordsBuilder does. Raises ValueError for what that refuses."""
 
     def __init__(
         self,
@@ -544,6 +560,7 @@ class Encoder:
         self.count = 0
         self.section = bytearray()
 
+    @states("BAT-9")
     def append(
         self,
         timestamp: int,
@@ -566,6 +583,7 @@ class Encoder:
         self.last_offset = offset
         self.count += 1
 
+    @states("BAT-10")
     def finish(self, last_offset: int | None = None) -> bytes:
         """The batch; b"" without records. `last_offset`: another than the last record's, after compaction."""
         if self.last_offset is None or self.base_timestamp is None:
@@ -577,11 +595,13 @@ class Encoder:
         return assembled(self.base_offset, self.leader_epoch, COVERED.pack(*header) + section)
 
 
+@states("BAT-1", "BAT-3", "BAT-19")
 def assembled(base_offset: int, leader_epoch: int, covered: bytes) -> bytes:
     """A batch of what its CRC covers."""
     return LEADING.pack(base_offset, len(covered) + 9, leader_epoch, 2, crc32c(covered)) + covered
 
 
+@states("BAT-17")
 def empty(batch: Batch) -> bytes:
     """What the cleaner keeps of a batch without records."""
     covered = COVERED.pack(
@@ -591,6 +611,7 @@ def empty(batch: Batch) -> bytes:
     return assembled(batch.base_offset, batch.leader_epoch, covered)
 
 
+@states("BAT-24")
 def retain(batch: Batch, kept: frozenset[int], delete_horizon: int) -> bytes:
     """What the cleaner writes of a batch of which it keeps these records, by their numbers, and the batch in any case.
     `delete_horizon`, ms, is set if a tombstone is kept and there is none yet."""
@@ -622,6 +643,7 @@ def retain(batch: Batch, kept: frozenset[int], delete_horizon: int) -> bytes:
 
 
 # ---- the leader ------------------------------------------------------------------------------------------------------
+@states("BAT-23")
 def stamp(data: bytes, base_offset: int, leader_epoch: int, append_time: bool, largest: int) -> bytes:
     """The header's fields that a leader sets, in place; the CRC only where bytes that it covers change."""
     out = bytearray(data)
@@ -635,6 +657,7 @@ def stamp(data: bytes, base_offset: int, leader_epoch: int, append_time: bool, l
     return bytes(out)
 
 
+@states("BAT-20", "BAT-21", "BAT-22", "BAT-23")
 def assign(
     data: bytes,
     offset: int,
@@ -649,7 +672,7 @@ def assign(
     client: bool = True,
 ) -> tuple[bytes, bool]:
     """What a leader writes of a producer's batch, from `offset` on, and whether it wrote the records anew. Raises
-    InvalidRecords (BAT-20 to BAT-22), Malformed."""
+    InvalidRecords, Malformed."""
     batch = Batch(data)
     if client and (
         batch.count == 0

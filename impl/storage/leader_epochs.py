@@ -12,9 +12,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kafkaspec.impl.disk import Disk, SimulatedDisk, StorageError
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.machine import Fields, Json, Refused
+from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
 from kafkaspec.impl.management.checkpoints import decode_epochs, encode_entries, replace_file, storage_errors
-from kafkaspec.lockstep.machine import Fields, Json, Refused
 from kafkaspec.spec.storage import leader_epochs as spec
 
 FILE_NAME = "leader-epoch-checkpoint"
@@ -29,17 +30,19 @@ class EpochEntry(NamedTuple):
 
 
 class InvalidEntry(ValueError):
-    """A negative epoch or offset (LEC-3)."""
+    """A negative epoch or offset."""
 
 
 # ---- the file --------------------------------------------------------------------------------------------------------
+@states("LEC-16")
 def encode(entries: Iterable[EpochEntry]) -> bytes:
-    """The file's bytes (LEC-16)."""
+    """The file's bytes."""
     return encode_entries([f"{e.epoch} {e.start_offset}" for e in entries])
 
 
+@states("LEC-17")
 def decode(data: bytes) -> list[EpochEntry]:
-    """The entries of a file's bytes, in the order of its lines (LEC-17). Raises CheckpointUnreadable."""
+    """The entries of a file's bytes, in the order of its lines. Raises CheckpointUnreadable."""
     return [EpochEntry(*entry) for _, entry in decode_epochs(data)]
 
 
@@ -55,21 +58,24 @@ class LeaderEpochCheckpoint:
                 disk.write(self.path, b"")
                 disk.flush_directory(directory)
 
+    @states("LEC-17")
     def read(self) -> list[EpochEntry]:
         """The entries. Raises StorageError for what cannot be read."""
         with storage_errors(self.directory, "reading", self.path):
             return decode(self.disk.read(self.path))
 
+    @states("LEC-18")
     def write(self, entries: Iterable[EpochEntry]) -> None:
-        """Replace the file; once this returns a crash does not undo it (LEC-18). Raises StorageError."""
+        """Replace the file; once this returns a crash does not undo it. Raises StorageError."""
         with storage_errors(self.directory, "writing", self.path):
             replace_file(self.disk, self.path, encode(entries))
 
 
 # ---- the cache -------------------------------------------------------------------------------------------------------
 class LeaderEpochCache:
-    """The entries: two columns, both strictly rising (LEC-1). `schedule` is given what is to be done soon."""
+    """The entries: two columns, both strictly rising. `schedule` is given what is to be done soon."""
 
+    @states("LEC-9")
     def __init__(self, checkpoint: LeaderEpochCheckpoint, schedule: Callable[[Callable[[], None]], None]) -> None:
         """Reads the file; raises StorageError if it cannot, InvalidEntry for a negative number in it."""
         self.checkpoint = checkpoint
@@ -83,7 +89,9 @@ class LeaderEpochCache:
     def entries(self) -> list[EpochEntry]:
         return [EpochEntry(*e) for e in zip(self.epochs, self.starts, strict=True)]
 
+    @states("LEC-1", "LEC-2", "LEC-3")
     def _assign(self, epoch: int, start_offset: int) -> bool:
+        """Whether that changed anything. Raises InvalidEntry."""
         if epoch < 0 or start_offset < 0:
             raise InvalidEntry(f"epoch {epoch} at offset {start_offset}")
         if self.epochs and self.epochs[-1] == epoch and self.starts[-1] <= start_offset:
@@ -92,55 +100,72 @@ class LeaderEpochCache:
         self.epochs[keep:], self.starts[keep:] = [epoch], [start_offset]
         return True
 
+    @states("LEC-4")
     def assign(self, epoch: int, start_offset: int) -> None:
-        """LEC-2. Raises InvalidEntry, StorageError."""
+        """The file has the entry when this returns. Raises InvalidEntry, StorageError."""
         if self._assign(epoch, start_offset):
             self.flush()
 
+    @states("LEC-7")
     def flush(self) -> None:
         """The entries of this moment into the file."""
         self.checkpoint.write(self.entries)
 
     @staticmethod
+    @states("LEC-5")
     def _cut_end(epochs: list[int], starts: list[int], end_offset: int) -> bool:
+        """Whether any entry was dropped."""
         keep = len(starts) if end_offset < 0 else bisect_left(starts, end_offset)
         dropped = keep < len(starts)
         del epochs[keep:], starts[keep:]
         return dropped
 
     @staticmethod
+    @states("LEC-6")
     def _cut_start(epochs: list[int], starts: list[int], start_offset: int) -> bool:
+        """Whether any entry began at or before the offset."""
         begun = bisect_right(starts, start_offset)
         if begun:
             starts[begun - 1] = start_offset
             del epochs[: begun - 1], starts[: begun - 1]
         return begun > 0
 
+    @states("LEC-7")
     def truncate_from_end(self, end_offset: int) -> None:
-        """LEC-5; the file follows when the scheduler gets to it (LEC-7)."""
+        """The log was cut there; the file follows when the scheduler gets to it."""
         if self._cut_end(self.epochs, self.starts, end_offset):
             self.schedule(self.flush)
 
+    @states("LEC-9")
+    def fit(self, log_start: int, log_end: int) -> None:
+        """Keep what lies in a log that was loaded with these ends. Raises StorageError."""
+        self.truncate_from_end(log_end)
+        self.truncate_from_start(log_start)
+
+    @states("LEC-7")
     def truncate_from_start(self, start_offset: int) -> None:
-        """LEC-6; the file follows when the scheduler gets to it (LEC-7)."""
+        """The log begins there; the file follows when the scheduler gets to it."""
         if self._cut_start(self.epochs, self.starts, start_offset):
             self.schedule(self.flush)
 
+    @states("LEC-8")
     def clear(self) -> None:
-        """LEC-8. Raises StorageError."""
+        """No entry is left, here and in the file. Raises StorageError."""
         self.epochs, self.starts = [], []
         self.flush()
 
+    @states("LEC-15")
     def entries_in_range(self, start_offset: int, end_offset: int) -> list[EpochEntry]:
-        """LEC-15."""
+        """What truncations to the range would leave; the entries stay."""
         epochs, starts = list(self.epochs), list(self.starts)
         if start_offset >= 0:
             self._cut_start(epochs, starts, start_offset)
         self._cut_end(epochs, starts, end_offset)
         return [EpochEntry(*e) for e in zip(epochs, starts, strict=True)]
 
+    @states("LEC-10", "LEC-11", "LEC-12")
     def end_offset_for(self, requested: int, log_end: int) -> tuple[int, int]:
-        """The epoch, and where it ends (LEC-10, LEC-12)."""
+        """The epoch, and where it ends."""
         if requested == UNDEFINED or not self.epochs:
             return UNDEFINED, UNDEFINED
         if requested == self.epochs[-1]:
@@ -150,30 +175,23 @@ class LeaderEpochCache:
             return UNDEFINED, UNDEFINED
         return (self.epochs[above - 1] if above else requested), self.starts[above]
 
+    @states("LEC-13")
     def epoch_for(self, offset: int) -> int | None:
-        """LEC-13."""
+        """The epoch of an offset; None before the first entry."""
         begun = bisect_right(self.starts, offset)
         return self.epochs[begun - 1] if begun else None
 
+    @states("LEC-14")
     def previous_epoch(self, epoch: int) -> int | None:
-        """LEC-14."""
+        """The nearest lower epoch that has an entry."""
         lower = bisect_left(self.epochs, epoch)
         return self.epochs[lower - 1] if lower else None
 
+    @states("LEC-14")
     def next_epoch(self, epoch: int) -> int | None:
-        """LEC-14."""
+        """The nearest higher epoch that has an entry."""
         higher = bisect_right(self.epochs, epoch)
         return self.epochs[higher] if higher < len(self.epochs) else None
-
-
-def load(
-    directory: str, disk: Disk, schedule: Callable[[Callable[[], None]], None], log_start: int, log_end: int
-) -> LeaderEpochCache:
-    """The cache of a log that is loaded with these ends (LEC-9). Raises StorageError, InvalidEntry."""
-    cache = LeaderEpochCache(LeaderEpochCheckpoint(directory, disk), schedule)
-    cache.truncate_from_end(log_end)
-    cache.truncate_from_start(log_start)
-    return cache
 
 
 # ---- beside the spec -------------------------------------------------------------------------------------------------
@@ -233,8 +251,7 @@ class Driver:
 
     def do_load(self, log_start: int, log_end: int) -> Json:
         self.do_reopen()
-        self.cache.truncate_from_end(log_end)
-        self.cache.truncate_from_start(log_start)
+        self.cache.fit(log_start, log_end)
 
     def do_endOffsetFor(self, requested_epoch: int, log_end_offset: int) -> Json:
         epoch, offset = self.cache.end_offset_for(requested_epoch, log_end_offset)
@@ -265,11 +282,6 @@ class Driver:
         disk.flush_directory(self.directory)
         cache = self.cache_class(self.checkpoint_class(self.directory, disk), self.schedule)
         self.disk, self.cache, self.waiting = disk, cache, []
-
-    def do_judge(self, batches: list[list[int]], entries: list[list[int]], log_start: int, log_end: int) -> Json:
-        from kafkaspec.impl.storage import leader_epochs_audit as audit
-
-        return audit.judged(batches, entries, log_start, log_end)
 
     def observe(self) -> Json:
         entries = self.cache.entries

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 
 import crc32c
 
-from kafkaspec.impl.disk import Disk, SimulatedDisk
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.impl.common.disk import Disk, SimulatedDisk
 from kafkaspec.impl.management.checkpoints import decode_epochs
 from kafkaspec.impl.storage import segment as segments
 from kafkaspec.impl.storage.leader_epochs import EpochEntry, LeaderEpochCache, LeaderEpochCheckpoint
@@ -25,7 +27,6 @@ from kafkaspec.impl.storage.producer_state import ProducerStateManager
 from kafkaspec.impl.storage.producer_state import encode as encode_snapshot
 from kafkaspec.impl.storage.segment import Header, NoIndexFile, ProducerStates, Segment, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, CorruptIndex
-from kafkaspec.lockstep.machine import Json, Refused
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage.log_loader import (
     CLEANED,
@@ -78,6 +79,7 @@ class LogLoader:
     cut: list[int] = field(default_factory=list)
     """the segments, by base offset, of which bytes were cut"""
 
+    @states("LDR-11", "LDR-12")
     def load(self) -> LoadedOffsets:
         """All passes."""
         later: list[Callable[[], None]] = []
@@ -87,9 +89,8 @@ class LogLoader:
         self.load_segments()
         recovered = self.recover_log()
         self.segments[max(self.segments)].resize_indexes()
-        self.epochs.truncate_from_end(recovered.log_end)
         first = max(self.log_start, min(self.segments))
-        self.epochs.truncate_from_start(self.log_start)
+        self.epochs.fit(self.log_start, recovered.log_end)
         self.producers.remove_stray_snapshots(sorted(self.segments))
         self.rebuild(self.producers, first, recovered.log_end, self.clean)
         for task in later:
@@ -124,8 +125,9 @@ class LogLoader:
     def _producer_state(self) -> ProducerStateManager:
         return ProducerStateManager(self.directory, self.disk)
 
+    @states("LDR-1", "LDR-2", "LDR-15")
     def remove_temporary_files(self) -> list[str]:
-        """LDR-1, LDR-2: the .swap files that are left."""
+        """Remove what was deleted or not finished; the .swap files that are left."""
         swaps, cleaned = [], []
         for name in self.names():
             if name.endswith(DELETED) and not name.endswith(METADATA_DELETED):
@@ -140,8 +142,10 @@ class LogLoader:
             self.disk.remove(self.path(name))
         return [n for n in swaps if n not in unfinished]
 
+    @states("LDR-3")
     def remove_replaced_segments(self, swaps: Sequence[str]) -> None:
-        """LDR-3. To know where a .swap ends its index is opened, and made if it is not there."""
+        """Remove the files that the .swap replace. To know where one ends its index is opened, and made if it is not
+        there."""
         new = [self._open(offset_from(n) or 0, SWAP) for n in swaps if n.endswith(LOG + SWAP)]
         if not new:
             return
@@ -151,8 +155,9 @@ class LogLoader:
             if not name.endswith(SWAP) and offset is not None and first <= offset < end:
                 self.disk.remove(self.path(name))
 
+    @states("LDR-4", "LDR-15")
     def rename_swapped_files(self, renames: int | None = None) -> int:
-        """LDR-4: so many, all with None. How many there were."""
+        """Give .swap files their names: at most this many, all with None. How many there were."""
         swaps = sorted(name for name in self.names() if name.endswith(SWAP))[:renames]
         for name in swaps:
             self.disk.rename(self.path(name), self.path(name.removesuffix(SWAP)))
@@ -160,8 +165,9 @@ class LogLoader:
 
     # ---- segments
 
+    @states("LDR-5", "LDR-6")
     def load_segments(self) -> None:
-        """LDR-5, LDR-6."""
+        """Remove indexes of no segment, and open the segments, recovering those that need it."""
         for name in self.names():
             base = offset_from(name)
             if base is None:
@@ -178,8 +184,9 @@ class LogLoader:
                     self.recover(segment)
                 self.segments[base] = segment
 
+    @states("LDR-6", "LDR-8")
     def recover(self, segment: Segment) -> int:
-        """LDR-6, LDR-8: the bytes that were cut."""
+        """Recover one segment; the bytes that were cut."""
         producers = self._producer_state()
         self.rebuild(producers, self.log_start, segment.base_offset, clean=False)
         cut = segment.recover(_Listening(producers), self._assign)
@@ -188,17 +195,20 @@ class LogLoader:
             self.cut.append(segment.base_offset)
         return cut
 
+    @states("LDR-8")
     def _assign(self, epoch: int, offset: int) -> None:
         if not self.epochs.epochs or epoch > self.epochs.epochs[-1]:
             self.epochs.assign(epoch, offset)
 
+    @states("LDR-7")
     def between(self, start: int, end: int) -> list[Segment]:
         """From the segment that holds `start` to the one below `end`; none if both are one."""
         floor = max((b for b in self.segments if b <= start), default=-1)
         return [self.segments[b] for b in sorted(self.segments) if floor <= b < end and start != end]
 
+    @states("LDR-7", "LDR-9", "LDR-10", "LDR-11")
     def recover_log(self) -> LoadedOffsets:
-        """LDR-7, LDR-9 to LDR-11."""
+        """Recover what may not be on the disk, and find the log's end; an empty segment where there is none."""
         unflushed = [] if self.clean else self.between(self.recovery_point, LONG_MAX)
         for n, segment in enumerate(unflushed):
             if self.recover(segment):
@@ -229,9 +239,10 @@ class LogLoader:
 
     # ---- producer state
 
+    @states("LDR-13", "PSM-20", "PSM-28")
     def rebuild(self, producers: ProducerStateManager, log_start: int, log_end: int, clean: bool) -> None:
         """The producer state at `log_end`, from the newest snapshot on; snapshots at the bases of the last two segments
-        that are passed, and at the end (LDR-13)."""
+        that are passed, and at the end."""
         last_two = sorted(self.segments)[-2:]
         if clean and not producers.snapshots:
             for offset in (*last_two, log_end):
@@ -278,13 +289,14 @@ class _Listening:
 # ---- the cleaner's swap ----------------------------------------------------------------------------------------------
 @dataclass
 class Replacement:
-    """New segments, written as .cleaned and flushed, take the place of old ones (LDR-14)."""
+    """New segments, written as .cleaned and flushed, take the place of old ones."""
 
     directory: str
     disk: Disk
     old: Sequence[int]
     new: Sequence[int]
 
+    @states("LDR-14")
     def renames(self) -> Iterator[tuple[str, str]]:
         """Every rename in its order, of the files that are there."""
         for base in sorted(self.new, reverse=True):

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkaspec.impl.storage.mapped_index import (
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.machine import Fields, Json, Refused
+from kafkaspec.impl.common.mapped_index import (
     CORRUPT,
     ILLEGAL_ARGUMENT,
     INVALID_OFFSET,
@@ -23,9 +25,8 @@ from kafkaspec.impl.storage.mapped_index import (
     MemoryFile,
     Refusal,
 )
-from kafkaspec.lockstep.machine import Fields, Json, Refused
+from kafkaspec.spec.common.mapped_index import SHOWN, Index
 from kafkaspec.spec.storage import offset_index as spec
-from kafkaspec.spec.storage.mapped_index import SHOWN, Index
 
 ENTRY_SIZE = 8
 SLOT = np.dtype([("relative", ">i4"), ("position", ">i4")])
@@ -44,6 +45,7 @@ def decode(data: bytes, base_offset: int) -> list[OffsetPosition]:
     return [OffsetPosition(base_offset + int(s["relative"]), int(s["position"])) for s in slots]
 
 
+@states("OIX-1")
 def columns(data: bytes) -> NDArray[Any]:
     """Every whole slot, as an array of dtype SLOT over the given bytes."""
     return np.frombuffer(data, SLOT, len(data) // ENTRY_SIZE)
@@ -54,6 +56,7 @@ class OffsetIndex(MappedIndex[OffsetPosition]):
 
     layout = Struct(">ii")
 
+    @states("OIX-1")
     def parse(self, slot: int) -> OffsetPosition:
         relative, position = self.cell(slot)
         return OffsetPosition(self.base_offset + relative, position)
@@ -63,6 +66,7 @@ class OffsetIndex(MappedIndex[OffsetPosition]):
         """Of the last entry; the base offset without any."""
         return self.parse(self.entries - 1).offset if self.entries else self.base_offset
 
+    @states("OIX-3", "OIX-4")
     def append(self, offset: int, position: int) -> None:
         """Raises Refusal if the index is full, or the offset is not above the last one, or does not fit."""
         if self.is_full:
@@ -71,16 +75,19 @@ class OffsetIndex(MappedIndex[OffsetPosition]):
             raise Refusal("not above", INVALID_OFFSET, f"offset {offset} after {self.last_offset}")
         self.put(self.relative(offset), position)
 
+    @states("OIX-6")
     def lookup(self, target: int) -> OffsetPosition:
         """The entry of the greatest offset that is not above the target; without any, the segment's first byte."""
         slot = self.greatest_lower_bound(target, lambda n: self.parse(n).offset)
         return OffsetPosition(self.base_offset, 0) if slot < 0 else self.parse(slot)
 
+    @states("OIX-10")
     def fetch_upper_bound(self, position: int, size: int) -> OffsetPosition | None:
         """The first entry at or beyond the end of a fetch of `size` bytes from `position` on."""
         slot = self.least_upper_bound(position + size, lambda n: self.parse(n).position)
         return None if slot < 0 else self.parse(slot)
 
+    @states("OIX-11")
     def truncate_to(self, offset: int) -> None:
         """Keep the entries below the offset."""
         slot = self.greatest_lower_bound(offset, lambda n: self.parse(n).offset)
@@ -88,6 +95,7 @@ class OffsetIndex(MappedIndex[OffsetPosition]):
             slot += 1
         self.keep(max(slot, 0))
 
+    @states("OIX-20")
     def sanity_check(self) -> None:
         """Raises Refusal."""
         if self.entries and self.last_offset < self.base_offset:
@@ -180,11 +188,6 @@ class Driver:
     def do_fill(self, count: int) -> Json:
         slots = b"".join(OffsetIndex.layout.pack(n, 10 * n) for n in range(1, count + 1))
         self.do_openFile(slots.hex(), len(slots), True)
-
-    def do_judge(self, batches: list[list[int]], entries: list[list[int]]) -> Json:
-        from kafkaspec.impl.storage import offset_index_audit as audit
-
-        return audit.judged(batches, entries)
 
     def observe(self) -> Json:
         content = bytes(self.file.content or b"")

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple, Self
 
 import crc32c
 
-from kafkaspec.impl.disk import Disk, SimulatedDisk
-from kafkaspec.lockstep.machine import Json, Refused
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.impl.common.disk import Disk, SimulatedDisk
 
 BATCHES = 5
 INT_MAX = 2**31 - 1
@@ -74,6 +75,7 @@ class SnapshotUnreadable(Exception):
         self.at = at
 
 
+@states("PSM-24", "PSM-25")
 def decode(data: bytes) -> list[SnapshotEntry]:
     """The producers of a snapshot file. Raises SnapshotUnreadable."""
     if len(data) < _HEAD.size:
@@ -91,6 +93,7 @@ def decode(data: bytes) -> list[SnapshotEntry]:
     return [SnapshotEntry._make(e) for e in _ENTRY.iter_unpack(memoryview(data)[_HEAD.size : end])]
 
 
+@states("PSM-24")
 def encode(entries: Iterable[SnapshotEntry]) -> bytes:
     """A snapshot file's bytes, in the order given."""
     packed = [_ENTRY.pack(*e) for e in entries]
@@ -98,6 +101,7 @@ def encode(entries: Iterable[SnapshotEntry]) -> bytes:
     return VERSION.to_bytes(2, "big") + crc32c.crc32c(counted).to_bytes(4, "big") + counted
 
 
+@states("PSM-24")
 def file_name(offset: int) -> str:
     return f"{offset:020d}{SUFFIX}"
 
@@ -111,18 +115,22 @@ class BatchMetadata:
     timestamp: int
 
     @property
+    @states("PSM-4")
     def first_seq(self) -> int:
         return decrement(self.last_seq, self.offset_delta)
 
     @property
+    @states("PSM-4")
     def first_offset(self) -> int:
         return self.last_offset - self.offset_delta
 
 
+@states("PSM-4")
 def decrement(sequence: int, by: int) -> int:
     return sequence - by if sequence >= by else INT_MAX - (by - sequence) + 1
 
 
+@states("PSM-4")
 def follows(last: int, following: int) -> bool:
     return following == last + 1 or (following == 0 and last == INT_MAX)
 
@@ -140,21 +148,25 @@ class ProducerEntry:
     def last_seq(self) -> int:
         return self.batches[-1].last_seq if self.batches else -1
 
+    @states("PSM-1")
     def _take_epoch(self, epoch: int) -> None:
         if epoch != self.epoch:
             self.batches.clear()
             self.epoch = epoch
 
+    @states("PSM-1")
     def _add(self, batch: BatchMetadata) -> None:
         if len(self.batches) == BATCHES:
             self.batches.popleft()
         self.batches.append(batch)
 
+    @states("PSM-1")
     def add_batch(self, epoch: int, batch: BatchMetadata) -> None:
         self._take_epoch(epoch)
         self._add(batch)
         self.last_timestamp = batch.timestamp
 
+    @states("PSM-10")
     def end_transaction(self, epoch: int, coordinator_epoch: int, timestamp: int) -> None:
         self._take_epoch(epoch)
         self.coordinator_epoch = coordinator_epoch
@@ -162,6 +174,7 @@ class ProducerEntry:
         self.last_timestamp = timestamp
 
     @classmethod
+    @states("PSM-31")
     def emptied(cls, producer_id: int, epoch: int, timestamp: int) -> Self:
         """Of a marker without its record: what its batch's header says."""
         return cls(producer_id, epoch, -1, timestamp, None)
@@ -178,11 +191,13 @@ class ProducerEntry:
     def copy_without_batches(self) -> ProducerEntry:
         return type(self)(self.producer_id, self.epoch, self.coordinator_epoch, self.last_timestamp, self.transaction)
 
+    @states("PSM-2")
     def duplicate(self, epoch: int, first_seq: int, last_seq: int) -> BatchMetadata | None:
         if epoch != self.epoch:
             return None
         return next((b for b in self.batches if b.first_seq == first_seq and b.last_seq == last_seq), None)
 
+    @states("PSM-18")
     def snapshot(self) -> SnapshotEntry:
         last = self.batches[-1] if self.batches else None
         return SnapshotEntry(
@@ -197,6 +212,7 @@ class ProducerEntry:
         )
 
     @classmethod
+    @states("PSM-18")
     def load(cls, e: SnapshotEntry) -> Self:
         entry = cls(
             e.producer_id, e.epoch, e.coordinator_epoch, e.timestamp, e.transaction if e.transaction >= 0 else None
@@ -214,6 +230,7 @@ class Verification:
     supports_epoch_bump: bool
     guard: int
 
+    @states("PSM-26")
     def ask(self, sequence: int, epoch: int) -> None:
         if epoch == self.epoch and sequence < self.lowest_sequence:
             self.lowest_sequence = sequence
@@ -242,6 +259,7 @@ class Append:
         self.updated = current.copy_without_batches()
         self.started: list[int] = []
 
+    @states("PSM-8", "PSM-9")
     def data(
         self, epoch: int, first_seq: int, last_seq: int, first_offset: int, last_offset: int, timestamp: int,
         transactional: bool,
@@ -257,6 +275,7 @@ class Append:
             self.updated.transaction = first_offset
             self.started.append(first_offset)
 
+    @states("PSM-8", "PSM-10", "PSM-11", "PSM-12")
     def marker(
         self, aborted: bool, epoch: int, coordinator_epoch: int, offset: int, timestamp: int, version: int
     ) -> CompletedTransaction | None:
@@ -270,6 +289,7 @@ class Append:
         self.updated.end_transaction(epoch, coordinator_epoch, timestamp)
         return None if first is None else CompletedTransaction(self.updated.producer_id, first, offset, aborted)
 
+    @states("PSM-6", "PSM-8", "PSM-11")
     def _check_epoch(self, epoch: int, version: int, clause: str = "PSM-6") -> None:
         known = self.updated.epoch
         if epoch > known or (epoch == known and version < 2):
@@ -280,6 +300,7 @@ class Append:
         if self.origin != REPLICATION:
             raise ProducerStateError(clause, ERRORS + "InvalidProducerEpochException")
 
+    @states("PSM-3", "PSM-5", "PSM-7")
     def _check_sequence(self, epoch: int, first_seq: int) -> None:
         v = self.verification
         if v is not None and (
@@ -338,6 +359,7 @@ class ProducerStateManager:
         if self.disk.exists(self.path(offset)):
             self.disk.remove(self.path(offset))
 
+    @states("PSM-18")
     def take_snapshot(self, flush: bool = True) -> int | None:
         """Write a file if the state has moved on since the last one; its offset. At a roll it is not flushed here, but
         with the segment, later."""
@@ -351,10 +373,12 @@ class ProducerStateManager:
         self.last_snapshot = self.end_offset
         return self.end_offset
 
+    @states("PSM-23")
     def delete_snapshots_before(self, offset: int) -> None:
         for x in [x for x in self.snapshots if x < offset]:
             self._delete(x)
 
+    @states("PSM-23", "LDR-13")
     def remove_stray_snapshots(self, base_offsets: Sequence[int]) -> None:
         self.load_snapshots()
         bases = set(base_offsets)
@@ -370,19 +394,23 @@ class ProducerStateManager:
     # what is asked
 
     @property
+    @states("PSM-13")
     def first_undecided(self) -> int | None:
         return min(self.ongoing, default=None)
 
     @property
+    @states("PSM-13")
     def first_unstable(self) -> int | None:
         return min((*self.ongoing, *self.unreplicated), default=None)
 
+    @states("PSM-14")
     def last_stable_offset(self, high_watermark: int, log_start: int) -> int:
         first = self.first_unstable
         if first is not None and max(first, log_start) < high_watermark:
             return max(first, log_start)
         return high_watermark
 
+    @states("PSM-16")
     def last_stable_offset_of(self, completed: CompletedTransaction) -> int:
         """What is written beside an aborted transaction, before it is completed."""
         for first in sorted(self.ongoing):
@@ -390,6 +418,7 @@ class ProducerStateManager:
                 return first
         return completed.last_offset + 1
 
+    @states("PSM-29")
     def has_late_transaction(self, now: int) -> bool:
         first = self.first_undecided
         if first is None:
@@ -417,12 +446,14 @@ class ProducerStateManager:
         for first in append.started:
             self.ongoing[first] = append.updated.producer_id
 
+    @states("PSM-15")
     def complete(self, completed: CompletedTransaction) -> None:
         del self.ongoing[completed.first_offset]
         self.unreplicated[completed.first_offset] = completed
 
     # verification
 
+    @states("PSM-26")
     def verification(self, producer_id: int, sequence: int, epoch: int, supports_bump: bool, now: int) -> Verification:
         entry = self.verifications.get(producer_id)
         if entry is None:
@@ -434,24 +465,29 @@ class ProducerStateManager:
 
     # offsets, time
 
+    @states("PSM-15")
     def on_high_watermark_updated(self, offset: int) -> None:
         for first in [f for f, c in self.unreplicated.items() if c.last_offset < offset]:
             del self.unreplicated[first]
 
+    @states("PSM-22")
     def on_log_start_offset_incremented(self, offset: int) -> None:
         self.on_high_watermark_updated(offset)
         self.end_offset = max(self.end_offset, offset)
         self.last_snapshot = max(self.snapshots, default=offset)
 
+    @states("PSM-17")
     def is_expired(self, entry: ProducerEntry, now: int) -> bool:
         return entry.transaction is None and now - entry.last_timestamp >= self.expiration_ms
 
+    @states("PSM-17")
     def remove_expired(self, now: int) -> None:
         for i in [i for i, p in self.producers.items() if self.is_expired(p, now)]:
             del self.producers[i]
         for i in [i for i, v in self.verifications.items() if now - v.timestamp >= self.expiration_ms]:
             del self.verifications[i]
 
+    @states("PSM-21")
     def truncate_fully_and_start_at(self, offset: int) -> None:
         self._forget()
         for x in list(self.snapshots):
@@ -464,6 +500,7 @@ class ProducerStateManager:
         self.ongoing.clear()
         self.unreplicated.clear()
 
+    @states("PSM-19")
     def truncate_and_reload(self, log_start: int, log_end: int, now: int) -> None:
         for x in [x for x in self.snapshots if x > log_end or x <= log_start]:
             self._delete(x)
@@ -473,6 +510,7 @@ class ProducerStateManager:
             self._forget()
             self._load(log_start, now)
 
+    @states("PSM-20")
     def _load(self, log_start: int, now: int) -> None:
         while self.snapshots:
             at = max(self.snapshots)
@@ -590,6 +628,7 @@ class Driver:
         self.manager.end_offset = offset + 1
         return answer
 
+    @states("PSM-2", "PSM-27")
     def do_produce(
         self, producer_id: int, origin: str, producer_epoch: int, first_seq: int, last_seq: int, first_offset: int,
         last_offset: int, timestamp: int, transactional: bool, guard: int = 0,
@@ -621,6 +660,7 @@ class Driver:
             m.verifications.pop(producer_id, None)
         return answer
 
+    @states("PSM-27")
     def do_endTransaction(
         self, producer_id: int, origin: str, type: str, coordinator_epoch: int, producer_epoch: int, offset: int,
         timestamp: int, transaction_version: int = VERSION_UNKNOWN,
@@ -650,6 +690,7 @@ class Driver:
     def do_clearVerificationStateEntry(self, producer_id: int) -> None:
         self.manager.verifications.pop(producer_id, None)
 
+    @states("PSM-27")
     def do_startVerification(self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool) -> Json:
         entry = self.manager.producers.get(producer_id)
         if entry is not None and epoch < entry.epoch:

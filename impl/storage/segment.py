@@ -16,14 +16,15 @@ from typing import Any, NamedTuple, Protocol
 
 import crc32c
 
-from kafkaspec.impl.disk import Disk, RealDisk, SimulatedDisk
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.machine import Fields, Json, Refused
+from kafkaspec.impl.common.disk import Disk, RealDisk, SimulatedDisk
+from kafkaspec.impl.common.mapped_index import IndexFile, RealFile
 from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, Batch, Encoder, control
-from kafkaspec.impl.storage.mapped_index import IndexFile, RealFile
 from kafkaspec.impl.storage.offset_index import OffsetIndex
 from kafkaspec.impl.storage.producer_state import REPLICATION, ProducerStateManager
 from kafkaspec.impl.storage.time_index import TimeIndex
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
-from kafkaspec.lockstep.machine import Fields, Json, Refused
 from kafkaspec.spec.storage import segment as spec
 from kafkaspec.spec.storage.batch import CONTROL, HEADER, TRANSACTIONAL
 
@@ -147,6 +148,7 @@ def index_file(path: str, disk: Disk) -> IndexFile:
     return RealFile(Path(path)) if isinstance(disk, RealDisk) else DiskFile(path, disk)
 
 
+@states("SEG-1")
 def file_name(base_offset: int, end: str, suffix: str = "") -> str:
     """Such as 00000000000000000042.index."""
     return f"{base_offset:020}{end}{suffix}"
@@ -212,6 +214,7 @@ class Segment:
         return f"{self.directory}/{file_name(self.base_offset, end, self.suffix)}"
 
     @property
+    @states("SEG-22")
     def offset_index(self) -> OffsetIndex:
         if self._offset_index is None:
             file = index_file(self.path(INDEX), self.disk)
@@ -219,6 +222,7 @@ class Segment:
         return self._offset_index
 
     @property
+    @states("SEG-22")
     def time_index(self) -> TimeIndex:
         if self._time_index is None:
             file = index_file(self.path(TIME_INDEX), self.disk)
@@ -226,6 +230,7 @@ class Segment:
         return self._time_index
 
     @property
+    @states("SEG-22")
     def largest(self) -> tuple[int, int]:
         """The largest timestamp so far, and the last offset of the first batch that has it."""
         if self._largest is None:
@@ -236,8 +241,9 @@ class Segment:
     def data(self) -> bytes:
         return self.disk.read(self.path(LOG))[: self.size]
 
+    @states("SEG-1")
     def rename(self, old: str, new: str) -> None:
-        """Put another suffix in place of the old one (SEG-1)."""
+        """Put another suffix in place of the old one."""
         assert self.suffix.endswith(old)
         suffix = self.suffix.removesuffix(old) + new
         for end in (LOG, INDEX, TIME_INDEX):
@@ -254,24 +260,28 @@ class Segment:
             if index is not None:
                 index.close_handler()
 
+    @states("SEG-8")
     def resize_indexes(self) -> None:
         """To their full size: the segment is the active one."""
         self.offset_index.resize(self.max_index_bytes)
         self.time_index.resize(self.max_index_bytes)
 
+    @states("SEG-23")
     def flush(self) -> None:
-        """The .log first, then what is made from it (SEG-23)."""
+        """The .log first, then what is made from it."""
         self.disk.flush(self.path(LOG))
         self.disk.flush(self.path(INDEX))
         self.disk.flush(self.path(TIME_INDEX))
         self.transaction_index.flush()
 
+    @states("SEG-10")
     def become_inactive(self) -> None:
-        """The last time entry; trimmed indexes (SEG-10)."""
+        """The last time entry; trimmed indexes."""
         self.time_index.maybe_append(*self.largest, last=True)
         self.offset_index.trim()
         self.time_index.trim()
 
+    @states("SEG-10")
     def close(self) -> None:
         """The same, and let go of the files."""
         self.become_inactive()
@@ -280,6 +290,7 @@ class Segment:
 
     # ---- writing
 
+    @states("SEG-2", "SEG-3", "SEG-4", "SEG-5")
     def append(self, largest_offset: int, records: bytes) -> None:
         """Write batches, and index them. Raises OffsetOverflow; the indexes' refusals, if the caller did not roll."""
         if not records:
@@ -298,6 +309,7 @@ class Segment:
             position += h.size
             self.since += h.size
 
+    @states("SEG-5")
     def _take(self, timestamp: int, offset: int) -> None:
         if timestamp > self.largest[0]:
             self._largest = timestamp, offset
@@ -306,8 +318,9 @@ class Segment:
         if aborted:
             self.transaction_index.append(entry)
 
+    @states("SEG-15")
     def truncate_to(self, offset: int) -> int:
-        """Drop everything from an offset on; answers the bytes cut (SEG-15)."""
+        """Drop everything from an offset on; answers the bytes cut."""
         at = self.translate(offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
@@ -329,6 +342,7 @@ class Segment:
             self.size = size
         return cut
 
+    @states("SEG-15")
     def _read_largest(self) -> tuple[int, int]:
         last = self.time_index.last_entry
         best = last.timestamp, last.offset
@@ -337,6 +351,7 @@ class Segment:
                 best = h.max_timestamp, h.last_offset
         return best
 
+    @states("SEG-16", "SEG-17", "SEG-18", "SEG-19", "SEG-20", "SEG-24", "SEG-25", "SEG-26")
     def recover(self, state: TransactionState, assign_epoch: Callable[[int, int], None]) -> int:
         """Make the indexes anew from the .log, and cut it before the first batch that is not whole; answers the bytes
         cut. `assign_epoch` gets each epoch above those before it, with its first offset. Raises OffsetOverflow."""
@@ -374,6 +389,7 @@ class Segment:
         self.time_index.trim()
         return cut
 
+    @states("SEG-21")
     def sanity_check(self, time_index_file_newly_created: bool = False) -> None:
         """Raises NoIndexFile; what the transaction index raises."""
         if not self.disk.exists(self.path(INDEX)):
@@ -384,6 +400,7 @@ class Segment:
 
     # ---- questions
 
+    @states("SEG-6", "SEG-7", "SEG-8", "SEG-9")
     def should_roll(
         self, max_ms: int, max_bytes: int, timestamp: int, largest_offset: int, messages_bytes: int
     ) -> bool:
@@ -401,16 +418,18 @@ class Segment:
             or not self.offset_index.can_append(largest_offset)
         )
 
+    @states("SEG-11")
     def translate(self, offset: int, from_position: int = 0) -> Place | None:
-        """SEG-11: by the offset index, then batch by batch."""
+        """Where the batch with an offset is: by the offset index, then batch by batch."""
         begin = max(self.offset_index.lookup(offset).position, from_position)
         for h in headers(self.data(), begin):
             if h.last_offset >= offset:
                 return Place(h.base_offset, h.position, h.size)
         return None
 
+    @states("SEG-12")
     def read(self, start_offset: int, max_size: int, max_position: int | None, min_one: bool) -> Fetched | None:
-        """SEG-12. Raises IllegalArgument."""
+        """The bytes from the batch with an offset on. Raises IllegalArgument."""
         if max_size < 0:
             raise IllegalArgument(f"a size of {max_size}")
         at = self.translate(start_offset)
@@ -424,8 +443,9 @@ class Segment:
             raise IllegalArgument(f"a size of {size}")
         return Fetched(at.offset, at.position, min(size, self.size - at.position), most < at.size)
 
+    @states("SEG-13")
     def find_by_timestamp(self, timestamp: int, starting_offset: int) -> Found | None:
-        """SEG-13: by the time index, the offset index, then record by record."""
+        """The first record at or after a timestamp: by the time index, the offset index, then record by record."""
         known = self.time_index.lookup(timestamp).offset
         data = self.data()
         for h in headers(data, self.offset_index.lookup(max(known, starting_offset)).position):
@@ -435,8 +455,9 @@ class Segment:
                         return Found(r.timestamp, r.offset, h.leader_epoch if h.leader_epoch >= 0 else None)
         return None
 
+    @states("SEG-14")
     def read_next_offset(self) -> int:
-        """SEG-14: by the last entry of the offset index."""
+        """The offset after the last batch, found by the last entry of the offset index."""
         begin = self.translate(self.offset_index.last_offset)
         after = [] if begin is None else list(headers(self.data(), begin.position))
         return after[-1].last_offset + 1 if after else self.base_offset
@@ -469,6 +490,7 @@ class ProducerStates:
     def __init__(self, manager: ProducerStateManager) -> None:
         self.manager = manager
 
+    @states("SEG-18", "PSM-16")
     def append(self, header: Header, body: bytes) -> AbortedTxn | None:
         h, manager = header, self.manager
         if h.producer_id < 0:

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkaspec.impl.storage.mapped_index import (
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.machine import Fields, Json, Refused
+from kafkaspec.impl.common.mapped_index import (
     BUFFER_OVERFLOW,
     CORRUPT,
     ILLEGAL_ARGUMENT,
@@ -25,9 +27,8 @@ from kafkaspec.impl.storage.mapped_index import (
     MemoryFile,
     Refusal,
 )
-from kafkaspec.lockstep.machine import Fields, Json, Refused
+from kafkaspec.spec.common.mapped_index import SHOWN, Index
 from kafkaspec.spec.storage import time_index as spec
-from kafkaspec.spec.storage.mapped_index import SHOWN, Index
 
 ENTRY_SIZE = 12
 NO_TIMESTAMP = -1
@@ -46,6 +47,7 @@ def decode(data: bytes, base_offset: int) -> list[TimestampOffset]:
     return [TimestampOffset(int(s["timestamp"]), base_offset + int(s["relative"])) for s in columns(data)]
 
 
+@states("TIX-1")
 def columns(data: bytes) -> NDArray[Any]:
     """Every whole slot, as an array of dtype SLOT over the given bytes."""
     return np.frombuffer(data, SLOT, len(data) // ENTRY_SIZE)
@@ -56,20 +58,24 @@ class TimeIndex(MappedIndex[TimestampOffset]):
 
     layout = Struct(">qi")
 
+    @states("TIX-1")
     def parse(self, slot: int) -> TimestampOffset:
         timestamp, relative = self.cell(slot)
         return TimestampOffset(timestamp, self.base_offset + relative)
 
     @property
+    @states("TIX-4")
     def is_full(self) -> bool:
         """One slot is kept for the last entry."""
         return self.entries >= self.max_entries - 1
 
     @property
+    @states("TIX-9")
     def last_entry(self) -> TimestampOffset:
         """Without any, no timestamp at the base offset."""
         return self.parse(self.entries - 1) if self.entries else TimestampOffset(NO_TIMESTAMP, self.base_offset)
 
+    @states("TIX-2", "TIX-3", "TIX-4", "TIX-5")
     def maybe_append(self, timestamp: int, offset: int, last: bool = False) -> None:
         """Nothing, unless the timestamp is above the last. `last`: the segment is closed, the kept slot may be used.
         Raises Refusal."""
@@ -87,11 +93,13 @@ class TimeIndex(MappedIndex[TimestampOffset]):
             raise Refusal("overfull", BUFFER_OVERFLOW, f"{self.entries} entries in {self.max_entries} slots")
         self.put(timestamp, self.relative(offset))
 
+    @states("TIX-6")
     def lookup(self, target: int) -> TimestampOffset:
         """The entry of the greatest timestamp that is not above the target; without any, no timestamp at the base."""
         slot = self.greatest_lower_bound(target, lambda n: self.parse(n).timestamp)
         return TimestampOffset(NO_TIMESTAMP, self.base_offset) if slot < 0 else self.parse(slot)
 
+    @states("TIX-8")
     def truncate_to(self, offset: int) -> None:
         """Keep the entries below the offset. Offsets may be equal: of those the first counts."""
         slot = self.greatest_lower_bound(offset - 1, lambda n: self.parse(n).offset)
@@ -99,6 +107,7 @@ class TimeIndex(MappedIndex[TimestampOffset]):
             slot += 1
         self.keep(slot + 1)
 
+    @states("TIX-10")
     def sanity_check(self) -> None:
         """Raises Refusal."""
         if self.entries:
@@ -184,11 +193,6 @@ class Driver:
     def do_fill(self, count: int) -> Json:
         slots = b"".join(TimeIndex.layout.pack(10 * n, n // 2) for n in range(1, count + 1))
         self.do_openFile(slots.hex(), len(slots), True)
-
-    def do_judge(self, batches: list[list[int]], entries: list[list[int]]) -> Json:
-        from kafkaspec.impl.storage import time_index_audit as audit
-
-        return audit.judged(batches, entries)
 
     def observe(self) -> Json:
         content = bytes(self.file.content or b"")

@@ -9,8 +9,9 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kafkaspec.impl.disk import Disk, SimulatedDisk
-from kafkaspec.lockstep.machine import Json, Refused
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.impl.common.disk import Disk, SimulatedDisk
 from kafkaspec.spec.storage import transaction_index as spec
 
 SUFFIX = ".txnindex"
@@ -26,6 +27,7 @@ class AbortedTxn(NamedTuple):
     last_offset: int
     last_stable_offset: int
 
+    @states("TXI-1")
     def encode(self) -> bytes:
         """Its 34 bytes."""
         return ENTRY.pack(VERSION, *self)
@@ -43,6 +45,7 @@ class UnknownVersion(Exception):
     """An entry of a version that is not known."""
 
 
+@states("TXI-1", "TXI-11")
 def decode(data: bytes) -> Iterator[AbortedTxn]:
     """The whole entries of a file's bytes. Raises UnknownVersion, at the entry that has one."""
     for at in range(0, len(data) - ENTRY.size + 1, ENTRY.size):
@@ -71,17 +74,20 @@ class TransactionIndex:
         """Bytes of the file, 0 without one."""
         return self.disk.size(self.path) if self.exists else 0
 
+    @states("TXI-2")
     def __iter__(self) -> Iterator[AbortedTxn]:
-        """The entries. Raises UnknownVersion."""
+        """The entries; none without a file. Raises UnknownVersion."""
         return decode(self.disk.read(self.path)) if self.exists else iter(())
 
+    @states("TXI-2", "TXI-3")
     def append(self, entry: AbortedTxn) -> None:
-        """Raises NotAscending."""
+        """Put the entry at the end; the first makes the file. Raises NotAscending."""
         if self.last_offset is not None and entry.last_offset <= self.last_offset:
             raise NotAscending(f"last offset {entry.last_offset} is not above {self.last_offset} in {self.path}")
         self.last_offset = entry.last_offset
         self.disk.append(self.path, entry.encode())
 
+    @states("TXI-4", "TXI-5")
     def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTxn], bool]:
         """The entries that overlap [fetch_offset, upper_bound), and whether no later index need be asked."""
         found = []
@@ -92,6 +98,7 @@ class TransactionIndex:
                 return found, True
         return found, False
 
+    @states("TXI-8")
     def truncate_to(self, offset: int) -> None:
         """Drop the entries from the first that ends at or above the offset."""
         before: int | None = None
@@ -102,12 +109,14 @@ class TransactionIndex:
                 return
             before = entry.last_offset
 
+    @states("TXI-9")
     def reset(self) -> None:
         """Drop all bytes; the file stays."""
         if self.exists:
             self.disk.truncate(self.path, 0)
         self.last_offset = None
 
+    @states("TXI-10")
     def sanity_check(self) -> None:
         """Raises CorruptIndex."""
         for entry in self:
@@ -125,6 +134,7 @@ class TransactionIndex:
         self.path = path
 
 
+@states("TXI-6", "TXI-7")
 def collect(indexes: Iterable[TransactionIndex], fetch_offset: int, upper_bound: int) -> list[AbortedTxn]:
     """Over the indexes of a log's segments, from that of the segment which holds the fetch offset."""
     out: list[AbortedTxn] = []

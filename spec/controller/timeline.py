@@ -14,12 +14,12 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypedDict, TypeVar,
 
 from icontract import ensure, require
 
-from kafkaspec.clauses import clause
+from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.machine import Fields, Json, Machine, Refused, Step
+from kafkaspec.contract.recording import Recording
 from kafkaspec.errors import UserError
-from kafkaspec.judge.recording import Recording
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Correspondence
-from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
 from kafkaspec.models.controller import timeline as model
 
 PREFIX = "TML"
@@ -349,11 +349,13 @@ def _epochs(state: Timeline) -> str:
     return ", ".join(map(str, state.past))
 
 
+@states("TML-6")
 def _missing(state: Timeline, epoch: Epoch) -> Refused:
     message = f"No in-memory snapshot for epoch {epoch}. Snapshot epochs are: {_epochs(state)}"
     return Refused("TML-6", RUNTIME_EXCEPTION, message)
 
 
+@states("TML-5")
 def _at(state: Timeline, epoch: Epoch) -> View | None:
     """What there is to read at an epoch; None if there is no snapshot."""
     return state.present if epoch == LATEST_EPOCH else state.past.get(epoch)
@@ -363,6 +365,7 @@ def _changed(state: Timeline, present: View) -> Timeline:
     return Timeline(present, *state[1:])
 
 
+@states("TML-15")
 def _wrapped(value: int, bits: int) -> int:
     return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
 
@@ -442,7 +445,7 @@ def map_get(state: Timeline, key: int, epoch: Epoch = LATEST_EPOCH) -> Step[Time
 
 
 @machine.operation("map.size", "TML-16")
-@ensure(_nothing_changed, "TML-4 a read changes nothing")
+@ensure(_nothing_changed, "TML-16 a read changes nothing")
 def map_size(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, int]:
     """`size` at an epoch."""
     view = _at(state, epoch)
@@ -450,14 +453,14 @@ def map_size(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, int
 
 
 @machine.operation("map.containsValue", "TML-13")
-@ensure(_nothing_changed, "TML-4 a read changes nothing")
+@ensure(_nothing_changed, "TML-13 a read changes nothing")
 def map_contains_value(state: Timeline, value: int) -> Step[Timeline, bool]:
     """`containsValue`, of the present."""
     return Step(state, value in state.present.entries.values())
 
 
 @machine.operation("map.values.contains", "TML-13", "TML-4")
-@ensure(_nothing_changed, "TML-4 a read changes nothing")
+@ensure(_nothing_changed, "TML-13 a read changes nothing")
 def map_values_contains(state: Timeline, value: int, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, bool]:
     """`values(epoch).contains`."""
     view = _at(state, epoch)
@@ -465,7 +468,7 @@ def map_values_contains(state: Timeline, value: int, epoch: Epoch = LATEST_EPOCH
 
 
 @machine.operation("map.equals", "TML-13")
-@ensure(_nothing_changed, "TML-4 a read changes nothing")
+@ensure(_nothing_changed, "TML-13 a read changes nothing")
 def map_equals(state: Timeline, other: Mapping[str, int]) -> Step[Timeline, bool]:
     """`equals` of the present with an ordinary map (keys in decimal, as JSON has them)."""
     return Step(state, {str(k): v for k, v in state.present.entries.items()} == other)
@@ -583,7 +586,7 @@ def set_contains(state: Timeline, value: int, epoch: Epoch = LATEST_EPOCH) -> St
 
 
 @machine.operation("set.size", "TML-16")
-@ensure(_nothing_changed, "TML-4 a read changes nothing")
+@ensure(_nothing_changed, "TML-16 a read changes nothing")
 def set_size(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, int]:
     """`size` at an epoch."""
     view = _at(state, epoch)
@@ -603,7 +606,7 @@ def long_set(state: Timeline, value: int) -> Step[Timeline, None]:
 
 
 @machine.operation("long.get", "TML-15", "TML-4")
-@ensure(_nothing_changed, "TML-4 a read changes nothing")
+@ensure(_nothing_changed, "TML-15 a read changes nothing")
 def long_get(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, int]:
     """`get` of the long at an epoch."""
     view = _at(state, epoch)
@@ -625,7 +628,7 @@ def int_decrement(state: Timeline) -> Step[Timeline, None]:
 
 
 @machine.operation("int.get", "TML-15", "TML-4")
-@ensure(_nothing_changed, "TML-4 a read changes nothing")
+@ensure(_nothing_changed, "TML-15 a read changes nothing")
 def int_get(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, int]:
     """`get` of the integer at an epoch."""
     view = _at(state, epoch)
@@ -648,7 +651,7 @@ def object_set(state: Timeline, value: str | None) -> Step[Timeline, None]:
 
 
 @machine.operation("object.get", "TML-15", "TML-4")
-@ensure(_nothing_changed, "TML-4 a read changes nothing")
+@ensure(_nothing_changed, "TML-15 a read changes nothing")
 def object_get(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, str]:
     """`get` of the object at an epoch."""
     view = _at(state, epoch)
@@ -658,11 +661,13 @@ def object_get(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> Step[Timeline, s
 # snapshots
 
 
+@states("TML-2")
 def _may_be_used(state: Timeline, epoch: Epoch) -> bool:
-    """Whether the caller keeps TML-2. An epoch at or below the latest snapshot's makes no new snapshot."""
+    """Whether a snapshot may be taken there. An epoch at or below the latest snapshot's makes no new snapshot."""
     return NO_EPOCH < epoch < LATEST_EPOCH and (epoch > state.highest or epoch <= state.latest_epoch)
 
 
+@states("TML-1", "TML-3")
 def _created(state: Timeline, epoch: Epoch) -> Step[Timeline]:
     latest = state.latest_epoch
     if epoch == latest:
@@ -733,7 +738,7 @@ def _with_past(state: Timeline, present: View, past: dict[Epoch, View], highest:
 
 
 @machine.operation("revertToSnapshot", "TML-7", "TML-17", "TML-18")
-@ensure(lambda state, epoch, result: _refused(result) == (epoch not in state.past), "TML-6 refused without a snapshot")
+@ensure(lambda state, epoch, result: _refused(result) == (epoch not in state.past), "TML-7 refused without a snapshot")
 @ensure(
     lambda state, epoch, result: _refused(result) or result.state.present == state.past[epoch],
     "TML-7 every registered collection is what it was then",
@@ -753,7 +758,7 @@ def revert_to_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline, None]:
 
 
 @machine.operation("deleteSnapshot", "TML-8")
-@ensure(lambda state, epoch, result: _refused(result) == (epoch not in state.past), "TML-6 refused without a snapshot")
+@ensure(lambda state, epoch, result: _refused(result) == (epoch not in state.past), "TML-8 refused without a snapshot")
 @ensure(
     lambda state, epoch, result: result.state.past == {e: v for e, v in state.past.items() if e != epoch},
     "TML-8 that epoch alone is gone",

@@ -13,8 +13,8 @@ import struct
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkaspec.judge.deviation import Deviation
-from kafkaspec.lockstep.machine import Fields, Json, Refused
+from kafkaspec.contract.deviation import Deviation
+from kafkaspec.contract.machine import Fields, Json, Refused
 
 if TYPE_CHECKING:
     from kafkaspec.spec.controller.timeline import Timeline

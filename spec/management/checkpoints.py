@@ -20,10 +20,10 @@ from typing import Any, Literal, TypedDict
 
 import icontract
 
-from kafkaspec.clauses import clause
-from kafkaspec.judge.deviation import Deviation
-from kafkaspec.judge.recording import Recording
-from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
+from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.deviation import Deviation
+from kafkaspec.contract.machine import Json, Machine, Refused, Step
+from kafkaspec.contract.recording import Recording
 from kafkaspec.spec.management.cleaner import INT_MAX, LONG_MAX, Frozen
 
 PREFIX = "CKP"
@@ -196,8 +196,9 @@ def integer(text: str, largest: int) -> int | None:
     return value if -largest - 1 <= value <= largest else None
 
 
+@states("CKP-2", "CKP-3")
 def read_entries(text: str, numbers: Sequence[tuple[int, int]], fields: int) -> list[list[str]] | Unreadable:
-    """The entries of a checkpoint file of version 0, each so many fields (CKP-2, CKP-3). `numbers` says which fields
+    """The entries of a checkpoint file of version 0, each so many fields. `numbers` says which fields
     are numbers, and the largest of each."""
     lines = lines_of(text)
     if not lines:
@@ -228,8 +229,9 @@ def read_entries(text: str, numbers: Sequence[tuple[int, int]], fields: int) -> 
     return entries if len(entries) == count else Unreadable("count", lines[1], 2)
 
 
+@states("CKP-1")
 def text_of(entries: Sequence[Sequence[object]]) -> str:
-    """A checkpoint file of version 0 with these entries (CKP-1)."""
+    """A checkpoint file of version 0 with these entries."""
     lines = ["0", str(len(entries)), *(" ".join(map(str, entry)) for entry in entries)]
     return "".join(line + "\n" for line in lines)
 
@@ -239,13 +241,15 @@ def topic_and_partition(name: str) -> tuple[str, str]:
     return topic, number
 
 
+@states("CKP-5")
 def checkpoint_text(offsets: Mapping[str, int]) -> str:
-    """CKP-5, the entries in the order given."""
+    """An offset checkpoint, the entries in the order given."""
     return text_of([(*topic_and_partition(p), offset) for p, offset in offsets.items()])
 
 
+@states("CKP-5")
 def checkpoint_entries(text: str) -> dict[str, int] | Unreadable:
-    """CKP-5."""
+    """The offsets of an offset checkpoint, by partition."""
     entries = read_entries(text, ((1, INT_MAX), (2, LONG_MAX)), fields=3)
     if isinstance(entries, Unreadable):
         return entries
@@ -261,8 +265,9 @@ def epoch_entries(text: str) -> list[list[int]] | Unreadable:
 ZERO_ID = "A" * 22
 
 
+@states("CKP-7")
 def metadata_text(topic_id: str) -> str:
-    """CKP-7."""
+    """A partition.metadata."""
     return f"version: 0\ntopic_id: {topic_id}"
 
 
@@ -281,8 +286,9 @@ def canonical(topic_id: str) -> str:
     return base64.urlsafe_b64encode(base64.urlsafe_b64decode(topic_id[:22] + "==")).decode()[:22]
 
 
+@states("CKP-7")
 def metadata_id(text: str) -> str | Unreadable:
-    """The topic's id of a partition.metadata (CKP-7)."""
+    """The topic's id of a partition.metadata."""
     lines = lines_of(text)
     fields = [
         re.split(r":\s+", re.sub(r"(:\s+)+$", "", line, flags=re.ASCII), flags=re.ASCII)
@@ -303,13 +309,15 @@ def metadata_id(text: str) -> str | Unreadable:
     return Unreadable("line", lines[1], 2) if id == ZERO_ID else id
 
 
+@states("CKP-8")
 def marker_text(broker_epoch: int) -> str:
-    """CKP-8."""
+    """A clean-shutdown marker."""
     return json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
 
 
+@states("CKP-8")
 def marker_epoch(text: str) -> int | None:
-    """The broker epoch of a marker; None if it tells none (CKP-8)."""
+    """The broker epoch of a marker; None if it tells none."""
     try:
         # what Python reads as a constant, such as NaN, is not JSON's: no whole number, so that this fails
         content, _ = json.JSONDecoder(parse_constant=int).raw_decode(text.lstrip(" \t\r\n"))
@@ -416,8 +424,23 @@ def observe(state: Directory) -> Shown:
 
 machine: Machine[Directory] = Machine("checkpoints", initial=initial, observe=observe)
 
-loaded = icontract.require(lambda state: state.running and state.loaded, "CKP-10 the broker has loaded its logs")
-a_log = icontract.require(lambda state, partition: partition in state.logs, "CKP-11 the log is there")
+
+def _has_loaded(state: Directory) -> bool:
+    return state.running and state.loaded
+
+
+def _has_the_log(state: Directory, partition: str) -> bool:
+    return partition in state.logs
+
+
+def loaded(clause: str) -> icontract.require:
+    """Of an operation of that clause: the broker runs, and has its logs."""
+    return icontract.require(_has_loaded, f"{clause} the broker has loaded its logs")
+
+
+def a_log(clause: str) -> icontract.require:
+    """Of an operation of that clause: the log is there."""
+    return icontract.require(_has_the_log, f"{clause} the log is there")
 
 
 def sound(log: LogView) -> bool:
@@ -428,13 +451,15 @@ def sound(log: LogView) -> bool:
     )
 
 
+@states("CKP-10")
 def honest(state: Directory) -> bool:
-    """CKP-10: where a marker is, every log is flushed to its end."""
+    """Whether, where a marker is, every log is flushed to its end."""
     return state.marker is None or all(log.flushed == log.end for log in state.logs.values())
 
 
+@states("CKP-11")
 def recovery_points_hold(state: Directory) -> bool:
-    """CKP-11: what is below a log's checkpointed recovery point is flushed, or the point is above the log's end."""
+    """Whether what is below a log's checkpointed recovery point is flushed, or the point is above the log's end."""
     points = state.content(RECOVERY_POINTS)
     return all(points.get(p, 0) <= log.flushed or points[p] > log.end for p, log in state.logs.items())
 
@@ -520,7 +545,7 @@ def clean_shutdown_read(state: Directory, file: str) -> Step[Directory, int | No
 
 # ---- the logs' operations
 @machine.operation("createLog", "CKP-11")
-@loaded
+@loaded("CKP-11")
 @icontract.require(lambda state, partition: partition not in state.logs, "CKP-11 the log is new")
 @icontract.require(
     lambda state: not isinstance(state.files[HIGH_WATERMARKS], Unreadable), "CKP-4 its high watermark can be looked up"
@@ -536,8 +561,8 @@ def _changed(state: Directory, partition: str, log: LogView) -> Directory:
 
 
 @machine.operation("append", "CKP-11")
-@loaded
-@a_log
+@loaded("CKP-11")
+@a_log("CKP-11")
 @icontract.require(lambda count: 0 <= count <= 1000, "CKP-11 at most a thousand records at once")
 @icontract.ensure(lambda partition, result: sound(result.state.logs[partition]), "CKP-13 offsets are in order")
 def append(state: Directory, partition: str, count: int) -> Step[Directory, None]:
@@ -547,8 +572,8 @@ def append(state: Directory, partition: str, count: int) -> Step[Directory, None
 
 
 @machine.operation("flush", "CKP-11")
-@loaded
-@a_log
+@loaded("CKP-11")
+@a_log("CKP-11")
 @icontract.ensure(
     lambda partition, result: (
         (log := result.state.logs[partition]).recovery_point == log.flushed == log.end and sound(log)
@@ -562,8 +587,8 @@ def flush(state: Directory, partition: str) -> Step[Directory, None]:
 
 
 @machine.operation("advanceHighWatermark", "CKP-13")
-@loaded
-@a_log
+@loaded("CKP-13")
+@a_log("CKP-13")
 @icontract.ensure(lambda partition, result: sound(result.state.logs[partition]), "CKP-13 offsets are in order")
 def advance_high_watermark(state: Directory, partition: str, offset: int) -> Step[Directory, None]:
     """Up to the log end and never back."""
@@ -573,8 +598,8 @@ def advance_high_watermark(state: Directory, partition: str, offset: int) -> Ste
 
 
 @machine.operation("raiseStart", "CKP-12")
-@loaded
-@a_log
+@loaded("CKP-12")
+@a_log("CKP-12")
 @icontract.ensure(lambda partition, result: sound(result.state.logs[partition]), "CKP-13 offsets are in order")
 def raise_start(state: Directory, partition: str, offset: int, delete_segments: bool) -> Step[Directory, None]:
     """Records below `offset` are given up, not above the high watermark; with `delete_segments` no segment is left
@@ -595,17 +620,19 @@ def _written(state: Directory, name: str, offsets: Mapping[str, int]) -> Directo
     return replace(state, files=state.files.with_(name, Frozen(offsets)))
 
 
+@states("CKP-11")
 def _with_recovery_points(state: Directory) -> Directory:
     return _written(state, RECOVERY_POINTS, {p: log.recovery_point for p, log in state.logs.items()})
 
 
+@states("CKP-12")
 def _with_log_starts(state: Directory) -> Directory:
     return _written(state, LOG_STARTS, {p: log.start for p, log in state.logs.items() if log.start > log.first_base})
 
 
 @machine.operation("truncate", "CKP-11")
-@loaded
-@a_log
+@loaded("CKP-11")
+@a_log("CKP-11")
 @icontract.ensure(lambda partition, result: sound(result.state.logs[partition]), "CKP-13 offsets are in order")
 @icontract.ensure(lambda result: recovery_points_hold(result.state), "CKP-11 not above what is flushed")
 @icontract.ensure(
@@ -626,8 +653,8 @@ def truncate(state: Directory, partition: str, offset: int) -> Step[Directory, N
 
 
 @machine.operation("deleteLog", "CKP-16")
-@loaded
-@a_log
+@loaded("CKP-16")
+@a_log("CKP-16")
 @icontract.ensure(
     lambda partition, result: all(
         partition not in result.state.content(name) for name in (RECOVERY_POINTS, LOG_STARTS)
@@ -642,7 +669,7 @@ def delete_log(state: Directory, partition: str) -> Step[Directory, None]:
 
 # ---- the checkpoints' operations
 @machine.operation("checkpointRecoveryPoints", "CKP-11")
-@loaded
+@loaded("CKP-11")
 @icontract.ensure(
     lambda result: result.state.content(RECOVERY_POINTS).keys() == result.state.logs.keys(),
     "CKP-11 every log, and no other",
@@ -654,7 +681,7 @@ def checkpoint_recovery_points(state: Directory) -> Step[Directory, None]:
 
 
 @machine.operation("checkpointLogStarts", "CKP-12")
-@loaded
+@loaded("CKP-12")
 @icontract.ensure(
     lambda state, result: all(
         (p in result.state.content(LOG_STARTS)) == (log.start > log.first_base) for p, log in state.logs.items()
@@ -667,7 +694,7 @@ def checkpoint_log_starts(state: Directory) -> Step[Directory, None]:
 
 
 @machine.operation("checkpointHighWatermarks", "CKP-13")
-@loaded
+@loaded("CKP-13")
 @icontract.ensure(
     lambda state, result: all(
         log.start <= result.state.content(HIGH_WATERMARKS)[p] <= log.end for p, log in state.logs.items()
@@ -680,6 +707,7 @@ def checkpoint_high_watermarks(state: Directory) -> Step[Directory, None]:
 
 
 # ---- stop and start
+@states("CKP-4")
 def stopping(state: Directory) -> list[Unreadable]:
     """Why a start does not succeed: the files that it reads and cannot. High watermarks are read for the first log."""
     read = (state.files[name] for name in CHECKPOINTS if state.logs or name != HIGH_WATERMARKS)
@@ -730,8 +758,8 @@ def kill(state: Directory) -> Step[Directory, None]:
 
 
 @machine.operation("damage", "CKP-3", "CKP-16", kind="damage")
-@icontract.require(lambda state: not state.running, "CKP-10 nobody writes the files of a broker that runs")
-@icontract.require(lambda state, name: name in state.files, "CKP-5 a checkpoint")
+@icontract.require(lambda state: not state.running, "CKP-3 nobody else writes the files of a broker that runs")
+@icontract.require(lambda state, name: name in state.files, "CKP-3 a checkpoint")
 def damage(state: Directory, name: str, file: str) -> Step[Directory, None]:
     """Somebody gives a checkpoint another text."""
     entries = checkpoint_entries(file)
@@ -776,8 +804,9 @@ def start(state: Directory, crash_while_loading: bool) -> Step[Directory, LastSt
     return Step(after, {"clean": clean, "halted": halted})
 
 
+@states("CKP-15", "CKP-13")
 def _loaded(log: LogView, clean: bool, point: int, start: int, mark: int) -> LogView:
-    """CKP-15, CKP-13. A log that ends below its log start is emptied and begins there."""
+    """A log after a start, by three checkpoints. One that ends below its log start is emptied and begins there."""
     if log.end < start:
         log = replace(log, first_base=start, end=start, flushed=start)
     first = max(start, log.first_base)

@@ -17,11 +17,11 @@ from typing import Any, NoReturn, TypedDict, TypeVar
 
 import icontract
 
-from kafkaspec.clauses import clause
-from kafkaspec.judge.recording import Recording
+from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.machine import All, Json, Machine, Refused, Step
+from kafkaspec.contract.recording import Recording
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Call, Correspondence
-from kafkaspec.lockstep.machine import All, Json, Machine, Refused, Step
 from kafkaspec.models.management import cleaner as model
 
 PREFIX = "CLN"
@@ -37,6 +37,10 @@ OF_THE_DIRECTORY = {
 OF_THE_NUMBERS = {
     "model": "the models know dirt as one number; how it is measured is arithmetic over one log",
     "proof": "see the model",
+}
+OF_THE_USERS = {
+    "spec": "about the users of the manager: the model has them",
+    "impl": "about the users of the manager: the model has them",
 }
 
 CLN_1 = clause(
@@ -165,14 +169,17 @@ CLN_20 = clause(
     """Retention, truncation, deletion or a move of directory never works on a partition while a cleaner thread does,
     and no two cleaner threads work on one.""",
     source=f"{CHAPTER}, 'Invariants & guarantees'; KAFKA-7322",
-    without={"spec": "about who works, not about the manager's state: the model has the workers"},
+    without={
+        "spec": "about who works, not about the manager's state: the model has the workers",
+        "impl": "about who works: the manager, which is all that there is of it, has its part by CLN-11 to CLN-19",
+    },
 )
 CLN_21 = clause(
     "CLN-21",
     """While every user resumes just what it paused, the pause count of a partition is the number of its holders, no
     resume is refused, and no partition stays paused that nobody holds.""",
     source=f"{CHAPTER}, 'The cleaning state machine'; KAFKA-7441, KAFKA-3123",
-    without={"spec": "about the users of the manager: the model has them"},
+    without=OF_THE_USERS,
 )
 CLN_22 = clause(
     "CLN-22",
@@ -180,6 +187,7 @@ CLN_22 = clause(
     source=f"{CHAPTER}, 'The cleaning state machine'; KAFKA-6568",
     without={
         "spec": "liveness",
+        "impl": "liveness: of runs, which callers and their scheduler make; what the manager does for it is CLN-12",
         "proof": "liveness is explored; proved for every size is that the way out is never closed (CLN-12)",
     },
 )
@@ -187,7 +195,10 @@ CLN_23 = clause(
     "CLN-23",
     "A paused partition whose holders all resume becomes cleanable again.",
     source=f"{CHAPTER}, 'The cleaning state machine'; KAFKA-7441, KAFKA-3123",
-    without={"spec": "liveness"},
+    without={
+        "spec": "liveness",
+        "impl": "liveness: of runs, which callers make; what the manager does for it is CLN-14",
+    },
 )
 CLN_24 = clause(
     "CLN-24",
@@ -256,7 +267,7 @@ CLN_33 = clause(
     cleaning.""",
     source=f"{CHAPTER}, 'The cleaning state machine'; LogManager, Kafka sources of October 2024; "
     "KAFKA-3123, KAFKA-3330, KAFKA-1819, KAFKA-12840",
-    without={"spec": "about the users of the manager: the model has them"},
+    without=OF_THE_USERS,
 )
 
 CLN_34 = clause(
@@ -358,8 +369,9 @@ class Log:
         return self.between(offset, self.active_base_offset)
 
 
+@states("CLN-32")
 def well_formed(log: Log) -> bool:
-    """CLN-32."""
+    """Whether offsets and segments are in their order, and sizes and timestamps possible."""
     bases = [s.base_offset for s in log.segments]
     return (
         0 <= log.log_start_offset <= log.last_stable_offset <= log.log_end_offset <= LONG_MAX
@@ -375,8 +387,9 @@ def well_formed(log: Log) -> bool:
     )
 
 
+@states("CLN-32")
 def appended(log: Log, now: int, count: int, batch_bytes: int) -> Log:
-    """The log after `count` batches of one record, `batch_bytes` each, with the timestamp `now` (CLN-32)."""
+    """The log after `count` batches of one record, `batch_bytes` each, with the timestamp `now`."""
     segments = list(log.segments)
     end = log.log_end_offset
     for _ in range(count):
@@ -414,8 +427,9 @@ Cleaning = InProgress | Aborted | Paused | None
 """None: no state."""
 
 
+@states("CLN-1")
 def legal_move(before: Cleaning, after: Cleaning) -> bool:
-    """CLN-1, one step. A step may also leave a state as it is, or pause and resume at once (CLN-13)."""
+    """Whether a state may become another in one step. It may also stay, or be paused and resumed at once (CLN-13)."""
     match before, after:
         case (None, InProgress() | Paused(1)) | (InProgress(), None | Aborted()) | (Aborted(), Paused(1)):
             return True
@@ -618,8 +632,16 @@ def _refusal_changes_nothing(state: Cleaner, result: Step[Cleaner]) -> bool:
 
 legal_moves = icontract.ensure(_moves_legally, "CLN-1 each state moves as the machine allows")
 waiters = icontract.ensure(_aborted_have_waiters, "CLN-12 a caller waits on just the aborted partitions")
-a_partition = icontract.require(_is_a_partition, "CLN-32 the partition is one that the history began with")
-refused_changes_nothing = icontract.ensure(_refusal_changes_nothing, "CLN-1 what is refused changes nothing")
+
+
+def a_partition(clause: str) -> icontract.require:
+    """Of an operation of that clause: the history began with the partition."""
+    return icontract.require(_is_a_partition, f"{clause} the partition is one that the history began with")
+
+
+def refused_changes_nothing(clause: str) -> icontract.ensure:
+    """Of an operation of that clause."""
+    return icontract.ensure(_refusal_changes_nothing, f"{clause} what is refused changes nothing")
 
 
 # ---- choosing the filthiest log --------------------------------------------------------------------------------------
@@ -632,8 +654,9 @@ class OffsetsToClean:
     force_update_checkpoint: bool
 
 
+@states("CLN-8", "CLN-9")
 def cleanable_offsets(log: Log, checkpoint: int | None, now: int) -> OffsetsToClean:
-    """CLN-8 and CLN-9."""
+    """The part of a log that may be cleaned, by what is checkpointed."""
     valid = checkpoint is not None and log.log_start_offset <= checkpoint <= log.log_end_offset
     dirty = checkpoint if checkpoint is not None and valid else log.log_start_offset
     lag_ms = log.config.min_compaction_lag_ms
@@ -642,8 +665,9 @@ def cleanable_offsets(log: Log, checkpoint: int | None, now: int) -> OffsetsToCl
     return OffsetsToClean(dirty, max(dirty, min(bounds)), checkpoint is not None and not valid)
 
 
+@states("CLN-7")
 def compaction_delay_ms(log: Log, first_dirty_offset: int, now: int) -> int:
-    """CLN-7: how long ago the log ought to have been compacted; 0 if it is not overdue."""
+    """How long ago the log ought to have been compacted; 0 if it is not overdue."""
     stamps = [s.first_batch_timestamp for s in log.non_active_from(first_dirty_offset)]
     due = now - max(log.config.max_compaction_lag_ms, 0)
     return max(due - min((t for t in stamps if t > 0), default=LONG_MAX), 0)
@@ -651,7 +675,7 @@ def compaction_delay_ms(log: Log, first_dirty_offset: int, now: int) -> int:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A log that may be grabbed, measured (CLN-5)."""
+    """A log that may be grabbed, measured."""
 
     partition: str
     first_dirty_offset: int
@@ -667,12 +691,14 @@ class Candidate:
         return self.clean_bytes + self.cleanable_bytes
 
     @property
+    @states("CLN-5")
     def ratio(self) -> float:
         return float(self.cleanable_bytes) / float(self.total_bytes)
 
     @property
+    @states("CLN-3")
     def cleanable(self) -> bool:
-        """CLN-3."""
+        """Whether it is dirty enough, or overdue with something to clean."""
         return (self.delay_ms > 0 and self.cleanable_bytes > 0) or self.ratio > self.min_ratio
 
     def report(self) -> LogToClean:
@@ -692,7 +718,9 @@ def bytes_of(segments: Iterable[Segment]) -> int:
     return sum(s.size for s in segments)
 
 
+@states("CLN-5")
 def measure(partition: str, log: Log, checkpoint: int | None, now: int) -> Candidate:
+    """How many bytes of the log are clean, and how many may be cleaned."""
     offsets = cleanable_offsets(log, checkpoint, now)
     dirty = offsets.first_dirty_offset
     after = log.non_active_from(offsets.first_uncleanable_dirty_offset)
@@ -709,19 +737,22 @@ def measure(partition: str, log: Log, checkpoint: int | None, now: int) -> Candi
     )
 
 
+@states("CLN-30")
 def ambiguous(state: Cleaner) -> bool:
-    """CLN-30: some partition stands in the checkpoints of two live directories."""
+    """Whether some partition stands in the checkpoints of two live directories."""
     entries = [p for checkpoint in state.live_checkpoints() for p in checkpoint]
     return len(entries) != len(set(entries))
 
 
+@states("CLN-2", "CLN-19", "CLN-24")
 def free(state: Cleaner, partition: str, log: Log) -> bool:
-    """Nobody holds the partition, and it is not uncleanable where its log lies (CLN-2, CLN-19, CLN-24)."""
+    """Nobody holds the partition, and it is not uncleanable where its log lies."""
     return state.state(partition) is None and partition not in state.uncleanable.get(log.config.log_dir, frozenset())
 
 
+@states("CLN-2")
 def looked_at(state: Cleaner) -> list[Candidate]:
-    """The logs that a grab looks at, empty ones included (CLN-2)."""
+    """The logs that a grab looks at, empty ones included."""
     last_clean = {p: offset for checkpoint in state.live_checkpoints() for p, offset in checkpoint.items()}
     return [
         measure(p, log, last_clean.get(p), state.now)
@@ -730,8 +761,9 @@ def looked_at(state: Cleaner) -> list[Candidate]:
     ]
 
 
+@states("CLN-4", "CLN-30")
 def filthiest(state: Cleaner) -> list[str | None]:
-    """The partitions that a grab may take, in ascending order; [None] if it takes none (CLN-4, CLN-30)."""
+    """The partitions that a grab may take, in ascending order; [None] if it takes none."""
     if ambiguous(state):
         return [None]
     cleanable = [c for c in looked_at(state) if c.total_bytes > 0 and c.cleanable]
@@ -854,7 +886,7 @@ class CleanableOffsets(TypedDict):
 
 
 @machine.operation("cleanableOffsets", "CLN-9", "CLN-8")
-@a_partition
+@a_partition("CLN-9")
 @icontract.ensure(
     lambda state, partition, result: (
         result.result["firstUncleanableDirtyOffset"]
@@ -893,7 +925,7 @@ def cleanable_offsets_of(
 
 
 @machine.operation("logToClean", "CLN-5", "CLN-3", "CLN-7", "CLN-2")
-@a_partition
+@a_partition("CLN-5")
 @icontract.ensure(
     lambda result: (
         result.result is None
@@ -930,8 +962,9 @@ def _java_name(state: Cleaning) -> str:
     return f"org.apache.kafka.storage.internals.log.LogCleaningState$LogCleaning{type(state).__name__}@HASH"
 
 
+@states("CLN-11")
 def _abort_and_pause(state: Cleaner, partition: str, caller: str) -> Step[Cleaner, Waiting]:
-    """CLN-11; `caller` is the operation that waits if the partition is in progress."""
+    """One more pause; of a partition in progress, its cleaning is to stop, and `caller` is the operation that waits."""
     match state.state(partition):
         case None:
             return Step(state.with_state(partition, Paused(1)), {"blocked": False})
@@ -948,8 +981,9 @@ def _abort_and_pause(state: Cleaner, partition: str, caller: str) -> Step[Cleane
             return Step(state, Refused("CLN-11", ILLEGAL_STATE, message))
 
 
+@states("CLN-14")
 def _resume(state: Cleaner, partition: str) -> Step[Cleaner]:
-    """CLN-14."""
+    """One pause is undone."""
     match state.state(partition):
         case Paused(1):
             return Step(state.with_state(partition, None))
@@ -964,8 +998,9 @@ def _resume(state: Cleaner, partition: str) -> Step[Cleaner]:
     )
 
 
+@states("CLN-15", "CLN-16", "CLN-12")
 def _done(state: Cleaner, partition: str, clause_id: str) -> Step[Cleaner]:
-    """CLN-15 and CLN-16, checkpoint apart. A waiting abort resumes as soon as it is let go (CLN-12, CLN-13)."""
+    """The cleaner thread is done, checkpoint apart. A waiting abort resumes as soon as it is let go (CLN-13)."""
     match state.state(partition):
         case None:
             return Step(state, Refused(clause_id, ILLEGAL_STATE, f"State for partition {partition} should exist."))
@@ -989,14 +1024,14 @@ class Waiting(TypedDict):
 
 
 @machine.operation("abortAndPauseCleaning", "CLN-11", "CLN-1", "CLN-12")
-@a_partition
+@a_partition("CLN-11")
 @icontract.ensure(
     lambda state, partition, result: (
         isinstance(result.result, Refused) or result.result["blocked"] == (state.state(partition) == InProgress())
     ),
     "CLN-11 the caller waits just when the partition was in progress",
 )
-@refused_changes_nothing
+@refused_changes_nothing("CLN-11")
 @legal_moves
 @waiters
 def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Waiting]:
@@ -1005,14 +1040,14 @@ def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Wa
 
 
 @machine.operation("abortCleaning", "CLN-13", "CLN-11", "CLN-12")
-@a_partition
+@a_partition("CLN-13")
 @icontract.ensure(
     lambda state, partition, result: (
         isinstance(result.result, Refused) or result.result["blocked"] or result.state == state
     ),
     "CLN-13 an abort that need not wait leaves no trace",
 )
-@refused_changes_nothing
+@refused_changes_nothing("CLN-13")
 @legal_moves
 @waiters
 def abort_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Waiting]:
@@ -1024,12 +1059,12 @@ def abort_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Waiting]:
 
 
 @machine.operation("resumeCleaning", "CLN-14", "CLN-1")
-@a_partition
+@a_partition("CLN-14")
 @icontract.ensure(
     lambda state, partition, result: isinstance(result.result, Refused) != isinstance(state.state(partition), Paused),
     "CLN-14 what is paused can be resumed, and nothing else",
 )
-@refused_changes_nothing
+@refused_changes_nothing("CLN-14")
 @legal_moves
 @waiters
 def resume_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, None]:
@@ -1044,7 +1079,7 @@ class Released(TypedDict):
 
 
 @machine.operation("doneCleaning", "CLN-15", "CLN-12")
-@a_partition
+@a_partition("CLN-15")
 @icontract.ensure(
     lambda state, partition, result: (
         not isinstance(state.state(partition), Aborted) or result.state.checkpoints == state.checkpoints
@@ -1057,7 +1092,7 @@ class Released(TypedDict):
     ),
     "CLN-12 the caller that waited returns",
 )
-@refused_changes_nothing
+@refused_changes_nothing("CLN-15")
 @legal_moves
 @waiters
 def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Cleaner, Released]:
@@ -1070,7 +1105,7 @@ def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Clean
 
 
 @machine.operation("doneDeleting", "CLN-16", "CLN-12")
-@a_partition
+@a_partition("CLN-16")
 @icontract.ensure(
     lambda state, result: result.state.checkpoints == state.checkpoints, "CLN-16 deleting is not checkpointed"
 )
@@ -1080,7 +1115,7 @@ def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Clean
     ),
     "CLN-12 the caller that waited returns",
 )
-@refused_changes_nothing
+@refused_changes_nothing("CLN-16")
 @legal_moves
 @waiters
 def done_deleting(state: Cleaner, partition: str) -> Step[Cleaner, Released]:
@@ -1089,7 +1124,7 @@ def done_deleting(state: Cleaner, partition: str) -> Step[Cleaner, Released]:
 
 
 @machine.operation("checkCleaningAborted", "CLN-17")
-@a_partition
+@a_partition("CLN-17")
 @icontract.ensure(lambda state, result: result.state == state, "CLN-17 looking changes nothing")
 @icontract.ensure(
     lambda state, partition, result: isinstance(result.result, Refused) == (state.state(partition) == Aborted()),
@@ -1147,8 +1182,8 @@ def _marked(state: Cleaner, directory: str, partition: str) -> Cleaner:
 
 
 @machine.operation("markPartitionUncleanable", "CLN-24")
-@a_partition
-@icontract.require(lambda state, dir: dir in state.checkpoints, "CLN-29 the directory is one of the manager's")
+@a_partition("CLN-24")
+@icontract.require(lambda state, dir: dir in state.checkpoints, "CLN-24 the directory is one of the manager's")
 @icontract.ensure(lambda dir, partition, result: partition in result.state.uncleanable[dir], "CLN-24 it is marked")
 @legal_moves
 def mark_partition_uncleanable(state: Cleaner, dir: str, partition: str) -> Step[Cleaner, None]:
@@ -1170,7 +1205,7 @@ def maintain_uncleanable_partitions(state: Cleaner) -> Step[Cleaner, None]:
 
 
 @machine.operation("uncleanableBytes", "CLN-34", "CLN-24")
-@icontract.require(lambda state, dir: dir in state.checkpoints, "CLN-29 the directory is one of the manager's")
+@icontract.require(lambda state, dir: dir in state.checkpoints, "CLN-34 the directory is one of the manager's")
 @icontract.require(
     lambda state: not ambiguous(state), "CLN-30 no partition stands in the checkpoints of two directories"
 )
@@ -1192,10 +1227,11 @@ def uncleanable_bytes(state: Cleaner, dir: str) -> Step[Cleaner, int]:
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------------
+@states("CLN-26", "CLN-29")
 def checkpoint_updated(
     state: Cleaner, directory: str, update: Mapping[str, int] | None = None, remove: str | None = None
 ) -> Cleaner:
-    """CLN-26. A directory that failed keeps its file (CLN-29)."""
+    """Entries set, one removed, those of unknown partitions dropped. A directory that failed keeps its file."""
     if directory in state.failed:
         return state
     kept = {p: o for p, o in state.checkpoints[directory].items() if state.knows(p) and p != remove}
@@ -1203,7 +1239,7 @@ def checkpoint_updated(
 
 
 @machine.operation("updateCheckpoints", "CLN-26", "CLN-29")
-@icontract.require(lambda state, dir: dir in state.checkpoints, "CLN-29 the directory is one of the manager's")
+@icontract.require(lambda state, dir: dir in state.checkpoints, "CLN-26 the directory is one of the manager's")
 @icontract.require(
     lambda update, offset: (update is None) == (offset is None), "CLN-26 a partition to set comes with its offset"
 )
@@ -1231,9 +1267,9 @@ def update_checkpoints(
     return Step(checkpoint_updated(state, dir, new, remove))
 
 
-@machine.operation("maybeTruncateCheckpoint", "CLN-27")
-@a_partition
-@icontract.require(lambda state, dir: dir in state.checkpoints, "CLN-29 the directory is one of the manager's")
+@machine.operation("maybeTruncateCheckpoint", "CLN-27", "CLN-29")
+@a_partition("CLN-27")
+@icontract.require(lambda state, dir: dir in state.checkpoints, "CLN-27 the directory is one of the manager's")
 @icontract.ensure(
     lambda state, dir, partition, offset, result: (
         dir in state.failed
@@ -1254,10 +1290,10 @@ def maybe_truncate_checkpoint(state: Cleaner, dir: str, partition: str, offset: 
 
 
 @machine.operation("alterCheckpointDir", "CLN-28", "CLN-26", "CLN-29")
-@a_partition
+@a_partition("CLN-28")
 @icontract.require(
     lambda state, source, dest: {source, dest} <= state.checkpoints.keys(),
-    "CLN-29 the directories are the manager's",
+    "CLN-28 the directories are the manager's",
 )
 @icontract.ensure(
     lambda state, partition, source, dest, result: (
@@ -1320,7 +1356,7 @@ def restart(state: Cleaner) -> Step[Cleaner, None]:
     ),
     "CLN-32 the first batch of the active segment has a timestamp: without one it ages from when it was opened",
 )
-@a_partition
+@a_partition("CLN-32")
 @icontract.require(
     lambda then_high_watermark: then_high_watermark in ("logEndOffset", None),
     "CLN-32 the high watermark goes to the end or stays",
@@ -1351,7 +1387,7 @@ def append(
 
 
 @machine.operation("maybeIncrementLogStartOffset", "CLN-32")
-@a_partition
+@a_partition("CLN-32")
 @icontract.ensure(
     lambda state, partition, result: (
         result.state.logs[partition].log_start_offset >= state.logs[partition].log_start_offset
@@ -1359,7 +1395,7 @@ def append(
     ),
     "CLN-32 the log start never goes back, nor beyond what is stable",
 )
-@refused_changes_nothing
+@refused_changes_nothing("CLN-32")
 def maybe_increment_log_start_offset(state: Cleaner, partition: str, offset: int) -> Step[Cleaner, bool]:
     """Records below `offset` are given up. Segments stay until somebody deletes them."""
     log = state.logs[partition]
@@ -1392,15 +1428,15 @@ def _log_of(view: Mapping[str, Any], log: Log) -> Log:
 @icontract.require(
     lambda state, partition, log: well_formed(_log_of(log, state.logs[partition])), "CLN-32 the log is well-formed"
 )
-@a_partition
+@a_partition("CLN-32")
 def log_changed(state: Cleaner, partition: str, log: Mapping[str, Any]) -> Step[Cleaner, None]:
     """Compaction, retention, truncation, replication or a transaction changed the log: it now looks like this."""
     return Step(state.with_log(partition, _log_of(log, state.logs[partition])))
 
 
 @machine.operation("updateConfig", "CLN-2")
-@a_partition
-@icontract.require(lambda policy: policy in POLICIES, "CLN-32 the policy is one of Kafka's")
+@a_partition("CLN-2")
+@icontract.require(lambda policy: policy in POLICIES, "CLN-2 the policy is one of Kafka's")
 def update_config(state: Cleaner, partition: str, policy: str) -> Step[Cleaner, None]:
     """The log gets another cleanup policy. Nothing that is under way is stopped by that (see CLN-33)."""
     log = state.logs[partition]
@@ -1410,14 +1446,14 @@ def update_config(state: Cleaner, partition: str, policy: str) -> Step[Cleaner, 
 
 
 @machine.operation("forgetLog", "CLN-2")
-@a_partition
+@a_partition("CLN-2")
 def forget_log(state: Cleaner, partition: str) -> Step[Cleaner, None]:
     """The log is deleted, or taken offline: the manager no longer has it."""
     return Step(state.with_log(partition, replace(state.logs[partition], known=False)))
 
 
 @machine.operation("restoreLog", "CLN-2")
-@a_partition
+@a_partition("CLN-2")
 def restore_log(state: Cleaner, partition: str) -> Step[Cleaner, None]:
     """The manager has the log again."""
     return Step(state.with_log(partition, replace(state.logs[partition], known=True)))

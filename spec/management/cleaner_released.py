@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from kafkaspec.judge.deviation import Deviation
-from kafkaspec.lockstep.machine import Json, Refused, Step
+from kafkaspec.contract.deviation import Deviation
+from kafkaspec.contract.machine import Json, Refused, Step
 from kafkaspec.spec.management import cleaner as spec
 
 NO_SUCH_ELEMENT: Final = "java.util.NoSuchElementException"

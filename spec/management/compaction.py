@@ -28,8 +28,8 @@ from typing import Any, NamedTuple, TypedDict
 
 import icontract
 
-from kafkaspec.clauses import clause
-from kafkaspec.lockstep.machine import Json, Machine, Step
+from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.machine import Json, Nothing, Step, without_state
 
 PREFIX = "CMP"
 TITLE = "What compaction promises"
@@ -42,6 +42,8 @@ AT_REST = {
 }
 OF_ANOTHER = {
     **AT_REST,
+    "audit": "what is out of order or inconsistent is found in every log, compacted or not, by the checks of its "
+    "batches (BAT) and of its offsets (LDR); what a record or a batch was before, no log at rest tells",
     "mutant": "judged by the batch checks of every log, compacted or not; their mutants are theirs",
 }
 
@@ -136,8 +138,9 @@ class Batch:
 Log = tuple[Batch, ...]
 
 
+@states("CMP-1")
 def in_order(log: Log) -> bool:
-    """CMP-1: every offset once, in order, within its batch."""
+    """Whether every offset stands once, in order, within its batch."""
     offsets = [r.offset for b in log for r in b.records]
     return (
         all(a.last_offset < b.base_offset for a, b in itertools.pairwise(log))
@@ -146,25 +149,29 @@ def in_order(log: Log) -> bool:
     )
 
 
+@states("CMP-5")
 def promised(log: Log, log_start: int, point: int) -> list[Record]:
-    """CMP-5: the records that something is promised about."""
+    """The records that something is promised about."""
     return [r for b in log for r in b.records if log_start <= r.offset < point]
 
 
+@states("CMP-2", "CMP-6", "CMP-7")
 def superseded(log: Log, log_start: int, point: int) -> list[tuple[int, int]]:
-    """CMP-2, CMP-6, CMP-7: records whose key stands again below the point: their offset, and the last one's."""
+    """Records whose key stands again below the point: their offset, and the last one's."""
     keyed = [(r.key, r.offset) for r in promised(log, log_start, point) if r.key is not None]
     last = dict(keyed)
     return [(offset, last[key]) for key, offset in keyed if offset < last[key]]
 
 
+@states("CMP-3")
 def keyless(log: Log, log_start: int, point: int) -> list[int]:
-    """CMP-3."""
+    """The offsets of records without a key."""
     return [r.offset for r in promised(log, log_start, point) if r.key is None]
 
 
+@states("CMP-4")
 def aborted(log: Log, log_start: int, point: int) -> list[int]:
-    """CMP-4: for each aborted transaction with records below the point the base offset of its first such batch."""
+    """For each aborted transaction with records below the point the base offset of its first such batch."""
     out = []
     for i, marker in enumerate(log):
         if marker.kind != ABORT:
@@ -187,6 +194,7 @@ def _ends(batch: Batch, producer: int) -> bool:
 
 
 # ---- a round of cleaning, as far as the promise needs it -------------------------------------------------------------
+@states("CMP-1", "CMP-8", "CMP-9")
 def round_of_cleaning(log: Log, point: int, end: int, capacity: int) -> tuple[Log, int]:
     """The log after one round over [point, end), and the new point. `capacity`: how many keys the map takes."""
     undone = _aborted_batches(log)
@@ -236,26 +244,14 @@ def undecided(log: Log) -> int:
     return min(open_.values(), default=2**63 - 1)
 
 
+@states("CMP-2", "CMP-3", "CMP-4")
 def keeps_its_promise(log: Log, log_start: int, point: int) -> bool:
-    """CMP-2 to CMP-4."""
+    """Whether nothing is left that ought to be gone."""
     return not (superseded(log, log_start, point) or keyless(log, log_start, point) or aborted(log, log_start, point))
 
 
 # ---- the machine: a log, and what was cleaned of it ------------------------------------------------------------------
-@dataclass(frozen=True)
-class Nothing:
-    """Nothing happens to a log at rest."""
-
-
-def initial() -> Nothing:
-    return Nothing()
-
-
-def observe(state: Nothing) -> Json:
-    return {}
-
-
-machine = Machine("compaction", initial, observe)
+machine = without_state("compaction")
 
 
 def log_of(text: Sequence[Sequence[Any]]) -> Log:
@@ -300,7 +296,7 @@ class Broken(TypedDict):
     aborted: list[int]
 
 
-@machine.operation("judge", "CMP-2", "CMP-3", "CMP-4", "CMP-5", "CMP-6", "CMP-7", "CMP-8")
+@machine.operation("breaches", "CMP-2", "CMP-3", "CMP-4", "CMP-5", "CMP-6", "CMP-7", "CMP-8")
 @icontract.require(lambda log: is_log(log), "CMP-1 what is left stands in order")
 @icontract.ensure(
     lambda log_start, point, result: all(
@@ -309,7 +305,7 @@ class Broken(TypedDict):
     ),
     "CMP-5 nothing is said of what is not promised",
 )
-def judge(state: Nothing, log: Sequence[Sequence[Any]], log_start: int, point: int) -> Step[Nothing, Broken]:
+def breaches(state: Nothing, log: Sequence[Sequence[Any]], log_start: int, point: int) -> Step[Nothing, Broken]:
     """What of a log with this start and cleaner point breaks the promise."""
     whole = log_of(log)
     return Step(

@@ -16,9 +16,9 @@ from typing import TypedDict
 
 import icontract
 
-from kafkaspec.clauses import clause
-from kafkaspec.judge.recording import Recording
-from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
+from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.machine import Nothing, Refused, Step, without_state
+from kafkaspec.contract.recording import Recording
 from kafkaspec.spec.management.checkpoints import canonical, integer, is_topic_id
 from kafkaspec.spec.management.cleaner import INT_MAX
 
@@ -104,6 +104,7 @@ MTP_9 = clause(
     without={
         **NO_STEPS,
         "spec": "about several brokers: the audit compares them",
+        "impl": "about several brokers: the audit compares them",
         "mutant": "see the spec",
     },
 )
@@ -125,6 +126,7 @@ class Unreadable(Exception):
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
+@states("MTP-2")
 def _unescaped(text: str) -> str:
     def one(m: re.Match[str]) -> str:
         if m[1] is None:
@@ -136,6 +138,7 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\(?:(u)([0-9a-fA-F]{4})?|(.?))", one, text, flags=re.DOTALL)
 
 
+@states("MTP-1")
 def logical_lines(text: str) -> list[str]:
     """Lines without comments, joined where a backslash ends one."""
     out: list[str] = []
@@ -157,8 +160,9 @@ def logical_lines(text: str) -> list[str]:
     return out if joined is None else [*out, joined]
 
 
+@states("MTP-1", "MTP-2")
 def properties(text: str) -> dict[str, str]:
-    """The properties of a file (MTP-1, MTP-2). Raises Unreadable."""
+    """The properties of a file. Raises Unreadable."""
     found = {}
     for line in logical_lines(text):
         m = re.match(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", line, re.DOTALL)
@@ -185,8 +189,9 @@ class MetaProperties:
         }
 
 
+@states("MTP-3", "MTP-4")
 def meta_properties(text: str) -> MetaProperties:
-    """MTP-3, MTP-4. Raises Unreadable."""
+    """What a file says, by its version. Raises Unreadable."""
     found = properties(text)
     version = integer(re.sub(r"^[\0-\x20]+|[\0-\x20]+$", "", found.get("version", "0")), INT_MAX)
     if version not in (0, 1):
@@ -209,12 +214,14 @@ def meta_properties(text: str) -> MetaProperties:
     )
 
 
+@states("MTP-6")
 def reserved(directory_id: str) -> bool:
-    """MTP-6."""
+    """Whether the id is one of those that mean something else than a directory."""
     id = base64.urlsafe_b64decode(directory_id + "==")
     return not any(id[:8]) and int.from_bytes(id[8:], "big", signed=True) < 100
 
 
+@states("MTP-3")
 def written_lines(of: MetaProperties) -> list[str]:
     """The properties as lines, sorted: their order in the file is free."""
     values = {
@@ -240,20 +247,7 @@ def escaped(value: str) -> str:
 
 
 # ---- the machine -----------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Nothing:
-    """There is no state."""
-
-
-def initial() -> Nothing:
-    return Nothing()
-
-
-def observe(state: Nothing) -> Json:
-    return {}
-
-
-machine: Machine[Nothing] = Machine("meta_properties", initial=initial, observe=observe)
+machine = without_state("meta_properties")
 
 
 @machine.operation("properties.read", "MTP-1", "MTP-2")

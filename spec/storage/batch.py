@@ -23,11 +23,11 @@ from typing import Any, NamedTuple, NoReturn, TypedDict, cast
 import icontract
 from crc32c import crc32c
 
-from kafkaspec.clauses import clause
-from kafkaspec.judge.deviation import Deviation, Ghost
-from kafkaspec.judge.recording import Recording
-from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
-from kafkaspec.spec.storage.compression import CODEC_IDS, CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
+from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.deviation import Deviation, Ghost
+from kafkaspec.contract.machine import Fields, Json, Machine, Refused, Step
+from kafkaspec.contract.recording import Recording
+from kafkaspec.spec.common.compression import CODEC_IDS, CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
 
 PREFIX = "BAT"
 TITLE = "Record batch"
@@ -91,7 +91,7 @@ BAT_6 = clause(
 BAT_7 = clause(
     "BAT-7",
     """The records, all bytes behind the header, are compressed together by the batch's codec and decompress as
-    spec.storage.compression says. Here to a bounded size, beyond which a batch is not judged; Kafka has no bound.""",
+    spec.common.compression says. Here to a bounded size, beyond which a batch is not judged; Kafka has no bound.""",
     source=f"{CHAPTER}; Compression, Kafka 4.3.0",
     without=OF_THE_BYTES,
 )
@@ -305,8 +305,9 @@ def unzigzag(n: int) -> int:
     return (n >> 1) ^ -(n & 1)
 
 
+@states("BAT-12")
 def varint(data: bytes, at: int, end: int, bits: int = 32) -> tuple[int, int]:
-    """The number at a byte, and the byte behind it (BAT-12). ValueError if it is not over before `end`, TooLong (one of
+    """The number at a byte, and the byte behind it. ValueError if it is not over before `end`, TooLong (one of
     these) if it has too many bytes."""
     raw = shift = 0
     most = 5 if bits == 32 else 10
@@ -320,6 +321,7 @@ def varint(data: bytes, at: int, end: int, bits: int = 32) -> tuple[int, int]:
     raise ValueError("a varint that does not end")
 
 
+@states("BAT-12")
 def varint_bytes(n: int, bits: int = 32) -> bytes:
     """The shortest form."""
     raw = ((n << 1) ^ (n >> (bits - 1))) & ((1 << bits) - 1)
@@ -386,28 +388,34 @@ class Batch:
         return bool(self.attributes & CONTROL)
 
     @property
+    @states("BAT-15")
     def delete_horizon(self) -> int | None:
-        """ms; None without the flag (BAT-15)."""
+        """ms; None without the flag."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     @property
+    @states("BAT-5")
     def last_offset(self) -> int:
         return self.base_offset + self.last_offset_delta
 
     @property
+    @states("BAT-16")
     def last_sequence(self) -> int:
         return self.sequence(self.last_offset_delta)
 
+    @states("BAT-14")
     def offset(self, record: Record) -> int:
-        """BAT-14."""
+        """The record's offset."""
         return signed(self.base_offset + record.offset_delta, 64)
 
+    @states("BAT-14")
     def timestamp(self, record: Record) -> int:
-        """ms (BAT-14)."""
+        """The record's, ms."""
         return self.max_timestamp if self.log_append_time else signed(self.base_timestamp + record.timestamp_delta, 64)
 
+    @states("BAT-16")
     def sequence(self, offset_delta: int) -> int:
-        """BAT-16."""
+        """That of the record with this offset delta; NO_SEQUENCE if the batch has none."""
         if self.base_sequence < 0:
             return NO_SEQUENCE
         return (self.base_sequence + offset_delta) % (INT_MAX + 1)
@@ -431,8 +439,9 @@ class Marker(NamedTuple):
         return CONTROL_TYPES[self.type] if 0 <= self.type < len(CONTROL_TYPES) else "UNKNOWN"
 
 
+@states("BAT-11")
 def marker(record: Record) -> Marker:
-    """Of a control record (BAT-11). ValueError if it is malformed."""
+    """Of a control record. ValueError if it is malformed."""
     if record.key is None or len(record.key) < 4:
         raise ValueError("a control record's key is 4 bytes or more")
     version, kind = struct.unpack_from(">hh", record.key)
@@ -450,6 +459,7 @@ def marker(record: Record) -> Marker:
 
 
 # ---- decoding --------------------------------------------------------------------------------------------------------
+@states("BAT-1", "BAT-2", "BAT-3", "BAT-4", "BAT-5", "BAT-6", "BAT-7", "BAT-9", "BAT-10", "BAT-13")
 def decode(data: bytes, position: int = 0, limit: int = LIMIT) -> Batch:
     """The batch that `data` is, whole. `position`: of its first byte, for what is said; `limit`: of its records, bytes
     decompressed. Raises Malformed (BAT-1 to BAT-11, in the order of BAT-13)."""
@@ -522,6 +532,7 @@ def decode(data: bytes, position: int = 0, limit: int = LIMIT) -> Batch:
     return batch
 
 
+@states("BAT-8")
 def _record(data: bytes, at: int, null: int = -1) -> tuple[Record, int, int]:
     """The record at a byte, the byte behind it and that of its offset delta. Sizes from `null` up to -1 are null.
     ValueError for one that breaks BAT-8 or BAT-12."""
@@ -557,8 +568,9 @@ def _record(data: bytes, at: int, null: int = -1) -> tuple[Record, int, int]:
 
 
 # ---- encoding --------------------------------------------------------------------------------------------------------
+@states("BAT-8")
 def record_bytes(record: Record) -> bytes:
-    """BAT-8, with varints in their shortest form."""
+    """A record's bytes, with varints in their shortest form."""
 
     def sized(content: bytes | None) -> bytes:
         return varint_bytes(-1) if content is None else varint_bytes(len(content)) + content
@@ -569,6 +581,7 @@ def record_bytes(record: Record) -> bytes:
     return varint_bytes(len(body)) + body
 
 
+@states("BAT-1", "BAT-19")
 def encode(batch: Batch) -> bytes:
     """Kafka's bytes. The compressed part is taken as it was read, if it was; struct.error if a field is too large."""
     section = batch.compressed
@@ -585,8 +598,9 @@ def encode(batch: Batch) -> bytes:
     return sealed(data)
 
 
+@states("BAT-3")
 def sealed(data: bytes | bytearray) -> bytes:
-    """With the CRC that its bytes have (BAT-3)."""
+    """With the CRC that its bytes have."""
     return bytes(data[:CRC_AT]) + crc32c(bytes(data[ATTRIBUTES_AT:])).to_bytes(4, "big") + bytes(data[ATTRIBUTES_AT:])
 
 
@@ -600,6 +614,7 @@ class Timed(NamedTuple):
     headers: tuple[Header, ...] = ()
 
 
+@states("BAT-10", "BAT-18")
 def built(
     base_offset: int,
     records: Sequence[Timed],
@@ -613,7 +628,7 @@ def built(
     delete_horizon: int | None = None,
     last_offset: int | None = None,
 ) -> Batch:
-    """The batch that Kafka's writer makes of these records (BAT-18), one at least. `append_time` matters with
+    """The batch that Kafka's writer makes of these records, one at least. `append_time` matters with
     LogAppendTime alone, ms."""
     base_time = records[0].timestamp if delete_horizon is None else delete_horizon
     largest = append_time if attributes & LOG_APPEND_TIME else max(NO_TIMESTAMP, *(r.timestamp for r in records))
@@ -631,8 +646,9 @@ def built(
     )
 
 
+@states("BAT-17")
 def emptied(batch: Batch) -> Batch:
-    """What the cleaner keeps of a batch without records (BAT-17)."""
+    """What the cleaner keeps of a batch without records."""
     return replace(
         batch,
         records=(),
@@ -935,6 +951,7 @@ class Unaffordable(ValueError):
     """What Kafka's reader takes so much memory for that it may not have it."""
 
 
+@states("BAT-1", "BAT-2", "BAT-3")
 def framed(data: bytes) -> Iterator[bytes]:
     """The batches behind each other, as Kafka's reader of bytes in memory finds them, with their CRC compared. One that
     is cut at the end is left out. Raises Denied."""
@@ -965,6 +982,7 @@ AFFORDABLE = 1 << 24
 memory for as many as the bytes say before it looks whether they are there."""
 
 
+@states("BAT-4", "BAT-6", "BAT-7", "BAT-8")
 def leniently(data: bytes) -> Batch:
     """A framed batch, as Kafka's reader takes it: more than `decode` does. Raises Denied, Unaffordable."""
     (base, _, epoch, _, _, attributes, last, base_time, max_time, producer, producer_epoch, sequence, count) = (
@@ -1008,9 +1026,10 @@ def leniently(data: bytes) -> Batch:
     return replace(batch, records=tuple(records))
 
 
+@states("BAT-11")
 def marker_as_read(batch: Batch) -> list[Json] | None:
     """The type and, of an abort or a commit, the coordinator's epoch of a control batch's first record. Raises Denied
-    for what is no marker (BAT-11), with an exception of Java's own where Kafka looks without asking."""
+    for what is no marker, with an exception of Java's own where Kafka looks without asking."""
     if not batch.control or not batch.records:
         return None
     key, value = batch.records[0].key, batch.records[0].value
@@ -1182,7 +1201,7 @@ def whole(batch: Batch) -> bool:
 
 
 @machine.operation("decode", BAT_1, BAT_2, BAT_3, BAT_4, BAT_5, BAT_6, BAT_7, BAT_8, BAT_9, BAT_10, BAT_11, BAT_13)
-@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-13 reading changes nothing")
+@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-1 reading changes nothing")
 @icontract.ensure(
     lambda data, result: accepted(result) or 0 <= int(result.result.message[5:]) <= len(data) // 2,
     "BAT-13 the byte is one of the batch, or the one behind it",
@@ -1227,7 +1246,7 @@ def whole(batch: Batch) -> bool:
     ),
     "BAT-15 a horizon where the flag is",
 )
-@icontract.require(lambda data: is_hex(data), "BAT-13 bytes, in hexadecimal")
+@icontract.require(lambda data: is_hex(data), "BAT-1 bytes, in hexadecimal")
 def decode_bytes(state: Held, data: str) -> Step[Held, DecodedBatch]:
     """Read a batch. `data` in hexadecimal."""
     try:
@@ -1255,11 +1274,11 @@ def reads_alike(data: bytes, answer: list[Fields] | Refused) -> bool:
     lambda data: not isinstance(reading(bytes.fromhex(data)), str),
     "BAT-16 sequences are of offset deltas of 0 or more, headers have names, and the bytes ask for no huge memory",
 )
-@icontract.require(lambda data: is_hex(data), "BAT-13 bytes, in hexadecimal")
-@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-13 reading changes nothing")
+@icontract.require(lambda data: is_hex(data), "BAT-1 bytes, in hexadecimal")
+@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-1 reading changes nothing")
 @icontract.ensure(
     lambda data, result: reads_alike(bytes.fromhex(data), result.result),
-    "BAT-13 a reader asks for no more than a writer keeps: what is well-formed is read",
+    "BAT-8 a reader asks for no more than a writer keeps: what is well-formed is read",
 )
 def read_bytes(state: Held, data: str) -> Step[Held, list[ReadBatch]]:
     """Kafka's reader of bytes in memory, and of a control batch's marker: the batches. It compares the CRC,
@@ -1286,8 +1305,8 @@ def encode_fields(state: Held, batch: BatchFields) -> Step[Held, str]:
 
 
 @machine.operation("retainEmpty", BAT_17)
-@icontract.require(lambda data: is_whole(Held(bytes.fromhex(data))), "BAT-13 the batch is well-formed")
-@icontract.require(lambda data: is_hex(data), "BAT-13 bytes, in hexadecimal")
+@icontract.require(lambda data: is_whole(Held(bytes.fromhex(data))), "BAT-17 the batch is well-formed")
+@icontract.require(lambda data: is_hex(data), "BAT-17 bytes, in hexadecimal")
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-17 writing changes nothing here")
 @icontract.ensure(lambda result: len(result.result) == 2 * OVERHEAD, "BAT-17 the header alone")
 @icontract.ensure(
@@ -1331,8 +1350,8 @@ def retain_empty(state: Held, data: str) -> Step[Held, str]:
     lambda data: not is_unsequenced(known(bytes.fromhex(data))),
     "BAT-20 what a leader took: a producer id has a sequence, but for control batches",
 )
-@icontract.require(lambda data: is_whole(Held(bytes.fromhex(data))), "BAT-13 the batch is well-formed")
-@icontract.require(lambda data: is_hex(data), "BAT-13 bytes, in hexadecimal")
+@icontract.require(lambda data: is_whole(Held(bytes.fromhex(data))), "BAT-24 the batch is well-formed")
+@icontract.require(lambda data: is_hex(data), "BAT-24 bytes, in hexadecimal")
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-24 writing changes nothing here")
 @icontract.ensure(
     lambda data, kept, result: (
@@ -1360,8 +1379,9 @@ def retain(state: Held, data: str, kept: list[int], delete_horizon: int) -> Step
     return Step(state, [cast(ReadBatch, as_read(after, len(encode(after))))])
 
 
+@states("BAT-24")
 def retained(batch: Batch, kept: frozenset[int], delete_horizon: int) -> Batch:
-    """BAT-24."""
+    """The batch of which compaction keeps the records with these numbers."""
     left = [t for n, t in enumerate(timed(batch)) if n in kept]
     if not left:
         return emptied(batch)
@@ -1419,9 +1439,9 @@ def read_varint(state: Held, data: str, bits: int) -> Step[Held, list[int]]:
         return Step(state, Refused(BAT_12, UNDERFLOW))
 
 
-@machine.operation("load", BAT_13)
-@icontract.ensure(lambda data, result: result.state.data.hex() == data, "BAT-13 these bytes are held")
-@icontract.require(lambda data: is_hex(data), "BAT-13 bytes, in hexadecimal")
+@machine.operation("load", BAT_20)
+@icontract.ensure(lambda data, result: result.state.data.hex() == data, "BAT-20 these bytes are held")
+@icontract.require(lambda data: is_hex(data), "BAT-20 bytes, in hexadecimal")
 def load(state: Held, data: str) -> Step[Held, None]:
     """A batch as a producer may send it, well-formed or not."""
     return Step(Held(bytes.fromhex(data)))
@@ -1443,10 +1463,11 @@ def of_the_trace(base_offset: int, records: Json) -> list[Timed]:
     ]
 
 
+@states("BAT-18")
 def wrong_for_the_writer(
     producer_id: int, producer_epoch: int, base_sequence: int, flags: int, times: list[int]
 ) -> bool:
-    """What Kafka's writer refuses (BAT-18)."""
+    """Whether Kafka's writer refuses them."""
     return (
         any(t < NO_TIMESTAMP for t in times)
         or (producer_id == NO_PRODUCER and bool(flags & TRANSACTIONAL))
@@ -1537,11 +1558,11 @@ class Readable(TypedDict):
 
 
 @machine.operation("corrupt", BAT_1, BAT_2, BAT_3)
-@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-3 reading changes nothing")
+@icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-1 reading changes nothing")
 @icontract.ensure(
     lambda result: accepted(result) or result.result.clause in (BAT_1, BAT_2, BAT_3), "BAT-3 the header's checks alone"
 )
-@icontract.require(lambda base64: is_base64(base64), "BAT-13 bytes, in Base64")
+@icontract.require(lambda base64: is_base64(base64), "BAT-1 bytes, in Base64")
 def corrupt(state: Held, base64: str, of: str = "previous build", byte: int = -1) -> Step[Held, Readable]:
     """What Kafka's reader of bytes in memory, with `ensureValid` of each batch, makes of these: the base offsets.
     A batch cut at the end is left out."""
@@ -1580,8 +1601,9 @@ def held(state: Held) -> Batch:
     return known(state.data)
 
 
+@states("BAT-20")
 def allowed(batch: Batch, origin: str) -> Refused | None:
-    """What the leader asks of the batch as a whole (BAT-20)."""
+    """What the leader asks of the batch as a whole."""
     wrong = (
         len(batch.records) == 0
         or batch.last_offset_delta + 1 != len(batch.records)
@@ -1591,6 +1613,7 @@ def allowed(batch: Batch, origin: str) -> Refused | None:
     return Refused(BAT_20, INVALID) if origin == "CLIENT" and wrong else None
 
 
+@states("BAT-21", "BAT-22")
 def faults(
     batch: Batch, compacted: bool, create_time: bool, now: int, before_ms: int, after_ms: int
 ) -> Iterator[tuple[str, int]]:
@@ -1605,6 +1628,7 @@ def faults(
             yield BAT_22, n
 
 
+@states("BAT-22")
 def refusal(found: Sequence[tuple[str, int]]) -> Refused | None:
     """One for all records: a wrong timestamp before a missing key."""
     if not found:
@@ -1625,8 +1649,9 @@ def consecutive(batch: Batch) -> bool:
     return [r.offset for r in timed(batch)] == list(range(len(batch.records)))
 
 
+@states("BAT-23")
 def in_place(batch: Batch, target: int) -> bool:
-    """Whether the leader keeps the records' bytes (BAT-23)."""
+    """Whether the leader keeps the records' bytes."""
     if batch.codec == target == 0 or (batch.control and batch.codec == 0):
         return True
     return batch.codec == target and consecutive(batch)
@@ -1653,7 +1678,7 @@ def in_place(batch: Batch, target: int) -> bool:
     lambda state: all(in_bits(t.timestamp, 63) for t in timed(held(state))),
     "BAT-22 times with room for their differences",
 )
-@icontract.require(lambda state: is_whole(state), "BAT-13 the batch is well-formed, its producer as a writer has it")
+@icontract.require(lambda state: is_whole(state), "BAT-18 the batch is well-formed, its producer as a writer has it")
 @icontract.ensure(lambda state, result: nothing_changes(state, result), "BAT-23 the producer's bytes are a copy")
 @icontract.ensure(
     lambda state, initial_offset, result: (
@@ -1740,10 +1765,11 @@ def validate(
     return Step(state, cast(Validated, after))
 
 
+@states("BAT-23")
 def taken(
     batch: Batch, initial_offset: int, timestamp_type: str, partition_leader_epoch: int, now: int, target: int
 ) -> dict[str, Json]:
-    """What the leader writes of a batch that it does not refuse (BAT-23)."""
+    """What the leader writes of a batch that it does not refuse."""
     create_time = timestamp_type == "CreateTime"
     if in_place(batch, target):
         largest = max([NO_TIMESTAMP, *(r.timestamp for r in timed(batch))]) if create_time else now

@@ -18,11 +18,11 @@ from typing import Any, Literal, NamedTuple, TypedDict, cast
 
 import icontract
 
-from kafkaspec.clauses import clause
-from kafkaspec.judge.deviation import Deviation
-from kafkaspec.judge.recording import Recording
+from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.deviation import Deviation
+from kafkaspec.contract.machine import Fields, Json, Machine, Nothing, Refused, Step, without_state
+from kafkaspec.contract.recording import Recording
 from kafkaspec.lockstep.exhaustive import Call, Correspondence
-from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
 from kafkaspec.models.storage import leader_epochs as model
 
 PREFIX = "LEC"
@@ -36,6 +36,7 @@ A_QUESTION = {
     "model": "a question about one state, that changes nothing",
     "proof": "a question about one state, that changes nothing",
 }
+AT_REST = {"impl": "about a log at rest: the audit looks for it"}
 OF_THE_FILE = {"model": "a matter of text, not of interleavings", "proof": "a matter of text: tested on every kind"}
 
 LEC_1 = clause(
@@ -160,6 +161,7 @@ LEC_19 = clause(
     """The leader epochs in a log's batches after the last one of a format before 2 never fall. A batch without one (-1:
     of a format before 2, and converted by the cleaner) says nothing.""",
     source=f"{CHAPTER}; UnifiedLog.append and MemoryRecords.filterTo, Kafka 4.3.0; KIP-101",
+    without=AT_REST,
 )
 LEC_20 = clause(
     "LEC-20",
@@ -167,6 +169,7 @@ LEC_20 = clause(
     2, the last entry that begins at or before it (for one in which the log start lies, at or before the log start) is
     its epoch's, and the next entry begins above its last offset. An entry whose epoch no batch has is legal.""",
     source=f"{CHAPTER}; UnifiedLog.append, Kafka 4.3.0",
+    without=AT_REST,
 )
 LEC_21 = clause(
     "LEC-21",
@@ -174,7 +177,7 @@ LEC_21 = clause(
     leaves that had not reached the file. A first entry above the log start of a log that was not stopped cleanly is
     one whose log start had not been checkpointed.""",
     source="LogLoader.load and UnifiedLog.maybeIncrementLogStartOffset, Kafka 4.3.0; KAFKA-15046",
-    without={"proof": "it says what may be left, not what must"},
+    without={**AT_REST, "proof": "it says what may be left, not what must"},
 )
 
 NO_EPOCH = -1
@@ -196,15 +199,17 @@ class Entry(NamedTuple):
 Entries = tuple[Entry, ...]
 
 
+@states("LEC-1")
 def rising(entries: Entries) -> bool:
-    """LEC-1."""
+    """Whether epochs and offsets rise from entry to entry, and none is negative."""
     return all(e.epoch >= 0 and e.start_offset >= 0 for e in entries) and all(
         a.epoch < b.epoch and a.start_offset < b.start_offset for a, b in itertools.pairwise(entries)
     )
 
 
+@states("LEC-2")
 def assigned(entries: Entries, new: Entry) -> Entries:
-    """LEC-2."""
+    """The entries after one was assigned."""
     if entries and entries[-1].epoch == new.epoch and entries[-1].start_offset <= new.start_offset:
         return entries
     kept = entries
@@ -213,20 +218,23 @@ def assigned(entries: Entries, new: Entry) -> Entries:
     return (*kept, new)
 
 
+@states("LEC-5")
 def cut_from_end(entries: Entries, end_offset: int) -> Entries:
-    """LEC-5."""
+    """The entries that begin below the offset; all of them if it is negative."""
     return tuple(e for e in entries if end_offset < 0 or e.start_offset < end_offset)
 
 
+@states("LEC-6")
 def cut_from_start(entries: Entries, start_offset: int) -> Entries:
-    """LEC-6."""
+    """The entries of a log that begins at the offset."""
     before = [e for e in entries if e.start_offset <= start_offset]
     moved = (Entry(before[-1].epoch, start_offset),) if before else ()
     return moved + entries[len(before) :]
 
 
+@states("LEC-10", "LEC-12")
 def end_offset_for(entries: Entries, requested: int, log_end: int) -> tuple[int, int]:
-    """LEC-10, LEC-12: the epoch and the end offset."""
+    """The epoch that is answered and its end offset; -1 and -1 where that is unknown."""
     above = [e for e in entries if e.epoch > requested]
     not_above = [e for e in entries if e.epoch <= requested]
     if requested == NO_EPOCH or not entries:
@@ -238,8 +246,9 @@ def end_offset_for(entries: Entries, requested: int, log_end: int) -> tuple[int,
     return (not_above[-1].epoch if not_above else requested), above[0].start_offset
 
 
+@states("LEC-13")
 def epoch_at(entries: Entries, offset: int) -> int | None:
-    """LEC-13."""
+    """The epoch of the record at an offset; None before the first entry."""
     return next((e.epoch for e in reversed(entries) if e.start_offset <= offset), None)
 
 
@@ -253,8 +262,9 @@ class Unreadable:
     text: str = ""
 
 
+@states("LEC-16")
 def text_of(entries: Sequence[Entry]) -> str:
-    """LEC-16."""
+    """The text of a file with these entries."""
     return "".join(f"{line}\n" for line in ("0", len(entries), *(f"{e.epoch} {e.start_offset}" for e in entries)))
 
 
@@ -266,8 +276,9 @@ def _integer(text: str, largest: int) -> int | None:
     return value if -largest - 1 <= value <= largest else None
 
 
+@states("LEC-17")
 def entries_of(text: str) -> Entries | Unreadable:
-    """LEC-17."""
+    """The entries of a file with this text, in the order of its lines, or why it cannot be read."""
     lines = re.split(r"\r\n|\r|\n", text)
     if lines[-1] == "":
         lines.pop()
@@ -343,8 +354,9 @@ def _written(state: Cache, entries: Entries) -> Cache:
     return replace(state, entries=entries, file=text_of(entries))
 
 
+@states("LEC-7")
 def _truncated(state: Cache, entries: Entries, dropped: bool) -> Cache:
-    """LEC-7."""
+    """The state after a truncation to these entries: the file follows later, if any was dropped."""
     if not dropped:
         return state
     if not state.deferred:
@@ -372,7 +384,11 @@ def loaded(entries: Sequence[Entry]) -> Entries:
 
 
 _keeps_order = icontract.ensure(lambda result: rising(result.state.entries), "LEC-1 epochs and offsets rise")
-_changes_nothing = icontract.ensure(stays, "LEC-15 a question changes nothing")
+
+
+def _changes_nothing(id: str) -> icontract.ensure:
+    """What the clause of that id says is a question."""
+    return icontract.ensure(stays, f"{id} a question changes nothing")
 
 
 @machine.operation("assign", "LEC-2", "LEC-3", "LEC-4", "LEC-1")
@@ -478,7 +494,7 @@ class EndOffset(TypedDict):
 
 
 @machine.operation("endOffsetFor", "LEC-10", "LEC-12", "LEC-11")
-@_changes_nothing
+@_changes_nothing("LEC-10")
 @icontract.require(
     lambda state, log_end_offset: log_end_offset >= 0 and all(e.start_offset <= log_end_offset for e in state.entries),
     "LEC-11 no entry begins above the log's end",
@@ -504,7 +520,7 @@ def end_offset(state: Cache, requested_epoch: int, log_end_offset: int) -> Step[
 
 
 @machine.operation("epochForOffset", "LEC-13")
-@_changes_nothing
+@_changes_nothing("LEC-13")
 def epoch_for_offset(state: Cache, offset: int) -> Step[Cache, int | None]:
     """The epoch of the record at that offset."""
     return Step(state, epoch_at(state.entries, offset))
@@ -518,7 +534,7 @@ class Neighbours(TypedDict):
 
 
 @machine.operation("previousEpoch/nextEpoch", "LEC-14")
-@_changes_nothing
+@_changes_nothing("LEC-14")
 @icontract.ensure(
     lambda epoch, result: (
         (result.result["previous"] is None or result.result["previous"] < epoch)
@@ -534,7 +550,7 @@ def neighbours(state: Cache, epoch: int) -> Step[Cache, Neighbours]:
 
 
 @machine.operation("epochEntriesInRange", "LEC-15")
-@_changes_nothing
+@_changes_nothing("LEC-15")
 def entries_in_range(state: Cache, start_offset: int, end_offset: int) -> Step[Cache, list[list[int]]]:
     """What tiered storage keeps beside a segment."""
     entries = state.entries if start_offset < 0 else cut_from_start(state.entries, start_offset)
@@ -548,7 +564,7 @@ def are_entries(entries: Any) -> bool:
 
 @machine.operation("leaderEpochCheckpoint.write", "LEC-16")
 @icontract.require(are_entries, "LEC-16 an epoch and an offset each")
-@_changes_nothing
+@_changes_nothing("LEC-16")
 @icontract.ensure(
     lambda entries, result: entries_of(result.result) == tuple(Entry(*e) for e in entries),
     "LEC-17 what is written is read back",
@@ -559,7 +575,7 @@ def checkpoint_write(state: Cache, entries: Sequence[Sequence[int]]) -> Step[Cac
 
 
 @machine.operation("leaderEpochCheckpoint.read", "LEC-17")
-@_changes_nothing
+@_changes_nothing("LEC-17")
 @icontract.ensure(
     lambda result: (
         isinstance(result.result, Refused)
@@ -597,27 +613,31 @@ class Batch(NamedTuple):
     magic: int = 2
 
 
+@states("LEC-20")
 def judged(batches: Sequence[Batch], log_start: int) -> list[Batch]:
-    """The batches that the entries must know (LEC-20)."""
+    """The batches that the entries must know."""
     last_old = max((i for i, b in enumerate(batches) if b.magic < 2), default=-1)
     return [b for b in batches[last_old + 1 :] if b.epoch >= 0 and b.last_offset >= log_start]
 
 
+@states("LEC-19")
 def epochs_never_fall(batches: Sequence[Batch]) -> bool:
-    """LEC-19."""
+    """Whether the epochs of the batches never fall."""
     epochs = [b.epoch for b in judged(batches, 0)]
     return all(a <= b for a, b in itertools.pairwise(epochs))
 
 
+@states("LEC-20")
 def known_to(entries: Entries, b: Batch, log_start: int) -> bool:
-    """LEC-20, of one batch."""
+    """Whether the entries know the batch: its epoch's covers it, and the next begins above it."""
     begun = [e for e in entries if e.start_offset <= max(b.base_offset, log_start)]
     later = entries[len(begun) :]
     return bool(begun) and begun[-1].epoch == b.epoch and all(e.start_offset > b.last_offset for e in later)
 
 
+@states("LEC-21")
 def left_over(entries: Entries, log_start: int, log_end: int) -> bool:
-    """LEC-21: a truncation that had not reached the file."""
+    """Whether the entries show a truncation that had not reached the file."""
     return any(e.start_offset > log_end for e in entries) or (bool(entries) and entries[0].start_offset < log_start)
 
 
@@ -631,7 +651,7 @@ def is_log(batches: Any) -> bool:
     )
 
 
-class Judged(TypedDict):
+class Breaches(TypedDict):
     """Which rules a log breaks."""
 
     fall: bool
@@ -642,15 +662,18 @@ class Judged(TypedDict):
     """entries are left of a truncation"""
 
 
-@machine.operation("judge", "LEC-19", "LEC-20", "LEC-21")
+audit = without_state("leader_epochs")
+"""What the audit asks of a log at rest."""
+
+
+@audit.operation("breaches", "LEC-19", "LEC-20", "LEC-21")
 @icontract.require(is_log, "LEC-20 batches one behind the other")
 @icontract.require(
     lambda entries: are_entries(entries) and rising(tuple(Entry(*e) for e in entries)), "LEC-1 entries that rise"
 )
-@_changes_nothing
-def judge(
-    state: Cache, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]], log_start: int, log_end: int
-) -> Step[Cache, Judged]:
+def breaches(
+    state: Nothing, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]], log_start: int, log_end: int
+) -> Step[Nothing, Breaches]:
     """A log at rest that was stopped cleanly: its batches (base offset, last offset, epoch, magic; offsets rising)
     beside the entries of its file (rising)."""
     log = [Batch(*b) for b in batches]
@@ -740,8 +763,13 @@ machine.candidates |= {
     ),
     "entries": lambda state: _ENTRIES,
     "leaderEpochCheckpoint.write:entries": lambda state: [*_ENTRIES, [list(e) for e in state.entries]],
-    "batches": lambda state: _LOGS,
     "file": lambda state: TEXTS,
+}
+audit.candidates |= {
+    "batches": lambda state: _LOGS,
+    "entries": lambda state: _ENTRIES,
+    "log_start": lambda state: [0, 3, 5, 7],
+    "log_end": lambda state: [20, 9, 12, 0],
 }
 
 

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple, TypedDict
 
 import icontract
 
-from kafkaspec.clauses import clause
-from kafkaspec.judge.deviation import Deviation
-from kafkaspec.judge.recording import Recording
-from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
+from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.deviation import Deviation
+from kafkaspec.contract.machine import Json, Machine, Refused, Step
+from kafkaspec.contract.recording import Recording
 from kafkaspec.spec.management.cleaner import Frozen
 
 PREFIX = "LDR"
@@ -36,6 +36,7 @@ ONE_DIRECTORY = {
 }
 OF_THE_AUDIT = {
     "spec": "about logs at rest: the audit judges them",
+    "impl": "about logs at rest: the audit looks for it",
     "model": "about logs at rest: nothing moves",
     "proof": "see the model",
     "mutant": "the audit's tests damage logs instead",
@@ -212,6 +213,7 @@ class Directory:
     files: Frozen[str, Content]
 
 
+@states("LDR-18")
 def name_of(offset: int, end: str, suffix: str = "") -> str:
     return f"{offset:020}{end}{suffix}"
 
@@ -277,8 +279,9 @@ machine: Machine[Directory] = Machine("log_loader", initial=initial, observe=obs
 Files = dict[str, Content]
 
 
+@states("LDR-1", "LDR-2")
 def pass_1(files: Files) -> Files:
-    """LDR-1, LDR-2."""
+    """The files without those of a compaction or a replacement that was not finished, and without deleted ones."""
     cleaned = [n for n in files if n.endswith(CLEANED)]
     least = min((offset_of(n) or 0 for n in cleaned), default=LONG_MAX)
     return {
@@ -295,8 +298,9 @@ def next_offset(base: int, log: LogFile) -> int:
     return log.batches[-1].last + 1 if log.batches else base
 
 
+@states("LDR-3")
 def pass_2(files: Files) -> Files:
-    """LDR-3."""
+    """The files without those of the segments that a .log.swap replaces."""
     swaps = {offset_of(n) or 0: c for n, c in files.items() if n.endswith(LOG + SWAP) and isinstance(c, LogFile)}
     first = min(swaps, default=LONG_MAX)
     end = max((next_offset(base, log) for base, log in swaps.items()), default=-1)
@@ -309,8 +313,10 @@ def pass_2(files: Files) -> Files:
     return {**opened, **{n: c for n, c in files.items() if not replaced(n)}}
 
 
+@states("LDR-4")
 def pass_3(files: Files, renames: int | None = None, first: int | None = None) -> Files:
-    """LDR-4: so many renames, all of them with None. Those of the offset `first` come first if it is given."""
+    """The files after this many .swap were renamed, all of them with None. Those of the offset `first` come first if it
+    is given."""
     swaps = sorted((n for n in files if n.endswith(SWAP)), key=lambda n: (first is None or offset_of(n) != first, n))
     out = dict(files)
     for n in swaps[:renames]:
@@ -331,6 +337,7 @@ class Snapshots:
             self.known[self.end] = ""
             self.last = self.end
 
+    @states("LDR-13")
     def reload(self, log_start: int, log_end: int) -> None:
         for offset in [o for o in self.known if o > log_end or o <= log_start]:
             del self.known[offset]
@@ -342,6 +349,7 @@ class Snapshots:
             del self.known[max(self.known)]
         self.end = self.last = max(self.known, default=log_start)
 
+    @states("LDR-13")
     def rebuild(self, bases: Sequence[int], log_start: int, log_end: int, clean: bool) -> None:
         """UnifiedLog.rebuildProducerState: snapshots at the last two segments' bases and at the end."""
         last_two = sorted(bases)[-2:]
@@ -360,6 +368,7 @@ class Snapshots:
         self.end = log_end
         self.take()
 
+    @states("LDR-13")
     def remove_strays(self, bases: Sequence[int]) -> None:
         strays = sorted(o for o in self.known if o not in bases)
         for offset in strays[:-1]:
@@ -368,6 +377,7 @@ class Snapshots:
             del self.known[strays[-1]]
 
 
+@states("LDR-7")
 def segments_between(bases: Sequence[int], start: int, end: int) -> list[int]:
     """From the segment that holds `start` to the one below `end`; nothing if both are one."""
     if start == end:
@@ -399,8 +409,9 @@ class Loading:
         self.files = {n: c for n, c in self.files.items() if not n.endswith(SNAPSHOT)}
         self.files |= {name_of(o, SNAPSHOT): c for o, c in known.items()}
 
+    @states("LDR-6", "LDR-8")
     def recover(self, base: int, below: Sequence[int]) -> bool:
-        """LDR-6, LDR-8: make a segment's indexes anew, and cut it; whether it was cut."""
+        """Make a segment's indexes anew, and cut it; whether it was cut."""
         log = self.files[name_of(base, LOG)]
         assert isinstance(log, LogFile)
         snapshots = Snapshots(self.snapshots())
@@ -423,8 +434,9 @@ class Loading:
         for end in (LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT):
             self.files.pop(name_of(base, end), None)
 
+    @states("LDR-5", "LDR-6")
     def open_segments(self) -> None:
-        """LDR-5, LDR-6."""
+        """Remove indexes of no segment, and open the segments, recovering those that need it."""
         for n in sorted(self.files):
             base = offset_of(n)
             if base is None:
@@ -439,8 +451,9 @@ class Loading:
                 assert isinstance(log, LogFile)
                 self.segments[base] = log
 
+    @states("LDR-7")
     def recover_log(self) -> None:
-        """LDR-7."""
+        """Recover each segment from the recovery point on, up to the first that is cut."""
         for base in segments_between(list(self.segments), self.point, LONG_MAX):
             cut = self.recover(base, list(self.segments))
             log = self.files[name_of(base, LOG)]
@@ -456,6 +469,7 @@ class Loading:
         return next_offset(max(self.segments), self.segments[max(self.segments)]) if self.segments else None
 
 
+@states("LDR-9", "LDR-10", "LDR-11")
 def loaded(files: Mapping[str, Content], clean: bool, point: int, log_start: int) -> tuple[Files, Ends]:
     """The files after a load, and the log's start, recovery point and end."""
     begun = Loading(pass_3(pass_2(pass_1(dict(files)))), point, log_start)
@@ -492,8 +506,9 @@ def loaded(files: Mapping[str, Content], clean: bool, point: int, log_start: int
     return begun.files, {"logStart": first, "recoveryPoint": max(first, recovered), "logEnd": end}
 
 
+@states("LDR-12")
 def _cut_epochs(epochs: Sequence[tuple[int, int]], log_start: int, log_end: int) -> list[tuple[int, int]]:
-    """LDR-12."""
+    """The leader epochs of a log that starts and ends there."""
     kept = [e for e in epochs if e[1] < log_end]
     begun = [e for e in kept if e[1] <= log_start]
     return [*([(begun[-1][0], log_start)] if begun else []), *(e for e in kept if e[1] > log_start)]
@@ -505,6 +520,7 @@ def records(files: Mapping[str, Content]) -> set[Batch]:
 
 
 # ---- the operations --------------------------------------------------------------------------------------------------
+@states("LDR-18")
 def sensible(files: Mapping[str, Content]) -> bool:
     """Names are those that Kafka makes, and the offsets of each .log rise from its base on."""
     for name, c in files.items():
@@ -520,8 +536,9 @@ def sensible(files: Mapping[str, Content]) -> bool:
     return True
 
 
+@states("LDR-15")
 def again(result: Step[Directory], clean: bool, log_start: int) -> bool:
-    """LDR-15: a load after a load finds nothing to do."""
+    """Whether a load after a load finds nothing to do."""
     ends: Any = result.result
     files, found = loaded(result.state.files, clean, ends["recoveryPoint"], log_start)
     same = (found["logStart"], found["logEnd"]) == (ends["logStart"], ends["logEnd"])
@@ -553,8 +570,9 @@ def write_cleaned(state: Directory, new: Sequence[int]) -> Step[Directory, None]
     return Step(Directory(Frozen(files)))
 
 
+@states("LDR-14")
 def swap_steps(old: Sequence[int], new: Sequence[int]) -> list[tuple[str, str]]:
-    """The renames of a replacement in their order (LDR-14); those of files that are not there are left out."""
+    """The renames of a replacement in their order; those of files that are not there are left out."""
     ends = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
     steps = [(name_of(n, e, CLEANED), name_of(n, e, SWAP)) for n in sorted(new, reverse=True) for e in ends]
     steps += [(name_of(o, e), name_of(o, e, DELETED)) for o in sorted(old) for e in ends]
@@ -597,8 +615,9 @@ def interrupted(state: Directory, renames: int, first: int | None = None) -> Ste
     return Step(Directory(Frozen(pass_3(files, renames, first))), done)
 
 
+@states("LDR-15")
 def unharmed(state: Directory, result: Step[Directory]) -> bool:
-    """LDR-15: the records that a load leaves, whether another one was begun before it or not."""
+    """Whether a load leaves the same records if another one was begun before it."""
     left = [records(loaded(s.files, False, 0, 0)[0]) for s in (state, result.state)]
     return left[0] == left[1]
 

@@ -19,14 +19,14 @@ from typing import Any, NamedTuple, TypedDict, cast
 
 import icontract
 
-from kafkaspec.clauses import clause
-from kafkaspec.judge.deviation import Deviation
-from kafkaspec.judge.recording import Recording
+from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.deviation import Deviation
+from kafkaspec.contract.machine import Fields, Json, Machine, Nothing, Refused, Step, without_state
+from kafkaspec.contract.recording import Recording
 from kafkaspec.lockstep.exhaustive import Call, Correspondence
-from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
 from kafkaspec.models.storage import offset_index as model
-from kafkaspec.spec.storage import mapped_index as mapped
-from kafkaspec.spec.storage.mapped_index import (
+from kafkaspec.spec.common import mapped_index as mapped
+from kafkaspec.spec.common.mapped_index import (
     CORRUPT,
     ILLEGAL_ARGUMENT,
     INVALID_OFFSET,
@@ -52,6 +52,7 @@ OF_ONE_CALL = {
 OF_A_LOG_ON_DISK = {
     "model": "a predicate over one log at rest",
     "proof": "a predicate over one log at rest",
+    "impl": "about a log at rest: the audit looks for it",
 }
 
 OIX_1 = clause(
@@ -199,6 +200,7 @@ OIX_22 = clause(
     source=f"{SEARCH}; {ABSTRACT}",
     without={
         "spec": "a call of the spec is one step; the race is the model's",
+        "impl": "one caller at a time calls it; the race is the model's",
     },
 )
 OIX_23 = clause(
@@ -248,7 +250,12 @@ OIX_28 = clause(
     """A segment without its offset index is recovered when the log is loaded, after a clean stop too: both indexes are
     made anew from the .log file.""",
     source="Kafka Internals, ch. 03, 'Crash recovery & startup: LogLoader'; LogLoader.loadSegmentFiles, Kafka 4.3.0",
-    without={**OF_A_LOG_ON_DISK, "spec": "of the index alone there is nothing left to say", "mutant": "a missing file"},
+    without={
+        **OF_A_LOG_ON_DISK,
+        "spec": "of the index alone there is nothing left to say",
+        "impl": "of the index alone there is nothing left to say: recovering the segment is the log loader's (LDR-6)",
+        "mutant": "a missing file",
+    },
 )
 
 REFUSALS = {
@@ -281,8 +288,9 @@ def entries(index: Index) -> list[Entry]:
     return [Entry(index.base_offset + relative, position) for relative, position in index.used]
 
 
+@states("OIX-3")
 def rising(state: Index) -> bool:
-    """What a search relies on."""
+    """Whether offsets rise from entry to entry: what a search relies on."""
     return all(a[0] < b[0] for a, b in pairwise(state.used))
 
 
@@ -306,7 +314,9 @@ def last_offset(index: Index) -> int:
     return index.base_offset + index.used[-1][0] if index.used else index.base_offset
 
 
+@states("OIX-4")
 def is_full(index: Index) -> bool:
+    """Whether all slots are in use."""
     return len(index.used) >= index.slots
 
 
@@ -345,9 +355,20 @@ def observe(index: Index) -> Shown:
 
 machine = Machine("offset_index", initial, observe)
 
-_open = icontract.require(lambda state: state.is_open, "OIX-16 a closed index is not used")
-_rising = icontract.require(rising, "OIX-18 entries rise")
-_changes_nothing = icontract.ensure(lambda state, result: result.state == state, "OIX-5 a question changes nothing")
+
+def _open(id: str) -> icontract.require:
+    """What the clause of that id says is asked of an open index."""
+    return icontract.require(lambda state: state.is_open, f"{id} a closed index is not used")
+
+
+def _rising(id: str) -> icontract.require:
+    """What the clause of that id says relies on the order of the entries."""
+    return icontract.require(rising, f"{id} entries rise")
+
+
+def _changes_nothing(id: str) -> icontract.ensure:
+    """What the clause of that id says is a question."""
+    return icontract.ensure(lambda state, result: result.state == state, f"{id} a question changes nothing")
 
 
 def _rising_still(state: Index, result: Step[Index]) -> bool:
@@ -358,7 +379,7 @@ _keeps_order = icontract.ensure(_rising_still, "OIX-3 entries that rise still do
 
 
 @machine.operation("append", "OIX-5", "OIX-2", "OIX-3", "OIX-4", "OIX-19")
-@_open
+@_open("OIX-5")
 @icontract.require(lambda position: 0 <= position < 2**31, "OIX-1 a position fits into four bytes")
 @_keeps_order
 @icontract.ensure(
@@ -380,21 +401,23 @@ def append(state: Index, offset: int, position: int) -> Step[Index, None]:
     return Step(mapped.append(state, (offset - state.base_offset, position)))
 
 
+@states("OIX-2")
 def fits(index: Index, offset: int) -> bool:
-    """OIX-2."""
+    """Whether the offset can be stored."""
     return 0 <= offset - index.base_offset <= mapped.MOST_RELATIVE
 
 
+@states("OIX-6")
 def greatest_lower_bound(index: Index, target: int) -> Entry | None:
-    """OIX-6, of an index whose entries rise."""
+    """The last entry not above the target, of an index whose entries rise; None without any."""
     below = [e for e in entries(index) if e.offset <= target]
     return below[-1] if below else None
 
 
 @machine.operation("lookup", "OIX-6")
-@_open
-@_rising
-@_changes_nothing
+@_open("OIX-6")
+@_rising("OIX-6")
+@_changes_nothing("OIX-6")
 @icontract.ensure(
     lambda state, offset, result: (
         result.result == list(max((e for e in entries(state) if e.offset <= offset), default=(state.base_offset, 0)))
@@ -414,9 +437,9 @@ class Touched(TypedDict):
 
 
 @machine.operation("pagesTouched", "OIX-7", "OIX-8", "OIX-9")
-@_open
-@_rising
-@_changes_nothing
+@_open("OIX-7")
+@_rising("OIX-7")
+@_changes_nothing("OIX-7")
 @icontract.ensure(
     lambda state, result: (
         len(result.result["pages"]) <= 3 or min(result.result["slots"]) < mapped.first_warm(len(state.used), LAYOUT)
@@ -436,9 +459,9 @@ def pages_touched(state: Index, offset: int) -> Step[Index, Touched]:
 
 
 @machine.operation("entry", "OIX-21")
-@_open
+@_open("OIX-21")
 @icontract.require(lambda n: n >= 0, "OIX-21 entries are counted from 0")
-@_changes_nothing
+@_changes_nothing("OIX-21")
 def entry(state: Index, n: int) -> Step[Index, list[int]]:
     """The n-th."""
     if n >= len(state.used):
@@ -447,10 +470,10 @@ def entry(state: Index, n: int) -> Step[Index, list[int]]:
 
 
 @machine.operation("fetchUpperBoundOffset", "OIX-10")
-@_open
+@_open("OIX-10")
 @icontract.require(positions_rise, "OIX-10 positions rise with offsets")
 @icontract.require(lambda position, size: position >= 0 and size >= 0, "OIX-10 a fetch begins within the file")
-@_changes_nothing
+@_changes_nothing("OIX-10")
 def fetch_upper_bound_offset(state: Index, position: int, size: int) -> Step[Index, list[int] | None]:
     """An offset beyond a fetch of `size` bytes from `position` on."""
     beyond = [e for e in entries(state) if e.position >= position + size]
@@ -458,22 +481,22 @@ def fetch_upper_bound_offset(state: Index, position: int, size: int) -> Step[Ind
 
 
 @machine.operation("canAppendOffset", "OIX-2")
-@_changes_nothing
+@_changes_nothing("OIX-2")
 def can_append_offset(state: Index, offset: int) -> Step[Index, bool]:
     """Whether the offset can be stored at all."""
     return Step(state, fits(state, offset))
 
 
 @machine.operation("relativeOffset", "OIX-2")
-@_changes_nothing
+@_changes_nothing("OIX-2")
 def relative_offset(state: Index, offset: int) -> Step[Index, int]:
     """The offset as it is stored."""
     return Step(state, offset - state.base_offset if fits(state, offset) else Refused("OIX-2", OVERFLOW))
 
 
 @machine.operation("truncateTo", "OIX-11")
-@_open
-@_rising
+@_open("OIX-11")
+@_rising("OIX-11")
 @_keeps_order
 @icontract.ensure(
     lambda state, offset, result: entries(result.state) == [e for e in entries(state) if e.offset < offset],
@@ -489,15 +512,16 @@ def truncate_to(state: Index, offset: int) -> Step[Index, None]:
 
 
 @machine.operation("truncate", "OIX-12")
-@_open
+@_open("OIX-12")
 @icontract.ensure(lambda result: result.state.used == (), "OIX-12 no entry is left")
 def truncate(state: Index) -> Step[Index, None]:
     """The log was emptied."""
     return Step(mapped.keep(state, 0))
 
 
+@states("OIX-14", "OIX-15")
 def resized(state: Index, size: int) -> Step[Index]:
-    """OIX-14, OIX-15."""
+    """The index in a file of the whole slots that fit, and whether that changed it; refused if entries do not fit."""
     length = mapped.rounded(size, LAYOUT)
     after = mapped.with_size(state, LAYOUT, length)
     if after is state:
@@ -508,7 +532,7 @@ def resized(state: Index, size: int) -> Step[Index]:
 
 
 @machine.operation("resize", "OIX-14", "OIX-15", "OIX-19")
-@_open
+@_open("OIX-14")
 @icontract.require(lambda new_size: new_size >= 0, "OIX-14 a size is not negative")
 @icontract.ensure(
     lambda state, new_size, result: (
@@ -533,7 +557,7 @@ def trim_to_valid_size(state: Index) -> Step[Index, None]:
 
 
 @machine.operation("reset", "OIX-17")
-@_open
+@_open("OIX-17")
 @icontract.ensure(
     lambda state, result: result.state.used == () and result.state.slots == state.max_index_size // LAYOUT.size,
     "OIX-17 no entry, and all slots",
@@ -544,8 +568,8 @@ def reset(state: Index) -> Step[Index, None]:
 
 
 @machine.operation("sanityCheck", "OIX-20")
-@_open
-@_changes_nothing
+@_open("OIX-20")
+@_changes_nothing("OIX-20")
 def sanity_check(state: Index) -> Step[Index, None]:
     """Whether obvious things are wrong."""
     wrong = (bool(state.used) and last_offset(state) < state.base_offset) or bool(state.odd)
@@ -636,6 +660,7 @@ class Batch(NamedTuple):
         return offset in (self.last_offset, self.last_record)
 
 
+@states("OIX-23", "OIX-24", "OIX-25", "OIX-27")
 def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
     """What is wrong with an entry of a segment with these batches, by the clause; "" if nothing. `before`: the entry
     before it."""
@@ -652,8 +677,11 @@ def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
     return "OIX-25"
 
 
-@machine.operation("judge", "OIX-23", "OIX-24", "OIX-25", "OIX-27")
-@_changes_nothing
+audit = without_state("offset_index")
+"""What the audit asks of a log at rest."""
+
+
+@audit.operation("breaches", "OIX-23", "OIX-24", "OIX-25", "OIX-27")
 @icontract.require(
     lambda batches, entries: (
         all(len(b) == 5 for b in batches)
@@ -662,7 +690,9 @@ def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
     ),
     "OIX-24 a sound log",
 )
-def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> Step[Index, list[str]]:
+def breaches(
+    state: Nothing, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]
+) -> Step[Nothing, list[str]]:
     """A segment that was closed cleanly: its batches (position, size, first and last offset, last record's) beside the
     entries of its file (offset, position). For each entry the clause that it breaks, or ""."""
     log, file = [Batch(*b) for b in batches], [Entry(*e) for e in entries]
@@ -726,9 +756,8 @@ machine.candidates |= {
     "writable": lambda state: [True, False],
     "count": lambda state: [1100, 600],
     "file": lambda state: FILES_HEX,
-    "batches": lambda state: _LOGS,
-    "entries": lambda state: _ENTRIES,
 }
+audit.candidates |= {"batches": lambda state: _LOGS, "entries": lambda state: _ENTRIES}
 
 
 # ---- known deviations of released Kafka ------------------------------------------------------------------------------

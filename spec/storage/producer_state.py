@@ -19,12 +19,12 @@ from typing import Any, Final, Literal, NamedTuple, TypedDict, cast
 import crc32c
 from icontract import ensure, require
 
-from kafkaspec.clauses import clause
-from kafkaspec.judge.deviation import Deviation
-from kafkaspec.judge.recording import Recording
+from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.deviation import Deviation
+from kafkaspec.contract.machine import Fields, Json, Machine, Refused, Step
+from kafkaspec.contract.recording import Recording
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Correspondence
-from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
 from kafkaspec.models.storage import producer_state as model
 
 PREFIX = "PSM"
@@ -289,6 +289,7 @@ PSM_30 = clause(
     without={
         "model": "the model's log gives out offsets one by one",
         "proof": "see the model",
+        "impl": "the caller's duty: the impl relies on it and does not check it",
         "mutant": "beyond it nothing is promised, so that nothing can be broken",
     },
 )
@@ -315,10 +316,12 @@ class Batch(NamedTuple):
     timestamp: int
 
     @property
+    @states("PSM-4")
     def first_sequence(self) -> int:
         return (self.last_sequence - self.offset_delta) % SEQUENCES
 
     @property
+    @states("PSM-4")
     def first_offset(self) -> Offset:
         return self.last_offset - self.offset_delta
 
@@ -338,6 +341,7 @@ class Producer(NamedTuple):
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
+    @states("PSM-18")
     def saved(self) -> Producer:
         """What a snapshot keeps of it: one timestamp for the producer and its batch."""
         return self._replace(batches=tuple(b._replace(timestamp=self.last_timestamp) for b in self.batches[-1:]))
@@ -397,10 +401,12 @@ class State:
         return dict(sorted((p.transaction, i) for i, p in self.producers.items() if p.transaction is not None))
 
     @property
+    @states("PSM-13")
     def first_undecided(self) -> Offset | None:
         return min(self.opened, default=None)
 
     @property
+    @states("PSM-13")
     def first_unstable(self) -> Offset | None:
         return min([*self.opened, *self.ended], default=None)
 
@@ -425,6 +431,7 @@ def shown_batch(b: Batch) -> Json:
     return [b.first_sequence, b.last_sequence, b.first_offset, b.last_offset, b.timestamp]
 
 
+@states("PSM-29")
 def _late(state: State) -> bool:
     opened = state.opened
     last = state.producers[next(iter(opened.values()))].last_timestamp if opened else -1
@@ -567,13 +574,13 @@ def is_producer(producer_id: int, producer_epoch: int) -> bool:
 offsets_in_order = require(in_order, "PSM-30 batches come in the order of their offsets")
 sequences_fit = require(lasts_as_many_sequences, "PSM-30 as many sequences as records")
 a_producer = require(is_producer, "PSM-30 a producer id and an epoch that are not negative")
-a_refusal_changes_nothing = ensure(refusal_changes_nothing, "PSM-3 what is refused changes nothing")
 stays_well_formed = ensure(well_formed, "PSM-1 at most five batches, in order; no two transactions begin at one offset")
 no_other_producer = ensure(others_are_untouched, "PSM-1 no other producer is touched")
 last_stable_does_not_fall = ensure(never_unstable_lower, "PSM-14 an append does not lower the last stable offset")
 
 
 # ---- appends ---------------------------------------------------------------------------------------------------------
+@states("PSM-4")
 def next_sequence(sequence: int) -> int:
     """The one after it; 0 after the last one and after NO_SEQUENCE."""
     return (sequence + 1) % SEQUENCES
@@ -583,10 +590,12 @@ def _with(state: State, producer_id: int, producer: Producer, **more: Any) -> St
     return replace(state, producers={**state.producers, producer_id: producer}, **more)
 
 
+@states("PSM-6", "PSM-8")
 def _stale_epoch(origin: str, epoch: int, known: Producer) -> bool:
     return origin != "REPLICATION" and epoch < known.epoch
 
 
+@states("PSM-3", "PSM-5", "PSM-7")
 def _sequence_refused(state: State, producer_id: int, known: Producer, epoch: int, first_seq: int) -> Refused | None:
     """What a client is told whose batch does not begin where it must."""
     verification = state.verifications.get(producer_id)
@@ -602,6 +611,7 @@ def _sequence_refused(state: State, producer_id: int, known: Producer, epoch: in
     return None if first_seq == next_sequence(known.last_sequence) else Refused("PSM-3", OUT_OF_ORDER)
 
 
+@states("PSM-1", "PSM-9")
 def appended(known: Producer, epoch: int, batch: Batch, transactional: bool) -> Producer:
     """The producer after a data batch that was accepted."""
     kept = known.batches if epoch == known.epoch else ()
@@ -675,7 +685,7 @@ class Started(TypedDict):
     lambda producer_id, result: _refused(result) or result.state.producers[producer_id].batches[-1].first_sequence >= 0,
     "PSM-4 the first sequence is none below 0",
 )
-@a_refusal_changes_nothing
+@ensure(refusal_changes_nothing, "PSM-3 what is refused changes nothing")
 @stays_well_formed
 @no_other_producer
 @last_stable_does_not_fall
@@ -708,11 +718,13 @@ def append_data_batch(
     return Step(_with(state, producer_id, after, end=last_offset + 1), {"startedTransactions": started})
 
 
+@states("PSM-1", "PSM-10")
 def marked(known: Producer, epoch: int, coordinator_epoch: int, timestamp: int) -> Producer:
     """The producer after a marker that was accepted."""
     return Producer(epoch, coordinator_epoch, timestamp, None, known.batches if epoch == known.epoch else ())
 
 
+@states("PSM-11")
 def _marker_epoch_refused(known: Producer, origin: str, epoch: int, version: int) -> bool:
     if origin == "REPLICATION":
         return False
@@ -721,6 +733,7 @@ def _marker_epoch_refused(known: Producer, origin: str, epoch: int, version: int
     return known.transaction is not None and epoch != MOST_EPOCH
 
 
+@states("PSM-16")
 def last_stable_offset_of(state: State, producer_id: int, marker: Offset) -> Offset:
     """What the transaction index says of a transaction of this producer that ended at `marker`."""
     return min((first for first, other in state.opened.items() if other != producer_id), default=marker + 1)
@@ -795,7 +808,7 @@ class EndedTransaction(TypedDict):
 @ensure(_marker_epoch_is_right, "PSM-11 a marker's epoch is that of its version")
 @ensure(_coordinator_epoch_does_not_fall, "PSM-12 a lower coordinator epoch is refused")
 @ensure(_index_entry_is_stable, "PSM-16 the index entry says up to where all is decided")
-@a_refusal_changes_nothing
+@ensure(refusal_changes_nothing, "PSM-11 what is refused changes nothing")
 @stays_well_formed
 @no_other_producer
 @last_stable_does_not_fall
@@ -834,6 +847,7 @@ def append_end_txn_marker(
 
 
 # ---- as the log calls it ---------------------------------------------------------------------------------------------
+@states("PSM-2")
 def duplicate_of(state: State, producer_id: int, epoch: int, first_seq: int, last_seq: int) -> Batch | None:
     """The retained batch that a batch with these numbers repeats; of several the oldest."""
     known = state.producers.get(producer_id, UNKNOWN)
@@ -891,7 +905,7 @@ class Duplicate(TypedDict):
 @sequences_fit
 @ensure(_no_duplicate_goes_in, "PSM-2 a duplicate is answered, not appended")
 @ensure(_guarded, "PSM-27 a transaction opens only with the guard of its verification")
-@a_refusal_changes_nothing
+@ensure(refusal_changes_nothing, "PSM-27 what is refused changes nothing")
 @stays_well_formed
 @no_other_producer
 @last_stable_does_not_fall
@@ -942,7 +956,7 @@ def produce(
 @require(lambda state, offset: offset >= state.end, "PSM-30 batches come in the order of their offsets")
 @ensure(_marker_is_in, "PSM-10 the epochs and the timestamp are the marker's")
 @ensure(_ends_the_transaction, "PSM-10 it ends the open transaction at its own offset, or nothing")
-@a_refusal_changes_nothing
+@ensure(refusal_changes_nothing, "PSM-11 what is refused changes nothing")
 @no_other_producer
 @last_stable_does_not_fall
 def end_transaction(
@@ -989,6 +1003,7 @@ def find_duplicate_batch(
 
 
 # ---- verification ----------------------------------------------------------------------------------------------------
+@states("PSM-26")
 def _verified(state: State, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool) -> State:
     v = state.verifications.get(producer_id)
     guards = state.guards
@@ -1045,7 +1060,7 @@ def clear_verification_state_entry(state: State, producer_id: int) -> Step[State
     ),
     "PSM-27 none begins while a transaction of that epoch is open",
 )
-@a_refusal_changes_nothing
+@ensure(refusal_changes_nothing, "PSM-27 what is refused changes nothing")
 def start_verification(
     state: State, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool
 ) -> Step[State, int]:
@@ -1059,6 +1074,7 @@ def start_verification(
 
 
 # ---- offsets, expiry -------------------------------------------------------------------------------------------------
+@states("PSM-15")
 def _stable(state: State, below: Offset) -> State:
     return replace(state, ended={first: e for first, e in state.ended.items() if e.last_offset >= below})
 
@@ -1095,6 +1111,7 @@ def last_stable_offset(state: State, high_watermark: Offset, log_start_offset: O
     return Step(state, high_watermark if first is None else min(high_watermark, max(first, log_start_offset)))
 
 
+@states("PSM-17")
 def expired(state: State, producer: Producer, now: int) -> bool:
     idle = now - producer.last_timestamp
     return producer.transaction is None and idle >= state.config.producer_id_expiration_ms
@@ -1128,6 +1145,7 @@ def advance(state: State, ms: int) -> Step[State, None]:
 
 
 # ---- snapshots -------------------------------------------------------------------------------------------------------
+@states("PSM-18")
 def saved(state: State) -> Saved:
     """What a snapshot taken now holds."""
     return {i: p.saved() for i, p in sorted(state.producers.items())}
@@ -1157,6 +1175,7 @@ def take_snapshot(state: State) -> Step[State, None]:
     return Step(replace(state, snapshots=snapshots, last_snapshot=state.end))
 
 
+@states("PSM-20")
 def loaded(state: State, log_start: Offset, now: int) -> State:
     """A state that knows nothing, after loading the latest readable snapshot."""
     snapshots = dict(state.snapshots)
@@ -1171,6 +1190,7 @@ def loaded(state: State, log_start: Offset, now: int) -> State:
     return replace(state, snapshots=snapshots, end=log_start, last_snapshot=log_start)
 
 
+@states("PSM-22")
 def _log_start(state: State, log_start: Offset) -> State:
     last = max(state.snapshots, default=log_start)
     return replace(_stable(state, log_start), end=max(state.end, log_start), last_snapshot=last)
@@ -1237,6 +1257,7 @@ def delete_snapshots_before(state: State, offset: Offset) -> Step[State, None]:
     return Step(replace(state, snapshots={x: s for x, s in state.snapshots.items() if x >= offset}))
 
 
+@states("PSM-23")
 def without_strays(snapshots: Mapping[Offset, Any], base_offsets: Sequence[Offset]) -> list[Offset]:
     """The offsets of the snapshots that stay when a log with these segments is loaded."""
     strays = sorted(x for x in snapshots if x not in base_offsets)
@@ -1306,10 +1327,12 @@ CRC_FROM: Final = 6
 """the first byte that the CRC counts"""
 
 
+@states("PSM-24")
 def snapshot_name(offset: Offset) -> str:
     return f"{offset:020}.snapshot"
 
 
+@states("PSM-24")
 def to_bytes(producers: Saved) -> bytes:
     """A snapshot file's bytes, producers in the order given."""
     body = b"".join(

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, Required, TypedDict
 
 import icontract
 
-from kafkaspec.clauses import clause
-from kafkaspec.lockstep.machine import Json, Machine, Step
+from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.machine import Nothing, Step, without_state
 
 PREFIX = "RPL"
 TITLE = "Replicas of a partition"
@@ -125,8 +125,9 @@ class Difference(NamedTuple):
     offset: int
 
 
+@states("RPL-2")
 def agreed(a: Replica, b: Replica, metadata: bool) -> tuple[int, int]:
-    """RPL-2: from, and up to."""
+    """The offsets on which two replicas must agree: from, and up to."""
     tops = [a.end, b.end]
     if not metadata:
         tops += [0 if h is None else h for h in (a.high_watermark, b.high_watermark)]
@@ -137,12 +138,15 @@ def never_compacted(a: Replica, b: Replica) -> bool:
     return a.compacted is False and b.compacted is False
 
 
+@states("RPL-2")
 def first_difference(a: Replica, b: Replica, metadata: bool = False) -> Difference | None:
-    """RPL-3, RPL-4, RPL-5; of the metadata log no more than an uncommitted tail, as far as one can see (RPL-2)."""
+    """The first difference. Of the metadata log none where the epochs differ: as far as one can see that is an
+    uncommitted tail."""
     found = lowest_difference(a, b, metadata)
     return None if metadata and found is not None and found.kind == "behind" else found
 
 
+@states("RPL-3", "RPL-4", "RPL-5")
 def lowest_difference(a: Replica, b: Replica, metadata: bool) -> Difference | None:
     """At the lowest offset where the two are not the same."""
     start, end = agreed(a, b, metadata)
@@ -168,8 +172,9 @@ def lowest_difference(a: Replica, b: Replica, metadata: bool) -> Difference | No
     return None
 
 
+@states("RPL-6")
 def epochs_differ(a: Replica, b: Replica, metadata: bool = False) -> int | None:
-    """RPL-6: the lowest epoch that begins elsewhere."""
+    """The lowest epoch that begins elsewhere."""
     _, end = agreed(a, b, metadata)
     if not never_compacted(a, b):
         return None
@@ -187,8 +192,9 @@ class Directory(NamedTuple):
     kind: str = ""
 
 
+@states("RPL-1")
 def are_replicas(a: Directory, b: Directory) -> bool:
-    """RPL-1, of logs with one name."""
+    """Whether logs of one name are replicas of one partition."""
     return (
         a.kind == b.kind == ""
         and a.cluster == b.cluster
@@ -200,20 +206,7 @@ def are_replicas(a: Directory, b: Directory) -> bool:
 
 
 # ---- the machine: no state, only questions ---------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Nothing:
-    """Nothing happens to logs at rest."""
-
-
-def initial() -> Nothing:
-    return Nothing()
-
-
-def observe(state: Nothing) -> Json:
-    return {}
-
-
-machine = Machine("replicas", initial, observe)
+machine = without_state("replicas")
 
 
 class ReplicaText(TypedDict, total=False):
@@ -318,7 +311,7 @@ def compare(state: Nothing, a: ReplicaText, b: ReplicaText, metadata: bool) -> S
 
 
 @machine.operation("compareEpochs", "RPL-6")
-@icontract.require(lambda a, b: well_formed(a) and well_formed(b), "RPL-3 each of them is a log")
+@icontract.require(lambda a, b: well_formed(a) and well_formed(b), "RPL-6 each of them is a log")
 def compare_epochs(state: Nothing, a: ReplicaText, b: ReplicaText) -> Step[Nothing, int | None]:
     """The lowest epoch that begins at different offsets."""
     return Step(state, epochs_differ(replica_of(a), replica_of(b)))

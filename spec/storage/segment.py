@@ -18,10 +18,10 @@ from typing import Any, NamedTuple, Required, TypedDict, cast
 
 import icontract
 
-from kafkaspec.clauses import clause
+from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.machine import Fields, Json, Machine, Refused, Step
+from kafkaspec.contract.recording import Recording
 from kafkaspec.errors import UserError
-from kafkaspec.judge.recording import Recording
-from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
 from kafkaspec.spec.storage.transaction_index import Aborted
 
 PREFIX = "SEG"
@@ -220,6 +220,7 @@ SEG_27 = clause(
     """In a segment no batch begins below the base offset in its name, and none ends more than 2^31 - 1 above it.""",
     source=f"{CHAPTER}, 'Core concepts & terminology'; {LOG_SEGMENT}; KAFKA-6264",
     without={
+        "impl": "about a segment at rest: the audit looks for it",
         "model": "a predicate over one segment at rest",
         "proof": "a predicate over one segment at rest",
         "mutant": "a predicate over one segment at rest: what breaks it is damage, made in the tests of the audit",
@@ -230,6 +231,7 @@ SEG_28 = clause(
     "A segment's file has at most 2^31 - 1 bytes: positions are 32 bits wide.",
     source="FileRecords, Kafka 4.3.0",
     without={
+        "impl": "about a segment at rest: the audit looks for it",
         "model": "a predicate over one segment at rest",
         "proof": "a predicate over one segment at rest",
         "mutant": "two gigabytes: asked of files without reading them",
@@ -360,6 +362,7 @@ class Placed(NamedTuple):
     batch: Batch
 
 
+@states("SEG-2")
 def placed(batches: Iterable[Batch]) -> tuple[Placed, ...]:
     """The batches with their positions."""
     out, position = [], 0
@@ -408,6 +411,7 @@ class Segment:
         return sum(b.size for b in self.batches) + self.rest
 
     @property
+    @states("SEG-14")
     def next_offset(self) -> int:
         return self.batches[-1].last_offset + 1 if self.batches else self.base_offset
 
@@ -415,11 +419,13 @@ class Segment:
     def full_slots(self) -> tuple[int, int]:
         return self.max_index_bytes // OFFSET_ENTRY, self.max_index_bytes // TIME_ENTRY
 
+    @states("SEG-3", "SEG-9")
     def fits(self, offset: int) -> bool:
-        """Whether an offset can be written relative to the base (SEG-3)."""
+        """Whether an offset can be written relative to the base."""
         return 0 <= offset - self.base_offset <= INT_MAX
 
     @property
+    @states("SEG-8")
     def index_full(self) -> bool:
         return len(self.offsets) >= self.offset_slots or len(self.times) >= self.time_slots - 1
 
@@ -438,8 +444,9 @@ class Indexed(NamedTuple):
     since: int
 
 
+@states("SEG-4", "SEG-5")
 def indexed(batches: Iterable[Placed], interval: int, before: Indexed) -> Indexed:
-    """The entries after appending these batches, one by one (SEG-4, SEG-5)."""
+    """The entries after appending these batches, one by one."""
     offsets, times, largest, since = list(before.offsets), list(before.times), before.largest, before.since
     for position, b in batches:
         if b.max_timestamp > largest.timestamp:
@@ -452,6 +459,7 @@ def indexed(batches: Iterable[Placed], interval: int, before: Indexed) -> Indexe
     return Indexed(tuple(offsets), tuple(times), largest, since)
 
 
+@states("SEG-10")
 def with_last(times: list[TimeEntry], largest: TimeEntry) -> list[TimeEntry]:
     """The largest timestamp as the last entry, unless it is that already."""
     if largest.timestamp > (times[-1].timestamp if times else NO_TIMESTAMP):
@@ -459,13 +467,15 @@ def with_last(times: list[TimeEntry], largest: TimeEntry) -> list[TimeEntry]:
     return times
 
 
+@states("SEG-11")
 def place(state: Segment, offset: int, from_position: int = 0) -> Placed | None:
-    """SEG-11."""
+    """The first batch at or beyond a position whose last offset is at or above this one; None if there is none."""
     return next((p for p in state.placed if p.position >= from_position and p.batch.last_offset >= offset), None)
 
 
+@states("SEG-18")
 def transactions(batches: Iterable[Batch], before: Iterable[tuple[int, int]]) -> tuple[Aborted, ...]:
-    """The aborted ones, in the order of their markers, if those before were open (SEG-18)."""
+    """The aborted ones, in the order of their markers, if those before were open."""
     running = dict(before)
     out = []
     for b in batches:
@@ -479,8 +489,9 @@ def transactions(batches: Iterable[Batch], before: Iterable[tuple[int, int]]) ->
     return tuple(out)
 
 
+@states("SEG-19")
 def epochs(batches: Iterable[Batch]) -> list[tuple[int, int]]:
-    """SEG-19: to none before."""
+    """What recovery assigns to leader epochs of which there was none before: each epoch and its first offset."""
     out: list[tuple[int, int]] = []
     for b in batches:
         if b.leader_epoch >= 0 and (not out or b.leader_epoch > out[-1][0]):
@@ -488,13 +499,15 @@ def epochs(batches: Iterable[Batch]) -> list[tuple[int, int]]:
     return out
 
 
+@states("SEG-17")
 def whole(state: Segment) -> tuple[Batch, ...]:
     """The batches before the first that is damaged."""
     return tuple(itertools.takewhile(lambda b: not b.damaged, state.batches))
 
 
+@states("SEG-25")
 def sound(state: Segment) -> bool:
-    """Whether the entries of both indexes say the truth about the batches (SEG-25)."""
+    """Whether the entries of both indexes say the truth about the batches."""
     places = {p.position: p.batch for p in state.placed}
     first: dict[int, int] = {}
     highest = NO_TIMESTAMP
@@ -531,12 +544,14 @@ def slot_left(state: Segment) -> bool:
     return len(state.times) < state.time_slots or state.largest.timestamp <= state.last_time.timestamp
 
 
+@states("SEG-10")
 def inactive(state: Segment) -> Segment:
     """With its last time entry, and trimmed."""
     times = tuple(with_last(list(state.times), state.largest))
     return replace(state, times=times, offset_slots=len(state.offsets), time_slots=len(times))
 
 
+@states("SEG-8")
 def resized(state: Segment) -> Segment:
     """With index files of full size."""
     offset_slots, time_slots = state.full_slots
@@ -623,6 +638,7 @@ def trimmed(state: Segment) -> bool:
     return (state.offset_slots, state.time_slots) == (len(state.offsets), len(state.times))
 
 
+@states("SEG-16")
 def as_if_appended(state: Segment) -> Indexed:
     """What appending its batches to an empty segment gives."""
     nothing = Indexed((), (), TimeEntry(NO_TIMESTAMP, state.base_offset), 0)
@@ -725,7 +741,7 @@ def update_txn_index(
     lambda state, result: result.state.last_time.timestamp == max(state.largest.timestamp, state.last_time.timestamp),
     "SEG-10 the last entry is the largest timestamp",
 )
-@icontract.ensure(lambda state, result: indexes_are_true(state, result), "SEG-5 entries say the truth")
+@icontract.ensure(lambda state, result: indexes_are_true(state, result), "SEG-10 entries say the truth")
 def on_become_inactive_segment(state: Segment) -> Step[Segment, None]:
     """The segment is rolled."""
     return Step(inactive(state))
@@ -753,7 +769,7 @@ def flush(state: Segment) -> Step[Segment, None]:
     lambda state, result: (result.state.offset_slots, result.state.time_slots) == state.full_slots,
     "SEG-15 index files have their full size",
 )
-@icontract.ensure(lambda state, result: indexes_are_true(state, result), "SEG-5 entries say the truth")
+@icontract.ensure(lambda state, result: indexes_are_true(state, result), "SEG-15 entries say the truth")
 @icontract.ensure(
     lambda state, result: not largest_is_true(state) or largest_is_true(result.state), "SEG-15 the largest timestamp"
 )
@@ -781,6 +797,7 @@ def truncate_to(state: Segment, offset: int) -> Step[Segment, int]:
     return Step(after, state.size - after.size)
 
 
+@states("SEG-15")
 def largest_of(state: Segment) -> TimeEntry:
     """The largest timestamp, with the last offset of the first batch that has it, as far as the indexes know where to
     begin to look: at the last time entry's batch."""
@@ -791,6 +808,23 @@ def largest_of(state: Segment) -> TimeEntry:
         if position >= begin and b.max_timestamp > best.timestamp:
             best = TimeEntry(b.max_timestamp, b.last_offset)
     return best
+
+
+@states("SEG-16", "SEG-17", "SEG-18")
+def recovered(state: Segment) -> Segment:
+    """The segment after recovery."""
+    kept = replace(state, batches=whole(state), rest=0)
+    made = as_if_appended(kept)
+    times = tuple(with_last(list(made.times), made.largest))
+    return replace(
+        kept,
+        offsets=made.offsets,
+        times=times,
+        largest=made.largest,
+        offset_slots=len(made.offsets),
+        time_slots=len(times),
+        aborted=transactions(kept.batches, state.open_before),
+    )
 
 
 class Recovered(TypedDict):
@@ -837,22 +871,6 @@ def recover(state: Segment, active: bool = False) -> Step[Segment, Recovered]:
     found = [list(e) for e in epochs(after.batches)]
     answer: Recovered = {"truncated": state.size - after.size, "epochs": found}
     return Step(resized(after) if active else after, answer)
-
-
-def recovered(state: Segment) -> Segment:
-    """The segment after recovery."""
-    kept = replace(state, batches=whole(state), rest=0)
-    made = as_if_appended(kept)
-    times = tuple(with_last(list(made.times), made.largest))
-    return replace(
-        kept,
-        offsets=made.offsets,
-        times=times,
-        largest=made.largest,
-        offset_slots=len(made.offsets),
-        time_slots=len(times),
-        aborted=transactions(kept.batches, state.open_before),
-    )
 
 
 def recovery_fits(state: Segment) -> bool:

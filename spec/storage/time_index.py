@@ -20,12 +20,12 @@ from typing import Any, NamedTuple, TypedDict, cast
 
 import icontract
 
-from kafkaspec.clauses import clause
-from kafkaspec.judge.deviation import Deviation
-from kafkaspec.judge.recording import Recording
-from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
-from kafkaspec.spec.storage import mapped_index as mapped
-from kafkaspec.spec.storage.mapped_index import (
+from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.deviation import Deviation
+from kafkaspec.contract.machine import Fields, Json, Machine, Nothing, Refused, Step, without_state
+from kafkaspec.contract.recording import Recording
+from kafkaspec.spec.common import mapped_index as mapped
+from kafkaspec.spec.common.mapped_index import (
     BUFFER_OVERFLOW,
     CORRUPT,
     ILLEGAL_ARGUMENT,
@@ -56,6 +56,7 @@ OF_ONE_CALL = {
 OF_A_LOG_ON_DISK = {
     "model": "a predicate over one log at rest",
     "proof": "a predicate over one log at rest",
+    "impl": "about a log at rest: the audit looks for it",
 }
 
 TIX_1 = clause(
@@ -173,7 +174,12 @@ TIX_16 = clause(
     the time at which the .log file was modified last. Kafka Internals says that a lost index is made anew: that is so
     of the offset index, and of the time index in a segment that is recovered.""",
     source="LogLoader.loadSegmentFiles, LogSegment.sanityCheck and largestTimestamp, Kafka 4.3.0",
-    without={**OF_A_LOG_ON_DISK, "spec": "of the index alone there is nothing left to say", "mutant": "a missing file"},
+    without={
+        **OF_A_LOG_ON_DISK,
+        "spec": "of the index alone there is nothing left to say",
+        "impl": "of the index alone there is nothing left to say: making an empty one is the segment's (SEG-21)",
+        "mutant": "a missing file",
+    },
 )
 
 REFUSALS = {
@@ -209,8 +215,9 @@ def entries(index: Index) -> list[Entry]:
     return [Entry(timestamp, index.base_offset + relative) for timestamp, relative in index.used]
 
 
+@states("TIX-2")
 def rising(state: Index) -> bool:
-    """What a search relies on."""
+    """Whether timestamps rise and offsets never fall from entry to entry: what a search relies on."""
     return all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(state.used))
 
 
@@ -232,7 +239,9 @@ def last_entry(index: Index) -> Entry:
     return Entry(timestamp, index.base_offset + relative)
 
 
+@states("TIX-4")
 def is_full(index: Index) -> bool:
+    """Whether at most one slot is left."""
     return len(index.used) >= index.slots - 1
 
 
@@ -271,13 +280,24 @@ def observe(index: Index) -> Shown:
 
 machine = Machine("time_index", initial, observe)
 
-_open = icontract.require(lambda state: state.is_open, "TIX-9 a closed index is not used")
-_rising = icontract.require(lambda state: rising(state), "TIX-9 entries rise")
-_changes_nothing = icontract.ensure(lambda state, result: result.state == state, "TIX-6 a question changes nothing")
+
+def _open(id: str) -> icontract.require:
+    """What the clause of that id says is asked of an open index."""
+    return icontract.require(lambda state: state.is_open, f"{id} a closed index is not used")
+
+
+def _rising(id: str) -> icontract.require:
+    """What the clause of that id says relies on the order of the entries."""
+    return icontract.require(lambda state: rising(state), f"{id} entries rise")
+
+
+def _changes_nothing(id: str) -> icontract.ensure:
+    """What the clause of that id says is a question."""
+    return icontract.ensure(lambda state, result: result.state == state, f"{id} a question changes nothing")
 
 
 @machine.operation("maybeAppend", "TIX-2", "TIX-3", "TIX-4", "TIX-5", "TIX-9")
-@_open
+@_open("TIX-3")
 @icontract.require(lambda state: not state.odd, "TIX-9 the file is a whole number of slots")
 @icontract.ensure(lambda state, result: not rising(state) or rising(result.state), "TIX-2 entries that rise still do")
 @icontract.ensure(
@@ -315,9 +335,9 @@ def maybe_append(state: Index, timestamp: int, offset: int, skip_full_check: boo
 
 
 @machine.operation("lookup", "TIX-6")
-@_open
-@_rising
-@_changes_nothing
+@_open("TIX-6")
+@_rising("TIX-6")
+@_changes_nothing("TIX-6")
 @icontract.ensure(
     lambda state, timestamp, result: (
         result.result
@@ -332,9 +352,9 @@ def lookup(state: Index, timestamp: int) -> Step[Index, list[int]]:
 
 
 @machine.operation("pagesTouched", "TIX-7")
-@_open
-@_rising
-@_changes_nothing
+@_open("TIX-7")
+@_rising("TIX-7")
+@_changes_nothing("TIX-7")
 def pages_touched(state: Index, timestamp: int) -> Step[Index, list[int]]:
     """The pages of the file that a lookup reads."""
     below = [n for n, e in enumerate(entries(state)) if e.timestamp <= timestamp]
@@ -343,9 +363,9 @@ def pages_touched(state: Index, timestamp: int) -> Step[Index, list[int]]:
 
 
 @machine.operation("entry", "TIX-11")
-@_open
+@_open("TIX-11")
 @icontract.require(lambda n: n >= 0, "TIX-11 entries are counted from 0")
-@_changes_nothing
+@_changes_nothing("TIX-11")
 def entry(state: Index, n: int) -> Step[Index, list[int]]:
     """The n-th."""
     if n >= len(state.used):
@@ -354,8 +374,8 @@ def entry(state: Index, n: int) -> Step[Index, list[int]]:
 
 
 @machine.operation("truncateTo", "TIX-8")
-@_open
-@_rising
+@_open("TIX-8")
+@_rising("TIX-8")
 @icontract.ensure(
     lambda state, offset, result: entries(result.state) == [e for e in entries(state) if e.offset < offset],
     "TIX-8 what is below the offset stays, and nothing else",
@@ -370,15 +390,16 @@ def truncate_to(state: Index, offset: int) -> Step[Index, None]:
 
 
 @machine.operation("truncate", "TIX-8")
-@_open
+@_open("TIX-8")
 @icontract.ensure(lambda result: result.state.used == (), "TIX-8 no entry is left")
 def truncate(state: Index) -> Step[Index, None]:
     """The log was emptied."""
     return Step(mapped.keep(state, 0))
 
 
+@states("TIX-9")
 def resized(state: Index, size: int) -> Step[Index]:
-    """TIX-9, OIX-14, OIX-15."""
+    """The index in a file of the whole slots that fit, and whether that changed it; refused if entries do not fit."""
     after = mapped.with_size(state, LAYOUT, mapped.rounded(size, LAYOUT))
     if after is state:
         return Step(state, False)
@@ -388,7 +409,7 @@ def resized(state: Index, size: int) -> Step[Index]:
 
 
 @machine.operation("resize", "TIX-9")
-@_open
+@_open("TIX-9")
 @icontract.require(lambda new_size: new_size >= 0, "TIX-9 a size is not negative")
 @icontract.ensure(
     lambda state, new_size, result: (
@@ -413,7 +434,7 @@ def trim_to_valid_size(state: Index) -> Step[Index, None]:
 
 
 @machine.operation("reset", "TIX-9")
-@_open
+@_open("TIX-9")
 @icontract.ensure(
     lambda state, result: result.state.used == () and result.state.slots == state.max_index_size // LAYOUT.size,
     "TIX-9 no entry, and all slots",
@@ -424,8 +445,8 @@ def reset(state: Index) -> Step[Index, None]:
 
 
 @machine.operation("sanityCheck", "TIX-10")
-@_open
-@_changes_nothing
+@_open("TIX-10")
+@_changes_nothing("TIX-10")
 def sanity_check(state: Index) -> Step[Index, None]:
     """Whether obvious things are wrong."""
     last = last_entry(state)
@@ -482,7 +503,7 @@ def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> S
     return Step(mapped.opened(there, max_index_size, writable))
 
 
-@machine.operation("fill", "TIX-3", "TIX-9")
+@machine.operation("fill", "TIX-2", "TIX-9")
 @icontract.require(lambda count: 0 < count <= 4096, "TIX-9 no more than is easily compared")
 def fill(state: Index, count: int) -> Step[Index, None]:
     """The file is deleted, and made anew with just so many slots; then they are filled, 10 ms apart, two of them with
@@ -504,6 +525,7 @@ class Batch(NamedTuple):
     max_timestamp: int
 
 
+@states("TIX-12", "TIX-13", "TIX-15")
 def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
     """What is wrong with an entry of a segment with these batches, by the clause; "" if nothing. `before`: the entry
     before it."""
@@ -516,21 +538,25 @@ def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
     return "" if true and all(b.max_timestamp <= e.timestamp for b in batches[:n]) else "TIX-13"
 
 
+@states("TIX-14")
 def is_complete(batches: Sequence[Batch], file: Sequence[Entry]) -> bool:
-    """TIX-14."""
+    """Whether the last entry has the largest timestamp of the batches."""
     most = max((b.max_timestamp for b in batches), default=NO_TIMESTAMP)
     return (file[-1].timestamp if file else NO_TIMESTAMP) == most
 
 
-class Judged(TypedDict):
+class Breaches(TypedDict):
     """The clause that each entry breaks, or ""; whether the last one is the largest."""
 
     entries: list[str]
     complete: bool
 
 
-@machine.operation("judge", "TIX-12", "TIX-13", "TIX-14", "TIX-15")
-@_changes_nothing
+audit = without_state("time_index")
+"""What the audit asks of a log at rest."""
+
+
+@audit.operation("breaches", "TIX-12", "TIX-13", "TIX-14", "TIX-15")
 @icontract.require(
     lambda batches, entries: (
         all(len(b) == 3 for b in batches)
@@ -539,7 +565,9 @@ class Judged(TypedDict):
     ),
     "TIX-13 a sound log",
 )
-def judge(state: Index, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> Step[Index, Judged]:
+def breaches(
+    state: Nothing, batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]
+) -> Step[Nothing, Breaches]:
     """A segment that was closed cleanly: its batches (first and last offset, largest timestamp) beside the entries of
     its file (timestamp, offset). For each entry the clause that it breaks, or ""; and whether the last one is the
     largest, which is asked only where all entries are right."""
@@ -609,9 +637,8 @@ machine.candidates |= {
     "writable": lambda state: [True, False],
     "count": lambda state: [800, 400],
     "file": lambda state: FILES_HEX,
-    "batches": lambda state: _LOGS,
-    "entries": lambda state: _ENTRIES,
 }
+audit.candidates |= {"batches": lambda state: _LOGS, "entries": lambda state: _ENTRIES}
 
 
 # ---- known deviations of released Kafka ------------------------------------------------------------------------------

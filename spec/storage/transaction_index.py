@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, TypedDict, cast
 
 import icontract
 
-from kafkaspec.clauses import clause
-from kafkaspec.judge.deviation import Deviation
-from kafkaspec.judge.recording import Recording
-from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
+from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.deviation import Deviation
+from kafkaspec.contract.machine import Fields, Json, Machine, Refused, Step
+from kafkaspec.contract.recording import Recording
 
 PREFIX = "TXI"
 TITLE = "Transaction index"
@@ -34,6 +34,7 @@ OF_ONE_FILE = {
     "proof": "see the model",
 }
 OF_A_LOG_ON_DISK = {
+    "impl": "about a log at rest: the audit looks for it",
     "mutant": "a predicate over a log at rest: what breaks it is damage, made in the tests of the audit",
     "model": "the model has one sequence of entries, however it is cut into files",
     "proof": "see the model",
@@ -120,6 +121,7 @@ TXI_12 = clause(
     offsets never fall, an entry begins before it ends, its last stable offset is at most its last offset + 1, and it
     begins at or above the last stable offset of every entry before it.""",
     source="UnifiedLog.append and ProducerStateManager.lastStableOffset, Kafka 4.3.0",
+    without={"impl": "said of what the index is given: the producer state makes the entries (PSM-16)"},
 )
 TXI_13 = clause(
     "TXI-13",
@@ -144,8 +146,9 @@ class Aborted(NamedTuple):
     last_stable_offset: int
 
 
+@states("TXI-12")
 def in_order(entries: Sequence[Aborted]) -> bool:
-    """Whether brokers can have appended these, one after the other (TXI-12)."""
+    """Whether brokers can have appended these, one after the other."""
     return all(e.first_offset < e.last_offset and e.last_stable_offset <= e.last_offset + 1 for e in entries) and all(
         before.last_offset < e.last_offset
         and before.last_stable_offset <= e.last_stable_offset
@@ -175,8 +178,9 @@ class Index:
         """Bytes of the file."""
         return len(self.entries) * ENTRY_SIZE + self.rest
 
+    @states("TXI-4", "TXI-5")
     def collected(self, fetch_offset: int, upper_bound: int) -> tuple[tuple[Aborted, ...], bool]:
-        """What a fetch gets of this index, and whether that is all (TXI-4, TXI-5)."""
+        """What a fetch gets of this index, and whether that is all."""
         stop = next((n for n, e in enumerate(self.entries) if e.last_stable_offset >= upper_bound), None)
         asked = self.entries if stop is None else self.entries[: stop + 1]
         return overlapping(asked, fetch_offset, upper_bound), stop is not None
@@ -210,8 +214,9 @@ class Log:
         return max(n for n, i in enumerate(self.indexes) if i.start_offset <= offset)
 
 
+@states("TXI-12", "TXI-13")
 def orderly(log: Log) -> bool:
-    """Whether brokers can have written the whole of it (TXI-12, TXI-13)."""
+    """Whether brokers can have written the whole of it."""
     ends = [*(i.start_offset for i in log.indexes[1:]), None]
     return in_order(log.entries) and all(
         i.start_offset <= e.last_offset and (end is None or e.last_offset < end)
@@ -220,8 +225,9 @@ def orderly(log: Log) -> bool:
     )
 
 
+@states("TXI-12")
 def follows(log: Log, entry: Aborted) -> bool:
-    """Whether a broker can append it to this log next (TXI-12)."""
+    """Whether a broker can append it to this log next."""
     return in_order((*log.entries[-1:], entry)) and entry.last_offset >= log.active.start_offset
 
 
@@ -284,7 +290,7 @@ def entries_without_a_file(result: Step[Log]) -> bool:
 
 # ---- the operations --------------------------------------------------------------------------------------------------
 @machine.operation("append", TXI_1, TXI_2, TXI_3, TXI_12, TXI_13)
-@icontract.require(lambda state: state.active.rest == 0, "TXI-11 what a crash left of an entry was cut off")
+@icontract.require(lambda state: state.active.rest == 0, "TXI-3 what a crash left of an entry was cut off")
 @icontract.ensure(lambda state, result: only_the_active_changes(state, result), "TXI-3 in the active segment")
 @icontract.ensure(lambda state, result: a_refusal_changes_nothing(state, result), "TXI-3 refused: nothing changes")
 @icontract.ensure(
@@ -489,6 +495,7 @@ def file(state: Log) -> Step[Log, str]:
     return Step(state, "".join(hexadecimal(e) for e in state.active.entries))
 
 
+@states("TXI-1")
 def hexadecimal(entry: Aborted) -> str:
     """Its 34 bytes, two digits a byte."""
     return "0000" + "".join(f"{n % 2**64:016x}" for n in entry)

@@ -1,6 +1,6 @@
 """A small compiler from restricted Python functions to LLVM code.
 
-The explorer's inner loops (`kernels.py`), and the loops that read and write batches (`impl.storage.scan`), are Python
+The explorer's inner loops (`kernels.py`), and the loops that read and write batches (`impl.common.scan`), are Python
 functions of whole numbers: `while`, `for ... in range`, `if`, assignment and calls. Every variable is a 64-bit number;
 addresses are numbers too. `>>` is logical, `<` is signed. A name in capitals is a constant that the caller gives; what
 it decides at compile time leaves no code. `machine_code` makes the text callable, in this process.

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from kafkaspec import subsystem
-from kafkaspec.audit.detector import (
+from kafkaspec.contract import subsystem
+from kafkaspec.contract.subsystem import Subsystem
+from kafkaspec.mutants.audit import (
     CLEAN,
     META,
     Walked,
@@ -23,8 +24,7 @@ from kafkaspec.audit.detector import (
     walked,
     written_of,
 )
-from kafkaspec.lockstep.mutants import NotApplicable, kill_matrix, written
-from kafkaspec.subsystem import Subsystem
+from kafkaspec.mutants.matrix import NotApplicable, kill_matrix, written
 from tests.lockstep import toy
 
 WRITING = sorted(p.name.removesuffix("_written.py") for p in Path(__file__).parents[1].glob("*/*_written.py"))

@@ -12,14 +12,16 @@ from typing import Any
 
 import pytest
 
-import kafkaspec.impl
+import kafkaspec.audits
 from kafkaspec.audit import engine
-from kafkaspec.audit.check import Chunk, Ending, Log, LogCheck
+from kafkaspec.audit.check import Log, LogCheck
 from kafkaspec.audit.discover import discover, partition_files
-from kafkaspec.audit.files import File, Segment
+from kafkaspec.audit.files import Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.errors import UserError
-from kafkaspec.impl.storage.scan import read_segment
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import Chunk, Ending
+from kafkaspec.impl.common.scan import read_segment
 
 Originals = Callable[[str], tuple[Path, ...]]
 BASIC, CLUSTER = "single-basic/nodes-after-clean-stop", "cluster3-faults/nodes-after-clean-stop"
@@ -81,8 +83,8 @@ def test_a_log_is_shown_in_order(originals: Originals) -> None:
 
 def test_every_subsystem_s_checks_are_found() -> None:
     found = engine.checks()
-    areas = Path(str(kafkaspec.impl.__path__[0]))
-    names = {f"kafkaspec.impl.{p.parent.name}.{p.stem}" for p in areas.glob("*/*_audit.py")}
+    areas = Path(str(kafkaspec.audits.__path__[0]))
+    names = {f"kafkaspec.audits.{p.parent.name}.{p.stem}" for p in areas.glob("*/*.py")}
     every = [*found.logs, *found.directories, *found.clusters]
     assert {c.__module__ for c in every} <= names
     assert len({c.__module__ for c in every}) >= 8

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from kafkaspec import subsystem
-from kafkaspec.judge.detector import Kill
-from kafkaspec.lockstep.mutants import Mutant
+from kafkaspec.contract import subsystem
+from kafkaspec.mutants.judge import Kill
+from kafkaspec.mutants.matrix import Mutant
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,13 +12,17 @@ import orjson
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
+from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.contract.recording import Recording
+from kafkaspec.contract.subsystem import find
 from kafkaspec.explore.checked import Checked
 from kafkaspec.impl.controller import timeline as impl
 from kafkaspec.judge.check import check
-from kafkaspec.judge.recording import Recording
+from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.exhaustive import commute
-from kafkaspec.lockstep.machine import Outside, Refused
-from kafkaspec.lockstep.mutants import (
+from kafkaspec.lockstep.walk import draw, draw_init, state_machine, walk
+from kafkaspec.models.controller import timeline as model
+from kafkaspec.mutants.matrix import (
     Detector,
     Mutant,
     contract_detector,
@@ -29,14 +33,11 @@ from kafkaspec.lockstep.mutants import (
     prover_detector,
     written,
 )
-from kafkaspec.lockstep.walk import draw, draw_init, state_machine, walk
-from kafkaspec.models.controller import timeline as model
 from kafkaspec.proofs.controller.timeline import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.controller import timeline as spec
 from kafkaspec.spec.controller.timeline import LATEST_EPOCH, NO_EPOCH, Timeline, machine
 from kafkaspec.spec.controller.timeline_released import released_capacity
-from kafkaspec.subsystem import find
 
 MONOTONIC = next(r for r in spec.RECORDINGS if r.file == "timeline-monotonic.ndjson")
 
@@ -368,7 +369,7 @@ def test_a_model_is_proved_for_every_size(proof: Proof) -> None:
 
 @pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
 def test_recordings_get_their_verdict(recording: Recording) -> None:
-    assert recording.wrong(recording.judge(machine)) == ""
+    assert unexpected(recording, check_recording(recording, machine)) == ""
 
 
 def _lines(until: int) -> list[dict[str, Any]]:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.impl.controller import timeline as impl
 from kafkaspec.language import LoadedModel, action, define, invariant, load, require
-from kafkaspec.lockstep.machine import Machine, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, with_fault
 from kafkaspec.models.controller import timeline as model
 from kafkaspec.models.controller.timeline import E, Epoch, Key, Value
+from kafkaspec.mutants.matrix import Mutant, with_fault
 from kafkaspec.spec.controller import timeline as spec
 from kafkaspec.spec.controller.timeline import LATEST_EPOCH, NO_EPOCH, Timeline
 

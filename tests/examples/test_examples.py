@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 import kafkaspec.models.examples
+from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.explore import explore
 from kafkaspec.explore.checked import Checked
 from kafkaspec.export import tla
 from kafkaspec.language import action, load, require
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.mutants import explorer_detector, generated
 from kafkaspec.models.examples import two_phase
 from kafkaspec.models.examples.two_phase import Decision, TwoPhase
+from kafkaspec.mutants.matrix import explorer_detector, generated
 from kafkaspec.proofs.examples import two_phase as two_phase_proof
-from kafkaspec.subsystem import Subsystem
 from tests.export.tlc import tlc
 from tests.pinned import small
 

@@ -11,10 +11,10 @@ import pytest
 
 import kafkaspec.models
 import kafkaspec.models.examples
+from kafkaspec.contract.subsystem import subsystems
 from kafkaspec.explore.checked import Checked
 from kafkaspec.export import tla
 from kafkaspec.language import Model
-from kafkaspec.subsystem import subsystems
 from tests.export.tlc import tlc
 from tests.pinned import small
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
+from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.lockstep.exhaustive import Correspondence
-from kafkaspec.lockstep.machine import Json, Refused
-from kafkaspec.subsystem import Subsystem
 from tests.lockstep import toy
 from tests.lockstep.toy_model import ToyQueue
 

@@ -10,14 +10,14 @@ from typing import Any, cast
 import orjson
 import pytest
 
+from kafkaspec.contract.machine import Refused, Step
+from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
 from kafkaspec.fleet import CampaignResult, campaign
 from kafkaspec.fleet.campaign import Store
 from kafkaspec.judge.check import check
-from kafkaspec.lockstep.machine import Refused, Step
-from kafkaspec.lockstep.mutants import with_fault
 from kafkaspec.lockstep.shrink import simpler_values
-from kafkaspec.subsystem import Subsystem
+from kafkaspec.mutants.matrix import with_fault
 from tests.fleet.faulty import FaultyToy, Toy
 from tests.lockstep import toy
 

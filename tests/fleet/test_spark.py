@@ -98,7 +98,7 @@ def test_the_shipped_package_is_whole(tmp_path: Path) -> None:
 import sys
 sys.path.insert(0, {str(shipped)!r})
 import kafkaspec
-from kafkaspec.subsystem import subsystems
+from kafkaspec.contract.subsystem import subsystems
 assert kafkaspec.__file__.startswith({str(shipped)!r}), kafkaspec.__file__
 print(*(s.spec.machine.name for s in subsystems().values()))
 """

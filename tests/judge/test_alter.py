@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkaspec.contract.machine import Fields
 from kafkaspec.judge.alter import altered
-from kafkaspec.lockstep.machine import Fields
 from tests.judge.test_check import LONG, lines, recorded
 from tests.lockstep import toy
 

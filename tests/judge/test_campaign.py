@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from kafkaspec import report
+from kafkaspec.contract.history import read
+from kafkaspec.contract.machine import Outside
+from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError
 from kafkaspec.judge import campaign, judging, result
 from kafkaspec.judge.campaign import judge, replay
@@ -24,9 +27,6 @@ from kafkaspec.judge.target import Target, TargetTrouble
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import ABSENT, Difference
 from kafkaspec.lockstep.exhaustive import actions, model_state
-from kafkaspec.lockstep.history import read
-from kafkaspec.lockstep.machine import Outside
-from kafkaspec.subsystem import find
 from tests.judge import toy_target
 from tests.judge.toy_target import HOW, TOY, Sound, command
 

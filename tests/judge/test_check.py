@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 import pytest
 
+from kafkaspec.contract import history
+from kafkaspec.contract.deviation import shown
+from kafkaspec.contract.machine import All, Fields, Machine, Near, Step
 from kafkaspec.errors import UserError
 from kafkaspec.judge.check import Verdict, check
-from kafkaspec.judge.deviation import shown
-from kafkaspec.lockstep import history
-from kafkaspec.lockstep.machine import All, Fields, Machine, Near, Step
 from tests.lockstep import toy
 
 

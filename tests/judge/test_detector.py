@@ -10,14 +10,15 @@ from typing import Any, BinaryIO, cast
 
 import pytest
 
+from kafkaspec.contract.machine import All, Driver, Machine, Refused, Step
+from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
-from kafkaspec.judge import detector, judging
-from kafkaspec.judge.detector import OfMachine, campaigned, judge_detector, target_of
+from kafkaspec.judge import judging
 from kafkaspec.judge.forked import Forked
 from kafkaspec.judge.target import Target, TargetTrouble
-from kafkaspec.lockstep.machine import All, Driver, Machine, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, kill_matrix, with_fault, written
-from kafkaspec.subsystem import Subsystem
+from kafkaspec.mutants import judge as detector
+from kafkaspec.mutants.judge import OfMachine, campaigned, judge_detector, target_of
+from kafkaspec.mutants.matrix import Mutant, kill_matrix, with_fault, written
 from tests.lockstep import toy
 from tests.lockstep.toy_mutants import pops_last
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from kafkaspec.contract.subsystem import find
 from kafkaspec.judge.campaign import judge
 from kafkaspec.judge.result import Job
 from kafkaspec.judge.target import Target
-from kafkaspec.subsystem import find
 from tests.kafka import LINES, kafka_target
 
 TARGETS = Path(__file__).parent.parent.parent / "targets" / "kafka"

@@ -13,11 +13,11 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
+from kafkaspec.contract.machine import Fields, Json, Machine, Outside, Refused
+from kafkaspec.contract.subsystem import components
 from kafkaspec.judge import protocol
 from kafkaspec.judge.protocol import described, fields, json_schema, met, schema, word
-from kafkaspec.lockstep.machine import Fields, Json, Machine, Outside, Refused
 from kafkaspec.lockstep.walk import draw, draw_init
-from kafkaspec.subsystem import subsystems
 
 SCHEMA = json_schema()
 
@@ -54,10 +54,10 @@ def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
-@pytest.mark.parametrize("name", subsystems())
+@pytest.mark.parametrize("name", components())
 def test_what_is_asked_and_answered_is_of_the_types_said(name: str) -> None:
     """Walks of the spec other than those that made the page."""
-    machine = subsystems()[name].spec.machine
+    machine = components()[name].spec.machine
     init = {
         "i": 0,
         "op": "init",
@@ -74,13 +74,13 @@ def test_what_is_asked_and_answered_is_of_the_types_said(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "recording"),
-    [(s.name, r) for s in subsystems().values() for r in getattr(s.spec, "RECORDINGS", ()) if r.verdict == "accepted"],
+    [(s.name, r) for s in components().values() for r in getattr(s.spec, "RECORDINGS", ()) if r.verdict == "accepted"],
     ids=lambda v: "" if isinstance(v, str) else v.file,
 )
 def test_so_are_recordings_of_the_real_thing(name: str, recording: Any) -> None:
     """Arguments may be left out in a recording; what is there is of its type. The first lines of each file, all
     operations among them that come up early."""
-    machine = subsystems()[name].spec.machine
+    machine = components()[name].spec.machine
     seen: set[str] = set()
     opened = gzip.open if recording.file.endswith(".gz") else open
     with opened(recording.path, "rb") as lines:
@@ -125,10 +125,10 @@ def test_what_is_wrong_is_found() -> None:
     assert problems("hello.result", {**hello, "subsystems": ["timeline"]}) != []
 
 
-@pytest.mark.parametrize("name", subsystems())
+@pytest.mark.parametrize("name", components())
 def test_every_operation_says_its_types(name: str) -> None:
     """A result that may be anything says nothing: the spec's `Step` must name its type."""
-    d = described(subsystems()[name])
+    d = described(components()[name])
     for call in d.calls:
         assert word(call.result) != "any", call.operation.name
         assert call.what, call.operation.name
@@ -139,10 +139,10 @@ def test_every_operation_says_its_types(name: str) -> None:
         assert all(f.needed for f in fields(d.state)) != isinstance(shows, Fields), "what may be left out is said so"
 
 
-@pytest.mark.parametrize("name", subsystems())
+@pytest.mark.parametrize("name", components())
 def test_every_operation_has_an_example(name: str) -> None:
     """Walks come to all of them, so that the page shows each at work."""
-    s = subsystems()[name]
+    s = components()[name]
     missing = {c.operation.name for c in described(s).calls} - met(s).examples.keys()
     assert missing == set()
 

@@ -8,14 +8,15 @@ from typing import Any
 import orjson
 import pytest
 
+from kafkaspec.contract.deviation import NEWEST, Deviation, shown
+from kafkaspec.contract.history import numbered, outcome
+from kafkaspec.contract.machine import Machine
+from kafkaspec.contract.recording import Recording
+from kafkaspec.contract.subsystem import subsystems
 from kafkaspec.errors import UserError
 from kafkaspec.judge.alter import altered
 from kafkaspec.judge.check import check
-from kafkaspec.judge.deviation import NEWEST, Deviation, shown
-from kafkaspec.judge.recording import Recording
-from kafkaspec.lockstep.history import numbered, outcome
-from kafkaspec.lockstep.machine import Machine
-from kafkaspec.subsystem import subsystems
+from kafkaspec.judge.recorded import check_recording, unexpected
 from tests.lockstep import toy
 
 SHARE = 1.0 if os.environ.get("HYPOTHESIS_PROFILE") == "deep" else 0.03
@@ -33,7 +34,7 @@ def name(x: Any) -> str:
 @pytest.mark.parametrize(("machine", "recording"), RECORDED, ids=name)
 def test_the_verdict_is_the_expected_one(machine: Machine[Any], recording: Recording) -> None:
     assert recording.source
-    assert recording.wrong(recording.judge(machine)) == ""
+    assert unexpected(recording, check_recording(recording, machine)) == ""
 
 
 @pytest.mark.parametrize(("machine", "recording"), RECORDED, ids=name)
@@ -71,10 +72,10 @@ def trace(before: list[dict[str, Any]], last: dict[str, Any]) -> list[bytes]:
 def test_what_is_wrong_with_a_verdict_is_said() -> None:
     good = check(toy.machine, [b'{"op":"save"}'])
     bad = check(toy.machine, [b'{"op":"pop","result":1}'])
-    assert Recording("f", "accepted").wrong(good) == ""
-    assert Recording("f", "rejected", at=0).wrong(bad) == ""
-    assert Recording("f", "accepted").wrong(bad) == "f: rejected at step 0, expected accepted"
-    assert Recording("f", "rejected", at=3).wrong(bad) == "f: rejected at step 0, expected rejected at step 3"
-    assert Recording("f", "accepted", deviations=("X",)).wrong(good) == "f: met deviations none, expected ['X']"
+    assert unexpected(Recording("f", "accepted"), good) == ""
+    assert unexpected(Recording("f", "rejected", at=0), bad) == ""
+    assert unexpected(Recording("f", "accepted"), bad) == "f: rejected at step 0, expected accepted"
+    assert unexpected(Recording("f", "rejected", at=3), bad) == "f: rejected at step 0, expected rejected at step 3"
+    assert unexpected(Recording("f", "accepted", deviations=("X",)), good) == "f: met deviations none, expected ['X']"
     with pytest.raises(UserError, match=r"recording none\.ndjson is not there"):
-        Recording("none.ndjson", "accepted").judge(toy.machine)
+        check_recording(Recording("none.ndjson", "accepted"), toy.machine)

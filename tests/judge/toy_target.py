@@ -13,9 +13,9 @@ from typing import Any, cast
 
 import icontract
 
+from kafkaspec.contract.machine import All, Json, Machine, Refused, Step
+from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.judge.serve import serve
-from kafkaspec.lockstep.machine import All, Json, Machine, Refused, Step
-from kafkaspec.subsystem import Subsystem
 from tests.lockstep import test_exhaustive, toy
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkaspec import clauses
+from kafkaspec.contract import clauses
 from kafkaspec.language import ModelError
 from kafkaspec.prove import prove
 from tests import modules

@@ -9,7 +9,7 @@ import pytest
 from kafkaspec.explore import explore
 from kafkaspec.language import LoadedModel, ModelError, load
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.mutants import generated
+from kafkaspec.mutants.matrix import generated
 from kafkaspec.prove import bounded, prove
 from tests.language.texts import model, sizes_of
 

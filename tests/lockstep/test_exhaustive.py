@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from kafkaspec.contract.machine import Step
 from kafkaspec.lockstep.exhaustive import Correspondence, commute
-from kafkaspec.lockstep.machine import Step
 from tests.lockstep import toy
 from tests.lockstep.toy_model import ForgetsToSave, ToyQueue
 

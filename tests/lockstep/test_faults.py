@@ -8,10 +8,11 @@ from typing import Annotated, Any, cast
 
 import pytest
 
+from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.explore.checked import Checked
 from kafkaspec.language import Flag, LoadedModel, Model, Range, Size, Sort, action, invariant, load, require, step
-from kafkaspec.lockstep.faults import alike, faults, steps_beside
-from kafkaspec.lockstep.mutants import (
+from kafkaspec.mutants.faults import alike, faults, steps_beside
+from kafkaspec.mutants.matrix import (
     UNCHANGED,
     Detection,
     Mutant,
@@ -22,7 +23,6 @@ from kafkaspec.lockstep.mutants import (
     prover_detector,
 )
 from kafkaspec.prove.proof import Proof
-from kafkaspec.subsystem import Subsystem
 
 
 class Cup(Sort):

@@ -7,9 +7,9 @@ import doctest
 import orjson
 import pytest
 
+from kafkaspec.contract import history
+from kafkaspec.contract.history import History, parse
 from kafkaspec.errors import UserError
-from kafkaspec.lockstep import history
-from kafkaspec.lockstep.history import History, parse
 
 TEXT = """\
 # found by lockstep

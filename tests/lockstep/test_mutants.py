@@ -9,12 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from kafkaspec import forms
+from kafkaspec.contract import subsystem as subsystems
+from kafkaspec.contract.recording import Recording
+from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
 from kafkaspec.explore.checked import Checked
-from kafkaspec.judge.recording import Recording
 from kafkaspec.language import load
-from kafkaspec.lockstep.mutants import (
+from kafkaspec.mutants.matrix import (
     Mutant,
     check_detector,
     contract_detector,
@@ -26,7 +27,6 @@ from kafkaspec.lockstep.mutants import (
     prover_detector,
     written,
 )
-from kafkaspec.subsystem import Subsystem
 from tests.judge.test_check import LONG, lines, recorded
 from tests.lockstep import toy
 from tests.lockstep.toy_model import ForgetsToSave, ToyQueue
@@ -98,10 +98,11 @@ def test_a_mutant_that_fails_is_killed(subsystem: Subsystem) -> None:
 
 
 def test_no_checkout_no_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UserError, match=r"none has no mutants: there is no .*/tests/lockstep/none_mutants.py"):
+    said = "none has no mutants here: they stand beside the tests, in tests/lockstep/none_mutants.py of a checkout"
+    with pytest.raises(UserError, match=said):
         written(Subsystem("none", "lockstep"))
-    monkeypatch.setattr(forms, "checkout", lambda: None)
-    with pytest.raises(UserError, match="in a checkout of kafkaspec, and this is none"):
+    monkeypatch.setattr(subsystems, "checkout", lambda: None)
+    with pytest.raises(UserError, match="toy has no mutants here"):
         written(Subsystem("toy", "lockstep"))
 
 
@@ -142,9 +143,7 @@ def test_the_explorer_judges_models(monkeypatch: pytest.MonkeyPatch, subsystem: 
     ]
     assert [r.mutant.name for r in rows if not r.killed and not r.unchanged] == ["ToyQueue.restore: no effect 1"]
     assert [r.wrong for r in rows if r.wrong] == []
-    monkeypatch.setattr(
-        "kafkaspec.lockstep.mutants._module", lambda _: SimpleNamespace(MUTANTS=[], SURVIVORS={"x": ""})
-    )
+    monkeypatch.setattr("kafkaspec.mutants.matrix._module", lambda _: SimpleNamespace(MUTANTS=[], SURVIVORS={"x": ""}))
     with pytest.raises(UserError, match="unknown generated mutant of toy 'x'"):
         mutants_of(subsystem)
     assert {r.detections["prover"].killed for r in rows} == {None}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from kafkaspec.contract.history import parse
+from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.judge.check import check
-from kafkaspec.lockstep.history import parse
-from kafkaspec.lockstep.machine import Json, Refused
 from kafkaspec.lockstep.walk import Coverage, replay, shrink, state_machine, unlike, walk
 from tests.lockstep import toy
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import icontract
 
-from kafkaspec.judge.deviation import Deviation
-from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused, Step
+from kafkaspec.contract.deviation import Deviation
+from kafkaspec.contract.machine import Fields, Json, Machine, Refused, Step
 
 FULL = "java.lang.IllegalStateException"
 EMPTY = "java.util.NoSuchElementException"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafkaspec.lockstep.machine import Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, with_fault
+from kafkaspec.contract.machine import Refused, Step
+from kafkaspec.mutants.matrix import Mutant, with_fault
 from tests.lockstep import toy
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+from kafkaspec.contract.machine import Json, Machine, Refused, Step
 from kafkaspec.impl.management import checkpoints as impl
 from kafkaspec.impl.management.checkpoints import CheckpointFile, Checkpoints, TopicPartition
 from kafkaspec.language import LoadedModel, action, load, require
-from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
-from kafkaspec.lockstep.mutants import of_impl, of_model, of_spec, with_fault
 from kafkaspec.models.management import checkpoints as model
 from kafkaspec.models.management.checkpoints import Log, Phase, Writing
+from kafkaspec.mutants.matrix import of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.management import checkpoints as spec
 from kafkaspec.spec.management.checkpoints import machine
 from kafkaspec.spec.management.cleaner import Frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkaspec.audit.detector import META, Walked, Written, log_file, one_record
+from kafkaspec.mutants.audit import META, Walked, Written, log_file, one_record
 
 
 def files(walked: Walked) -> Mapping[str, bytes]:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+from kafkaspec.contract.machine import Json, Machine, Refused, Step
 from kafkaspec.impl.management import cleaner as impl
 from kafkaspec.impl.management.checkpoints import TopicPartition
 from kafkaspec.language import LoadedModel, action, define, load, require
-from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
-from kafkaspec.lockstep.mutants import of_impl, of_model, of_spec, with_fault
 from kafkaspec.models.management import cleaner as model
 from kafkaspec.models.management.cleaner import WAITING, Doing, Partition, Status, Thread, User
+from kafkaspec.mutants.matrix import of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.management import cleaner as spec
 from kafkaspec.spec.management.cleaner import Aborted, InProgress, Paused
 

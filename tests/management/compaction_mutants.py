@@ -9,19 +9,18 @@ from unittest.mock import patch
 
 import numpy as np
 
-from kafkaspec.impl.management import compaction as impl
-from kafkaspec.impl.management import compaction_audit as audit
-from kafkaspec.impl.management.compaction_audit import CompactionCheck, Keys
-from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, of_impl, with_fault
+from kafkaspec.audits.management import compaction as audit
+from kafkaspec.audits.management.compaction import CompactionCheck, Keys
+from kafkaspec.contract.machine import Json, Machine, Nothing, Refused, Step
+from kafkaspec.mutants.matrix import Mutant, of_audit, with_fault
 from kafkaspec.spec.management import compaction as spec
 from kafkaspec.spec.storage.batch import CONTROL
 
 
-def _patched(**functions: Any) -> impl.Driver:
+def _patched(**functions: Any) -> audit.Driver:
     """The driver with other functions in the audit's module, while it is called."""
 
-    class Faulty(impl.Driver):
+    class Faulty(audit.Driver):
         def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
             with patch.multiple(audit, **functions):
                 return super().apply(name, arguments)
@@ -29,15 +28,15 @@ def _patched(**functions: Any) -> impl.Driver:
     return Faulty()
 
 
-def _check(**methods: Any) -> Callable[[], impl.Driver]:
+def _check(**methods: Any) -> Callable[[], audit.Driver]:
     """The driver with other methods in its check."""
     return lambda: _patched(CompactionCheck=type("Faulty", (CompactionCheck,), methods))
 
 
-def _keys(**methods: Any) -> Callable[[], impl.Driver]:
+def _keys(**methods: Any) -> Callable[[], audit.Driver]:
     """The driver with other methods in its table of keys, which has room for two."""
 
-    def make() -> impl.Driver:
+    def make() -> audit.Driver:
         keys = type("Faulty", (Keys,), {"__init__": lambda self, *_: Keys.__init__(self, 2), **methods})
         return _check(keys_class=keys)()
 
@@ -145,51 +144,53 @@ def _one_chunk_at_a_time(self: Keys, rows: Any) -> None:
     Keys.add(self, rows)
 
 
-def _takes_the_tombstones(state: spec.Nothing, log: Any, log_start: int, point: int) -> Step[spec.Nothing]:
+def _takes_the_tombstones(state: Nothing, log: Any, log_start: int, point: int) -> Step[Nothing]:
     found = {"superseded": [[-1, -1]], "keyless": [], "aborted": []}
     return Step(state, found)
 
 
 def _spec(body: Callable[..., Step[Any]]) -> Callable[[], Machine[Any]]:
-    return lambda: with_fault(spec.machine, "judge", body)
+    return lambda: with_fault(spec.machine, "breaches", body)
 
 
 MUTANTS = [
-    of_impl("from the beginning", "CMP-5", "records below the log start count", _check(__init__=_from_the_beginning)),
-    of_impl("the point itself", "CMP-2 CMP-5", "the first dirty record counts", _check(__init__=_the_point_too)),
-    of_impl("everywhere", "CMP-5", "the dirty part counts", _check(__init__=_everywhere)),
-    of_impl(
+    of_audit("from the beginning", "CMP-5", "records below the log start count", _check(__init__=_from_the_beginning)),
+    of_audit("the point itself", "CMP-2 CMP-5", "the first dirty record counts", _check(__init__=_the_point_too)),
+    of_audit("everywhere", "CMP-5", "the dirty part counts", _check(__init__=_everywhere)),
+    of_audit(
         "tombstones do not count", "CMP-6", "a value beside its tombstone passes", _check(_records=_without_tombstones)
     ),
-    of_impl("control records have keys", "CMP-7 CMP-8", "two markers are a key twice", _check(_records=_control_keys)),
-    of_impl("records without a key pass", "CMP-3", "they are not looked at", _check(_records=_keyless_pass)),
-    of_impl(
+    of_audit("control records have keys", "CMP-7 CMP-8", "two markers are a key twice", _check(_records=_control_keys)),
+    of_audit("records without a key pass", "CMP-3", "they are not looked at", _check(_records=_keyless_pass)),
+    of_audit(
         "an empty key is none",
         "CMP-3 CMP-2",
         "a key of no bytes is taken for none",
         _check(_records=_an_empty_key_is_none),
     ),
-    of_impl("commits abort", "CMP-4", "every marker ends an aborted transaction", _check(_transactions=_commits_too)),
-    of_impl(
+    of_audit("commits abort", "CMP-4", "every marker ends an aborted transaction", _check(_transactions=_commits_too)),
+    of_audit(
         "any producer's marker",
         "CMP-4",
         "a marker ends everybody's transaction",
         _check(_transactions=_of_any_producer),
     ),
-    of_impl("transactions never end", "CMP-4", "data before an earlier marker counts", _check(_transactions=_for_ever)),
-    of_impl(
+    of_audit(
+        "transactions never end", "CMP-4", "data before an earlier marker counts", _check(_transactions=_for_ever)
+    ),
+    of_audit(
         "empty batches have data",
         "CMP-8",
         "what keeps a producer's state is taken for aborted data",
         _check(_transactions=_empty_batches_too),
     ),
-    of_impl("nothing is ever equal", "CMP-2", "no groups", lambda: _patched(_groups=_half_a_hash)),
-    of_impl("hashes are keys", "CMP-2", "all keys collide, and nobody looks at them", lambda: _collided()),
-    of_impl("the next one, not the last", "CMP-2", "a key three times", _check(confirmed=_next_to_each_other)),
-    of_impl(
+    of_audit("nothing is ever equal", "CMP-2", "no groups", lambda: _patched(_groups=_half_a_hash)),
+    of_audit("hashes are keys", "CMP-2", "all keys collide, and nobody looks at them", lambda: _collided()),
+    of_audit("the next one, not the last", "CMP-2", "a key three times", _check(confirmed=_next_to_each_other)),
+    of_audit(
         "the rest is forgotten", "CMP-2", "what was not spilled yet is not looked at", _keys(equal=_forgets_what_waits)
     ),
-    of_impl("a chunk at a time", "CMP-2", "keys of earlier chunks are forgotten", _keys(add=_one_chunk_at_a_time)),
+    of_audit("a chunk at a time", "CMP-2", "keys of earlier chunks are forgotten", _keys(add=_one_chunk_at_a_time)),
     Mutant(
         "spec: of what is not promised",
         ("CMP-5", "CMP-2"),
@@ -201,6 +202,6 @@ MUTANTS = [
 """Faults written by hand."""
 
 
-def _collided() -> impl.Driver:
+def _collided() -> audit.Driver:
     faulty = type("Faulty", (CompactionCheck,), {"confirmed": _collides})
     return _patched(_groups=_pairs_of_all, CompactionCheck=faulty)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from kafkaspec.impl.disk import Disk
+from kafkaspec.contract.machine import Json, Nothing, Refused, Step
+from kafkaspec.impl.common.disk import Disk
 from kafkaspec.impl.management import meta_properties as impl
-from kafkaspec.lockstep.machine import Json, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, of_impl, with_fault
+from kafkaspec.mutants.matrix import Mutant, of_impl, with_fault
 from kafkaspec.spec.management import meta_properties as spec
 
 
@@ -97,7 +97,7 @@ def _escapes_nothing(value: str) -> str:
     return value
 
 
-def _accepts_everything(state: spec.Nothing, version: int, cluster_id: Any, node_id: Any, directory_id: Any) -> Any:
+def _accepts_everything(state: Nothing, version: int, cluster_id: Any, node_id: Any, directory_id: Any) -> Any:
     return Step(state, spec.written_lines(spec.MetaProperties(version, cluster_id, None, directory_id)))
 
 

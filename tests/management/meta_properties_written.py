@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkaspec.audit.detector import Walked, Written
+from kafkaspec.mutants.audit import Walked, Written
 
 
 def files(walked: Walked) -> Mapping[str, bytes]:

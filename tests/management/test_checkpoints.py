@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit.check import Directory, Log, Summary
-from kafkaspec.audit.files import File, LogDirectory, PartitionFiles, Segment
-from kafkaspec.impl.disk import Crashed, Disk, RealDisk, SimulatedDisk, StorageError
+from kafkaspec.audit.files import LogDirectory, PartitionFiles, Segment
+from kafkaspec.audits.management.checkpoints import CheckpointCheck, PartitionMetadataCheck
+from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.impl.common.disk import Crashed, Disk, RealDisk, SimulatedDisk, StorageError
+from kafkaspec.impl.common.files import File
 from kafkaspec.impl.management import checkpoints as impl
 from kafkaspec.impl.management.checkpoints import (
     CheckpointFile,
@@ -22,8 +25,7 @@ from kafkaspec.impl.management.checkpoints import (
     decode,
     encode,
 )
-from kafkaspec.impl.management.checkpoints_audit import CheckpointCheck, PartitionMetadataCheck
-from kafkaspec.lockstep.machine import Outside, Refused
+from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.walk import Pair, draw, state_machine
 from kafkaspec.models.management.checkpoints import MODELS
 from kafkaspec.proofs.management.checkpoints import PROOFS
@@ -82,7 +84,7 @@ def test_proofs_hold_for_every_size(proof: Proof) -> None:
 @pytest.mark.clause("CKP-3")
 @pytest.mark.clause("CKP-7")
 def test_recordings_are_accepted(recording: Any) -> None:
-    assert recording.wrong(recording.judge(machine)) == ""
+    assert unexpected(recording, check_recording(recording, machine)) == ""
 
 
 # ---- histories
@@ -354,9 +356,7 @@ def audited(
     log_file = File(tmp_path / "t-0" / f"{base:020}.log", 1)
     partition = PartitionFiles(tmp_path / "t-0", "t", 0, segments=(Segment(base, log_file),))
     log = Log(partition, clean)
-    directory = Directory(
-        LogDirectory(tmp_path, (partition,), found), (Summary(log, start, end, 1, 1, 1, 1, {}),), clean
-    )
+    directory = Directory(LogDirectory(tmp_path, (partition,), found), (Summary(log, start, end, 1, 1, 1, 1),), clean)
     return [(f.severity.name, f.clause, f.line) for f in CheckpointCheck().check(directory)]
 
 

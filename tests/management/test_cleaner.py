@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
-from kafkaspec.impl.disk import SimulatedDisk
+from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.management import cleaner as impl
 from kafkaspec.impl.management.checkpoints import TopicPartition
 from kafkaspec.lockstep.exhaustive import commute
-from kafkaspec.lockstep.machine import Outside, Refused
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.management.cleaner import MODELS
 from kafkaspec.proofs.management.cleaner import PROOFS

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit.check import Log
-from kafkaspec.audit.files import File, Kind, PartitionFiles, Segment
+from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Severity
-from kafkaspec.impl.management import compaction as impl
-from kafkaspec.impl.management import compaction_audit as audit
-from kafkaspec.impl.management.compaction_audit import AUDIT, KEY, CompactionCheck, Keys
-from kafkaspec.lockstep.machine import Outside
+from kafkaspec.audits.management import compaction as audit
+from kafkaspec.audits.management.compaction import AUDIT, KEY, CompactionCheck, Keys
+from kafkaspec.contract.machine import Outside
+from kafkaspec.impl.common.files import File
 from kafkaspec.lockstep.walk import state_machine, walk
 from kafkaspec.spec.management import compaction as spec
 from kafkaspec.spec.management.compaction import machine
@@ -28,14 +28,14 @@ from kafkaspec.spec.management.compaction import machine
 
 
 def test_impl_does_what_the_spec_says() -> None:
-    with patch.object(machine, "operations", {"judge": machine.find("judge")}):
-        run_state_machine_as_test(state_machine(machine, impl.Driver))
+    with patch.object(machine, "operations", {"breaches": machine.find("breaches")}):
+        run_state_machine_as_test(state_machine(machine, audit.Driver))
 
 
 @pytest.mark.clause("CMP-5")
 def test_long_walks() -> None:
     for seed in range(3):
-        walked = walk(machine, impl.Driver(), seed, 80)
+        walked = walk(machine, audit.Driver(), seed, 80)
         assert walked.failure is None, str(walked.failure)
 
 
@@ -44,7 +44,7 @@ def test_little_room_makes_no_difference() -> None:
     small = type("Small", (CompactionCheck,), {"keys_class": few})
     with patch.object(audit, "CompactionCheck", small):
         for seed in range(2):
-            walked = walk(machine, impl.Driver(), seed, 50)
+            walked = walk(machine, audit.Driver(), seed, 50)
             assert walked.failure is None, str(walked.failure)
 
 
@@ -88,11 +88,11 @@ def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], ro
     log, point = spec.text_of(before), 0
     for end, capacity in rounds:
         end = max(point, min(end, decided))
-        step = machine.apply(spec.initial(), "clean", {"log": log, "point": point, "end": end, "capacity": capacity})
+        step = machine.apply(machine.initial(), "clean", {"log": log, "point": point, "end": end, "capacity": capacity})
         assert not isinstance(step, Outside), step
         assert isinstance(step.result, dict)
         log, point = step.result["log"], step.result["point"]
-    assert impl.judged(log, 0, point) == []
+    assert audit.judged(log, 0, point) == []
     undone = spec._aborted_batches(before)
     last = {r.key: r for b in before if b.base_offset not in undone for r in b.records if r.key and r.offset < point}
     left = {r for b in spec.log_of(log) for r in b.records}
@@ -108,9 +108,9 @@ def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], ro
 @pytest.mark.clause("CMP-8")
 def test_what_a_cleaned_log_may_hold() -> None:
     """Gaps, empty batches, markers without data, tombstones, a key below and above the point."""
-    assert impl.judged(spec._CLEAN, 0, 16) == []
-    assert [f.offset for f in impl.judged(spec._CLEAN, 0, 17)] == [12]
-    assert [f.offset for f in impl.judged(spec._CLEAN, 0, 18)] == [12, 16]
+    assert audit.judged(spec._CLEAN, 0, 16) == []
+    assert [f.offset for f in audit.judged(spec._CLEAN, 0, 17)] == [12]
+    assert [f.offset for f in audit.judged(spec._CLEAN, 0, 18)] == [12, 16]
 
 
 # ---- findings
@@ -118,7 +118,7 @@ def test_what_a_cleaned_log_may_hold() -> None:
 
 @pytest.mark.clause("CMP-2")
 def test_a_key_twice_is_found_at_both_places(tmp_path: Path) -> None:
-    (f,) = impl.judged(
+    (f,) = audit.judged(
         [[0, 0, "data", -1, [[0, "a", "1"]]], [5, 6, "data", -1, [[5, "b", None], [6, "a", None]]]], 0, 7
     )
     assert (f.severity, f.clause, f.position, f.offset) == (Severity.WARNING, "CMP-2", 0, 0)
@@ -130,7 +130,7 @@ def test_a_key_twice_is_found_at_both_places(tmp_path: Path) -> None:
 @pytest.mark.clause("CMP-2")
 def test_many_findings_are_cut_short() -> None:
     rows = [[n, n, "data", -1, [[n, "abc"[n % 3], "v"]]] for n in range(100)]
-    assert len(impl.judged(rows, 0, 100)) == audit.MOST_FINDINGS
+    assert len(audit.judged(rows, 0, 100)) == audit.MOST_FINDINGS
 
 
 @pytest.mark.clause("CMP-2")
@@ -142,8 +142,8 @@ def test_a_collision_of_hashes_is_no_finding() -> None:
     colliding = type("Colliding", (Keys,), {"add": one_hash})
     check = type("Check", (CompactionCheck,), {"keys_class": colliding})
     with patch.object(audit, "CompactionCheck", check):
-        assert impl.judged([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abcd")], 0, 4) == []
-        (f,) = impl.judged([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abca")], 0, 4)
+        assert audit.judged([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abcd")], 0, 4) == []
+        (f,) = audit.judged([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abca")], 0, 4)
         assert f.offset == 0
 
 
@@ -159,9 +159,9 @@ def test_no_key_and_an_aborted_transaction() -> None:
         [5, 5, "txn", 7, [[5, "c", "1"]]],
         [6, 6, "commit", 7, []],
     ]
-    assert [(f.clause, f.offset) for f in impl.judged(rows, 0, 7)] == [("CMP-3", 0), ("CMP-4", 1)]
-    assert impl.judged(rows, 2, 7) == []
-    assert impl.judged(rows, 0, 0) == []
+    assert [(f.clause, f.offset) for f in audit.judged(rows, 0, 7)] == [("CMP-3", 0), ("CMP-4", 1)]
+    assert audit.judged(rows, 2, 7) == []
+    assert audit.judged(rows, 0, 0) == []
 
 
 def test_where_the_check_applies() -> None:

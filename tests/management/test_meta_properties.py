@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit.check import Directory
-from kafkaspec.audit.files import File, LogDirectory
-from kafkaspec.impl.disk import Crashed, RealDisk, SimulatedDisk
+from kafkaspec.audit.files import LogDirectory
+from kafkaspec.audits.management.meta_properties import EnsembleCheck, MetaPropertiesCheck
+from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk
+from kafkaspec.impl.common.files import File
 from kafkaspec.impl.management import meta_properties as impl
-from kafkaspec.impl.management.meta_properties_audit import EnsembleCheck, MetaPropertiesCheck
-from kafkaspec.lockstep.machine import Outside, Refused
+from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.management import meta_properties as spec
 from kafkaspec.spec.management.meta_properties import machine
@@ -37,11 +39,11 @@ def test_long_walks_cover_every_operation() -> None:
 @pytest.mark.clause("MTP-3")
 @pytest.mark.clause("MTP-4")
 def test_recordings_are_accepted(recording: Any) -> None:
-    assert recording.wrong(recording.judge(machine)) == ""
+    assert unexpected(recording, check_recording(recording, machine)) == ""
 
 
 def ask(operation: str, **arguments: Any) -> Any:
-    step = machine.apply(spec.initial(), operation, arguments)
+    step = machine.apply(spec.machine.initial(), operation, arguments)
     assert not isinstance(step, Outside), step
     return step.result
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from kafkaspec.cli.verify import Row
+from kafkaspec.contract.history import History
 from kafkaspec.explore import explore
 from kafkaspec.explore import walk as random_walk
 from kafkaspec.fleet import campaign
@@ -18,10 +18,10 @@ from kafkaspec.judge.check import check
 from kafkaspec.judge.result import Job, Judged, Rejection, Tally
 from kafkaspec.judge.target import TargetTrouble
 from kafkaspec.language import Trace, TraceStep, load
-from kafkaspec.lockstep.history import History
-from kafkaspec.lockstep.mutants import contract_detector, kill_matrix, lockstep_detector, written
 from kafkaspec.lockstep.walk import walk
+from kafkaspec.mutants.matrix import contract_detector, kill_matrix, lockstep_detector, written
 from kafkaspec.prove import bounded, prove
+from kafkaspec.verify.engine import Row
 from tests.fleet.faulty import Faulty, FaultyToy, Toy
 from tests.judge.test_check import LONG, lines, recorded
 from tests.lockstep import toy

@@ -9,13 +9,13 @@ from typing import Any
 
 from crc32c import crc32c
 
+from kafkaspec.contract.machine import Json, Refused, Step
 from kafkaspec.impl.storage import batch as impl
 from kafkaspec.impl.storage.batch import Batch, Driver, Encoder, InvalidRecords, Malformed, Record
-from kafkaspec.lockstep.machine import Json, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, of_impl, with_fault
+from kafkaspec.mutants.matrix import Mutant, of_impl, with_fault
+from kafkaspec.spec.common.compression import CODEC_IDS, LIMIT
 from kafkaspec.spec.storage import batch as spec
 from kafkaspec.spec.storage.batch import VALIDATION, patched, sealed
-from kafkaspec.spec.storage.compression import CODEC_IDS, LIMIT
 
 
 # ---- reading

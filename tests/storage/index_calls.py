@@ -14,8 +14,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from kafkaspec.judge.deviation import Deviation
-from kafkaspec.lockstep.machine import Machine, Outside, Refused
+from kafkaspec.contract.deviation import Deviation
+from kafkaspec.contract.machine import Machine, Outside, Refused
 
 NOT_KAFKAS = ("pagesTouched", "judge", "fill")
 """Operations that the released classes do not have."""

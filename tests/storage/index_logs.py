@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafkaspec.audit.check import BATCH, Chunk, Ending, Log, LogCheck, TopicConfig
-from kafkaspec.audit.files import File, Kind, PartitionFiles, Segment
+from kafkaspec.audit.check import Log, LogCheck, TopicConfig
+from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
 
 OFFSETS, TIMES = Struct(">ii"), Struct(">qi")
 SIZE = 100

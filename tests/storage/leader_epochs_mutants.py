@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from unittest.mock import patch
 
+from kafkaspec.audits.storage import leader_epochs as audit
+from kafkaspec.contract.machine import Driver, Json, Machine, Refused, Step
 from kafkaspec.impl.storage import leader_epochs as impl
-from kafkaspec.impl.storage import leader_epochs_audit as audit
 from kafkaspec.impl.storage.leader_epochs import EpochEntry, LeaderEpochCache, LeaderEpochCheckpoint
 from kafkaspec.language import action, require
-from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, of_impl, of_model, with_fault
 from kafkaspec.models.storage import leader_epochs as model
 from kafkaspec.models.storage.leader_epochs import MENDED, E, Epoch, L, Offset
+from kafkaspec.mutants.matrix import Mutant, of_audit, of_impl, of_model, with_fault
 from kafkaspec.spec.storage import leader_epochs as spec
 
 Cache = LeaderEpochCache
@@ -43,13 +43,14 @@ def _file(**methods: Any) -> Callable[[], impl.Driver]:
     return make
 
 
-def _patched(module: Any = impl, **functions: Any) -> Callable[[], impl.Driver]:
-    """The driver with other functions in a module, while it is called."""
+def _patched(module: Any = impl, **functions: Any) -> Callable[[], Driver]:
+    """A module's driver with other functions in the module, while it is called."""
 
-    class Faulty(impl.Driver):
+    class Faulty(module.Driver):  # type: ignore[misc]
         def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
             with patch.multiple(module, **functions):
-                return super().apply(name, arguments)
+                answer: Json | Refused = super().apply(name, arguments)
+                return answer
 
     return Faulty
 
@@ -385,31 +386,31 @@ MUTANTS = [
     of_impl("any count will do", "LEC-17", "the number of entries is not compared", _patched(decode=_any_count)),
     of_impl("any version will do", "LEC-17", "a file of another version is read", _patched(decode=_any_version)),
     of_impl("loaded in order", "LEC-9", "lines are sorted, not assigned one after the other", _patched(decode=_sorts)),
-    of_impl(
+    of_audit(
         "audit: chunks forget",
         "LEC-20",
         "the last batch of each chunk is not looked at",
         lambda: _audit(chunk=_without_held),
     ),
-    of_impl(
+    of_audit(
         "audit: falls pass",
         "LEC-19",
         "no batch is ever left out",
         _patched(audit, heaviest_rise=_no_outliers),
     ),
-    of_impl(
+    of_audit(
         "audit: rises are falls",
         "LEC-19",
         "a batch of a higher epoch than the one before is the odd one",
         _patched(audit, heaviest_rise=_by_neighbours),
     ),
-    of_impl(
+    of_audit(
         "audit: any entry will do",
         "LEC-20",
         "an epoch is known if it has an entry, wherever",
         _patched(audit, known=_known_by_any),
     ),
-    of_impl(
+    of_audit(
         "audit: nothing is left over",
         "LEC-21",
         "entries outside the log are not looked at",
@@ -437,7 +438,7 @@ MUTANTS = [
 """Faults written by hand."""
 
 
-def _audit(**methods: Any) -> impl.Driver:
+def _audit(**methods: Any) -> Driver:
     faulty = type("Faulty", (audit.LeaderEpochCheck,), methods)
     return _patched(audit, LeaderEpochCheck=faulty)()
 

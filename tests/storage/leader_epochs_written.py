@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkaspec.audit.detector import Walked, Written, log_file, one_record
+from kafkaspec.mutants.audit import Walked, Written, log_file, one_record
 from kafkaspec.spec.storage.leader_epochs import Cache
 
 

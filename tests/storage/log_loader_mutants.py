@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.impl.storage import log_loader as impl
 from kafkaspec.impl.storage.log_loader import LoadedOffsets, LogLoader, Replacement
 from kafkaspec.impl.storage.producer_state import ProducerStateManager
 from kafkaspec.impl.storage.segment import NoIndexFile, Segment
 from kafkaspec.language import LoadedModel, action, load, require
-from kafkaspec.lockstep.machine import Machine, Step
-from kafkaspec.lockstep.mutants import Mutant, of_impl, of_model, with_fault
 from kafkaspec.models.storage import log_loader as model
 from kafkaspec.models.storage.log_loader import Doing, N, New, Stage
+from kafkaspec.mutants.matrix import Mutant, of_impl, of_model, with_fault
 from kafkaspec.spec.management.cleaner import Frozen
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage.log_loader import CLEANED, DELETED, INDEX, LOG, SWAP, TIME_INDEX, TXN_INDEX

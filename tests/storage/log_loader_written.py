@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from struct import unpack_from
 
-from kafkaspec.audit.detector import Walked, Written
 from kafkaspec.impl.storage.log_loader import DIRECTORY
+from kafkaspec.mutants.audit import Walked, Written
 
 
 def files(walked: Walked) -> Mapping[str, bytes]:

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkaspec.audit.check import Ending
-from kafkaspec.impl.storage import mapped_index
+from kafkaspec.audits.common.index_evidence import State
+from kafkaspec.audits.storage import offset_index as audit
+from kafkaspec.contract.machine import Json, Machine, Step
+from kafkaspec.impl.common import mapped_index
+from kafkaspec.impl.common.rows import Ending
 from kafkaspec.impl.storage import offset_index as impl
-from kafkaspec.impl.storage import offset_index_audit as audit
-from kafkaspec.impl.storage.index_evidence import State
 from kafkaspec.language import LoadedModel, action, load, require
-from kafkaspec.lockstep.machine import Json, Machine, Step
-from kafkaspec.lockstep.mutants import Mutant, with_fault
 from kafkaspec.models.storage import offset_index as model
 from kafkaspec.models.storage.offset_index import N, Phase, Slot
-from kafkaspec.spec.storage import mapped_index as mapped
+from kafkaspec.mutants.matrix import Mutant, with_fault
+from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.storage import offset_index as spec
 
 Index = impl.OffsetIndex
@@ -191,9 +191,9 @@ class _ForgetsTheEnd(audit.OffsetIndexCheck):
         self.state[self.state == State.BEYOND] = State.TRUE
 
 
-def _audited(check: type[audit.OffsetIndexCheck]) -> Callable[[], impl.Driver]:
-    class Faulty(impl.Driver):
-        def do_judge(self, batches: list[list[int]], entries: list[list[int]]) -> Json:
+def _audited(check: type[audit.OffsetIndexCheck]) -> Callable[[], audit.Driver]:
+    class Faulty(audit.Driver):
+        def do_breaches(self, batches: list[list[int]], entries: list[list[int]]) -> Json:
             return audit.judged(batches, entries, check)
 
     return Faulty
@@ -373,11 +373,11 @@ MUTANTS = [
     _m("read-only is writable", "OIX-19", "appends are taken", "impl", _index(_check_writable=lambda self: None)),
     _m("any length is sane", "OIX-20", "odd bytes are not seen", "impl", _index(sanity_check=_checks_no_length)),
     _m("one entry more", "OIX-21", "the slot after the last is answered", "impl", _index(entry=_one_entry_more)),
-    _m("audit: falls", "OIX-23", "entries may fall", "impl", _audited(_SeesNoFall)),
-    _m("audit: any position", "OIX-24", "no position misleads", "impl", _audited(_TakesAnyPosition)),
-    _m("audit: any offset", "OIX-25", "no offset is odd", "impl", _audited(_TakesAnyOffset)),
-    _m("audit: its own batch", "OIX-25", "an append of several batches is wrong", "impl", _audited(_WantsItsOwnBatch)),
-    _m("audit: no end", "OIX-27", "entries beyond the segment are right", "impl", _audited(_ForgetsTheEnd)),
+    _m("audit: falls", "OIX-23", "entries may fall", "audit", _audited(_SeesNoFall)),
+    _m("audit: any position", "OIX-24", "no position misleads", "audit", _audited(_TakesAnyPosition)),
+    _m("audit: any offset", "OIX-25", "no offset is odd", "audit", _audited(_TakesAnyOffset)),
+    _m("audit: its own batch", "OIX-25", "an append of several batches is wrong", "audit", _audited(_WantsItsOwnBatch)),
+    _m("audit: no end", "OIX-27", "entries beyond the segment are right", "audit", _audited(_ForgetsTheEnd)),
     _m("strictly below", "OIX-6", "the entry of the offset itself is passed", "spec", _spec("lookup", _strictly_below)),
     _m("truncates after", "OIX-11", "the offset itself stays", "spec", _spec("truncateTo", _truncates_after)),
     _m("appends anything", "OIX-3", "offsets may fall", "spec", _spec("append", _appends_anything)),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from struct import pack
 from typing import Any
 
-from kafkaspec.audit.detector import CLEAN, Walked, Written, one_record
+from kafkaspec.mutants.audit import CLEAN, Walked, Written, one_record
 from kafkaspec.spec.storage.batch import encode
 
 SIZE = 100

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.impl.storage import producer_state as impl
 from kafkaspec.language import LoadedModel, action, load, require
-from kafkaspec.lockstep.machine import Machine, Step
-from kafkaspec.lockstep.mutants import Mutant, with_fault
 from kafkaspec.models.storage import producer_state as model
 from kafkaspec.models.storage.producer_state import Epoch, Kind, L, Offset, Producer, S, Sequence
+from kafkaspec.mutants.matrix import Mutant, with_fault
 from kafkaspec.spec.storage import producer_state as spec
 from kafkaspec.spec.storage.producer_state import State
 

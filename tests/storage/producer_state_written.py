@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkaspec.audit.detector import Walked, Written, log_file
+from kafkaspec.mutants.audit import Walked, Written, log_file
 from kafkaspec.spec.storage.batch import CONTROL, TRANSACTIONAL, Batch, Timed, built
 
 MARKER_VALUE = b"\x00\x00"

@@ -7,20 +7,19 @@ from typing import Any
 from unittest.mock import patch
 
 from kafkaspec.audit.files import Kind
-from kafkaspec.impl.storage import replicas as impl
-from kafkaspec.impl.storage import replicas_audit as audit
-from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, of_impl, with_fault
+from kafkaspec.audits.storage import replicas as audit
+from kafkaspec.contract.machine import Json, Machine, Nothing, Refused, Step
+from kafkaspec.mutants.matrix import Mutant, of_audit, with_fault
 from kafkaspec.spec.storage import replicas as spec
 
 _agreed, _look, _compare = audit.agreed, audit._look, audit.compare
 _are_replicas, _take = audit.are_replicas, audit.Side.take
 
 
-def _patched(**functions: Any) -> Callable[[], impl.Driver]:
+def _patched(**functions: Any) -> Callable[[], audit.Driver]:
     """The driver with other functions in the audit's module, while it is called."""
 
-    class Faulty(impl.Driver):
+    class Faulty(audit.Driver):
         def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
             with patch.multiple(audit, **functions):
                 return super().apply(name, arguments)
@@ -92,7 +91,7 @@ def _takes_one_less(self: audit.Side, limit: int) -> Any:
 def _first_entries_too(a: Any, b: Any) -> Any:
     if a.log.compacted is not False or b.log.compacted is not False:
         return None
-    ours, theirs = dict(a.facts["epochs"]), dict(b.facts["epochs"])
+    ours, theirs = dict(a.facts.epochs or ()), dict(b.facts.epochs or ())
     end = _agreed(a, b)[1]
     differ = [e for e in sorted(ours.keys() & theirs.keys()) if ours[e] != theirs[e] and min(ours[e], theirs[e]) < end]
     return (differ[0], ours[differ[0]], theirs[differ[0]]) if differ else None
@@ -117,7 +116,7 @@ def _of_one_broker(a: Any, b: Any) -> bool:
     return current and a.directory.cluster == b.directory.cluster and _same_topic(a, b)
 
 
-def _says_nothing(state: spec.Nothing, a: Any, b: Any, metadata: bool) -> Step[spec.Nothing]:
+def _says_nothing(state: Nothing, a: Any, b: Any, metadata: bool) -> Step[Nothing]:
     return Step(state, ["diverged", 1 << 40])
 
 
@@ -126,55 +125,55 @@ def _spec(operation: str, body: Callable[..., Step[Any]]) -> Callable[[], Machin
 
 
 MUTANTS = [
-    of_impl(
+    of_audit(
         "up to the higher mark", "RPL-2", "a lagging replica's tail counts", _patched(agreed=_up_to_the_higher_mark)
     ),
-    of_impl("up to the end", "RPL-2", "uncommitted records count", _patched(agreed=_up_to_the_end)),
-    of_impl(
+    of_audit("up to the end", "RPL-2", "uncommitted records count", _patched(agreed=_up_to_the_end)),
+    of_audit(
         "from the smaller start",
         "RPL-2",
         "what one has deleted counts",
         _patched(agreed=_from_the_smaller_start),
     ),
-    of_impl(
+    of_audit(
         "the metadata log has a mark",
         "RPL-2",
         "its replicas are not compared without one",
         _patched(agreed=_from_the_mark_of_the_metadata),
     ),
-    of_impl(
+    of_audit(
         "what is missing passes", "RPL-3", "a batch that one lacks is no difference", _patched(_look=_without_lone)
     ),
-    of_impl("sizes alone", "RPL-3", "CRCs are not compared", _patched(SAME=("offset", "last", "a"))),
-    of_impl("offsets alone", "RPL-3 RPL-4", "content is not compared", _patched(SAME=("offset", "last"))),
-    of_impl(
+    of_audit("sizes alone", "RPL-3", "CRCs are not compared", _patched(SAME=("offset", "last", "a"))),
+    of_audit("offsets alone", "RPL-3 RPL-4", "content is not compared", _patched(SAME=("offset", "last"))),
+    of_audit(
         "epochs are content",
         "RPL-3 RPL-4",
         "a batch that was sent again differs",
         _patched(SAME=("offset", "last", "a", "b", "epoch")),
     ),
-    of_impl("old formats count", "RPL-3", "batches that were converted differ", _patched(_look=_old_formats_too)),
-    of_impl("batches alone", "RPL-4", "what each has cleaned differs", _patched(compare=_batches_alone)),
-    of_impl(
+    of_audit("old formats count", "RPL-3", "batches that were converted differ", _patched(_look=_old_formats_too)),
+    of_audit("batches alone", "RPL-4", "what each has cleaned differs", _patched(compare=_batches_alone)),
+    of_audit(
         "what one has cleaned is missing",
         "RPL-4",
         "a record that one lacks is a difference",
         _patched(_look=_lone_always),
     ),
-    of_impl(
+    of_audit(
         "all is damage", "RPL-5", "a replica that has not followed is taken for damaged", _patched(_look=_always_damage)
     ),
-    of_impl("the last difference", "RPL-3 RPL-4", "not the first one of a step", _patched(_look=_the_last)),
-    of_impl(
+    of_audit("the last difference", "RPL-3 RPL-4", "not the first one of a step", _patched(_look=_the_last)),
+    of_audit(
         "steps overlap",
         "RPL-3",
         "the last item of each step is not compared",
         _patched(Side=type("Faulty", (audit.Side,), {"take": _takes_one_less})),
     ),
-    of_impl("first entries count", "RPL-6", "a moved log start differs", _patched(epochs_differ=_first_entries_too)),
-    of_impl("any cluster", "RPL-1", "logs of different clusters are compared", _patched(are_replicas=_of_any_cluster)),
-    of_impl("any topic", "RPL-1 RPL-7", "topic ids are not looked at", _patched(are_replicas=_of_any_topic)),
-    of_impl("one broker", "RPL-1", "two states of one broker are compared", _patched(are_replicas=_of_one_broker)),
+    of_audit("first entries count", "RPL-6", "a moved log start differs", _patched(epochs_differ=_first_entries_too)),
+    of_audit("any cluster", "RPL-1", "logs of different clusters are compared", _patched(are_replicas=_of_any_cluster)),
+    of_audit("any topic", "RPL-1 RPL-7", "topic ids are not looked at", _patched(are_replicas=_of_any_topic)),
+    of_audit("one broker", "RPL-1", "two states of one broker are compared", _patched(are_replicas=_of_one_broker)),
     Mutant(
         "spec: beyond what is agreed",
         ("RPL-2",),

@@ -8,14 +8,14 @@ from typing import Any
 
 import crc32c
 
+from kafkaspec.contract.machine import Json
 from kafkaspec.impl.storage import segment as impl
 from kafkaspec.impl.storage.segment import Fetched, Found, Place, Segment, TransactionState, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.language import LoadedModel, action, load, require
-from kafkaspec.lockstep.machine import Json
-from kafkaspec.lockstep.mutants import of_impl, of_model
 from kafkaspec.models.storage import segment as model
 from kafkaspec.models.storage.segment import Flushing, Phase
+from kafkaspec.mutants.matrix import of_impl, of_model
 
 
 class NineteenDigits(impl.Driver):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kafkaspec.audit.detector import Walked, Written, log_file
 from kafkaspec.impl.storage.segment import DIRECTORY
+from kafkaspec.mutants.audit import Walked, Written, log_file
 from kafkaspec.spec.storage.segment import Segment, machine
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkaspec.audit.check import BATCH, RECORD, Chunk, Ending
-from kafkaspec.audit.files import File
-from kafkaspec.impl.storage import kernels, scan
-from kafkaspec.impl.storage.writer import header_column, write_batches
+from kafkaspec.impl.common import kernels, scan
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import BATCH, RECORD, Chunk, Ending
+from kafkaspec.impl.common.writer import header_column, write_batches
 
 NAME = "00000000000000001000.log"
 FIRST = 1000

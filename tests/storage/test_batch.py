@@ -20,16 +20,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
-from kafkaspec.audit.check import Chunk
-from kafkaspec.audit.files import File
+from kafkaspec.contract.deviation import shown as shown_by
+from kafkaspec.contract.machine import Refused, Step
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import Chunk
+from kafkaspec.impl.common.scan import problem_text, read_segment
 from kafkaspec.impl.storage import batch as impl
-from kafkaspec.impl.storage.scan import problem_text, read_segment
-from kafkaspec.judge.deviation import shown as shown_by
-from kafkaspec.lockstep.machine import Refused, Step
+from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.walk import state_machine
+from kafkaspec.spec.common.compression import CODECS, NotDecompressed, TooMuch, compress, decompress
 from kafkaspec.spec.storage import batch as spec
 from kafkaspec.spec.storage.batch import Batch, Header, Legacy, Malformed, Record, Timed, Unread, machine
-from kafkaspec.spec.storage.compression import CODECS, NotDecompressed, TooMuch, compress, decompress
 from tests.kafka import java, needs_kafka
 from tests.layers import walked
 
@@ -50,7 +51,7 @@ def test_long_walks_cover_every_operation() -> None:
 
 @pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
 def test_recordings_are_judged_as_they_must(recording: Any) -> None:
-    assert recording.wrong(recording.judge(machine)) == ""
+    assert unexpected(recording, check_recording(recording, machine)) == ""
 
 
 @pytest.mark.clause("BAT-13")

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from kafkaspec.audit.check import Chunk, Log, TopicConfig
-from kafkaspec.audit.files import File, PartitionFiles, Segment
+from kafkaspec.audit.check import Log, TopicConfig
+from kafkaspec.audit.files import PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
-from kafkaspec.impl.storage import scan
-from kafkaspec.impl.storage.batch_audit import BatchCheck
-from kafkaspec.impl.storage.writer import write_batches
-from kafkaspec.spec.storage.compression import LIMIT, compress
+from kafkaspec.audits.storage.batch import BatchCheck
+from kafkaspec.impl.common import scan
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import Chunk
+from kafkaspec.impl.common.writer import write_batches
+from kafkaspec.spec.common.compression import LIMIT, compress
 from tests.storage.segments import FIRST, NOW, batches, message, sealed
 
 

@@ -12,17 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
-from kafkaspec.audit.check import BATCH, Chunk, Ending, Log
-from kafkaspec.audit.files import File, Kind, PartitionFiles, Segment
+from kafkaspec.audit.check import Log
+from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
-from kafkaspec.impl.disk import Crashed, RealDisk, SimulatedDisk, StorageError
+from kafkaspec.audits.storage.leader_epochs import AUDIT, LeaderEpochCheck
+from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk, StorageError
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
 from kafkaspec.impl.management.checkpoints import CheckpointUnreadable
 from kafkaspec.impl.storage import leader_epochs as impl
 from kafkaspec.impl.storage.leader_epochs import EpochEntry, LeaderEpochCheckpoint, decode, encode
-from kafkaspec.impl.storage.leader_epochs_audit import AUDIT, LeaderEpochCheck
 from kafkaspec.judge.check import check
 from kafkaspec.lockstep.exhaustive import commute
-from kafkaspec.lockstep.machine import Outside, Refused
 from kafkaspec.lockstep.walk import Pair, draw, state_machine
 from kafkaspec.models.storage.leader_epochs import MODELS
 from kafkaspec.proofs.storage.leader_epochs import PROOFS

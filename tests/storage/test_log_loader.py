@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
-from kafkaspec.audit.check import BATCH, Chunk, Directory, Ending, Log, TopicConfig
-from kafkaspec.audit.files import File, Kind, LogDirectory, PartitionFiles, Segment
+from kafkaspec.audit.check import Directory, Log, TopicConfig
+from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
-from kafkaspec.impl.disk import Crashed, SimulatedDisk
+from kafkaspec.audits.storage import log_loader as audit
+from kafkaspec.contract.machine import Outside
+from kafkaspec.impl.common.disk import Crashed, SimulatedDisk
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
 from kafkaspec.impl.storage import log_loader as impl
-from kafkaspec.impl.storage import log_loader_audit as audit
 from kafkaspec.judge.check import check
-from kafkaspec.lockstep.machine import Outside
+from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.log_loader import MODELS
 from kafkaspec.proofs.storage.log_loader import PROOFS
@@ -50,7 +53,7 @@ def test_long_walks_cover_every_operation() -> None:
 @pytest.mark.clause("LDR-5")
 @pytest.mark.clause("LDR-13")
 def test_kafka_loads_as_the_spec_does(recording: Any) -> None:
-    assert recording.wrong(recording.judge(machine)) == ""
+    assert unexpected(recording, check_recording(recording, machine)) == ""
 
 
 @pytest.mark.clause("LDR-8")

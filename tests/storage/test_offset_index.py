@@ -14,20 +14,20 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit.files import Kind
 from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.audits.storage.offset_index import OffsetIndexCheck
+from kafkaspec.contract.deviation import shown
+from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.impl.common.mapped_index import PAGE, MemoryFile, RealFile, Refusal
 from kafkaspec.impl.storage import offset_index as impl
-from kafkaspec.impl.storage.mapped_index import PAGE, MemoryFile, RealFile, Refusal
 from kafkaspec.impl.storage.offset_index import OffsetIndex, OffsetPosition, decode
-from kafkaspec.impl.storage.offset_index_audit import OffsetIndexCheck
 from kafkaspec.impl.storage.time_index import TimeIndex
 from kafkaspec.judge.check import check
-from kafkaspec.judge.deviation import shown
 from kafkaspec.lockstep.exhaustive import commute
-from kafkaspec.lockstep.machine import Outside, Refused
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.offset_index import MODELS
 from kafkaspec.proofs.storage.offset_index import PROOFS
 from kafkaspec.prove.proof import Proof
-from kafkaspec.spec.storage import mapped_index as mapped
+from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.storage import offset_index as spec
 from kafkaspec.spec.storage.offset_index import machine
 from tests.kafka import java, needs_kafka
@@ -460,9 +460,11 @@ def test_every_entry_that_would_lead_a_reader_astray_is_found(data: st.DataObjec
 def test_recorded_indexes_are_sound_and_every_damaged_byte_of_one_shows(tmp_path: Path) -> None:
     """A partition of a real broker; the lowest byte of an offset may come to be another batch's last offset, which
     leads to the same records."""
-    from kafkaspec.audit.check import Chunk, Log
-    from kafkaspec.audit.files import File, PartitionFiles, Segment
-    from kafkaspec.impl.storage.scan import read_segment
+    from kafkaspec.audit.check import Log
+    from kafkaspec.audit.files import PartitionFiles, Segment
+    from kafkaspec.impl.common.files import File
+    from kafkaspec.impl.common.rows import Chunk
+    from kafkaspec.impl.common.scan import read_segment
 
     archive = HERE.parent / "recordings" / "audit" / "cluster3-faults" / "nodes-after-clean-stop.tar.gz"
     with tarfile.open(archive) as tar:

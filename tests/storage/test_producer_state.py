@@ -12,16 +12,20 @@ import orjson
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
+from kafkaspec.contract.deviation import shown
+from kafkaspec.contract.history import Record
+from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.contract.recording import Recording
+from kafkaspec.contract.subsystem import find
 from kafkaspec.explore.checked import Checked
-from kafkaspec.impl.disk import SimulatedDisk
+from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.storage import producer_state as impl
 from kafkaspec.judge.check import check
-from kafkaspec.judge.deviation import shown
-from kafkaspec.judge.recording import Recording
+from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.exhaustive import commute
-from kafkaspec.lockstep.history import Record
-from kafkaspec.lockstep.machine import Outside, Refused
-from kafkaspec.lockstep.mutants import (
+from kafkaspec.lockstep.walk import draw, draw_init, state_machine, walk
+from kafkaspec.models.storage import producer_state as model
+from kafkaspec.mutants.matrix import (
     Detector,
     Mutant,
     check_detector,
@@ -33,13 +37,10 @@ from kafkaspec.lockstep.mutants import (
     prover_detector,
     written,
 )
-from kafkaspec.lockstep.walk import draw, draw_init, state_machine, walk
-from kafkaspec.models.storage import producer_state as model
 from kafkaspec.proofs.storage.producer_state import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.storage import producer_state as spec
 from kafkaspec.spec.storage.producer_state import SEQUENCES, UNKNOWN_VERSION, State, machine
-from kafkaspec.subsystem import find
 from tests.kafka import java, needs_kafka
 
 
@@ -550,7 +551,7 @@ def test_a_model_is_proved_for_every_size(proof: Proof) -> None:
 
 @pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
 def test_recordings_get_their_verdict(recording: Recording) -> None:
-    assert recording.wrong(recording.judge(machine)) == ""
+    assert unexpected(recording, check_recording(recording, machine)) == ""
 
 
 # Kafka's own class

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kafkaspec.audit.check import BATCH, Chunk, Ending, Log
-from kafkaspec.audit.files import File, Kind, PartitionFiles, Segment
+from kafkaspec.audit.check import Facts, Log
+from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
-from kafkaspec.impl.storage import producer_state_audit as audit
+from kafkaspec.audits.storage import producer_state as audit
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
 from kafkaspec.impl.storage.producer_state import SnapshotEntry, encode, file_name
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.spec.storage.batch import CONTROL, TRANSACTIONAL
@@ -103,7 +105,7 @@ class Made:
         files = PartitionFiles(self.folder, self.topic, 0, self.kind, segments=tuple(found), snapshots=tuple(snapshots))
         return Log(files, clean=self.clean, **self.more)
 
-    def check(self) -> tuple[list[Finding], Log]:
+    def check(self) -> tuple[list[Finding], Facts]:
         log = self.log()
         assert audit.ProducerCheck.applies(log)
         check = audit.ProducerCheck(log)
@@ -117,7 +119,7 @@ class Made:
                 out += check.chunk(segment, Chunk(part))
             out += check.ended(segment, Ending(0, 0))
         out += check.end()
-        return sorted(out, key=Finding.order), log
+        return sorted(out, key=Finding.order), check.learnt(Facts())
 
     def findings(self) -> list[tuple[str, str, str, int | None, int | None]]:
         """Severity, clause, file's name, position and offset of each finding; the same with and without compiling."""
@@ -163,16 +165,16 @@ def test_nothing_to_say_of_a_good_log(made: Made) -> None:
         entry(3, 0, 8, coordinator_epoch=0), entry(4, 77, 15),
     )  # fmt: skip
     assert made.findings() == []
-    facts = made.check()[1].facts
-    assert facts == {"committed": 2, "aborted": 2, "open_transactions": 0, "last_stable_offset": 16}
+    facts = made.check()[1]
+    assert facts == Facts(committed=2, aborted=2, open_transactions=0, last_stable_offset=16)
 
 
 @pytest.mark.clause("PSM-14")
 def test_open_transactions_and_the_last_stable_offset(made: Made) -> None:
     made.batch(1, 0, 3).data(2, 0).data(3, 0).commit(3)
-    facts = made.check()[1].facts
-    assert (facts["open_transactions"], facts["last_stable_offset"]) == (1, 3)
-    assert replace(made, more={"high_watermark": 2}).check()[1].facts["last_stable_offset"] == 2
+    facts = made.check()[1]
+    assert (facts.open_transactions, facts.last_stable_offset) == (1, 3)
+    assert replace(made, more={"high_watermark": 2}).check()[1].last_stable_offset == 2
 
 
 ALLOWED: dict[str, Callable[[Made], object]] = {
@@ -233,7 +235,7 @@ def test_the_state_before_the_first_segment_is_its_snapshot_or_unknown(made: Mad
         entry(4, 0, 50, coordinator_epoch=0),
     )  # fmt: skip
     assert made.findings() == []
-    assert made.check()[1].facts["open_transactions"] == 1
+    assert made.check()[1].open_transactions == 1
     made.snapshots[50] = made.snapshots[100]
     assert made.findings() == []
 
@@ -384,9 +386,9 @@ def test_many_producers_are_followed_in_bounded_room(made: Made, monkeypatch: py
     for n in range(1000):
         made.batch(n, 1)
     made.data(5000, 0)
-    found, log = made.check()
+    found, facts = made.check()
     assert found == []
-    assert log.facts["open_transactions"] == 1
+    assert facts.open_transactions == 1
 
 
 def test_an_index_of_another_version_is_left_to_its_own_check(made: Made) -> None:

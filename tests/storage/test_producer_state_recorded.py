@@ -11,7 +11,7 @@ from kafkaspec.audit.context import contexts
 from kafkaspec.audit.discover import discover
 from kafkaspec.audit.engine import audit_log
 from kafkaspec.audit.recorded import Recorded, recorded
-from kafkaspec.impl.storage import producer_state_audit as audit
+from kafkaspec.audits.storage import producer_state as audit
 from kafkaspec.impl.storage.producer_state import SnapshotEntry, encode
 
 

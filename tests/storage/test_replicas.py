@@ -14,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
-from kafkaspec.audit.check import BATCH, RECORD, Chunk, Directory, Log, Summary, TopicConfig
-from kafkaspec.audit.files import File, Kind, LogDirectory, PartitionFiles, Segment
+from kafkaspec.audit.check import Directory, Facts, Log, Summary, TopicConfig
+from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
-from kafkaspec.impl.storage import replicas as impl
-from kafkaspec.impl.storage.replicas_audit import AUDIT, ReplicaCheck
+from kafkaspec.audits.storage import replicas as audit
+from kafkaspec.audits.storage.replicas import AUDIT, ReplicaCheck
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import BATCH, RECORD, Chunk
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.storage import replicas as spec
 from kafkaspec.spec.storage.replicas import machine
@@ -26,18 +28,18 @@ from tests.layers import walked
 
 
 def test_impl_does_what_the_spec_says() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver))
+    run_state_machine_as_test(state_machine(machine, audit.Driver))
 
 
 @pytest.mark.clause("RPL-1")
 @pytest.mark.clause("RPL-2")
 @pytest.mark.clause("RPL-4")
 def test_long_walks_cover_every_operation() -> None:
-    walked(machine, impl.Driver, seeds=10, steps=100)
+    walked(machine, audit.Driver, seeds=10, steps=100)
 
 
 def test_every_pair_of_the_candidates() -> None:
-    driver = impl.Driver()
+    driver = audit.Driver()
     kinds = set()
     for a, b in itertools.product(spec.LOGS, spec.LOGS):
         if spec.frames_tell(a, b):
@@ -89,7 +91,7 @@ def test_random_logs(logs: tuple[dict[str, Any], dict[str, Any]]) -> None:
     a, b = logs
     if spec.well_formed(a) and spec.well_formed(b) and spec.frames_tell(a, b):
         found = spec.first_difference(spec.replica_of(a), spec.replica_of(b))
-        assert impl.Driver().do_compare(a, b, False) == (None if found is None else list(found))
+        assert audit.Driver().do_compare(a, b, False) == (None if found is None else list(found))
 
 
 # ---- findings
@@ -122,7 +124,7 @@ class Broker:
         )
         mark = more.get("high_watermark", 25)
         self.log = Log(files, high_watermark=mark, config=TopicConfig(cleanup_policy=policy))
-        facts = {"epochs": more.get("epochs", [[0, 0], [1, 10], [3, 20]])}
+        facts = Facts(epochs=tuple((e, start) for e, start in more.get("epochs", [[0, 0], [1, 10], [3, 20]])))
         summary = Summary(self.log, more.get("start", 0), more.get("end", 25), 1, 0, 0, 0, facts)
         where = LogDirectory(path / str(node) / more.get("dir", ""))
         self.directory = Directory(where, (summary,), more.get("clean", True), node, more.get("cluster", "c"))

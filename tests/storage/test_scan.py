@@ -17,13 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafkaspec import clauses
-from kafkaspec.audit.check import BATCH, RECORD, Chunk, Ending
-from kafkaspec.audit.files import File
+from kafkaspec.contract import clauses
 from kafkaspec.errors import UserError
-from kafkaspec.impl.storage import kernels, scan
-from kafkaspec.impl.storage.scan import Problem
-from kafkaspec.impl.storage.writer import write_batches
+from kafkaspec.impl.common import kernels, scan
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import BATCH, RECORD, Chunk, Ending
+from kafkaspec.impl.common.scan import Problem
+from kafkaspec.impl.common.writer import write_batches
 from kafkaspec.spec.storage import batch as spec
 from tests.storage import segments
 from tests.storage.segments import FIRST, NAME, NOW, Read, batches, empty, marker, message, read, sealed

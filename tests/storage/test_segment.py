@@ -15,19 +15,22 @@ import orjson
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
-from kafkaspec.audit.check import Ending, Log
+from kafkaspec.audit.check import Log
 from kafkaspec.audit.discover import partition_files
 from kafkaspec.audit.engine import audit_log
-from kafkaspec.audit.files import File, PartitionFiles
+from kafkaspec.audit.files import PartitionFiles
 from kafkaspec.audit.files import Segment as Files
 from kafkaspec.audit.recorded import recorded
-from kafkaspec.impl.disk import Crashed, RealDisk, SimulatedDisk, SimulatedFile
+from kafkaspec.audits.storage.segment import SegmentCheck
+from kafkaspec.contract.machine import Refused, Step
+from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk, SimulatedFile
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import Ending
 from kafkaspec.impl.storage import segment as impl
 from kafkaspec.impl.storage.producer_state import ProducerStateManager
 from kafkaspec.impl.storage.segment import NO_TIMESTAMP, ProducerStates, Segment, encode, headers
-from kafkaspec.impl.storage.segment_audit import SegmentCheck
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
-from kafkaspec.lockstep.machine import Refused, Step
+from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.segment import MODELS
 from kafkaspec.proofs.storage.segment import PROOFS
@@ -54,7 +57,7 @@ def test_long_walks_cover_every_operation() -> None:
 
 @pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
 def test_recordings_are_judged_as_they_must(recording: Any) -> None:
-    assert recording.wrong(recording.judge(machine)) == ""
+    assert unexpected(recording, check_recording(recording, machine)) == ""
 
 
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")

@@ -13,12 +13,12 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit.files import Kind
 from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.audits.storage.time_index import TimeIndexCheck
+from kafkaspec.contract.deviation import shown
+from kafkaspec.impl.common.mapped_index import MemoryFile, Refusal
 from kafkaspec.impl.storage import time_index as impl
-from kafkaspec.impl.storage.mapped_index import MemoryFile, Refusal
 from kafkaspec.impl.storage.time_index import TimeIndex, TimestampOffset, decode
-from kafkaspec.impl.storage.time_index_audit import TimeIndexCheck
 from kafkaspec.judge.check import check
-from kafkaspec.judge.deviation import shown
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.storage.time_index import machine
 from tests.kafka import java, needs_kafka

@@ -17,14 +17,15 @@ from kafkaspec.audit.discover import partition_files
 from kafkaspec.audit.engine import audit_log
 from kafkaspec.audit.files import PartitionFiles
 from kafkaspec.audit.finding import Finding, Severity
-from kafkaspec.impl.disk import Crashed, SimulatedDisk
+from kafkaspec.audits.storage.transaction_index import TransactionIndexCheck
+from kafkaspec.contract.machine import Refused, Step
+from kafkaspec.impl.common.disk import Crashed, SimulatedDisk
 from kafkaspec.impl.storage import transaction_index as impl
 from kafkaspec.impl.storage.segment import encode
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
-from kafkaspec.impl.storage.transaction_index_audit import TransactionIndexCheck
 from kafkaspec.judge.check import check
+from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.machine import Refused, Step
 from kafkaspec.lockstep.walk import draw, draw_init, state_machine
 from kafkaspec.models.storage.transaction_index import MODELS, Aborts
 from kafkaspec.proofs.storage.transaction_index import PROOFS
@@ -53,7 +54,7 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
 def test_recordings_are_judged_as_they_must(recording: Any) -> None:
-    assert recording.wrong(recording.judge(machine)) == ""
+    assert unexpected(recording, check_recording(recording, machine)) == ""
 
 
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")

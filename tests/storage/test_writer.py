@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkaspec.impl.storage import kernels
-from kafkaspec.impl.storage.writer import Column, header_column, write_batches
+from kafkaspec.impl.common import kernels
+from kafkaspec.impl.common.writer import Column, header_column, write_batches
+from kafkaspec.spec.common import compression
 from kafkaspec.spec.storage import batch as spec
-from kafkaspec.spec.storage import compression
 
 NOW = 1_700_000_000_000
 

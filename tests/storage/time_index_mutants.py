@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkaspec.audit.check import Ending
-from kafkaspec.audit.files import File, Segment
+from kafkaspec.audit.files import Segment
 from kafkaspec.audit.finding import Finding
+from kafkaspec.audits.common.index_evidence import State
+from kafkaspec.audits.storage import time_index as audit
+from kafkaspec.contract.machine import Json, Machine, Refused, Step
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.mapped_index import MappedIndex
+from kafkaspec.impl.common.rows import Ending
 from kafkaspec.impl.storage import time_index as impl
-from kafkaspec.impl.storage import time_index_audit as audit
-from kafkaspec.impl.storage.index_evidence import State
-from kafkaspec.impl.storage.mapped_index import MappedIndex
-from kafkaspec.lockstep.machine import Json, Machine, Refused, Step
-from kafkaspec.lockstep.mutants import Mutant, with_fault
-from kafkaspec.spec.storage import mapped_index as mapped
+from kafkaspec.mutants.matrix import Mutant, with_fault
+from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.storage import time_index as spec
 
 Index = impl.TimeIndex
@@ -167,9 +168,9 @@ class _ForgetsTheEnd(audit.TimeIndexCheck):
         self.state[self.state == State.BEYOND] = State.TRUE
 
 
-def _audited(check: type[audit.TimeIndexCheck]) -> Callable[[], impl.Driver]:
-    class Faulty(impl.Driver):
-        def do_judge(self, batches: list[list[int]], entries: list[list[int]]) -> Json:
+def _audited(check: type[audit.TimeIndexCheck]) -> Callable[[], audit.Driver]:
+    class Faulty(audit.Driver):
+        def do_breaches(self, batches: list[list[int]], entries: list[list[int]]) -> Json:
             return audit.judged(batches, entries, check)
 
     return Faulty
@@ -230,14 +231,18 @@ MUTANTS = [
     _m("no capacity", "TIX-9", "a reset index stays full", "impl", _index(reset=_keeps_its_size), "KAFKA-6388"),
     _m("any time is sane", "TIX-10", "falling times are not seen", "impl", _index(sanity_check=_checks_no_times)),
     _m("one entry more", "TIX-11", "the slot after the last is answered", "impl", _index(entry=_one_entry_more)),
-    _m("audit: falls", "TIX-12", "entries may fall", "impl", _audited(_SeesNoFall)),
-    _m("audit: everything is true", "TIX-13", "no entry is false", "impl", _audited(_BelievesEverything)),
-    _m("audit: the batch alone", "TIX-13", "later times before it do not count", "impl", _audited(_AsksOnlyTheBatch)),
+    _m("audit: falls", "TIX-12", "entries may fall", "audit", _audited(_SeesNoFall)),
+    _m("audit: everything is true", "TIX-13", "no entry is false", "audit", _audited(_BelievesEverything)),
+    _m("audit: the batch alone", "TIX-13", "later times before it do not count", "audit", _audited(_AsksOnlyTheBatch)),
     _m(
-        "audit: the last offset", "TIX-13", "an offset inside its batch is wrong", "impl", _audited(_WantsTheLastOffset)
+        "audit: the last offset",
+        "TIX-13",
+        "an offset inside its batch is wrong",
+        "audit",
+        _audited(_WantsTheLastOffset),
     ),
-    _m("audit: no last entry", "TIX-14", "it may lack the largest time", "impl", _audited(_AsksNoLastEntry)),
-    _m("audit: no end", "TIX-15", "entries beyond the segment are right", "impl", _audited(_ForgetsTheEnd)),
+    _m("audit: no last entry", "TIX-14", "it may lack the largest time", "audit", _audited(_AsksNoLastEntry)),
+    _m("audit: no end", "TIX-15", "entries beyond the segment are right", "audit", _audited(_ForgetsTheEnd)),
     _m("uses the last slot", "TIX-4", "no slot is kept", "spec", _spec("maybeAppend", _uses_the_last_slot)),
     _m(
         "refuses the same",

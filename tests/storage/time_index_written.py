@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kafkaspec.audit.detector import CLEAN, Walked, Written, one_record
+from kafkaspec.mutants.audit import CLEAN, Walked, Written, one_record
 from kafkaspec.spec.storage.batch import encode
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kafkaspec.impl.disk import Disk
+from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.impl.common.disk import Disk
 from kafkaspec.impl.storage import transaction_index as impl
 from kafkaspec.impl.storage.transaction_index import ENTRY, AbortedTxn, CorruptIndex, NotAscending, TransactionIndex
 from kafkaspec.language import LoadedModel, action, load, require
-from kafkaspec.lockstep.machine import Json, Refused
-from kafkaspec.lockstep.mutants import Mutant, of_impl
 from kafkaspec.models.storage import transaction_index as model
 from kafkaspec.models.storage.transaction_index import Offset, Producer
+from kafkaspec.mutants.matrix import Mutant, of_impl
 
 
 class Made(TransactionIndex):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from kafkaspec.audit.detector import Walked, Written, log_file, one_record
+from kafkaspec.mutants.audit import Walked, Written, log_file, one_record
 from kafkaspec.spec.storage.batch import CONTROL, TRANSACTIONAL, Batch, Timed, built
 from kafkaspec.spec.storage.transaction_index import Log
 

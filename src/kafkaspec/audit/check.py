@@ -1,6 +1,6 @@
 """What a subsystem brings to the audit: checks, and what they are given.
 
-`<name>_audit.py` beside the impl defines `AUDIT`, a tuple of classes derived from LogCheck, DirectoryCheck or
+`audits/<area>/<name>.py` defines `AUDIT`, a tuple of classes derived from LogCheck, DirectoryCheck or
 ClusterCheck. A LogCheck is made anew for each partition; it sees each segment in order, its batches a chunk at a time.
 A check never opens the .log files; index, snapshot and text files it reads itself (`read_small`).
 
@@ -10,73 +10,14 @@ conclusion across it (a gap, a sequence, an epoch beside it may be its doing). O
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kafkaspec.audit.files import File, LogDirectory, PartitionFiles, Segment
+from kafkaspec.audit.files import LogDirectory, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
-from kafkaspec.errors import UserError
-
-BATCH = np.dtype(
-    [
-        ("position", "<i8"),  # of the batch's first byte in the file
-        ("size", "<i8"),  # bytes, the 12 before the length's count included
-        # ---- the header, as it stands
-        ("base_offset", "<i8"),
-        ("last_offset", "<i8"),  # base offset + last offset delta
-        ("leader_epoch", "<i8"),
-        ("magic", "<i8"),
-        ("crc", "<i8"),  # unsigned
-        ("attributes", "<i8"),
-        ("base_timestamp", "<i8"),
-        ("max_timestamp", "<i8"),
-        ("producer_id", "<i8"),
-        ("producer_epoch", "<i8"),
-        ("base_sequence", "<i8"),
-        ("count", "<i8"),
-        # ---- what decoding found
-        ("problem", "<i8"),  # 0: nothing; else see impl.storage.scan
-        ("problem_at", "<i8"),  # byte of the file; inside a compressed batch: its first byte of records
-        # ---- the records (of an empty batch, or one not decoded: -1)
-        ("first_record", "<i8"),  # offset
-        ("last_record", "<i8"),
-        ("largest_timestamp", "<i8"),  # of the records, CreateTime; -1 without any
-        ("tombstones", "<i8"),
-        ("control_type", "<i8"),  # 0 abort, 1 commit, 2.. KRaft's; -1: no control record
-        ("coordinator_epoch", "<i8"),  # of an abort or a commit, else -1
-    ]
-)
-"""One row a batch. All numbers are 64 bits wide so that compiled code can fill them as a matrix."""
-
-RECORD = np.dtype(
-    [
-        ("offset", "<i8"),
-        ("timestamp", "<i8"),
-        ("batch", "<i8"),  # row in the chunk's batches
-        ("key_hash", "<u8", (2,)),  # 128 bits of the key; both 0 without a key
-        ("hash", "<u8"),  # of key, value and headers
-        ("flags", "<i8"),  # 1 has a key, 2 has a value (no tombstone), 4 control record
-    ]
-)
-"""One row a record; filled for partitions where a check `needs_records`."""
-
-NO_TIMESTAMP = -1
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Consecutive batches of one segment. Rows stand in the order of the file. Batches of formats 0 and 1 have a row
-    too, with `magic` below 2 and -1 in what they lack."""
-
-    batches: NDArray[Any]
-    """of dtype BATCH"""
-    records: NDArray[Any] | None = None
-    """of dtype RECORD, or None if nobody asked"""
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import Chunk, Ending
 
 
 @dataclass(frozen=True)
@@ -113,8 +54,6 @@ class Log:
     config: TopicConfig = TopicConfig()
     topic_id: str | None = None
     """what the metadata log says, base64 as Kafka prints it"""
-    facts: dict[str, Any] = field(default_factory=dict)
-    """what checks add to the log's Summary, by name; set in `end`"""
 
     @property
     def topic(self) -> str:
@@ -142,17 +81,17 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Ending:
-    """How a segment's bytes end. `end` is the first byte that is no whole batch; `size` the file's length when it was
-    read. `reason` "" if the file ends there; else what stands there, in words."""
+class Facts:
+    """What checks found out about a log, for the checks that come after it and for the table."""
 
-    end: int
-    size: int
-    reason: str = ""
-    end_offset: int | None = None
-    """last offset + 1 of the last whole batch; None if there is none"""
-    torn: bool = False
-    """an append that was cut short leaves just this: the first bytes of a batch, or zeros"""
+    end_uncertain: bool = False
+    """the log does not end with a whole batch"""
+    epochs: tuple[tuple[int, int], ...] | None = None
+    """epoch and start offset of each entry of the leader epoch checkpoint; None if they cannot be compared"""
+    committed: int = 0
+    aborted: int = 0
+    open_transactions: int = 0
+    last_stable_offset: int | None = None
 
 
 class LogCheck:
@@ -181,6 +120,10 @@ class LogCheck:
         """After the last segment."""
         return ()
 
+    def learnt(self, facts: Facts) -> Facts:
+        """After `end`: the facts, with what this check found out."""
+        return facts
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -195,8 +138,7 @@ class Summary:
     records: int
     size: int
     """bytes of the .log files"""
-    facts: Mapping[str, Any]
-    """committed, aborted, open_transactions, last_stable_offset, ... as the checks set them in Log.facts"""
+    facts: Facts = Facts()
 
 
 @dataclass(frozen=True)
@@ -223,23 +165,3 @@ class ClusterCheck:
 
     def check(self, directories: tuple[Directory, ...], reread: Any) -> Iterable[Finding]:
         return ()
-
-
-SMALL = 256 << 20
-AHEAD: dict[Path, bytes] = {}
-"""What the engine read ahead of a segment that may grow meanwhile, so that no index says more than the log."""
-
-
-def read_small(file: File, most: int = SMALL) -> bytes:
-    """The content of an index, snapshot or text file. Raises UserError if it cannot be read or is larger than `most`
-    bytes."""
-    if (ahead := AHEAD.get(file.path)) is not None:
-        return ahead
-    try:
-        with file.path.open("rb") as f:
-            data = f.read(most + 1)
-    except OSError as e:
-        raise UserError(f"{file.path}: {e.strerror or e}") from None
-    if len(data) > most:
-        raise UserError(f"{file.path}: more than {most >> 20} MiB, larger than any such file of Kafka's")
-    return data

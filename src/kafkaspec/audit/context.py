@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafkaspec.audit.check import Log, read_small
+from kafkaspec.audit.check import Log
 from kafkaspec.audit.discover import Place
 from kafkaspec.audit.files import Kind
 from kafkaspec.audit.metadata import Topics, topics_of
 from kafkaspec.errors import UserError
+from kafkaspec.impl.common.files import read_small
 from kafkaspec.impl.management import checkpoints, meta_properties
 
 MARKER = ".kafka_cleanshutdown"

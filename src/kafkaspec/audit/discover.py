@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kafkaspec.audit.files import File, Kind, LogDirectory, PartitionFiles, Segment
+from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
 from kafkaspec.errors import UserError
+from kafkaspec.impl.common.files import File
 
 CURRENT = re.compile(r"([A-Za-z0-9._-]{1,249})-(\d{1,10})")
 AWAY = re.compile(r"([A-Za-z0-9._-]+)-(\d{1,10})\.[0-9a-zA-Z_-]+?(-delete|-future|-stray)")

@@ -1,6 +1,6 @@
 """The audit: each segment is read once, in order, and shown to every check; then directories and cluster are judged.
 
-Checks are found by their files: every `AUDIT` in `kafkaspec/impl/<area>/<name>_audit.py`. Memory is bounded: segments
+Checks are found by their files: every `AUDIT` in `audits/<area>/<name>.py`. Memory is bounded: segments
 pass by in chunks, and of one clause's findings in one file the first `MOST_ALIKE` are kept and the others counted.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -18,15 +17,16 @@ from typing import Any
 
 import numpy as np
 
-import kafkaspec.impl
-from kafkaspec.audit import check
-from kafkaspec.audit.check import Chunk, ClusterCheck, Directory, DirectoryCheck, Ending, Log, LogCheck, Summary
+from kafkaspec.audit.check import ClusterCheck, Directory, DirectoryCheck, Facts, Log, LogCheck, Summary
 from kafkaspec.audit.context import contexts, identity
 from kafkaspec.audit.discover import discover, listed_again
 from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.contract.subsystem import modules
 from kafkaspec.errors import UserError
-from kafkaspec.impl.storage.scan import read_segment
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import Chunk, Ending
+from kafkaspec.impl.common.scan import read_segment
 
 MOST_ALIKE = 1_000
 """So many findings of one clause in one file are kept; the rest is counted."""
@@ -153,14 +153,10 @@ class Checks:
 
 @cache
 def checks() -> Checks:
-    """Every AUDIT in kafkaspec/impl/<area>/<name>_audit.py, in the order of the files."""
+    """Every AUDIT in audits/<area>/<name>.py, in the order of the files."""
     every = list[Any]()
-    for area in pkgutil.iter_modules(kafkaspec.impl.__path__, "kafkaspec.impl."):
-        if area.ispkg:
-            package = importlib.import_module(area.name)
-            for m in pkgutil.iter_modules(package.__path__, area.name + "."):
-                if m.name.endswith("_audit"):
-                    every += getattr(importlib.import_module(m.name), "AUDIT", ())
+    for name, area in modules("audits").items():
+        every += importlib.import_module(f"kafkaspec.audits.{area}.{name}").AUDIT
     return Checks(
         tuple(c for c in every if issubclass(c, LogCheck)),
         tuple(c for c in every if issubclass(c, DirectoryCheck)),
@@ -211,7 +207,6 @@ def _read(
     log: Log, chosen: Sequence[type[LogCheck]] | None, strict: bool, tick: Callable[[int, int], None] | None = None
 ) -> Judged:
     """One pass. `strict`: what a check raises is raised. `tick`: called with bytes and records as they pass."""
-    log.facts.clear()
     out, problems = Kept(), list[str]()
     active = [c(log) for c in (checks().logs if chosen is None else chosen) if c.applies(log)]
     records = any(c.needs_records for c in active)
@@ -234,45 +229,52 @@ def _read(
     batches = counted = size = 0
     end = log.files.segments[-1].base_offset if log.files.segments else 0
     for segment in log.files.segments:
+        if log.clean is not True and log.is_active(segment):
+            segment = _read_ahead(segment)
         assert segment.log is not None
-        growing = log.clean is not True and log.is_active(segment)
-        if growing:
-            _read_ahead(log, segment)
-        try:
-            each(lambda c, s=segment: c.begin(s), segment.log.path)  # type: ignore[misc]
-            for x in read_segment(segment.log, deep=True, records=records):
-                if isinstance(x, Chunk):
-                    rows = x.batches
-                    good = rows["problem"] == 0
-                    batches += int(np.count_nonzero(good))
-                    here = int(rows["count"][good & (rows["magic"] >= 2)].sum()) if len(rows) else 0
-                    counted += here
-                    each(lambda c, s=segment, x=x: c.chunk(s, x), segment.log.path)  # type: ignore[misc]
-                    if tick is not None and len(rows):
-                        tick(int(rows["size"].sum()), here)
-                else:
-                    size += x.size
-                    end = segment.base_offset if x.end_offset is None else x.end_offset
-                    each(lambda c, s=segment, x=x: c.ended(s, x), segment.log.path)  # type: ignore[misc]
-        finally:
-            if growing:
-                check.AHEAD.clear()
+        each(lambda c, s=segment: c.begin(s), segment.log.path)  # type: ignore[misc]
+        for x in read_segment(segment.log, deep=True, records=records):
+            if isinstance(x, Chunk):
+                rows = x.batches
+                good = rows["problem"] == 0
+                batches += int(np.count_nonzero(good))
+                here = int(rows["count"][good & (rows["magic"] >= 2)].sum()) if len(rows) else 0
+                counted += here
+                each(lambda c, s=segment, x=x: c.chunk(s, x), segment.log.path)  # type: ignore[misc]
+                if tick is not None and len(rows):
+                    tick(int(rows["size"].sum()), here)
+            else:
+                size += x.size
+                end = segment.base_offset if x.end_offset is None else x.end_offset
+                each(lambda c, s=segment, x=x: c.ended(s, x), segment.log.path)  # type: ignore[misc]
     each(lambda c: c.end(), log.files.path)
+    facts = Facts()
+    for c in active:
+        facts = c.learnt(facts)
     first = log.files.segments[0].base_offset if log.files.segments else end
     start = first if log.log_start is None else max(first, log.log_start)
     listed = len(log.files.segments)
-    summary = Summary(log, start, max(end, 0), listed, batches, counted, size, dict(log.facts))
+    summary = Summary(log, start, max(end, 0), listed, batches, counted, size, facts)
     return Judged(log, out, summary, problems)
 
 
-def _read_ahead(log: Log, segment: Segment) -> None:
-    """The indexes of a segment that may grow, as they are before it is read."""
-    for file in (segment.offset_index, segment.time_index, segment.transaction_index):
-        if file is not None and file.size <= READ_AHEAD:
-            try:
-                check.AHEAD[file.path] = file.path.read_bytes()
-            except OSError:
-                continue
+def _read_ahead(segment: Segment) -> Segment:
+    """A segment that may grow, with its indexes as they are before it is read."""
+
+    def ahead(file: File | None) -> File | None:
+        if file is None or file.size > READ_AHEAD:
+            return file
+        try:
+            return replace(file, content=file.path.read_bytes())
+        except OSError:
+            return file
+
+    return replace(
+        segment,
+        offset_index=ahead(segment.offset_index),
+        time_index=ahead(segment.time_index),
+        transaction_index=ahead(segment.transaction_index),
+    )
 
 
 def judge(log: Log, strict: bool, tick: Callable[[int, int], None] | None = None) -> Judged | None:
@@ -287,7 +289,7 @@ def judge(log: Log, strict: bool, tick: Callable[[int, int], None] | None = None
             raise UserError(f"{log.files.path}: {(e.strerror or str(e)).lower()}") from None
         if now is None:
             return None
-        log = replace(log, files=now, facts={})
+        log = replace(log, files=now)
         judged, error = None, None
         try:
             judged = _read(log, None, strict, None if attempt else tick)
@@ -481,7 +483,6 @@ def _result(
 
 def _partition(d: Directory, s: Summary, bad: dict[str, int]) -> Partition:
     files = s.log.files
-    n = {k: int(s.facts.get(k, 0) or 0) for k in ("committed", "aborted", "open_transactions")}
     return Partition(
         str(files.path),
         files.topic,
@@ -494,8 +495,10 @@ def _partition(d: Directory, s: Summary, bad: dict[str, int]) -> Partition:
         s.batches,
         s.records,
         s.size,
-        **n,
-        last_stable_offset=s.facts.get("last_stable_offset"),
+        s.facts.committed,
+        s.facts.aborted,
+        s.facts.open_transactions,
+        s.facts.last_stable_offset,
         findings=bad.get(str(files.path), 0),
     )
 

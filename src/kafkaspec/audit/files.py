@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from kafkaspec.impl.common.files import File
+
 
 class Kind(Enum):
     """What a partition's directory is, by the end of its name."""
@@ -18,14 +20,6 @@ class Kind(Enum):
     """a copy that is being moved here from another directory of the broker"""
     DELETED = "-delete"
     STRAY = "-stray"
-
-
-@dataclass(frozen=True)
-class File:
-    """A file and its size, bytes, when it was listed."""
-
-    path: Path
-    size: int
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kafkaspec.audit.check import Chunk, TopicConfig
+from kafkaspec.audit.check import TopicConfig
 from kafkaspec.audit.discover import Place
-from kafkaspec.audit.files import File, Kind, PartitionFiles
+from kafkaspec.audit.files import Kind, PartitionFiles
 from kafkaspec.errors import UserError
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import Chunk
+from kafkaspec.impl.common.scan import read_segment
 from kafkaspec.impl.storage.batch import Batch, Malformed
-from kafkaspec.impl.storage.scan import read_segment
 from kafkaspec.spec.storage.batch import CONTROL
 
 METADATA_TOPIC = "__cluster_metadata"

@@ -14,11 +14,11 @@ from kafkaspec.cli.output import progress, say, show_json, tell, write
 from kafkaspec.errors import UserError, unknown
 
 if TYPE_CHECKING:
+    from kafkaspec.contract.subsystem import Subsystem
     from kafkaspec.explore import Exploration
     from kafkaspec.explore.checked import Checked
     from kafkaspec.judge.check import Verdict
     from kafkaspec.language import LoadedModel
-    from kafkaspec.subsystem import Subsystem
 
 EXIT_CODES = {"complete": 0, "violation": 1, "deadlock": 1, "liveness": 1, "limit": 2}
 """Of what an exploration came to."""
@@ -31,7 +31,7 @@ def check(
     traces: list[str], *, subsystem: str | None, strict: bool, release: str | None, html: Path | None, json: bool
 ) -> int:
     """Judge each trace. 0 if all are accepted, else 1 if one is rejected, else 2."""
-    from kafkaspec import subsystem as subsystems
+    from kafkaspec.contract import subsystem as subsystems
 
     wanted = subsystems.find(subsystem) if subsystem is not None else None
     verdicts, codes = [], []
@@ -82,7 +82,7 @@ def guess(name: str, lines: Iterable[bytes]) -> Subsystem:
 
     Raises UserError: no subsystem knows the operations, or more than one and the name does not tell.
     """
-    from kafkaspec.subsystem import subsystems
+    from kafkaspec.contract.subsystem import subsystems
 
     called = set(_operations(name, lines))
     knowing = {n: s for n, s in subsystems().items() if called and called <= s.spec.machine.operations.keys()}
@@ -242,7 +242,7 @@ def prove(
 # ---- campaigns, mutants ----------------------------------------------------------------------------------------------
 def campaign(name: str, *, seeds: range, steps: int, out: Path, master: str | None, json: bool) -> int:
     """Walk spec beside impl over many seeds. 1 if a seed fails."""
-    from kafkaspec import subsystem
+    from kafkaspec.contract import subsystem
     from kafkaspec.fleet import campaign as run
 
     wanted = subsystem.find(name)
@@ -257,10 +257,10 @@ def campaign(name: str, *, seeds: range, steps: int, out: Path, master: str | No
 
 def mutants(name: str, *, json: bool) -> int:
     """The kill matrix of a subsystem: its written mutants and the generated ones of its models. 1 if a row is wrong."""
-    from kafkaspec import subsystem
-    from kafkaspec.audit.detector import audit_detector
-    from kafkaspec.judge.detector import judge_detector
-    from kafkaspec.lockstep import mutants as m
+    from kafkaspec.contract import subsystem
+    from kafkaspec.mutants import matrix as m
+    from kafkaspec.mutants.audit import audit_detector
+    from kafkaspec.mutants.judge import judge_detector
 
     wanted = subsystem.find(name)
     faults = m.mutants_of(wanted)

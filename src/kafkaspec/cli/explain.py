@@ -6,11 +6,11 @@ import importlib
 import inspect
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkaspec import clauses, forms
 from kafkaspec.cli.output import show, show_json
-from kafkaspec.subsystem import subsystems
+from kafkaspec.contract import clauses, subsystem, traceability
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -22,15 +22,22 @@ class Form:
 
     form: str
     where: str
+    place: str
+    """file:line, below the checkout or the package; "" where it is not known"""
     text: str
+
+
+NOT_ASKED = {"audit": "the audit reports nothing under it", "impl": "a rule of the audit alone"}
+"""Why a form is not asked of a clause."""
 
 
 def run(id: str, *, json: bool) -> int:
     """Print a clause. Raises UserError for an unknown id, naming the nearest."""
-    forms.load()
-    clause = clauses.find(id.upper())
-    found = [Form(u.form, u.where, _source(u)) for u in forms.uses(clause.id)]
-    deviations = [d for s in subsystems().values() for d in s.spec.machine.deviations if d.clause == clause.id]
+    clause = subsystem.clause(id.upper())
+    traceability.load(clause.id[:3])
+    found = [Form(u.form, u.where, *_source(u)) for u in traceability.uses(clause.id)]
+    of = subsystem.stating(clause.id)
+    deviations = [d for d in of.spec.machine.deviations if d.clause == clause.id] if of is not None else []
     if json:
         show_json(
             {
@@ -38,7 +45,7 @@ def run(id: str, *, json: bool) -> int:
                 "sentence": clause.sentence,
                 "source": clause.source,
                 "module": clause.module,
-                "forms": [{"form": f.form, "where": f.where, "text": f.text} for f in found],
+                "forms": [{"form": f.form, "where": f.where, "place": f.place, "text": f.text} for f in found],
                 "without": dict(clause.without),
                 "deviations": [
                     {"id": d.id, "title": d.title, "versions": d.versions, "condition": d.condition} for d in deviations
@@ -63,11 +70,13 @@ def _page(clause: clauses.Clause, found: list[Form], deviations: list[Any]) -> l
         out += [Text(), Text(form, style="bold")]
         if not here:
             reason = clause.without.get(form)
-            missing = "kept in the checkout, not installed" if form not in forms.forms_known() else "missing"
-            out += _indented(f"none: {reason}" if reason else missing, 2, style="dim")
+            ought = form in traceability.wanted(clause.id)
+            if not (reason or ought):
+                reason = NOT_ASKED.get(form, "kept in the checkout, not installed")
+            out += _indented(f"none: {reason}" if reason else "missing", 2, style="dim")
         for f in here:
-            out.append(Text(f"  {f.where}", style="cyan"))
-            if f.text and form in ("spec", "model"):
+            out.append(Text(f"  {f.where}", style="cyan") + Text(f"  {f.place}" if f.place else "", style="dim"))
+            if f.text and form in ("spec", "impl", "audit", "model"):
                 out += _code(f.text)
     if deviations:
         out += [Text(), Text("known deviations of released Kafka", style="bold")]
@@ -93,15 +102,40 @@ def _code(text: str) -> list[Text]:
     return [Text("    ") + line for line in lines if line]
 
 
-def _source(use: clauses.Use) -> str:
-    """The text of the function that a use names; "" where there is none to show."""
+def _source(use: clauses.Use) -> tuple[str, str]:
+    """Where the function stands that a use names, and its text; "" where there is none to show."""
     module, _, path = use.where.partition(":")
-    if "/" in module or not path:
-        return ""
+    if "/" in module:  # a test, by its file
+        return _line(module, path), ""
     try:
         thing: Any = importlib.import_module(module)
+        if use.form == "mutant":
+            return _line(f"{module.replace('.', '/')}.py", path), ""
         for name in path.split("."):
             thing = getattr(thing, name)
-        return textwrap.dedent(inspect.getsource(inspect.unwrap(thing))).rstrip()
+        thing = getattr(thing, "fget", None) or inspect.unwrap(thing)
+        lines, first = inspect.getsourcelines(thing)
+        return f"{_short(inspect.getsourcefile(thing))}:{first}", textwrap.dedent("".join(lines)).rstrip()
     except (ImportError, AttributeError, TypeError, OSError):
-        return ""
+        return "", ""
+
+
+def _short(file: str | None) -> str:
+    """A file of ours from the folder of the layers on."""
+    path = Path(file or "?").resolve()
+    return str(path.relative_to(LAYERS)) if path.is_relative_to(LAYERS) else str(path)
+
+
+def _line(file: str, name: str) -> str:
+    """The line of a test's file in which a name stands first."""
+    root = subsystem.checkout()
+    if root is None or not name:
+        return file if root is not None else ""
+    lines = (root / file).read_text("utf-8").splitlines()
+    last = name.rpartition(":")[2]
+    found = next((n for n, line in enumerate(lines, 1) if f"def {last}(" in line or f'"{name}"' in line), None)
+    return file if found is None else f"{file}:{found}"
+
+
+LAYERS = (subsystem.PACKAGE / "spec").resolve().parent
+"""The folder that has spec/, impl/ and the others."""

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 from kafkaspec.cli import names
 from kafkaspec.cli.engines import worst
 from kafkaspec.cli.output import check_writable, harmless, progress, tell, write
+from kafkaspec.contract.subsystem import Subsystem, components, find
 from kafkaspec.errors import UserError
 from kafkaspec.judge.campaign import judge as judge_here
 from kafkaspec.judge.campaign import replay as ask_again
 from kafkaspec.judge.result import Job, Judged
 from kafkaspec.judge.target import Target, TargetTrouble
-from kafkaspec.subsystem import find, subsystems
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,7 +75,7 @@ def judge(subsystem_names: Sequence[str], w: Wanted) -> int:
 
 def replay(subsystem_names: Sequence[str], file: str, w: Wanted) -> int:
     """Ask the calls of a file's histories on the target again."""
-    from kafkaspec.lockstep.history import read
+    from kafkaspec.contract.history import read
 
     _check(w)
     if len(subsystem_names) != 1:
@@ -101,18 +101,24 @@ def serve(subsystem_names: Sequence[str]) -> int:
     from kafkaspec.judge.serve import serve as answer
 
     offered = {}
-    for name in subsystem_names or list(subsystems()):
-        s = find(name)
-        impl = s.layer("impl")
-        if impl is not None:
-            offered[name] = (s.spec.machine, impl.Driver())
-        elif subsystem_names:
-            raise UserError(f"{name} has no impl to serve")
+    for name in subsystem_names or list(components()):
+        pair = _component(name).pairs()[0]
+        offered[name] = (pair.machine, pair.driver())
     out = sys.stdout.buffer
     sys.stdout = sys.stderr
     with contextlib.suppress(KeyboardInterrupt):
         answer(offered, sys.stdin.buffer, out)
     return 0
+
+
+def _component(name: str) -> Subsystem:
+    """The subsystem of that name; UserError if there is none, or no component answers for it."""
+    s = find(name)
+    if not s.is_component:
+        raise UserError(
+            f"{name} is a rule of the audit: no component answers for it (audit asks it of log directories)"
+        )
+    return s
 
 
 def _check(w: Wanted) -> None:
@@ -131,7 +137,7 @@ def _check(w: Wanted) -> None:
 def _offered(w: Wanted, wanted: Sequence[str]) -> list[str]:
     """The subsystems to judge. UserError for one that does not exist or is not offered, or for no target."""
     for name in wanted:
-        find(name)
+        _component(name)
     try:
         with Target(w.command, w.timeout_s) as target:
             hello = target.hello
@@ -142,7 +148,7 @@ def _offered(w: Wanted, wanted: Sequence[str]) -> list[str]:
     for name in wanted:
         if name not in hello.subsystems:
             raise UserError(f"{hello.name} does not offer {name} (it offers: {offers})")
-    found = list(dict.fromkeys(wanted)) or [n for n in subsystems() if n in hello.subsystems]
+    found = list(dict.fromkeys(wanted)) or [n for n in components() if n in hello.subsystems]
     if not found:
         raise UserError(f"{hello.name} offers no subsystem that is known here (it offers: {offers})")
     return found

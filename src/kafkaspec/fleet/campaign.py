@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 import kafkaspec.lockstep
+from kafkaspec.contract.history import History
+from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
 from kafkaspec.fleet.session import INSTALL, session
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.exhaustive import Correspondence
-from kafkaspec.lockstep.history import History
 from kafkaspec.lockstep.shrink import shape, shrunk
 from kafkaspec.lockstep.walk import ModelState, tried_beside, walk
-from kafkaspec.subsystem import Subsystem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -133,8 +133,8 @@ def campaign(
         raise UserError(f"seeds {seeds.start}:{seeds.stop}: not a range of seeds from 0 on")
     if steps < 1:
         raise UserError(f"steps {steps}: a walk has at least one")
-    if subsystem.layer("impl") is None:
-        raise UserError(f"{subsystem.name} has no impl to walk beside its spec")
+    if not subsystem.pairs():
+        raise UserError(f"{subsystem.name} has nothing to walk beside its spec")
     began = time.monotonic()
     store = Store(out)
     store.open(subsystem, steps, resume)
@@ -192,12 +192,11 @@ def _model_of(subsystem: Subsystem) -> _Model | None:
 
 def row(subsystem: Subsystem, seed: int, steps: int, model_state: ModelState | None = None) -> dict[str, Any]:
     """The row of one seed."""
-    impl = subsystem.layer("impl")
-    assert impl is not None
+    pair = subsystem.pairs()[0]
     began = time.perf_counter()
     out: dict[str, Any] = dict.fromkeys(("clause", "operation", "shape", "history"), "")
     try:
-        w = walk(subsystem.spec.machine, impl.Driver(), seed, steps, model_state=model_state)
+        w = walk(pair.machine, pair.driver(), seed, steps, model_state=model_state)
     except Exception as e:  # the spec itself, not what stands beside it
         said = next((s for s in str(e).splitlines() if not s.startswith("File ")), "")  # icontract says the file first
         clause = m[0] if (m := re.match(r"[A-Z]{3}-\d+", said)) else ""
@@ -383,9 +382,7 @@ class Store:
 
 def code_digest(subsystem: Subsystem) -> str:
     """What the rows depend on besides seed and steps: the text of the spec's and the impl's folders and of lockstep."""
-    impl = subsystem.layer("impl")
-    assert impl is not None
-    modules = {subsystem.spec.machine.initial.__module__, impl.Driver.__module__}
+    modules = {subsystem.spec.__name__, *(pair.driver.__module__ for pair in subsystem.pairs())}
     folders = {Path(f).parent for m in modules if (f := sys.modules[m].__file__)}
     folders.add(Path(kafkaspec.lockstep.__path__[0]))
     digest = hashlib.blake2b(digest_size=16)
@@ -428,10 +425,9 @@ def _told(subsystem: Subsystem, alike: Sequence[dict[str, Any]], small: bool) ->
         return Failure(first["clause"], "", first["shape"], len(alike), first["seed"], 0, text, Path())
     told = orjson.loads(first["history"])
     history = History(tuple(told["records"]), told["why"], told["clause"])
-    impl = subsystem.layer("impl")
-    assert impl is not None
+    pair = subsystem.pairs()[0]
     if small:
-        history = shrunk(history, tried_beside(subsystem.spec.machine, impl.Driver()))
+        history = shrunk(history, tried_beside(pair.machine, pair.driver()))
     kind, calls = shape(history.why), len(history.records) - 1
     text = str(replace(history, why=f"found by seed {first['seed']}\n{history.why}"))
     return Failure(first["clause"], first["operation"], kind, len(alike), first["seed"], calls, text, Path())

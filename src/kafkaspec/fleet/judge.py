@@ -15,11 +15,11 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from kafkaspec.contract.subsystem import find
 from kafkaspec.judge.campaign import Progress, blocks, made_small, summed
 from kafkaspec.judge.judging import BLOCK, Judging
 from kafkaspec.judge.result import Job, Judged, Rejection, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
-from kafkaspec.subsystem import find
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

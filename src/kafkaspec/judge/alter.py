@@ -17,8 +17,8 @@ from typing import Any
 
 import orjson
 
+from kafkaspec.contract.machine import Fields, Json, Machine, Refused
 from kafkaspec.judge.check import Check, Line
-from kafkaspec.lockstep.machine import Fields, Json, Machine, Refused
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from kafkaspec import clauses as registry
+from kafkaspec.contract import clauses as registry
+from kafkaspec.contract.history import Record
+from kafkaspec.contract.machine import Operation
+from kafkaspec.contract.subsystem import Subsystem, find
 from kafkaspec.judge.judging import BLOCK, Judging, offered, tours_of
 from kafkaspec.judge.result import Job, Judged, Rejection, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
-from kafkaspec.lockstep.history import Record
-from kafkaspec.lockstep.machine import Operation
-from kafkaspec.subsystem import Subsystem, find
 
 Progress = Callable[[int, int | None, str], None]
 """Called now and then with histories done, histories in all (None where time decides) and a word on what was found."""

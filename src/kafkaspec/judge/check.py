@@ -32,12 +32,11 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import orjson
 
-from kafkaspec import clauses
+from kafkaspec.contract import clauses, history
+from kafkaspec.contract.deviation import Deviation, Ghost
+from kafkaspec.contract.machine import All, Json, Machine, Operation, Outside, Refused, Step
 from kafkaspec.errors import UserError, unknown
-from kafkaspec.judge.deviation import Deviation, Ghost
-from kafkaspec.lockstep import history
 from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, same
-from kafkaspec.lockstep.machine import All, Json, Machine, Operation, Outside, Refused, Step
 
 MAX_STATES = 10_000
 """How many states may explain a trace with missing fields before the check gives up."""

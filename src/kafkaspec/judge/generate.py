@@ -19,9 +19,9 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
+from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Pick, Refused, Step
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.exhaustive import Correspondence, actions, model_state
-from kafkaspec.lockstep.machine import Json, Machine, Operation, Outside, Pick, Refused, Step
 from kafkaspec.lockstep.walk import draw, draw_init
 
 Generator = Literal["guided", "uniform"]

@@ -21,6 +21,9 @@ from typing import Any, Final, Literal
 
 import orjson
 
+from kafkaspec.contract.history import History, Record, call_text, outcome, parse
+from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refused, Step
+from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.check import Check, Verdict, outcome_matches
 from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Start, Toured, fixed, tour
@@ -29,10 +32,7 @@ from kafkaspec.judge.target import Hello, Target, TargetTrouble
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import differences, same
 from kafkaspec.lockstep.exhaustive import Correspondence, model_state
-from kafkaspec.lockstep.history import History, Record, call_text, outcome, parse
-from kafkaspec.lockstep.machine import Json, Machine, Operation, Outside, Refused, Step
 from kafkaspec.lockstep.shrink import shape, shrunk
-from kafkaspec.subsystem import find
 
 BLOCK: Final = 250
 """Histories of a block."""

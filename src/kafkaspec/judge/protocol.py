@@ -21,12 +21,12 @@ from typing import Any, Final, Literal
 
 import orjson
 
+from kafkaspec.contract.history import Record, outcome
+from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refused
+from kafkaspec.contract.subsystem import Subsystem, components
 from kafkaspec.judge.target import PROTOCOL
 from kafkaspec.lockstep.compare import ABSENT
-from kafkaspec.lockstep.history import Record, outcome
-from kafkaspec.lockstep.machine import Json, Machine, Operation, Outside, Refused
 from kafkaspec.lockstep.walk import draw, draw_init
-from kafkaspec.subsystem import Subsystem, subsystems
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 WALKS: Final = 40
@@ -329,7 +329,7 @@ def json_schema() -> Schema:
         "error": error,
     }
     requests = ["hello", "observe"]
-    for subsystem in subsystems().values():
+    for subsystem in components().values():
         d, prefix = described(subsystem), subsystem.name
         init = {"subsystem": {"const": prefix}, "args": _arguments(d.configuration, prefix, needed=False)}
         definitions[f"{prefix}.init"] = _request("init", init, ("subsystem",))

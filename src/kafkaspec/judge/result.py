@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from kafkaspec.contract.history import History
 from kafkaspec.judge.check import Verdict
 from kafkaspec.judge.generate import STEPS, Generator
 from kafkaspec.judge.target import TIMEOUT_S, TargetTrouble
-from kafkaspec.lockstep.history import History
 
 MAX_KINDS: Final = 50
 """So many kinds of rejection are told; then the subsystem is judged no further."""

@@ -13,10 +13,10 @@ from typing import Any, BinaryIO
 import orjson
 
 import kafkaspec
+from kafkaspec.contract.history import outcome
+from kafkaspec.contract.machine import Driver, Machine
 from kafkaspec.errors import UserError
 from kafkaspec.judge.target import PROTOCOL
-from kafkaspec.lockstep.history import outcome
-from kafkaspec.lockstep.machine import Driver, Machine
 
 Served = tuple[Machine[Any], Driver]
 """The machine says how operations and arguments are named; the driver answers."""

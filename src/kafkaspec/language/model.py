@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from kafkaspec import clauses
+from kafkaspec.contract import clauses
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import form, text
 from kafkaspec.language.defined import DEFINED, Need, Update, implies, typed

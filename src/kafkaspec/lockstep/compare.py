@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from kafkaspec.lockstep.machine import Fields, Json
+from kafkaspec.contract.machine import Fields, Json
 
 
 class _Absent:

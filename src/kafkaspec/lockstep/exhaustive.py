@@ -14,10 +14,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from kafkaspec.contract.history import History, Record, outcome
+from kafkaspec.contract.machine import Json, Machine, Outside, Refused
 from kafkaspec.language import Model
 from kafkaspec.language.concrete import Concrete, State
-from kafkaspec.lockstep.history import History, Record, outcome
-from kafkaspec.lockstep.machine import Json, Machine, Outside, Refused
 
 S = TypeVar("S")
 Call = tuple[str, Mapping[str, Any]]

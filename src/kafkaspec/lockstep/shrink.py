@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from kafkaspec.lockstep.history import History, Record
-from kafkaspec.lockstep.machine import Json
+from kafkaspec.contract.history import History, Record
+from kafkaspec.contract.machine import Json
 
 Again = Callable[[Sequence[Record]], History | None]
 

@@ -18,10 +18,10 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from kafkaspec import clauses
+from kafkaspec.contract import clauses
+from kafkaspec.contract.history import History, Record, answer_text, call_text, outcome
+from kafkaspec.contract.machine import Driver, Json, Machine, Operation, Outside, Pick, Refused
 from kafkaspec.lockstep.compare import differences
-from kafkaspec.lockstep.history import History, Record, answer_text, call_text, outcome
-from kafkaspec.lockstep.machine import Driver, Json, Machine, Operation, Outside, Pick, Refused
 from kafkaspec.lockstep.shrink import Again, fewer_calls
 
 ModelState = Callable[[Any], Hashable | None]

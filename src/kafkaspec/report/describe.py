@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 import kafkaspec.models
+from kafkaspec.contract.history import answer_text
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.text import short
 from kafkaspec.language.trace import Trace
 from kafkaspec.lockstep.compare import ABSENT
-from kafkaspec.lockstep.history import answer_text
 from kafkaspec.report.section import (
     Cell,
     Column,
@@ -35,14 +35,14 @@ from kafkaspec.report.section import (
 if TYPE_CHECKING:
     from kafkaspec.audit.engine import Audit
     from kafkaspec.audit.finding import Finding
-    from kafkaspec.cli import verify
     from kafkaspec.explore import Exploration, RandomWalk
     from kafkaspec.fleet.campaign import CampaignResult
     from kafkaspec.judge.check import Verdict
     from kafkaspec.judge.result import Judged, Rejection
-    from kafkaspec.lockstep import mutants
     from kafkaspec.lockstep.walk import Walk
+    from kafkaspec.mutants import matrix as mutants
     from kafkaspec.prove import Bounded, Proved
+    from kafkaspec.verify import engine as verify
 
 MAX_DIFFERENCES = 12
 MAX_TEXT = 200
@@ -52,9 +52,9 @@ def describe(result: Any) -> list[Section]:
     """The sections of one result; of a list of rows (kill matrix, verify) or of results. TypeError for what is none."""
     if isinstance(result, Sequence) and not isinstance(result, str):
         rows = {_kind(r) for r in result}
-        if rows == {"lockstep.mutants.Row"}:
+        if rows == {"mutants.matrix.Row"}:
             return _kill_matrix(result)
-        if rows == {"cli.verify.Row"}:
+        if rows == {"verify.engine.Row"}:
             return _verified(result)
         if rows == {"judge.result.Judged"}:
             return _judgement(result)
@@ -490,18 +490,23 @@ def _verified(rows: Sequence[verify.Row]) -> list[Section]:
     for r in rows:
         name = Cell(r.subsystem if r.subsystem != last else "")
         found = _verdict_of(r)
-        body.append((name, r.what, Cell(r.word, found.mood), r.detail, f"{r.seconds:.1f}", found))
+        took = "" if r.held else f"{r.seconds:.1f}"
+        body.append((name, r.what, Cell(r.word, found.mood), r.detail, took, found))
         last = r.subsystem
     titles = ("subsystem", "what", "how", "found", Column("s", number=True), "verdict")
     failed = [r for r in rows if not r.ok]
-    took = duration(sum(r.seconds for r in rows))
-    said = f"all {len(rows)} hold, {took}" if not failed else f"{len(failed)} of {len(rows)} do not hold, {took}"
+    work = duration(sum(r.seconds for r in rows if not r.held))
+    held = sum(bool(r.held) for r in rows)
+    work += f"; {held} held before, and nothing has changed for them" if held else ""
+    said = f"all {len(rows)} hold, {work}" if not failed else f"{len(failed)} of {len(rows)} do not hold, {work}"
     worst: Mood = "good" if not failed else "bad" if any(r.could_judge for r in failed) else "unknown"
     out = [Section("verify", Cell(said, worst), grids=(grid(titles, body),))]
     return out + [Section(f"{r.subsystem}: {r.what}", _verdict_of(r), history=r.why) for r in failed]
 
 
 def _verdict_of(row: verify.Row) -> Cell:
+    if row.held:
+        return Cell(f"held, unchanged since {row.held}", "good")
     if row.ok:
         return Cell("holds", "good")
     return Cell("does not hold", "bad") if row.could_judge else Cell("unknown", "unknown")

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kafkaspec import clauses
+from kafkaspec.contract import clauses
+from kafkaspec.contract.history import History
+from kafkaspec.contract.subsystem import stating
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.trace import Trace, Value
-from kafkaspec.lockstep.history import History
-from kafkaspec.subsystem import subsystems
 
 Mood = Literal["good", "bad", "unknown", "plain", "dim"]
 """How a word is coloured. "unknown" is never green."""
@@ -99,12 +99,9 @@ def grid(titles: Iterable[str | Column], rows: Iterable[Iterable[str | Cell]], t
 
 def sentence(id: str) -> str:
     """The sentence of a clause; "" if no spec states it."""
-    for _ in range(2):
-        for c in clauses.all_clauses(id[:3]):
-            if c.id == id:
-                return c.sentence
-        subsystems()  # models do not load the specs that state their clauses
-    return ""
+    if (s := stating(id)) is not None:
+        return next((c.sentence for c in s.clauses if c.id == id), "")
+    return next((c.sentence for c in clauses.all_clauses(id[:3]) if c.id == id), "")
 
 
 def words(name: str) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from kafkaspec.contract.history import answer_text, call_text
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.trace import Trace, TraceStep, Value
-from kafkaspec.lockstep.history import answer_text, call_text
 from kafkaspec.report.section import HEADINGS, Conversation, Mood, call, flat, value_text, words
 
 CHARACTER_PX, MONO_PX = 6.9, 6.7

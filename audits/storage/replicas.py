@@ -1,0 +1,509 @@
+"""Replicas of a partition against each other, in constant memory: both logs are read side by side, in steps of their
+offsets, and compared as columns.
+
+Where two logs are not the same batch by batch and one of them is or may be compacted, they are compared once more from
+there on, record by record. Of a pair the first difference is reported, with its place in both files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkaspec.audit.check import ClusterCheck, Directory, Facts, Log, Summary, TopicConfig
+from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
+from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.audits.common.evidence import fitting
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.machine import Json, Questions
+from kafkaspec.impl.common.files import File, read_small
+from kafkaspec.impl.common.rows import BATCH, RECORD, Chunk
+
+METADATA_TOPIC = "__cluster_metadata"
+LARGEST = 2**63 - 1
+MOST_HOLES = 1000
+"""of damage in one log, beyond which there is nothing to compare"""
+
+ITEM = np.dtype(
+    [
+        ("offset", "<i8"),  # a batch's base offset, or a record's
+        ("last", "<i8"),  # a batch's last offset; a record's own
+        ("epoch", "<i8"),
+        ("a", "<i8"),  # a batch: size; a record: hash
+        ("b", "<i8"),  # a batch: CRC; a record: timestamp
+        ("magic", "<i8"),
+        ("position", "<i8"),
+        ("segment", "<i8"),  # number of the segment
+    ]
+)
+SAME = ("offset", "last", "a", "b")
+
+Reread = Callable[[Log, bool], Iterable[tuple[Segment, Chunk]]]
+"""The chunks of a log once more; with records if asked."""
+
+
+def of_batches(chunk: Chunk, number: int) -> NDArray[Any]:
+    """The batches of a chunk as items."""
+    rows = chunk.batches
+    out = np.empty(len(rows), ITEM)
+    for to, column in (
+        ("offset", "base_offset"),
+        ("last", "last_offset"),
+        ("epoch", "leader_epoch"),
+        ("a", "size"),
+        ("b", "crc"),
+        ("magic", "magic"),
+        ("position", "position"),
+    ):
+        out[to] = rows[column]
+    out["segment"] = number
+    return out
+
+
+def of_records(chunk: Chunk, number: int) -> NDArray[Any]:
+    """The records of a chunk as items."""
+    assert chunk.records is not None
+    records = chunk.records
+    batches = chunk.batches[records["batch"]]
+    sound = (batches["problem"] == 0) & (batches["magic"] >= 2)
+    records, batches = records[sound], batches[sound]
+    out = np.empty(len(records), ITEM)
+    out["offset"] = out["last"] = records["offset"]
+    out["epoch"], out["magic"], out["position"] = batches["leader_epoch"], batches["magic"], batches["position"]
+    out["a"], out["b"] = records["hash"].view("<i8"), records["timestamp"]
+    out["segment"] = number
+    return out
+
+
+@dataclass
+class Side:
+    """One log, read forward: `items` are those that wait to be compared, `holes` the offsets where damage lies."""
+
+    log: Log
+    chunks: Iterator[tuple[Segment, Chunk]]
+    records: bool
+    start: int
+    straddling: bool
+    """whether a batch in which the start lies counts"""
+    items: NDArray[Any] = field(default_factory=lambda: np.empty(0, ITEM))
+    segments: list[Segment] = field(default_factory=list)
+    held: NDArray[Any] = field(default_factory=lambda: np.empty(0, ITEM))
+    """the last batch, of which the next one has not been seen"""
+    before: int = -1
+    holes: list[tuple[int, int]] = field(default_factory=list)
+    exhausted: bool = False
+
+    def reach(self) -> int:
+        """All items up to this offset are there."""
+        return LARGEST if self.exhausted else int(self.items["offset"][-1]) if len(self.items) else -1
+
+    def more(self) -> None:
+        """Read a chunk."""
+        for segment, chunk in self.chunks:
+            if not self.segments or self.segments[-1].base_offset != segment.base_offset:
+                self.segments.append(segment)
+            number = len(self.segments) - 1
+            items = of_records(chunk, number) if self.records else self._sound(chunk, number)
+            items = items[items["last" if self.straddling else "offset"] >= self.start]
+            if len(items):
+                self.items = np.concatenate((self.items, items)) if len(self.items) else items
+                return
+        if len(self.held):
+            self.items = np.concatenate((self.items, self._fitting(self.held, np.array([LARGEST]))))
+            self.held = self.held[:0]
+        self.exhausted = True
+
+    def _sound(self, chunk: Chunk, number: int) -> NDArray[Any]:
+        """Batches that fit between their neighbours; where others lie is a hole."""
+        items = of_batches(chunk, number)
+        sound = chunk.batches["problem"] == 0
+        if not sound.all():
+            self._hole(items, sound)
+            items = items[sound]
+        items = np.concatenate((self.held, items))
+        self.held = items[-1:]
+        return self._fitting(items[:-1], items["offset"][1:])
+
+    def _hole(self, items: NDArray[Any], sound: NDArray[Any]) -> None:
+        for i in np.flatnonzero(~sound).tolist():
+            good = np.flatnonzero(sound[:i])
+            held = int(self.held["last"][-1]) if len(self.held) else self.before
+            first = int(items["last"][good[-1]]) + 1 if len(good) else held + 1
+            later = np.flatnonzero(sound[i:])
+            after = int(items["offset"][i + later[0]]) if len(later) else LARGEST
+            self.holes.append((first, after))
+
+    def _fitting(self, items: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
+        if not len(items):
+            return items
+        fits = fitting(items["offset"], items["last"], self.before, after)
+        previous = np.concatenate(([self.before], items["last"][:-1]))
+        self.before = int(items["last"][-1])
+        if fits.all():
+            return items
+        for i in np.flatnonzero(~fits).tolist():
+            self.holes.append((int(min(previous[i] + 1, items["offset"][i])), int(max(after[i], previous[i] + 1))))
+        kept: NDArray[Any] = items[fits]
+        return kept
+
+    def take(self, limit: int) -> NDArray[Any]:
+        """The items up to an offset; they wait no longer."""
+        n = int(np.searchsorted(self.items["offset"], limit, "right"))
+        out, self.items = self.items[:n], self.items[n:]
+        return out
+
+    def damaged_at(self, offset: int) -> bool:
+        return len(self.holes) > MOST_HOLES or any(first <= offset < after for first, after in self.holes)
+
+    def place(self, item: Any) -> tuple[File, int]:
+        file = self.segments[int(item["segment"])].log
+        assert file is not None
+        return file, int(item["position"])
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first one. An item is None if its side lacks it."""
+
+    kind: str
+    offset: int
+    ours: Any
+    theirs: Any
+
+
+def first_difference(a: Side, b: Side, end: int, missing: bool) -> Difference | None:
+    """Of two logs read from the same offset, up to `end`. `missing`: an item that one lacks is a difference."""
+    while True:
+        limit = min(a.reach(), b.reach(), end - 1)
+        ours, theirs = a.take(limit), b.take(limit)
+        same = len(ours) == len(theirs) and all(np.array_equal(ours[c], theirs[c]) for c in SAME)
+        if not same:
+            found = _look(a, b, ours, theirs, missing)
+            if found is not None:
+                return found
+        if limit >= end - 1 or (a.exhausted and b.exhausted):
+            return None
+        behind = a if a.reach() <= b.reach() else b
+        behind.more()
+
+
+@states("RPL-5")
+def _look(a: Side, b: Side, ours: NDArray[Any], theirs: NDArray[Any], missing: bool) -> Difference | None:
+    offsets, i, j = np.intersect1d(ours["offset"], theirs["offset"], assume_unique=True, return_indices=True)
+    x, y = ours[i], theirs[j]
+    differ = np.zeros(len(offsets), bool)
+    for c in SAME:
+        differ |= x[c] != y[c]
+    differ &= (x["magic"] >= 2) & (y["magic"] >= 2)
+    places = [(int(offsets[n]), x[n], y[n]) for n in np.flatnonzero(differ).tolist()]
+    if missing:
+        for items, others, mine in ((ours, theirs, True), (theirs, ours, False)):
+            lone = items[~np.isin(items["offset"], others["offset"]) & (items["magic"] >= 2)]
+            places += [(int(r["offset"]), r if mine else None, None if mine else r) for r in lone]
+    for offset, p, q in sorted(places, key=lambda place: place[0]):
+        if a.damaged_at(offset) or b.damaged_at(offset):
+            continue
+        if p is None or q is None:
+            return Difference("missing", offset, p, q)
+        return Difference("behind" if p["epoch"] != q["epoch"] else "diverged", offset, p, q)
+    return None
+
+
+@states("RPL-2")
+def agreed(a: Summary, b: Summary) -> tuple[int, int]:
+    """The offsets on which two replicas must agree: from, and up to."""
+    tops = [a.end, b.end]
+    if a.log.topic != METADATA_TOPIC:
+        tops += [s.log.high_watermark or 0 for s in (a, b)]
+    return max(a.start, b.start), min(tops)
+
+
+@states("RPL-3", "RPL-4")
+def compare(a: Summary, b: Summary, reread: Reread) -> tuple[Difference, Side, Side] | None:
+    """The first difference, with both sides; None if there is none. Record by record where a log may be compacted."""
+    start, end = agreed(a, b)
+    if start >= end:
+        return None
+    whole = a.log.compacted is False and b.log.compacted is False
+
+    def sides(records: bool, start: int) -> tuple[Side, Side]:
+        x, y = (Side(s.log, iter(reread(s.log, records)), records, start, not whole) for s in (a, b))
+        return x, y
+
+    ours, theirs = sides(False, start)
+    found = first_difference(ours, theirs, end, missing=True)
+    if found is not None and not whole:
+        ours, theirs = sides(True, max(start, found.offset))  # all batches before are the same
+        found = first_difference(ours, theirs, end, missing=False)
+    if found is None or (a.log.topic == METADATA_TOPIC and found.kind == "behind"):
+        return None
+    return found, ours, theirs
+
+
+@states("RPL-6")
+def epochs_differ(a: Summary, b: Summary) -> tuple[int, int, int] | None:
+    """The lowest epoch that begins elsewhere, and where."""
+    if a.log.compacted is not False or b.log.compacted is not False:
+        return None
+    _, end = agreed(a, b)
+    ours, theirs = (dict((s.facts.epochs or ())[1:]) for s in (a, b))
+    for epoch in sorted(ours.keys() & theirs.keys()):
+        if ours[epoch] != theirs[epoch] and min(ours[epoch], theirs[epoch]) < end:
+            return epoch, ours[epoch], theirs[epoch]
+    return None
+
+
+def topic_id(log: Log) -> str | None:
+    """From partition.metadata; None if there is none, or nothing that can be read."""
+    if log.files.metadata is None:
+        return None
+    found = re.search(rb"^topic_id: ?(\S+)", read_small(log.files.metadata), re.MULTILINE)
+    return None if found is None else found[1].decode("ascii", "replace")
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A log and where it lies."""
+
+    directory: Directory
+    summary: Summary
+    topic_id: str | None
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """Whom the others are compared with: the highest."""
+        return bool(self.directory.clean), self.summary.log.high_watermark or 0, self.summary.end
+
+
+@states("RPL-1")
+def are_replicas(a: Copy, b: Copy) -> bool:
+    """Whether logs of one name are replicas of one partition."""
+    x, y = a.directory, b.directory
+    return (
+        a.summary.log.files.kind == b.summary.log.files.kind == Kind.CURRENT
+        and x.files.path != y.files.path
+        and x.cluster == y.cluster
+        and x.node is not None
+        and y.node is not None
+        and x.node != y.node
+        and (a.topic_id is None or b.topic_id is None or a.topic_id == b.topic_id)
+    )
+
+
+class ReplicaCheck(ClusterCheck):
+    """The logs of one name in all directories."""
+
+    def check(self, directories: tuple[Directory, ...], reread: Any) -> Iterable[Finding]:
+        copies = [Copy(d, s, None) for d in directories for s in d.logs if s.log.files.kind == Kind.CURRENT]
+
+        def by_name(c: Copy) -> tuple[str, int]:
+            return c.summary.log.topic, c.summary.log.partition
+
+        for _, group in groupby(sorted(copies, key=by_name), by_name):
+            together = list(group)
+            if len(together) > 1:
+                yield from self._partition(
+                    [Copy(c.directory, c.summary, topic_id(c.summary.log)) for c in together], reread
+                )
+
+    @states("RPL-1")
+    def _partition(self, copies: list[Copy], reread: Any) -> Iterator[Finding]:
+        nameless = [c.directory.node for c in copies if c.directory.cluster is None]
+        if len(nameless) != len(set(nameless)):  # several clusters, or several states of one
+            copies = [c for c in copies if c.directory.cluster is not None]
+        copies.sort(key=lambda c: c.rank, reverse=True)
+        yield from self._topics(copies)
+        done: set[int] = set()
+        for n, first in enumerate(copies):
+            if n in done:
+                continue
+            others: list[Copy] = []
+            for m in range(n + 1, len(copies)):
+                if m not in done and are_replicas(first, copies[m]):
+                    done.add(m)
+                    others.append(copies[m])
+            yield from self._group(first, others, reread)
+
+    @states("RPL-7")
+    def _topics(self, copies: list[Copy]) -> Iterator[Finding]:
+        """The id that most have, or the metadata log, is the topic's."""
+        for cluster in dict.fromkeys(c.directory.cluster for c in copies):
+            known = [c for c in copies if c.topic_id is not None and c.directory.cluster == cluster]
+            ids = [c.topic_id for c in known]
+            told = [c.summary.log.topic_id for c in known if c.summary.log.topic_id is not None]
+            if len(set(ids)) < 2:
+                continue
+            right = max(dict.fromkeys(ids), key=lambda i: (sum(i == x for x in told), ids.count(i)))
+            for c in known:
+                if c.topic_id != right:
+                    file = c.summary.log.files.metadata
+                    assert file is not None
+                    yield c.summary.log.finding(
+                        Severity.LEFTOVER,
+                        "RPL-7",
+                        file,
+                        f"topic id {c.topic_id}, other brokers have {right}: of an earlier topic of that name",
+                        expected=f"{right}",
+                        recovery="the directory becomes a stray when the broker learns of the other topic",
+                        line=2,
+                    )
+
+    def _group(self, first: Copy, others: list[Copy], reread: Any) -> Iterator[Finding]:
+        """One replica against all others. Where it differs from all, it is the odd one."""
+        found = [(b, compare(first.summary, b.summary, reread)) for b in others]
+        differ = [(b, f) for b, f in found if f is not None]
+        if len(differ) == len(others) > 1 and len({(f[0].kind, f[0].offset) for _, f in differ}) == 1:
+            b, (difference, ours, theirs) = differ[0]
+            if difference.kind != "behind" and compare(b.summary, differ[1][0].summary, reread) is None:
+                turned = Difference(difference.kind, difference.offset, difference.theirs, difference.ours)
+                yield self._difference(b, first, turned, theirs, ours)
+                return
+        for b, f in found:
+            if f is not None:
+                yield self._difference(first, b, *f)
+            else:
+                yield from self._epochs(first, b)
+
+    def _epochs(self, a: Copy, b: Copy) -> Iterator[Finding]:
+        differ = epochs_differ(a.summary, b.summary)
+        if differ is not None:
+            epoch, ours, theirs = differ
+            file = b.summary.log.files.leader_epoch_checkpoint
+            other = a.summary.log.files.leader_epoch_checkpoint
+            assert file is not None
+            assert other is not None
+            line = [e for e, _ in b.summary.facts.epochs or ()].index(epoch) + 3
+            yield b.summary.log.finding(
+                Severity.ERROR if a.directory.clean and b.directory.clean else Severity.WARNING,
+                "RPL-6",
+                file,
+                f"epoch {epoch} begins at {theirs}, at {ours} in {other.path}",
+                expected="the same offset in both",
+                recovery="none: a follower may cut its log at the wrong place",
+                line=line,
+                offset=min(ours, theirs),
+            )
+
+    def _difference(self, a: Copy, b: Copy, found: Difference, ours: Side, theirs: Side) -> Finding:
+        x, y = (
+            None if item is None else side.place(item) for item, side in ((found.ours, ours), (found.theirs, theirs))
+        )
+        offset = found.offset
+        if found.kind == "behind":
+            late, place, other = (a, x, y) if found.ours["epoch"] < found.theirs["epoch"] else (b, y, x)
+            assert place is not None
+            assert other is not None
+            epochs = sorted((int(found.ours["epoch"]), int(found.theirs["epoch"])))
+            away = not (a.directory.clean and b.directory.clean)
+            return late.summary.log.finding(
+                Severity.LEFTOVER if away else Severity.WARNING,
+                "RPL-5",
+                place[0],
+                f"leader epoch {epochs[0]} at offset {offset}, below the high watermark; {epochs[1]} at byte "
+                f"{other[1]} of {other[0].path}: an election without this replica has given up its records",
+                expected="the same records up to the lower high watermark",
+                recovery="following the leader, the broker cuts its log where the epochs part",
+                position=place[1],
+                offset=offset,
+            )
+        if found.kind == "missing":
+            lacking, there = (a, y) if x is None else (b, x)
+            assert there is not None
+            files = lacking.summary.log.files
+            nearest = max((s for s in files.segments if s.base_offset <= offset), key=lambda s: s.base_offset)
+            assert nearest.log is not None
+            return lacking.summary.log.finding(
+                Severity.ERROR,
+                "RPL-3",
+                nearest.log,
+                f"no batch begins at offset {offset}, one does at byte {there[1]} of {there[0].path}",
+                expected="the same batches up to the lower high watermark",
+                recovery="none: nobody compares replicas",
+                offset=offset,
+            )
+        assert x is not None
+        assert y is not None
+        what = "record" if theirs.records else "batch"
+        return b.summary.log.finding(
+            Severity.ERROR,
+            "RPL-4" if theirs.records else "RPL-3",
+            y[0],
+            f"the {what} at offset {offset} is another one than at byte {x[1]} of {x[0].path}, in one leader epoch",
+            expected="the same records up to the lower high watermark",
+            recovery="none: nobody compares replicas",
+            position=y[1],
+            offset=offset,
+        )
+
+
+AUDIT = (ReplicaCheck,)
+
+
+# ---- small logs, for the spec to walk beside -------------------------------------------------------------------------
+class SmallLog:
+    """A replica's log: its summary, and its chunks of `size` batches."""
+
+    def __init__(self, text: Mapping[str, Any], node: int, topic: str, size: int) -> None:
+        self.size = size
+        self.segment = Segment(0, File(Path(f"{node}/{0:020}.log"), 0))
+        compacted = text.get("compacted", False)
+        config = TopicConfig(cleanup_policy=None if compacted is None else "compact" if compacted else "delete")
+        files = PartitionFiles(Path(str(node)), topic, 0, segments=(self.segment,))
+        self.log = Log(files, high_watermark=text.get("highWatermark"), config=config)
+        rows = text["batches"]
+        self.batches = np.zeros(len(rows), BATCH)
+        self.records = np.zeros(sum(len(r[5]) for r in rows), RECORD)
+        n = 0
+        for i, (base, last, epoch, frame, magic, records) in enumerate(rows):
+            row = self.batches[i]
+            row["position"], row["base_offset"], row["last_offset"], row["leader_epoch"] = 100 * i, base, last, epoch
+            row["crc"], row["magic"] = frame, magic
+            for offset, content in records:
+                self.records[n]["offset"], self.records[n]["batch"], self.records[n]["hash"] = offset, i, content
+                n += 1
+        facts = Facts(epochs=tuple((epoch, start) for epoch, start in text.get("epochs", [])))
+        self.summary = Summary(self.log, text.get("start", 0), text["end"], 1, len(rows), n, 0, facts)
+
+    def chunks(self, records: bool) -> Iterator[tuple[Segment, Chunk]]:
+        for i in range(0, len(self.batches), self.size):
+            of = self.records[(self.records["batch"] >= i) & (self.records["batch"] < i + self.size)].copy()
+            of["batch"] -= i
+            yield self.segment, Chunk(self.batches[i : i + self.size].copy(), of if records else None)
+
+
+class Driver(Questions):
+    """The audit's comparisons, with every size of chunks up to three batches."""
+
+    def do_compare(self, a: Mapping[str, Any], b: Mapping[str, Any], metadata: bool) -> Json:
+        topic = METADATA_TOPIC if metadata else "t"
+        answers = []
+        for sizes in ((1, 1), (1, 3), (2, 1), (9, 9)):
+            logs = [
+                SmallLog(text, node, topic, size) for node, (text, size) in enumerate(zip((a, b), sizes, strict=True))
+            ]
+
+            def reread(log: Log, records: bool, logs: Sequence[SmallLog] = logs) -> Iterator[tuple[Segment, Chunk]]:
+                return next(x for x in logs if x.log is log).chunks(records)
+
+            found = compare(logs[0].summary, logs[1].summary, reread)
+            answers.append(None if found is None else [found[0].kind, found[0].offset])
+        return answers[0] if all(x == answers[0] for x in answers) else answers
+
+    def do_compareEpochs(self, a: Mapping[str, Any], b: Mapping[str, Any]) -> Json:
+        found = epochs_differ(*(SmallLog(text, n, "t", 1).summary for n, text in enumerate((a, b))))
+        return None if found is None else found[0]
+
+    def do_areReplicas(self, a: Sequence[Any], b: Sequence[Any]) -> Json:
+        copies = []
+        for n, (cluster, node, topic_id, kind) in enumerate((a, b)):
+            log = Log(PartitionFiles(Path(f"{n}/t-0"), "t", 0, Kind(kind)))
+            directory = Directory(LogDirectory(Path(str(n))), (), True, node, cluster)
+            copies.append(Copy(directory, Summary(log, 0, 0, 0, 0, 0, 0), topic_id))
+        return are_replicas(copies[0], copies[1])

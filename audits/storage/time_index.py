@@ -1,0 +1,213 @@
+"""Time indexes beside their segments: is every entry (T, O) true, and does the last one have the largest timestamp?
+
+A reader that looks a time up reads the .log from the entry's offset on. So an entry misleads if a batch before has a
+later timestamp. What the batches' largest timestamps are, their headers say, as they do to Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkaspec.audit.check import Log
+from kafkaspec.audit.files import PartitionFiles, Segment
+from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.audits.common.index_evidence import IndexCheck, State
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.machine import Json, Questions
+from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
+from kafkaspec.impl.storage.time_index import NO_TIMESTAMP, SLOT
+
+
+class TimeIndexCheck(IndexCheck):
+    """Every .timeindex beside its segment."""
+
+    slot = SLOT
+    what = "time index"
+    order_clause, true_clause, beyond_clause = "TIX-12", "TIX-13", "TIX-15"
+    zeros_severity = Severity.ERROR
+    zeros_consequence = (
+        "none: the last of them counts as the segment's largest timestamp, 0, and retention by time deletes it"
+    )
+
+    def file_of(self, segment: Segment) -> File | None:
+        return segment.time_index
+
+    def load(self, segment: Segment | None, data: bytes) -> None:
+        super().load(segment, data)
+        self.timestamps = self.cells["timestamp"].astype(np.int64)
+        self.offsets = self.cells["relative"].astype(np.int64) + self.base
+        self.order = np.argsort(self.offsets, kind="stable")
+        self.sorted = self.offsets[self.order]
+        self.largest = NO_TIMESTAMP
+        self.largest_at = -1
+        """offset"""
+        self.right: dict[int, tuple[int, int]] = {}
+        """of wrong entries: the largest timestamp up to their offset, and that of the batch with the offset"""
+
+    @states("TIX-13")
+    def compare(self, rows: NDArray[Any]) -> None:
+        if self.damaged:
+            rows = rows[rows["problem"] == 0]
+        base, last, stamp = rows["base_offset"], rows["last_offset"], rows["max_timestamp"]
+        upto = np.maximum(np.maximum.accumulate(stamp), self.largest)
+        some = self.order[
+            np.searchsorted(self.sorted, self.last_offset, "right") : np.searchsorted(self.sorted, last[-1], "right")
+        ]
+        if len(some):
+            offset, timestamp = self.offsets[some], self.timestamps[some]
+            r = np.searchsorted(last, offset)
+            before = np.concatenate(([self.largest], upto[:-1]))[r]
+            within = base[r] <= offset
+            true = within & (stamp[r] == timestamp) & (before <= timestamp)
+            state = np.where(true, State.TRUE, State.MISLEADS).astype(np.int8)
+            if self.damaged:
+                state[~within] = State.UNJUDGED
+            self.state[some] = state
+            for x in np.flatnonzero(state == State.MISLEADS).tolist():
+                if len(self.right) < 1000:
+                    self.right[int(some[x])] = (int(upto[r[x]]), int(stamp[r[x]]) if within[x] else NO_TIMESTAMP)
+        if int(upto[-1]) > self.largest:
+            self.largest = int(upto[-1])
+            self.largest_at = int(last[int(np.argmax(stamp))])
+
+    @states("TIX-13", "TIX-15")
+    def settle(self, ending: Ending) -> None:
+        unseen = self.state == State.UNSEEN
+        self.state[unseen & (self.offsets < self.base)] = State.MISLEADS
+        beyond = unseen & (self.offsets > self.last_offset)
+        self.state[beyond] = State.UNJUDGED if ending.reason or self.damaged else State.BEYOND
+        self.state[self.state == State.UNSEEN] = State.UNJUDGED if self.damaged else State.MISLEADS
+
+    @states("TIX-12")
+    def falls(self) -> NDArray[np.bool_]:
+        if not self.written:
+            return np.zeros(0, bool)
+        offsets, times = self.offsets, self.timestamps
+        return np.concatenate(([False], (offsets[1:] <= offsets[:-1]) | (times[1:] <= times[:-1])))
+
+    def room_after(self, i: int) -> bool:
+        """So few true entries may lie behind it by chance: of data that was cut off and fetched again."""
+        return int((self.state[i + 1 :] == State.TRUE).sum()) <= 2
+
+    def sentence(self, i: int) -> tuple[str, str, str, int | None]:
+        offset, timestamp = int(self.offsets[i]), int(self.timestamps[i])
+        says = f"the largest timestamp up to offset {offset} is said to be {timestamp}"
+        match self.state[i]:
+            case State.BEYOND:
+                return "TIX-15", f"{says}, the segment ends with offset {self.last_offset}", "no such entry", offset
+            case State.MISLEADS:
+                largest, own = self.right.get(i, (NO_TIMESTAMP, NO_TIMESTAMP))
+                if i not in self.right:
+                    return "TIX-13", says, f"an offset from {self.base} on", offset
+                if largest == timestamp:
+                    return (
+                        "TIX-13",
+                        f"{says}, but the batch there has {own}",
+                        "the offset of the batch that has it",
+                        offset,
+                    )
+                return "TIX-13", f"{says}, it is {largest}", f"timestamp {largest}", offset
+        before = f"{int(self.timestamps[i - 1])} at offset {int(self.offsets[i - 1])}"
+        return (
+            "TIX-12",
+            f"timestamp {timestamp} at offset {offset} stands after {before}",
+            "both above the entry's before",
+            offset,
+        )
+
+    @states("TIX-14")
+    def further(self, segment: Segment, file: File, ending: Ending, stale: int | None) -> Iterator[Finding]:
+        """The last entry has the largest timestamp."""
+        if self.open_ended(segment) or self.largest == NO_TIMESTAMP:
+            return
+        last = int(self.timestamps[-1]) if self.written else 0 if self.zeros_are_an_entry() else NO_TIMESTAMP
+        if last == self.largest or ((self.damaged or ending.reason) and last > self.largest):
+            return
+        mended = self.rebuilt(segment)
+        yield self.log.finding(
+            Severity.WARNING if mended else Severity.ERROR,
+            "TIX-14",
+            file,
+            f"the last entry has timestamp {last}" if self.written else "there is no entry",
+            expected=f"timestamp {self.largest} at offset {self.largest_at}",
+            recovery=self.consequence(segment)
+            if mended
+            else "none: retention and lookups by time take the segment for older than it is",
+            position=max(self.written - 1, 0) * self.slot.itemsize,
+            offset=int(self.offsets[-1]) if self.written else segment.base_offset,
+        )
+
+    def zeros_are_an_entry(self) -> bool:
+        """The time 0 at the base offset, as the only entry."""
+        return self.slots == 1 and self.largest == 0 and not self.written
+
+    @states("TIX-16")
+    def missing(self, segment: Segment, ending: Ending) -> Iterator[Finding]:
+        if (self.log.clean is None and not self.any_index) or segment.log is None:
+            return
+        if self.largest == NO_TIMESTAMP:  # nor would there be an entry in it
+            return
+        recovered = self.rebuilt(segment) or segment.offset_index is None
+        yield self.log.finding(
+            Severity.WARNING,
+            "TIX-16",
+            segment.log,
+            "the segment has no time index",
+            expected=f"a file {segment.log.path.with_suffix('.timeindex').name}",
+            recovery="the segment is recovered, and the index made anew"
+            if recovered
+            else "loading the log makes an empty one: its largest timestamp is then the .log's time of modification",
+            offset=segment.base_offset,
+        )
+
+
+CODES = {State.TRUE: "", State.MISLEADS: "TIX-13", State.BEYOND: "TIX-15"}
+
+
+def judged(
+    batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]], by: type[TimeIndexCheck] | None = None
+) -> Json:
+    """What the check makes of a small segment that was closed cleanly, with these batches (first and last offset,
+    largest timestamp) and entries (timestamp, offset): for the spec to walk beside."""
+    base = min([0, *(b[0] for b in batches), *(e[1] for e in entries)]) - 1
+    segment = Segment(0, File(Path("t.log"), 0), None, File(Path("t.timeindex"), 0))
+    segment = Segment(base, segment.log, None, segment.time_index)
+    check = (by or TimeIndexCheck)(Log(PartitionFiles(Path("t-0"), "t", 0, segments=(segment,)), clean=True))
+    slots = np.array([(t, o - base) for t, o in entries], SLOT) if entries else np.zeros(0, SLOT)
+    check.load(segment, slots.tobytes())
+    rows = np.zeros(len(batches), BATCH)
+    for n, (row, values) in enumerate(zip(rows, batches, strict=True)):
+        row["base_offset"], row["last_offset"], row["max_timestamp"] = values
+        row["position"], row["size"], row["magic"] = 100 * n, 100, 2
+    half = len(rows) // 2
+    for part in (rows[:half], rows[half:]):
+        list(check.chunk(segment, Chunk(part)))
+    ending = Ending(check.seen_end, check.seen_end)
+    check.settle(ending)
+    falls = check.falls()
+    states = [State(s) for s in check.state.tolist()]
+    verdicts = [
+        "TIX-15" if s is State.BEYOND else "TIX-12" if f else CODES[s]
+        for s, f in zip(states, falls.tolist(), strict=True)
+    ]
+    assert segment.time_index is not None
+    return {
+        "entries": verdicts,
+        "complete": any(verdicts) or not list(check.further(segment, segment.time_index, ending, None)),
+    }
+
+
+AUDIT = (TimeIndexCheck,)
+
+
+class Driver(Questions):
+    """The audit, asked beside the spec."""
+
+    def do_breaches(self, batches: list[list[int]], entries: list[list[int]]) -> Json:
+        return judged(batches, entries)

@@ -1,0 +1,324 @@
+"""A sparse index as Kafka keeps it: a file of fixed slots, made as long as it may get, mapped into memory.
+
+The offset index and the time index are two layouts of it. How many slots are in use is known in memory alone: the file
+does not say, and an index that is opened takes every whole slot for an entry. The file and its mapping come in as an
+argument: a simulated one, or a real file.
+
+Source: AbstractIndex and LazyIndex, Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable
+from pathlib import Path
+from struct import Struct
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+from kafkaspec.contract.clauses import states
+
+PAGE = 4096
+"""Bytes: the smallest page of the processors that Kafka runs on."""
+WARM = 8192
+"""Bytes at the end of an index that its lookups keep in memory."""
+MOST_RELATIVE = 2**31 - 1
+"""A relative offset is stored in four bytes, and not negative."""
+
+
+class Refusal(Exception):
+    """An index says no. `kind` names the rule, `error` is Kafka's exception class."""
+
+    def __init__(self, kind: str, error: str, message: str) -> None:
+        super().__init__(message)
+        self.kind, self.error = kind, error
+
+
+ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
+ILLEGAL_STATE = "java.lang.IllegalStateException"
+READ_ONLY = "java.nio.ReadOnlyBufferException"
+BUFFER_OVERFLOW = "java.nio.BufferOverflowException"
+INVALID_OFFSET = "org.apache.kafka.common.errors.InvalidOffsetException"
+OVERFLOW = "org.apache.kafka.storage.internals.log.IndexOffsetOverflowException"
+CORRUPT = "org.apache.kafka.storage.internals.log.CorruptIndexException"
+
+
+class IndexFile(Protocol):
+    """A file, and the one mapping of it. Every method may raise OSError."""
+
+    def exists(self) -> bool: ...
+    def size(self) -> int: ...
+
+    def set_size(self, size: int) -> None:
+        """Create the file if need be; cut it, or fill it up with zeros. Not while it is mapped."""
+
+    def map(self, writable: bool) -> None:
+        """Map the whole file."""
+
+    def unmap(self) -> None: ...
+
+    def get(self, at: int, count: int) -> bytes:
+        """Bytes of the mapping."""
+
+    def put(self, at: int, data: bytes) -> None:
+        """Into the mapping: the file has it at once, for every process; a machine that stops may lose it."""
+
+
+class MemoryFile:
+    """A file in memory."""
+
+    def __init__(self, content: bytes | None = None) -> None:
+        """None: there is no such file yet."""
+        self.content = None if content is None else bytearray(content)
+        self.mapped = False
+
+    def exists(self) -> bool:
+        return self.content is not None
+
+    def size(self) -> int:
+        return len(self._bytes())
+
+    def _bytes(self) -> bytearray:
+        if self.content is None:
+            raise FileNotFoundError(2, "no such file")
+        return self.content
+
+    def set_size(self, size: int) -> None:
+        assert not self.mapped
+        kept = (self.content or bytearray())[:size]
+        self.content = kept + bytes(size - len(kept))
+
+    def map(self, writable: bool) -> None:
+        self.mapped = True
+
+    def unmap(self) -> None:
+        self.mapped = False
+
+    def get(self, at: int, count: int) -> bytes:
+        return bytes(self._bytes()[at : at + count])
+
+    def put(self, at: int, data: bytes) -> None:
+        content = self._bytes()
+        assert self.mapped
+        assert at + len(data) <= len(content)
+        content[at : at + len(data)] = data
+
+
+class RealFile:
+    """A file of the machine's own, really mapped."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.mapping: mmap.mmap | None = None
+
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    def set_size(self, size: int) -> None:
+        with self.path.open("r+b" if self.path.exists() else "w+b") as f:
+            f.truncate(size)
+
+    def map(self, writable: bool) -> None:
+        if self.size() == 0:  # nothing to map, and no system maps it
+            return
+        descriptor = os.open(self.path, os.O_RDWR if writable else os.O_RDONLY)
+        try:
+            self.mapping = mmap.mmap(descriptor, 0, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
+        finally:
+            os.close(descriptor)
+
+    def unmap(self) -> None:
+        if self.mapping is not None:
+            self.mapping.close()
+            self.mapping = None
+
+    def get(self, at: int, count: int) -> bytes:
+        return b"" if self.mapping is None else self.mapping[at : at + count]
+
+    def put(self, at: int, data: bytes) -> None:
+        assert self.mapping is not None
+        self.mapping[at : at + len(data)] = data
+
+
+E = TypeVar("E")
+
+
+class MappedIndex(Generic[E]):
+    """What both indexes share. A subclass says how an entry lies in its slot."""
+
+    layout: ClassVar[Struct]
+    warm_bytes = WARM
+
+    @states("OIX-13", "OIX-18", "TIX-9")
+    def __init__(self, file: IndexFile, base_offset: int, max_index_size: int, writable: bool = True) -> None:
+        """Open the file, or make it if it is not there. Raises Refusal if a new one would have no slot."""
+        self.file, self.base_offset, self.max_index_size = file, base_offset, max_index_size
+        self.writable = writable
+        self.size = self.layout.size
+        new = not file.exists()
+        if new:
+            file.set_size(0 if max_index_size < self.size else self.rounded(max_index_size))
+            if max_index_size < self.size:
+                raise Refusal("no slot", ILLEGAL_ARGUMENT, f"Invalid max index size: {max_index_size}")
+        file.map(writable)
+        self.open = True
+        self.length = file.size()
+        self.max_entries = self.length // self.size
+        self.entries = 0 if new else self.max_entries
+        self.touched: list[int] = []
+        """the slots that the last lookup read, in order"""
+
+    def rounded(self, size: int) -> int:
+        """The most whole slots that fit, bytes."""
+        return size // self.size * self.size
+
+    # ---- entries
+
+    def parse(self, slot: int) -> E:
+        """The entry in a slot."""
+        raise NotImplementedError
+
+    def cell(self, slot: int) -> tuple[int, ...]:
+        """A slot as it is stored."""
+        self.touched.append(slot)
+        return self.layout.unpack(self.file.get(slot * self.size, self.size))
+
+    @property
+    @states("OIX-4")
+    def is_full(self) -> bool:
+        """Whether all slots are in use."""
+        return self.entries >= self.max_entries
+
+    def all(self) -> list[E]:
+        return [self.parse(n) for n in range(self.entries)]
+
+    @states("OIX-21", "TIX-11")
+    def entry(self, n: int) -> E:
+        """The n-th. Raises Refusal if there are not so many."""
+        if n >= self.entries:
+            raise Refusal("no such entry", ILLEGAL_ARGUMENT, f"entry {n} of an index of {self.entries}")
+        return self.parse(n)
+
+    @states("OIX-2")
+    def can_append(self, offset: int) -> bool:
+        """Whether the offset can be stored."""
+        return 0 <= offset - self.base_offset <= MOST_RELATIVE
+
+    @states("OIX-2")
+    def relative(self, offset: int) -> int:
+        """The offset as it is stored. Raises Refusal if it does not fit."""
+        if not self.can_append(offset):
+            raise Refusal("overflow", OVERFLOW, f"offset {offset} in an index from {self.base_offset} on")
+        return offset - self.base_offset
+
+    @states("OIX-5")
+    def put(self, *cell: int) -> None:
+        """Write the next slot, and count it."""
+        self._check_writable()
+        self.file.put(self.entries * self.size, self.layout.pack(*cell))
+        self.entries += 1
+
+    @states("OIX-19", "TIX-9")
+    def _check_writable(self) -> None:
+        if not self.writable:
+            raise Refusal("read-only", READ_ONLY, "the index was opened to be read")
+
+    # ---- the search
+
+    def greatest_lower_bound(self, target: int, key: Callable[[int], int]) -> int:
+        """The last slot whose key is not above the target, -1 without any."""
+        return self._search(target, key, upper=False)
+
+    def least_upper_bound(self, target: int, key: Callable[[int], int]) -> int:
+        """The first slot whose key is not below the target, -1 without any."""
+        return self._search(target, key, upper=True)
+
+    @states("OIX-7", "OIX-9", "TIX-7")
+    def _search(self, target: int, key: Callable[[int], int], upper: bool) -> int:
+        """Within the warm section if the target lies there, else before it. `key` gives a slot's."""
+        self.touched = []
+        if self.entries == 0:
+            return -1
+        first_warm = max(0, self.entries - 1 - self.warm_bytes // self.size)
+        if key(first_warm) < target:
+            return self._halve(target, key, first_warm, self.entries - 1, upper)
+        first = key(0)
+        if first > target or (upper and first == target):
+            return 0 if upper else -1
+        return self._halve(target, key, 0, first_warm, upper)
+
+    @states("OIX-8", "TIX-7")
+    def _halve(self, target: int, key: Callable[[int], int], low: int, high: int, upper: bool) -> int:
+        """The answer lies within; `low` itself is not above the target."""
+        while low < high:
+            middle = (low + high + 1) >> 1
+            found = key(middle)
+            if found == target:
+                return middle
+            if found > target:
+                high = middle - 1
+            else:
+                low = middle
+        if upper:
+            return low + 1 if low + 1 < self.entries else -1
+        return low
+
+    def pages_touched(self) -> list[int]:
+        """The pages of the file that the last lookup read, each once."""
+        first = {slot * self.size // PAGE for slot in self.touched}
+        last = {(slot * self.size + self.size - 1) // PAGE for slot in self.touched}
+        return sorted(first | last)
+
+    # ---- shorter and longer
+
+    def keep(self, entries: int) -> None:
+        """The first so many."""
+        self.entries = entries
+
+    @states("OIX-12", "TIX-8")
+    def truncate(self) -> None:
+        """No entry is left; the slots keep what was in them."""
+        self.keep(0)
+
+    @states("OIX-14", "OIX-15", "OIX-19", "TIX-9")
+    def resize(self, size: int) -> bool:
+        """Make the file as long as the whole slots in so many bytes; whether that changed it. Raises Refusal if the
+        entries in use do not fit. (Kafka 4.3.0 cuts the file all the same: OIX-D3.)"""
+        length = self.rounded(size)
+        if length == self.length:
+            return False
+        if length < self.entries * self.size:
+            raise Refusal("too short", ILLEGAL_ARGUMENT, f"{self.entries} entries in {length} bytes")
+        self.file.unmap()
+        self.file.set_size(length)
+        self.file.map(True)
+        self.writable = True
+        self.length, self.max_entries = length, length // self.size
+        return True
+
+    @states("OIX-16", "TIX-9")
+    def trim(self) -> None:
+        """Cut the slots that are not in use."""
+        if self.open:
+            self.resize(self.entries * self.size)
+
+    @states("OIX-17", "TIX-9")
+    def reset(self) -> None:
+        """No entry, and as many slots as may be."""
+        self.truncate()
+        self.resize(self.max_index_size)
+
+    @states("OIX-16", "TIX-9")
+    def close_handler(self) -> None:
+        """Unmap, and leave the file as it is."""
+        self.file.unmap()
+        self.open = False
+
+    @states("OIX-16", "TIX-9")
+    def close(self) -> None:
+        """Trim, and unmap."""
+        self.trim()
+        self.close_handler()

@@ -1,0 +1,79 @@
+"""The rows that a scan of a segment gives: one a batch, one a record; and how the segment ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+BATCH = np.dtype(
+    [
+        ("position", "<i8"),  # of the batch's first byte in the file
+        ("size", "<i8"),  # bytes, the 12 before the length's count included
+        # ---- the header, as it stands
+        ("base_offset", "<i8"),
+        ("last_offset", "<i8"),  # base offset + last offset delta
+        ("leader_epoch", "<i8"),
+        ("magic", "<i8"),
+        ("crc", "<i8"),  # unsigned
+        ("attributes", "<i8"),
+        ("base_timestamp", "<i8"),
+        ("max_timestamp", "<i8"),
+        ("producer_id", "<i8"),
+        ("producer_epoch", "<i8"),
+        ("base_sequence", "<i8"),
+        ("count", "<i8"),
+        # ---- what decoding found
+        ("problem", "<i8"),  # 0: nothing; else see impl.common.scan
+        ("problem_at", "<i8"),  # byte of the file; inside a compressed batch: its first byte of records
+        # ---- the records (of an empty batch, or one not decoded: -1)
+        ("first_record", "<i8"),  # offset
+        ("last_record", "<i8"),
+        ("largest_timestamp", "<i8"),  # of the records, CreateTime; -1 without any
+        ("tombstones", "<i8"),
+        ("control_type", "<i8"),  # 0 abort, 1 commit, 2.. KRaft's; -1: no control record
+        ("coordinator_epoch", "<i8"),  # of an abort or a commit, else -1
+    ]
+)
+"""One row a batch. All numbers are 64 bits wide so that compiled code can fill them as a matrix."""
+
+RECORD = np.dtype(
+    [
+        ("offset", "<i8"),
+        ("timestamp", "<i8"),
+        ("batch", "<i8"),  # row in the chunk's batches
+        ("key_hash", "<u8", (2,)),  # 128 bits of the key; both 0 without a key
+        ("hash", "<u8"),  # of key, value and headers
+        ("flags", "<i8"),  # 1 has a key, 2 has a value (no tombstone), 4 control record
+    ]
+)
+"""One row a record; filled for partitions where a check `needs_records`."""
+
+NO_TIMESTAMP = -1
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive batches of one segment. Rows stand in the order of the file. Batches of formats 0 and 1 have a row
+    too, with `magic` below 2 and -1 in what they lack."""
+
+    batches: NDArray[Any]
+    """of dtype BATCH"""
+    records: NDArray[Any] | None = None
+    """of dtype RECORD, or None if nobody asked"""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a segment's bytes end. `end` is the first byte that is no whole batch; `size` the file's length when it was
+    read. `reason` "" if the file ends there; else what stands there, in words."""
+
+    end: int
+    size: int
+    reason: str = ""
+    end_offset: int | None = None
+    """last offset + 1 of the last whole batch; None if there is none"""
+    torn: bool = False
+    """an append that was cut short leaves just this: the first bytes of a batch, or zeros"""

@@ -1,0 +1,190 @@
+"""A history as text that reads as a conversation and replays: one line an operation with its answer.
+
+    # found by lockstep, seed 7
+    init long=0
+    map.put key=1 value=2 -> null
+    getOrCreateSnapshot epoch=3 -> 3
+    map.put key=1 value=null !! java.lang.NullPointerException
+    map.get key=1 epoch=9 !! java.lang.RuntimeException: "No in-memory snapshot for epoch 9"
+      state {"epochs":[3]}
+
+After `->` stands the result, after `!!` the exception's class and, where it matters, its message. What is left out (an
+argument, the answer, the state, or the operation itself or an exception's class, written `?`) was not recorded. Values
+are JSON. The same history is NDJSON by `ndjson`, in the form of recorded traces, and `kafkaspec check` reads both.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.errors import UserError
+
+Record = dict[str, Any]
+"""One line of a trace: op, args, and result or error {class, message}, state; by the names of the recordings."""
+
+
+@dataclass(frozen=True)
+class History:
+    """Calls and answers in order. Of a failure `why` says in plain lines what is wrong, `clause` by which rule."""
+
+    records: tuple[Record, ...]
+    why: str = ""
+    clause: str = ""
+
+    def __str__(self) -> str:
+        """The text, with `why` as its head."""
+        return to_text(self)
+
+    def ndjson(self) -> bytes:
+        """The same as a recorded trace, one JSON line a call, numbered."""
+        return b"".join(orjson.dumps({"i": i, **r}) + b"\n" for i, r in enumerate(self.records))
+
+
+def outcome(result: Json | Refused) -> Record:
+    """A result or a refusal as the fields of a trace line.
+
+    >>> outcome(Refused("TML-9", "java.lang.NullPointerException"))
+    {'error': {'class': 'java.lang.NullPointerException'}}
+    """
+    if not isinstance(result, Refused):
+        return {"result": result}
+    error = {"class": result.error}
+    return {"error": error if result.message is None else {**error, "message": result.message}}
+
+
+def _json(value: Json) -> str:
+    return orjson.dumps(value, default=float).decode()
+
+
+def call_text(op: str, arguments: Mapping[str, Json]) -> str:
+    """One call, as a history prints it.
+
+    >>> call_text("map.put", {"key": 1, "value": None})
+    'map.put key=1 value=null'
+    """
+    return " ".join([op, *(f"{k}={_json(v)}" for k, v in arguments.items())])
+
+
+def answer_text(record: Mapping[str, Any]) -> str:
+    """The answer of one line: `-> result`, `!! class: message`, or nothing where none is recorded."""
+    if "error" in record:
+        error = record["error"]
+        message = error.get("message")
+        return f"!! {error.get('class', '?')}" + ("" if message is None else f": {_json(message)}")
+    return f"-> {_json(record['result'])}" if "result" in record else ""
+
+
+def record_text(record: Mapping[str, Any]) -> str:
+    """One line of a history, and one more where it records the state."""
+    text = f"{call_text(record.get('op', '?'), record.get('args', {}))} {answer_text(record)}".rstrip()
+    return text + (f"\n  state {_json(record['state'])}" if "state" in record else "")
+
+
+def to_text(history: History) -> str:
+    head = [f"# {line}" for line in history.why.splitlines()]
+    return "\n".join([*head, *(record_text(r) for r in history.records)]) + "\n"
+
+
+_decoder = json.JSONDecoder()
+_argument = re.compile(r"\s+([A-Za-z_][\w.]*)=")
+
+
+def _parse_call(line: str) -> Record:
+    m = re.match(r"(\?|[A-Za-z_][\w.]*)(?=\s|$)", line)
+    if m is None:
+        raise ValueError(1, "expected the name of an operation")
+    record: Record = {} if m[1] == "?" else {"op": m[1]}
+    at = m.end()
+    arguments: Record = {}
+    while a := _argument.match(line, at):
+        arguments[a[1]], at = _value(line, a.end())
+    record["args"] = arguments
+    rest = line[at:].lstrip()
+    at = len(line) - len(rest)
+    if rest.startswith("->"):
+        record["result"], at = _value(line, at + 2 + len(rest[2:]) - len(rest[2:].lstrip()))
+    elif rest.startswith("!!"):
+        e = re.compile(r"!!\s+([\w.$]+|\?)").match(line, at)
+        if e is None:
+            raise ValueError(at + 1, "expected the class of the exception after !!")
+        at = e.end()
+        record["error"] = {} if e[1] == "?" else {"class": e[1]}
+        if line.startswith(": ", at):
+            record["error"]["message"], at = _value(line, at + 2)
+    _ended(line, at)
+    return record
+
+
+def _ended(line: str, at: int) -> None:
+    rest = line[at:].lstrip()
+    if rest:
+        raise ValueError(len(line) - len(rest) + 1, f"cannot read {rest!r}")
+
+
+def _value(line: str, at: int) -> tuple[Json, int]:
+    try:
+        return _decoder.raw_decode(line, at)
+    except json.JSONDecodeError as e:
+        raise ValueError(e.pos + 1, "expected a JSON value") from None
+
+
+def parse(text: str, name: str) -> History:
+    """Read a history; `name` is the file's, for errors. UserError ("file:line:column: ...") for what cannot be read."""
+    return History(tuple(record for _, record in numbered(text, name)))
+
+
+def read(data: bytes, name: str) -> list[list[Record]]:
+    """The histories in a file, as text or as NDJSON; each begins with `init`. UserError for what cannot be read."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as e:
+        raise UserError(f"{name}: not UTF-8 text (byte {e.start})") from None
+    records = list(_ndjson(text, name)) if text.lstrip().startswith("{") else [r for _, r in numbered(text, name)]
+    out: list[list[Record]] = []
+    for record in records:
+        if not out or record.get("op") == "init":
+            out.append([])
+        out[-1].append(record)
+    return out
+
+
+def _ndjson(text: str, name: str) -> Iterator[Record]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError as e:
+            raise UserError(f"{name}:{number}: not JSON: {e.msg} at column {e.colno}") from None
+        if not isinstance(record, dict) or not isinstance(record.get("args", {}), dict):
+            raise UserError(f"{name}:{number}: not a line of a trace: {line[:80]}")
+        yield record
+
+
+def numbered(text: str, name: str) -> list[tuple[int, Record]]:
+    """The calls of a history, each with the number of its line."""
+    records: list[tuple[int, Record]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.rstrip()
+        if not line or line.startswith("#"):
+            continue
+        try:
+            if line.startswith((" ", "\t")):
+                at = re.compile(r"\s+state\s+").match(line)
+                if at is None or not records:
+                    raise ValueError(1, "an indented line must be `state {...}` and follow a call")
+                records[-1][1]["state"], end = _value(line, at.end())
+                _ended(line, end)
+            else:
+                records.append((number, _parse_call(line)))
+        except ValueError as e:
+            column, what = e.args
+            raise UserError(f"{name}:{number}:{column}: {what}") from None
+    return records

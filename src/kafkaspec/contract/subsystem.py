@@ -1,0 +1,164 @@
+"""Subsystems, found by their files: the same path in spec/, impl/, models/ and proofs/ is one subsystem.
+
+Engines never name a subsystem; they ask here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, NamedTuple
+
+import kafkaspec
+from kafkaspec.contract import clauses
+from kafkaspec.contract.machine import Driver, Machine
+from kafkaspec.errors import unknown
+
+LAYERS = ("spec", "impl", "audits", "models", "proofs")
+"""The folders in which a subsystem has a file of its name."""
+PACKAGE = Path(kafkaspec.__file__).parent
+
+
+class Pair(NamedTuple):
+    """A machine of a spec, and the drivers that answer to it."""
+
+    layer: Literal["impl", "audit"]
+    machine: Machine[Any]
+    driver: Callable[[], Driver]
+
+
+@dataclass(frozen=True)
+class Subsystem:
+    """One subsystem. `spec` defines `machine`, `TITLE` and `PREFIX`, and `audit` where the audit is asked too; `impl` a
+    `Driver` class; `audits` one, and the checks; `models` the `MODELS`; `proofs` the `PROOFS`."""
+
+    name: str
+    area: str
+
+    def layer(self, layer: str) -> ModuleType | None:
+        """Its module in the folder of that layer, imported; None if there is none."""
+        if not (PACKAGE / layer / self.area / f"{self.name}.py").is_file():
+            return None
+        return importlib.import_module(f"kafkaspec.{layer}.{self.area}.{self.name}")
+
+    def texts(self) -> list[str]:
+        """The texts of its files, its mutants' included."""
+        files = [PACKAGE / layer / self.area / f"{self.name}.py" for layer in LAYERS]
+        files += [root / "tests" / self.area / f"{self.name}_mutants.py" for root in [checkout()] if root is not None]
+        return [f.read_text("utf-8") for f in files if f.is_file()]
+
+    def beside(self, kind: Literal["mutants", "written"]) -> ModuleType | None:
+        """The module tests/<area>/<name>_<kind>.py of the checkout, imported; None if there is none."""
+        root, name = checkout(), f"tests.{self.area}.{self.name}_{kind}"
+        path = None if root is None else root / f"{name.replace('.', '/')}.py"
+        if path is None or not path.is_file():
+            return None
+        if name not in sys.modules:
+            spec = importlib.util.spec_from_file_location(name, path)
+            assert spec is not None
+            assert spec.loader is not None
+            sys.modules[name] = module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+        return sys.modules[name]
+
+    @property
+    def is_component(self) -> bool:
+        """It has an implementation, beside which another can be judged; else it is a rule of the audit."""
+        return (PACKAGE / "impl" / self.area / f"{self.name}.py").is_file()
+
+    def pairs(self) -> list[Pair]:
+        """Each machine of the spec with what answers to it: the implementation, the audit's rules, or both."""
+        impl, audits = self.layer("impl"), self.layer("audits")
+        out = [] if impl is None else [Pair("impl", self.spec.machine, impl.Driver)]
+        asked = getattr(self.spec, "audit", None) if impl is not None else self.spec.machine
+        return out if asked is None or audits is None else [*out, Pair("audit", asked, audits.Driver)]
+
+    @property
+    def spec(self) -> ModuleType:
+        module = self.layer("spec")
+        assert module is not None
+        return module
+
+    @property
+    def prefix(self) -> str:
+        """The letters of its clause ids."""
+        return self._said("PREFIX")
+
+    @property
+    def title(self) -> str:
+        return self._said("TITLE")
+
+    def _said(self, name: str) -> str:
+        """A constant of the spec, from its text: nothing is imported."""
+        text = (PACKAGE / "spec" / self.area / f"{self.name}.py").read_text("utf-8")
+        found = re.search(rf'^{name} = "(.+)"$', text, re.MULTILINE)
+        assert found is not None, f"{self.name} has no {name}"
+        return found[1]
+
+    @property
+    def clauses(self) -> list[clauses.Clause]:
+        """Its clauses, in order."""
+        assert self.spec is not None  # its clauses are registered when it is imported
+        return clauses.all_clauses(self.prefix)
+
+
+@cache
+def checkout() -> Path | None:
+    """The folder of the checkout that this package was imported from; None if it was installed without its tests."""
+    root = (PACKAGE / "spec").resolve().parent
+    return root if (root / "tests").is_dir() and (root / "pyproject.toml").is_file() else None
+
+
+COMMON = "common"
+"""The folder of what subsystems share; it is no area."""
+ROLES = ("released", "trial")
+"""Parts of a spec that stand in files of their own, <name>_<role>.py."""
+
+
+def modules(layer: str) -> dict[str, str]:
+    """The subsystems' files in the folder of a layer: the area of each by its name, in the order of areas and names."""
+    out = {}
+    for file in sorted((PACKAGE / layer).glob("*/*.py")):
+        area, name = file.parent.name, file.stem
+        if area != COMMON and name != "__init__" and name.rpartition("_")[2] not in ROLES:
+            out[name] = area
+    return out
+
+
+@cache
+def subsystems() -> dict[str, Subsystem]:
+    """Every subsystem by name, in the order of areas and names. Nothing is imported."""
+    return {name: Subsystem(name, area) for name, area in modules("spec").items()}
+
+
+def components() -> dict[str, Subsystem]:
+    """Those with an implementation, beside which another can be judged: all but the rules of the audit."""
+    return {name: s for name, s in subsystems().items() if s.is_component}
+
+
+def find(name: str) -> Subsystem:
+    """The subsystem of that name; UserError with the nearest name otherwise."""
+    known = subsystems()
+    if name not in known:
+        raise unknown("subsystem", name, known)
+    return known[name]
+
+
+def stating(id: str) -> Subsystem | None:
+    """The subsystem that a clause of that id is of, by its prefix."""
+    return next((s for s in subsystems().values() if id.startswith(f"{s.prefix}-")), None)
+
+
+def clause(id: str) -> clauses.Clause:
+    """The clause of that id; UserError with the nearest id otherwise. Only the spec that states it is imported."""
+    s = stating(id)
+    if s is not None and any(c.id == id for c in s.clauses):
+        return clauses.find(id)
+    raise unknown("clause", id, [c.id for s in subsystems().values() for c in s.clauses])

@@ -1,0 +1,122 @@
+"""Which forms a clause has, and which it lacks.
+
+Spec and model register their clauses when they are imported; a proof has those of the claims that it proves; tests and
+mutants live in the checkout. Tests are read as text (`@pytest.mark.clause("TML-1")`), so that nothing of theirs is run.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+
+from kafkaspec.contract import clauses
+from kafkaspec.contract.subsystem import LAYERS, PACKAGE, Subsystem, checkout, stating, subsystems
+
+
+@cache
+def in_tests(prefix: str = "") -> tuple[clauses.Use, ...]:
+    """Every test that names a clause of that prefix, from the text of the checkout's tests; none without a checkout."""
+    root = checkout()
+    if root is None:
+        return ()
+    out: list[clauses.Use] = []
+    for file in sorted((root / "tests").rglob("test_*.py")):
+        text = file.read_text("utf-8")
+        if f'clause("{prefix}' in text:
+            where = file.relative_to(root).as_posix()
+            _collect(ast.parse(text, str(file)), where, out)
+    return tuple(out)
+
+
+def _collect(body: ast.Module | ast.ClassDef, where: str, out: list[clauses.Use]) -> None:
+    for n in body.body:
+        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "pytestmark" for t in n.targets):
+            marks = n.value.elts if isinstance(n.value, ast.List | ast.Tuple) else [n.value]
+            out += [clauses.Use(id, "test", where) for m in marks for id in _ids(m)]
+        elif isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            out += [clauses.Use(id, "test", f"{where}:{n.name}") for d in n.decorator_list for id in _ids(d)]
+            if isinstance(n, ast.ClassDef):
+                _collect(n, f"{where}:{n.name}", out)
+
+
+def _ids(mark: ast.expr) -> list[str]:
+    if not (isinstance(mark, ast.Call) and isinstance(mark.func, ast.Attribute) and mark.func.attr == "clause"):
+        return []
+    return [a.value for a in mark.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+
+
+@cache
+def load(prefix: str = "") -> None:
+    """Import everything that registers a form of a clause of that prefix: the layers of the subsystems that name one,
+    and the mutants of the checkout."""
+    for s in subsystems().values():
+        if not any(f"{prefix}-" in text for text in s.texts()):
+            continue
+        for layer in LAYERS:
+            s.layer(layer)
+        for proof in getattr(s.layer("proofs"), "PROOFS", ()):
+            m = proof.loaded
+            for claim in (*m.invariants.values(), *m.lemmas.values(), *m.steps.values()):
+                for id in claim.clauses:
+                    clauses.used(id, "proof", f"kafkaspec.proofs.{s.area}.{s.name}:{m.name}.{claim.name}")
+        mutants = s.beside("mutants")
+        if mutants is None:
+            continue
+        for m in mutants.MUTANTS:
+            for id in m.clauses:
+                clauses.used(id, "mutant", f"{mutants.__name__}:{m.name}")
+
+
+@cache
+def reported(s: Subsystem) -> set[str]:
+    """The clauses of a subsystem that the rules of the audit report under: those that their texts name, and those that
+    come from elsewhere, which its own module lists as `CLAUSES`."""
+    texts = "\n".join(f.read_text("utf-8") for f in (PACKAGE / "audits").glob("*/*.py"))
+    texts = re.sub(r"@states\([^)]*\)", "", texts)  # what is said to be a rule is none of the reports
+    named = re.findall(rf'"({s.prefix}-\d+)"|\b({s.prefix}_\d+)\b', texts)
+    return {a or b.replace("_", "-") for a, b in named} | {*getattr(s.layer("audits"), "CLAUSES", ())}
+
+
+def uses(id: str) -> list[clauses.Use]:
+    """Every place that states the clause, in any form. `load` first."""
+    stated = [u for u in clauses.uses(id) if u.where.startswith(clauses.FOLDERS.get(u.form, ""))]
+    in_order = {form: n for n, form in enumerate(clauses.FORMS)}
+    return sorted(
+        {*stated, *(u for u in in_tests(id[:3]) if u.clause == id)}, key=lambda u: (in_order[u.form], u.where)
+    )
+
+
+def wanted(id: str) -> list[str]:
+    """The forms that a clause ought to have, as far as they can be seen from here: the layers of its subsystem, a rule
+    of the audit where the audit reports under it, and with a checkout a test and a mutant."""
+    s = stating(id)
+    if s is None:
+        return []
+    seen = ["spec", "model", "proof", *(("test", "mutant") if checkout() is not None else ())]
+    seen += ["impl"] if s.is_component else []
+    seen += ["audit"] if id in reported(s) or not s.is_component else []
+    return [form for form in clauses.FORMS if form in seen]
+
+
+def lacking(c: clauses.Clause) -> list[str]:
+    """What `incomplete` says of one clause and its forms."""
+    found, ought = {u.form: u.where for u in uses(c.id)}, wanted(c.id)
+    missing = [form for form in ought if form not in found and form not in c.without]
+    out = [f"{c.id} has no {', '.join(missing)}, and says no reason why not"] if missing else []
+    for form in sorted(found.keys() & c.without.keys()):
+        out.append(f"{c.id} says that it has no {form} ({c.without[form]}), but {found[form]} is one")
+    if "audit" in found and "audit" not in ought:
+        out.append(f"{found['audit']} states {c.id}, and the audit reports nothing under it")
+    return out
+
+
+def incomplete(prefix: str = "") -> list[str]:
+    """A line for each clause that lacks forms which it ought to have, for each form that it has although it says that
+    it cannot, and for each form that names no clause. `load` first."""
+    out = [line for c in clauses.all_clauses(prefix) for line in lacking(c)]
+    known = {c.id for c in clauses.all_clauses()}
+    for u in sorted({*clauses.all_uses(), *in_tests()}, key=lambda u: (u.clause, u.where)):
+        if u.clause.startswith(prefix) and u.clause not in known:
+            out.append(f"{u.where} ({u.form}) names {u.clause}, which is no clause")
+    return out

@@ -1,0 +1,1 @@
+"""Kafka's files, readably."""

@@ -1,0 +1,1 @@
+"""Mutation testing: faults, written and generated, and which detector notices which."""

@@ -1,0 +1,1 @@
+"""Everything that the project claims, established anew."""

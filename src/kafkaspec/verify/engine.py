@@ -1,0 +1,317 @@
+"""Everything that is claimed, established anew, a row a claim.
+
+A row says one thing in one of the words that are never mixed: *complete* (clauses), *explored* (exhaustively, at the
+printed size), *proved* (for all sizes), *tested* (seeds so many), *judged* (recordings). A row that could not be made
+is red: unknown is never green.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from kafkaspec.audit.finding import Severity
+from kafkaspec.contract import subsystem, traceability
+from kafkaspec.contract.subsystem import Subsystem
+from kafkaspec.errors import UserError
+from kafkaspec.verify.held import Held
+
+STEPS = 100
+"""Operations a seed, spec beside impl."""
+PIPED = 30
+"""Histories on our implementation behind a pipe."""
+AUDIT = "audit"
+"""The name under which the audit's rows are asked for; no subsystem's."""
+ALTERED = 0.02
+"""The share of a recording's values that are altered, one at a time; the tests alter more."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim, established or not. `why` explains a failure in plain lines, "" if there is none."""
+
+    subsystem: str
+    what: str
+    word: str
+    detail: str
+    seconds: float
+    why: str = ""
+    could_judge: bool = True
+    held: str = ""
+    """since when, if nothing has changed for it since, and it was not asked again"""
+
+    @property
+    def ok(self) -> bool:
+        return not self.why
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """What a check found: as in Row, without what is the same for all."""
+
+    what: str
+    word: str
+    detail: str
+    why: str = ""
+    could_judge: bool = True
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A piece of the work, whose rows are established together: one check of one subsystem, and of several things that
+    it asks alike the one at `which`."""
+
+    subsystem: str
+    check: str
+    which: int
+
+
+Progress = Callable[..., None]
+"""Called as progress(done, total, text)."""
+Check = Callable[[Subsystem, int, int], Iterator[_Claim]]
+"""Of a subsystem, at which of its things, with how many seeds."""
+
+
+def verify(
+    wanted: Sequence[str], seeds: int, *, jobs: int = 1, changed: bool = False, progress: Progress | None = None
+) -> list[Row]:
+    """The rows of the named subsystems, or of all and the audit, from so many processes. With `changed`, what nothing
+    has changed for since it last held is not asked again, and the row says so. Raises UserError for an unknown name."""
+    todo = units(wanted)
+    store = Held()
+    rows: dict[Unit, list[Row]] = {u: kept for u in todo if changed and (kept := store.of(u, seeds))}
+    left = sorted((u for u in todo if u not in rows), key=store.seconds, reverse=True)
+    with running(min(jobs, len(left))) as each:
+        for unit, found in each(partial(established, seeds=seeds), left):
+            rows[unit] = found
+            store.note(unit, seeds, found)
+            if progress is not None:
+                progress(len(rows), len(todo), f"{unit.subsystem}: {found[0].what}" if found else "")
+    return [row for u in todo for row in rows[u]]
+
+
+def units(wanted: Sequence[str] = ()) -> list[Unit]:
+    """The work for the named subsystems, or for all and the audit, in the order of the table."""
+    names = list(wanted) or [*subsystem.subsystems(), AUDIT]
+    chosen = [subsystem.find(n) for n in names if n != AUDIT]
+    out = [Unit(s.name, c, i) for s in chosen for c, (many, _) in CHECKS.items() for i in range(many(s))]
+    if AUDIT in names:
+        out += [Unit(AUDIT, c, i) for c, (many, _) in AUDITED.items() for i in range(many())]
+    return out
+
+
+def established(unit: Unit, seeds: int) -> tuple[Unit, list[Row]]:
+    """The rows of a unit."""
+    if unit.subsystem == AUDIT:
+        claims = AUDITED[unit.check][1](unit.which)
+    else:
+        claims = CHECKS[unit.check][1](subsystem.find(unit.subsystem), unit.which, seeds)
+    out, started = list[Row](), time.perf_counter()
+    try:
+        for c in claims:
+            now = time.perf_counter()
+            out.append(Row(unit.subsystem, c.what, c.word, c.detail, now - started, c.why, c.could_judge))
+            started = now
+    except UserError as e:
+        seconds = time.perf_counter() - started
+        out.append(Row(unit.subsystem, unit.check, "unknown", "", seconds, str(e), could_judge=False))
+    return unit, out
+
+
+Each = Callable[[Callable[[Unit], tuple[Unit, list[Row]]], Sequence[Unit]], Iterator[tuple[Unit, list[Row]]]]
+
+
+@contextmanager
+def running(jobs: int) -> Iterator[Each]:
+    """How units are done: in this process, or in so many others, as they are ready."""
+    if jobs < 2:
+        yield map
+        return
+    with multiprocessing.get_context("forkserver").Pool(jobs) as pool:
+        yield pool.imap_unordered
+
+
+# ---- the checks, each a list of claims -------------------------------------------------------------------------------
+def _clauses(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
+    traceability.load(s.prefix)
+    missing = traceability.incomplete(s.prefix)
+    reasons = sum(len(c.without) for c in s.clauses)
+    detail = f"{len(s.clauses)} clauses in all their forms" + (f"; left out for a reason: {reasons}" if reasons else "")
+    yield _Claim("clauses", "complete", detail, "\n".join(missing))
+
+
+def _models(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
+    for checked in [_of(s, "models", "MODELS")[which]]:
+        result = checked.run(threads=1)
+        e = result.exploration
+        at = " ".join(f"{n}={str(v).lower()}" for n, v in e.sizes.items())
+        counts = f"{e.distinct:,} distinct, {e.generated:,} generated, depth {e.depth}"
+        reached = sum(t is not None for t in e.witnesses.values())
+        taken = sum(n > 0 for n in e.taken.values())
+        seen = f"{reached} of {len(e.witnesses)} witnesses, {taken} of {len(e.taken)} actions"
+        promises = f", {len(e.model.leads_to)} leads-to" if e.model.leads_to and not e.symmetry else ""
+        detail = f"{at}: {counts}; {seen}{promises}"
+        yield _Claim(f"model {e.model.name}", "explored", detail, result.why, could_judge=e.outcome != "limit")
+
+
+def _proofs(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
+    for proof in [_of(s, "proofs", "PROOFS")[which]]:
+        p = proof.run()
+        held = " ".join(f"{n}={str(v).lower()}" for n, v in p.fixed.items())
+        explored = f"; explored first: {p.explored}" if p.explored else ""
+        detail = f"{len(p.by_verdict('proved'))} of {len(p.obligations)} obligations, all sizes"
+        open_ones = [
+            f"{o.verdict}: {o.claim} after {o.action} {o.reachable}" for o in p.obligations if o.verdict != "proved"
+        ]
+        why = "" if p.complete else "\n".join([p.summary(), *open_ones])
+        refuted = p.false_lemma is not None or bool(p.by_verdict("refuted"))
+        yield _Claim(
+            f"invariants of {p.model}",
+            "proved",
+            f"{detail} {held}".rstrip() + explored,
+            why,
+            could_judge=p.complete or refuted,
+        )
+
+
+def _spec_beside_model(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
+    from kafkaspec.lockstep.exhaustive import commute
+
+    for how in [_of(s, "spec", "CORRESPONDENCES")[which]]:
+        c = commute(s.spec.machine, how)
+        detail = (
+            f"{c.states:,} of {c.reachable:,} model states, {c.steps:,} steps, {sum(c.refusals.values()):,} refusals"
+        )
+        why = str(c.problem) if c.problem is not None else ""
+        yield _Claim(f"spec beside {how.model.__name__}", "explored", detail, why)
+
+
+def _spec_beside_drivers(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
+    from kafkaspec.lockstep.walk import Coverage, shrink, walk
+
+    if not s.pairs():
+        nothing = "there is neither impl nor audit"
+        yield _Claim("spec beside impl", "unknown", nothing, nothing, could_judge=False)
+    for pair in s.pairs()[which : which + 1]:
+        covered, calls, why = Coverage(), 0, ""
+        seeds = seeds if pair.layer == "impl" else -(-seeds // 4)  # questions: there are no states to come to
+        for seed in range(seeds):
+            w = walk(pair.machine, pair.driver(), seed, STEPS)
+            covered.add(w.coverage)
+            calls += w.steps
+            if w.failure is not None:
+                why = str(shrink(pair.machine, pair.driver(), w.failure))
+                break
+        idle = sorted(n for n, op in pair.machine.operations.items() if op.generated and not covered.operations[n])
+        if not why and idle and seeds >= 50:
+            why = f"never called in {seeds} seeds: {', '.join(idle)}"
+        n = len(covered.operations)
+        detail = f"{seeds} seeds, {calls:,} calls, {n} operation{'s' * (n != 1)}"
+        yield _Claim(f"spec beside {pair.layer}", "tested", detail, why)
+
+
+def _impl_behind_a_pipe(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
+    """Our implementation, judged as anybody else's: the judge and its protocol accept what is right."""
+    from kafkaspec.judge.campaign import judge
+    from kafkaspec.judge.result import Job
+
+    command = shlex.join([sys.executable, "-m", "kafkaspec", "serve", s.name])
+    judged = judge(Job(s.name, command, generator="uniform"), examples=PIPED)
+    detail = f"{judged.tally.histories} histories, {judged.tally.calls:,} calls: {judged.verdict}"
+    why = "\n".join([judged.why, *(str(r.history) for r in judged.tally.rejections.values())]).strip()
+    yield _Claim("impl behind a pipe", "judged", detail, why, could_judge=judged.verdict != "could not judge")
+
+
+def _recordings(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
+    from kafkaspec.judge.alter import altered
+    from kafkaspec.judge.recorded import check_recording, unexpected
+
+    for r in [_of(s, "spec", "RECORDINGS")[which]]:
+        verdict = check_recording(r, s.spec.machine)
+        met = ", ".join(f"{id} ×{m.count}" for id, m in verdict.deviations.items())
+        got = verdict.verdict if verdict.step is None else f"{verdict.verdict} from step {verdict.step}"
+        detail = f"{verdict.events:,} events: {got}" + (f"; known deviations {met}" if met else "")
+        why = unexpected(r, verdict)
+        yield _Claim(r.file, "judged", detail, f"{why}\n{verdict.text()}" if why else "")
+        found = altered(s.spec.machine, r.path, share=ALTERED, release=r.release)
+        holes = [f"{r.file}:{a.line}: {a.path} altered to {a.after!r}: {a.verdict}" for a in found.accepted]
+        rejected = found.tried - len(holes) - found.righted
+        detail = f"{found.tried:,} copies with one value changed: {rejected:,} rejected"
+        detail += f", {found.righted:,} put right where a known deviation was" if found.righted else ""
+        yield _Claim(f"{r.file}, altered", "judged", detail, "\n".join(holes))
+
+
+# ---- the audit, which is no one subsystem's --------------------------------------------------------------------------
+def _log_directories() -> list[str]:
+    from kafkaspec.audit import recorded
+
+    return list(dict.fromkeys(r.recording for r in recorded.recorded()))
+
+
+def _real_log_directories(which: int) -> Iterator[_Claim]:
+    """What real brokers left is sound, and is what their clients saw."""
+    from kafkaspec.audit import recorded
+    from kafkaspec.audit.engine import audit
+
+    for recording in [_log_directories()[which]]:
+        of = [r for r in recorded.recorded() if r.recording == recording]
+        wrong, partitions, records, leftovers, old, told = list[str](), 0, 0, 0, 0, 0
+        for r in of:
+            with r.unpacked() as directories:
+                a = audit(directories, strict=True)
+                wrong += recorded.misjudged(r, a)
+                truth = r.truth
+                if truth is not None:
+                    wrong += recorded.disagreements(truth, directories) + recorded.miscounted(r, truth, a)
+                    told += sum(len(x) for outcomes in truth["acknowledged"].values() for x in outcomes.values())
+            partitions += len(a.partitions)
+            records += sum(p.records for p in a.partitions)
+            leftovers += a.count(Severity.LEFTOVER)
+            old += a.count(Severity.UNJUDGED)
+        detail = f"{partitions} partitions, {records:,} records: sound"
+        detail += f", {leftovers} left-overs of crashes" if leftovers else ""
+        detail += f", {old} segments of old formats" if old else ""
+        detail += f"; {told:,} acknowledged records as their clients saw them" if told else ""
+        yield _Claim(f"log directories {recording}", "judged", detail, "\n".join(wrong))
+
+
+def _damaged_log_directories(which: int) -> Iterator[_Claim]:
+    """Damage is found where it is, and nothing beside it."""
+    from kafkaspec.audit import recorded
+    from kafkaspec.audit.engine import audit
+
+    r = next(r for r in recorded.recorded() if r.recording == "single-basic")
+    with r.unpacked() as directories:
+        n, wrong = recorded.missed(directories, 0, lambda d: audit(d, strict=True))
+    detail = f"{n} copies with one thing damaged: each found at its byte or line, and nothing else"
+    yield _Claim(f"log directories {r.recording}, damaged", "judged", detail, "\n".join(wrong))
+
+
+def _of(s: Subsystem, layer: str, name: str) -> Sequence[Any]:
+    """A list that a module of the subsystem defines; nothing if there is no module, or it has none."""
+    found: Sequence[Any] = getattr(s.layer(layer), name, ())
+    return found
+
+
+CHECKS: dict[str, tuple[Callable[[Subsystem], int], Check]] = {
+    "clauses": (lambda s: 1, _clauses),
+    "models": (lambda s: len(_of(s, "models", "MODELS")), _models),
+    "proofs": (lambda s: len(_of(s, "proofs", "PROOFS")), _proofs),
+    "spec beside model": (lambda s: len(_of(s, "spec", "CORRESPONDENCES")), _spec_beside_model),
+    "spec beside impl": (lambda s: max(1, len(s.pairs())), _spec_beside_drivers),
+    "impl behind a pipe": (lambda s: int(s.is_component), _impl_behind_a_pipe),
+    "recordings": (lambda s: len(_of(s, "spec", "RECORDINGS")), _recordings),
+}
+"""By its name: how many things of a subsystem the check asks alike, and the check."""
+AUDITED: dict[str, tuple[Callable[[], int], Callable[[int], Iterator[_Claim]]]] = {
+    "log directories": (lambda: len(_log_directories()), _real_log_directories),
+    "log directories, damaged": (lambda: 1, _damaged_log_directories),
+}
+"""The same of the audit, which is no one subsystem's."""

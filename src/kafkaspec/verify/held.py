@@ -1,0 +1,161 @@
+"""What held, and of which texts: a unit need not be asked again while all that it depends on is as it was.
+
+It depends on the modules that it may import, from their texts, on the recordings that it reads, and on the versions of
+the tools. That is known without running anything; a module found by its folder (a subsystem's layer, a rule of the
+audit) counts as imported by the units that look there.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from datetime import datetime
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafkaspec.contract.subsystem import LAYERS, PACKAGE, checkout, find
+
+if TYPE_CHECKING:
+    from kafkaspec.verify.engine import Row, Unit
+
+TOOLS = ("z3-solver", "llvmlite", "numpy", "hypothesis", "icontract", "orjson")
+READS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "clauses": (("contract/traceability.py",), LAYERS),
+    "models": (("explore/checked.py", "explore/engine.py"), ("models",)),
+    "proofs": (("prove/proof.py", "explore/engine.py"), ("models", "proofs")),
+    "spec beside model": (("lockstep/exhaustive.py",), ("spec", "models")),
+    "spec beside impl": (("lockstep/walk.py",), ("spec", "impl", "audits")),
+    "impl behind a pipe": (("judge/campaign.py", "judge/serve.py", "cli/judge.py"), ("spec", "impl")),
+    "recordings": (("judge/recorded.py", "judge/alter.py"), ("spec",)),
+    "log directories": (("audit/engine.py", "audit/recorded.py"), ()),
+    "log directories, damaged": (("audit/engine.py", "audit/recorded.py"), ()),
+}
+"""By a check's name: the engines that it asks, and the layers of the subsystem that it looks at."""
+LONG: Mapping[str, float] = {"proofs": 60, "spec beside impl": 30, "models": 20, "log directories": 10}
+"""How long a unit may take that was never done, in seconds: the longest is begun first."""
+
+
+@cache
+def _imported(file: Path) -> frozenset[Path]:
+    """The files of the package that a file imports, at its top or within a function."""
+    out: set[Path] = set()
+    for n in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(n, ast.ImportFrom) and n.module:
+            names = [n.module, *(f"{n.module}.{a.name}" for a in n.names)]
+        elif isinstance(n, ast.Import):
+            names = [a.name for a in n.names]
+        else:
+            continue
+        for name in names:
+            head, _, rest = name.partition(".")
+            if head == "kafkaspec" and rest:
+                place = PACKAGE / rest.replace(".", "/")
+                over = [p for p in place.parents if p.is_relative_to(PACKAGE)]
+                files = [place.with_suffix(".py"), *(p / "__init__.py" for p in (place, *over))]
+                out |= {f for f in files if f.is_file()}
+    return frozenset(out)
+
+
+def closure(files: Iterable[Path]) -> list[Path]:
+    """The files, and all that they import, in order."""
+    found, todo = set[Path](), list(files)
+    while todo:
+        file = todo.pop()
+        if file not in found:
+            found.add(file)
+            todo += _imported(file)
+    return sorted(found)
+
+
+def inputs(unit: Unit) -> list[Path]:
+    """The files that a unit depends on."""
+    engines, layers = READS[unit.check]
+    files = [PACKAGE / "verify" / "engine.py", *(PACKAGE / e for e in engines)]
+    data: list[Path] = []
+    if layers:
+        s = find(unit.subsystem)
+        areas = [PACKAGE / layer / s.area for layer in layers]
+        files += [f for a in areas for f in (a / f"{s.name}.py", a / "__init__.py") if f.is_file()]
+    else:
+        files += sorted((PACKAGE / "audits").glob("*/*.py"))
+        data += sorted((PACKAGE / "recordings" / "audit").rglob("*.gz"))
+    root = checkout()
+    if unit.check == "clauses" and root is not None:
+        data += sorted((root / "tests").rglob("*.py"))
+    if unit.check == "recordings":
+        data += [PACKAGE / "recordings" / "__init__.py", *sorted((PACKAGE / "recordings").glob("*.ndjson*"))]
+    return [*dict.fromkeys([files[0], *closure(files[1:]), *data])]
+
+
+@cache
+def _digest(file: Path) -> str:
+    return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
+
+
+@cache
+def _tools() -> str:
+    return " ".join([platform.python_version(), *(f"{t} {metadata.version(t)}" for t in TOOLS)])
+
+
+def key(unit: Unit, seeds: int) -> str:
+    """What a unit's rows follow from."""
+    lines = [_tools(), str(seeds), *(f"{f} {_digest(f)}" for f in inputs(unit))]
+    return hashlib.blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
+
+
+def place() -> Path:
+    """The file in which it is kept what held: one for each installation."""
+    cached = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cached / "kafkaspec" / f"held-{hashlib.blake2b(str(PACKAGE).encode(), digest_size=8).hexdigest()}.json"
+
+
+class Held:
+    """What held when it was last asked. A file that cannot be read or written is as good as none."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self.file = place() if file is None else file
+        self.known: dict[str, dict[str, Any]] = {}
+        with suppress(OSError, ValueError):
+            kept = json.loads(self.file.read_text("utf-8"))
+            self.known = {n: v for n, v in kept.items() if isinstance(v, dict)} if isinstance(kept, dict) else {}
+
+    def of(self, unit: Unit, seeds: int) -> list[Row] | None:
+        """The rows of a unit that held, if nothing has changed for it since."""
+        from kafkaspec.verify.engine import Row
+
+        kept = self.known.get(_name(unit))
+        if not kept or kept.get("key") != key(unit, seeds):
+            return None
+        return [replace(Row(**row), held=kept["at"]) for row in kept["rows"]]
+
+    def seconds(self, unit: Unit) -> float:
+        """How long it took, or may take."""
+        kept = self.known.get(_name(unit))
+        return float(kept["seconds"]) if kept else LONG.get(unit.check, 1.0)
+
+    def note(self, unit: Unit, seeds: int, rows: Sequence[Row]) -> None:
+        """Keep what was found, if all of it holds."""
+        ok = bool(rows) and all(r.ok for r in rows)
+        self.known[_name(unit)] = {
+            "key": key(unit, seeds) if ok else "",
+            "at": f"{datetime.now():%Y-%m-%d %H:%M}",
+            "seconds": sum(r.seconds for r in rows),
+            "rows": [asdict(r) for r in rows] if ok else [],
+        }
+        with suppress(OSError):
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            beside = self.file.with_suffix(f".{os.getpid()}")
+            beside.write_text(json.dumps(self.known), "utf-8")
+            beside.replace(self.file)
+
+
+def _name(unit: Unit) -> str:
+    return f"{unit.subsystem}/{unit.check}/{unit.which}"

@@ -1,0 +1,128 @@
+"""What is not asked again: nothing that something has changed for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkaspec.contract.subsystem import PACKAGE
+from kafkaspec.report import describe
+from kafkaspec.verify import engine, held
+from kafkaspec.verify.engine import Row, Unit, established, units, verify
+
+UNIT = Unit("leader_epochs", "spec beside model", 0)
+SEEDS = 4
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Unit]:
+    """The units that are asked, in a store of the test's own; the digests of files may be set."""
+    out: list[Unit] = []
+    monkeypatch.setattr(held, "place", lambda: tmp_path / "held.json")
+
+    def noted(unit: Unit, seeds: int) -> tuple[Unit, list[Row]]:
+        out.append(unit)
+        return unit, [Row(unit.subsystem, unit.check, "tested", "", 0.1)]
+
+    monkeypatch.setattr(engine, "established", noted)
+    return out
+
+
+def changed(monkeypatch: pytest.MonkeyPatch, *files: str) -> None:
+    right = held._digest.__wrapped__
+    monkeypatch.setattr(held, "_digest", lambda f: f"new {right(f)}" if str(f).endswith(files) else right(f))
+
+
+def test_what_held_is_not_asked_again_and_says_so(asked: list[Unit]) -> None:
+    every = units(["leader_epochs"])
+    rows = verify(["leader_epochs"], SEEDS, changed=True)
+    assert sorted(map(str, asked)) == sorted(map(str, every))
+    asked.clear()
+    again = verify(["leader_epochs"], SEEDS, changed=True)
+    assert asked == []
+    assert [replace(r, held="") for r in again] == rows
+    assert all(r.held for r in again)
+    assert "held, unchanged since" in str(describe.describe(again)[0].grids)
+    verify(["leader_epochs"], SEEDS)
+    assert len(asked) == len(every), "without --changed all is asked"
+    asked.clear()
+    verify(["leader_epochs"], SEEDS + 1, changed=True)
+    assert len(asked) == len(every), "other seeds are another question"
+
+
+@pytest.mark.parametrize(
+    ("file", "names", "checks"),
+    [
+        ("spec/storage/leader_epochs.py", ["leader_epochs"], None),
+        ("impl/storage/leader_epochs.py", ["leader_epochs"], {"clauses", "spec beside impl", "impl behind a pipe"}),
+        ("models/storage/leader_epochs.py", ["leader_epochs"], None),
+        ("proofs/storage/leader_epochs.py", ["leader_epochs"], {"clauses", "proofs"}),
+        ("audits/storage/leader_epochs.py", ["leader_epochs", "audit"], None),
+        ("audits/management/compaction.py", ["audit"], {"log directories", "log directories, damaged"}),
+        ("prove/reading.py", ["leader_epochs"], {"clauses", "proofs", "impl behind a pipe"}),
+        ("explore/kernels.py", ["timeline"], None),
+    ],
+)
+def test_what_something_has_changed_for_is_asked_again(
+    asked: list[Unit], monkeypatch: pytest.MonkeyPatch, file: str, names: list[str], checks: set[str] | None
+) -> None:
+    verify(names, SEEDS, changed=True)
+    asked.clear()
+    changed(monkeypatch, file)
+    verify(names, SEEDS, changed=True)
+    assert asked
+    if checks is not None:
+        assert {u.check for u in asked} == checks
+
+
+def test_another_subsystem_s_spec_changes_nothing_here(asked: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:
+    verify(["leader_epochs"], SEEDS, changed=True)
+    asked.clear()
+    changed(monkeypatch, "spec/controller/timeline.py", "models/controller/timeline.py", "impl/controller/timeline.py")
+    verify(["leader_epochs"], SEEDS, changed=True)
+    assert asked == []
+
+
+def test_what_did_not_hold_is_asked_again(asked: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = lambda unit, seeds: (unit, [Row(unit.subsystem, unit.check, "tested", "", 0.1, "no")])  # noqa: E731
+    with monkeypatch.context() as m:
+        m.setattr(engine, "established", failing)
+        assert not any(r.ok for r in verify(["replicas"], SEEDS, changed=True))
+    verify(["replicas"], SEEDS, changed=True)
+    assert len(asked) == len(units(["replicas"]))
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", '{"replicas/clauses/0": 5}'])
+def test_a_store_that_is_damaged_is_as_good_as_none(asked: list[Unit], tmp_path: Path, content: str) -> None:
+    (tmp_path / "held.json").write_text(content)
+    verify(["replicas"], SEEDS, changed=True)
+    assert len(asked) == len(units(["replicas"]))
+
+
+def test_every_module_that_a_unit_imports_is_among_its_inputs() -> None:
+    """What a unit has really loaded, in a process of its own, is what it is said to depend on."""
+    for unit in (UNIT, Unit("leader_epochs", "recordings", 0), Unit("leader_epochs", "spec beside impl", 0)):
+        text = (
+            "import sys; from kafkaspec.verify.engine import Unit, established\n"
+            f"established({unit!r}, 2)\n"
+            "ours = [m.__file__ for n, m in sys.modules.items() if n.startswith('kafkaspec.') and m.__file__]\n"
+            "print(*ours, sep='\\n')"
+        )
+        loaded = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
+        known = {str(f) for f in (*held.inputs(unit), *held.closure([PACKAGE / "verify" / "engine.py"]))}
+        assert {f for f in loaded if f not in known} == set()
+
+
+def test_processes_say_what_one_does() -> None:
+    def said(rows: list[Row]) -> list[tuple[Any, ...]]:
+        return [(r.subsystem, r.what, r.word, r.detail, r.why) for r in rows]
+
+    assert said(verify(["replicas", "meta_properties"], 3, jobs=2)) == said(
+        verify(["replicas", "meta_properties"], 3, jobs=1)
+    )
+    assert established(UNIT, 3)[1][0].ok
