@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
 import shlex
 import sys
@@ -20,6 +21,7 @@ from kafkaspec.errors import UserError
 from kafkaspec.judge import campaign, judging, result
 from kafkaspec.judge.campaign import judge, replay
 from kafkaspec.judge.check import check
+from kafkaspec.judge.drawn import CALL_BYTES
 from kafkaspec.judge.generate import tour
 from kafkaspec.judge.judging import BLOCK, HYPOTHESIS_EVERY, Judging
 from kafkaspec.judge.result import Job, Judged, Tally
@@ -326,3 +328,15 @@ def test_what_blocks_come_to_can_be_sent_and_added_up() -> None:
     assert {r["operation"] for r in plain["tally"]["rejections"]} == {"push"}
     assert "model_states" not in plain["tally"]
     assert timeless(plain) == timeless(report.to_json(judged(toy_target.ForgetsAndMiscounts)))
+
+
+def test_no_module_has_a_constant_that_hypothesis_would_take_for_a_call() -> None:
+    """Else what is drawn would hang on the modules that happen to be loaded."""
+    found = [
+        (str(file), n.lineno)
+        for part in ("src", "spec", "impl", "audits", "models", "proofs")
+        for file in sorted((ROOT / part).rglob("*.py"))
+        for n in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(n, ast.Constant) and isinstance(n.value, bytes) and len(n.value) == CALL_BYTES
+    ]
+    assert found == []

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib import resources
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, NamedTuple
@@ -24,6 +25,8 @@ from kafkaspec.errors import unknown
 LAYERS = ("spec", "impl", "audits", "models", "proofs")
 """The folders in which a subsystem has a file of its name."""
 PACKAGE = Path(kafkaspec.__file__).parent
+FILES = resources.files("kafkaspec")
+"""The package's files, also where it is a zip, as Spark ships it."""
 
 
 class Pair(NamedTuple):
@@ -44,7 +47,7 @@ class Subsystem:
 
     def layer(self, layer: str) -> ModuleType | None:
         """Its module in the folder of that layer, imported; None if there is none."""
-        if not (PACKAGE / layer / self.area / f"{self.name}.py").is_file():
+        if not (FILES / layer / self.area / f"{self.name}.py").is_file():
             return None
         return importlib.import_module(f"kafkaspec.{layer}.{self.area}.{self.name}")
 
@@ -71,7 +74,7 @@ class Subsystem:
     @property
     def is_component(self) -> bool:
         """It has an implementation, beside which another can be judged; else it is a rule of the audit."""
-        return (PACKAGE / "impl" / self.area / f"{self.name}.py").is_file()
+        return (FILES / "impl" / self.area / f"{self.name}.py").is_file()
 
     def pairs(self) -> list[Pair]:
         """Each machine of the spec with what answers to it: the implementation, the audit's rules, or both."""
@@ -96,9 +99,11 @@ class Subsystem:
         return self._said("TITLE")
 
     def _said(self, name: str) -> str:
-        """A constant of the spec, from its text: nothing is imported."""
-        text = (PACKAGE / "spec" / self.area / f"{self.name}.py").read_text("utf-8")
-        found = re.search(rf'^{name} = "(.+)"$', text, re.MULTILINE)
+        """A constant of the spec; from its text, where it has a file: nothing is imported."""
+        file = FILES / "spec" / self.area / f"{self.name}.py"
+        if not file.is_file():
+            return str(getattr(self.spec, name))
+        found = re.search(rf'^{name} = "(.+)"$', file.read_text("utf-8"), re.MULTILINE)
         assert found is not None, f"{self.name} has no {name}"
         return found[1]
 
@@ -125,10 +130,13 @@ ROLES = ("released", "trial")
 def modules(layer: str) -> dict[str, str]:
     """The subsystems' files in the folder of a layer: the area of each by its name, in the order of areas and names."""
     out = {}
-    for file in sorted((PACKAGE / layer).glob("*/*.py")):
-        area, name = file.parent.name, file.stem
-        if area != COMMON and name != "__init__" and name.rpartition("_")[2] not in ROLES:
-            out[name] = area
+    for area in sorted((FILES / layer).iterdir(), key=lambda f: f.name):
+        if not area.is_dir() or area.name in (COMMON, "__pycache__"):
+            continue
+        for file in sorted(f.name for f in area.iterdir() if f.name.endswith(".py")):
+            name = file.removesuffix(".py")
+            if name != "__init__" and name.rpartition("_")[2] not in ROLES:
+                out[name] = area.name
     return out
 
 

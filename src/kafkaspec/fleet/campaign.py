@@ -382,7 +382,9 @@ class Store:
 
 def code_digest(subsystem: Subsystem) -> str:
     """What the rows depend on besides seed and steps: the text of the spec's and the impl's folders and of lockstep."""
-    modules = {subsystem.spec.__name__, *(pair.driver.__module__ for pair in subsystem.pairs())}
+    pairs = subsystem.pairs()
+    modules = {op.body.__module__ for pair in pairs for op in pair.machine.operations.values()}
+    modules |= {pair.driver.__module__ for pair in pairs}
     folders = {Path(f).parent for m in modules if (f := sys.modules[m].__file__)}
     folders.add(Path(kafkaspec.lockstep.__path__[0]))
     digest = hashlib.blake2b(digest_size=16)
