@@ -17,6 +17,7 @@ from kafkaspec.verify.engine import Row, Unit, established, units, verify
 
 UNIT = Unit("leader_epochs", "spec beside model", 0)
 SEEDS = 4
+RIGHT = held._digest.__wrapped__
 
 
 @pytest.fixture
@@ -34,8 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Unit]:
 
 
 def changed(monkeypatch: pytest.MonkeyPatch, *files: str) -> None:
-    right = held._digest.__wrapped__
-    monkeypatch.setattr(held, "_digest", lambda f: f"new {right(f)}" if str(f).endswith(files) else right(f))
+    monkeypatch.setattr(held, "_digest", lambda f: f"new {RIGHT(f)}" if str(f).endswith(files) else RIGHT(f))
 
 
 def test_what_held_is_not_asked_again_and_says_so(asked: list[Unit]) -> None:
@@ -78,6 +78,22 @@ def test_what_something_has_changed_for_is_asked_again(
     assert asked
     if checks is not None:
         assert {u.check for u in asked} == checks
+
+
+def test_a_text_that_changes_while_it_is_asked_is_asked_again(
+    asked: list[Unit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as m:
+
+        def meanwhile(unit: Unit, seeds: int) -> tuple[Unit, list[Row]]:
+            changed(m, "spec/storage/replicas.py")
+            return unit, [Row(unit.subsystem, unit.check, "tested", "", 0.1)]
+
+        m.setattr(engine, "established", meanwhile)
+        verify(["replicas"], SEEDS, changed=True)
+    changed(monkeypatch, "spec/storage/replicas.py")
+    verify(["replicas"], SEEDS, changed=True)
+    assert {u.check for u in asked} >= {"spec beside impl"}
 
 
 def test_another_subsystem_s_spec_changes_nothing_here(asked: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:

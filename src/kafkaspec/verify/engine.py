@@ -21,7 +21,7 @@ from kafkaspec.audit.finding import Severity
 from kafkaspec.contract import subsystem, traceability
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
-from kafkaspec.verify.held import Held
+from kafkaspec.verify.held import Held, key
 
 STEPS = 100
 """Operations a seed, spec beside impl."""
@@ -88,10 +88,11 @@ def verify(
     store = Held()
     rows: dict[Unit, list[Row]] = {u: kept for u in todo if changed and (kept := store.of(u, seeds))}
     left = sorted((u for u in todo if u not in rows), key=store.seconds, reverse=True)
+    keys = {u: key(u, seeds) for u in left}  # of the texts before anything is asked: they may change meanwhile
     with running(min(jobs, len(left))) as each:
         for unit, found in each(partial(established, seeds=seeds), left):
             rows[unit] = found
-            store.note(unit, seeds, found)
+            store.note(unit, keys[unit], found)
             if progress is not None:
                 progress(len(rows), len(todo), f"{unit.subsystem}: {found[0].what}" if found else "")
     return [row for u in todo for row in rows[u]]

@@ -141,11 +141,11 @@ class Held:
         kept = self.known.get(_name(unit))
         return float(kept["seconds"]) if kept else LONG.get(unit.check, 1.0)
 
-    def note(self, unit: Unit, seeds: int, rows: Sequence[Row]) -> None:
-        """Keep what was found, if all of it holds."""
+    def note(self, unit: Unit, of: str, rows: Sequence[Row]) -> None:
+        """Keep what was found of the inputs with that key, if all of it holds."""
         ok = bool(rows) and all(r.ok for r in rows)
         self.known[_name(unit)] = {
-            "key": key(unit, seeds) if ok else "",
+            "key": of if ok else "",
             "at": f"{datetime.now():%Y-%m-%d %H:%M}",
             "seconds": sum(r.seconds for r in rows),
             "rows": [asdict(r) for r in rows] if ok else [],
