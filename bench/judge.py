@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import PurePath
 from types import FrameType
 
-from kafkaspec.judge.judging import BLOCK, Judging, tours_of
+from kafkaspec.judge.judging import BLOCK, Session, tours_of
 from kafkaspec.judge.result import Job, Tally
 from kafkaspec.judge.target import Target
 
@@ -80,7 +80,7 @@ def measured(job: Job, seconds: float, where: bool) -> dict[str, object]:
     tally, sampler = Tally(), Sampler()
     tours_of(job)
     with Target(job.command, job.timeout_s) as target:
-        judging = Judging(job, target)
+        judging = Session(job, target)
         judging.block(0, 20)  # modules are loaded, a virtual machine is warm
         if where:
             signal.signal(signal.SIGALRM, sampler.look)

@@ -45,7 +45,7 @@ from kafkaspec.contract.history import answer_text, outcome
 from kafkaspec.contract.subsystem import clause as find_clause
 from kafkaspec.errors import UserError
 from kafkaspec.explore import explore
-from kafkaspec.judge.protocol import Described, Parameter, described, json_schema, met, word
+from kafkaspec.judge.protocol import Description, Parameter, described, json_schema, met, word
 from kafkaspec.judge.protocol import fields as fields_of
 from kafkaspec.language import LoadedModel, Trace
 from kafkaspec.language.concrete import Concrete
@@ -61,7 +61,7 @@ Generator = Callable[..., str]
 
 
 def rewritten(text: str, generators: dict[str, Generator], measure: bool) -> str:
-    """`text` with every generated part written anew, measured ones only if asked for. Raises KeyError for an unknown
+    """`text` with every generated part written again, measured ones only if asked for. Raises KeyError for an unknown
     generator."""
 
     def one(m: re.Match[str]) -> str:
@@ -141,7 +141,7 @@ NOT_COPIED = shutil.ignore_patterns(
 
 
 def played(text: str) -> str:
-    """A tutorial with the output of its commands anew: in a copy of the checkout its files are written and its
+    """A tutorial with the output of its commands again: in a copy of the checkout its files are written and its
     commands run, in their order."""
     with tempfile.TemporaryDirectory() as temporary:
         here = Path(temporary) / "kafkaspec"
@@ -407,7 +407,7 @@ def deviation(id: str) -> str:
                         *([f"The right answer is `{expected}`."] if seen != expected else []),
                         f"**Cause.** {' '.join(d.cause.split())}",
                         f"**What it does to a user of Kafka.** {' '.join(d.effect.split())}",
-                        f"**Mend.** {' '.join(d.mend.split())}",
+                        f"**Fix.** {' '.join(d.fix.split())}",
                     ]
                 )
     raise KeyError(id)
@@ -418,7 +418,7 @@ def protocol() -> str:
     return "\n\n".join(_protocol(described(s)) for s in subsystem.components().values())
 
 
-def _protocol(d: Described) -> str:
+def _protocol(d: Description) -> str:
     s = d.subsystem
     page = f"{s.area}/{s.name}.md"
     walked = met(s)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kafkaspec.explore import Exploration, explore
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 
 
-def small(entry: Checked, most: int) -> Exploration:
+def small(entry: Expectation, most: int) -> Exploration:
     """The model explored at the entry's sizes, or at the nearest smaller ones at which it has at most so many states:
     the largest number lowered, again and again."""
     sizes = dict(entry.sizes)

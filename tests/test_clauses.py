@@ -92,7 +92,7 @@ def test_deviations_break_a_clause_of_their_subsystem() -> None:
         for d in s.spec.machine.deviations:
             assert re.fullmatch(rf"{s.prefix}-D\d+", d.id)
             assert clauses.find(d.clause).id.startswith(s.prefix)
-            assert all((d.title, d.versions, d.condition, d.history, d.cause, d.effect, d.mend))
+            assert all((d.title, d.versions, d.condition, d.history, d.cause, d.effect, d.fix))
 
 
 if __name__ == "__main__":  # for a release: python -m tests.test_clauses

@@ -103,7 +103,7 @@ def test_the_version_is_the_same_wherever_it_stands() -> None:
 def test_the_generated_parts_of_the_docs_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
     generate = loaded(ROOT / "docs" / "generate.py", monkeypatch)
     stale = [str(p.relative_to(ROOT)) for p in generate.out_of_date(generate.GENERATORS, write=False)]
-    assert stale == [], "write them anew with `make tables`"
+    assert stale == [], "write them again with `make tables`"
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_tutorial_works_as_it_stands(page: str, monkeypatch: pytest.MonkeyPatc
     """Its files are written into a copy of the checkout, its commands run there, their output compared."""
     generate = loaded(ROOT / "docs" / "generate.py", monkeypatch)
     text = (ROOT / "docs" / page).read_text("utf-8")
-    assert generate.played(text) == text, "write it anew with `make tables`"
+    assert generate.played(text) == text, "write it again with `make tables`"
 
 
 # ---- habits ----------------------------------------------------------------------------------------------------------

@@ -218,7 +218,7 @@ class IndexCheck(LogCheck):
         return False
 
     def rebuilt(self, segment: Segment) -> bool:
-        """Whether a restart makes the segment's indexes anew."""
+        """Whether a restart makes the segment's indexes again."""
         if self.log.clean is not False:
             return False
         if self.log.is_active(segment) or self.log.recovery_point is None:
@@ -230,9 +230,9 @@ class IndexCheck(LogCheck):
         if self.log.files.kind is Kind.DELETED:
             return "the directory is to be deleted"
         if self.log.clean is None:
-            return "after an unclean stop recovery may make the index anew; otherwise it is read as it is"
+            return "after an unclean stop recovery may make the index again; otherwise it is read as it is"
         if self.rebuilt(segment):
-            return "recovery makes the index anew from the .log file"
+            return "recovery makes the index again from the .log file"
         return "none: the index is read as it is, and not checked"
 
     @states("OIX-27", "TIX-15")
@@ -268,7 +268,7 @@ class IndexCheck(LogCheck):
             f"{n} {'entry' if n == 1 else 'entries'} of what a truncation took from the log",
             recovery="the directory is to be deleted"
             if self.log.files.kind is Kind.DELETED
-            else "recovery makes the index anew from the .log file",
+            else "recovery makes the index again from the .log file",
             position=first * self.slot.itemsize,
             offset=ending.end_offset,
         )

@@ -119,7 +119,7 @@ class CheckpointCheck(DirectoryCheck):
             f"{partition} has an entry and no directory"
             + (f": at the clean stop it had records up to offset {offset - 1}" if gone else ""),
             "a directory for each entry" if gone else "",
-            "a restart begins it anew, empty" if gone else "the entry is not looked at, and gone with the next write",
+            "a restart begins it again, empty" if gone else "the entry is not looked at, and gone with the next write",
             line=line,
             topic=partition.topic,
             partition=partition.partition,

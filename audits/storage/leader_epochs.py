@@ -324,7 +324,7 @@ class LeaderEpochCheck(LogCheck):
             f"{'no leader epoch checkpoint' if self.file is None else 'no entry'} for a log with batches of epoch "
             f"{run.epoch} from offset {run.first} on",
             expected=f"an entry {run.epoch} {max(run.first, self.start)}",
-            recovery="recovery after an unclean stop makes entries anew from the segment with the recovery point on; "
+            recovery="recovery after an unclean stop makes entries again from the segment with the recovery point on; "
             "otherwise none: a follower cannot tell where its log parts from the leader's",
             offset=run.first,
         )

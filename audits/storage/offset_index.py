@@ -198,7 +198,7 @@ class OffsetIndexCheck(IndexCheck):
             segment.log,
             "the segment has no offset index",
             expected=f"a file {segment.log.path.with_suffix('.index').name}",
-            recovery="loading the log recovers the segment: both indexes are made anew",
+            recovery="loading the log recovers the segment: both indexes are made again",
             offset=segment.base_offset,
         )
 

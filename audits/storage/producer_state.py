@@ -609,7 +609,7 @@ class ProducerCheck(LogCheck):
                 f"an aborted transaction of producer {e.producer_id}, offsets {e.first_offset} to {e.last_offset}, "
                 "that "
                 "the log does not have", expected="no such entry",
-                recovery="only a recovery of this segment writes the index anew; until then read_committed skips "
+                recovery="only a recovery of this segment writes the index again; until then read_committed skips "
                 "records "
                 "of that producer", position=at, offset=e.first_offset,
             )  # fmt: skip
@@ -639,7 +639,7 @@ class ProducerCheck(LogCheck):
             Severity.ERROR, "PSM-16", path,
             f"the entry says producer {e.producer_id}, offsets {e.first_offset} to {e.last_offset}, last stable offset "
             f"{e.last_stable_offset}", expected=self._right(a),
-            recovery=f"only a recovery of this segment writes the index anew; until then {effect}",
+            recovery=f"only a recovery of this segment writes the index again; until then {effect}",
             position=at, offset=a.first,
         )  # fmt: skip
 
@@ -662,8 +662,8 @@ class ProducerCheck(LogCheck):
             f"{what + ' for' if no_file else what} {count}: of producer {a.producer}, offsets {a.first} to {a.marker}"
             + (f", and {len(lacking) - 1} more" if len(lacking) > 1 else ""),
             expected=self._right(a),
-            recovery="a restart recovers the segment and writes the index anew" if in_flight
-            else "only a recovery of this segment writes the index anew; until then read_committed sees the aborted "
+            recovery="a restart recovers the segment and writes the index again" if in_flight
+            else "only a recovery of this segment writes the index again; until then read_committed sees the aborted "
             "records "
             f"at offsets {ranges}{more}",
             position=sum(1 for m in have if m < a.marker) * INDEX_ENTRY.size,

@@ -129,15 +129,15 @@ class TimeIndexCheck(IndexCheck):
         last = int(self.timestamps[-1]) if self.written else 0 if self.zeros_are_an_entry() else NO_TIMESTAMP
         if last == self.largest or ((self.damaged or ending.reason) and last > self.largest):
             return
-        mended = self.rebuilt(segment)
+        fixed = self.rebuilt(segment)
         yield self.log.finding(
-            Severity.WARNING if mended else Severity.ERROR,
+            Severity.WARNING if fixed else Severity.ERROR,
             "TIX-14",
             file,
             f"the last entry has timestamp {last}" if self.written else "there is no entry",
             expected=f"timestamp {self.largest} at offset {self.largest_at}",
             recovery=self.consequence(segment)
-            if mended
+            if fixed
             else "none: retention and lookups by time take the segment for older than it is",
             position=max(self.written - 1, 0) * self.slot.itemsize,
             offset=int(self.offsets[-1]) if self.written else segment.base_offset,
@@ -160,7 +160,7 @@ class TimeIndexCheck(IndexCheck):
             segment.log,
             "the segment has no time index",
             expected=f"a file {segment.log.path.with_suffix('.timeindex').name}",
-            recovery="the segment is recovered, and the index made anew"
+            recovery="the segment is recovered, and the index made again"
             if recovered
             else "loading the log makes an empty one: its largest timestamp is then the .log's time of modification",
             offset=segment.base_offset,

@@ -31,8 +31,10 @@ ENTRY = np.dtype(
     ]
 )
 
-NOTHING = "nothing, unless the segment is recovered after an unclean stop: then the index is made anew from the records"
-REBUILT = "finds the index corrupt, and makes it anew from the segment's records"
+NOTHING = (
+    "nothing, unless the segment is recovered after an unclean stop: then the index is made again from the records"
+)
+REBUILT = "finds the index corrupt, and makes it again from the segment's records"
 READERS = "read_committed consumers are told of the wrong transactions"
 
 

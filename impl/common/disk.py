@@ -113,7 +113,7 @@ class SimulatedFile:
     content: bytes = b""
     durable: bytes = b""
     emptied: bool = False
-    """it was emptied and written anew, or cut, since it was flushed"""
+    """it was emptied and written again, or cut, since it was flushed"""
 
     @property
     def flushed(self) -> bool:

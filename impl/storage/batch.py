@@ -671,7 +671,7 @@ def assign(
     codec: str,
     client: bool = True,
 ) -> tuple[bytes, bool]:
-    """What a leader writes of a producer's batch, from `offset` on, and whether it wrote the records anew. Raises
+    """What a leader writes of a producer's batch, from `offset` on, and whether it wrote the records again. Raises
     InvalidRecords, Malformed."""
     batch = Batch(data)
     if client and (
@@ -829,7 +829,7 @@ class Driver:
 
     def validate(self, **given: Any) -> Json:
         append_time = TYPES[given["timestamp_type"]] != 0
-        data, anew = self.assign(
+        data, again = self.assign(
             self.data,
             given["initial_offset"],
             compacted=given["compacted_topic"],
@@ -844,7 +844,7 @@ class Driver:
         return {
             "logAppendTimeMs": given["now"],
             "maxTimestampMs": Batch(data).max_timestamp,
-            "messageSizeMaybeChanged": anew,
+            "messageSizeMaybeChanged": again,
             "batches": [self.shown(data)],
         }
 

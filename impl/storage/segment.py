@@ -353,7 +353,7 @@ class Segment:
 
     @states("SEG-16", "SEG-17", "SEG-18", "SEG-19", "SEG-20", "SEG-24", "SEG-25", "SEG-26")
     def recover(self, state: TransactionState, assign_epoch: Callable[[int, int], None]) -> int:
-        """Make the indexes anew from the .log, and cut it before the first batch that is not whole; answers the bytes
+        """Make the indexes again from the .log, and cut it before the first batch that is not whole; answers the bytes
         cut. `assign_epoch` gets each epoch above those before it, with its first offset. Raises OffsetOverflow."""
         self.offset_index.reset()
         self.time_index.reset()

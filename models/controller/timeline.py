@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import (
     Model,
     Range,
@@ -749,8 +749,8 @@ class Scalar(Model):
 
 
 MODELS = [
-    Checked(Copies, {"Key": 2, "Value": 2, "E": 3}, distinct=9_999, generated=166_396, depth=12),
-    Checked(Tiers, {"Key": 2, "Value": 2, "E": 3}, distinct=44_532, generated=447_035, depth=12),
-    Checked(Iteration, {"Key": 2, "Value": 1, "E": 3}, distinct=35_462, generated=395_580, depth=15),
-    Checked(Scalar, {"Value": 3, "E": 3}, distinct=1_404, generated=10_425, depth=8),
+    Expectation(Copies, {"Key": 2, "Value": 2, "E": 3}, distinct=9_999, generated=166_396, depth=12),
+    Expectation(Tiers, {"Key": 2, "Value": 2, "E": 3}, distinct=44_532, generated=447_035, depth=12),
+    Expectation(Iteration, {"Key": 2, "Value": 1, "E": 3}, distinct=35_462, generated=395_580, depth=15),
+    Expectation(Scalar, {"Value": 3, "E": 3}, distinct=1_404, generated=10_425, depth=8),
 ]

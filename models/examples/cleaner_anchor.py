@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from typing import Annotated
 
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import Model, Range, Size, Sort, action, invariant, require, witness
 
 
@@ -115,14 +115,14 @@ class CleanerAnchor(Model):
 
 
 MODELS = [
-    Checked(
+    Expectation(
         CleanerAnchor,
         sizes={"Partition": 3, "Thread": 2, "N": 3, "D": 1},
         distinct=8_792,
         generated=64_093,
         depth=13,
     ),
-    Checked(
+    Expectation(
         CleanerAnchor,
         sizes={"Partition": 5, "Thread": 2, "N": 3, "D": 1},
         distinct=2_952_544,

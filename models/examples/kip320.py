@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import (
     Bounded,
     Flag,
@@ -316,7 +316,7 @@ class Fetching(Kip320):
 
 
 MODELS = [
-    Checked(
+    Expectation(
         Kip320,
         sizes={"Replica": 2, "L": 2, "R": 2, "E": 3, "UNCLEAN": False},
         distinct=5_973,
@@ -325,7 +325,7 @@ MODELS = [
         deadlock=True,
         note="the distinct states of the published model",
     ),
-    Checked(
+    Expectation(
         Kip320,
         sizes={"Replica": 3, "L": 2, "R": 2, "E": 3, "UNCLEAN": False},
         distinct=737_794,
@@ -334,7 +334,7 @@ MODELS = [
         deadlock=True,
         note="the distinct states of the published model",
     ),
-    Checked(
+    Expectation(
         Fetching,
         sizes={"Replica": 3, "L": 2, "R": 2, "E": 2, "UNCLEAN": False},
         distinct=477_310,
@@ -342,7 +342,7 @@ MODELS = [
         depth=28,
         deadlock=True,
     ),
-    Checked(
+    Expectation(
         Fetching,
         sizes={"Replica": 2, "L": 2, "R": 3, "E": 3, "UNCLEAN": True},
         distinct=317_625,

@@ -20,7 +20,7 @@ from __future__ import annotations
 import enum
 from typing import Annotated
 
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import Model, Range, Size, Sort, action, define, invariant, majority, require, step, witness
 
 
@@ -221,6 +221,6 @@ class PreVote(Model):
 
 
 MODELS = [
-    Checked(PreVote, sizes={"Voter": 3, "E": 2}, distinct=100_383, generated=554_239, depth=30, deadlock=True),
-    Checked(PreVote, sizes={"Voter": 3, "E": 3}, distinct=472_479, generated=2_806_390, depth=39, deadlock=True),
+    Expectation(PreVote, sizes={"Voter": 3, "E": 2}, distinct=100_383, generated=554_239, depth=30, deadlock=True),
+    Expectation(PreVote, sizes={"Voter": 3, "E": 3}, distinct=472_479, generated=2_806_390, depth=39, deadlock=True),
 ]

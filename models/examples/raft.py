@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import (
     Bounded,
     Model,
@@ -142,7 +142,7 @@ class Raft(Model):
 
 
 MODELS = [
-    Checked(
+    Expectation(
         Raft,
         sizes={"Node": 3, "Command": 2, "T": 2, "L": 2},
         distinct=126_864,
@@ -150,7 +150,7 @@ MODELS = [
         depth=21,
         deadlock=True,
     ),
-    Checked(
+    Expectation(
         Raft,
         sizes={"Node": 3, "Command": 1, "T": 3, "L": 3},
         distinct=5_997_529,

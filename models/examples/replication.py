@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import (
     Bounded,
     Flag,
@@ -435,14 +435,14 @@ class Replication(Model):
 
 
 MODELS = [
-    Checked(
+    Expectation(
         CommittedLog,
         sizes={"Replica": 2, "L": 2, "E": 3},
         distinct=67,
         generated=405,
         depth=5,
     ),
-    Checked(
+    Expectation(
         Replication,
         sizes={"Replica": 2, "L": 2, "E": 3, "FENCED": True},
         distinct=4_725,
@@ -450,7 +450,7 @@ MODELS = [
         depth=18,
         deadlock=True,
     ),
-    Checked(
+    Expectation(
         Replication,
         sizes={"Replica": 2, "L": 2, "E": 3, "FENCED": True},
         distinct=6_019,
@@ -460,7 +460,7 @@ MODELS = [
         ghosts=True,
         note="what users see is told by what was ever committed",
     ),
-    Checked(
+    Expectation(
         Replication,
         sizes={"Replica": 3, "L": 3, "E": 3, "FENCED": True},
         distinct=3_803_182,

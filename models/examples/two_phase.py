@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import Model, Sort, action, invariant, leads_to, lemma, require, step, witness
 
 
@@ -122,4 +122,4 @@ class TwoPhase(Model):
         return (kept if m in s.promised else True) and (s.commit if s.state[m] == Decision.COMMITTED else True)
 
 
-MODELS = [Checked(TwoPhase, sizes={"Manager": 3}, distinct=288, generated=1146, depth=11)]
+MODELS = [Expectation(TwoPhase, sizes={"Manager": 3}, distinct=288, generated=1146, depth=11)]

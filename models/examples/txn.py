@@ -24,7 +24,7 @@ import enum
 from dataclasses import dataclass
 from typing import Annotated
 
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import Model, Range, Size, Sort, action, define, invariant, require, step, witness
 
 
@@ -266,7 +266,7 @@ class Transactions(Model):
 
 
 MODELS = [
-    Checked(
+    Expectation(
         Transactions,
         sizes={"Client": 2, "Partition": 1, "E": 3, "C": 2},
         distinct=31_144,
@@ -274,7 +274,7 @@ MODELS = [
         depth=27,
         deadlock=True,
     ),
-    Checked(
+    Expectation(
         Transactions,
         sizes={"Client": 2, "Partition": 2, "E": 3, "C": 2},
         distinct=1_026_188,

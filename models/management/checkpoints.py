@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from typing import Annotated
 
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import Model, Range, Size, Sort, action, invariant, lemma, require, step, witness
 
 
@@ -411,7 +411,7 @@ class RecoveryPoint(Model):
 
 
 MODELS = [
-    Checked(CheckpointFile, sizes={"V": 4}, distinct=65, generated=191, depth=17),
-    Checked(Marker, sizes={"Log": 3}, distinct=228, generated=444, depth=19),
-    Checked(RecoveryPoint, sizes={"L": 5}, distinct=2362, generated=11971, depth=22),
+    Expectation(CheckpointFile, sizes={"V": 4}, distinct=65, generated=191, depth=17),
+    Expectation(Marker, sizes={"Log": 3}, distinct=228, generated=444, depth=19),
+    Expectation(RecoveryPoint, sizes={"L": 5}, distinct=2362, generated=11971, depth=22),
 ]

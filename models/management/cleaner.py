@@ -15,7 +15,7 @@ from __future__ import annotations
 import enum
 from typing import Annotated
 
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import (
     Model,
     Range,
@@ -882,7 +882,7 @@ class Offsets(Model):
 
     @action("CLN-9", "CLN-10", who="cleaner thread")
     def heal(s) -> None:
-        """A grab that only looks at the log: a checkpoint outside it is mended."""
+        """A grab that only looks at the log: a checkpoint outside it is fixed."""
         require(not s.truncating, s.checkpoint != s.dirty())
         s.next.checkpoint = s.dirty()
 
@@ -986,7 +986,7 @@ class Offsets(Model):
 
 
 MODELS = [
-    Checked(
+    Expectation(
         Cleaner,
         sizes={"Partition": 1, "Thread": 2, "User": 2, "N": 2, "D": 1},
         distinct=6192,
@@ -995,7 +995,7 @@ MODELS = [
         deadlock=True,
         note="at the end nobody begins anything new, and what is uncleanable stays so",
     ),
-    Checked(
+    Expectation(
         Cleaner,
         sizes={"Partition": 2, "Thread": 1, "User": 2, "N": 2, "D": 2},
         distinct=480182,
@@ -1003,7 +1003,7 @@ MODELS = [
         depth=33,
         deadlock=True,
     ),
-    Checked(
+    Expectation(
         Cleaner,
         sizes={"Partition": 2, "Thread": 2, "User": 2, "N": 2, "D": 1},
         distinct=1358960,
@@ -1011,6 +1011,8 @@ MODELS = [
         depth=32,
         deadlock=True,
     ),
-    Checked(States, sizes={"Partition": 2, "N": 2, "D": 2}, distinct=20736, generated=478079, depth=14),
-    Checked(Offsets, sizes={"L": 6}, distinct=10031, generated=80447, depth=19, deadlock=True, note="the log is full"),
+    Expectation(States, sizes={"Partition": 2, "N": 2, "D": 2}, distinct=20736, generated=478079, depth=14),
+    Expectation(
+        Offsets, sizes={"L": 6}, distinct=10031, generated=80447, depth=19, deadlock=True, note="the log is full"
+    ),
 ]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import (
     Flag,
     Model,
@@ -37,7 +37,7 @@ E = Size("E")
 """The highest epoch."""
 L = Size("L")
 """The highest offset."""
-MENDED = Flag("MENDED")
+FIXED = Flag("FIXED")
 """An append whose epoch is the latest one already has a waiting truncation written first. Kafka 4.3.0 does not."""
 Epoch = Annotated[int, Range(0, E)]
 Offset = Annotated[int, Range(0, L)]
@@ -232,7 +232,7 @@ class Replica(Model):
             for f in range(E + 1)
         }
         s.next.start = after
-        if MENDED or not s.is_latest(e):
+        if FIXED or not s.is_latest(e):
             s.next.stored = after
         s.next.log[s.log_end] = e
         s.next.log_end = s.log_end + 1
@@ -313,7 +313,7 @@ class Replica(Model):
     @invariant("LEC-20", "LEC-5", "LEC-6")
     def records_are_known(s) -> bool:
         """By the entry of their epoch, and by no later one."""
-        return not MENDED or all(
+        return not FIXED or all(
             s.start[s.log[n]] >= 0
             and s.start[s.log[n]] <= n
             and all(f <= s.log[n] or s.start[f] < 0 or s.start[f] > n for f in range(E + 1))
@@ -324,7 +324,7 @@ class Replica(Model):
     @invariant("LEC-4")
     def records_are_known_to_the_file(s) -> bool:
         """No record's epoch is missing in the file, and no later entry there covers it."""
-        return not MENDED or all(
+        return not FIXED or all(
             s.stored[s.log[n]] >= 0
             and s.stored[s.log[n]] <= n
             and all(f <= s.log[n] or s.stored[f] < 0 or s.stored[f] > n for f in range(E + 1))
@@ -337,7 +337,7 @@ class Replica(Model):
         """Whatever has not been written, but for an entry of a leader that wrote nothing, and for a log without
         records."""
         return (
-            not MENDED
+            not FIXED
             or s.log_start == s.log_end
             or all(
                 s.start[e] == s.log_end
@@ -353,7 +353,7 @@ class Replica(Model):
             s.start[f] < 0
             or (
                 s.start[f] <= s.log_end
-                and (not MENDED or all(s.log[n] < f for n in range(L + 1) if s.known <= n and n < s.start[f]))
+                and (not FIXED or all(s.log[n] < f for n in range(L + 1) if s.known <= n and n < s.start[f]))
             )
             for f in range(E + 1)
         )
@@ -374,7 +374,7 @@ class Replica(Model):
     def the_latest_epoch_is_not_written_again(s) -> bool:
         """An append of the latest epoch, as released."""
         return (
-            MENDED
+            FIXED
             or s.next.log_end <= s.log_end
             or any(s.next.start[e] != s.start[e] for e in range(E + 1))
             or all(s.next.stored[e] == s.stored[e] for e in range(E + 1))
@@ -396,9 +396,9 @@ class Replica(Model):
 
     @witness
     def a_stale_entry_survives(s) -> bool:
-        """Not mended: the log is cut, grows again with the epoch that is then the latest, and crashes before the cut
+        """Not fixed: the log is cut, grows again with the epoch that is then the latest, and crashes before the cut
         is written. What was cut away is back, over records of another epoch."""
-        return MENDED or any(
+        return FIXED or any(
             s.start[s.log[n]] >= 0
             and s.start[s.log[n]] <= n
             and any(f > s.log[n] and s.start[f] >= 0 and s.start[f] <= n for f in range(E + 1))
@@ -408,9 +408,9 @@ class Replica(Model):
 
 
 MODELS = [
-    Checked(Entries, sizes={"E": 3, "L": 3}, distinct=616, generated=13642, depth=7),
-    Checked(Replica, sizes={"E": 2, "L": 4, "MENDED": True}, distinct=10512, generated=128936, depth=13),
-    Checked(
-        Replica, sizes={"E": 2, "L": 4, "MENDED": False}, distinct=15796, generated=207583, depth=15, note="as released"
+    Expectation(Entries, sizes={"E": 3, "L": 3}, distinct=616, generated=13642, depth=7),
+    Expectation(Replica, sizes={"E": 2, "L": 4, "FIXED": True}, distinct=10512, generated=128936, depth=13),
+    Expectation(
+        Replica, sizes={"E": 2, "L": 4, "FIXED": False}, distinct=15796, generated=207583, depth=15, note="as released"
     ),
 ]

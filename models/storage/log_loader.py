@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 from typing import Annotated
 
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import (
     Flag,
     Model,
@@ -328,10 +328,10 @@ class Replacement(Model):
 
 
 MODELS = [
-    Checked(
+    Expectation(
         Replacement, sizes={"N": 3, "Old": 2, "IN_ORDER": True}, distinct=323, generated=579, depth=22, deadlock=True
     ),
-    Checked(
+    Expectation(
         Replacement, sizes={"N": 2, "Old": 3, "IN_ORDER": False}, distinct=814, generated=1478, depth=20, deadlock=True
     ),
 ]

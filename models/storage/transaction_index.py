@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import Model, Range, Size, Sort, action, define, invariant, lemma, require, step, witness
 
 
@@ -134,7 +134,7 @@ class Aborts(Model):
 
 
 MODELS = [
-    Checked(
+    Expectation(
         Aborts,
         sizes={"Producer": 3, "L": 6},
         distinct=2308,
@@ -143,7 +143,7 @@ MODELS = [
         deadlock=True,
         note="the log is full",
     ),
-    Checked(
+    Expectation(
         Aborts,
         sizes={"Producer": 3, "L": 10},
         distinct=363064,

@@ -19,7 +19,7 @@ from kafkaspec.contract.machine import Fields, Json, Machine, Refused, Step
 from kafkaspec.contract.recording import Recording
 from kafkaspec.errors import UserError
 from kafkaspec.language.concrete import element
-from kafkaspec.lockstep.exhaustive import Correspondence
+from kafkaspec.lockstep.exhaustive import RefinementMapping
 from kafkaspec.models.controller import timeline as model
 
 PREFIX = "TML"
@@ -318,7 +318,7 @@ def _shown_past(past: dict[Epoch, View]) -> dict[str, Json]:
     }
 
 
-class Shown(TypedDict):
+class Observation(TypedDict):
     """All collections at every epoch."""
 
     epochs: list[int]
@@ -331,7 +331,7 @@ class Shown(TypedDict):
     """by epoch"""
 
 
-def observe(state: Timeline) -> Shown:
+def observe(state: Timeline) -> Observation:
     """All collections at every epoch."""
     past = _shown_past(state.past)
     return {
@@ -1094,8 +1094,8 @@ def _calls(state: Timeline, action: str, arguments: Mapping[str, Any]) -> Sequen
     return [("reset", {})]
 
 
-CORRESPONDENCES = (Correspondence(model.Copies, SIZES, _to_model, _calls),)
-COVERAGE = replace(CORRESPONDENCES[0], to_model=lambda state: _to_model(state, set_is_index=False))
+REFINEMENTS = (RefinementMapping(model.Copies, SIZES, _to_model, _calls),)
+COVERAGE = replace(REFINEMENTS[0], to_model=lambda state: _to_model(state, set_is_index=False))
 """For counting the model's states that a random walk reaches: by the map alone, as its set is seldom just its keys."""
 
 

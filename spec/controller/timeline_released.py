@@ -566,7 +566,7 @@ DEVIATIONS: list[Deviation] = [
         effect="""Readers that build a map from the iteration notice nothing, and all readers in the controller do.
         A reader that counts, sums or lists is wrong. The size at the epoch is right, and disagrees with the
         iteration.""",
-        mend="Empty the delta of the target snapshot once its entries are back in the table.",
+        fix="Empty the delta of the target snapshot once its entries are back in the table.",
         rewrite=_twice,
         initial=_nothing_stored,
         advance=_advance,
@@ -585,7 +585,7 @@ DEVIATIONS: list[Deviation] = [
         effect="""A read at an epoch whose snapshot was deleted, or that was never taken, goes unnoticed for keys
         that did not change, and fails for the others: whether a caller's mistake shows depends on the
         data.""",
-        mend="Look for the snapshot first, as the sizes, the iterators and the scalars do.",
+        fix="Look for the snapshot first, as the sizes, the iterators and the scalars do.",
         rewrite=_made_up,
         initial=_nothing_stored,
         advance=_advance,
@@ -621,7 +621,7 @@ DEVIATIONS: list[Deviation] = [
         entries that a lookup of the same key finds and that the size counts. In the controller, which
         deletes old snapshots from the oldest on and so folds only when it reverts, it needs a revert and
         then the same removal again before the stable offset moves.""",
-        mend="""Empty the list for each slot; empty the delta after a revert; grow only when an entry is added;
+        fix="""Empty the list for each slot; empty the delta after a revert; grow only when an entry is added;
         and let the iterator handle a delta with more slots.""",
         rewrite=_lost,
         initial=_nothing_stored,
@@ -650,7 +650,7 @@ DEVIATIONS: list[Deviation] = [
         the delta too.""",
         effect="""The class promises iteration while the present changes; it holds until the table grows. The
         controller iterates within one event, and is not affected.""",
-        mend="""Go by the top bits of the hash: look, for each slot of the old array, at all slots of the present
+        fix="""Go by the top bits of the hash: look, for each slot of the old array, at all slots of the present
         array that it was divided into.""",
         rewrite=_left_behind,
         initial=_nothing_stored,
@@ -666,7 +666,7 @@ DEVIATIONS: list[Deviation] = [
         history=("map.put key=1 value=5", "map.values.contains value=5"),
         cause="TimelineHashMap.Values.contains calls containsKey.",
         effect="Wrong wherever it is used; the controller does not. containsValue is right.",
-        mend="Go through the values, as containsValue does.",
+        fix="Go through the values, as containsValue does.",
         rewrite=_asks_keys,
         initial=_nothing_stored,
         advance=_advance,
@@ -681,7 +681,7 @@ DEVIATIONS: list[Deviation] = [
         history=("map.put key=6 value=1", 'map.equals other={"7":1}'),
         cause="TimelineHashMap.equals uses the other map's value before it knows that there is one.",
         effect="A NullPointerException instead of false. In the controller it would be a fatal fault.",
-        mend="Compare our value with theirs, null included.",
+        fix="Compare our value with theirs, null included.",
         rewrite=_equals_fails,
         initial=_nothing_stored,
         advance=_advance,
@@ -696,14 +696,14 @@ DEVIATIONS: list[Deviation] = [
         history=("capacity expectedSize=25165825",),
         cause="BaseHashTable.expectedSizeToCapacity divides a float.",
         effect="None that matters: a table somewhat fuller than meant.",
-        mend="Divide as double.",
+        fix="Divide as double.",
         rewrite=_rounded,
     ),
     Deviation(
         id="TML-D8",
         clause="TML-11",
         title="An iteration at an epoch gives elements that were written after it",
-        versions="seen in 3.0.0; mended in 3.5.2 and 3.6.0 (KAFKA-15271)",
+        versions="seen in 3.0.0; fixed in 3.5.2 and 3.6.0 (KAFKA-15271)",
         releases="<3.5.2",
         condition="""An entry was written after the snapshot of that epoch and was replaced or removed after a later
         snapshot that saw it, whose delta therefore holds it, and which is still there. An iteration at the earlier
@@ -718,7 +718,7 @@ DEVIATIONS: list[Deviation] = [
         a delta.""",
         effect="""A listing at the stable offset shows what was not committed yet, or shows a key with a later value;
         the size and a lookup of the same key are right.""",
-        mend="Leave out what was written after the epoch in a delta too, as 3.5.2 does.",
+        fix="Leave out what was written after the epoch in a delta too, as 3.5.2 does.",
         rewrite=_too_new,
         initial=_nothing_stored,
         advance=_advance_before_3_5_2,
@@ -727,7 +727,7 @@ DEVIATIONS: list[Deviation] = [
         id="TML-D9",
         clause="TML-19",
         title="The registry keeps every collection alive",
-        versions="seen in 3.0.0; mended in 3.9.1 and 4.0.0 (KAFKA-18063)",
+        versions="seen in 3.0.0; fixed in 3.9.1 and 4.0.0 (KAFKA-18063)",
         releases="<3.9.1",
         condition="A collection was made on the registry, and nobody holds it any more.",
         history=('collection.create name="a"', 'collection.drop name="a"', "registry.registered"),
@@ -735,7 +735,7 @@ DEVIATIONS: list[Deviation] = [
         effect="""Every nested collection that a controller or a group coordinator has ever made (the partitions of a
         topic that was deleted, the members of a group that is gone) stays in memory until the process ends, and is
         gone through at every reset.""",
-        mend="Hold them by weak references, and clear the list of those that are gone, as 3.9.1 does.",
+        fix="Hold them by weak references, and clear the list of those that are gone, as 3.9.1 does.",
         rewrite=_registered_for_ever,
         initial=_none_made,
         advance=_another_made,

@@ -389,7 +389,7 @@ class ShownLog(TypedDict):
     end: int
 
 
-class Shown(TypedDict):
+class Observation(TypedDict):
     """A log directory and its broker."""
 
     logs: dict[str, ShownLog]
@@ -401,7 +401,7 @@ class Shown(TypedDict):
     running: bool
 
 
-def observe(state: Directory) -> Shown:
+def observe(state: Directory) -> Observation:
     return {
         "logs": {
             p: {
@@ -981,7 +981,7 @@ machine.deviations += [
         failed and by those who wait for a storage error: it ends the cleaner thread that looks for work. In the
         recovery-point checkpoint it is milder than any other fault: the broker starts, and recovers every log from
         its first segment.""",
-        mend="Treat it as a malformed line.",
+        fix="Treat it as a malformed line.",
         rewrite=_reading_numbers,
         initial=bool,
         advance=_starts_nevertheless,
@@ -998,7 +998,7 @@ machine.deviations += [
         IllegalArgumentException; only input errors are handled.""",
         effect="""A NullPointerException or IllegalArgumentException while the log is loaded ends the start of the
         broker altogether, whatever other directories it has.""",
-        mend="Treat both as a malformed line.",
+        fix="Treat both as a malformed line.",
         rewrite=_metadata_without_lines,
     ),
 ]

@@ -18,10 +18,10 @@ from typing import Any, NoReturn, TypedDict, TypeVar
 import icontract
 
 from kafkaspec.contract.clauses import clause, states
-from kafkaspec.contract.machine import All, Json, Machine, Refused, Step
+from kafkaspec.contract.machine import Exhaustive, Json, Machine, Refused, Step
 from kafkaspec.contract.recording import Recording
 from kafkaspec.language.concrete import element
-from kafkaspec.lockstep.exhaustive import Call, Correspondence
+from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.management import cleaner as model
 
 PREFIX = "CLN"
@@ -569,7 +569,7 @@ class ShownLog(TypedDict):
     segments: list[ShownSegment]
 
 
-class Shown(TypedDict):
+class Observation(TypedDict):
     """The manager, its checkpoints, and the logs."""
 
     now: int
@@ -585,7 +585,7 @@ class Shown(TypedDict):
     logs: dict[str, ShownLog]
 
 
-def observe(state: Cleaner) -> Shown:
+def observe(state: Cleaner) -> Observation:
     """The state as the recordings show it."""
     return {
         "now": state.now,
@@ -1510,7 +1510,7 @@ def _at_the_borders(state: Cleaner, log: Log) -> Iterator[Log]:
 
 
 def _as_it_goes(state: Cleaner, log: Log) -> Iterator[Log]:
-    """What a log may turn into: unstable, rolled, compacted, retained, truncated, huge, begun anew."""
+    """What a log may turn into: unstable, rolled, compacted, retained, truncated, huge, begun again."""
     first, *rest = log.segments
     start, end, active = log.log_start_offset, log.log_end_offset, log.active_base_offset
     yield replace(log, last_stable_offset=max(start, active - 1))
@@ -1556,10 +1556,10 @@ def _or_none(values: Iterable[Any]) -> list[Any]:
 
 machine.candidates |= {
     "init:partitions": lambda state: [PARTITIONS, PAIR, PARTITIONS[1:2]],
-    "partition": lambda state: All(state.logs),
+    "partition": lambda state: Exhaustive(state.logs),
     "dir": lambda state: list(state.checkpoints),
     "dest": lambda state: list(state.checkpoints),
-    "chosen": lambda state: All(filthiest(state)),
+    "chosen": lambda state: Exhaustive(filthiest(state)),
     "offset": _offsets,
     "end_offset": _offsets,
     "doneCleaning:partition": _in_state(InProgress, Aborted),
@@ -1624,7 +1624,7 @@ def _soiled(level: int, most: int) -> Json:
     return {"logStartOffset": 1, "logEndOffset": 2, "lastStableOffset": 2, "segments": segments}
 
 
-def beside_model(sizes: Mapping[str, int]) -> Correspondence[Cleaner]:
+def refinement(sizes: Mapping[str, int]) -> RefinementMapping[Cleaner]:
     """The spec's partitions a-0, a-1, ... are the model's."""
     names = {f"a-{n}": element(model.Partition, n) for n in range(sizes["Partition"])}
     most = sizes["D"]
@@ -1681,7 +1681,7 @@ def beside_model(sizes: Mapping[str, int]) -> Correspondence[Cleaner]:
         return [(_OPERATIONS[action], one)]
 
     clean = [soiled(p, 0) for p in names]
-    return Correspondence(model.States, sizes, to_model, calls, init={"partitions": settings}, set_up=clean)
+    return RefinementMapping(model.States, sizes, to_model, calls, init={"partitions": settings}, set_up=clean)
 
 
 def _first_of_all(state: Cleaner) -> dict[str, Any] | None:
@@ -1705,8 +1705,8 @@ def _first_of_all(state: Cleaner) -> dict[str, Any] | None:
     )
 
 
-CORRESPONDENCES = (beside_model(SIZES),)
-COVERAGE = replace(CORRESPONDENCES[0], to_model=_first_of_all)
+REFINEMENTS = (refinement(SIZES),)
+COVERAGE = replace(REFINEMENTS[0], to_model=_first_of_all)
 """For counting the model's states that a random walk reaches: by the first partition alone."""
 
 from kafkaspec.spec.management.cleaner_released import DEVIATIONS  # noqa: E402 (it is about the types above)

@@ -212,7 +212,7 @@ DEVIATIONS = [
         effect="""Nothing changes. Within the broker the lock of a partition keeps truncation and deletion apart, but
         not the failure of a directory, which takes its logs out of the map at any time: the caller then gets a
         NullPointerException in place of a storage error. Truncation still resumes the cleaner on its way out.""",
-        mend="Do nothing where there is no log.",
+        fix="Do nothing where there is no log.",
         rewrite=_truncating_the_unknown,
     ),
     Deviation(
@@ -233,7 +233,7 @@ DEVIATIONS = [
         end the same way. Nothing is compacted on that broker any more. The entries stay: a restart does not help. Such
         files are left by versions before 2.7 (KAFKA-8362), and when the removal from the source of a moved partition
         fails. The public trackers do not seem to know it.""",
-        mend="Let the entry of the directory that holds the log count.",
+        fix="Let the entry of the directory that holds the log count.",
         rewrite=_grabbing_amid_ambiguity,
         releases=">=4.1",
     ),
@@ -260,7 +260,7 @@ DEVIATIONS = [
         handler thread less. A move of an entry to the failed directory has lost the entry by then. A grab throws a
         LogCleaningException, and the log is marked as uncleanable. The public trackers do not seem to know it; it went
         away when the class was written in Java (KAFKA-14486, 4.1.0).""",
-        mend="Look for the checkpoint with an access that may find none, as 4.1.0 does.",
+        fix="Look for the checkpoint with an access that may find none, as 4.1.0 does.",
         rewrite=_as_earlier("CLN-D3"),
         releases="<4.1",
         advance=_before_4_1,
@@ -283,9 +283,9 @@ DEVIATIONS = [
         later is decided by the order of a map of files: for up to four directories that of log.dirs.""",
         effect="""Too low an entry has the log cleaned once more, from there on. Too high an entry leaves the records
         between out of every cleaning: of a key that was written there, older values stay, and so do tombstones. The
-        entry is never mended, as the one of the log's own directory is what gets updated: such a log may be cleaned
+        entry is never fixed, as the one of the log's own directory is what gets updated: such a log may be cleaned
         over and over (KAFKA-8362).""",
-        mend="Let the entry of the directory that holds the log count.",
+        fix="Let the entry of the directory that holds the log count.",
         rewrite=_as_earlier("CLN-D4"),
         releases="<4.1",
         advance=_before_4_1,
@@ -294,7 +294,7 @@ DEVIATIONS = [
         id="CLN-D5",
         clause="CLN-8",
         title="Records above the high watermark are cleaned",
-        versions="2.8.2 (judged); up to 3.0. Mended in 3.1.0 (KAFKA-13194)",
+        versions="2.8.2 (judged); up to 3.0. Fixed in 3.1.0 (KAFKA-13194)",
         condition="""a log whose high watermark is below the log end, and within or below a segment that is not active:
         cleanableOffsets and grabFilthiestCompactedLog measure it as if all of it were stable""",
         history=(
@@ -306,7 +306,7 @@ DEVIATIONS = [
         offset, which the high watermark bounds, was not asked for.""",
         effect="""A replica that lags behind, or has just become leader, compacts records that may be truncated again.
         The value that such a record replaced is gone by then: committed data is lost.""",
-        mend="Clean up to the last stable offset (KAFKA-13194).",
+        fix="Clean up to the last stable offset (KAFKA-13194).",
         rewrite=_as_before_3_1,
         releases="<3.1",
         advance=_before_3_1,
@@ -329,9 +329,9 @@ DEVIATIONS = [
         it is read, for the whole directory, until the broker starts again. That is the usual case, and no corner: a
         log that cannot be cleaned the first time is marked before anything of it is checkpointed. Whoever watches for
         uncleanable logs gets an error or a gap just when there are some; uncleanable-partitions-count still tells. The
-        public trackers do not seem to know it (KAFKA-13305 is another NullPointerException of the same gauge, mended
+        public trackers do not seem to know it (KAFKA-13305 is another NullPointerException of the same gauge, fixed
         in 3.1.0).""",
-        mend="Optional.ofNullable(lastClean.get(tp)).",
+        fix="Optional.ofNullable(lastClean.get(tp)).",
         rewrite=_gauging_the_unchecked,
         releases=">=4.1",
     ),
@@ -339,7 +339,7 @@ DEVIATIONS = [
         id="CLN-D7",
         clause="CLN-34",
         title="The gauge of uncleanable bytes throws while an uncleanable partition is gone",
-        versions="2.8.2 (judged); up to 3.0. Mended in 3.1.0 (KAFKA-13305)",
+        versions="2.8.2 (judged); up to 3.0. Fixed in 3.1.0 (KAFKA-13305)",
         condition="uncleanableBytes of a directory where a partition is uncleanable that the manager does not know",
         history=(
             'init partitions=[{"partition":"c-0","logDir":"dir0"}]',
@@ -348,10 +348,10 @@ DEVIATIONS = [
             'uncleanableBytes dir="dir0"',
         ),
         cause="""The log is looked up and used without a look whether there is one. Marks of partitions that are gone
-        were never dropped: CLN-25 came with the mend.""",
+        were never dropped: CLN-25 came with the fix.""",
         effect="""After the deletion of a topic whose log could not be cleaned the metric throws a NullPointerException
         when it is read, until the broker starts again.""",
-        mend="Count what is known, and drop the marks of what is gone (KAFKA-13305).",
+        fix="Count what is known, and drop the marks of what is gone (KAFKA-13305).",
         rewrite=_as_earlier("CLN-D7"),
         releases="<3.1",
         advance=_before_3_1,

@@ -11,7 +11,7 @@ their key's entry: of the clean part those that were not written again, of the d
 stands at most once below `end`. If the map gets full, `end` is the offset after the last record that went in, in the
 middle of a batch if it must be. That several groups of segments are swapped one after the other, and the point is
 written last, only makes the promise hold for more than is written down. A policy that is taken away and given back
-keeps the point, and what lay below it; a topic that is made anew begins without one. What breaks it is a point that
+keeps the point, and what lay below it; a topic that is made again begins without one. What breaks it is a point that
 stays above what was cleaned: a crash between a truncation and the lowering of the checkpoint (see the Cleaner's page),
 after which the log grows beyond it.
 

@@ -115,7 +115,7 @@ BAT_9 = clause(
 BAT_10 = clause(
     "BAT-10",
     """With CreateTime the largest timestamp is the largest of the records, -1 if none is above; compaction computes it
-    anew from those that are left, and keeps it where none is. With LogAppendTime it is the time of the append, for
+    again from those that are left, and keeps it where none is. With LogAppendTime it is the time of the append, for
     every record. Leader and cleaner write it; nobody checks it on a read.""",
     source=f"{CHAPTER}; {VALIDATOR}; {WRITER}",
     without=OF_THE_BYTES,
@@ -215,7 +215,7 @@ BAT_23 = clause(
     "BAT-23",
     """The leader gives consecutive offsets from its log end on, its leader epoch, its topic's timestamp type and the
     largest timestamp. It does so in the header of the bytes that came if codec and topic's codec are one and, of
-    compressed records, the offsets are 0, 1, 2, ...; otherwise it writes the batch anew in the topic's codec,
+    compressed records, the offsets are 0, 1, 2, ...; otherwise it writes the batch again in the topic's codec,
     with producer and transactional flag kept.""",
     source=f"{ASSIGNMENT}; {VALIDATOR}",
     without=OF_THE_LEADER,
@@ -915,14 +915,14 @@ def initial() -> Held:
     return Held()
 
 
-class Shown(TypedDict, total=False):
+class Observation(TypedDict, total=False):
     """The batch at hand, in hexadecimal."""
 
     data: str
 
 
-def observe(state: Held) -> Shown:
-    return cast(Shown, Fields(data=state.data.hex()))
+def observe(state: Held) -> Observation:
+    return cast(Observation, Fields(data=state.data.hex()))
 
 
 machine: Machine[Held] = Machine("batch", initial=initial, observe=observe)
@@ -2169,9 +2169,9 @@ machine.deviations += [
             f'now={NOW} targetCompression="gzip" origin="CLIENT"',
         ),
         cause="""The leader expects to keep the bytes, and reads the records without keys and values. Then it sees the
-        offsets, decides to write the batch anew, and asks the records for what was skipped.""",
+        offsets, decides to write the batch again, and asks the records for what was skipped.""",
         effect="The producer gets UNKNOWN_SERVER_ERROR for a batch that the leader meant to rewrite and accept.",
-        mend="Read the records again, whole, before the batch is written anew.",
+        fix="Read the records again, whole, before the batch is written again.",
         rewrite=_rebuilt_without_keys,
     ),
     Deviation(
@@ -2197,9 +2197,9 @@ machine.deviations += [
         effect="""A producer writes records of any timestamp, whatever the topic's bounds are; up to 3.5 it got
         INVALID_TIMESTAMP. The batch's largest timestamp is not that of its records either (BAT-10), so that an offset
         looked up by a timestamp above it is found too late or not at all, and retention by time goes by what the header
-        says. Kafka's own clients never set the flag. If the leader writes the batch anew, for another codec, all its
+        says. Kafka's own clients never set the flag. If the leader writes the batch again, for another codec, all its
         records get the largest timestamp, and their own are lost.""",
-        mend="Ask for the batch's timestamp type first, and once a batch: a producer's LogAppendTime is refused.",
+        fix="Ask for the batch's timestamp type first, and once a batch: a producer's LogAppendTime is refused.",
         rewrite=_producers_append_time,
     ),
     Deviation(
@@ -2207,22 +2207,22 @@ machine.deviations += [
         clause="BAT-24",
         title="A record with a timestamp below -1 is taken, and its batch can never be compacted",
         versions="4.3.0 (judged); the source of 2.8.2 reads the same",
-        condition="""a batch with a record whose timestamp is below -1 is written anew with that record: by the cleaner,
-        as another record of it goes or it gets a delete horizon, or by the leader, for a topic with another codec. In
-        place the leader takes it, as far as message.timestamp.before.max.ms allows, which by default is without end""",
+        condition="""a batch with a record whose timestamp is below -1 is written again with that record: by the
+        cleaner, as another record of it goes or it gets a delete horizon, or by the leader, for a topic with another
+        codec. In place the leader takes it, as far as message.timestamp.before.max.ms allows: by default any""",
         history=(
             "init",
             f'retain data="{encode(_BELOW).hex()}" kept=[1] deleteHorizon={NOW}',
         ),
         cause="""MemoryRecordsBuilder refuses a timestamp below 0 other than -1, whoever writes by it. The leader
         compares a timestamp with the topic's bounds and has no other question, and writes no record itself if it need
-        not. So the broker stores what its own writer cannot write, and the cleaner, which writes a batch anew that
+        not. So the broker stores what its own writer cannot write, and the cleaner, which writes a batch again that
         loses a record, gets an IllegalArgumentException.""",
         effect="""The cleaner marks the partition uncleanable. It is not compacted any more, on any replica, not after a
         restart either, until the log start passes the record: it grows without end, and deleted keys stay. One record
         of a producer is enough whose library lets such a timestamp through, that of a date before 1970, say. Kafka's
         own producer refuses it. A producer to a topic with another codec gets UNKNOWN_SERVER_ERROR.""",
-        mend="Refuse it as it comes, with INVALID_TIMESTAMP; and let the cleaner copy the timestamps that are there.",
+        fix="Refuse it as it comes, with INVALID_TIMESTAMP; and let the cleaner copy the timestamps that are there.",
         rewrite=_below_none,
     ),
 ]

@@ -22,7 +22,7 @@ from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Fields, Json, Machine, Nothing, Refused, Step, without_state
 from kafkaspec.contract.recording import Recording
-from kafkaspec.lockstep.exhaustive import Call, Correspondence
+from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.storage import leader_epochs as model
 
 PREFIX = "LEC"
@@ -322,7 +322,7 @@ def initial(deferred: bool = False) -> Cache:
     return Cache(deferred=deferred)
 
 
-class Shown(TypedDict, total=False):
+class Observation(TypedDict, total=False):
     """The cache, and its file."""
 
     entries: list[list[int]]
@@ -334,10 +334,10 @@ class Shown(TypedDict, total=False):
     """a truncation is still to be written"""
 
 
-def observe(state: Cache) -> Shown:
+def observe(state: Cache) -> Observation:
     """Entries, latest epoch, file."""
     return cast(
-        Shown,
+        Observation,
         Fields(
             entries=[list(e) for e in state.entries],
             latestEpoch=state.entries[-1].epoch if state.entries else None,
@@ -806,7 +806,7 @@ machine.deviations += [
         same code as for the other checkpoints (CKP-D1).""",
         effect="""A NumberFormatException or IllegalArgumentException passes by the handler that marks the directory as
         failed. While logs are loaded it stops the broker.""",
-        mend="Treat it as a malformed line.",
+        fix="Treat it as a malformed line.",
         rewrite=_reading_numbers,
     ),
 ]
@@ -815,7 +815,7 @@ machine.deviations += [
 SIZES = {"E": 2, "L": 2}
 
 
-def beside_model(sizes: Mapping[str, int]) -> Correspondence[Cache]:
+def refinement(sizes: Mapping[str, int]) -> RefinementMapping[Cache]:
     """Epoch e of the spec is the model's e; no entry is the model's offset -1."""
     most = sizes["E"]
 
@@ -842,10 +842,10 @@ def beside_model(sizes: Mapping[str, int]) -> Correspondence[Cache]:
                 return [("runScheduled", {})]
         return [("reopen", {})]
 
-    return Correspondence(model.Entries, sizes, to_model, calls, init={"deferred": True})
+    return RefinementMapping(model.Entries, sizes, to_model, calls, init={"deferred": True})
 
 
-CORRESPONDENCES = (beside_model(SIZES),)
+REFINEMENTS = (refinement(SIZES),)
 
 RECORDINGS = (
     Recording(

@@ -261,14 +261,14 @@ class ShownLog(TypedDict):
     """bytes of half a batch stand at its end"""
 
 
-class Shown(TypedDict):
+class Observation(TypedDict):
     """The directory of a log."""
 
     files: dict[str, ShownLog | list[list[int]] | str]
     """a .log, the entries of the leader epoch checkpoint, or the content of another file"""
 
 
-def observe(state: Directory) -> Shown:
+def observe(state: Directory) -> Observation:
     return {"files": {name: shown(c) for name, c in state.files.items()}}
 
 
@@ -411,7 +411,7 @@ class Loading:
 
     @states("LDR-6", "LDR-8")
     def recover(self, base: int, below: Sequence[int]) -> bool:
-        """Make a segment's indexes anew, and cut it; whether it was cut."""
+        """Make a segment's indexes again, and cut it; whether it was cut."""
         log = self.files[name_of(base, LOG)]
         assert isinstance(log, LogFile)
         snapshots = Snapshots(self.snapshots())
@@ -809,11 +809,11 @@ machine.deviations += [
         When it is started again, it takes all segments between the lowest and the highest .swap that is left for old
         ones that these replace, and removes them.""",
         effect="""All records of the segment are gone, those after it are not: the log has a hole that no later start
-        mends, and nothing warns of it. A replica that copies the log copies the hole; one that had the records keeps
+        fixes, and nothing warns of it. A replica that copies the log copies the hole; one that had the records keeps
         them. Three segments at once come of one whose offsets had overflowed and that was split into so many;
         compaction makes one. So it takes two crashes at their moments, in a log that an old release wrote
         (KAFKA-6264).""",
-        mend="Rename in the order of the offsets: what has its name is then below every .swap that is left.",
+        fix="Rename in the order of the offsets: what has its name is then below every .swap that is left.",
         rewrite=_renames_as_listed,
         advance=_as_listed,
         lost=lambda ghost: ghost is not None and ghost.doubtful,

@@ -23,7 +23,7 @@ from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Fields, Json, Machine, Nothing, Refused, Step, without_state
 from kafkaspec.contract.recording import Recording
-from kafkaspec.lockstep.exhaustive import Call, Correspondence
+from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.storage import offset_index as model
 from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.common.mapped_index import (
@@ -248,7 +248,7 @@ OIX_27 = clause(
 OIX_28 = clause(
     "OIX-28",
     """A segment without its offset index is recovered when the log is loaded, after a clean stop too: both indexes are
-    made anew from the .log file.""",
+    made again from the .log file.""",
     source="Kafka Internals, ch. 03, 'Crash recovery & startup: LogLoader'; LogLoader.loadSegmentFiles, Kafka 4.3.0",
     without={
         **OF_A_LOG_ON_DISK,
@@ -320,7 +320,7 @@ def is_full(index: Index) -> bool:
     return len(index.used) >= index.slots
 
 
-class Shown(TypedDict, total=False):
+class Observation(TypedDict, total=False):
     """The index; of a closed one the file alone."""
 
     open: bool
@@ -337,7 +337,7 @@ class Shown(TypedDict, total=False):
     lastOffset: int
 
 
-def observe(index: Index) -> Shown:
+def observe(index: Index) -> Observation:
     length = index.slots * LAYOUT.size + len(index.odd)
     shown: dict[str, Any] = {"open": index.is_open, "fileLength": length}
     if length <= SHOWN:
@@ -350,7 +350,7 @@ def observe(index: Index) -> Shown:
             "isFull": is_full(index),
             "lastOffset": last_offset(index),
         }
-    return cast(Shown, Fields(shown))
+    return cast(Observation, Fields(shown))
 
 
 machine = Machine("offset_index", initial, observe)
@@ -563,7 +563,7 @@ def trim_to_valid_size(state: Index) -> Step[Index, None]:
     "OIX-17 no entry, and all slots",
 )
 def reset(state: Index) -> Step[Index, None]:
-    """The segment is recovered, and its index made anew."""
+    """The segment is recovered, and its index made again."""
     return Step(resized(mapped.keep(state, 0), state.max_index_size).state)
 
 
@@ -614,7 +614,7 @@ def open_(state: Index, max_index_size: int, writable: bool) -> Step[Index, None
 @machine.operation("openNew", "OIX-13")
 @icontract.require(lambda max_index_size: max_index_size >= 0, "OIX-13 a size is not negative")
 def open_new(state: Index, max_index_size: int) -> Step[Index, None]:
-    """The file is deleted, and made anew."""
+    """The file is deleted, and made again."""
     if max_index_size < LAYOUT.size:
         return Step(Index(state.base_offset, state.max_index_size), Refused("OIX-13", ILLEGAL_ARGUMENT))
     return Step(initial(state.base_offset, max_index_size))
@@ -632,7 +632,7 @@ def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> S
 @machine.operation("fill", "OIX-5", "OIX-13")
 @icontract.require(lambda count: 0 < count <= 4096, "OIX-13 no more than is easily compared")
 def fill(state: Index, count: int) -> Step[Index, None]:
-    """The file is deleted, and made anew with just so many slots; then they are filled, with every offset after the
+    """The file is deleted, and made again with just so many slots; then they are filled, with every offset after the
     base offset, 10 bytes apart: an index of more than one page."""
     return Step(Index(state.base_offset, count * LAYOUT.size, _filled(count), slots=count, is_open=True))
 
@@ -814,7 +814,7 @@ machine.deviations += [
         effect="""The answer is an offset within the fetch, or before it. Fetching with read_committed uses it to choose
         the aborted transactions: those that begin after it are left out. LocalLog.addAbortedTransactions passes the
         size of what was read, so that a sum of 2 GiB needs a segment file of nearly that size.""",
-        mend="Add in 64 bits.",
+        fix="Add in 64 bits.",
         rewrite=_wraps,
     ),
     Deviation(
@@ -828,7 +828,7 @@ machine.deviations += [
         first entry of the index need not be.""",
         effect="""An offset further on, or none, which makes a fetch with read_committed look at more of the transaction
         index than it must. No record is lost by it.""",
-        mend="Compare the first entry before the search begins.",
+        fix="Compare the first entry before the search begins.",
         rewrite=_passes_the_first,
     ),
     Deviation(
@@ -838,7 +838,7 @@ machine.deviations += [
         versions="4.3.0 (seen)",
         condition="the new size, in whole slots, is less than the entries in use",
         history=("init", "append offset=105 position=4200", "append offset=109 position=8400", "resize newSize=8"),
-        cause="""The file is cut and mapped anew first; then the position in the mapping is set to the end of the
+        cause="""The file is cut and mapped again first; then the position in the mapping is set to the end of the
         entries, which lies beyond the mapping, and that throws. Nothing compares the two before.""",
         effect="""Loading a log resizes the indexes of its last segment to segment.index.bytes. Where that was lowered
         below the size of one of them, loading fails with an IllegalArgumentException, which is no storage error, so
@@ -846,7 +846,7 @@ machine.deviations += [
         time index, both of which are cut by then. The third time it starts: the offset index has lost its last
         entries, which costs time; the time index has lost its last entry, so that the segment is taken for older than
         it is. Seen after a clean stop with 99 entries and a new limit of 400 bytes.""",
-        mend="Compare the new size with the entries in use first, and make the index anew where it does not fit.",
+        fix="Compare the new size with the entries in use first, and make the index again where it does not fit.",
         rewrite=_cuts,
         initial=bool,
         advance=_cut,
@@ -856,7 +856,7 @@ machine.deviations += [
 
 
 # ---- beside the model ------------------------------------------------------------------------------------------------
-def beside_model(sizes: Mapping[str, int]) -> Correspondence[Index]:
+def refinement(sizes: Mapping[str, int]) -> RefinementMapping[Index]:
     """Offset o of the model is the base offset and o; the search's steps are inside the spec's lookup."""
     slots, keys = sizes["N"], sizes["K"]
 
@@ -886,7 +886,7 @@ def beside_model(sizes: Mapping[str, int]) -> Correspondence[Index]:
         return None
 
     inside = "a step inside a lookup, which is one call of the spec"
-    return Correspondence(
+    return RefinementMapping(
         model.Search,
         sizes,
         to_model,
@@ -896,7 +896,7 @@ def beside_model(sizes: Mapping[str, int]) -> Correspondence[Index]:
     )
 
 
-CORRESPONDENCES = (beside_model({"N": 3, "K": 3, "W": 1}),)
+REFINEMENTS = (refinement({"N": 3, "K": 3, "W": 1}),)
 
 RECORDINGS = (
     Recording(

@@ -24,7 +24,7 @@ from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Fields, Json, Machine, Refused, Step
 from kafkaspec.contract.recording import Recording
 from kafkaspec.language.concrete import element
-from kafkaspec.lockstep.exhaustive import Correspondence
+from kafkaspec.lockstep.exhaustive import RefinementMapping
 from kafkaspec.models.storage import producer_state as model
 
 PREFIX = "PSM"
@@ -466,7 +466,7 @@ class ShownVerification(VerificationEntry):
     """ms"""
 
 
-class Shown(TypedDict, total=False):
+class Observation(TypedDict, total=False):
     """Producers, transactions, verifications and snapshots."""
 
     now: int
@@ -494,9 +494,9 @@ def shown_producer(producer_id: int, p: Producer) -> ShownProducer:
     }
 
 
-def observe(state: State) -> Shown:
+def observe(state: State) -> Observation:
     """What the recordings show. A release without verifications, or which tells no late transaction, omits those."""
-    shown: Shown = {
+    shown: Observation = {
         "now": state.now,
         "mapEndOffset": state.end,
         "firstUnstableOffset": state.first_unstable,
@@ -514,7 +514,7 @@ def observe(state: State) -> Shown:
         "snapshots": list(state.snapshots),
         "hasLateTransaction": _late(state),
     }
-    return cast(Shown, Fields(shown))
+    return cast(Observation, Fields(shown))
 
 
 machine = Machine("producer_state", initial, observe)
@@ -1565,7 +1565,7 @@ machine.deviations += [
         transactions are verified (3.6.0 and later) the coordinator still stops a transactional one. The entry without
         an epoch is also listed by DescribeProducers, counted by ProducerIdCount, and written into the next snapshot,
         until the next look for idle producers (its timestamp is -1) forgets it.""",
-        mend="""Take epoch and timestamp of a control batch without records from its header, as of a marker without a
+        fix="""Take epoch and timestamp of a control batch without records from its header, as of a marker without a
         transaction; or else neither keep such a batch nor put its producer into the table.""",
         rewrite=_without_epoch,
     ),
@@ -1573,7 +1573,7 @@ machine.deviations += [
         id="PSM-D2",
         clause="PSM-6",
         title="A transactional batch of a stale epoch is refused as not verified, which is fatal to its producer",
-        versions="""3.9.1 (seen); mended in 3.9.2 and 4.1.1 (KAFKA-19690). 4.1.0 (read) does it also where a
+        versions="""3.9.1 (seen); fixed in 3.9.2 and 4.1.1 (KAFKA-19690). 4.1.0 (read) does it also where a
         transaction of another epoch is open""",
         releases=">=3.6,<3.9.2",
         condition="""verification is on; a client or a coordinator appends a transactional batch of an epoch below the
@@ -1591,7 +1591,7 @@ machine.deviations += [
         then, and the append.""",
         effect="""The batch is not appended either way. But InvalidTxnStateException ends a producer, where for
         InvalidProducerEpochException it aborts its transaction and goes on.""",
-        mend="Compare the epochs first.",
+        fix="Compare the epochs first.",
         rewrite=_not_verified,
     ),
 ]
@@ -1665,7 +1665,7 @@ def _calls(state: State, action: str, arguments: Mapping[str, Any]) -> Sequence[
     ]
 
 
-CORRESPONDENCES = (Correspondence(model.Producers, SIZES, _to_model, _calls),)
+REFINEMENTS = (RefinementMapping(model.Producers, SIZES, _to_model, _calls),)
 
 
 # ---- what was recorded -----------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ SEG_4 = clause(
     "SEG-4",
     """The indexes are sparse: a batch gets an entry if more than index.interval.bytes were appended from the batch of
     the last entry on, or from the first batch on where there is none; each batch of an append is asked on its own.
-    After a truncation and after the segment was opened, counting begins anew.""",
+    After a truncation and after the segment was opened, counting begins again.""",
     source=f"{CHAPTER}, 'LogSegment: a file pair plus indexes'; {LOG_SEGMENT}",
     without=OF_ONE_SEGMENT,
 )
@@ -141,13 +141,13 @@ SEG_15 = clause(
     "SEG-15",
     """Truncating to an offset cuts the file at the offset's place, so that a batch around it goes whole; drops the
     entries of all indexes whose offset is at or above it; gives the index files their full size again; and takes the
-    largest timestamp anew from what is left. Above the last offset only the last two happen.""",
+    largest timestamp again from what is left. Above the last offset only the last two happen.""",
     source=f"{LOG_SEGMENT}; KAFKA-6492",
     without=OF_ONE_SEGMENT,
 )
 SEG_16 = clause(
     "SEG-16",
-    """Recovery reads the batches from the first byte on and makes the indexes anew as appending them one by one to an
+    """Recovery reads the batches from the first byte on and makes the indexes again as appending them one by one to an
     empty segment would (SEG-4, SEG-5), with the last time entry and trimmed (SEG-10).""",
     source=f"{CHAPTER}, 'Crash recovery & startup: LogLoader'; {LOG_SEGMENT}",
 )
@@ -159,7 +159,7 @@ SEG_17 = clause(
 )
 SEG_18 = clause(
     "SEG-18",
-    """Recovery makes the transaction index anew: an entry for each abort marker that ends an open transaction, those
+    """Recovery makes the transaction index again: an entry for each abort marker that ends an open transaction, those
     that were open where the segment begins included, with the last stable offset as it was.""",
     source=f"{CHAPTER}, 'Failure modes, edge cases & recovery'; {LOG_SEGMENT}",
 )
@@ -577,7 +577,7 @@ def initial(
     )
 
 
-class Shown(TypedDict, total=False):
+class Observation(TypedDict, total=False):
     """A segment and its indexes."""
 
     size: int
@@ -595,10 +595,10 @@ class Shown(TypedDict, total=False):
     """of the names of its files"""
 
 
-def observe(state: Segment) -> Shown:
+def observe(state: Segment) -> Observation:
     """What the recordings show of a segment."""
     return cast(
-        Shown,
+        Observation,
         Fields(
             size=state.size,
             offsetIndex=[list(e) for e in state.offsets],
@@ -865,7 +865,7 @@ class Recovered(TypedDict):
 )
 @icontract.ensure(lambda result: on_disk(recovered(result.state)) == on_disk(result.state), "SEG-20 once is enough")
 def recover(state: Segment, active: bool = False) -> Step[Segment, Recovered]:
-    """Make everything anew from the batches; answers the bytes cut, and the leader epochs found. The active segment's
+    """Make everything again from the batches; answers the bytes cut, and the leader epochs found. The active segment's
     index files get their full size then."""
     after = recovered(state)
     found = [list(e) for e in epochs(after.batches)]

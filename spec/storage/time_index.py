@@ -120,7 +120,7 @@ TIX_8 = clause(
 TIX_9 = clause(
     "TIX-9",
     """Making a new file, resizing, trimming, closing, resetting and opening are as with the offset index (OIX-13 to
-    OIX-19), in slots of 12 bytes. The last entry is read anew where the length changed.""",
+    OIX-19), in slots of 12 bytes. The last entry is read again where the length changed.""",
     source=f"{TIME_INDEX}; {ABSTRACT}",
     without=OF_ONE_CALL,
 )
@@ -171,7 +171,7 @@ TIX_15 = clause(
 TIX_16 = clause(
     "TIX-16",
     """A segment that lacks its time index alone gets an empty one when the log is loaded; its largest timestamp is then
-    the time at which the .log file was modified last. Kafka Internals says that a lost index is made anew: that is so
+    the time at which the .log file was modified last. Kafka Internals says that a lost index is made again: that is so
     of the offset index, and of the time index in a segment that is recovered.""",
     source="LogLoader.loadSegmentFiles, LogSegment.sanityCheck and largestTimestamp, Kafka 4.3.0",
     without={
@@ -245,7 +245,7 @@ def is_full(index: Index) -> bool:
     return len(index.used) >= index.slots - 1
 
 
-class Shown(TypedDict, total=False):
+class Observation(TypedDict, total=False):
     """The index; of a closed one the file alone."""
 
     open: bool
@@ -262,7 +262,7 @@ class Shown(TypedDict, total=False):
     lastEntry: list[int]
 
 
-def observe(index: Index) -> Shown:
+def observe(index: Index) -> Observation:
     length = index.slots * LAYOUT.size + len(index.odd)
     shown: dict[str, Any] = {"open": index.is_open, "fileLength": length}
     if length <= SHOWN:
@@ -275,7 +275,7 @@ def observe(index: Index) -> Shown:
             "isFull": is_full(index),
             "lastEntry": list(last_entry(index)),
         }
-    return cast(Shown, Fields(shown))
+    return cast(Observation, Fields(shown))
 
 
 machine = Machine("time_index", initial, observe)
@@ -440,7 +440,7 @@ def trim_to_valid_size(state: Index) -> Step[Index, None]:
     "TIX-9 no entry, and all slots",
 )
 def reset(state: Index) -> Step[Index, None]:
-    """The segment is recovered, and its index made anew."""
+    """The segment is recovered, and its index made again."""
     return Step(resized(mapped.keep(state, 0), state.max_index_size).state)
 
 
@@ -488,7 +488,7 @@ def open_(state: Index, max_index_size: int, writable: bool) -> Step[Index, None
 @machine.operation("openNew", "TIX-9")
 @icontract.require(lambda max_index_size: max_index_size >= 0, "TIX-9 a size is not negative")
 def open_new(state: Index, max_index_size: int) -> Step[Index, None]:
-    """The file is deleted, and made anew."""
+    """The file is deleted, and made again."""
     if max_index_size < LAYOUT.size:
         return Step(Index(state.base_offset, state.max_index_size), Refused("TIX-9", ILLEGAL_ARGUMENT))
     return Step(initial(state.base_offset, max_index_size))
@@ -506,7 +506,7 @@ def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> S
 @machine.operation("fill", "TIX-2", "TIX-9")
 @icontract.require(lambda count: 0 < count <= 4096, "TIX-9 no more than is easily compared")
 def fill(state: Index, count: int) -> Step[Index, None]:
-    """The file is deleted, and made anew with just so many slots; then they are filled, 10 ms apart, two of them with
+    """The file is deleted, and made again with just so many slots; then they are filled, 10 ms apart, two of them with
     the same offset each time: an index of more than one page."""
     return Step(Index(state.base_offset, count * LAYOUT.size, _filled(count), slots=count, is_open=True))
 
@@ -725,9 +725,9 @@ machine.deviations += [
         cause="""The timestamp is written through the mapping, which moves its position by 8 bytes, before the offset is
         looked at; the position is not set back.""",
         effect="""The next append begins 8 bytes further on, counts an entry that nobody wrote, and throws an
-        IllegalStateException, and so does every one after it, until the index is truncated or opened anew. A segment
+        IllegalStateException, and so does every one after it, until the index is truncated or opened again. A segment
         looks at the offset of an append beforehand, so that this needs another caller.""",
-        mend="Work out the relative offset before anything is written, as the offset index does.",
+        fix="Work out the relative offset before anything is written, as the offset index does.",
         rewrite=_leaves_the_timestamp,
         advance=_torn,
         lost=lambda ghost: ghost is not None,
@@ -750,7 +750,7 @@ machine.deviations += [
         cause="The search ends at any entry that equals the target, and what lies before that entry is kept.",
         effect="""An entry stays whose offset is no longer in the log. A segment appends an entry for an offset once, so
         that this needs another caller.""",
-        mend="Go down to the first of equal offsets.",
+        fix="Go down to the first of equal offsets.",
         rewrite=_keeps_one_of_equals,
         advance=_kept,
         lost=lambda ghost: ghost is not None,
@@ -771,7 +771,7 @@ machine.deviations += [
         effect="""A broker whose segment.index.bytes was lowered below the size of the last segment's time index fails
         to load the log. When it is started again, the file is cut: the segment's largest timestamp is then the last
         one that is left, and retention by time and lookups by time take the segment for older than it is.""",
-        mend="Compare the new size with the entries in use first, and make the index anew where it does not fit.",
+        fix="Compare the new size with the entries in use first, and make the index again where it does not fit.",
         rewrite=_cuts,
         initial=bool,
         advance=_cut,

@@ -186,7 +186,7 @@ class Index:
         return overlapping(asked, fetch_offset, upper_bound), stop is not None
 
     def cut(self, size: int) -> Index:
-        """With its first `size` bytes, opened anew."""
+        """With its first `size` bytes, opened again."""
         whole, rest = divmod(min(size, self.size), ENTRY_SIZE)
         return replace(self, entries=self.entries[:whole], rest=rest, known=None)
 
@@ -240,7 +240,7 @@ def shown(entries: Iterable[tuple[int, ...]]) -> list[Json]:
     return [list(e) for e in entries]
 
 
-class Shown(TypedDict, total=False):
+class Observation(TypedDict, total=False):
     """The active segment's index, and those before it."""
 
     all: list[list[int]]
@@ -253,11 +253,11 @@ class Shown(TypedDict, total=False):
     """start offset, entries, bytes behind the last whole entry"""
 
 
-def observe(log: Log) -> Shown:
+def observe(log: Log) -> Observation:
     """The active index as the recordings show it, and those before it."""
     active = log.active
     return cast(
-        Shown,
+        Observation,
         Fields(
             all=shown(active.entries),
             isEmpty=not active.entries,
@@ -598,7 +598,7 @@ machine.deviations += [
         cause="""The version is 16 bits wide, and one byte, the first, is read.""",
         effect="""An entry of a later version below 256 is taken for one of version 0, and its bytes for its fields.
         No such version has been written so far; a downgrade to this release would misread one.""",
-        mend="Read both bytes.",
+        fix="Read both bytes.",
         rewrite=_one_byte_of_version,
     ),
 ]

@@ -14,7 +14,7 @@ from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.mutants.audit import (
     CLEAN,
     META,
-    Walked,
+    WalkEnd,
     Written,
     audit_detector,
     audited,
@@ -109,9 +109,9 @@ def test_files_are_audited_in_directories_of_their_own() -> None:
 
 
 def test_the_walk_is_what_the_files_are_made_of() -> None:
-    seen: list[Walked] = []
+    seen: list[WalkEnd] = []
 
-    def files(walk: Walked) -> dict[str, bytes]:
+    def files(walk: WalkEnd) -> dict[str, bytes]:
         seen.append(walk)
         return {}
 

@@ -104,11 +104,11 @@ def test_a_check_that_breaks_does_not_stop_the_others(originals: Originals, monk
 
 
 def test_findings_of_one_kind_are_bounded() -> None:
-    kept = engine.Kept()
+    kept = engine.FindingList()
     kept.add(Finding(Severity.ERROR, "XXX-1", "f", str(n)) for n in range(engine.MOST_ALIKE + 5))
     kept.add([Finding(Severity.ERROR, "XXX-2", "f", "")])
     assert len(kept.kept) == engine.MOST_ALIKE + 1
-    assert kept.omitted == [engine.Omitted("XXX-1", "f", 5, Severity.ERROR)]
+    assert kept.omitted == [engine.OmittedCounts("XXX-1", "f", 5, Severity.ERROR)]
 
 
 def state(folder: Path) -> list[tuple[str, int, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaspec.audit.recorded import Recorded, disagreements, recorded
+from kafkaspec.audit.recorded import Archive, disagreements, recorded
 
 WITH_TRUTH = [r for r in recorded() if r.truth is not None]
 
@@ -20,7 +20,7 @@ def test_there_are_recordings_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize("r", WITH_TRUTH, ids=lambda r: r.name)
-def test_what_clients_saw_is_there(r: Recorded) -> None:
+def test_what_clients_saw_is_there(r: Archive) -> None:
     truth = r.truth
     assert truth is not None
     with r.unpacked() as directories:

@@ -117,7 +117,7 @@ def test_many_findings_of_one_kind_are_counted() -> None:
     findings = tuple(
         Finding(Severity.ERROR, "BAT-3", f"d/t-0/{n:020}.log", "there", position=n, offset=n) for n in range(40)
     )
-    a = engine.Audit(("d",), "unsound", (), (), (), findings, (engine.Omitted("BAT-3", "d", 7, Severity.ERROR),))
+    a = engine.Audit(("d",), "unsound", (), (), (), findings, (engine.OmittedCounts("BAT-3", "d", 7, Severity.ERROR),))
     assert a.count(Severity.ERROR) == 47
     sections = describe(a)
     assert "47 errors" in sections[0].verdict.text

@@ -120,7 +120,12 @@ def test_rejected_with_everything_that_is_written(capsys: pytest.CaptureFixture[
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "judge", "--target", FAULTY, "--examples", "300", "--json")
     (r,) = json.loads(out)
-    assert (code, r["type"], r["verdict"], r["job"]["subsystem"]) == (1, "Judged", "rejected", "leader_epochs")
+    assert (code, r["type"], r["verdict"], r["job"]["subsystem"]) == (
+        1,
+        "SubsystemVerdict",
+        "rejected",
+        "leader_epochs",
+    )
     (rejection,) = r["tally"]["rejections"]
     assert (rejection["clause"], rejection["operation"], rejection["small"]) == ("LEC-10", "endOffsetFor", True)
     assert [x["op"] for x in rejection["history"]["records"]] == ["init", "assign", "assign", "endOffsetFor"]

@@ -11,7 +11,7 @@ import pytest
 import kafkaspec.models.examples
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.explore import explore
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.export import tla
 from kafkaspec.language import action, load, require
 from kafkaspec.language.concrete import Concrete
@@ -26,7 +26,7 @@ MODULES = [
     importlib.import_module(m.name)
     for m in pkgutil.iter_modules(kafkaspec.models.examples.__path__, "kafkaspec.models.examples.")
 ]
-MODELS: list[Checked] = [c for module in MODULES for c in module.MODELS]
+MODELS: list[Expectation] = [c for module in MODULES for c in module.MODELS]
 
 MOST = 700
 """The text itself runs through so many states in a second or two."""
@@ -38,7 +38,7 @@ def test_every_example_pins_its_counts() -> None:
 
 
 @pytest.mark.parametrize("entry", MODELS, ids=lambda c: f"{c.loaded.name}-{c.distinct}")
-def test_explorer_and_text_agree(entry: Checked) -> None:
+def test_explorer_and_text_agree(entry: Expectation) -> None:
     model, found = entry.loaded, small(entry, MOST)
     run = Concrete(model.cls, found.sizes)
     states, generated = run.reachable()

@@ -19,7 +19,7 @@ import pytest
 
 from kafkaspec.errors import UserError
 from kafkaspec.explore import explore, liveness
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.explore.engine import Exploration, Search
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.program import Program
@@ -75,7 +75,7 @@ def test_counts_do_not_depend_on_the_layout(usable: int, exact: int, words: int)
 
 
 @pytest.mark.parametrize("entry", [*cleaner_anchor.MODELS, *replication.MODELS], ids=lambda c: f"{c.distinct}")
-def test_the_anchors_have_their_counts(entry: Checked) -> None:
+def test_the_anchors_have_their_counts(entry: Expectation) -> None:
     assert entry.run().findings == []
 
 
@@ -346,7 +346,7 @@ def test_a_wrong_first_state_is_an_error() -> None:
 
 
 def test_pinned_models_say_all_that_is_wrong() -> None:
-    entry = Checked(Vacuous, sizes={"N": 2}, distinct=4, generated=9, depth=3)
+    entry = Expectation(Vacuous, sizes={"N": 2}, distinct=4, generated=9, depth=3)
     assert entry.run().why.splitlines() == [
         "Vacuous: no action is possible after 2 steps",
         "Vacuous: witness beyond is never reached",

@@ -12,7 +12,7 @@ import pytest
 import kafkaspec.models
 import kafkaspec.models.examples
 from kafkaspec.contract.subsystem import subsystems
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.export import tla
 from kafkaspec.language import Model
 from tests.export.tlc import tlc
@@ -22,7 +22,7 @@ MOST = 60_000
 """TLC looks at so many states in half a minute at most."""
 
 
-def entries() -> Iterator[Checked]:
+def entries() -> Iterator[Expectation]:
     """Every pinned model, of the subsystems and of the examples."""
     modules = [s.layer("models") for s in subsystems().values()]
     for m in pkgutil.iter_modules(kafkaspec.models.examples.__path__, "kafkaspec.models.examples."):
@@ -46,7 +46,7 @@ def written() -> set[type[Model]]:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: f"{e.loaded.name}-{e.distinct}")
-def test_tlc_counts_what_we_count(entry: Checked, tmp_path: Path) -> None:
+def test_tlc_counts_what_we_count(entry: Expectation, tmp_path: Path) -> None:
     ours = small(entry, MOST)
     assert ours.outcome == "complete"
     module, configuration = tla(entry.loaded, ours.sizes, ghosts=entry.ghosts, deadlock=entry.deadlock)

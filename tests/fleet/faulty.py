@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.contract.subsystem import Subsystem
-from kafkaspec.lockstep.exhaustive import Correspondence
+from kafkaspec.lockstep.exhaustive import RefinementMapping
 from tests.lockstep import toy
 from tests.lockstep.toy_model import ToyQueue
 
@@ -19,7 +19,7 @@ class Toy(Subsystem):
     driver: type[toy.Driver] = toy.Driver
 
     def layer(self, layer: str) -> ModuleType | None:
-        how = Correspondence(ToyQueue, {"V": 2, "L": 2}, _to_model, lambda *_: None, init={"capacity": 2})
+        how = RefinementMapping(ToyQueue, {"V": 2, "L": 2}, _to_model, lambda *_: None, init={"capacity": 2})
         modules: dict[str, Any] = {
             "spec": SimpleNamespace(machine=toy.machine, COVERAGE=how),
             "impl": SimpleNamespace(Driver=self.driver),

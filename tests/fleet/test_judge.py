@@ -14,7 +14,7 @@ from kafkaspec import report
 from kafkaspec.fleet import judge as fleet
 from kafkaspec.judge.campaign import judge
 from kafkaspec.judge.judging import BLOCK
-from kafkaspec.judge.result import Job, Judged
+from kafkaspec.judge.result import Job, SubsystemVerdict
 from tests.fleet.test_spark import spark  # noqa: F401
 
 TEMPLATES = Path(__file__).parents[2] / "targets" / "examples" / "python"
@@ -32,7 +32,7 @@ serve("Dies", "1", {{"leader_epochs": Dies}})
 """
 
 
-def plain(r: Judged) -> Any:
+def plain(r: SubsystemVerdict) -> Any:
     """The result as JSON, without what a clock says."""
 
     def timeless(value: Any) -> Any:

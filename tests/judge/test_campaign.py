@@ -21,10 +21,10 @@ from kafkaspec.errors import UserError
 from kafkaspec.judge import campaign, judging, result
 from kafkaspec.judge.campaign import judge, replay
 from kafkaspec.judge.check import check
-from kafkaspec.judge.drawn import CALL_BYTES
 from kafkaspec.judge.generate import tour
-from kafkaspec.judge.judging import BLOCK, HYPOTHESIS_EVERY, Judging
-from kafkaspec.judge.result import Job, Judged, Tally
+from kafkaspec.judge.hypothesis_source import CALL_BYTES
+from kafkaspec.judge.judging import BLOCK, HYPOTHESIS_EVERY, Session
+from kafkaspec.judge.result import Job, SubsystemVerdict, Tally
 from kafkaspec.judge.target import Target, TargetTrouble
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import ABSENT, Difference
@@ -47,7 +47,7 @@ def _toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     judging._tours.cache_clear()
 
 
-def judged(fault: type[Sound], examples: int = 60, **other: Any) -> Judged:
+def judged(fault: type[Sound], examples: int = 60, **other: Any) -> SubsystemVerdict:
     fields = {k: other.pop(k) for k in ("seed", "strict", "generator") if k in other}
     return judge(Job("toy", command(fault), **fields), examples=examples, **other)
 
@@ -92,7 +92,7 @@ def test_a_block_is_the_same_whatever_ran_before(monkeypatch: pytest.MonkeyPatch
 
     def blocks(*numbers: int) -> list[Tally]:
         with Target(command(toy_target.ForgetsAndMiscounts)) as target:
-            judging = Judging(Job("toy", "x"), target)
+            judging = Session(Job("toy", "x"), target)
             return [replace(judging.block(n, 50), seconds=0) for n in numbers]
 
     zero, one, two = blocks(0, 1, 2)
@@ -104,13 +104,13 @@ def test_a_block_is_the_same_whatever_ran_before(monkeypatch: pytest.MonkeyPatch
 
 def test_histories_of_all_kinds_come_up(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    begin = Judging.begin
+    begin = Session.begin
 
-    def noted(self: Judging, number: int, by: Any, init: Any) -> Any:
+    def noted(self: Session, number: int, by: Any, init: Any) -> Any:
         seen.append(by)
         return begin(self, number, by, init)
 
-    monkeypatch.setattr(Judging, "begin", noted)
+    monkeypatch.setattr(Session, "begin", noted)
     r = judged(Sound, 100)
     assert r.tally.histories == len(seen) == 100
     assert seen.count("hypothesis") == 100 // HYPOTHESIS_EVERY
@@ -273,7 +273,7 @@ SHARED = b"init capacity=2\nsave\nrestore\npush value=1\n"
 
 
 def test_a_history_is_asked_again() -> None:
-    def again(fault: type[Sound], data: bytes) -> Judged:
+    def again(fault: type[Sound], data: bytes) -> SubsystemVerdict:
         return replay(Job("toy", command(fault)), read(data, "x"), "x.history")
 
     good = again(Sound, SHARED + b"init\npush value=1\n")
@@ -316,7 +316,7 @@ def test_what_blocks_come_to_can_be_sent_and_added_up() -> None:
     assert str(trouble) == "the target hangs: no answer"
     assert pickle.loads(pickle.dumps(Difference("x", ABSENT, 1))).expected is ABSENT
     with Target(command(toy_target.ForgetsAndMiscounts)) as target:
-        tally = Judging(Job("toy", "x"), target).block(0, 60)
+        tally = Session(Job("toy", "x"), target).block(0, 60)
     sent = pickle.loads(pickle.dumps(tally))
     assert sent == tally
     both = Tally()

@@ -12,7 +12,7 @@ import pytest
 
 from kafkaspec.contract import history
 from kafkaspec.contract.deviation import shown
-from kafkaspec.contract.machine import All, Fields, Machine, Near, Step
+from kafkaspec.contract.machine import Approx, Exhaustive, Fields, Machine, Step
 from kafkaspec.errors import UserError
 from kafkaspec.judge.check import Verdict, check
 from tests.lockstep import toy
@@ -173,7 +173,7 @@ def test_real_calls_without_answers_are_still_explained() -> None:
 
 def test_a_choice_among_all_there_are_is_no_guess() -> None:
     machine = toy.build()
-    machine.candidates["value"] = lambda state: All([0, 1, 7])
+    machine.candidates["value"] = lambda state: Exhaustive([0, 1, 7])
     assert judge("push\npop -> 7", machine).verdict == "accepted"
     assert judge("push\npop -> 5", machine).verdict == "rejected"
 
@@ -251,7 +251,7 @@ def test_files_plain_gzipped_and_as_text(tmp_path: Path) -> None:
 
 
 def test_near_compares_doubles_that_are_computed() -> None:
-    machine: Machine[float] = Machine("near", lambda: 0.1 + 0.2, lambda s: Fields(sum=Near(s), exact=s))
+    machine: Machine[float] = Machine("near", lambda: 0.1 + 0.2, lambda s: Fields(sum=Approx(s), exact=s))
     assert check(machine, [b'{"op":"init","state":{"sum":0.3}}']).verdict == "accepted"
     assert check(machine, [b'{"op":"init","state":{"sum":0.31}}']).verdict == "rejected"
     assert check(machine, [b'{"op":"init","state":{"exact":0.3}}']).verdict == "rejected"

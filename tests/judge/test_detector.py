@@ -10,11 +10,11 @@ from typing import Any, BinaryIO, cast
 
 import pytest
 
-from kafkaspec.contract.machine import All, Driver, Machine, Refused, Step
+from kafkaspec.contract.machine import Driver, Exhaustive, Machine, Refused, Step
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
 from kafkaspec.judge import judging
-from kafkaspec.judge.forked import Forked
+from kafkaspec.judge.child import ChildProcess
 from kafkaspec.judge.target import Target, TargetTrouble
 from kafkaspec.mutants import judge as detector
 from kafkaspec.mutants.judge import OfMachine, campaigned, judge_detector, target_of
@@ -128,7 +128,7 @@ def test_a_legal_choice_is_no_kill(subsystem: Subsystem) -> None:
         rest = state.items[:which] + state.items[which + 1 :]
         return Step(replace(state, items=rest), state.items[which])
 
-    machine.candidates["which"] = lambda state: All(range(max(1, len(state.items))))
+    machine.candidates["which"] = lambda state: Exhaustive(range(max(1, len(state.items))))
 
     class First(toy.Driver):
         at = 0
@@ -185,5 +185,5 @@ def test_what_a_child_raises_is_on_its_stderr() -> None:
         raise RuntimeError("no luck")
 
     with pytest.raises(TargetTrouble, match="exit status 1 before it answered line 0") as e:
-        Target("a child", 5.0, Forked(fails))
+        Target("a child", 5.0, ChildProcess(fails))
     assert e.value.stderr[-1] == "RuntimeError: no luck"

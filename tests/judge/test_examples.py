@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kafkaspec.judge.campaign import judge
-from kafkaspec.judge.result import Job, Judged
+from kafkaspec.judge.result import Job, SubsystemVerdict
 
 EXAMPLES = Path(__file__).parents[2] / "targets" / "examples"
 OFFERED = {
@@ -21,7 +21,7 @@ OFFERED = {
 }
 
 
-def verdict(command: str, examples: int = 50) -> Judged:
+def verdict(command: str, examples: int = 50) -> SubsystemVerdict:
     return judge(Job("leader_epochs", command, timeout_s=30.0), examples=examples)
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import icontract
 
-from kafkaspec.contract.machine import All, Json, Machine, Refused, Step
+from kafkaspec.contract.machine import Exhaustive, Json, Machine, Refused, Step
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.judge.serve import serve
 from tests.lockstep import test_exhaustive, toy
@@ -39,7 +39,7 @@ def build(*deviations: Any) -> Machine[toy.Queue]:
         items = (*state.items[:which], *state.items[which + 1 :])
         return Step(replace(state, items=items), state.items[which])
 
-    machine.candidates["which"] = lambda state: All(range(max(1, len(state.items))))
+    machine.candidates["which"] = lambda state: Exhaustive(range(max(1, len(state.items))))
     machine.candidates["init:capacity"] = lambda state: (2, 3)
     machine.deviations += deviations
     return machine
@@ -51,7 +51,7 @@ class JudgedToy(Subsystem):
     machine = build(toy.SHOWS_GARBAGE, toy.ANSWERS_EMPTY)
 
     def layer(self, layer: str) -> ModuleType | None:
-        spec = SimpleNamespace(machine=self.machine, TITLE="Toy", PREFIX="TOY", CORRESPONDENCES=(HOW,))
+        spec = SimpleNamespace(machine=self.machine, TITLE="Toy", PREFIX="TOY", REFINEMENTS=(HOW,))
         return cast(ModuleType, spec) if layer == "spec" else None
 
 

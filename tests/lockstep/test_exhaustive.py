@@ -1,4 +1,4 @@
-"""Spec and model commute on every reachable model state, and a difference is found from either side."""
+"""Spec and model check_refinement on every reachable model state, and a difference is found from either side."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafkaspec.contract.machine import Step
-from kafkaspec.lockstep.exhaustive import Correspondence, commute
+from kafkaspec.lockstep.exhaustive import RefinementMapping, check_refinement
 from tests.lockstep import toy
 from tests.lockstep.toy_model import ForgetsToSave, ToyQueue
 
@@ -22,11 +22,11 @@ def calls(state: toy.Queue, action: str, arguments: Mapping[str, Any]) -> list[t
     return [(action, {"value": arguments["v"]} if action == "push" else {})]
 
 
-HOW = Correspondence(ToyQueue, {"V": 2, "L": 2}, to_model, calls, init={"capacity": 2})
+HOW = RefinementMapping(ToyQueue, {"V": 2, "L": 2}, to_model, calls, init={"capacity": 2})
 
 
 def test_spec_and_model_say_the_same() -> None:
-    c = commute(toy.machine, HOW)
+    c = check_refinement(toy.machine, HOW)
     assert c.problem is None
     assert c.states == c.reachable == 182  # 13 queues, each with nothing or 13 queues saved
     assert c.refusals == {"TOY-3": 9 * 14 * 3, "TOY-5": 14, "TOY-9": 13}
@@ -34,14 +34,14 @@ def test_spec_and_model_say_the_same() -> None:
 
 
 def test_a_model_that_forgets_is_found() -> None:
-    c = commute(toy.machine, replace(HOW, model=ForgetsToSave))
+    c = check_refinement(toy.machine, replace(HOW, model=ForgetsToSave))
     assert c.problem is not None
     assert [r["op"] for r in c.problem.records] == ["push", "save"]
     assert "after save() the model is at" in c.problem.why
 
 
 def test_a_spec_that_refuses_too_much_or_too_little_is_found() -> None:
-    c = commute(toy.machine, replace(HOW, init={"capacity": 1}))
+    c = check_refinement(toy.machine, replace(HOW, init={"capacity": 1}))
     assert c.problem is not None
     assert "the model takes push(v=0), the spec says no: TOY-3" in c.problem.why
 
@@ -51,12 +51,12 @@ def test_a_spec_that_refuses_too_much_or_too_little_is_found() -> None:
     def restore(state: toy.Queue) -> Step[toy.Queue]:
         return Step(replace(state, items=state.saved or ()))
 
-    c = commute(machine, HOW)
+    c = check_refinement(machine, HOW)
     assert c.problem is not None
     assert "the model cannot take restore() here, the spec does" in c.problem.why
 
 
 def test_both_begin_alike() -> None:
-    c = commute(toy.machine, replace(HOW, set_up=[("push", {"value": 1})]))
+    c = check_refinement(toy.machine, replace(HOW, set_up=[("push", {"value": 1})]))
     assert c.problem is not None
     assert c.problem.why == "the spec's first state is not one of the model's"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 import pytest
 
 from kafkaspec.contract.subsystem import Subsystem
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import Flag, LoadedModel, Model, Range, Size, Sort, action, invariant, load, require, step
 from kafkaspec.mutants.faults import alike, faults, steps_beside
 from kafkaspec.mutants.matrix import (
@@ -198,7 +198,7 @@ def test_actions_are_alike_whatever_their_parameters_are_called() -> None:
 
 class CupSubsystem(Subsystem):
     def layer(self, layer: str) -> ModuleType | None:
-        pinned = [Checked(m, SIZES, 21, 39, 6, deadlock=True) for m in (Cups, Watched)]
+        pinned = [Expectation(m, SIZES, 21, 39, 6, deadlock=True) for m in (Cups, Watched)]
         modules: dict[str, Any] = {
             "spec": SimpleNamespace(machine=SimpleNamespace()),
             "models": SimpleNamespace(MODELS=pinned),

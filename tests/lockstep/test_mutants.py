@@ -13,7 +13,7 @@ from kafkaspec.contract import subsystem as subsystems
 from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import load
 from kafkaspec.mutants.matrix import (
     Mutant,
@@ -126,7 +126,7 @@ def test_every_guard_and_effect_of_a_model_is_left_out_once() -> None:
 
 def test_the_explorer_judges_models(monkeypatch: pytest.MonkeyPatch, subsystem: Subsystem) -> None:
     sizes = {"V": 1, "L": 2}
-    pinned = Checked(ToyQueue, sizes, distinct=56, generated=202, depth=8)
+    pinned = Expectation(ToyQueue, sizes, distinct=56, generated=202, depth=8)
     models = SimpleNamespace(MODELS=[pinned])
     whole = ToySubsystem.layer
     monkeypatch.setattr(ToySubsystem, "layer", lambda self, name: models if name == "models" else whole(self, name))

@@ -161,7 +161,7 @@ SHOWS_GARBAGE = Deviation(
     history=("push value=1", "save", "restore", "restore", "pop"),
     cause="the slot is not cleared",
     effect="the state shows -1 at the end",
-    mend="clear the slot",
+    fix="clear the slot",
     initial=lambda: 0,
     advance=lambda ghost, before, op, arguments, after: ghost + (op == "restore"),
     rewrite=_pushes_twice,
@@ -175,7 +175,7 @@ ANSWERS_EMPTY = Deviation(
     history=("save", "pop"),
     cause="a missing check",
     effect="-1 instead of an exception",
-    mend="check",
+    fix="check",
     rewrite=lambda ghost, state, op, arguments, result, seen: (
         (-1, seen) if op == "pop" and isinstance(result, Refused) and state.saved == () else (result, seen)
     ),

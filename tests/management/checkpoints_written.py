@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkaspec.mutants.audit import META, Walked, Written, log_file, one_record
+from kafkaspec.mutants.audit import META, WalkEnd, Written, log_file, one_record
 
 
-def files(walked: Walked) -> Mapping[str, bytes]:
+def files(walked: WalkEnd) -> Mapping[str, bytes]:
     disk = walked.driver.disk
     out = {f"data/{name}": disk.read(f"dir/{name}") for name in disk.files("dir")} | {"data/meta.properties": META}
     for partition, log in walked.state.logs.items():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkaspec.mutants.audit import Walked, Written
+from kafkaspec.mutants.audit import WalkEnd, Written
 
 
-def files(walked: Walked) -> Mapping[str, bytes]:
+def files(walked: WalkEnd) -> Mapping[str, bytes]:
     disk = walked.driver.disk
     return {f"data/{name}": disk.read(f"dir/{name}") for name in disk.files("dir")}
 

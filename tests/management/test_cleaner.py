@@ -13,7 +13,7 @@ from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.management import cleaner as impl
 from kafkaspec.impl.management.checkpoints import TopicPartition
-from kafkaspec.lockstep.exhaustive import commute
+from kafkaspec.lockstep.exhaustive import check_refinement
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.management.cleaner import MODELS
 from kafkaspec.proofs.management.cleaner import PROOFS
@@ -42,8 +42,8 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
 @pytest.mark.clause("CLN-1")
 @pytest.mark.clause("CLN-4")
 def test_spec_and_model_agree_in_every_state() -> None:
-    for how in spec.CORRESPONDENCES:
-        compared = commute(machine, how)
+    for how in spec.REFINEMENTS:
+        compared = check_refinement(machine, how)
         assert compared.problem is None, str(compared.problem)
         assert compared.states == compared.reachable
 
@@ -51,7 +51,7 @@ def test_spec_and_model_agree_in_every_state() -> None:
 @pytest.mark.deep
 @pytest.mark.clause("CLN-4")
 def test_spec_and_model_agree_in_every_state_of_two_partitions() -> None:
-    compared = commute(machine, spec.beside_model(spec.TWO_SIZES))
+    compared = check_refinement(machine, spec.refinement(spec.TWO_SIZES))
     assert compared.problem is None, str(compared.problem)
     assert compared.states == compared.reachable == 6400
 

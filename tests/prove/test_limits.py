@@ -14,7 +14,7 @@ from kafkaspec.models.examples.replication import Replication
 from kafkaspec.prove import counterexample, prove, solver
 from kafkaspec.prove.obligations import of_action
 from kafkaspec.prove.reachable import STATES_PER_SECOND
-from kafkaspec.prove.solver import CLOCK, PATIENCE, STEPS_PER_SECOND, Asked, Budget, Question, relevant
+from kafkaspec.prove.solver import CLOCK, PATIENCE, STEPS_PER_SECOND, Budget, Question, Reply, relevant
 from tests.prove.rooms import FalseCounter, Hotel, Overflow
 
 
@@ -25,9 +25,9 @@ class Stub:
         self.why = why
         self.shares: list[float] = []
 
-    def __call__(self, formulas: Sequence[Any], share_s: float, *_: Any) -> Asked:
+    def __call__(self, formulas: Sequence[Any], share_s: float, *_: Any) -> Reply:
         self.shares.append(share_s)
-        return Asked("unknown", None, self.why, int(share_s * STEPS_PER_SECOND))
+        return Reply("unknown", None, self.why, int(share_s * STEPS_PER_SECOND))
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ def test_the_limit_is_that_of_an_obligation_with_all_its_parts_and_attempts(
 
 
 def test_a_slow_machine_ends_an_obligation_too(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
-    def slow(formulas: Any, share_s: float, *_: Any) -> Asked:
+    def slow(formulas: Any, share_s: float, *_: Any) -> Reply:
         clock[0] += 8.0
-        return Asked("unknown", None, "timeout", 0)
+        return Reply("unknown", None, "timeout", 0)
 
     monkeypatch.setattr(solver, "check", slow)
     p = prove(load(Overflow), timeout_s=2.0, only=lambda a, c: (a, c) == ("up", "type of n"))
@@ -120,7 +120,7 @@ def test_shares_grow_and_none_takes_most_of_the_budget(clock: list[float]) -> No
     shares = []
     for share in budget.shares():
         shares.append(share)
-        budget.charge(Asked("unknown", None, "", int(share * STEPS_PER_SECOND)))
+        budget.charge(Reply("unknown", None, "", int(share * STEPS_PER_SECOND)))
         if len(shares) == 4:
             break
     assert shares == [0.05, 0.2, 0.8, 2.0]

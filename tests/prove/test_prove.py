@@ -12,11 +12,11 @@ from kafkaspec.language import LoadedModel, load
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication
 from kafkaspec.proofs.examples import cleaner_anchor, replication
-from kafkaspec.prove import Obligation, Proof, Proved, prove
+from kafkaspec.prove import Obligation, Proof, ProofResult, prove
 from tests.prove.rooms import Contradiction, Counter, Endless, FalseCounter, Hotel, Overflow
 
 
-def one(p: Proved, action: str, claim: str) -> Obligation:
+def one(p: ProofResult, action: str, claim: str) -> Obligation:
     return next(o for o in p.obligations if (o.action, o.claim) == (action, claim))
 
 

@@ -73,7 +73,7 @@ def test_a_faulty_export_is_a_disagreement(fault: Callable[[list[Formula]], list
 def test_a_first_solver_that_calls_everything_proved_is_a_disagreement(monkeypatch: pytest.MonkeyPatch) -> None:
     from kafkaspec.prove import solver
 
-    monkeypatch.setattr(solver, "check", lambda *_: solver.Asked("unsat", None, "", 1))
+    monkeypatch.setattr(solver, "check", lambda *_: solver.Reply("unsat", None, "", 1))
     compared = list(compare(load(Overflow), {}))
     assert [c.name for c in compared if c.disagree] != []
     assert all(c.z3 == "unsat" for c in compared)

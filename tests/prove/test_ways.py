@@ -8,7 +8,7 @@ from kafkaspec.language import LoadedModel, load
 from kafkaspec.models.examples.replication import Replication
 from kafkaspec.models.management.cleaner import Cleaner
 from kafkaspec.prove import ways
-from kafkaspec.prove.engine import Proved, prove
+from kafkaspec.prove.engine import ProofResult, prove
 from kafkaspec.prove.obligations import of_action
 from kafkaspec.prove.solver import Budget
 from tests.examples.test_replication import CommitsAlone, NobodyLooksBack, ReadsBeyond
@@ -63,7 +63,7 @@ def counter(s) -> Counter:
 """
 
 
-def asked(m: LoadedModel, action: str, claim: str, fixed: dict[str, int | bool] | None = None) -> Proved:
+def asked(m: LoadedModel, action: str, claim: str, fixed: dict[str, int | bool] | None = None) -> ProofResult:
     return prove(m, timeout_s=1, fixed=fixed, only=lambda a, c: (a, c) == (action, claim))
 
 

@@ -15,7 +15,7 @@ from kafkaspec.explore import explore
 from kafkaspec.explore import walk as random_walk
 from kafkaspec.fleet import campaign
 from kafkaspec.judge.check import check
-from kafkaspec.judge.result import Job, Judged, Rejection, Tally
+from kafkaspec.judge.result import Job, Rejection, SubsystemVerdict, Tally
 from kafkaspec.judge.target import TargetTrouble
 from kafkaspec.language import Trace, TraceStep, load
 from kafkaspec.lockstep.walk import walk
@@ -59,11 +59,11 @@ NAMES = (
 )  # fmt: skip
 
 
-def judged(tally: Tally, verdict: Any = "accepted", why: str = "", **other: Any) -> Judged:
+def judged(tally: Tally, verdict: Any = "accepted", why: str = "", **other: Any) -> SubsystemVerdict:
     """A target judged by the toy."""
     job = Job("toy", "./t y", 7, strict=True)
     models, tours = {"ToyQueue": (12, 182)}, {"ToyQueue": (3, 40)}
-    return Judged(
+    return SubsystemVerdict(
         job, "Toy", "A toy 1.0", verdict, why, tally, ("TOY-1", "TOY-4"), ("drain",), ("save",), models, tours, 1.25,
         examples=60, **other,
     )  # fmt: skip

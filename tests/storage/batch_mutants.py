@@ -404,17 +404,17 @@ def _as_it_should(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
 
 def _never_anew(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
     """Compressed records are kept whatever their offsets."""
-    out, anew = _as_it_should(data, how)
+    out, again = _as_it_should(data, how)
     b = Batch(data)
-    if not anew or b.attributes & 7 != CODEC_IDS[how["codec"]]:
-        return out, anew
+    if not again or b.attributes & 7 != CODEC_IDS[how["codec"]]:
+        return out, again
     largest = how["now"] if how["log_append_time"] else b.max_timestamp
     return impl.stamp(data, how["offset"], how["leader_epoch"], how["log_append_time"], largest), False
 
 
 def _stale_crc(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
-    out, anew = _as_it_should(data, how)
-    return (out if anew else out[:17] + data[17:21] + out[21:]), anew
+    out, again = _as_it_should(data, how)
+    return (out if again else out[:17] + data[17:21] + out[21:]), again
 
 
 def _no_epoch(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
@@ -457,14 +457,14 @@ def _no_none(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
 
 
 def _forgets_the_producer(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
-    out, anew = _as_it_should(data, how)
-    return (patched(out, 43, struct.pack(">qhi", -1, -1, -1)) if anew else out), anew
+    out, again = _as_it_should(data, how)
+    return (patched(out, 43, struct.pack(">qhi", -1, -1, -1)) if again else out), again
 
 
 def _create_time_kept(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
     """LogAppendTime is set, and the largest timestamp left as it came."""
-    out, anew = _as_it_should(data, how)
-    return (patched(out, 35, data[35:43]) if how["log_append_time"] else out), anew
+    out, again = _as_it_should(data, how)
+    return (patched(out, 35, data[35:43]) if how["log_append_time"] else out), again
 
 
 # ---- the spec, watched by its contracts
@@ -612,7 +612,7 @@ MUTANTS = [
     of_impl("null is -1 alone", "BAT-8", "another negative size is refused", _with_lenient(NullIsMinusOne)),
     of_impl("a malformed marker is unknown", "BAT-11", "it is not refused", _with_lenient(MarkersByName)),
     of_impl("kept batches end at their last record", "BAT-24", "offsets are given away", _retaining(_ends_at_its_last)),
-    of_impl("horizons move", "BAT-24 BAT-15", "one that is there is set anew", _retaining(_a_horizon_anew)),
+    of_impl("horizons move", "BAT-24 BAT-15", "one that is there is set again", _retaining(_a_horizon_anew)),
     of_impl("horizons are not set", "BAT-24", "a tombstone is kept for ever", _retaining(_no_horizon_is_set)),
     of_impl("compaction keeps the largest", "BAT-10", "it is not that of the kept", _retaining(_the_old_largest)),
     of_impl("the last timestamp", "BAT-10", "the largest timestamp is the last record's", _with_encoder(LastTimestamp)),
@@ -620,10 +620,10 @@ MUTANTS = [
     of_impl("deltas from the largest", "BAT-14 BAT-18", "timestamps come out shifted", _with_encoder(FromZero)),
     of_impl("any producer", "BAT-18", "a producer id without a sequence is dropped", _with_encoder(Unchecked)),
     of_impl("any timestamp", "BAT-18", "a timestamp below -1 is written as -1", _with_encoder(AnyTime)),
-    of_impl("never written anew", "BAT-23", "offsets that are not consecutive stay", _assigning(_never_anew)),
+    of_impl("never written again", "BAT-23", "offsets that are not consecutive stay", _assigning(_never_anew)),
     of_impl("the CRC as it came", "BAT-23 BAT-3", "the header changes, its CRC does not", _assigning(_stale_crc)),
     of_impl("no leader epoch", "BAT-23", "the batch keeps the producer's", _assigning(_no_epoch)),
-    of_impl("the producer is forgotten", "BAT-23", "a batch written anew has none", _assigning(_forgets_the_producer)),
+    of_impl("the producer is forgotten", "BAT-23", "a batch written again has none", _assigning(_forgets_the_producer)),
     of_impl("the producer's largest", "BAT-23 BAT-10", "LogAppendTime without its time", _assigning(_create_time_kept)),
     of_impl("one millisecond more", "BAT-22", "a timestamp beyond the bound is taken", _assigning(_one_more)),
     of_impl("no timestamp is wrong", "BAT-22", "-1 is out of range", _assigning(_no_none)),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from struct import pack
 
-from kafkaspec.mutants.audit import Walked, Written
+from kafkaspec.mutants.audit import WalkEnd, Written
 
 
-def files(walked: Walked) -> Mapping[str, bytes]:
+def files(walked: WalkEnd) -> Mapping[str, bytes]:
     """Where the batch says that it belongs; nothing if none could be built."""
     made = [c for c in walked.calls if c.operation == "build"]
     if not made:

@@ -13,7 +13,7 @@ from kafkaspec.impl.storage import leader_epochs as impl
 from kafkaspec.impl.storage.leader_epochs import EpochEntry, LeaderEpochCache, LeaderEpochCheckpoint
 from kafkaspec.language import action, require
 from kafkaspec.models.storage import leader_epochs as model
-from kafkaspec.models.storage.leader_epochs import MENDED, E, Epoch, L, Offset
+from kafkaspec.models.storage.leader_epochs import FIXED, E, Epoch, L, Offset
 from kafkaspec.mutants.matrix import Mutant, of_audit, of_impl, of_model, with_fault
 from kafkaspec.spec.storage import leader_epochs as spec
 
@@ -293,7 +293,7 @@ class AppendsAnything(model.Replica):
             for f in range(E + 1)
         }
         s.next.start = after
-        if MENDED or not s.is_latest(e):
+        if FIXED or not s.is_latest(e):
             s.next.stored = after
         s.next.log[s.log_end] = e
         s.next.log_end = s.log_end + 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkaspec.mutants.audit import Walked, Written, log_file, one_record
+from kafkaspec.mutants.audit import WalkEnd, Written, log_file, one_record
 from kafkaspec.spec.storage.leader_epochs import Cache
 
 
-def files(walked: Walked) -> Mapping[str, bytes]:
+def files(walked: WalkEnd) -> Mapping[str, bytes]:
     entries = walked.state.entries
     disk, path = walked.driver.disk, f"{walked.driver.directory}/leader-epoch-checkpoint"
     out = {"t-0/leader-epoch-checkpoint": disk.read(path)} if disk.exists(path) else {}

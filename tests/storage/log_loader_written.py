@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from struct import unpack_from
 
 from kafkaspec.impl.storage.log_loader import DIRECTORY
-from kafkaspec.mutants.audit import Walked, Written
+from kafkaspec.mutants.audit import WalkEnd, Written
 
 
-def files(walked: Walked) -> Mapping[str, bytes]:
+def files(walked: WalkEnd) -> Mapping[str, bytes]:
     """Of a compacted topic, so that offsets may be missing. The epochs are what the batches say."""
     disk = walked.driver.disk
     names = disk.files(DIRECTORY)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from struct import pack
 from typing import Any
 
-from kafkaspec.mutants.audit import CLEAN, Walked, Written, one_record
+from kafkaspec.mutants.audit import CLEAN, WalkEnd, Written, one_record
 from kafkaspec.spec.storage.batch import encode
 
 SIZE = 100
@@ -21,7 +21,7 @@ def batch_of(last: int, base: int, timestamp: int = 1000) -> bytes:
     return data
 
 
-def files(walked: Walked) -> Mapping[str, bytes]:
+def files(walked: WalkEnd) -> Mapping[str, bytes]:
     base = walked.state.base_offset
     log = b"" if walked.state.used else batch_of(base, base)
     begin, position = base, 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkaspec.mutants.audit import Walked, Written, log_file
+from kafkaspec.mutants.audit import WalkEnd, Written, log_file
 from kafkaspec.spec.storage.batch import CONTROL, TRANSACTIONAL, Batch, Timed, built
 
 MARKER_VALUE = b"\x00\x00"
@@ -30,7 +30,7 @@ def _batch(a: Mapping[str, object]) -> Batch:
     )
 
 
-def files(walked: Walked) -> Mapping[str, bytes]:
+def files(walked: WalkEnd) -> Mapping[str, bytes]:
     batches = [_batch(c.arguments) for c in walked.calls if c.operation.startswith("append")]
     disk, folder = walked.driver.disk, walked.driver.DIRECTORY
     return {

@@ -82,7 +82,7 @@ class AtTheInterval(Segment):
 
 
 class CountsOn(Segment):
-    """A truncation does not begin the count of bytes anew."""
+    """A truncation does not begin the count of bytes again."""
 
     def truncate_to(self, offset: int) -> int:
         since = self.since
@@ -432,7 +432,7 @@ MUTANTS = [
         _of(OncePerAppend),
     ),
     of_impl("at the interval", "SEG-4", "an entry at just so many bytes", _of(AtTheInterval)),
-    of_impl("counts on", "SEG-4 SEG-15", "a truncation does not begin the count anew", _of(CountsOn)),
+    of_impl("counts on", "SEG-4 SEG-15", "a truncation does not begin the count again", _of(CountsOn)),
     of_impl("the last of the largest", "SEG-5 SEG-25", "an equal timestamp counts as larger", _of(LastOfTheLargest)),
     of_impl("first offsets", "SEG-5", "as before 2.0: the offset index has first offsets", _of(FirstOffsets)),
     of_impl("fits exactly", "SEG-6", "rolls a byte early", _of(FitsExactly)),

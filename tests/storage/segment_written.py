@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkaspec.impl.storage.segment import DIRECTORY
-from kafkaspec.mutants.audit import Walked, Written, log_file
+from kafkaspec.mutants.audit import WalkEnd, Written, log_file
 from kafkaspec.spec.storage.segment import Segment, machine
 
 
-def files(walked: Walked) -> Mapping[str, bytes]:
+def files(walked: WalkEnd) -> Mapping[str, bytes]:
     """A segment that was rolled, of a compacted topic, so that offsets may be missing."""
     disk, state = walked.driver.disk, walked.state
     epochs: list[str] = []

@@ -22,7 +22,7 @@ from kafkaspec.impl.storage import offset_index as impl
 from kafkaspec.impl.storage.offset_index import OffsetIndex, OffsetPosition, decode
 from kafkaspec.impl.storage.time_index import TimeIndex
 from kafkaspec.judge.check import check
-from kafkaspec.lockstep.exhaustive import commute
+from kafkaspec.lockstep.exhaustive import check_refinement
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.offset_index import MODELS
 from kafkaspec.proofs.storage.offset_index import PROOFS
@@ -62,8 +62,8 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
 @pytest.mark.clause("OIX-4")
 @pytest.mark.clause("OIX-11")
 def test_spec_and_model_agree_between_lookups() -> None:
-    for how in spec.CORRESPONDENCES:
-        compared = commute(machine, how)
+    for how in spec.REFINEMENTS:
+        compared = check_refinement(machine, how)
         assert compared.problem is None, str(compared.problem)
         assert (compared.states, compared.steps) == (102, 640)
 
@@ -417,7 +417,7 @@ def test_a_file_that_is_no_whole_number_of_slots(tmp_path: Path) -> None:
 def test_a_missing_index_is_named_with_what_a_restart_does(tmp_path: Path) -> None:
     (found,) = audited(tmp_path, OffsetIndexCheck, Part(LOG, None, b""), clean=True)
     assert (found.clause, found.severity) == ("OIX-28", Severity.WARNING)
-    assert found.recovery == "loading the log recovers the segment: both indexes are made anew"
+    assert found.recovery == "loading the log recovers the segment: both indexes are made again"
     (tmp_path / "alone").mkdir()
     assert audited(tmp_path / "alone", OffsetIndexCheck, Part(LOG, None, None), clean=None) == []
 

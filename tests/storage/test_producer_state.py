@@ -17,12 +17,12 @@ from kafkaspec.contract.history import Record
 from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import find
-from kafkaspec.explore.checked import Checked
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.storage import producer_state as impl
 from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
-from kafkaspec.lockstep.exhaustive import commute
+from kafkaspec.lockstep.exhaustive import check_refinement
 from kafkaspec.lockstep.walk import draw, draw_init, state_machine, walk
 from kafkaspec.models.storage import producer_state as model
 from kafkaspec.mutants.matrix import (
@@ -527,14 +527,14 @@ def test_every_generated_mutant_is_killed_or_has_a_reason_to_live() -> None:
 
 
 def test_the_spec_does_what_the_model_says() -> None:
-    (how,) = spec.CORRESPONDENCES
-    done = commute(machine, how)
+    (how,) = spec.REFINEMENTS
+    done = check_refinement(machine, how)
     assert done.problem is None, str(done.problem)
     assert done.states == done.reachable == 1_102
 
 
 @pytest.mark.parametrize("checked", model.MODELS, ids=lambda c: c.model.__name__)
-def test_a_model_is_explored(checked: Checked) -> None:
+def test_a_model_is_explored(checked: Expectation) -> None:
     assert checked.run().findings == []
 
 

@@ -10,7 +10,7 @@ import pytest
 from kafkaspec.audit.context import contexts
 from kafkaspec.audit.discover import discover
 from kafkaspec.audit.engine import audit_log
-from kafkaspec.audit.recorded import Recorded, recorded
+from kafkaspec.audit.recorded import Archive, recorded
 from kafkaspec.audits.storage import producer_state as audit
 from kafkaspec.impl.storage.producer_state import SnapshotEntry, encode
 
@@ -62,7 +62,7 @@ def test_the_snapshots_of_real_brokers_are_what_their_logs_make(which: str) -> N
     assert Counting.seen["the state before the first segment is unknown"] <= 4, Counting.seen
 
 
-def _replay(r: Recorded) -> None:
+def _replay(r: Archive) -> None:
     with r.unpacked() as directories:
         for logs in contexts(discover(directories).places):
             for log in logs:

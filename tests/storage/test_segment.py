@@ -474,10 +474,10 @@ def test_a_segment_beyond_two_gigabytes_is_found() -> None:
     assert list(judged.ended(files, Ending(2**31 - 1, 2**31 - 1))) == []
 
 
-# ---- the indexes of real brokers, made anew
+# ---- the indexes of real brokers, made again
 class Rebuilt(NamedTuple):
-    """How index files compare with those made anew from the batches. `resets`: how often counting must have begun anew
-    (an opening or a truncation of the segment; SEG-4), `closes`: time entries that a close wrote (SEG-10)."""
+    """How index files compare with those made again from the batches. `resets`: how often counting must have begun
+    again (an opening or a truncation of the segment; SEG-4), `closes`: time entries that a close wrote (SEG-10)."""
 
     equal: bool
     resets: int = 0
@@ -494,7 +494,7 @@ def rebuilt(
     closed: bool = True,
 ) -> Rebuilt:
     """Whether a broker that indexes each batch made these entries: exactly as recovery does, or with counting begun
-    anew where that alone explains what is missing. `closed`: the last time entry must be the largest timestamp."""
+    again where that alone explains what is missing. `closed`: the last time entry must be the largest timestamp."""
     resets = closes = 0
     since = begun = 0
     want = list(offsets)
@@ -558,7 +558,7 @@ def compared(log: Path) -> Rebuilt:
 
 @pytest.mark.clause("SEG-4", "SEG-5", "SEG-10", "SEG-16")
 def test_index_files_of_real_brokers_are_what_their_batches_say() -> None:
-    """Of 4.3.0, that indexes each batch. Equal, or with one place where counting began anew: nothing else."""
+    """Of 4.3.0, that indexes each batch. Equal, or with one place where counting began again: nothing else."""
     seen: Counter[str] = Counter()
     for recording in recorded():
         if recording.recording.startswith("classic"):

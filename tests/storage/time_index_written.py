@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kafkaspec.mutants.audit import CLEAN, Walked, Written, one_record
+from kafkaspec.mutants.audit import CLEAN, WalkEnd, Written, one_record
 from kafkaspec.spec.storage.batch import encode
 
 
-def files(walked: Walked) -> Mapping[str, bytes]:
+def files(walked: WalkEnd) -> Mapping[str, bytes]:
     base = walked.state.base_offset
     batches, begin = [], base
     for timestamp, relative in walked.state.used:

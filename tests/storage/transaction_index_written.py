@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from kafkaspec.mutants.audit import Walked, Written, log_file, one_record
+from kafkaspec.mutants.audit import WalkEnd, Written, log_file, one_record
 from kafkaspec.spec.storage.batch import CONTROL, TRANSACTIONAL, Batch, Timed, built
 from kafkaspec.spec.storage.transaction_index import Log
 
 ABORT_KEY, MARKER_VALUE = bytes([0, 0, 0, 0]), bytes(6)
 
 
-def files(walked: Walked) -> Mapping[str, bytes]:
+def files(walked: WalkEnd) -> Mapping[str, bytes]:
     out: dict[str, bytes] = {}
     sequences: Counter[int] = Counter()
     for told, index in zip(walked.state.indexes, walked.driver.indexes, strict=True):

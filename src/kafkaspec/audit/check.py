@@ -1,7 +1,7 @@
 """What a subsystem brings to the audit: checks, and what they are given.
 
 `audits/<area>/<name>.py` defines `AUDIT`, a tuple of classes derived from LogCheck, DirectoryCheck or
-ClusterCheck. A LogCheck is made anew for each partition; it sees each segment in order, its batches a chunk at a time.
+ClusterCheck. A LogCheck is made again for each partition; it sees each segment in order, its batches a chunk at a time.
 A check never opens the .log files; index, snapshot and text files it reads itself (`read_small`).
 
 A damaged batch (`problem` not 0) is no evidence: a check uses nothing of such a row but position and size, and draws no

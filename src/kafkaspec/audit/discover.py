@@ -46,7 +46,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Found:
+class Discovery:
     """What the paths hold. `problems`: what could not be looked into, a line each; `notes`: what a user should know."""
 
     places: tuple[Place, ...]
@@ -54,12 +54,12 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-def discover(paths: Sequence[Path]) -> Found:
+def discover(paths: Sequence[Path]) -> Discovery:
     """Everything under the paths. Raises UserError for a path that is not there, or holds nothing of Kafka's."""
     walk = _Walk()
     for path in paths:
         walk.path(path)
-    return Found(walk.places(), tuple(walk.problems), tuple(walk.notes))
+    return Discovery(walk.places(), tuple(walk.problems), tuple(walk.notes))
 
 
 def partition_name(name: str) -> tuple[str, int, Kind] | None:

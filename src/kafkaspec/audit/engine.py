@@ -31,7 +31,7 @@ from kafkaspec.impl.common.scan import read_segment
 MOST_ALIKE = 1_000
 """So many findings of one clause in one file are kept; the rest is counted."""
 ATTEMPTS = 10
-"""So often a log is judged anew whose files change while it is read: a live broker's."""
+"""So often a log is judged again whose files change while it is read: a live broker's."""
 READ_AHEAD = 32 << 20
 """Files up to this size are read ahead of a growing segment, bytes."""
 
@@ -40,7 +40,7 @@ Progress = Callable[[float, float | None, int], None]
 
 
 @dataclass(frozen=True)
-class Omitted:
+class OmittedCounts:
     """Findings that were counted, and not kept."""
 
     clause: str
@@ -123,7 +123,7 @@ class Audit:
     partitions: tuple[Partition, ...]
     findings: tuple[Finding, ...]
     """worst first, then by place"""
-    omitted: tuple[Omitted, ...] = ()
+    omitted: tuple[OmittedCounts, ...] = ()
     """how many findings of one clause in one file there are beyond those that are listed"""
     problems: tuple[str, ...] = ()
     """what could not be read, or not be judged, and why"""
@@ -173,7 +173,7 @@ def audit_log(log: Log, checks: Sequence[type[LogCheck]] | None = None) -> tuple
 
 
 @dataclass
-class Kept:
+class FindingList:
     """Findings, of one clause in one file no more than MOST_ALIKE."""
 
     kept: list[Finding] = field(default_factory=list)
@@ -187,16 +187,16 @@ class Kept:
                 self.kept.append(f)
 
     @property
-    def omitted(self) -> list[Omitted]:
-        return [Omitted(c, f, n - MOST_ALIKE, s) for (c, f, s), n in self.counts.items() if n > MOST_ALIKE]
+    def omitted(self) -> list[OmittedCounts]:
+        return [OmittedCounts(c, f, n - MOST_ALIKE, s) for (c, f, s), n in self.counts.items() if n > MOST_ALIKE]
 
 
 @dataclass
-class Judged:
+class LogResult:
     """A log that was read, or the part of it that could be."""
 
     log: Log
-    findings: Kept
+    findings: FindingList
     summary: Summary
     problems: list[str]
     size: int = 0
@@ -205,9 +205,9 @@ class Judged:
 
 def _read(
     log: Log, chosen: Sequence[type[LogCheck]] | None, strict: bool, tick: Callable[[int, int], None] | None = None
-) -> Judged:
+) -> LogResult:
     """One pass. `strict`: what a check raises is raised. `tick`: called with bytes and records as they pass."""
-    out, problems = Kept(), list[str]()
+    out, problems = FindingList(), list[str]()
     active = [c(log) for c in (checks().logs if chosen is None else chosen) if c.applies(log)]
     records = any(c.needs_records for c in active)
 
@@ -255,7 +255,7 @@ def _read(
     start = first if log.log_start is None else max(first, log.log_start)
     listed = len(log.files.segments)
     summary = Summary(log, start, max(end, 0), listed, batches, counted, size, facts)
-    return Judged(log, out, summary, problems)
+    return LogResult(log, out, summary, problems)
 
 
 def _read_ahead(segment: Segment) -> Segment:
@@ -277,8 +277,8 @@ def _read_ahead(segment: Segment) -> Segment:
     )
 
 
-def judge(log: Log, strict: bool, tick: Callable[[int, int], None] | None = None) -> Judged | None:
-    """Read a log, and anew if its files changed meanwhile under a running broker. None if it is gone."""
+def judge(log: Log, strict: bool, tick: Callable[[int, int], None] | None = None) -> LogResult | None:
+    """Read a log, and again if its files changed meanwhile under a running broker. None if it is gone."""
     if log.clean is True:
         return _read(log, None, strict, tick)
     before = _signature(log.files)
@@ -306,7 +306,7 @@ def judge(log: Log, strict: bool, tick: Callable[[int, int], None] | None = None
     return judged
 
 
-def _suspicious(judged: Judged) -> bool:
+def _suspicious(judged: LogResult) -> bool:
     """Whether what was found may be the doing of a broker that was at work."""
     return bool(judged.problems) or any(f.severity > Severity.LEFTOVER for f in judged.findings.kept)
 
@@ -342,12 +342,12 @@ class Tally:
             self.progress(self.bytes, self.total, self.records)
 
 
-Fan = Callable[[list[Log], bool, Tally], Iterator[tuple[int, Judged | str | None]]]
+Fan = Callable[[list[Log], bool, Tally], Iterator[tuple[int, LogResult | str | None]]]
 """How the logs are judged: here one after the other, or spread over Spark. Gives each log's number and what came of it:
 None if it is gone, a line if it could not be read."""
 
 
-def here(logs: list[Log], strict: bool, tally: Tally) -> Iterator[tuple[int, Judged | str | None]]:
+def here(logs: list[Log], strict: bool, tally: Tally) -> Iterator[tuple[int, LogResult | str | None]]:
     """In this process, in order."""
     for n, log in enumerate(logs):
         try:
@@ -368,7 +368,7 @@ def audit(
     strict = bool(os.environ.get("KAFKASPEC_TRACEBACK")) if strict is None else strict
     found = discover([Path(p) for p in paths])
     problems, notes = list(found.problems), list(found.notes)
-    out = Kept()
+    out = FindingList()
     logs = list[Log]()
     owner = list[int]()
     for n, of in enumerate(contexts(found.places)):
@@ -411,7 +411,7 @@ def audit(
 
 
 def _guarded(
-    out: Kept, problems: list[str], strict: bool, of: type, call: Callable[[], Iterable[Finding]], where: Path
+    out: FindingList, problems: list[str], strict: bool, of: type, call: Callable[[], Iterable[Finding]], where: Path
 ) -> None:
     try:
         out.add(call())
@@ -442,7 +442,7 @@ def _result(
     paths: list[str],
     directories: tuple[Directory, ...],
     wholes: list[Directory],
-    out: Kept,
+    out: FindingList,
     problems: list[str],
     notes: list[str],
 ) -> Audit:

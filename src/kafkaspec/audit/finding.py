@@ -18,7 +18,7 @@ class Severity(IntEnum):
     UNJUDGED = 1
     """something that this version cannot read (message formats 0 and 1): named, not judged"""
     WARNING = 2
-    """a rule is broken, but no reader is misled and a restart mends it"""
+    """a rule is broken, but no reader is misled and a restart fixes it"""
     ERROR = 3
     """records, offsets or visibility are wrong or at risk"""
 

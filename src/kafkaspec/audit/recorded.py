@@ -1,7 +1,7 @@
 """Log directories that real clusters left, and what their clients had seen: what an audit must agree with.
 
-The archives lie in `kafkaspec.recordings/audit`, one folder a recording; beside an archive its truth, boiled down from
-the clients' history (see `boil.py` there). An archive without a truth is known by its name alone: `crash-...` and
+The archives lie in `kafkaspec.recordings/audit`, one folder a recording; beside an archive its truth, condensed from
+the clients' history (see `condense.py` there). An archive without a truth is known by its name alone: `crash-...` and
 `...-after-sigkill...` were left by a killed broker, the others by a clean stop.
 """
 
@@ -33,7 +33,7 @@ ABORTED_BYTES = 34
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Archive:
     """One archive of log directories."""
 
     recording: str
@@ -50,7 +50,7 @@ class Recorded:
 
     @property
     def truth(self) -> dict[str, Any] | None:
-        """What the clients saw; its fields are described in `boil.py`. None if there is no history."""
+        """What the clients saw; its fields are described in `condense.py`. None if there is no history."""
         path = self.archive.with_name(self.archive.name.removesuffix(".tar.gz") + ".truth.json.gz")
         return json.loads(gzip.decompress(path.read_bytes())) if path.is_file() else None
 
@@ -67,10 +67,10 @@ class Recorded:
 
 
 @cache
-def recorded() -> tuple[Recorded, ...]:
+def recorded() -> tuple[Archive, ...]:
     """Every archive, by name."""
     root = Path(str(resources.files("kafkaspec.recordings"))) / "audit"
-    return tuple(Recorded(p.parent.name, p) for p in sorted(root.glob("*/*.tar.gz")))
+    return tuple(Archive(p.parent.name, p) for p in sorted(root.glob("*/*.tar.gz")))
 
 
 @dataclass
@@ -121,7 +121,7 @@ def batches(data: bytes) -> Iterator[Batch]:
 
 
 def crc(key: bytes | None, value: bytes | None) -> int:
-    """As in `boil.py`."""
+    """As in `condense.py`."""
     return zlib.crc32(value or b"", zlib.crc32(b"\xff", zlib.crc32(key or b"")))
 
 
@@ -190,7 +190,7 @@ def _latest(of: dict[str, list[list[Any]]], found: Contents, unsure: set[str | N
 
 
 # ---- the audit beside it ---------------------------------------------------------------------------------------------
-def misjudged(r: Recorded, a: Audit) -> list[str]:
+def misjudged(r: Archive, a: Audit) -> list[str]:
     """What an audit of a recording says that is wrong, a line each: brokers of Kafka's wrote it, so all is sound but
     for left-overs, and those only where a broker was killed or a partition was on its way out."""
     out = [f"{f.severity.name} {f.clause} {f.file}: {f.message}" for f in a.findings if f.severity >= Severity.WARNING]
@@ -204,7 +204,7 @@ def misjudged(r: Recorded, a: Audit) -> list[str]:
     return out + ([f"{r.name}: no left-overs, where a broker was killed"] if r.killed and not left else [])
 
 
-def miscounted(r: Recorded, truth: dict[str, Any], a: Audit) -> list[str]:
+def miscounted(r: Archive, truth: dict[str, Any], a: Audit) -> list[str]:
     """Where an audit's totals are not those of the readable decoder, or not what consumers were told, a line each."""
     out = []
     for p in a.partitions:

@@ -16,7 +16,7 @@ from kafkaspec.errors import UserError, unknown
 if TYPE_CHECKING:
     from kafkaspec.contract.subsystem import Subsystem
     from kafkaspec.explore import Exploration
-    from kafkaspec.explore.checked import Checked
+    from kafkaspec.explore.checked import Expectation
     from kafkaspec.judge.check import Verdict
     from kafkaspec.language import LoadedModel
 
@@ -193,7 +193,7 @@ def walk(
     return worst(int(w.trace is not None) for w in found)
 
 
-def _at_sizes(name: str, words: list[str]) -> Iterator[tuple[LoadedModel, names.Sizes, Checked]]:
+def _at_sizes(name: str, words: list[str]) -> Iterator[tuple[LoadedModel, names.Sizes, Expectation]]:
     """The models at all their pinned sizes; or, where sizes are given, the one model at these."""
     checked = names.find_models(name)
     if words:
@@ -288,7 +288,7 @@ def export(name: str, words: list[str], *, to: str, out: Path, json: bool) -> in
     return 0
 
 
-def _tla(model: LoadedModel, sizes: names.Sizes, checked: Checked) -> Iterator[tuple[str, str]]:
+def _tla(model: LoadedModel, sizes: names.Sizes, checked: Expectation) -> Iterator[tuple[str, str]]:
     from kafkaspec.export import tla
 
     module, configuration = tla(model, sizes, ghosts=checked.ghosts, deadlock=checked.deadlock)
@@ -296,13 +296,13 @@ def _tla(model: LoadedModel, sizes: names.Sizes, checked: Checked) -> Iterator[t
     yield f"{model.name}.cfg", configuration
 
 
-def _smtlib(model: LoadedModel, sizes: names.Sizes, checked: Checked) -> Iterator[tuple[str, str]]:
+def _smtlib(model: LoadedModel, sizes: names.Sizes, checked: Expectation) -> Iterator[tuple[str, str]]:
     from kafkaspec.export import smtlib
 
     yield from smtlib(model, {n: v for n, v in sizes.items() if isinstance(v, bool)}).items()
 
 
-def _itf(model: LoadedModel, sizes: names.Sizes, checked: Checked) -> Iterator[tuple[str, str]]:
+def _itf(model: LoadedModel, sizes: names.Sizes, checked: Expectation) -> Iterator[tuple[str, str]]:
     import orjson
 
     from kafkaspec.explore import explore as run

@@ -21,7 +21,7 @@ from kafkaspec.contract.subsystem import Subsystem, components, find
 from kafkaspec.errors import UserError
 from kafkaspec.judge.campaign import judge as judge_here
 from kafkaspec.judge.campaign import replay as ask_again
-from kafkaspec.judge.result import Job, Judged
+from kafkaspec.judge.result import Job, SubsystemVerdict
 from kafkaspec.judge.target import Target, TargetTrouble
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Options:
     """What is asked of the command, beside the subsystems: see its help."""
 
     command: str
@@ -52,14 +52,14 @@ class Wanted:
         return Job(name, self.command, self.seed, self.strict, "uniform" if self.uniform else "guided", self.timeout_s)
 
 
-def judge(subsystem_names: Sequence[str], w: Wanted) -> int:
+def judge(subsystem_names: Sequence[str], w: Options) -> int:
     """Judge a target; all subsystems that it offers, if none is named. What was judged before Ctrl-C is told."""
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(Path(tempfile.gettempdir()) / "kafkaspec-hypothesis"))
     _check(w)
     if w.master is not None and w.record is not None:
         raise UserError("--record keeps the lines of one process: not with --spark")
     wanted = _offered(w, subsystem_names)
-    results: list[Judged] = []
+    results: list[SubsystemVerdict] = []
     with _spark(w.master) as spark:
         for name in wanted:
             with progress(f"judging {name}") as bar, _recording(w.record, name) as keep:
@@ -73,7 +73,7 @@ def judge(subsystem_names: Sequence[str], w: Wanted) -> int:
     return worst(r.exit_code for r in results)
 
 
-def replay(subsystem_names: Sequence[str], file: str, w: Wanted) -> int:
+def replay(subsystem_names: Sequence[str], file: str, w: Options) -> int:
     """Ask the calls of a file's histories on the target again."""
     from kafkaspec.contract.history import read
 
@@ -121,7 +121,7 @@ def _component(name: str) -> Subsystem:
     return s
 
 
-def _check(w: Wanted) -> None:
+def _check(w: Options) -> None:
     """Refuse what would fail at the end of a long run."""
     for option, seconds in (("--time", w.time_s), ("--timeout", w.timeout_s)):
         if seconds is not None and not math.isfinite(seconds):
@@ -134,7 +134,7 @@ def _check(w: Wanted) -> None:
             check_writable(folder / "x")
 
 
-def _offered(w: Wanted, wanted: Sequence[str]) -> list[str]:
+def _offered(w: Options, wanted: Sequence[str]) -> list[str]:
     """The subsystems to judge. UserError for one that does not exist or is not offered, or for no target."""
     for name in wanted:
         _component(name)
@@ -155,8 +155,8 @@ def _offered(w: Wanted, wanted: Sequence[str]) -> list[str]:
 
 
 def _judged(
-    w: Wanted, name: str, spark: SparkSession | None, bar: Progress, keep: Callable[[bytes], None] | None
-) -> Judged:
+    w: Options, name: str, spark: SparkSession | None, bar: Progress, keep: Callable[[bytes], None] | None
+) -> SubsystemVerdict:
     if spark is None:
         return judge_here(w.job(name), examples=w.examples, time_s=w.time_s, progress=bar, record=keep)
     from kafkaspec.fleet.judge import judge as judge_there
@@ -189,7 +189,7 @@ def _recording(folder: Path | None, name: str) -> Iterator[Callable[[bytes], Non
         yield keep
 
 
-def _kept(r: Judged, folder: Path) -> Judged:
+def _kept(r: SubsystemVerdict, folder: Path) -> SubsystemVerdict:
     """The rejected histories of a subsystem written, each to its file."""
     files = []
     for n, rejection in enumerate(r.rejections, 1):
@@ -198,7 +198,7 @@ def _kept(r: Judged, folder: Path) -> Judged:
     return replace(r, kept=tuple(files))
 
 
-def _tell(results: Sequence[Judged], w: Wanted) -> None:
+def _tell(results: Sequence[SubsystemVerdict], w: Options) -> None:
     from kafkaspec import report
 
     target = next((r.target for r in results if r.target), w.command)

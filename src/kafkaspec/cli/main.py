@@ -307,11 +307,11 @@ def judge(
     Hypothesis. Judging goes on after a rejection; each kind of rejection is made small, and shown with the command that
     asks it again.
     """
-    from kafkaspec.cli.judge import Wanted
+    from kafkaspec.cli.judge import Options
     from kafkaspec.cli.judge import judge as run
     from kafkaspec.cli.judge import replay as ask_again
 
-    wanted = Wanted(
+    wanted = Options(
         target,
         seed,
         1000 if examples is None and time is None else examples,

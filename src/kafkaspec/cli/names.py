@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from kafkaspec.errors import UserError, unknown
 
 if TYPE_CHECKING:
-    from kafkaspec.explore.checked import Checked
+    from kafkaspec.explore.checked import Expectation
     from kafkaspec.language import LoadedModel
 
 Sizes = dict[str, int | bool]
@@ -40,7 +40,7 @@ def model_modules() -> dict[str, str]:
     return out
 
 
-def find_models(text: str) -> list[Checked]:
+def find_models(text: str) -> list[Expectation]:
     """The models that `text` names, each with its pinned sizes and counts (no sizes, if none are pinned).
 
     `text` is the name of a subsystem or example ("cleaner"), a module ("kafkaspec.models.examples.replication") or a
@@ -60,26 +60,26 @@ def find_models(text: str) -> list[Checked]:
     return by_name[name]
 
 
-def one_each(several: Iterable[Checked]) -> list[Checked]:
+def one_each(several: Iterable[Expectation]) -> list[Expectation]:
     """Each model once, with the first of its pinned sizes."""
     return list({c.loaded.name: c for c in reversed(list(several))}.values())[::-1]
 
 
-def _models(module: ModuleType) -> dict[str, list[Checked]]:
+def _models(module: ModuleType) -> dict[str, list[Expectation]]:
     """The models of a module by their class: those that it pins, or else all of them, without sizes."""
-    from kafkaspec.explore.checked import Checked
+    from kafkaspec.explore.checked import Expectation
     from kafkaspec.language import Model
 
-    out: dict[str, list[Checked]] = {}
+    out: dict[str, list[Expectation]] = {}
     for c in getattr(module, "MODELS", ()):
         out.setdefault(c.loaded.name, []).append(c)
     for cls in vars(module).values():
         if inspect.isclass(cls) and issubclass(cls, Model) and cls.__module__ == module.__name__:
-            out.setdefault(cls.__name__, [Checked(cls, sizes={}, distinct=0, generated=0, depth=0)])
+            out.setdefault(cls.__name__, [Expectation(cls, sizes={}, distinct=0, generated=0, depth=0)])
     return out
 
 
-def _by_class(name: str) -> list[Checked]:
+def _by_class(name: str) -> list[Expectation]:
     found = {where: _models(importlib.import_module(where)) for where in model_modules().values()}
     having = [where for where, models in found.items() if name in models]
     if not having:

@@ -1,4 +1,4 @@
-"""`kafkaspec verify`: everything that is claimed, established anew, as one table."""
+"""`kafkaspec verify`: everything that is claimed, established again, as one table."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Ghost = Any
 """An immutable, hashable value."""
 
 
-class Shown(NamedTuple):
+class Outcome(NamedTuple):
     """What a step shows: the answer or the refusal, and the observation after it."""
 
     result: Json | Refused
@@ -65,7 +65,7 @@ class Deviation:
     """a minimal history: calls in the form of `contract.history`, without answers; it shows at the last call"""
     cause: str
     effect: str
-    mend: str
+    fix: str
     rewrite: Callable[[Ghost, Any, str, Mapping[str, Any], Json | Refused, Json], tuple[Json | Refused, Json]]
     releases: str = ""
     """the releases that show it, as a specifier of versions such as "<3.5" or ">=3.6"; empty: all"""
@@ -91,14 +91,14 @@ class Deviation:
         return self.advance is not _unchanged
 
 
-def shown(machine: Machine[Any], deviation: Deviation) -> tuple[Shown, Shown]:
+def shown(machine: Machine[Any], deviation: Deviation) -> tuple[Outcome, Outcome]:
     """What the spec shows at the last call of the deviation's history, and what the released Kafka shows there.
 
     Raises ValueError if the history is not within the contract: the deviation is then written wrongly.
     """
     state: Any = machine.initial()
     ghost = deviation.initial()
-    right = wrong = Shown(None, machine.observe(state))
+    right = wrong = Outcome(None, machine.observe(state))
     for record in parse("\n".join(deviation.history), deviation.id).records:
         if record["op"] == "init":
             state, ghost = machine.start(record["args"]), deviation.initial()
@@ -110,6 +110,6 @@ def shown(machine: Machine[Any], deviation: Deviation) -> tuple[Shown, Shown]:
             raise ValueError(f"{deviation.id}: {record['op']} is outside the contract ({step.clause})")
         ghost = deviation.advance(ghost, state, op.name, arguments, step.state)
         state = step.state
-        right = Shown(step.result, machine.observe(state))
-        wrong = Shown(*deviation.rewrite(ghost, state, op.name, arguments, *right))
+        right = Outcome(step.result, machine.observe(state))
+        wrong = Outcome(*deviation.rewrite(ghost, state, op.name, arguments, *right))
     return right, wrong

@@ -75,7 +75,7 @@ class Fields(dict[str, Any]):
     """A record level of an observation: a recording may leave keys of it out. A plain dict must match whole."""
 
 
-class Near(float):
+class Approx(float):
     """A double that an observation computes rather than copies: equal to any number within a billionth of it."""
 
     def __eq__(self, other: object) -> bool:
@@ -84,7 +84,7 @@ class Near(float):
     __hash__ = float.__hash__
 
 
-class All(list[Any]):
+class Exhaustive(list[Any]):
     """Candidates beside which there are none: a trace check that had to choose among them still knows that it knows."""
 
 

@@ -38,7 +38,7 @@ class Result(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Checked:
+class Expectation:
     """A model at sizes, and the counts that a complete exploration must find. `deadlock`: the system may come to a
     stop. `ghosts`: they are kept, and the claims that speak of them are checked. `symmetry`: sorts whose elements are
     taken as alike (counts are then of orbits, and leads-to claims are not checked)."""

@@ -16,7 +16,7 @@ from kafkaspec.errors import UserError
 from kafkaspec.explore.kernels import COUNT, STUCK
 
 if TYPE_CHECKING:
-    from kafkaspec.explore.engine import Found, Search
+    from kafkaspec.explore.engine import Hit, Search
 
 FORMAT = "kafkaspec exploration 2"
 KEYS = frozenset(
@@ -38,7 +38,7 @@ def identity(search: Search) -> str:
 def save(search: Search, path: Path) -> None:
     """Write the search, between two chunks of a level. Raises UserError when the file cannot be written."""
 
-    def found(f: Found | None) -> Any:
+    def found(f: Hit | None) -> Any:
         return None if f is None else [f.level, list(f.state)]
 
     s, p = search, search.program
@@ -80,7 +80,7 @@ def threads_of(path: Path) -> int:
 
 def load(search: Search, path: Path) -> None:
     """Put the search where the checkpoint stood. Raises UserError if it is another run's."""
-    from kafkaspec.explore.engine import Found, Level
+    from kafkaspec.explore.engine import Hit, Level
 
     s, head = search, _head(path)
     if head["code"] != identity(s) or head["chunk"] != s.program.chunk:
@@ -102,8 +102,8 @@ def load(search: Search, path: Path) -> None:
         raise UserError(f"{path}: cannot be read: {e.strerror}") from None
     s.generated, s.first_count, s.starts = head["generated"], head["first_count"], head["starts"]
     s.level = Level(*head["level"])
-    s.seen = {name: Found(level, tuple(state)) for name, (level, state) in head["seen"].items()}
-    s.stuck = None if head["stuck"] is None else Found(head["stuck"][0], tuple(head["stuck"][1]))
+    s.seen = {name: Hit(level, tuple(state)) for name, (level, state) in head["seen"].items()}
+    s.stuck = None if head["stuck"] is None else Hit(head["stuck"][0], tuple(head["stuck"][1]))
     s.set_taken(head["taken"])
     s.own[0][STUCK] = int(head["stopped"])
     for i in head["faults"]:

@@ -137,7 +137,7 @@ class Level:
 
 
 @dataclass
-class Found:
+class Hit:
     """A state that answers a question, and the index of its level."""
 
     level: int
@@ -156,8 +156,8 @@ class Search:
     generated: int = 0
     starts: list[list[int]] = field(default_factory=list)
     level: Level = field(default_factory=lambda: Level([], []))
-    seen: dict[str, Found] = field(default_factory=dict)
-    stuck: Found | None = None
+    seen: dict[str, Hit] = field(default_factory=dict)
+    stuck: Hit | None = None
     first_count: int = 0
     interrupted: bool = False
     extra: Extra = NOTHING
@@ -551,7 +551,7 @@ class Search:
         return tuple(self.best.numbers()[: self.program.words]) if found else None
 
     # ---- traces
-    def path(self, found: Found) -> list[Words]:
+    def path(self, found: Hit) -> list[Words]:
         """A shortest way to a state of the graph, from a first state."""
         out = [found.state]
         for level in range(found.level - 1, -1, -1):
@@ -626,11 +626,11 @@ class Search:
         """The state that a transition leaves, whose values may be none of their variables' types."""
         return left(self.program.layout, instance.action, instance.arguments, before)
 
-    def trace(self, kind: Kind, claim: str, clauses: tuple[str, ...], found: Found) -> Trace:
+    def trace(self, kind: Kind, claim: str, clauses: tuple[str, ...], found: Hit) -> Trace:
         m = self.program.layout
         return Trace(m.model.name, m.sizes, kind, claim, clauses, tuple(self.steps(self.path(found))[0]))
 
-    def faulty_trace(self, fault: int, found: Found) -> Trace:
+    def faulty_trace(self, fault: int, found: Hit) -> Trace:
         """The way to a transition that breaks a claim about transitions."""
         m = self.program.layout
         steps, here = self.steps(self.path(found))
@@ -737,7 +737,7 @@ def _live(program: Program) -> Extra:
 
 
 @dataclass
-class Ended:
+class SearchEnd:
     """How a search ended. `resumable`: a later run with more room can go on where it stands."""
 
     outcome: Outcome
@@ -754,7 +754,7 @@ def _run(
     try:
         ended = _searched(s, max_states, checkpoint)
         if ended.outcome == "complete" and s.stuck is not None and not deadlock:
-            ended = Ended("deadlock", s.trace("deadlock", "", (), s.stuck))
+            ended = SearchEnd("deadlock", s.trace("deadlock", "", (), s.stuck))
         elif ended.outcome == "complete" and liveness:
             ended = _led(s)
     except Stopped:
@@ -767,7 +767,7 @@ def _run(
     return _exploration(s, ended, seconds, liveness, deadlock), ended.resumable
 
 
-def _searched(s: Search, max_states: int | None, checkpoint: Path | None) -> Ended:
+def _searched(s: Search, max_states: int | None, checkpoint: Path | None) -> SearchEnd:
     """Level by level, from the first states or a checkpoint, to the end of the first level with something wrong."""
     broken = None
     if checkpoint is not None and checkpoint.exists():
@@ -781,37 +781,37 @@ def _searched(s: Search, max_states: int | None, checkpoint: Path | None) -> End
         limit = s.expand(max_states)
         if not stuck and any(o[k.STUCK] for o in s.own):
             state = s.least("least_stuck", len(s.starts) - 1)
-            s.stuck = Found(len(s.starts) - 1, state) if state is not None else None
+            s.stuck = Hit(len(s.starts) - 1, state) if state is not None else None
         fault = s.faulty()
         if fault is not None:
             return _faulty(s, fault)
         if limit:
-            return Ended("limit", limit=_covered(s, limit), resumable=True)
+            return SearchEnd("limit", limit=_covered(s, limit), resumable=True)
         s.next_level()
         if s.level.lo == s.level.hi:
             s.starts.pop()
-            return Ended("complete")
+            return SearchEnd("complete")
         broken = _examined(s, len(s.starts) - 1)
         if checkpoint is not None and time.monotonic() - saved > SAVE_S:
             checkpoints.save(s, checkpoint)
             saved = time.monotonic()
     claim, found = broken
-    return Ended("violation", s.trace("violation", claim.name, claim.clauses, found))
+    return SearchEnd("violation", s.trace("violation", claim.name, claim.clauses, found))
 
 
-def _faulty(s: Search, fault: int) -> Ended:
+def _faulty(s: Search, fault: int) -> SearchEnd:
     """A transition of the level breaks a claim about transitions, or a number in it is beyond what is followed."""
     p, level = s.program, len(s.starts) - 1
     state = s.least("least_faulty", level, fault)
     assert state is not None
-    trace = s.faulty_trace(fault, Found(level, state))
+    trace = s.faulty_trace(fault, Hit(level, state))
     name = p.faults[fault].removeprefix("type of ")
     if name in p.layout.vars and _beyond(p.layout.vars[name], trace.steps[-1].state[name]):
-        return Ended("limit", trace, _covered(s, f"a value of {name} beyond {UNBOUNDED}"))
-    return Ended("violation", trace)
+        return SearchEnd("limit", trace, _covered(s, f"a value of {name} beyond {UNBOUNDED}"))
+    return SearchEnd("violation", trace)
 
 
-def _led(s: Search) -> Ended:
+def _led(s: Search) -> SearchEnd:
     """Leads-to claims on the whole graph."""
     from kafkaspec.explore.liveness import Graph
 
@@ -819,13 +819,13 @@ def _led(s: Search) -> Ended:
         graph = Graph(s)
     except MemoryError:
         limit = f"every state was visited; for leads-to claims, memory: {s.budget_mb:,.0f} MB"
-        return Ended("limit", limit=limit, resumable=True)
+        return SearchEnd("limit", limit=limit, resumable=True)
     trace = graph.lasso()
     graph.close()
-    return Ended("complete" if trace is None else "liveness", trace)
+    return SearchEnd("complete" if trace is None else "liveness", trace)
 
 
-def _exploration(s: Search, ended: Ended, seconds: float, liveness: bool, deadlock: bool) -> Exploration:
+def _exploration(s: Search, ended: SearchEnd, seconds: float, liveness: bool, deadlock: bool) -> Exploration:
     """What is told of a search that has ended."""
     p = s.program
     m = p.layout.model
@@ -889,7 +889,7 @@ def _covered(s: Search, limit: str) -> str:
     )
 
 
-def _examined(s: Search, level: int) -> tuple[Claim, Found] | None:
+def _examined(s: Search, level: int) -> tuple[Claim, Hit] | None:
     """Check a level's states; the first claim that one of them breaks. Witnesses seen are kept."""
     p = s.program
     s.examine(s.level.lo, s.level.hi)
@@ -900,8 +900,8 @@ def _examined(s: Search, level: int) -> tuple[Claim, Found] | None:
         state = s.least("least_hit", level, i)
         assert state is not None
         if kind != "witness":
-            return claim, Found(level, state)
-        s.seen[claim.name] = Found(level, state)
+            return claim, Hit(level, state)
+        s.seen[claim.name] = Hit(level, state)
         for b in s.hits:
             b.bytes(i, i + 1)[0] = 1
     return None

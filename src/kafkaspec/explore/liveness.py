@@ -516,9 +516,9 @@ class Graph:
         while parents[way[-1]] != NONE32:
             way.append(parents[way[-1]])
         way.reverse()
-        from kafkaspec.explore.engine import Found
+        from kafkaspec.explore.engine import Hit
 
-        steps, _ = s.steps(s.path(Found(self._level(way[0]), self._words(way[0]))))
+        steps, _ = s.steps(s.path(Hit(self._level(way[0]), self._words(way[0]))))
         for before, after in pairwise(way):
             label = next(
                 self.labels[e] for e in range(self.edges[before], self.edges[before + 1]) if self.targets[e] == after

@@ -42,7 +42,7 @@ class Instance:
 
 
 @dataclass
-class Compiled:
+class MachineCode:
     """The machine code. Each function takes and returns 64-bit numbers."""
 
     functions: dict[str, Callable[..., int]]
@@ -185,14 +185,14 @@ class Program:
         exported: Set[str] = frozenset(),
         constants: Mapping[str, int] | None = None,
         packing: Packing | None = None,
-    ) -> Compiled:
+    ) -> MachineCode:
         """Machine code for the search's loops, and more, over this model; for packed states if so asked."""
         started = time.perf_counter()
         exported = kernels.EXPORTED | exported | {"start"} | ({"canonical"} if self.symmetry else set())
         if packing is not None:
             exported |= kernels.EXPORTED_PACKED
         code = native.machine_code(self.text(more, exported, constants or {}, packing), exported)
-        return Compiled(code.functions, time.perf_counter() - started, code.engine)
+        return MachineCode(code.functions, time.perf_counter() - started, code.engine)
 
     def _words(self, e: Emitter, states: str) -> list[Wire]:
         words = []

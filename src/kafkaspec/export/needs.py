@@ -17,7 +17,7 @@ from kafkaspec.language.parts import parts_of
 from kafkaspec.language.substitute import substituted
 
 
-class Asked(NamedTuple):
+class Requirement(NamedTuple):
     """`what` must be true where all of `where` hold, asked in this order."""
 
     where: tuple[Expr, ...]
@@ -31,10 +31,10 @@ def sure(e: Expr) -> Expr:
     return and_(*essential(parts_of(defined(e))), e)
 
 
-def asked(parts: Iterable[Asked]) -> list[Asked]:
+def asked(parts: Iterable[Requirement]) -> list[Requirement]:
     """The same conditions: without what is true where it is asked, and without what was asked before. An implication's
     premise moves to where it is asked."""
-    out: list[Asked] = []
+    out: list[Requirement] = []
     before: list[tuple[frozenset[int], int]] = []
     for where, what in parts:
         for x in parts_of(what):
@@ -45,7 +45,7 @@ def asked(parts: Iterable[Asked]) -> list[Asked]:
                 if any(p <= ids and i == c.id for p, i in before) or obvious(or_(*map(not_, premised), c)):
                     continue
                 before.append((ids, c.id))
-                out.append(Asked(premised, c))
+                out.append(Requirement(premised, c))
     return out
 
 
@@ -57,7 +57,7 @@ def _implication(e: Expr) -> tuple[list[Expr], Expr]:
     return [p for x in e.args[:n] for p in parts_of(x.args[0])], or_(*e.args[n:])
 
 
-def of_action(a: Action, left_out: Sequence[Expr] = ()) -> list[Asked]:
+def of_action(a: Action, left_out: Sequence[Expr] = ()) -> list[Requirement]:
     """What an action's text evaluates has a value where it is reached. `left_out`: conditions of its guard that hold
     wherever this is asked."""
     skip = {g.id for g in left_out}
@@ -65,9 +65,9 @@ def of_action(a: Action, left_out: Sequence[Expr] = ()) -> list[Asked]:
     for n in a.needs:
         where = [g for g in a.guard[: n.after] if g.id not in skip]
         for w in parts_of(n.when):
-            out.append(Asked(tuple(where), defined(w)))
+            out.append(Requirement(tuple(where), defined(w)))
             where.append(w)
-        out.append(Asked(tuple(where), defined(n.what)))
+        out.append(Requirement(tuple(where), defined(n.what)))
     return asked(out)
 
 

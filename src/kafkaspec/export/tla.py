@@ -26,7 +26,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from kafkaspec.export import needs
-from kafkaspec.export.needs import Asked, sure
+from kafkaspec.export.needs import Requirement, sure
 from kafkaspec.language.defined import Update, defined
 from kafkaspec.language.expr import (
     BINDERS,
@@ -375,7 +375,7 @@ class _Module:
         states: list[tuple[str, tuple[Expr, ...], Expr]] = [(c.name, (), c.expr) for c in m.witnesses.values()]
         states += [(lt.name, lt.params, e) for lt in m.leads_to.values() for e in (lt.trigger, lt.goal)]
         for name, params, e in states:
-            parts = needs.asked([Asked((), defined(e))]) if self.kept(e) else []
+            parts = needs.asked([Requirement((), defined(e))]) if self.kept(e) else []
             if parts:
                 out.append(f"    \\* {name}\n    /\\ {self.for_all(params, None, parts, 7).lstrip()}")
         return "\n".join(out)
@@ -385,7 +385,7 @@ class _Module:
         parts = [x for x in needs.of_action(a, self.drawn(a)) if all(map(self.kept, (*x.where, x.what)))]
         return self.for_all(a.params, a, parts, column) if parts else ""
 
-    def for_all(self, params: Sequence[Expr], a: Action | None, parts: Sequence[Asked], column: int) -> str:
+    def for_all(self, params: Sequence[Expr], a: Action | None, parts: Sequence[Requirement], column: int) -> str:
         """Conditions for each value of the parameters, of those that matter."""
         free = frozenset[str]().union(*[e.free for x in parts for e in (*x.where, x.what)])
         over = [p for p in params if p.aux in free or not has_values(p.t) or (a is not None and p.aux in a.drawn)]
@@ -395,9 +395,9 @@ class _Module:
             each = ", ".join(self.member(p) if a is None else self.chosen_from(a, p) for p in over)
             return f"{' ' * column}\\A {each} :\n{self.conditions(parts, column + 4)}"
 
-    def conditions(self, parts: Sequence[Asked], column: int, inside: bool = False) -> str:
+    def conditions(self, parts: Sequence[Requirement], column: int, inside: bool = False) -> str:
         """Conditions below each other from a column on, those of one premise together. `inside`: behind =>."""
-        groups: list[list[Asked]] = []
+        groups: list[list[Requirement]] = []
         for x in parts:
             if groups and x.where and _common([groups[-1][0].where, x.where]):
                 groups[-1].append(x)
@@ -408,7 +408,7 @@ class _Module:
         lines = []
         for g in groups:
             n = _common([x.where for x in g])
-            inner = [Asked(x.where[n:], x.what) for x in g]
+            inner = [Requirement(x.where[n:], x.what) for x in g]
             at = column + len(bullet)
             if not n:
                 lines.append(f"{' ' * column}{bullet}{self.block(inner[0].what, at, tight)}")

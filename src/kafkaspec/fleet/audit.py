@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kafkaspec.audit.check import Log
-from kafkaspec.audit.engine import Judged, Tally, judge
+from kafkaspec.audit.engine import LogResult, Tally, judge
 from kafkaspec.errors import UserError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MOST_TASKS = 4096
-Answer = tuple[int, "Judged | str | None"]
+Answer = tuple[int, "LogResult | str | None"]
 
 
 def fan(spark: SparkSession, logs: list[Log], strict: bool, tally: Tally) -> Iterator[Answer]:
@@ -34,7 +34,7 @@ def fan(spark: SparkSession, logs: list[Log], strict: bool, tally: Tally) -> Ite
     pairs = spark.sparkContext.parallelize(numbered, slices).partitionBy(slices, _same)
     for answer in pairs.values().map(_judged).toLocalIterator(prefetchPartitions=True):
         n, judged = pickle.loads(answer)
-        if isinstance(judged, Judged):
+        if isinstance(judged, LogResult):
             tally(judged.summary.size, judged.summary.records)
         yield n, judged
 

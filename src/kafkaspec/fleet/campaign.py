@@ -28,7 +28,7 @@ from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
 from kafkaspec.fleet.session import INSTALL, session
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.exhaustive import Correspondence
+from kafkaspec.lockstep.exhaustive import RefinementMapping
 from kafkaspec.lockstep.shrink import shape, shrunk
 from kafkaspec.lockstep.walk import ModelState, tried_beside, walk
 
@@ -173,7 +173,7 @@ def campaign(
 class _Model:
     """The model that a spec names as its own at a small size (`COVERAGE`), to count the states reached."""
 
-    how: Correspondence[Any]
+    how: RefinementMapping[Any]
     concrete: Concrete
 
     def state(self, spec_state: Any) -> Hashable | None:

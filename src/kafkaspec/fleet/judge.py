@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafkaspec.contract.subsystem import find
 from kafkaspec.judge.campaign import Progress, blocks, made_small, summed
-from kafkaspec.judge.judging import BLOCK, Judging
-from kafkaspec.judge.result import Job, Judged, Rejection, Tally
+from kafkaspec.judge.judging import BLOCK, Session
+from kafkaspec.judge.result import Job, Rejection, SubsystemVerdict, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def judge(
     examples: int | None,
     time_s: float | None = None,
     progress: Progress | None = None,
-) -> Judged:
+) -> SubsystemVerdict:
     """Judge one subsystem: see `judge.campaign.judge`. Time is looked at between waves of blocks."""
     subsystem = find(job.subsystem)
     began = time.monotonic()
@@ -107,7 +107,7 @@ class _Blocks:
         while todo:
             try:
                 with Target(self.job.command, self.job.timeout_s) as target:
-                    judging = Judging(self.job, target)
+                    judging = Session(self.job, target)
                     while todo:
                         made = judging.block(*todo[0])
                         yield target.hello, made

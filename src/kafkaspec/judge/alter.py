@@ -33,7 +33,7 @@ class Alteration:
 
 
 @dataclass(frozen=True)
-class Altered:
+class AlterationCounts:
     """What became of a trace's alterations."""
 
     tried: int
@@ -90,7 +90,7 @@ def _records(record: dict[str, Any], result: Json | Refused, shape: Json) -> Ite
 
 def altered(
     machine: Machine[Any], path: Path, *, share: float = 1.0, seed: int = 0, release: str | None = None
-) -> Altered:
+) -> AlterationCounts:
     """Alter each value of each line of an NDJSON trace (`.gz` too) in turn, or a random share of them, and check what
     follows.
 
@@ -128,7 +128,7 @@ def altered(
             if verdict != "rejected" or (not clause and record.get("op") != "init"):
                 accepted.append(Alteration(number, where, old, changed, verdict))
         check.frontier = after
-    return Altered(tried, later, righted, tuple(accepted))
+    return AlterationCounts(tried, later, righted, tuple(accepted))
 
 
 def _judge(check: Check, record: dict[str, Any], number: int) -> tuple[str, str]:

@@ -19,8 +19,8 @@ from kafkaspec.contract import clauses as registry
 from kafkaspec.contract.history import Record
 from kafkaspec.contract.machine import Operation
 from kafkaspec.contract.subsystem import Subsystem, find
-from kafkaspec.judge.judging import BLOCK, Judging, offered, tours_of
-from kafkaspec.judge.result import Job, Judged, Rejection, Tally
+from kafkaspec.judge.judging import BLOCK, Session, offered, tours_of
+from kafkaspec.judge.result import Job, Rejection, SubsystemVerdict, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
 
 Progress = Callable[[int, int | None, str], None]
@@ -34,7 +34,7 @@ def judge(
     time_s: float | None = None,
     progress: Progress | None = None,
     record: Callable[[bytes], None] | None = None,
-) -> Judged:
+) -> SubsystemVerdict:
     """Judge one subsystem by `examples` histories, or by as many as fit into `time_s` seconds, or whatever ends first.
 
     `record` gets every judged line, in the form of a trace. A target that cannot be judged any further is a verdict;
@@ -45,12 +45,12 @@ def judge(
     until: float | None = None
     tally = Tally()
     hello: Hello | None = None
-    judging: Judging | None = None
+    judging: Session | None = None
     interrupted = False
     try:
         with Target(job.command, job.timeout_s) as target:
             hello = target.hello
-            judging = Judging(job, target, record)
+            judging = Session(job, target, record)
             tours_of(job)  # they take seconds, which are not those that the target is given
             until = None if time_s is None else time.monotonic() + time_s
             for number, histories in blocks(examples):
@@ -93,12 +93,12 @@ def made_small(job: Job, rejections: Iterable[Rejection]) -> Iterator[Rejection]
     rest = deque(rejections)
     while rest:
         with Target(job.command, job.timeout_s) as target:
-            judging = Judging(job, target)
+            judging = Session(job, target)
             while rest and not judging.broken:
                 yield judging.small(rest.popleft())
 
 
-def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> Judged:
+def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> SubsystemVerdict:
     """Ask the calls of histories again, those of a file. What they record of answers is not looked at.
 
     UserError: a call that cannot be made, as the contract does not allow it there or it is no call of the subsystem.
@@ -110,7 +110,7 @@ def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> Judged
     try:
         with Target(job.command, job.timeout_s) as target:
             hello = target.hello
-            judging = Judging(job, target)
+            judging = Session(job, target)
             tally = judging.tally
             for number, records in enumerate(histories):
                 judging.again(number, records)
@@ -121,7 +121,7 @@ def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> Judged
     return replace(made, job=job, replayed=name)
 
 
-def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, seconds: float) -> Judged:
+def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, seconds: float) -> SubsystemVerdict:
     """The verdict that a tally comes to."""
     machine = subsystem.spec.machine
     asked: list[Operation[Any]] = []
@@ -138,7 +138,7 @@ def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, se
     elif not tally.calls:
         why = "nothing was asked"
     verdict: Literal["accepted", "rejected", "could not judge"] = "could not judge" if why else "accepted"
-    return Judged(
+    return SubsystemVerdict(
         job,
         subsystem.title,
         f"{hello.name} {hello.version}".strip() if hello is not None else "",

@@ -4,7 +4,7 @@ A trace is NDJSON, one line a call: {"i", "op", "args", "result" or "error": {"c
 `init` begins a history (a file may hold several); its `args` are the configuration. Any field may be missing, arguments
 and keys of `Fields` levels of the state too; the check then keeps every state that explains the trace so far. A missing
 argument is searched for among the spec's candidates and the values in its line; as there may be others (unless the
-candidates are `All`), a trace that is not explained after such a search is not rejected: it could not be judged.
+candidates are `Exhaustive`), a trace that is not explained after such a search is not rejected: it could not be judged.
 
 The usual line is complete and there is one such state: that path is a lookup, one call of the spec's function without
 the contract machinery, and one comparison. Everything else (missing fields, known deviations, the words of a rejection)
@@ -34,7 +34,7 @@ import orjson
 
 from kafkaspec.contract import clauses, history
 from kafkaspec.contract.deviation import Deviation, Ghost
-from kafkaspec.contract.machine import All, Json, Machine, Operation, Outside, Refused, Step
+from kafkaspec.contract.machine import Exhaustive, Json, Machine, Operation, Outside, Refused, Step
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, same
 
@@ -57,7 +57,7 @@ Progress = Callable[[int, int | None, str], None]
 
 
 @dataclass(frozen=True)
-class Met:
+class DeviationCount:
     """A known deviation in a trace: at how many lines, and the first of them."""
 
     count: int
@@ -78,7 +78,7 @@ class Verdict:
     """calls explained, by operation; calls whose operation is not recorded are under "?" """
     clauses: Mapping[str, int]
     """how often each clause was exercised by an explained call: as the rule of the operation or of its refusal"""
-    deviations: Mapping[str, Met] = field(default_factory=dict)
+    deviations: Mapping[str, DeviationCount] = field(default_factory=dict)
     step: int | None = None
     """the line's own number `i`; the number of the event if it has none"""
     line: int | None = None
@@ -240,7 +240,7 @@ class Check:
         self.frontier: list[Possible] = [self.fresh({})]
         self.refusals: Counter[tuple[str, str]] = Counter()
         self.unnamed: Counter[tuple[str, ...]] = Counter()
-        self.met: dict[str, Met] = {}
+        self.met: dict[str, DeviationCount] = {}
         self.brief = False
         """a rejection does not tell what would have been accepted, which takes long to find"""
         self.events = 0
@@ -411,7 +411,7 @@ class Check:
         """Known deviations were met."""
         for id in ids:
             met = self.met.get(id)
-            self.met[id] = Met(met.count + 1, met.step, met.line) if met else Met(1, step, number)
+            self.met[id] = DeviationCount(met.count + 1, met.step, met.line) if met else DeviationCount(1, step, number)
 
     def count(self, line: Line, attempt: Attempt) -> None:
         """Note what an explained line exercised."""
@@ -479,7 +479,7 @@ class Check:
                 ) from None
             values_seen = _scalars(line.record)
             for p in missing:
-                if isinstance(choices[p], All):
+                if isinstance(choices[p], Exhaustive):
                     continue
                 self.guessed_since = self.guessed_since or line.number
                 kinds = _kinds(op, p)

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Pick, Refused, Step
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.exhaustive import Correspondence, actions, model_state
+from kafkaspec.lockstep.exhaustive import RefinementMapping, actions, model_state
 from kafkaspec.lockstep.walk import draw, draw_init
 
 Generator = Literal["guided", "uniform"]
@@ -260,10 +260,10 @@ class _Guided:
 # ---- the tour of a model
 
 
-class Toured(NamedTuple):
+class Tour(NamedTuple):
     """The histories of a tour, and what they take."""
 
-    how: Correspondence[Any]
+    how: RefinementMapping[Any]
     states: int
     """reachable states of the model"""
     steps: int
@@ -271,7 +271,7 @@ class Toured(NamedTuple):
     histories: tuple[tuple[Call, ...], ...]
 
 
-def tour(machine: Machine[Any], how: Correspondence[Any], steps: int = STEPS) -> Toured:
+def tour(machine: Machine[Any], how: RefinementMapping[Any], steps: int = STEPS) -> Tour:
     """Histories that together take every action in every model state that the spec reaches."""
     return _Tour(machine, how, steps).whole()
 
@@ -287,7 +287,7 @@ class _Node:
 
 
 class _Tour:
-    def __init__(self, machine: Machine[Any], how: Correspondence[Any], steps: int) -> None:
+    def __init__(self, machine: Machine[Any], how: RefinementMapping[Any], steps: int) -> None:
         self.machine, self.how, self.steps = machine, how, steps
         self.concrete = Concrete(how.model, how.sizes)
         self.actions = actions(self.concrete, how)
@@ -334,14 +334,14 @@ class _Tour:
                     states.append(made[0])
                     self.nodes.append(_Node((*self.nodes[n].path, *made[1])))
 
-    def whole(self) -> Toured:
+    def whole(self) -> Tour:
         self.search()
         steps = sum(len(node.todo) for node in self.nodes)
         histories = []
         for n, node in enumerate(self.nodes):
             while node.todo:
                 histories.append(self.history(n))
-        return Toured(self.how, len(self.concrete.reachable()[0]), steps, tuple(histories))
+        return Tour(self.how, len(self.concrete.reachable()[0]), steps, tuple(histories))
 
     def history(self, here: int) -> tuple[Call, ...]:
         """Go to a model state by a shortest way, then on from one untaken action to the next."""

@@ -26,12 +26,12 @@ from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refuse
 from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.check import Check, Verdict, outcome_matches
-from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Start, Toured, fixed, tour
+from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Start, Tour, fixed, tour
 from kafkaspec.judge.result import By, Job, Kind, Rejection, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import differences, same
-from kafkaspec.lockstep.exhaustive import Correspondence, model_state
+from kafkaspec.lockstep.exhaustive import RefinementMapping, model_state
 from kafkaspec.lockstep.shrink import shape, shrunk
 
 BLOCK: Final = 250
@@ -71,22 +71,22 @@ def offered(machine: Machine[Any], hello: Hello, subsystem: str) -> list[Operati
     return [op for op in machine.operations.values() if op.generated and (names is None or op.name in names)]
 
 
-def tours_of(job: Job) -> tuple[Toured, ...]:
+def tours_of(job: Job) -> tuple[Tour, ...]:
     """The tours of the subsystem's models, which a campaign walks; none, if it asks without guidance."""
     return _tours(job.subsystem) if job.generator == "guided" else ()
 
 
 @cache
-def _tours(subsystem: str) -> tuple[Toured, ...]:
+def _tours(subsystem: str) -> tuple[Tour, ...]:
     spec = find(subsystem).spec
-    return tuple(tour(spec.machine, how) for how in getattr(spec, "CORRESPONDENCES", ()))
+    return tuple(tour(spec.machine, how) for how in getattr(spec, "REFINEMENTS", ()))
 
 
 Expected = tuple[Literal["answer", "state"], Any]
 
 
 @dataclass
-class Asked:
+class PendingHistory:
     """A history under way: what was sent, and what must come back."""
 
     number: int
@@ -106,7 +106,7 @@ class Asked:
     answers: list[bytes] = field(default_factory=list)
 
 
-class Judging:
+class Session:
     """One subsystem judged on one running target. TargetTrouble: the target does not offer it."""
 
     def __init__(self, job: Job, target: Target, record: Callable[[bytes], None] | None = None) -> None:
@@ -120,7 +120,7 @@ class Judging:
         self.release = target.hello.version if target.hello.name == "Apache Kafka" else None
         self.checking = self._brief()
         self.concretes: list[tuple[str, Any, Concrete]] = []
-        for how in getattr(self.subsystem.spec, "CORRESPONDENCES", ()):
+        for how in getattr(self.subsystem.spec, "REFINEMENTS", ()):
             self.concretes.append((how.model.__name__, how, Concrete(how.model, how.sizes)))
         self.digests: dict[Hashable, str] = {}
         self.looked: Any = None
@@ -129,9 +129,9 @@ class Judging:
         self.last_state: tuple[Json, bytes] = self, b""
         self.right: set[tuple[str, bytes, bytes]] = set()
         self.tally = Tally()
-        self.under_way: deque[Asked] = deque()
-        self.reading: Asked | None = None
-        self.asking: Asked | None = None
+        self.under_way: deque[PendingHistory] = deque()
+        self.reading: PendingHistory | None = None
+        self.asking: PendingHistory | None = None
         self.broken = False
         """the target got into trouble when a rejection was tried with less"""
 
@@ -172,7 +172,7 @@ class Judging:
             while under_way:
                 self.judged(under_way.popleft())
             if drawn_by_hypothesis and (until is None or time.monotonic() < until):
-                from kafkaspec.judge.drawn import judge_drawn
+                from kafkaspec.judge.hypothesis_source import judge_drawn
 
                 judge_drawn(self, number, drawn_by_hypothesis)
             self.target.quiet()
@@ -204,7 +204,7 @@ class Judging:
     def _observe_every(self, number: int, k: int, by: By) -> int:
         return random.Random(f"{self.job.seed} {number} {k} observe").choice(OBSERVE) if by == "draw" else 1
 
-    def _toured(self) -> Iterator[tuple[Correspondence[Any], tuple[Call, ...]]]:
+    def _toured(self) -> Iterator[tuple[RefinementMapping[Any], tuple[Call, ...]]]:
         """The tours' histories, as far as the target offers their operations."""
         for t in _tours(self.job.subsystem):
             for calls in t.histories:
@@ -229,16 +229,16 @@ class Judging:
 
     # ---- one history
 
-    def begin(self, number: int, by: By, init: Mapping[str, Json]) -> Asked:
+    def begin(self, number: int, by: By, init: Mapping[str, Json]) -> PendingHistory:
         """A history with its `init` line, not sent yet."""
         arguments = self.machine.init_names(init)
-        asked = Asked(number, by, [], [], [], [{"op": "init", "args": arguments}], [])
+        asked = PendingHistory(number, by, [], [], [], [{"op": "init", "args": arguments}], [])
         asked.calls_before = self.tally.calls
         self.asking = asked
         self._line(asked, "init", 0, ("answer", None), subsystem=self.job.subsystem, args=arguments)
         return asked
 
-    def _line(self, asked: Asked, op: str, record: int, expected: Expected, **fields: Json) -> None:
+    def _line(self, asked: PendingHistory, op: str, record: int, expected: Expected, **fields: Json) -> None:
         n = len(asked.lines)
         asked.lines.append(orjson.dumps({"i": n, "op": op, **fields}, default=float))
         asked.expected.append(expected)
@@ -253,13 +253,13 @@ class Judging:
             return self.last_state[1]
         return orjson.dumps(outcome(value), default=float)[1:-1]
 
-    def observed(self, asked: Asked, state: Any) -> None:
+    def observed(self, asked: PendingHistory, state: Any) -> None:
         """Ask for the state, which must be this one."""
         if state is not self.last_observed[0]:
             self.last_observed = state, self.machine.observe(state)
         self._line(asked, "observe", len(asked.records) - 1, ("state", self.last_observed[1]))
 
-    def called(self, asked: Asked, call: Call, step: Step[Any]) -> None:
+    def called(self, asked: PendingHistory, call: Call, step: Step[Any]) -> None:
         """Ask for a call, which must be answered so."""
         op = call.operation
         arguments = call.record()
@@ -276,7 +276,7 @@ class Judging:
         by: By,
         start: Start,
         every: int,
-    ) -> Asked | None:
+    ) -> PendingHistory | None:
         """Ask a history. None if the answers had to be waited for, and it is judged already."""
         state: Any = self.machine.initial(**start.init)
         asked = self.begin(number, by, start.init)
@@ -307,7 +307,7 @@ class Judging:
         self._send(asked)
         return asked
 
-    def _send(self, asked: Asked) -> None:
+    def _send(self, asked: PendingHistory) -> None:
         self.target.send(asked.lines[asked.sent :])
         asked.sent = len(asked.lines)
 
@@ -325,7 +325,9 @@ class Judging:
                 out.append((Call(op, arguments), step))
         return out
 
-    def _resolved(self, asked: Asked, call: Call, choices: list[tuple[Call, Step[Any]]], state: Any) -> Any | None:
+    def _resolved(
+        self, asked: PendingHistory, call: Call, choices: list[tuple[Call, Step[Any]]], state: Any
+    ) -> Any | None:
         """Ask, and read which choice was made: the state after it; None if what was answered is none of them."""
         self.called(asked, *choices[0])
         self.observed(asked, choices[0][1].state)
@@ -359,12 +361,12 @@ class Judging:
                     self.digests[key] = hashlib.blake2b(shown, digest_size=8).hexdigest()
                 self.tally.model_states.setdefault(name, set()).add(self.digests[key])
 
-    def _received(self, asked: Asked) -> None:
+    def _received(self, asked: PendingHistory) -> None:
         count = asked.sent - asked.answered
         asked.answers += self.target.receive(count)
         asked.answered += count
 
-    def judged(self, asked: Asked) -> None:
+    def judged(self, asked: PendingHistory) -> None:
         """Read the answers to a history and judge them."""
         self.reading = asked
         wrong = self._wrong(asked)
@@ -376,7 +378,7 @@ class Judging:
         else:
             self._rejected(asked, *wrong)
 
-    def _wrong(self, asked: Asked) -> tuple[History, Verdict] | None:
+    def _wrong(self, asked: PendingHistory) -> tuple[History, Verdict] | None:
         """What nothing explains in the answers to a history, if anything."""
         if asked.answered < asked.sent:
             self._received(asked)
@@ -390,12 +392,12 @@ class Judging:
         if asked is not None:
             self.judged(asked)
 
-    def _kept(self, asked: Asked) -> None:
+    def _kept(self, asked: PendingHistory) -> None:
         if self.record is not None:
             for made in self._trace(asked):
                 self.record(orjson.dumps(made, default=float) + b"\n")
 
-    def _counted(self, asked: Asked, calls: int) -> None:
+    def _counted(self, asked: PendingHistory, calls: int) -> None:
         tally = self.tally
         tally.calls += calls
         tally.observations += len(asked.lines) - 1 - len(asked.clauses)
@@ -406,7 +408,7 @@ class Judging:
             if refused:
                 tally.refusals[f"{name} {refused}"] += n
 
-    def _right(self, asked: Asked, n: int) -> bool:
+    def _right(self, asked: PendingHistory, n: int) -> bool:
         """Whether an answer is right; what was found so before, to the byte, is not looked at again."""
         line, text = asked.answers[n], asked.texts[n]
         if line == text:
@@ -436,7 +438,7 @@ class Judging:
             return outcome_matches(value, answer)
         return "result" in answer and same(value, answer["result"])
 
-    def _trace(self, asked: Asked) -> list[Record]:
+    def _trace(self, asked: PendingHistory) -> list[Record]:
         """The history as it was answered, as far as it was: the lines of a trace."""
         records = [{"i": i, **r} for i, r in enumerate(asked.records)]
         last = 0
@@ -470,7 +472,7 @@ class Judging:
                         return self._so_far(asked, answers)
         return self._so_far(suspects[0], [*suspects[0].answers, *self.target.left()])
 
-    def _so_far(self, asked: Asked, answers: Sequence[bytes]) -> History:
+    def _so_far(self, asked: PendingHistory, answers: Sequence[bytes]) -> History:
         """A history that got no further: what was answered, and the call that was not."""
         records = [{"i": i, **r} for i, r in enumerate(asked.records)]
         at = 0
@@ -489,7 +491,7 @@ class Judging:
 
     # ---- rejections
 
-    def _checked(self, asked: Asked) -> tuple[History, Verdict] | None:
+    def _checked(self, asked: PendingHistory) -> tuple[History, Verdict] | None:
         """What `check` says of a history that was not answered as expected; None if it accepts it."""
         records = self._trace(asked)
         before = {id: met.count for id, met in self.checking.met.items()}
@@ -503,7 +505,7 @@ class Judging:
         verdict = self._check_says(records, self._brief())  # without what was counted before
         return self._told(records, verdict), verdict
 
-    def _rejected(self, asked: Asked, history: History, verdict: Verdict) -> None:
+    def _rejected(self, asked: PendingHistory, history: History, verdict: Verdict) -> None:
         """Note a rejected history."""
         kind = kind_of(history)
         known = self.tally.rejections.get(kind)

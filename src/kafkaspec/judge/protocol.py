@@ -74,7 +74,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Described:
+class Description:
     """What the protocol is for one subsystem."""
 
     subsystem: Subsystem
@@ -98,7 +98,7 @@ class Described:
 
 
 @cache
-def described(subsystem: Subsystem) -> Described:
+def described(subsystem: Subsystem) -> Description:
     """The protocol of a subsystem. Operations that no engine calls are left out."""
     machine: Machine[Any] = subsystem.spec.machine
     hints = typing.get_type_hints(machine.initial)
@@ -109,7 +109,7 @@ def described(subsystem: Subsystem) -> Described:
     )
     calls = tuple(_call(op) for op in machine.operations.values() if op.generated)
     state = typing.get_type_hints(machine.observe).get("return", Any)
-    return Described(subsystem, configuration, calls, state)
+    return Description(subsystem, configuration, calls, state)
 
 
 def _configuration(machine: Machine[Any]) -> list[str]:
@@ -245,7 +245,7 @@ def _texts(record: Any) -> dict[str, str]:
 
 # ---- what walks show -------------------------------------------------------------------------------------------------
 @dataclass
-class Met:
+class Samples:
     """What seeded walks of a spec met, by operation."""
 
     refusals: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
@@ -255,7 +255,7 @@ class Met:
 
 
 @cache
-def met(subsystem: Subsystem) -> Met:
+def met(subsystem: Subsystem) -> Samples:
     """Walk the spec by itself."""
     machine: Machine[Any] = subsystem.spec.machine
     operations = [op for op in machine.operations.values() if op.generated]
@@ -283,7 +283,7 @@ def met(subsystem: Subsystem) -> Met:
             if op.name not in examples or worth > examples[op.name][0]:
                 examples[op.name] = worth, record
     order = {c.id: n for n, c in enumerate(subsystem.clauses)}
-    return Met(
+    return Samples(
         {n: dict.fromkeys(sorted(r, key=lambda e: (order.get(e[0], 0), e[1]))) for n, r in refusals.items()},
         {n: record for n, (_, record) in examples.items()},
     )

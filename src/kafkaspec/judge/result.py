@@ -132,7 +132,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Judged:
+class SubsystemVerdict:
     """The verdict on one subsystem of a target."""
 
     job: Job
@@ -172,7 +172,7 @@ class Judged:
             out[r.kind] = r if known is None else replace(known, count=known.count + r.count)
         return tuple(out.values())
 
-    def until_now(self, examples: int | None) -> Judged:
+    def until_now(self, examples: int | None) -> SubsystemVerdict:
         """The same of a campaign that was interrupted: it is no verdict, if nothing was rejected."""
         if self.verdict != "rejected" and self.tally.trouble is None:
             return replace(self, examples=examples, interrupted=True, verdict="could not judge", why="interrupted")

@@ -385,10 +385,10 @@ def of_type(e: Expr) -> T:
 
 
 # ---- numbers that only sizes decide
-Limit = int | Expr
+Bounded = int | Expr
 
 
-def _linear(x: Limit) -> tuple[dict[int, int], int] | None:
+def _linear(x: Bounded) -> tuple[dict[int, int], int] | None:
     """A limit as numbers of sizes, by the size's node, and a constant; None if it is no such sum."""
     if isinstance(x, int):
         return {}, x
@@ -411,17 +411,17 @@ def _linear(x: Limit) -> tuple[dict[int, int], int] | None:
     return None
 
 
-def _greater_of(x: Limit) -> tuple[Expr, Expr] | None:
+def _greater_of(x: Bounded) -> tuple[Expr, Expr] | None:
     """The two limits of which x is the greater."""
     return _of_two(x, 2, 1)
 
 
-def _lesser_of(x: Limit) -> tuple[Expr, Expr] | None:
+def _lesser_of(x: Bounded) -> tuple[Expr, Expr] | None:
     """The two limits of which x is the lesser."""
     return _of_two(x, 1, 2)
 
 
-def _of_two(x: Limit, less: int, greater: int) -> tuple[Expr, Expr] | None:
+def _of_two(x: Bounded, less: int, greater: int) -> tuple[Expr, Expr] | None:
     """The branches of an `ite`, if it asks whether the one is less than the other."""
     if isinstance(x, int) or x.op != "ite" or x.args[0].op != "lt":
         return None
@@ -429,7 +429,7 @@ def _of_two(x: Limit, less: int, greater: int) -> tuple[Expr, Expr] | None:
     return (x.args[1], x.args[2]) if a is x.args[less] and b is x.args[greater] else None
 
 
-def at_most(a: Limit, b: Limit) -> bool:
+def at_most(a: Bounded, b: Bounded) -> bool:
     """Is a <= b for all sizes (which are 1 or more)?"""
     if (both := _greater_of(a)) is not None:
         return all(at_most(x, b) for x in both)
@@ -446,11 +446,11 @@ def at_most(a: Limit, b: Limit) -> bool:
     return all(n >= 0 for n in gap.values()) and y[1] - x[1] + sum(gap.values()) >= 0
 
 
-def _number(e: Expr) -> Limit:
+def _number(e: Expr) -> Bounded:
     return int(e.aux) if e.op == "const" else e
 
 
-def _most(a: Limit | None, b: Limit | None) -> Limit | None:
+def _most(a: Bounded | None, b: Bounded | None) -> Bounded | None:
     if a is None or b is None:
         return None
     if at_most(a, b) or at_most(b, a):
@@ -458,7 +458,7 @@ def _most(a: Limit | None, b: Limit | None) -> Limit | None:
     return _number(ite(less(a, b), number(b), number(a)))
 
 
-def _least(a: Limit | None, b: Limit | None) -> Limit | None:
+def _least(a: Bounded | None, b: Bounded | None) -> Bounded | None:
     if a is None or b is None:
         return None
     if at_most(a, b) or at_most(b, a):
@@ -466,7 +466,7 @@ def _least(a: Limit | None, b: Limit | None) -> Limit | None:
     return _number(ite(less(a, b), number(a), number(b)))
 
 
-def _sum(a: Limit | None, b: Limit | None, sign: int = 1) -> Limit | None:
+def _sum(a: Bounded | None, b: Bounded | None, sign: int = 1) -> Bounded | None:
     if a is None or b is None:
         return None
     if isinstance(a, int) and isinstance(b, int):
@@ -474,12 +474,12 @@ def _sum(a: Limit | None, b: Limit | None, sign: int = 1) -> Limit | None:
     return _number((plus if sign > 0 else minus)(a, b))
 
 
-def last_index(t: T) -> Limit | None:
+def last_index(t: T) -> Bounded | None:
     """The last index of the longest sequence of a type."""
     return _sum(t.hi, -1)
 
 
-def _product(a: Limit | None, b: Limit | None) -> Limit | None:
+def _product(a: Bounded | None, b: Bounded | None) -> Bounded | None:
     if a is None or b is None:
         return None
     if isinstance(a, int) and isinstance(b, int):
@@ -489,7 +489,7 @@ def _product(a: Limit | None, b: Limit | None) -> Limit | None:
     return _number(node("mul", INT, number(a), number(b)))
 
 
-def how_many(t: T) -> Limit | None:
+def how_many(t: T) -> Bounded | None:
     """How many values a type has, where a number says it."""
     match t.kind:
         case "bool":
@@ -519,7 +519,7 @@ def size_of(cls: type[Sort]) -> Expr:
     return node("sortsize", INT, node("full", make("set", elem=resolve(cls), nonempty=True)), aux=cls.__name__)
 
 
-def limits(e: Expr) -> tuple[Limit | None, Limit | None]:
+def limits(e: Expr) -> tuple[Bounded | None, Bounded | None]:
     """The least and greatest value that a number can have by its form; None where there is none."""
     match e.op:
         case "const":

@@ -188,7 +188,7 @@ class Model:
     @classmethod
     def shown(cls, /, **values: Any) -> Self:
         """The state of this model with these values of its variables, which a refinement's mapping returns."""
-        return typing.cast(Self, Shown(cls, values))
+        return typing.cast(Self, AbstractState(cls, values))
 
     shown.__func__.__kafkaspec_call__ = True  # type: ignore[attr-defined]
 
@@ -199,7 +199,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Shown:
+class AbstractState:
     """The abstract state that a mapping gives, by variable."""
 
     model: type[Model]
@@ -359,7 +359,7 @@ class Trace:
         self.files, self.action = files, typing.cast("Action | None", None)
         self.named: dict[int, Expr] = {}
         self.sorts: list[T] = []
-        self.abstract: list[tuple[str, Mark, Shown, text.Frame, str, tuple[str, int]]] = []
+        self.abstract: list[tuple[str, Mark, AbstractState, text.Frame, str, tuple[str, int]]] = []
 
 
 class _NextPath:
@@ -643,7 +643,7 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
         return
     if mark.kind == "refines":
         assert mark.abstract is not None
-        if params or not isinstance(result, Shown) or result.model is not mark.abstract:
+        if params or not isinstance(result, AbstractState) or result.model is not mark.abstract:
             raise ModelError(f"{name} has no parameters and returns {mark.abstract.__name__}.shown(...)")
         trace.abstract.append((name, mark, result, frame, doc, loc))
         return

@@ -416,7 +416,7 @@ class When:
         When.stack.pop()
 
 
-class Unset:
+class NoValue:
     """What a local name has where a branch of an `if` gives it no value, or the branches have none of one type."""
 
     def __init__(
@@ -426,7 +426,7 @@ class Unset:
 
 
 def _local(value: Any) -> Any:
-    if isinstance(value, Unset):
+    if isinstance(value, NoValue):
         raise ModelError(value.why)
     return value
 
@@ -440,14 +440,14 @@ def _either(name: str, test: Any, a: Any, b: Any) -> Any:
     c = x.truth(test)
     if a is b or c is x.TRUE:
         return a
-    if c is x.FALSE or isinstance(b, Unset):
+    if c is x.FALSE or isinstance(b, NoValue):
         return b
-    if isinstance(a, Unset):
+    if isinstance(a, NoValue):
         return a
     try:
         return x.ite(c, a, b)
     except (ModelError, TypeNotInLanguage) as e:
-        return Unset(name, f"has no one value after the 'if' that assigns it: {e}")
+        return NoValue(name, f"has no one value after the 'if' that assigns it: {e}")
 
 
 class Frame:
@@ -648,7 +648,7 @@ _HELPERS: dict[str, Any] = {
     "__ks_ite": _ite, "__ks_contains": x.contains, "__ks_SetLiteral": x.SetLiteral,
     "__ks_MapLiteral": _map, "__ks_len": x.length, "__ks_range": x.span, "__ks_replace": x.replaced,
     "__ks_extreme": x.extreme, "__ks_set": _set, "__ks_when": When, "__ks_index": x.index,
-    "__ks_slice": _slice, "__ks_absent": ABSENT, "__ks_Unset": Unset, "__ks_local": _local, "__ks_merged": _merged,
+    "__ks_slice": _slice, "__ks_absent": ABSENT, "__ks_Unset": NoValue, "__ks_local": _local, "__ks_merged": _merged,
     "__ks_quantified": lambda op, d, body, name: x.quantified(op, d, _within(body), name),
     "__ks_chosen": lambda op, d, c, v, name, *rest: x.chosen(op, d, _within(c), _within(v), name, *rest),
     "__ks_summed": lambda d, c, v, name: x.summed(d, _within(c), _within(v), name),

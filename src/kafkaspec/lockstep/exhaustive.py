@@ -25,7 +25,7 @@ Call = tuple[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Correspondence(Generic[S]):
+class RefinementMapping(Generic[S]):
     """How a spec and a small model say the same."""
 
     model: type[Model]
@@ -54,7 +54,7 @@ class Correspondence(Generic[S]):
 
 
 @dataclass(frozen=True)
-class Commuted:
+class RefinementResult:
     """What was compared. `states` of the model's `reachable`; `problem` is the first history on which they differ."""
 
     states: int
@@ -68,14 +68,16 @@ class Commuted:
     problem: History | None
 
 
-def commute(machine: Machine[S], how: Correspondence[S]) -> Commuted:
+def check_refinement(machine: Machine[S], how: RefinementMapping[S]) -> RefinementResult:
     """Compare until all reachable states of the model are done or a difference is found."""
     concrete = Concrete(how.model, how.sizes)
     reachable = {concrete.key(s) for s in concrete.reachable()[0]}
     first = how.first(machine)
     start = model_state(concrete, how, first)
     if start is None or concrete.key(start) not in {concrete.key(s) for s in concrete.initial_states()}:
-        return Commuted(0, len(reachable), 0, {}, 0, History((), "the spec's first state is not one of the model's"))
+        return RefinementResult(
+            0, len(reachable), 0, {}, 0, History((), "the spec's first state is not one of the model's")
+        )
     seen: dict[Hashable, tuple[S, State, tuple[Record, ...]]] = {concrete.key(start): (first, start, ())}
     queue = deque(seen)
     refusals: Counter[str] = Counter()
@@ -112,14 +114,14 @@ def commute(machine: Machine[S], how: Correspondence[S]) -> Commuted:
                 steps += 1
             if why:
                 problem = History(path + records, f"spec and model {how.model.__name__} differ: {why}", said)
-                return Commuted(len(seen), len(reachable), steps, dict(refusals), stutters, problem)
+                return RefinementResult(len(seen), len(reachable), steps, dict(refusals), stutters, problem)
             if expected is not None and there is not None and concrete.key(there) not in seen:
                 seen[concrete.key(there)] = (after, there, path + records)
                 queue.append(concrete.key(there))
-    return Commuted(len(reachable & seen.keys()), len(reachable), steps, dict(refusals), stutters, None)
+    return RefinementResult(len(reachable & seen.keys()), len(reachable), steps, dict(refusals), stutters, None)
 
 
-def actions(concrete: Concrete, how: Correspondence[Any]) -> list[tuple[str, dict[str, Any]]]:
+def actions(concrete: Concrete, how: RefinementMapping[Any]) -> list[tuple[str, dict[str, Any]]]:
     """Every action of the model that the spec may have calls for, with each of its arguments."""
     out = []
     for a in concrete.model.actions:
@@ -130,7 +132,7 @@ def actions(concrete: Concrete, how: Correspondence[Any]) -> list[tuple[str, dic
     return out
 
 
-def model_state(concrete: Concrete, how: Correspondence[S], state: S) -> State | None:
+def model_state(concrete: Concrete, how: RefinementMapping[S], state: S) -> State | None:
     """The model's state for a spec's; None beyond the sizes."""
     values = how.to_model(state)
     return None if values is None else concrete.freeze(values)

@@ -173,7 +173,7 @@ def walk(
 ) -> Walk:
     """Walk `steps` calls, all drawn from one generator: the same seed is the same walk.
 
-    Each walk weighs the operations anew and leaves some out, so that histories with many of one kind come up. With
+    Each walk weighs the operations again and leaves some out, so that histories with many of one kind come up. With
     `outside`, the first call that breaks a precondition ends the walk (and is not made); without, it is drawn again.
     `contracts` has the spec watch itself: a broken postcondition raises icontract.ViolationError.
     """

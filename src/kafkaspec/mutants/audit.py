@@ -32,7 +32,7 @@ META: Final = b"version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\ndirecto
 """A meta.properties."""
 
 
-class Made(NamedTuple):
+class MadeCall(NamedTuple):
     """A call that was made, and was not refused by the spec."""
 
     operation: str
@@ -41,12 +41,12 @@ class Made(NamedTuple):
     result: Any
 
 
-class Walked(NamedTuple):
+class WalkEnd(NamedTuple):
     """A walk's end: the spec's state, the implementation, and the calls that were not refused."""
 
     state: Any
     driver: Any
-    calls: Sequence[Made]
+    calls: Sequence[MadeCall]
     failed: str = ""
     """how the implementation failed, if it did"""
 
@@ -55,7 +55,7 @@ class Walked(NamedTuple):
 class Written:
     """How the files of a subsystem's implementation stand in log directories."""
 
-    files: Callable[[Walked], Mapping[str, bytes]]
+    files: Callable[[WalkEnd], Mapping[str, bytes]]
     """path below the folder that is audited -> content"""
     operations: Sequence[str]
     """those that leave a sound log sound"""
@@ -83,14 +83,14 @@ def log_file(folder: str, base_offset: int, batches: Iterable[Batch]) -> dict[st
     return {f"{name}.log": b"".join(map(encode, batches)), f"{name}.index": b"", f"{name}.timeindex": times}
 
 
-def walked(machine: Machine[Any], driver: Driver, written: Written, seed: int) -> Walked:
+def walked(machine: Machine[Any], driver: Driver, written: Written, seed: int) -> WalkEnd:
     """Drive the implementation by calls that the spec allows. One that fails is not called any more: what it wrote
     until then is what there is."""
     rng = random.Random(f"audit {seed}")
     machine = replace(machine, candidates={**machine.candidates, **written.candidates})
     init = draw_init(machine, rng.choice) if written.init is None else dict(written.init)
     state: Any = machine.initial(**init)
-    calls: list[Made] = []
+    calls: list[MadeCall] = []
     made = 0
 
     def call(name: str, arguments: Mapping[str, Any]) -> None:
@@ -101,7 +101,7 @@ def walked(machine: Machine[Any], driver: Driver, written: Written, seed: int) -
         state = step.state
         made += 1
         if not isinstance(step.result, Refused):
-            calls.append(Made(name, arguments, step.result))
+            calls.append(MadeCall(name, arguments, step.result))
         driver.apply(name, arguments)
 
     failed = ""
@@ -118,7 +118,7 @@ def walked(machine: Machine[Any], driver: Driver, written: Written, seed: int) -
             call(name, given)
     except Exception as e:
         failed = f"{type(e).__name__}: {e}"
-    return Walked(state, driver, calls, failed)
+    return WalkEnd(state, driver, calls, failed)
 
 
 def audited(files: Mapping[str, bytes]) -> Audit | None:

@@ -22,9 +22,9 @@ from kafkaspec.contract.machine import Driver, Json, Machine, Outside, Refused
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
 from kafkaspec.judge.check import Check
-from kafkaspec.judge.forked import Forked
+from kafkaspec.judge.child import ChildProcess
 from kafkaspec.judge.generate import Generator
-from kafkaspec.judge.judging import BLOCK, HYPOTHESIS_EVERY, Asked, Judging
+from kafkaspec.judge.judging import BLOCK, HYPOTHESIS_EVERY, PendingHistory, Session
 from kafkaspec.judge.result import Job
 from kafkaspec.judge.serve import serve
 from kafkaspec.judge.target import Target, TargetTrouble
@@ -92,7 +92,7 @@ def target_of(subsystem: Subsystem, make: Make, layer: Layer, timeout_s: float =
     def answer(source: BinaryIO, sink: BinaryIO) -> None:
         serve({subsystem.name: (subsystem.spec.machine, as_driver(layer, make()))}, source, sink, "a mutant", "0")
 
-    return Target("a child of the judge", timeout_s, Forked(answer))
+    return Target("a child of the judge", timeout_s, ChildProcess(answer))
 
 
 class _Check(Check):
@@ -102,12 +102,12 @@ class _Check(Check):
         return ""
 
 
-class _Writer(Judging):
+class _Writer(Session):
     """Writes down what a campaign asks. Its own target is asked only where the system chooses."""
 
     choosing = False
 
-    def histories(self) -> Iterator[Asked]:
+    def histories(self) -> Iterator[PendingHistory]:
         """The histories of the campaign's blocks, without those that Hypothesis draws at the end of each."""
         drawn = BLOCK // HYPOTHESIS_EVERY if self.job.generator == "guided" else 0
         for number in itertools.count():
@@ -117,7 +117,7 @@ class _Writer(Judging):
                     raise UserError(f"{self.job.subsystem}: the sound impl is rejected: nothing can be measured")
                 yield asked
 
-    def _send(self, asked: Asked) -> None:
+    def _send(self, asked: PendingHistory) -> None:
         if self.choosing:
             super()._send(asked)
 
@@ -132,17 +132,17 @@ class _Writer(Judging):
         pass
 
 
-class _Reader(Judging):
+class _Reader(Session):
     """Shows histories to a target, and finds its first wrong answer."""
 
     def __init__(self, job: Job, target: Target) -> None:
         super().__init__(job, target)
-        self.shown: deque[Asked] = deque()
+        self.shown: deque[PendingHistory] = deque()
 
     def _check(self) -> Check:
         return _Check(self.machine, self.job.subsystem, self.job.strict)
 
-    def show(self, written: Asked) -> None:
+    def show(self, written: PendingHistory) -> None:
         """Send one history."""
         self.shown.append(replace(written, sent=0, answered=0, answers=[]))
         self._send(self.shown[-1])
@@ -165,7 +165,7 @@ class _Reader(Judging):
             return self._at(asked, n, e.kind)
         return None if trouble is None else self._at(asked, len(asked.answers), trouble.kind)
 
-    def one_by_one(self, written: Asked) -> Kill | None:
+    def one_by_one(self, written: PendingHistory) -> Kill | None:
         """The same of one history whose lines are sent singly: a target that ends takes answers with it that it has not
         sent."""
         asked = replace(written, sent=0, answered=0, answers=[])
@@ -179,19 +179,19 @@ class _Reader(Judging):
                 return self._at(asked, n, e.kind)
         return None
 
-    def _kill(self, asked: Asked, line: int) -> Kill | None:
+    def _kill(self, asked: PendingHistory, line: int) -> Kill | None:
         if not any(op.chosen for op in self.operations):
             return self._at(asked, line, "rejected")
         found = self._checked(asked)  # it may have chosen otherwise than the sound one
         return None if found is None else self._at(asked, asked.where.index(found[1].step or 0), "rejected")
 
-    def _at(self, asked: Asked, line: int, how: str) -> Kill:
+    def _at(self, asked: PendingHistory, line: int, how: str) -> Kill:
         call = asked.where[line]
         operation, ids, _ = asked.clauses[call - 1] if call else ("init", ("",), "")
         return Kill(call, how, operation, ids[0] if ids else "")
 
 
-def exact(asked: Asked) -> list[bytes | None]:
+def exact(asked: PendingHistory) -> list[bytes | None]:
     """What each line is answered with, as our own `serve` writes it; None for refusals, which have several forms."""
     out: list[bytes | None] = []
     for n, (what, value) in enumerate(asked.expected):
@@ -240,7 +240,7 @@ def campaigned(
                 readers[name] = _Reader(job, target)
         calls = 0
         histories = writer.histories()
-        under_way: deque[Asked] = deque()
+        under_way: deque[PendingHistory] = deque()
         while not all(name.startswith(SOUND) for name in readers) and (calls < limit or under_way):
             if calls < limit:  # all answer the one history while the next is written
                 under_way.append(next(histories))

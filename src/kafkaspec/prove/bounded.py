@@ -21,7 +21,7 @@ from kafkaspec.prove.symbols import Formula, State, Term, Value, both, either, i
 
 
 @dataclass(frozen=True)
-class Bounded:
+class BoundedResult:
     """What a bounded search found. "complete": no claim is broken within `steps` steps, at these sizes; sizes that are
     not given are arbitrary. "violation": the trace is a shortest one. "unknown": the solver gave up after `reached`."""
 
@@ -54,7 +54,7 @@ def bounded(
     *,
     timeout_s: float = 60.0,
     progress: Progress | None = None,
-) -> Bounded:
+) -> BoundedResult:
     """Search every run of at most `steps` steps for one that breaks an invariant, a lemma, a step property or a type,
     or that comes to an action whose text has no value.
 
@@ -81,9 +81,9 @@ def bounded(
             trace = _small(model, given, depth, timeout_s)
         seconds = time.perf_counter() - began
         if trace is None:
-            return Bounded(model.name, given, steps, "unknown", depth - 1, None, seconds)
-        return Bounded(model.name, given, steps, "violation", depth, trace, seconds)
-    return Bounded(model.name, given, steps, "complete", steps, None, time.perf_counter() - began)
+            return BoundedResult(model.name, given, steps, "unknown", depth - 1, None, seconds)
+        return BoundedResult(model.name, given, steps, "violation", depth, trace, seconds)
+    return BoundedResult(model.name, given, steps, "complete", steps, None, time.perf_counter() - began)
 
 
 def _small(model: LoadedModel, given: Mapping[str, int | bool], depth: int, timeout_s: float) -> Trace | None:

@@ -16,7 +16,7 @@ from kafkaspec.prove import counterexample, obligations, ways
 from kafkaspec.prove.counterexample import Counterexample
 from kafkaspec.prove.obligations import START, Goal, Kind, Setting, settings
 from kafkaspec.prove.reachable import Reachability, reachability
-from kafkaspec.prove.solver import FIRST_S, LARGEST, Asked, Budget, Question
+from kafkaspec.prove.solver import FIRST_S, LARGEST, Budget, Question, Reply
 from kafkaspec.prove.values import named
 
 Verdict = Literal["proved", "refuted", "unknown"]
@@ -56,7 +56,7 @@ class Obligation:
 
 
 @dataclass(frozen=True)
-class Proved:
+class ProofResult:
     """What became of a model's obligations. Sizes in `fixed` were held; all others are arbitrary."""
 
     model: str
@@ -129,7 +129,7 @@ def prove(
     only: Callable[[str, str], bool] | None = None,
     progress: Progress | None = None,
     until: Callable[[Obligation], bool] | None = None,
-) -> Proved:
+) -> ProofResult:
     """Ask every obligation; or those of some `claims`, then those of what their proofs assume, until nothing is assumed
     that is not proved; or those for which `only(action, claim)` is true (the start is the action "(start)"), which is
     never a proof.
@@ -184,7 +184,7 @@ class _Run:
         """The claims that the proofs used, where that is wanted."""
         self.stopped = False
 
-    def what_holds_up(self, claims: Sequence[str]) -> Proved:
+    def what_holds_up(self, claims: Sequence[str]) -> ProofResult:
         """The claims, then what they rest on: types and definedness, and the claims that the proofs used; and so on."""
         known = _claims(self.model)
         asked: set[str] = set()
@@ -202,9 +202,9 @@ class _Run:
             todo, first = self.used - asked, False
         return self.proved(partial=False, asked=claims, rests_on=[n for n in known if n in asked - {*claims}])
 
-    def proved(self, *, partial: bool, asked: Sequence[str] = (), rests_on: Sequence[str] = ()) -> Proved:
+    def proved(self, *, partial: bool, asked: Sequence[str] = (), rests_on: Sequence[str] = ()) -> ProofResult:
         """What was found."""
-        return Proved(
+        return ProofResult(
             self.model.name,
             self.given,
             tuple(self.found),
@@ -304,7 +304,7 @@ def _possible(model: LoadedModel, s: Setting, given: Mapping[str, int | bool], t
     there is none at any, None if neither is known."""
     budget = Budget(timeout_s)
 
-    def asked(sizes: Mapping[str, int | bool]) -> Asked:
+    def asked(sizes: Mapping[str, int | bool]) -> Reply:
         nothing = lambda action, claim: False  # noqa: E731
         if s.name == START:
             at = obligations.start(model, sizes, nothing)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kafkaspec.errors import UserError
 from kafkaspec.language import LoadedModel, Model, Trace, load
-from kafkaspec.prove.engine import Progress, Proved, asked_for, prove
+from kafkaspec.prove.engine import Progress, ProofResult, asked_for, prove
 
 SMALL = (1, 2, 3)
 """Where no sizes are given, every sort and size is explored at these, as far as the states allow."""
@@ -19,7 +19,7 @@ MOST_FLAGS = 3
 """Up to so many flags are explored in all their combinations; more, with all of them off and all of them on."""
 
 
-class Explored(NamedTuple):
+class ExplorationSummary(NamedTuple):
     """What exploring found: a sentence for people, the claim that is false, and how long it took."""
 
     text: str
@@ -46,7 +46,7 @@ class Proof:
         """The model as a graph."""
         return self.model if isinstance(self.model, LoadedModel) else load(self.model)
 
-    def run(self, progress: Progress | None = None, claims: Sequence[str] = ()) -> Proved:
+    def run(self, progress: Progress | None = None, claims: Sequence[str] = ()) -> ProofResult:
         """Explore, then prove: everything, or some `claims` and what they rest on. A model that cannot be explored with
         its ghosts at sizes that the proof names raises UserError; at small sizes of our choice, the result says so."""
         model = self.loaded
@@ -56,7 +56,7 @@ class Proof:
         else:
             explored = self._explore_small(progress)
         if explored.false is not None:
-            return Proved(
+            return ProofResult(
                 model.name,
                 self.fixed,
                 (),
@@ -70,7 +70,9 @@ class Proof:
         proved = prove(model, timeout_s=self.timeout_s, fixed=self.fixed, claims=claims, progress=progress)
         return replace(proved, explored=explored.text)
 
-    def _explore(self, sizes: Mapping[str, int | bool], max_states: int | None, progress: Progress | None) -> Explored:
+    def _explore(
+        self, sizes: Mapping[str, int | bool], max_states: int | None, progress: Progress | None
+    ) -> ExplorationSummary:
         from kafkaspec.explore import explore
 
         e = explore(
@@ -86,9 +88,9 @@ class Proof:
             text = f"{first}{e.distinct:,} state{'s' if e.distinct != 1 else ''}" + "".join(f", {x}" for x in flags)
             if e.outcome == "limit" and e.distinct < max_states:
                 text += f" ({e.limit})"
-        return Explored(text, false, e.seconds)
+        return ExplorationSummary(text, false, e.seconds)
 
-    def _explore_small(self, progress: Progress | None) -> Explored:
+    def _explore_small(self, progress: Progress | None) -> ExplorationSummary:
         """At one size after the other, until a claim is refuted."""
         said: list[str] = []
         seconds = 0.0
@@ -101,8 +103,8 @@ class Proof:
             seconds += e.seconds
             said.append(f"every size {level}: {e.text}" if level else e.text)
             if e.false is not None:
-                return Explored("; ".join(dict.fromkeys(said)), e.false, seconds)
-        return Explored("; ".join(dict.fromkeys(said)), None, seconds)
+                return ExplorationSummary("; ".join(dict.fromkeys(said)), e.false, seconds)
+        return ExplorationSummary("; ".join(dict.fromkeys(said)), None, seconds)
 
 
 def small_sizes(model: LoadedModel, fixed: Mapping[str, int | bool]) -> Iterator[tuple[int, dict[str, int | bool]]]:

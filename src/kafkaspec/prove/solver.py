@@ -50,7 +50,7 @@ LARGEST = 4
 
 
 @dataclass(frozen=True)
-class Asked:
+class Reply:
     """An answer, the model where there is one, and why where there is none. `core` names the assumptions that were
     used, where it was asked for."""
 
@@ -94,16 +94,16 @@ class Budget:
         share_s: float,
         options: Options | None = None,
         named: Mapping[str, Formula] | None = None,
-    ) -> Asked:
+    ) -> Reply:
         """Are the formulas satisfiable together? "unknown" if nothing is left to find out with."""
         if self.over:
-            return Asked("unknown", None, "the budget is used up", 0)
+            return Reply("unknown", None, "the budget is used up", 0)
         share_s = min(share_s, self.left_s)
         asked = check(formulas, share_s, options, named)
         self.charge(asked)
         return asked
 
-    def charge(self, asked: Asked) -> None:
+    def charge(self, asked: Reply) -> None:
         """Count what a query took."""
         self.spent_s += max(asked.steps / STEPS_PER_SECOND, LEAST_S)
 
@@ -124,7 +124,7 @@ def check(
     share_s: float,
     options: Options | None = None,
     named: Mapping[str, Formula] | None = None,
-) -> Asked:
+) -> Reply:
     """One query to Z3. Assumptions that are `named` are told by their names in the core, if they were used."""
     s = z3.Solver()
     limit(s, share_s)
@@ -136,7 +136,7 @@ def check(
     before = steps_taken(s)
     answer: Answer = str(s.check())  # type: ignore[assignment]
     core = [x.decl().name().removeprefix(NAMED) for x in s.unsat_core()] if named and answer == "unsat" else []
-    return Asked(
+    return Reply(
         answer,
         s.model() if answer == "sat" else None,
         s.reason_unknown() if answer == "unknown" else "",

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from kafkaspec.explore import Exploration, RandomWalk
     from kafkaspec.fleet.campaign import CampaignResult
     from kafkaspec.judge.check import Verdict
-    from kafkaspec.judge.result import Judged, Rejection
+    from kafkaspec.judge.result import Rejection, SubsystemVerdict
     from kafkaspec.lockstep.walk import Walk
     from kafkaspec.mutants import matrix as mutants
-    from kafkaspec.prove import Bounded, Proved
+    from kafkaspec.prove import BoundedResult, ProofResult
     from kafkaspec.verify import engine as verify
 
 MAX_DIFFERENCES = 12
@@ -56,7 +56,7 @@ def describe(result: Any) -> list[Section]:
             return _kill_matrix(result)
         if rows == {"verify.engine.Row"}:
             return _verified(result)
-        if rows == {"judge.result.Judged"}:
+        if rows == {"judge.result.SubsystemVerdict"}:
             return _judgement(result)
         return [s for r in result for s in describe(r)]
     kind = _kind(result)
@@ -153,7 +153,7 @@ def _random_walk(w: RandomWalk) -> list[Section]:
 PROOF_MOODS: Mapping[str, Mood] = {"proved": "good", "refuted": "bad", "unknown": "unknown"}
 
 
-def _proved(p: Proved) -> list[Section]:
+def _proved(p: ProofResult) -> list[Section]:
     claims = list(dict.fromkeys(o.claim for o in p.obligations))
     rows: list[tuple[str | Cell, ...]] = []
     for claim in claims:
@@ -203,13 +203,13 @@ def _proved(p: Proved) -> list[Section]:
     return out
 
 
-def _only_some(p: Proved) -> str:
+def _only_some(p: ProofResult) -> str:
     if not p.asked:
         return "not every obligation was asked for"
     return f"nothing more was asked, as {', '.join(words(c) for c in p.unproved)} is not proved"
 
 
-def _bounded(b: Bounded) -> list[Section]:
+def _bounded(b: BoundedResult) -> list[Section]:
     mood: Mood = "plain" if b.outcome == "complete" else "bad" if b.outcome == "violation" else "unknown"
     said = {
         "complete": f"searched: no claim is broken within {count(b.steps, 'step')}",
@@ -273,7 +273,7 @@ def _verdict(v: Verdict) -> list[Section]:
 JUDGED: Mapping[str, Mood] = {"accepted": "good", "rejected": "bad", "could not judge": "unknown"}
 
 
-def _judgement(judged: Sequence[Judged]) -> list[Section]:
+def _judgement(judged: Sequence[SubsystemVerdict]) -> list[Section]:
     """A target: a row a subsystem, what was left out, then everything that was rejected."""
     said = [(v, sum(j.verdict == v for j in judged)) for v in ("rejected", "could not judge", "accepted")]
     worst = next(v for v, n in said if n)
@@ -311,7 +311,7 @@ def _judgement(judged: Sequence[Judged]) -> list[Section]:
     return out + [s for j in judged for s in _exercised(j)]
 
 
-def _judged_row(j: Judged) -> list[str | Cell]:
+def _judged_row(j: SubsystemVerdict) -> list[str | Cell]:
     t = j.tally
 
     def part(of: Iterable[tuple[int, int]]) -> str:
@@ -324,7 +324,7 @@ def _judged_row(j: Judged) -> list[str | Cell]:
     ]  # fmt: skip
 
 
-def _rejection(j: Judged, n: int, r: Rejection) -> Section:
+def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
     v = r.verdict
     facts: list[tuple[str, Cell]] = []
     if v.what and not v.what.startswith(("answered ", "the answer is right")):
@@ -353,7 +353,7 @@ def _rejection(j: Judged, n: int, r: Rejection) -> Section:
     )
 
 
-def _trouble(j: Judged) -> list[Section]:
+def _trouble(j: SubsystemVerdict) -> list[Section]:
     trouble, last = j.tally.trouble, j.tally.last
     if trouble is None:
         return []
@@ -366,7 +366,7 @@ def _trouble(j: Judged) -> list[Section]:
     return [Section(f"{j.job.subsystem}: the target", verdict, facts=tuple(facts), history=asked, again=j.again)]
 
 
-def _exercised(j: Judged) -> list[Section]:
+def _exercised(j: SubsystemVerdict) -> list[Section]:
     t = j.tally
     refused: Counter[str] = Counter()
     for what, n in t.refusals.items():
@@ -620,10 +620,10 @@ DESCRIBERS: Mapping[str, Callable[[Any], list[Section]]] = {
     "language.trace.Trace": _trace,
     "explore.engine.Exploration": _exploration,
     "explore.walk.RandomWalk": _random_walk,
-    "prove.engine.Proved": _proved,
-    "prove.bounded.Bounded": _bounded,
+    "prove.engine.ProofResult": _proved,
+    "prove.bounded.BoundedResult": _bounded,
     "judge.check.Verdict": _verdict,
-    "judge.result.Judged": lambda j: _judgement([j]),
+    "judge.result.SubsystemVerdict": lambda j: _judgement([j]),
     "lockstep.walk.Walk": _walk,
     "fleet.campaign.CampaignResult": _campaign,
     "audit.engine.Audit": _audit,

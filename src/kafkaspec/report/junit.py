@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kafkaspec.judge.result import Judged
+    from kafkaspec.judge.result import SubsystemVerdict
 
 NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML cannot say, such as control characters that a target wrote."""
 
 
-def junit(judged: Sequence[Judged]) -> str:
+def junit(judged: Sequence[SubsystemVerdict]) -> str:
     """The document. A subsystem that could not be judged is an error; its output has what was exercised."""
     target = next((j.target for j in judged if j.target), "")
     suites = ElementTree.Element("testsuites")
@@ -47,7 +47,7 @@ def junit(judged: Sequence[Judged]) -> str:
     return f"<?xml version='1.0' encoding='UTF-8'?>\n{ElementTree.tostring(suites, encoding='unicode')}\n"
 
 
-def _said(j: Judged) -> str:
+def _said(j: SubsystemVerdict) -> str:
     t = j.tally
     met = ", ".join(f"{id} x{n}" for id, n in sorted(t.deviations.items())) or "none"
     return (

@@ -1,1 +1,1 @@
-"""Everything that the project claims, established anew."""
+"""Everything that the project claims, established again."""

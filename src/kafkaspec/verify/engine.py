@@ -1,4 +1,4 @@
-"""Everything that is claimed, established anew, a row a claim.
+"""Everything that is claimed, established again, a row a claim.
 
 A row says one thing in one of the words that are never mixed: *complete* (clauses), *explored* (exhaustively, at the
 printed size), *proved* (for all sizes), *tested* (seeds so many), *judged* (recordings). A row that could not be made
@@ -21,7 +21,7 @@ from kafkaspec.audit.finding import Severity
 from kafkaspec.contract import subsystem, traceability
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
-from kafkaspec.verify.held import Held, key
+from kafkaspec.verify.held import PastResults, key
 
 STEPS = 100
 """Operations a seed, spec beside impl."""
@@ -85,7 +85,7 @@ def verify(
     """The rows of the named subsystems, or of all and the audit, from so many processes. With `changed`, what nothing
     has changed for since it last held is not asked again, and the row says so. Raises UserError for an unknown name."""
     todo = units(wanted)
-    store = Held()
+    store = PastResults()
     rows: dict[Unit, list[Row]] = {u: kept for u in todo if changed and (kept := store.of(u, seeds))}
     left = sorted((u for u in todo if u not in rows), key=store.seconds, reverse=True)
     keys = {u: key(u, seeds) for u in left}  # of the texts before anything is asked: they may change meanwhile
@@ -183,10 +183,10 @@ def _proofs(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
 
 
 def _spec_beside_model(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
-    from kafkaspec.lockstep.exhaustive import commute
+    from kafkaspec.lockstep.exhaustive import check_refinement
 
-    for how in [_of(s, "spec", "CORRESPONDENCES")[which]]:
-        c = commute(s.spec.machine, how)
+    for how in [_of(s, "spec", "REFINEMENTS")[which]]:
+        c = check_refinement(s.spec.machine, how)
         detail = (
             f"{c.states:,} of {c.reachable:,} model states, {c.steps:,} steps, {sum(c.refusals.values()):,} refusals"
         )
@@ -305,7 +305,7 @@ CHECKS: dict[str, tuple[Callable[[Subsystem], int], Check]] = {
     "clauses": (lambda s: 1, _clauses),
     "models": (lambda s: len(_of(s, "models", "MODELS")), _models),
     "proofs": (lambda s: len(_of(s, "proofs", "PROOFS")), _proofs),
-    "spec beside model": (lambda s: len(_of(s, "spec", "CORRESPONDENCES")), _spec_beside_model),
+    "spec beside model": (lambda s: len(_of(s, "spec", "REFINEMENTS")), _spec_beside_model),
     "spec beside impl": (lambda s: max(1, len(s.pairs())), _spec_beside_drivers),
     "impl behind a pipe": (lambda s: int(s.is_component), _impl_behind_a_pipe),
     "recordings": (lambda s: len(_of(s, "spec", "RECORDINGS")), _recordings),

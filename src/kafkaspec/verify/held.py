@@ -117,7 +117,7 @@ def place() -> Path:
     return cached / "kafkaspec" / f"held-{hashlib.blake2b(str(PACKAGE).encode(), digest_size=8).hexdigest()}.json"
 
 
-class Held:
+class PastResults:
     """What held when it was last asked. A file that cannot be read or written is as good as none."""
 
     def __init__(self, file: Path | None = None) -> None:

@@ -47,7 +47,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * The Scala {@link LogCleanerManager} of 3.9 over {@link UnifiedLog}s.
  *
  * <p>The logs are Kafka's, and so are their segments once something is appended. Where the specification says that a
- * log has changed, and what it looks like now, the log is built anew around segments that only say so ({@link Told}).
+ * log has changed, and what it looks like now, the log is built again around segments that only say so ({@link Told}).
  */
 public final class CleanerAdapter extends CleanerManager {
 

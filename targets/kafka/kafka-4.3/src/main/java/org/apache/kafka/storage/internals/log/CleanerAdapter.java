@@ -33,7 +33,7 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
  * {@link LogCleanerManager} over {@link UnifiedLog}s.
  *
  * <p>The logs are Kafka's, and so are their segments once something is appended. Where the specification says that a
- * log has changed, and what it looks like now, the log is built anew around segments that only say so ({@link Told}).
+ * log has changed, and what it looks like now, the log is built again around segments that only say so ({@link Told}).
  */
 public final class CleanerAdapter extends CleanerManager {
 

@@ -1,6 +1,6 @@
 """Boils the client side of a recording down to what an audit of its log directories must agree with.
 
-    python boil.py RECORDING-FOLDER OUTPUT-FOLDER
+    python condense.py RECORDING-FOLDER OUTPUT-FOLDER
 
 RECORDING-FOLDER has `manifest.json` and `history.ndjson[.gz]`. For each archive of log directories OUTPUT-FOLDER gets
 `<archive>.truth.json.gz`: what clients had seen when the directories were copied.
@@ -55,7 +55,7 @@ def moment(manifest: Event, archive: str) -> int:
     return kills[int(number) - 1] if number.isdecimal() else kills[0]
 
 
-def boiled(folder: Path, archive: str) -> Event | None:
+def condensed(folder: Path, archive: str) -> Event | None:
     """The truth of one archive; None if the history does not reach to it."""
     manifest = json.loads((folder / "manifest.json").read_text())
     if archive.endswith("-swap.tar.gz"):
@@ -145,7 +145,7 @@ def boiled(folder: Path, archive: str) -> Event | None:
 def main() -> None:
     folder, out = map(Path, sys.argv[1:])
     for archive in sorted(json.loads((folder / "manifest.json").read_text())["archives"]):
-        truth = boiled(folder, archive)
+        truth = condensed(folder, archive)
         if truth is not None:
             text = json.dumps(truth, separators=(",", ":")).encode()
             name = archive.removesuffix(".tar.gz") + ".truth.json.gz"

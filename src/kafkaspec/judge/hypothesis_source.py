@@ -18,7 +18,7 @@ from kafkaspec.lockstep.walk import draw_init
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kafkaspec.judge.judging import Judging
+    from kafkaspec.judge.judging import Session
 
 CALL_BYTES = 13
 """A call is drawn as so many bytes, two for each choice in it, which costs a tenth of drawing each choice by itself.
@@ -26,7 +26,7 @@ Bytes, not numbers: Hypothesis draws numbers from the constants of the modules t
 on a worker must find what it finds here. An odd size, which no such constant has."""
 
 
-def judge_drawn(judging: Judging, number: int, examples: int) -> None:
+def judge_drawn(judging: Session, number: int, examples: int) -> None:
     """Judge so many histories drawn by Hypothesis, seeded by the block."""
     guide, steps = Guide(), judging.job.steps
     draws = Draws(judging.machine, judging.operations, None, steps)

@@ -20,7 +20,7 @@ from typing import IO, BinaryIO, Final
 POLL_S: Final = 0.005
 
 
-class Forked:
+class ChildProcess:
     """The child, as subprocess.Popen shows one: `serve` is called in it with its ends of the pipes, and what it
     raises is written to stderr and ends it with status 1. POSIX only."""
 
