@@ -422,7 +422,7 @@ def observe(state: Directory) -> Observation:
     }
 
 
-machine: Machine[Directory] = Machine("checkpoints", initial=initial, observe=observe)
+machine: Machine[Directory] = Machine("checkpoints", initial, observe)
 
 
 def _has_loaded(state: Directory) -> bool:

@@ -251,7 +251,7 @@ def keeps_its_promise(log: Log, log_start: int, point: int) -> bool:
 
 
 # ---- the machine: a log, and what was cleaned of it ------------------------------------------------------------------
-machine = without_state("compaction")
+machine = without_state("compaction", __name__)
 
 
 def log_of(text: Sequence[Sequence[Any]]) -> Log:

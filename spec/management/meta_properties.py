@@ -247,7 +247,7 @@ def escaped(value: str) -> str:
 
 
 # ---- the machine -----------------------------------------------------------------------------------------------------
-machine = without_state("meta_properties")
+machine = without_state("meta_properties", __name__)
 
 
 @machine.operation("properties.read", "MTP-1", "MTP-2")

@@ -925,7 +925,7 @@ def observe(state: Held) -> Observation:
     return cast(Observation, Fields(data=state.data.hex()))
 
 
-machine: Machine[Held] = Machine("batch", initial=initial, observe=observe)
+machine: Machine[Held] = Machine("batch", initial, observe)
 
 
 @lru_cache(maxsize=512)

@@ -662,7 +662,7 @@ class Breaches(TypedDict):
     """entries are left of a truncation"""
 
 
-audit = without_state("leader_epochs")
+audit = without_state("leader_epochs", __name__)
 """What the audit asks of a log at rest."""
 
 

@@ -272,7 +272,7 @@ def observe(state: Directory) -> Observation:
     return {"files": {name: shown(c) for name, c in state.files.items()}}
 
 
-machine: Machine[Directory] = Machine("log_loader", initial=initial, observe=observe)
+machine: Machine[Directory] = Machine("log_loader", initial, observe)
 
 
 # ---- the passes ------------------------------------------------------------------------------------------------------

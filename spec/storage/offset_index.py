@@ -677,7 +677,7 @@ def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
     return "OIX-25"
 
 
-audit = without_state("offset_index")
+audit = without_state("offset_index", __name__)
 """What the audit asks of a log at rest."""
 
 

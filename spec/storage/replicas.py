@@ -206,7 +206,7 @@ def are_replicas(a: Directory, b: Directory) -> bool:
 
 
 # ---- the machine: no state, only questions ---------------------------------------------------------------------------
-machine = without_state("replicas")
+machine = without_state("replicas", __name__)
 
 
 class ReplicaText(TypedDict, total=False):

@@ -612,7 +612,7 @@ def observe(state: Segment) -> Observation:
     )
 
 
-machine: Machine[Segment] = Machine("segment", initial=initial, observe=observe)
+machine: Machine[Segment] = Machine("segment", initial, observe)
 
 
 # ---- conditions that several operations share ------------------------------------------------------------------------

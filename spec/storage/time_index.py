@@ -552,7 +552,7 @@ class Breaches(TypedDict):
     complete: bool
 
 
-audit = without_state("time_index")
+audit = without_state("time_index", __name__)
 """What the audit asks of a log at rest."""
 
 

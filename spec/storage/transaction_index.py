@@ -268,7 +268,7 @@ def observe(log: Log) -> Observation:
     )
 
 
-machine: Machine[Log] = Machine("transaction_index", initial=initial, observe=observe)
+machine: Machine[Log] = Machine("transaction_index", initial, observe)
 
 
 # ---- conditions that several operations share ------------------------------------------------------------------------

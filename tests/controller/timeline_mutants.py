@@ -33,26 +33,26 @@ def _judges_any_epoch() -> Machine[Timeline]:
     return replace(spec.machine, operations={**spec.machine.operations, name: op})
 
 
-def _takes_it_again(state: Timeline, epoch: int) -> Step[Timeline]:
+def _takes_it_again(state: Timeline, epoch: int) -> Any:
     if epoch == state.latest_epoch:
         return Step(state._replace(past={**state.past, epoch: state.present}), epoch)
     return spec.machine.operations["getOrCreateSnapshot"].body(state, epoch)
 
 
-def _needs_a_snapshot(state: Timeline, key: int, epoch: int = LATEST_EPOCH) -> Step[Timeline]:
+def _needs_a_snapshot(state: Timeline, key: int, epoch: int = LATEST_EPOCH) -> Any:
     if epoch == LATEST_EPOCH and not state.past:
         return Step(state, Refused("TML-6", spec.RUNTIME_EXCEPTION))
     return spec.machine.operations["map.get"].body(state, key, epoch)
 
 
-def _reverts_the_map_alone(state: Timeline, epoch: int) -> Step[Timeline]:
+def _reverts_the_map_alone(state: Timeline, epoch: int) -> Any:
     after = spec.machine.operations["revertToSnapshot"].body(state, epoch)
     if isinstance(after.result, Refused):
         return after
     return Step(after.state._replace(present=state.present._replace(entries=after.state.present.entries)))
 
 
-def _deletes_those_before(state: Timeline, epoch: int) -> Step[Timeline]:
+def _deletes_those_before(state: Timeline, epoch: int) -> Any:
     if epoch not in state.past:
         return spec.machine.operations["deleteSnapshot"].body(state, epoch)
     return Step(state._replace(past={e: v for e, v in state.past.items() if e > epoch}, iterator=None))

@@ -255,7 +255,7 @@ def _fault(operation: str, body: Callable[..., Step[spec.Cleaner]]) -> Callable[
     return lambda: with_fault(spec.machine, operation, body)
 
 
-def _resumes_the_aborted(state: spec.Cleaner, partition: str) -> Step[spec.Cleaner]:
+def _resumes_the_aborted(state: spec.Cleaner, partition: str) -> Any:
     if isinstance(state.state(partition), Aborted):
         return Step(state.with_state(partition, None))
     return spec.machine.operations["resumeCleaning"].body(state, partition)

@@ -215,7 +215,7 @@ def _truncates_after(state: mapped.Index, offset: int) -> Step[mapped.Index]:
     return Step(mapped.keep(state, sum(1 for e in spec.entries(state) if e.offset <= offset)))
 
 
-def _appends_anything(state: mapped.Index, offset: int, position: int) -> Step[mapped.Index]:
+def _appends_anything(state: mapped.Index, offset: int, position: int) -> Any:
     if spec.is_full(state) or not state.writable or not spec.fits(state, offset):
         return spec.machine.operations["append"].body(state, offset, position)
     return Step(mapped.append(state, (offset - state.base_offset, position)))

@@ -183,12 +183,12 @@ def _spec(operation: str, body: Callable[..., Step[mapped.Index]]) -> Callable[[
     return lambda: with_fault(spec.machine, operation, body)
 
 
-def _uses_the_last_slot(state: mapped.Index, timestamp: int, offset: int, skip_full_check: bool) -> Step[mapped.Index]:
+def _uses_the_last_slot(state: mapped.Index, timestamp: int, offset: int, skip_full_check: bool) -> Any:
     more = len(state.used) < state.slots
     return spec.machine.operations["maybeAppend"].body(state, timestamp, offset, skip_full_check or more)
 
 
-def _refuses_the_same(state: mapped.Index, timestamp: int, offset: int, skip_full_check: bool) -> Step[mapped.Index]:
+def _refuses_the_same(state: mapped.Index, timestamp: int, offset: int, skip_full_check: bool) -> Any:
     if state.used and spec.last_entry(state).timestamp == timestamp:
         return Step(state, Refused("TIX-2", mapped.INVALID_OFFSET))
     return spec.machine.operations["maybeAppend"].body(state, timestamp, offset, skip_full_check)

@@ -1,9 +1,10 @@
 """Clauses: one rule, one id, every form.
 
-A clause is written once, beside the spec that carries it, as `TML_1 = clause("TML-1", "<sentence>", source="...")`.
-Everything else that says the same rule in another form names the id: an operation or contract of the spec, an action or
-invariant of a model, an obligation of a proof, a test, a mutant. The registry below is therefore built by importing the
-code; nobody keeps a list by hand.
+A clause is written once: in the docstring of the spec's function that states it, as a paragraph `TML-1: <sentence>`
+under `@states("TML-1", source="...")`, or, where no single function does, as
+`clause("TML-1", "<sentence>", source="...")`. Everything else that says the same rule in another form names the id: an
+operation or contract of the spec, an action or invariant of a model, an obligation of a proof, a test, a mutant. The
+registry below is therefore built by importing the code; nobody keeps a list by hand.
 """
 
 from __future__ import annotations
@@ -27,6 +28,22 @@ FOLDERS = {
     "proof": "kafkaspec.proofs.",
 }
 """Where a form of the package stands. A model among the mutants states a clause too, wrongly: it is no form of it."""
+
+
+A_QUESTION = {
+    "model": "a question about one state, that changes nothing",
+    "proof": "a question about one state, that changes nothing",
+}
+A_FORMAT = {
+    "model": "a matter of bytes, not of interleavings",
+    "proof": "a matter of bytes: tested on every kind, well formed and malformed",
+}
+ONE_CALL = {
+    "model": "a matter of one call, not of interleavings",
+    "proof": "a matter of one call: tested at every boundary",
+}
+AT_REST = {"impl": "about files at rest: the audit looks for it"}
+"""Reasons that kinds of clauses share, for `without`. They combine: `A_QUESTION | AT_REST`."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +72,19 @@ _uses: dict[Use, None] = {}
 
 def clause(id: str, sentence: str, *, source: str, without: Mapping[str, str] | None = None) -> str:
     """Register a clause and return its id. Raises ValueError for a malformed or a repeated id."""
+    return _register(id, sentence, source, without or {}, sys._getframe(1).f_globals["__name__"])
+
+
+def _register(id: str, sentence: str, source: str, without: Mapping[str, str], module: str) -> str:
     if not re.fullmatch(r"[A-Z]{3}-\d+", id):
         raise ValueError(f"clause id {id!r} is not of the form ABC-1")
-    module = sys._getframe(1).f_globals["__name__"]
     known = _clauses.get(id)
     if known is not None and known.module != module:
         raise ValueError(f"clause {id} is stated in {known.module} and again in {module}")
-    for form in without or {}:
+    for form in without:
         if form not in FORMS:
             raise ValueError(f"clause {id}: {form!r} is not a form ({', '.join(FORMS)})")
-    _clauses[id] = Clause(id, " ".join(sentence.split()), source, module, dict(without or {}))
+    _clauses[id] = Clause(id, " ".join(sentence.split()), source, module, dict(without))
     return id
 
 
@@ -76,9 +96,13 @@ def used(id: str, form: str, where: str) -> None:
 F = TypeVar("F")
 
 
-def states(*ids: str) -> Callable[[F], F]:
+def states(*ids: str, source: str = "", without: Mapping[str, str] | None = None) -> Callable[[F], F]:
     """Decorator: a function, a method or a class that is what the clauses say, as a rule of the spec, in the impl, or
-    in a rule of the audit, by its module. It is left as it is."""
+    in a rule of the audit, by its module. It is left as it is.
+
+    A paragraph `ID: <sentence>` of a spec's docstring is the clause of one of these ids, of that `source`. Raises
+    ValueError for a sentence without a source, and for a source without a sentence.
+    """
 
     def note(thing: F) -> F:
         function: Any = getattr(thing, "fget", None) or getattr(thing, "__func__", None) or inspect.unwrap(thing)  # type: ignore[arg-type]
@@ -86,9 +110,25 @@ def states(*ids: str) -> Callable[[F], F]:
             if function.__module__.startswith(FOLDERS[form]):
                 for id in ids:
                     used(id, form, f"{function.__module__}:{function.__qualname__}")
+        stated = {id: text for id, text in sentences(function.__doc__ or "").items() if id in ids}
+        if bool(stated) != bool(source):
+            raise ValueError(f"{function.__qualname__}: a clause's sentence and its source belong together ({ids})")
+        for id, text in stated.items():
+            _register(id, text, source, without or {}, function.__module__)
+        function.__clauses__ = (*ids, *getattr(function, "__clauses__", ()))
         return thing
 
     return note
+
+
+def sentences(docstring: str) -> dict[str, str]:
+    """The paragraphs `ABC-1: <sentence>` of a docstring, by their ids.
+
+    >>> sentences("What it is.\\n\\nABC-1: It holds.\\n")
+    {'ABC-1': 'It holds.'}
+    """
+    found = re.finditer(r"^([A-Z]{3}-\d+): (.+?)(?=\n\n|\Z)", inspect.cleandoc(docstring), re.DOTALL | re.MULTILINE)
+    return {m[1]: " ".join(m[2].split()) for m in found}
 
 
 def find(id: str) -> Clause:

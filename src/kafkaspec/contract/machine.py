@@ -2,7 +2,7 @@
 
 The spec module says
 
-    machine = Machine("timeline", initial=initial, observe=observe)
+    machine = Machine("timeline", initial, observe)
 
     @machine.operation("map.put", "TML-4")
     @icontract.require(lambda value: ..., "TML-2 the caller's duty, in words")
@@ -11,7 +11,19 @@ The spec module says
         ...
         return Step(after, result)           # or Step(state, Refused("TML-9", "java.lang.NullPointerException"))
 
-and lockstep, trace checks, campaigns and the judge drive it by operation name with JSON arguments.
+    @machine.operation("map.clear", "TML-5")
+    def map_clear(state: Timeline) -> Timeline | Refused:
+        ...                                  # an operation that answers nothing returns the state after it
+
+    @machine.question("map.get", "TML-6")
+    def map_get(state: Timeline, key: int, epoch: int) -> int | None:
+        ...                                  # a question returns its answer, or Refused; the state stays
+
+and lockstep, trace checks, campaigns and the judge drive it by operation name with JSON arguments. Parameters and
+answers may be of any type that `contract.codec` can write as JSON; a contract's `result` is what the function returns.
+A question that needs no state has no parameter `state`.
+
+The arguments to try stand in `<spec>_trial.py`, known deviations in `<spec>_released.py`: both are found by name.
 
 Three outcomes that must never be confused:
 - a *result* (any JSON value): what the system answers;
@@ -22,24 +34,32 @@ Three outcomes that must never be confused:
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import inspect
 import math
 import re
+import types
+import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol
 
 from typing_extensions import TypeVar
 
 from kafkaspec.contract import clauses
+from kafkaspec.contract.codec import Decode, Fields, Json, camel, decoder, encode
 from kafkaspec.errors import unknown
+
+__all__ = ["Fields", "Json"]
 
 S = TypeVar("S")
 R = TypeVar("R", default=Any)
-Json = Any
-"""A JSON value as Python has it: None, bool, int, float, str, list, dict with str keys."""
+F = TypeVar("F", bound=Callable[..., Any])
 _NULL: Any = None
+_LOADED: set[tuple[str, str]] = set()
+"""parts of specs, by module and role, that were looked for"""
 
 
 Kind = Literal["call", "time", "crash", "restart", "damage"]
@@ -71,10 +91,6 @@ class Step(NamedTuple, Generic[S, R]):
     result: R | Refused = _NULL
 
 
-class Fields(dict[str, Any]):
-    """A record level of an observation: a recording may leave keys of it out. A plain dict must match whole."""
-
-
 class Approx(float):
     """A double that an observation computes rather than copies: equal to any number within a billionth of it."""
 
@@ -104,14 +120,18 @@ class Condition:
     arguments: tuple[str, ...]
 
 
+Returns = Literal["step", "state", "answer"]
+"""What an operation's function returns: a Step, the state after it, or a question's answer."""
+
+
 @dataclass(frozen=True)
 class Operation(Generic[S]):
     """One operation: `function` with its contracts, `body` without; parameters by their names in traces (camelCase)."""
 
     name: str
     clauses: tuple[str, ...]
-    function: Callable[..., Step[S]]
-    body: Callable[..., Step[S]]
+    function: Callable[..., Any]
+    body: Callable[..., Any]
     parameters: Mapping[str, str]
     """trace name (camelCase) -> Python name"""
     defaults: Mapping[str, Any]
@@ -123,6 +143,56 @@ class Operation(Generic[S]):
     chosen: tuple[str, ...] = ()
     """parameters (Python names) that stand for a choice of the system's own: whoever is judged is not told them"""
     kind: Kind = "call"
+    returns: Returns = "step"
+    takes_state: bool = True
+
+    @cached_property
+    def hints(self) -> Mapping[str, Any]:
+        """The types of its parameters, by Python names, and of what it returns."""
+        return typing.get_type_hints(inspect.unwrap(self.body))
+
+    @cached_property
+    def result_hint(self) -> Any:
+        """The type of its result."""
+        hint = self.hints.get("return", Any)
+        if self.returns == "step":
+            arguments = typing.get_args(hint)
+            return arguments[1] if len(arguments) > 1 else Any
+        return type(None) if self.returns == "state" else _unless_refused(hint)
+
+    @cached_property
+    def decoders(self) -> Mapping[str, Decode]:
+        """Python name -> what makes an argument of its JSON, of the parameters that are no JSON."""
+        found = {p: decoder(self.hints.get(p, Any)) for p in self.parameters.values()}
+        return {p: d for p, d in found.items() if d is not None}
+
+    def decoded(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments, by Python names, as the function takes them."""
+        if not self.decoders:
+            return arguments
+        return {p: self.decoders[p](v) if p in self.decoders else v for p, v in arguments.items()}
+
+    def call(self, function: Callable[..., Any], state: S, arguments: Mapping[str, Any]) -> Any:
+        """Call the function or the body with arguments as it takes them."""
+        return function(state, **arguments) if self.takes_state else function(**arguments)
+
+    def step(self, state: S, returned: Any) -> Step[S]:
+        """The step that a function's return value means."""
+        if self.returns == "step":
+            step: Step[S] = returned
+            return step
+        if isinstance(returned, Refused):
+            return Step(state, returned)
+        return Step(state, encode(returned)) if self.returns == "answer" else Step(returned)
+
+    def returned(self, step: Step[S]) -> Any:
+        """What a function returns that means that step: what its postconditions look at."""
+        if self.returns == "step" or isinstance(step.result, Refused):
+            return step if self.returns == "step" else step.result
+        if self.returns == "state":
+            return step.state
+        decode = decoder(self.result_hint)
+        return step.result if decode is None else decode(step.result)
 
     @cached_property
     def direct(self) -> Callable[[S, Mapping[str, Any]], Step[S] | Outside]:
@@ -135,20 +205,34 @@ class Operation(Generic[S]):
         return compiled(self, {p: t for t, p in self.parameters.items()})
 
 
+def _unless_refused(hint: Any) -> Any:
+    """A question's return annotation without the refusal."""
+    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
+        return hint
+    return typing.Union[tuple(h for h in typing.get_args(hint) if h is not Refused)]  # noqa: UP007
+
+
 def compiled(op: Operation[S], keys: Mapping[str, str]) -> Callable[[S, Mapping[str, Any]], Step[S] | Outside]:
     """An operation's preconditions and body as one expression over a state and arguments; `keys` says under which key
     each argument stands, by its Python name."""
-    env: dict[str, Any] = {"body": op.body}
+    env: dict[str, Any] = {"body": op.body, "step": op.step}
 
     def value(name: str) -> str:
         if name == "state":
             return "state"
-        if name not in op.defaults:
-            return f"a[{keys[name]!r}]"
-        env[f"d_{name}"] = op.defaults[name]
-        return f"a.get({keys[name]!r}, d_{name})"
+        found = f"a[{keys[name]!r}]"
+        if name in op.defaults:
+            env[f"d_{name}"] = op.defaults[name]
+            found = f"a.get({keys[name]!r}, d_{name})"
+        if name in op.decoders:
+            env[f"j_{name}"] = op.decoders[name]
+            found = f"j_{name}({found})"
+        return found
 
-    text = "body(state" + "".join(f", {p}={value(p)}" for p in op.parameters.values()) + ")"
+    given = [*(["state"] if op.takes_state else []), *(f"{p}={value(p)}" for p in op.parameters.values())]
+    text = f"body({', '.join(given)})"
+    if op.returns != "step":
+        text = f"step(state, {text})"
     for n, p in reversed(list(enumerate(op.preconditions))):
         env[f"p{n}"], env[f"o{n}"] = p.condition, Outside(p.clause, p.text)
         text = f"({text} if p{n}({', '.join(f'{name}={value(name)}' for name in p.arguments)}) else o{n})"
@@ -156,9 +240,10 @@ def compiled(op: Operation[S], keys: Mapping[str, str]) -> Callable[[S, Mapping[
     return call
 
 
-def _camel(name: str) -> str:
-    head, *rest = name.rstrip("_").split("_")
-    return head + "".join(w.capitalize() for w in rest)
+def _returns_step(body: Callable[..., Any]) -> bool:
+    """Whether the annotation says so; as text, as the types that it names may not be there yet."""
+    hint = body.__annotations__.get("return", "Step")
+    return (hint if isinstance(hint, str) else getattr(hint, "__name__", str(hint))).startswith("Step")
 
 
 def _conditions(function: Callable[..., Any], contracts: Iterable[Any]) -> tuple[Condition, ...]:
@@ -187,40 +272,92 @@ class Machine(Generic[S]):
     name: str
     initial: Callable[..., S]
     """keyword arguments of a recording's `init` line (Python names) -> the first state; all have defaults"""
-    observe: Callable[[S], Json]
-    """what a recording or a target shows of the state, as JSON; `Fields` where keys may be left out"""
+    show: Callable[[S], Any]
+    """what a recording or a target shows of the state: of a type that has a form in JSON; `Fields`, or a dataclass that
+    is `partial`, where keys may be left out"""
+    home: str = ""
+    """the module of the spec: that of `initial`, unless it is said"""
     operations: dict[str, Operation[S]] = field(default_factory=dict)
-    candidates: dict[str, Callable[[S], Sequence[Any]]] = field(default_factory=dict)
-    """parameter's Python name, or "operation:parameter" -> interesting values in that state, boundaries first"""
-    deviations: list[Any] = field(default_factory=list)
-    """known deviations of released Kafka: see contract.deviation"""
+    tried: dict[str, Callable[[S], Sequence[Any]]] = field(default_factory=dict)
+    known: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.home = self.home or self.initial.__module__
+
+    @property
+    def candidates(self) -> dict[str, Callable[[S], Sequence[Any]]]:
+        """parameter's Python name, or "operation:parameter" -> interesting values in that state, as JSON, boundaries
+        first; "init:parameter" for one of `initial`"""
+        self._part("trial")
+        return self.tried
+
+    @candidates.setter
+    def candidates(self, candidates: dict[str, Callable[[S], Sequence[Any]]]) -> None:
+        self.tried = candidates
+
+    @property
+    def deviations(self) -> list[Any]:
+        """known deviations of released Kafka: see contract.deviation"""
+        self._part("released")
+        return self.known
+
+    @deviations.setter
+    def deviations(self, deviations: list[Any]) -> None:
+        self.known = deviations
+
+    def _part(self, role: str) -> None:
+        """Import that part of the spec, where there is one: it registers what it has."""
+        name = f"{self.home}_{role}"
+        if (self.home, role) not in _LOADED:
+            _LOADED.add((self.home, role))
+            if importlib.util.find_spec(name) is not None:
+                importlib.import_module(name)
 
     def operation(
         self, name: str, *ids: str, generated: bool = True, chosen: tuple[str, ...] = (), kind: Kind = "call"
-    ) -> Callable[[Callable[..., Step[S]]], Callable[..., Step[S]]]:
-        """Decorator (outermost): registers a pure function with contracts as operation `name` that states `ids`."""
+    ) -> Callable[[F], F]:
+        """Decorator (outermost): registers a pure function with contracts as operation `name` that states `ids`. It
+        returns a `Step`, or, where it answers nothing, the state after it, or `Refused`. Without ids it states those of
+        `@states` below it."""
+        return self._registering(name, ids, generated, chosen, kind, question=False)
+
+    def question(self, name: str, *ids: str, generated: bool = True) -> Callable[[F], F]:
+        """Decorator (outermost): registers a pure function with contracts as a question, which changes nothing. It
+        returns the answer, or `Refused`."""
+        return self._registering(name, ids, generated, (), "call", question=True)
+
+    def _registering(
+        self, name: str, ids: tuple[str, ...], generated: bool, chosen: tuple[str, ...], kind: Kind, *, question: bool
+    ) -> Callable[[F], F]:
         if name in RESERVED:
             raise ValueError(f"{self.name}: an operation cannot be named {name}")
 
-        def register(function: Callable[..., Step[S]]) -> Callable[..., Step[S]]:
-            body = inspect.unwrap(function)
-            parameters = list(inspect.signature(body).parameters.values())[1:]
+        def register(function: F) -> F:
+            body: Any = inspect.unwrap(function)
+            stated = ids or getattr(body, "__clauses__", ())
+            parameters = dict(inspect.signature(body).parameters)
+            takes_state = parameters.pop("state", None) is not None
+            if not (takes_state or question):
+                raise ValueError(f"{self.name}: {name} has no parameter `state`")
+            returns: Returns = "answer" if question else "step" if _returns_step(body) else "state"
             pre = _conditions(function, (c for group in getattr(function, "__preconditions__", []) for c in group))
             post = _conditions(function, getattr(function, "__postconditions__", []))
             self.operations[name] = Operation(
                 name,
-                ids,
+                stated,
                 function,
                 body,
-                {_camel(p.name): p.name for p in parameters},
-                {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty},
+                {camel(p): p for p in parameters},
+                {p: v.default for p, v in parameters.items() if v.default is not inspect.Parameter.empty},
                 pre,
                 post,
                 generated,
                 chosen,
                 kind,
+                returns,
+                takes_state,
             )
-            for id in dict.fromkeys((*ids, *(c.clause for c in pre + post))):
+            for id in dict.fromkeys((*stated, *(c.clause for c in pre + post))):
                 clauses.used(id, "spec", f"{body.__module__}:{body.__name__}")
             return function
 
@@ -234,7 +371,7 @@ class Machine(Generic[S]):
 
     def python_names(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
         """The arguments of a trace's `init` line by Python names; UserError for an unknown one."""
-        names = {_camel(p): p for p in inspect.signature(self.initial).parameters}
+        names = {camel(p): p for p in inspect.signature(self.initial).parameters}
         for name in arguments:
             if name not in names:
                 raise unknown("argument of init", name, names)
@@ -242,7 +379,7 @@ class Machine(Generic[S]):
 
     def init_names(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
         """The same the other way: Python names to those of an `init` line."""
-        return {_camel(k): v for k, v in arguments.items()}
+        return {camel(k): v for k, v in arguments.items()}
 
     def start(self, arguments: Mapping[str, Json]) -> S:
         """The first state for the arguments of a trace's `init` line; UserError for an unknown one."""
@@ -250,7 +387,7 @@ class Machine(Generic[S]):
 
     def outside(self, op: Operation[S], state: S, arguments: Mapping[str, Any]) -> Outside | None:
         """The first precondition that the call breaks, if any. `arguments` by Python names."""
-        values = {**op.defaults, **arguments, "state": state}
+        values = {**op.defaults, **op.decoded(arguments), "state": state}
         for p in op.preconditions:
             if not p.condition(**{n: values[n] for n in p.arguments}):
                 return Outside(p.clause, p.text)
@@ -262,7 +399,14 @@ class Machine(Generic[S]):
         if not contracts:
             return op.direct(state, arguments)
         out = self.outside(op, state, arguments)
-        return op.function(state, **arguments) if out is None else out
+        return op.step(state, op.call(op.function, state, op.decoded(arguments))) if out is None else out
+
+    @cached_property
+    def observe(self) -> Callable[[S], Json]:
+        """What a recording or a target shows of a state, as JSON."""
+        if decoder(typing.get_type_hints(self.show).get("return", Any)) is None:
+            return self.show
+        return lambda state: encode(self.show(state))
 
     def choices(self, op: Operation[S], state: S) -> dict[str, Sequence[Any]]:
         """Python parameter name -> candidate values of it in this state."""
@@ -289,6 +433,37 @@ class Driver(Protocol):
         """The state as the recordings show it."""
 
 
+class ByName:
+    """A driver for whose operations something has methods, by the names of the spec's functions: itself, or its
+    `subject`. They take the arguments of those functions in the same order, without the state."""
+
+    machine: ClassVar[Machine[Any]]
+    refusals: ClassVar[Mapping[type[Exception], Refused]] = {}
+    """which refusal an exception is; of several that fit, the first"""
+    subject: Any = None
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        """Nothing to begin with: for machines without a state."""
+
+    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+        op = self.machine.operations[name]
+        given = {**op.defaults, **op.decoded(arguments)}
+        method = op.body.__name__
+        call = getattr(self, method, None) or getattr(self.subject, method)
+        try:
+            answer = call(*(given[p] for p in op.parameters.values()))
+        except tuple(self.refusals) as e:
+            return next(r for error, r in self.refusals.items() if isinstance(e, error))
+        return answer if isinstance(answer, Refused) else encode(answer)
+
+    def state(self) -> Any:
+        """The spec's state that it is in, or what is observed of it."""
+        return Nothing()
+
+    def observe(self) -> Json:
+        return self.machine.observe(self.state())
+
+
 class Questions:
     """A driver that has no state: a method `do_<operation>` answers each question."""
 
@@ -303,6 +478,6 @@ class Questions:
         return {}
 
 
-def without_state(name: str) -> Machine[Nothing]:
-    """A machine of questions."""
-    return Machine(name, initial=Nothing, observe=lambda state: {})
+def without_state(name: str, home: str = "") -> Machine[Nothing]:
+    """A machine of questions; `home` is the spec's module."""
+    return Machine(name, initial=Nothing, show=lambda state: {}, home=home)

@@ -668,8 +668,11 @@ class Check:
         if isinstance(a.result, Refused):
             return a.result.clause
         if "result" in line.record and not outcome_matches(a.result, line.record):
-            recorded = Step(a.after.state, line.record["result"])
-            values = {**a.arguments, "state": a.before.state, "result": recorded}
+            try:
+                recorded = a.operation.returned(Step(a.after.state, line.record["result"]))
+            except Exception:
+                recorded = None  # it is not of the result's type
+            values = {**a.operation.decoded(a.arguments), "state": a.before.state, "result": recorded}
             for post in a.operation.postconditions:
                 if all(n in values for n in post.arguments):
                     try:
@@ -748,7 +751,7 @@ def _scalars(record: Mapping[str, Any]) -> list[Json]:
 
 def _kinds(op: Operation[Any], parameter: str) -> tuple[type, ...]:
     """The types of JSON scalars that a parameter takes."""
-    kind = typing.get_type_hints(op.body)[parameter]
+    kind = op.hints[parameter]
     kinds = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
     return tuple(k for k in kinds if k in (int, str, float))
 

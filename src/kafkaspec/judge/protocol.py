@@ -8,19 +8,22 @@ come the tables of the documentation and the JSON schema beside it; a subsystem 
 from __future__ import annotations
 
 import ast
+import dataclasses
+import enum
 import inspect
 import random
 import re
 import sys
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Literal
 
 import orjson
 
+from kafkaspec.contract.codec import camel, is_named_tuple, is_partial, is_record
 from kafkaspec.contract.history import Record, outcome
 from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refused
 from kafkaspec.contract.subsystem import Subsystem, components
@@ -108,7 +111,7 @@ def described(subsystem: Subsystem) -> Description:
         Parameter(name, hints[python], defaults[python].default) for python, name in names.items() if python != "return"
     )
     calls = tuple(_call(op) for op in machine.operations.values() if op.generated)
-    state = typing.get_type_hints(machine.observe).get("return", Any)
+    state = typing.get_type_hints(machine.show).get("return", Any)
     return Description(subsystem, configuration, calls, state)
 
 
@@ -117,18 +120,18 @@ def _configuration(machine: Machine[Any]) -> list[str]:
 
 
 def _call(op: Operation[Any]) -> Call:
-    hints = typing.get_type_hints(op.body)
     parameters = tuple(
-        Parameter(name, hints[python], op.defaults.get(python, ABSENT))
+        Parameter(name, op.hints[python], op.defaults.get(python, ABSENT))
         for name, python in op.parameters.items()
         if python not in op.chosen
     )
-    step = typing.get_args(hints["return"])
-    return Call(op, parameters, step[1] if len(step) > 1 else Any)
+    return Call(op, parameters, op.result_hint)
 
 
 # ---- types -----------------------------------------------------------------------------------------------------------
-def _parts(hint: Any) -> tuple[Literal["any", "scalar", "literal", "union", "array", "map", "record"], tuple[Any, ...]]:
+def _parts(
+    hint: Any,
+) -> tuple[Literal["any", "scalar", "literal", "union", "array", "tuple", "map", "record"], tuple[Any, ...]]:
     """Which kind of type a Python annotation is, as JSON has it, and the types that it is made of."""
     origin = typing.get_origin(hint)
     arguments = typing.get_args(hint)
@@ -136,17 +139,23 @@ def _parts(hint: Any) -> tuple[Literal["any", "scalar", "literal", "union", "arr
         return "any", ()
     if hint in _SCALARS:
         return "scalar", (hint,)
-    if typing.is_typeddict(hint):
+    if typing.is_typeddict(hint) or is_record(hint):
         return "record", (hint,)
+    if is_named_tuple(hint):
+        return "tuple", tuple(typing.get_type_hints(hint).values())
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return "literal", tuple(e.value for e in hint)
     if origin is Literal:
         return "literal", arguments
     if origin in (typing.Union, types.UnionType):
         return "union", arguments
     made = origin or hint
     if isinstance(made, type):
+        if issubclass(made, tuple) and not (len(arguments) == 2 and arguments[1] is ...):
+            return "tuple", arguments
         if issubclass(made, Mapping):
             return "map", (arguments or (str, Any))[1:]
-        if issubclass(made, Sequence) and made is not bytes:
+        if issubclass(made, Sequence | Set) and made is not bytes:
             return "array", (arguments or (Any,))[:1]
     raise TypeError(f"{hint!r} is no type of JSON")
 
@@ -171,6 +180,9 @@ def word(hint: Any) -> str:
             return " | ".join(dict.fromkeys(word(h) for h in of))
         case "map":
             return f"{{string: {word(of[0])}}}"
+        case "tuple":
+            names = [f"{camel(n)}: " for n in getattr(hint, "_fields", ())] or [""] * len(of)
+            return f"[{', '.join(n + word(h) for n, h in zip(names, of, strict=True))}]"
         case _:
             inner = word(of[0])
             return f"({inner})[]" if " | " in inner else f"{inner}[]"
@@ -180,7 +192,7 @@ def _records(hint: Any) -> Iterator[type]:
     what, of = _parts(hint)
     if what == "record":
         yield of[0]
-        of = tuple(typing.get_type_hints(of[0]).values())
+        of = tuple(f.hint for f in fields(of[0]))
     if what not in ("literal", "scalar"):
         for h in of:
             yield from _records(h)
@@ -202,6 +214,9 @@ def schema(hint: Any, prefix: str) -> Schema:
             return {"anyOf": [schema(h, prefix) for h in of]}
         case "map":
             return {"type": "object", "additionalProperties": schema(of[0], prefix)}
+        case "tuple":
+            items: Schema = {"type": "array", "prefixItems": [schema(h, prefix) for h in of], "items": False}
+            return {**items, "minItems": len(of)}
         case _:
             return {"type": "array", "items": schema(of[0], prefix)}
 
@@ -224,18 +239,21 @@ def fields(record: Any) -> list[Field]:
     """The fields of a record type, with what the text below each says of it; those that it inherits first."""
     texts = _texts(record)
     hints = typing.get_type_hints(record)
+    if is_record(record):
+        of = [f.name for f in dataclasses.fields(record)]
+        return [Field(camel(n), hints[n], not is_partial(record), texts.get(n, "")) for n in of]
     return [Field(n, h, n in record.__required_keys__, texts.get(n, "")) for n, h in hints.items()]
 
 
 def _texts(record: Any) -> dict[str, str]:
-    """Field -> the string that stands below it in the text of its class. The bases of a TypedDict are read there, too:
-    Python forgets them."""
+    """Field -> the string that stands below it in the text of its class, and of its bases: Python forgets those of a
+    TypedDict."""
     (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(record))).body
     assert isinstance(tree, ast.ClassDef)
     texts: dict[str, str] = {}
     for base in tree.bases:
         above = getattr(sys.modules[record.__module__], base.id, None) if isinstance(base, ast.Name) else None
-        if typing.is_typeddict(above):
+        if typing.is_typeddict(above) or is_record(above):
             texts |= _texts(above)
     for a, b in zip(tree.body, tree.body[1:], strict=False):
         if isinstance(a, ast.AnnAssign) and isinstance(a.target, ast.Name) and isinstance(b, ast.Expr):

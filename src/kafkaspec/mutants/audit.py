@@ -87,7 +87,7 @@ def walked(machine: Machine[Any], driver: Driver, written: Written, seed: int) -
     """Drive the implementation by calls that the spec allows. One that fails is not called any more: what it wrote
     until then is what there is."""
     rng = random.Random(f"audit {seed}")
-    machine = replace(machine, candidates={**machine.candidates, **written.candidates})
+    machine = replace(machine, tried={**machine.candidates, **written.candidates})
     init = draw_init(machine, rng.choice) if written.init is None else dict(written.init)
     state: Any = machine.initial(**init)
     calls: list[MadeCall] = []

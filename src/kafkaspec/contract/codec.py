@@ -1,0 +1,164 @@
+"""JSON from types: how the values of a spec stand in traces and in the judge's protocol.
+
+| Python | JSON |
+|---|---|
+| None, bool, int, float, str | the same |
+| a NamedTuple, a tuple, a list | an array |
+| a set | an array, sorted |
+| a mapping with keys that are strings | an object |
+| a dataclass | an object: the fields by their names in camelCase |
+| an Enum | its value |
+
+A spec's function therefore takes and returns types of its own, and nobody writes the conversion. `encode` goes by the
+value, `decoder` by the annotation of a parameter. Values that are JSON already are passed on as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import cache
+from typing import Any, Final, Literal, TypeVar
+
+T = TypeVar("T")
+Json = Any
+"""A JSON value as Python has it: None, bool, int, float, str, list, dict with str keys."""
+Decode = Callable[[Json], Any]
+
+
+class Fields(dict[str, Any]):
+    """A record level of an observation: a recording may leave keys of it out. A plain dict must match whole."""
+
+
+def partial(cls: type[T]) -> type[T]:
+    """Decorator of a dataclass: a recording may leave keys of it out."""
+    cls.__partial__ = True  # type: ignore[attr-defined]
+    return cls
+
+
+def is_partial(cls: type) -> bool:
+    """Whether a recording may leave keys of that dataclass out."""
+    return "__partial__" in vars(cls)
+
+
+def camel(name: str) -> str:
+    """A Python name as traces write it.
+
+    >>> camel("log_end_offset"), camel("from_")
+    ('logEndOffset', 'from')
+    """
+    head, *rest = name.rstrip("_").split("_")
+    return head + "".join(w.capitalize() for w in rest)
+
+
+_SCALARS: Final = frozenset({type(None), bool, int, float, str})
+
+
+def _same(value: Any) -> Json:
+    return value
+
+
+def _object(cls: Any) -> Callable[[Any], Json]:
+    names = [(camel(f.name), f.name) for f in dataclasses.fields(cls)]
+    make = Fields if is_partial(cls) else dict
+
+    def encoded(value: Any) -> Json:
+        return make((key, encode(getattr(value, name))) for key, name in names)
+
+    return encoded
+
+
+@cache
+def _encoder(cls: Any) -> Callable[[Any], Json]:
+    if cls in _SCALARS or issubclass(cls, float):
+        return _same
+    if dataclasses.is_dataclass(cls):
+        return _object(cls)
+    if issubclass(cls, enum.Enum):
+        return lambda value: encode(value.value)
+    if issubclass(cls, Mapping):
+        make = Fields if issubclass(cls, Fields) else dict
+        return lambda value: make((key, encode(v)) for key, v in value.items())
+    if issubclass(cls, Set):
+        return lambda value: [encode(v) for v in sorted(value)]
+    if issubclass(cls, Sequence) and not issubclass(cls, bytes):
+        return lambda value: [encode(v) for v in value]
+    raise TypeError(f"{cls.__qualname__} has no form in JSON")
+
+
+def encode(value: Any) -> Json:
+    """The JSON of a value. Raises TypeError for a type that has none."""
+    cls: Any = type(value)
+    return _encoder(cls)(value)
+
+
+# ---- the other way ---------------------------------------------------------------------------------------------------
+def is_record(hint: Any) -> bool:
+    """Whether an annotation is a dataclass, which stands as an object."""
+    return isinstance(hint, type) and dataclasses.is_dataclass(hint)
+
+
+def is_named_tuple(hint: Any) -> bool:
+    """Whether an annotation is a NamedTuple, which stands as an array."""
+    return isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
+
+
+def _array(element: Decode | None, make: Callable[[Any], Any]) -> Decode:
+    return make if element is None else lambda value: make(map(element, value))
+
+
+def _optional(decode: Decode) -> Decode:
+    return lambda value: None if value is None else decode(value)
+
+
+def _object_of(decode: Decode) -> Decode:
+    return lambda value: {key: decode(v) for key, v in value.items()}
+
+
+def _tuple(hints: Sequence[Any], make: Callable[[Any], Any]) -> Decode:
+    decoders = [decoder(h) or _same for h in hints]
+    if all(d is _same for d in decoders):
+        return lambda value: make(value)
+    return lambda value: make(d(v) for d, v in zip(decoders, value, strict=True))
+
+
+@cache
+def decoder(hint: Any) -> Decode | None:
+    """What makes a value of that annotation of its JSON; None where it is the JSON itself. A value that is of the type
+    already stays. Raises TypeError for an annotation that has no form in JSON."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any or hint in _SCALARS or origin is Literal or typing.is_typeddict(hint):
+        return None
+    if origin in (typing.Union, types.UnionType):
+        others = [d for d in map(decoder, arguments) if d is not None]
+        if len(others) > 1:
+            raise TypeError(f"{hint!r}: more than one of its types is no JSON")
+        return _optional(others[0]) if others else None
+    if is_named_tuple(hint):
+        return _tuple(list(typing.get_type_hints(hint).values()), lambda values: hint(*values))
+    if is_record(hint):
+        hints = typing.get_type_hints(hint)
+        names = [(camel(f.name), f.name, decoder(hints[f.name]) or _same) for f in dataclasses.fields(hint)]
+        return lambda value: (
+            value if isinstance(value, hint) else hint(**{n: d(value[key]) for key, n, d in names if key in value})
+        )
+    made: Any = origin or hint
+    if isinstance(made, type):
+        if issubclass(made, enum.Enum):
+            return made
+        if issubclass(made, tuple):
+            if len(arguments) == 2 and arguments[1] is ...:
+                return _array(decoder(arguments[0]), tuple)
+            return _tuple(arguments, tuple)
+        if issubclass(made, frozenset):
+            return _array(decoder(arguments[0]), frozenset)
+        if issubclass(made, Mapping):
+            inner = decoder(arguments[1]) if arguments else None
+            return None if inner is None else _object_of(inner)
+        if issubclass(made, Sequence) and not issubclass(made, bytes):
+            inner = decoder(arguments[0]) if arguments else None
+            return None if inner is None else _array(inner, list)
+    raise TypeError(f"{hint!r} has no form in JSON")
