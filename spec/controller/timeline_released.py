@@ -11,13 +11,11 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Fields, Json, Refused
-
-if TYPE_CHECKING:
-    from kafkaspec.spec.controller.timeline import Timeline
+from kafkaspec.spec.controller.timeline import Timeline, machine
 
 LATEST_EPOCH: Final = 2**63 - 1
 NO_EPOCH: Final = -(2**63)
@@ -544,7 +542,7 @@ _VERSIONS = "seen in 3.0.0, 3.9.1 and 4.3.0; the source between them reads the s
 _LEFT_IN_DELTA = """SnapshottableHashTable.executeRevert puts the entries of the target snapshot's delta back into
         the table, but leaves them in the delta too."""
 
-DEVIATIONS: list[Deviation] = [
+machine.deviations += [
     Deviation(
         id="TML-D1",
         clause="TML-11",

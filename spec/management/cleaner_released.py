@@ -194,7 +194,7 @@ def _as_before_3_1(
     return (ghost.result, spec.observe(ghost.state)) if ours else (result, seen)
 
 
-DEVIATIONS = [
+spec.machine.deviations += [
     Deviation(
         id="CLN-D1",
         clause="CLN-27",

@@ -10,18 +10,15 @@ UnifiedLog.rebuildProducerState, LogSegment.recover and LogManager, Kafka 4.3.0.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, TypedDict
 
 import icontract
 
 from kafkaspec.contract.clauses import clause, states
-from kafkaspec.contract.deviation import Deviation
-from kafkaspec.contract.machine import Json, Machine, Refused, Step
-from kafkaspec.contract.recording import Recording
+from kafkaspec.contract.machine import Json, Machine, Step
 from kafkaspec.spec.management.cleaner import Frozen
 
 PREFIX = "LDR"
@@ -670,167 +667,9 @@ def load(state: Directory, clean: bool, recovery_point: int, log_start: int) -> 
 BASES = (0, 5, 10, 20)
 
 
-def _batches(base: int, lengths: Sequence[int], epoch: int = 0, bad: int = -1) -> list[list[Any]]:
-    out, at = [], base
-    for n, length in enumerate(lengths):
-        out.append([at, at + length - 1, epoch, n != bad])
-        at += length
-    return out
-
-
-def _logs(base: int) -> list[Json]:
-    room = {0: 5, 5: 5, 10: 10, 20: 4}[base]
-    return [
-        {"batches": _batches(base, [room]), "torn": False},
-        {"batches": _batches(base, [2, room - 2], epoch=base // 5), "torn": False},
-        {"batches": _batches(base, [1, 1, room - 2], epoch=1, bad=1), "torn": False},
-        {"batches": _batches(base, [2], epoch=2), "torn": True},
-        {"batches": [], "torn": False},
-    ]
-
-
-SUFFIXES = ("", "", "", "", "", SWAP, CLEANED, DELETED)
-_NAMES = [
-    *(name_of(b, e, s) for b in BASES for s in SUFFIXES for e in (LOG, LOG, INDEX, TIME_INDEX, TXN_INDEX)),
-    *(name_of(o, SNAPSHOT, s) for o in (*BASES, 3, 7, 24, 30) for s in ("", "", DELETED)),
-    EPOCHS,
-]
-
-
-def contents(name: str) -> list[Json]:
-    """What a file of this name may hold."""
-    if name == EPOCHS:
-        return [[], [[0, 0]], [[0, 0], [1, 5]], [[0, 0], [2, 12], [3, 40]]]
-    if LOG + "." in name + ".":
-        return _logs(offset_of(name) or 0)
-    return ["", "", "corrupt"] if TXN_INDEX in name or SNAPSHOT in name else [""]
-
-
-def _whole_segments() -> dict[str, Json]:
-    files: dict[str, Json] = {}
-    for base in BASES:
-        files[name_of(base, LOG)] = _logs(base)[1]
-        files |= {name_of(base, INDEX): "", name_of(base, TIME_INDEX): ""}
-    return files
-
-
-def _compacted() -> dict[str, Json]:
-    new = {name_of(0, LOG, CLEANED): {"batches": [[0, 1, 0, True], [8, 9, 1, True]], "torn": False}}
-    return {**_whole_segments(), **new, name_of(0, INDEX, CLEANED): "", name_of(0, TIME_INDEX, CLEANED): ""}
-
-
-def _split() -> dict[str, Json]:
-    """One segment is to become three, as one whose offsets overflowed."""
-    files: dict[str, Json] = {name_of(0, LOG): {"batches": _batches(0, [5, 5, 10]), "torn": False}}
-    files |= {name_of(0, INDEX): "", name_of(0, TIME_INDEX): ""}
-    for base in BASES[:3]:
-        files[name_of(base, LOG, CLEANED)] = _logs(base)[0]
-        files |= {name_of(base, INDEX, CLEANED): "", name_of(base, TIME_INDEX, CLEANED): ""}
-    return files
-
-
 SWAPPED: dict[str, Json] = {
     name_of(base, end, SWAP): {"batches": [[base, base + 4, 0, True]], "torn": False} if end == LOG else ""
     for base in BASES[:3]
     for end in (LOG, INDEX, TIME_INDEX)
 }
 """Three new segments that have not got their names yet."""
-
-
-def _has(state: Directory, base: int, suffix: str = "") -> bool:
-    return all(name_of(base, end, suffix) in state.files for end in (LOG, INDEX, TIME_INDEX))
-
-
-machine.candidates |= {
-    "init:files": lambda state: [{}, _whole_segments(), _compacted(), _compacted(), _split(), _split(), SWAPPED],
-    "file": lambda state: [[name, c] for name in _NAMES for c in contents(name)],
-    "name": lambda state: [*state.files],
-    "old": lambda state: [o for o in ([0, 5], [0], [0, 5], [0, 5, 10]) if all(_has(state, b) for b in o)],
-    "new": lambda state: [n for n in ([0], [0, 5], [0, 5, 10]) if all(_has(state, b, CLEANED) for b in n)],
-    "writeCleaned:new": lambda state: [[0], [0, 5], [0, 5, 10]],
-    "steps": lambda state: list(range(26)),
-    "first": lambda state: list(BASES),
-    "renames": lambda state: list(range(13)),
-    "clean": lambda state: [False, True],
-    "recovery_point": lambda state: [0, 3, 5, 11, 20, 24, 99],
-    "log_start": lambda state: [0, 0, 0, 3, 5, 12, 24, 40],
-}
-
-
-# ---- known deviations of released Kafka ------------------------------------------------------------------------------
-class Elsewhere(NamedTuple):
-    """A directory that is not the spec's, and the answer to the call that left it so. `doubtful`: a replacement may
-    have been made whose files are not all there."""
-
-    directory: Directory
-    answer: Json
-    doubtful: bool
-
-
-def _as_listed(ghost: Any, before: Directory, op: str, arguments: Mapping[str, Any], after: Directory) -> Any:
-    """The directory of a loader that renames in the order in which the file system lists the files."""
-    if ghost is None and op != "crashedLoad":
-        return None
-    there = before if ghost is None else ghost.directory
-    if op == "crashedLoad":
-        step = interrupted(there, arguments["renames"], arguments["first"])
-    elif op == "drop" and arguments["name"] not in there.files:
-        step = Step(there)
-    else:
-        step = machine.operations[op].body(there, **arguments)
-    doubtful = ghost is not None and (ghost.doubtful or any(n.endswith(CLEANED) for n in after.files))
-    if not doubtful and step == machine.operations[op].body(before, **arguments):
-        return None
-    return Elsewhere(step.state, step.result, doubtful)
-
-
-def _renames_as_listed(
-    ghost: Any, state: Directory, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
-) -> tuple[Json | Refused, Json]:
-    return (result, observation) if ghost is None else (ghost.answer, observe(ghost.directory))
-
-
-machine.deviations += [
-    Deviation(
-        id="LDR-D1",
-        clause="LDR-15",
-        title="A crash while a log is loaded may cost a segment that was already swapped in",
-        versions="3.0.0 to 4.3.0 (4.3.0 recorded; the order came with KAFKA-12520, in 3.0.0)",
-        releases=">=3.0",
-        condition="""a load is crashed between its renames of .swap files, and the file system does not list these in
-        the order of their offsets; records are lost if one segment has its name by then, and one below it and one above
-        it have not""",
-        history=(
-            f"init files={json.dumps(SWAPPED, separators=(',', ':'))}",
-            "crashedLoad first=5 renames=3",
-            "load clean=false recoveryPoint=0 logStart=0",
-        ),
-        cause="""The loader renames the .swap files in the order in which the file system lists them, which is no order.
-        When it is started again, it takes all segments between the lowest and the highest .swap that is left for old
-        ones that these replace, and removes them.""",
-        effect="""All records of the segment are gone, those after it are not: the log has a hole that no later start
-        fixes, and nothing warns of it. A replica that copies the log copies the hole; one that had the records keeps
-        them. Three segments at once come of one whose offsets had overflowed and that was split into so many;
-        compaction makes one. So it takes two crashes at their moments, in a log that an old release wrote
-        (KAFKA-6264).""",
-        fix="Rename in the order of the offsets: what has its name is then below every .swap that is left.",
-        rewrite=_renames_as_listed,
-        advance=_as_listed,
-        lost=lambda ghost: ghost is not None and ghost.doubtful,
-    ),
-]
-
-
-RECORDINGS = (
-    Recording(
-        "log-loader.ndjson",
-        "accepted",
-        source="UnifiedLog.create of Kafka 4.3.0 over directories with left-overs of every kind",
-    ),
-    Recording(
-        "kafka-4.3.0-log_loader.ndjson.gz",
-        "accepted",
-        deviations=("LDR-D1",),
-        source="UnifiedLog.create and LocalLog.replaceSegments of Kafka 4.3.0 as a target of the judge, 40 histories",
-    ),
-)

@@ -11,16 +11,14 @@ UnifiedLog, Kafka 4.3.0.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypedDict, cast
+from typing import NamedTuple, TypedDict, cast
 
 import icontract
 
 from kafkaspec.contract.clauses import clause, states
-from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Fields, Json, Machine, Refused, Step
-from kafkaspec.contract.recording import Recording
 
 PREFIX = "TXI"
 TITLE = "Transaction index"
@@ -530,96 +528,4 @@ def read(state: Log, content: str) -> Step[Log, list[list[int]]]:
     return Step(state, out)
 
 
-# ---- what is worth trying --------------------------------------------------------------------------------------------
-def _last(log: Log) -> int:
-    """Where the log's entries end."""
-    return max((e.last_offset for e in log.entries), default=log.indexes[0].start_offset - 1)
-
-
-def _stable(log: Log) -> int:
-    return max((e.last_stable_offset for e in log.entries), default=log.indexes[0].start_offset)
-
-
-def _around(log: Log) -> list[int]:
-    """The offsets at which answers change."""
-    bounds = {n + d for e in log.entries[-4:] for n in e[1:] for d in (0, 1)} | {i.start_offset for i in log.indexes}
-    return sorted(bounds | {0, _last(log) + 3})
-
-
 _ONE = hexadecimal(Aborted(1, 2, 3, 4))
-_OTHER = hexadecimal(Aborted(2**62, -1, 2**63 - 1, -(2**63)))
-machine.candidates |= {
-    "init:start_offset": lambda _: [0, 5, 2**31],
-    "producer_id": lambda log: [1, 2, 2**40],
-    "first_offset": lambda log: [_stable(log), _last(log) + 1, _last(log), _stable(log) + 1, 0],
-    "last_offset": lambda log: [_last(log) + 2, _last(log) + 3, _last(log) + 5, _last(log), log.active.start_offset],
-    "last_stable_offset": lambda log: [_stable(log), _last(log) + 1, _last(log) + 3, _last(log)],
-    "fetch_offset": _around,
-    "upper_bound_offset": _around,
-    "truncateTo:offset": _around,
-    "roll:start_offset": lambda log: (
-        [n for n in (_last(log) + 1, _last(log) + 3) if n > log.active.start_offset] if len(log.indexes) < 4 else []
-    ),
-    "lost_bytes": lambda log: [0, 1, ENTRY_SIZE, ENTRY_SIZE - 1, ENTRY_SIZE + 1, log.active.size],
-    "content": lambda log: [
-        "",
-        "00",
-        _ONE,
-        _ONE + _OTHER,
-        _ONE + _OTHER[:-2],
-        "0001" + _ONE[4:],
-        _ONE + "0100" + _ONE[4:],
-        "ffff" + _ONE[4:],
-    ],
-}
-
-
-# ---- where the released Kafka does otherwise -------------------------------------------------------------------------
-def _one_byte_of_version(
-    ghost: Any, log: Log, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
-) -> tuple[Json | Refused, Json]:
-    if op == "read" and isinstance(result, Refused):
-        content = arguments["content"]
-        versions = [content[at : at + 2] for at in range(0, len(content) // 68 * 68, 68)]
-        if all(not 0 < int(v, 16) < 2**7 for v in versions):
-            plain = "".join("0000" + content[at + 4 : at + 68] for at in range(0, len(content) // 68 * 68, 68))
-            return read(log, plain).result, observation
-    return result, observation
-
-
-machine.deviations += [
-    Deviation(
-        id="TXI-D1",
-        clause="TXI-11",
-        title="Half of the version of a transaction index entry is not looked at",
-        versions="4.3.0 (recorded)",
-        condition="an entry of a version from 1 to 255 is read, and none whose version's first byte is above 0",
-        history=("init", f'read content="{"0001" + _ONE[4:]}"'),
-        cause="""The version is 16 bits wide, and one byte, the first, is read.""",
-        effect="""An entry of a later version below 256 is taken for one of version 0, and its bytes for its fields.
-        No such version has been written so far; a downgrade to this release would misread one.""",
-        fix="Read both bytes.",
-        rewrite=_one_byte_of_version,
-    ),
-]
-
-
-RECORDINGS = (
-    Recording(
-        "txn-index.ndjson",
-        "accepted",
-        source="TransactionIndex of Kafka 4.3.0, arbitrary calls",
-    ),
-    Recording(
-        "txn-index-further.ndjson",
-        "accepted",
-        deviations=("TXI-D1",),
-        source="the same, with files that are read, torn ends and several segments; 8 histories",
-    ),
-    Recording(
-        "kafka-4.3.0-transaction_index.ndjson.gz",
-        "accepted",
-        deviations=("TXI-D1",),
-        source="TransactionIndex and LocalLog of Kafka 4.3.0 as a target of the judge, 60 histories",
-    ),
-)

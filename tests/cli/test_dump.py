@@ -16,6 +16,7 @@ import pytest
 from kafkaspec.cli.main import main
 from kafkaspec.impl.storage.batch import Encoder
 from kafkaspec.spec.storage import batch as spec
+from kafkaspec.spec.storage import batch_trial
 from kafkaspec.spec.storage.batch import Timed
 from tests.kafka import needs_kafka, run_class
 
@@ -42,7 +43,7 @@ def three() -> list[bytes]:
     )
     second.append(NOW, b"key\n", b"long " * 50)
     third = Encoder(3, leader_epoch=2, producer_id=9, producer_epoch=1, transactional=True, control=True)
-    third.append(NOW, spec.COMMIT, spec.EPOCH)
+    third.append(NOW, spec.COMMIT, batch_trial.EPOCH)
     return [first.finish(), second.finish(), third.finish()]
 
 
@@ -114,7 +115,7 @@ def test_damage_is_shown_and_the_dump_goes_on(
 def test_damage_inside_shows_the_records_before_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = [Timed(n, NOW, b"k", b"v") for n in range(3)]
     data = spec.encode(spec.built(0, records))
-    (tmp_path / NAME).write_bytes(spec.patched(data, len(data) - 3, b"\x7e"))
+    (tmp_path / NAME).write_bytes(batch_trial.patched(data, len(data) - 3, b"\x7e"))
     code, out, _ = run(capsys, tmp_path / NAME)
     assert code == 1
     assert [line.split()[0] for line in out.splitlines()[2:]] == ["0", "1", "!!"]

@@ -12,6 +12,7 @@ import orjson
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
+from kafkaspec.contract import subsystem
 from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import find
@@ -35,11 +36,10 @@ from kafkaspec.mutants.matrix import (
 )
 from kafkaspec.proofs.controller.timeline import PROOFS
 from kafkaspec.prove.proof import Proof
-from kafkaspec.spec.controller import timeline as spec
 from kafkaspec.spec.controller.timeline import LATEST_EPOCH, NO_EPOCH, Timeline, machine
 from kafkaspec.spec.controller.timeline_released import released_capacity
 
-MONOTONIC = next(r for r in spec.RECORDINGS if r.file == "timeline-monotonic.ndjson")
+MONOTONIC = next(r for r in subsystem.find("timeline").recordings if r.file == "timeline-monotonic.ndjson")
 
 
 def do(state: Timeline, operation: str, /, **arguments: Any) -> tuple[Timeline, Any]:
@@ -349,7 +349,7 @@ def test_every_generated_mutant_is_killed_or_has_a_reason_to_live() -> None:
 
 
 def test_the_spec_does_what_the_model_says() -> None:
-    (how,) = spec.REFINEMENTS
+    (how,) = subsystem.find("timeline").refinements
     done = check_refinement(machine, how)
     assert done.problem is None, str(done.problem)
     assert done.states == done.reachable == 999
@@ -367,7 +367,7 @@ def test_a_model_is_proved_for_every_size(proof: Proof) -> None:
     assert proved.complete
 
 
-@pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
+@pytest.mark.parametrize("recording", subsystem.find("timeline").recordings, ids=lambda r: r.file)
 def test_recordings_get_their_verdict(recording: Recording) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""
 
@@ -430,7 +430,7 @@ def test_an_answer_without_a_snapshot_is_accepted_for_keys_written_in_time_alone
 def test_what_a_release_has_mended_is_no_known_deviation_of_it(
     release: str | None, verdict: str, older: set[str]
 ) -> None:
-    (old,) = (r for r in spec.RECORDINGS if r.file == "kafka-3.0.0-timeline.ndjson.gz")
+    (old,) = (r for r in subsystem.find("timeline").recordings if r.file == "kafka-3.0.0-timeline.ndjson.gz")
     found = check(machine, old.path, release=release)
     assert found.verdict == verdict
     assert {d.id for d in machine.deviations if d.releases and d.shows_in(release)} == older

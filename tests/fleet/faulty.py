@@ -21,7 +21,8 @@ class Toy(Subsystem):
     def layer(self, layer: str) -> ModuleType | None:
         how = RefinementMapping(ToyQueue, {"V": 2, "L": 2}, _to_model, lambda *_: None, init={"capacity": 2})
         modules: dict[str, Any] = {
-            "spec": SimpleNamespace(machine=toy.machine, COVERAGE=how),
+            "spec": SimpleNamespace(machine=toy.machine),
+            "trial": SimpleNamespace(COVERAGE=how),
             "impl": SimpleNamespace(Driver=self.driver),
         }
         return cast(ModuleType | None, modules.get(layer))

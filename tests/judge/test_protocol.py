@@ -74,7 +74,7 @@ def test_what_is_asked_and_answered_is_of_the_types_said(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "recording"),
-    [(s.name, r) for s in components().values() for r in getattr(s.spec, "RECORDINGS", ()) if r.verdict == "accepted"],
+    [(s.name, r) for s in components().values() for r in s.recordings if r.verdict == "accepted"],
     ids=lambda v: "" if isinstance(v, str) else v.file,
 )
 def test_so_are_recordings_of_the_real_thing(name: str, recording: Any) -> None:

@@ -21,7 +21,7 @@ from tests.lockstep import toy
 
 SHARE = 1.0 if os.environ.get("HYPOTHESIS_PROFILE") == "deep" else 0.03
 
-RECORDED = [(s.spec.machine, r) for s in subsystems().values() for r in getattr(s.spec, "RECORDINGS", ())]
+RECORDED = [(s.spec.machine, r) for s in subsystems().values() for r in s.recordings]
 RELEASES = (NEWEST, "3.9.1", "3.0.0", "2.8.2")
 """Some in which every deviation shows in one."""
 DEVIATIONS = [(s.spec.machine, d) for s in subsystems().values() for d in s.spec.machine.deviations]

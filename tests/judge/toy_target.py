@@ -51,8 +51,11 @@ class JudgedToy(Subsystem):
     machine = build(toy.SHOWS_GARBAGE, toy.ANSWERS_EMPTY)
 
     def layer(self, layer: str) -> ModuleType | None:
-        spec = SimpleNamespace(machine=self.machine, TITLE="Toy", PREFIX="TOY", REFINEMENTS=(HOW,))
-        return cast(ModuleType, spec) if layer == "spec" else None
+        modules: dict[str, Any] = {
+            "spec": SimpleNamespace(machine=self.machine, TITLE="Toy", PREFIX="TOY"),
+            "trial": SimpleNamespace(REFINEMENTS=(HOW,)),
+        }
+        return cast(ModuleType | None, modules.get(layer))
 
 
 TOY = JudgedToy("toy", "lockstep")

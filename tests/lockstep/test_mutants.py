@@ -45,7 +45,7 @@ class ToySubsystem(Subsystem):
 
     def layer(self, layer: str) -> ModuleType | None:
         modules: dict[str, Any] = {
-            "spec": SimpleNamespace(machine=toy.machine, RECORDINGS=self.recordings),
+            "spec": SimpleNamespace(machine=toy.machine),
             "impl": SimpleNamespace(Driver=toy.Driver),
         }
         return cast(ModuleType | None, modules.get(layer))

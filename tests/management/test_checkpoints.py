@@ -14,6 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from kafkaspec.audit.check import Directory, Log, Summary
 from kafkaspec.audit.files import LogDirectory, PartitionFiles, Segment
 from kafkaspec.audits.management.checkpoints import CheckpointCheck, PartitionMetadataCheck
+from kafkaspec.contract import subsystem
 from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.impl.common.disk import Crashed, Disk, RealDisk, SimulatedDisk, StorageError
 from kafkaspec.impl.common.files import File
@@ -31,6 +32,7 @@ from kafkaspec.models.management.checkpoints import MODELS
 from kafkaspec.proofs.management.checkpoints import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.management import checkpoints as spec
+from kafkaspec.spec.management import checkpoints_trial
 from kafkaspec.spec.management.checkpoints import machine
 from tests.layers import walked
 
@@ -80,7 +82,7 @@ def test_proofs_hold_for_every_size(proof: Proof) -> None:
     assert proved.complete, proved.summary()
 
 
-@pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
+@pytest.mark.parametrize("recording", subsystem.find("checkpoints").recordings, ids=lambda r: r.file)
 @pytest.mark.clause("CKP-3")
 @pytest.mark.clause("CKP-7")
 def test_recordings_are_accepted(recording: Any) -> None:
@@ -177,14 +179,14 @@ def test_a_deleted_log_is_forgotten_at_once_and_strangers_with_the_next_write() 
 
 
 @pytest.mark.clause("CKP-8")
-@pytest.mark.parametrize("file", spec.MARKER_TEXTS)
+@pytest.mark.parametrize("file", checkpoints_trial.MARKER_TEXTS)
 def test_a_marker_of_any_text(file: str) -> None:
     assert impl.decode_marker(file.encode()) == spec.marker_epoch(file)
-    assert impl.encode_marker(7).decode() == spec.marker_text(7)
+    assert impl.encode_marker(7).decode() == checkpoints_trial.marker_text(7)
 
 
 @pytest.mark.clause("CKP-7")
-@pytest.mark.parametrize("file", spec.METADATA_TEXTS)
+@pytest.mark.parametrize("file", checkpoints_trial.METADATA_TEXTS)
 def test_a_partition_metadata_of_any_text(file: str) -> None:
     expected = spec.metadata_id(file)
     if isinstance(expected, spec.Unreadable):
@@ -206,7 +208,7 @@ def test_the_text_is_kafkas() -> None:
 
 
 @pytest.mark.clause("CKP-2")
-@pytest.mark.parametrize("text", spec.CHECKPOINT_TEXTS)
+@pytest.mark.parametrize("text", checkpoints_trial.CHECKPOINT_TEXTS)
 def test_impl_reads_what_the_spec_reads(text: str) -> None:
     expected = spec.checkpoint_entries(text)
     if isinstance(expected, spec.Unreadable):
@@ -433,12 +435,12 @@ def test_what_is_left_beside_is_a_left_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "known", "expected"),
     [
-        (spec.metadata_text(spec.ID), spec.ID, []),
-        (spec.metadata_text(spec.ID), None, []),
-        (spec.metadata_text(spec.ID), "ZZZZZZZZZZZZZZZZZZZZZw", [("WARNING", 2)]),
+        (spec.metadata_text(checkpoints_trial.ID), checkpoints_trial.ID, []),
+        (spec.metadata_text(checkpoints_trial.ID), None, []),
+        (spec.metadata_text(checkpoints_trial.ID), "ZZZZZZZZZZZZZZZZZZZZZw", [("WARNING", 2)]),
         ("version: 0\ntopic_id: x\n", None, [("ERROR", 2)]),
         ("", None, [("ERROR", 1)]),
-        (None, spec.ID, [("LEFTOVER", None)]),
+        (None, checkpoints_trial.ID, [("LEFTOVER", None)]),
         (None, None, []),
     ],
 )

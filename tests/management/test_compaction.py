@@ -22,6 +22,7 @@ from kafkaspec.contract.machine import Outside
 from kafkaspec.impl.common.files import File
 from kafkaspec.lockstep.walk import state_machine, walk
 from kafkaspec.spec.management import compaction as spec
+from kafkaspec.spec.management import compaction_trial
 from kafkaspec.spec.management.compaction import machine
 
 # ---- the layers beside each other
@@ -108,9 +109,9 @@ def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], ro
 @pytest.mark.clause("CMP-8")
 def test_what_a_cleaned_log_may_hold() -> None:
     """Gaps, empty batches, markers without data, tombstones, a key below and above the point."""
-    assert audit.judged(spec._CLEAN, 0, 16) == []
-    assert [f.offset for f in audit.judged(spec._CLEAN, 0, 17)] == [12]
-    assert [f.offset for f in audit.judged(spec._CLEAN, 0, 18)] == [12, 16]
+    assert audit.judged(compaction_trial._CLEAN, 0, 16) == []
+    assert [f.offset for f in audit.judged(compaction_trial._CLEAN, 0, 17)] == [12]
+    assert [f.offset for f in audit.judged(compaction_trial._CLEAN, 0, 18)] == [12, 16]
 
 
 # ---- findings

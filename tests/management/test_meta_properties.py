@@ -13,6 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from kafkaspec.audit.check import Directory
 from kafkaspec.audit.files import LogDirectory
 from kafkaspec.audits.management.meta_properties import EnsembleCheck, MetaPropertiesCheck
+from kafkaspec.contract import subsystem
 from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk
 from kafkaspec.impl.common.files import File
@@ -35,7 +36,7 @@ def test_long_walks_cover_every_operation() -> None:
     walked(machine, impl.Driver, seeds=10, steps=150)
 
 
-@pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
+@pytest.mark.parametrize("recording", subsystem.find("meta_properties").recordings, ids=lambda r: r.file)
 @pytest.mark.clause("MTP-3")
 @pytest.mark.clause("MTP-4")
 def test_recordings_are_accepted(recording: Any) -> None:

@@ -15,7 +15,8 @@ from kafkaspec.impl.storage.batch import Batch, Driver, Encoder, InvalidRecords,
 from kafkaspec.mutants.matrix import Mutant, of_impl, with_fault
 from kafkaspec.spec.common.compression import CODEC_IDS, LIMIT
 from kafkaspec.spec.storage import batch as spec
-from kafkaspec.spec.storage.batch import VALIDATION, patched, sealed
+from kafkaspec.spec.storage.batch import VALIDATION, sealed
+from kafkaspec.spec.storage.batch_trial import patched
 
 
 # ---- reading

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
+from kafkaspec.contract import subsystem
 from kafkaspec.contract.deviation import shown as shown_by
 from kafkaspec.contract.machine import Refused, Step
 from kafkaspec.impl.common.files import File
@@ -30,7 +31,9 @@ from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.common.compression import CODECS, NotDecompressed, TooMuch, compress, decompress
 from kafkaspec.spec.storage import batch as spec
+from kafkaspec.spec.storage import batch_trial
 from kafkaspec.spec.storage.batch import Batch, Header, Legacy, Malformed, Record, Timed, Unread, machine
+from kafkaspec.spec.storage.batch_trial import EPOCH
 from tests.kafka import java, needs_kafka
 from tests.layers import walked
 
@@ -49,7 +52,7 @@ def test_long_walks_cover_every_operation() -> None:
     assert decoded | {f"validate BAT-{n}" for n in (20, 21, 22)} | {"build BAT-18"} <= covered.refusals.keys()
 
 
-@pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
+@pytest.mark.parametrize("recording", subsystem.find("batch").recordings, ids=lambda r: r.file)
 def test_recordings_are_judged_as_they_must(recording: Any) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""
 
@@ -58,7 +61,7 @@ def test_recordings_are_judged_as_they_must(recording: Any) -> None:
 def test_every_byte_string_is_read_alike_by_spec_and_impl() -> None:
     """With every rule broken by one of them at least."""
     driver, seen = impl.Driver(), Counter[str]()
-    for text in spec.byte_strings():
+    for text in batch_trial.byte_strings():
         expected = machine.apply(spec.Held(), "decode", {"data": text}).result  # type: ignore[union-attr]
         assert driver.apply("decode", {"data": text}) == expected, text
         seen[expected.clause if isinstance(expected, Refused) else ""] += 1
@@ -69,9 +72,9 @@ def test_every_byte_string_is_read_alike_by_spec_and_impl() -> None:
 def test_the_compiled_scan_finds_the_same_at_the_same_byte(tmp_path: Path) -> None:
     """Behind a sound batch and before another, each byte string that is framed and has the right CRC."""
     path = tmp_path / "00000000000000000000.log"
-    before = spec.encode(spec.examples()[0])
+    before = spec.encode(batch_trial.examples()[0])
     compared = Counter[str]()
-    for text in spec.byte_strings():
+    for text in batch_trial.byte_strings():
         data = bytes.fromhex(text)
         try:
             spec.decode(data, len(before))
@@ -271,7 +274,7 @@ NOT_BY_KAFKA = {"BAT-4", "BAT-5", "BAT-6", "BAT-8", "BAT-9", "BAT-10", "BAT-11"}
 @pytest.mark.clause("BAT-12")
 @pytest.mark.clause("BAT-14")
 def test_kafka_reads_what_we_write_and_refuses_what_we_refuse() -> None:
-    texts = [t for t in spec.byte_strings() if len(t) >= 34]
+    texts = [t for t in batch_trial.byte_strings() if len(t) >= 34]
     answers = java(READER, stdin="\n".join(texts)).splitlines()
     assert len(answers) == len(texts)
     compared = Counter[str]()
@@ -328,40 +331,40 @@ def test_the_length_frames_the_batch() -> None:
     assert refusal(DATA[:-1], 1000) == ("BAT-1", 1008)
     assert refusal(DATA + b"\0") == ("BAT-1", 8)
     assert refusal(DATA[:16], 50) == ("BAT-1", 50)
-    assert refusal(spec.patched(DATA, 8, struct.pack(">i", 48))) == ("BAT-1", 8)
+    assert refusal(batch_trial.patched(DATA, 8, struct.pack(">i", 48))) == ("BAT-1", 8)
 
 
 @pytest.mark.clause("BAT-2")
 def test_formats_before_are_named_and_not_decoded() -> None:
     for magic in (0, 1):
         with pytest.raises(Legacy, match=f"format {magic}"):
-            spec.decode(spec.patched(DATA, 16, bytes([magic])))
-    assert refusal(spec.patched(DATA, 16, b"\3")) == ("BAT-2", 16)
+            spec.decode(batch_trial.patched(DATA, 16, bytes([magic])))
+    assert refusal(batch_trial.patched(DATA, 16, b"\3")) == ("BAT-2", 16)
 
 
 @pytest.mark.clause("BAT-3")
 def test_the_crc_covers_what_follows_it() -> None:
     for at in range(21, len(DATA)):
-        assert refusal(spec.patched(DATA, at, bytes([DATA[at] ^ 4]), sealing=False))[0] == "BAT-3"
+        assert refusal(batch_trial.patched(DATA, at, bytes([DATA[at] ^ 4]), sealing=False))[0] == "BAT-3"
     for at in (0, 7, 12, 15):
-        spec.decode(spec.patched(DATA, at, bytes([DATA[at] ^ 4]), sealing=False))
+        spec.decode(batch_trial.patched(DATA, at, bytes([DATA[at] ^ 4]), sealing=False))
 
 
 @pytest.mark.clause("BAT-4")
 @pytest.mark.clause("BAT-5")
 def test_attributes_and_last_offset_delta() -> None:
     assert refusal(spec.encode(replace(ONE, attributes=0x80))) == ("BAT-4", 21)
-    assert refusal(spec.patched(DATA, 22, b"\5")) == ("BAT-4", 21)
+    assert refusal(batch_trial.patched(DATA, 22, b"\5")) == ("BAT-4", 21)
     assert refusal(spec.encode(replace(ONE, last_offset_delta=-1))) == ("BAT-5", 23)
 
 
 @pytest.mark.clause("BAT-6")
 def test_the_count_is_that_of_the_records() -> None:
-    assert refusal(spec.patched(DATA, 57, struct.pack(">i", -1))) == ("BAT-6", 57)
+    assert refusal(batch_trial.patched(DATA, 57, struct.pack(">i", -1))) == ("BAT-6", 57)
     first = 61 + len(spec.record_bytes(ONE.records[0]))
-    assert refusal(spec.patched(DATA, 57, struct.pack(">i", 1))) == ("BAT-6", first)
-    assert refusal(spec.patched(DATA, 57, struct.pack(">i", 3))) == ("BAT-8", len(DATA))
-    assert refusal(spec.patched(DATA, 57, struct.pack(">i", 0))) == ("BAT-6", 61)
+    assert refusal(batch_trial.patched(DATA, 57, struct.pack(">i", 1))) == ("BAT-6", first)
+    assert refusal(batch_trial.patched(DATA, 57, struct.pack(">i", 3))) == ("BAT-8", len(DATA))
+    assert refusal(batch_trial.patched(DATA, 57, struct.pack(">i", 0))) == ("BAT-6", 61)
 
 
 @pytest.mark.clause("BAT-7")
@@ -418,8 +421,8 @@ def test_frames_are_kafkas() -> None:
 @pytest.mark.clause("BAT-9")
 def test_records_fill_their_lengths_and_offsets_rise() -> None:
     value = DATA.index(b"v") - 1
-    assert refusal(spec.patched(DATA, value, b"\x04")) == ("BAT-8", 61)
-    assert refusal(spec.patched(DATA, value, b"\x03")) == ("BAT-8", 61)
+    assert refusal(batch_trial.patched(DATA, value, b"\x04")) == ("BAT-8", 61)
+    assert refusal(batch_trial.patched(DATA, value, b"\x03")) == ("BAT-8", 61)
     again = replace(ONE, records=(ONE.records[0], replace(ONE.records[1], offset_delta=0)))
     second = 61 + len(spec.record_bytes(ONE.records[0]))
     assert refusal(spec.encode(again))[0] == "BAT-9"
@@ -445,12 +448,17 @@ def test_control_records() -> None:
         return spec.built(0, [Timed(0, NOW, key, value)], attributes=spec.CONTROL)
 
     for number, name in enumerate(spec.CONTROL_TYPES):
-        batch = spec.decode(spec.encode(control(struct.pack(">hh", 0, number), spec.EPOCH)))
+        batch = spec.decode(spec.encode(control(struct.pack(">hh", 0, number), EPOCH)))
         said = spec.marker(batch.records[0])
         assert (said.name, said.version, said.value_version) == (name, 0, 0)
         assert said.coordinator_epoch == (7 if number < 2 else None)
     assert spec.marker(control(struct.pack(">hhi", 4, 99, 0), None).records[0]).name == "UNKNOWN"
-    for key, value in ((None, spec.EPOCH), (b"\0\0\0", spec.EPOCH), (spec.COMMIT, b"\0\0\0\0\0"), (b"\xff" * 4, b"")):
+    for key, value in (
+        (None, EPOCH),
+        (b"\0\0\0", EPOCH),
+        (spec.COMMIT, b"\0\0\0\0\0"),
+        (b"\xff" * 4, b""),
+    ):
         assert refusal(spec.encode(control(key, value))) == ("BAT-11", 61)
 
 
@@ -524,7 +532,7 @@ def test_what_compaction_keeps_of_a_batch() -> None:
 @pytest.mark.clause("BAT-13")
 def test_a_reader_asks_for_less_than_a_writer_keeps() -> None:
     driver, seen = impl.Driver(), Counter[tuple[str, str]]()
-    for text in spec.readable():
+    for text in batch_trial.readable():
         step = machine.apply(spec.Held(), "read", {"data": text})
         if isinstance(step, Step):
             assert driver.apply("read", {"data": text}) == step.result, text
@@ -600,7 +608,7 @@ def test_a_clients_batch_as_a_whole() -> None:
         replace(THREE, last_offset_delta=3),
         spec.emptied(THREE),
         replace(THREE, producer_id=1, producer_epoch=0),
-        spec.built(0, [Timed(0, NOW, spec.COMMIT, spec.EPOCH)], attributes=0x30, producer_id=1, producer_epoch=0),
+        spec.built(0, [Timed(0, NOW, spec.COMMIT, EPOCH)], attributes=0x30, producer_id=1, producer_epoch=0),
     ):
         assert taken(wrong) == Refused("BAT-20", spec.INVALID)
 

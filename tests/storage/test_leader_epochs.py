@@ -16,6 +16,7 @@ from kafkaspec.audit.check import Log
 from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.storage.leader_epochs import AUDIT, LeaderEpochCheck
+from kafkaspec.contract import subsystem
 from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk, StorageError
 from kafkaspec.impl.common.files import File
@@ -69,7 +70,7 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
 @pytest.mark.clause("LEC-6")
 @pytest.mark.clause("LEC-7")
 def test_spec_and_model_agree_in_every_state() -> None:
-    for how in spec.REFINEMENTS:
+    for how in subsystem.find("leader_epochs").refinements:
         compared = check_refinement(machine, how)
         assert compared.problem is None, str(compared.problem)
         assert compared.states == compared.reachable

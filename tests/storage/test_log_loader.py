@@ -16,6 +16,7 @@ from kafkaspec.audit.check import Directory, Log, TopicConfig
 from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.storage import log_loader as audit
+from kafkaspec.contract import subsystem
 from kafkaspec.contract.machine import Outside
 from kafkaspec.impl.common.disk import Crashed, SimulatedDisk
 from kafkaspec.impl.common.files import File
@@ -28,6 +29,7 @@ from kafkaspec.models.storage.log_loader import MODELS
 from kafkaspec.proofs.storage.log_loader import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.storage import log_loader as spec
+from kafkaspec.spec.storage import log_loader_trial
 from kafkaspec.spec.storage.log_loader import CLEANED, EPOCHS, INDEX, LOG, SNAPSHOT, SWAP, TIME_INDEX, name_of
 from tests.kafka import java, needs_kafka
 from tests.layers import walked
@@ -45,7 +47,7 @@ def test_long_walks_cover_every_operation() -> None:
     walked(machine, impl.Driver, seeds=30, steps=40)
 
 
-@pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
+@pytest.mark.parametrize("recording", subsystem.find("log_loader").recordings, ids=lambda r: r.file)
 @pytest.mark.clause("LDR-1")
 @pytest.mark.clause("LDR-2")
 @pytest.mark.clause("LDR-3")
@@ -60,7 +62,7 @@ def test_kafka_loads_as_the_spec_does(recording: Any) -> None:
 @pytest.mark.clause("LDR-12")
 def test_impl_loads_as_kafka_does() -> None:
     driver, loads = impl.Driver(), 0
-    with spec.RECORDINGS[0].path.open() as lines:
+    with subsystem.find("log_loader").recordings[0].path.open() as lines:
         for line in map(json.loads, lines):
             if line["op"] == "init":
                 driver.reset(line["args"])
@@ -180,7 +182,7 @@ def left_overs(draw: random.Random) -> dict[str, Any]:
     files: dict[str, Any] = {}
     for base in bases:
         files[name_of(base, LOG)] = draw.choice(
-            [spec.contents(name_of(base, LOG))[1], *spec.contents(name_of(base, LOG))]
+            [log_loader_trial.contents(name_of(base, LOG))[1], *log_loader_trial.contents(name_of(base, LOG))]
         )
         files |= {name_of(base, end): "" for end in (INDEX, TIME_INDEX) if draw.random() < 0.92}
         if draw.random() < 0.2:
@@ -188,10 +190,10 @@ def left_overs(draw: random.Random) -> dict[str, Any]:
     for base in spec.BASES:
         if draw.random() < 0.18:
             suffix = draw.choice([SWAP, SWAP, CLEANED, spec.DELETED])
-            files[name_of(base, LOG, suffix)] = draw.choice(spec.contents(name_of(base, LOG)))
+            files[name_of(base, LOG, suffix)] = draw.choice(log_loader_trial.contents(name_of(base, LOG)))
             files |= {name_of(base, end, suffix): "" for end in (INDEX, TIME_INDEX) if draw.random() < 0.7}
     files |= {name_of(o, SNAPSHOT): draw.choice(["", "corrupt"]) for o in (0, 3, 5, 7, 20, 24) if draw.random() < 0.25}
-    files[EPOCHS] = draw.choice(spec.contents(EPOCHS))
+    files[EPOCHS] = draw.choice(log_loader_trial.contents(EPOCHS))
     known = {"recoveryPoint": draw.choice([0, 3, 5, 11, 20, 24, 99]), "logStart": draw.choice([0, 0, 0, 3, 12, 24, 40])}
     return {"files": files, "clean": draw.random() < 0.4, **known}
 

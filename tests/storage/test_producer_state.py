@@ -12,6 +12,7 @@ import orjson
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
+from kafkaspec.contract import subsystem
 from kafkaspec.contract.deviation import shown
 from kafkaspec.contract.history import Record
 from kafkaspec.contract.machine import Outside, Refused
@@ -527,7 +528,7 @@ def test_every_generated_mutant_is_killed_or_has_a_reason_to_live() -> None:
 
 
 def test_the_spec_does_what_the_model_says() -> None:
-    (how,) = spec.REFINEMENTS
+    (how,) = subsystem.find("producer_state").refinements
     done = check_refinement(machine, how)
     assert done.problem is None, str(done.problem)
     assert done.states == done.reachable == 1_102
@@ -549,7 +550,7 @@ def test_a_model_is_proved_for_every_size(proof: Proof) -> None:
     assert proved.complete
 
 
-@pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
+@pytest.mark.parametrize("recording", subsystem.find("producer_state").recordings, ids=lambda r: r.file)
 def test_recordings_get_their_verdict(recording: Recording) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""
 

@@ -23,6 +23,7 @@ from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import BATCH, RECORD, Chunk
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.storage import replicas as spec
+from kafkaspec.spec.storage import replicas_trial
 from kafkaspec.spec.storage.replicas import machine
 from tests.layers import walked
 
@@ -41,7 +42,7 @@ def test_long_walks_cover_every_operation() -> None:
 def test_every_pair_of_the_candidates() -> None:
     driver = audit.Driver()
     kinds = set()
-    for a, b in itertools.product(spec.LOGS, spec.LOGS):
+    for a, b in itertools.product(replicas_trial.LOGS, replicas_trial.LOGS):
         if spec.frames_tell(a, b):
             found = spec.first_difference(spec.replica_of(a), spec.replica_of(b))
             assert driver.do_compare(a, b, False) == (None if found is None else list(found))
@@ -69,9 +70,9 @@ def histories(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
                 mine[i] = (base, last, e + (change == "epoch"), frame + 20 * (change == "frame"))
                 if change == "drop":
                     del mine[i]
-        log = spec._log(*mine)
+        log = replicas_trial._log(*mine)
         if draw(st.booleans()):
-            log = spec._kept(log, *draw(st.lists(st.integers(0, 30), max_size=6)))
+            log = replicas_trial._kept(log, *draw(st.lists(st.integers(0, 30), max_size=6)))
         end = max(offset, log["end"])
         logs.append(
             {

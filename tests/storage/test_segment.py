@@ -22,6 +22,7 @@ from kafkaspec.audit.files import PartitionFiles
 from kafkaspec.audit.files import Segment as Files
 from kafkaspec.audit.recorded import recorded
 from kafkaspec.audits.storage.segment import SegmentCheck
+from kafkaspec.contract import subsystem
 from kafkaspec.contract.machine import Refused, Step
 from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk, SimulatedFile
 from kafkaspec.impl.common.files import File
@@ -55,7 +56,7 @@ def test_long_walks_cover_every_operation() -> None:
     assert {"append SEG-3", "read SEG-12", "sanityCheck SEG-21"} <= covered.refusals.keys()
 
 
-@pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
+@pytest.mark.parametrize("recording", subsystem.find("segment").recordings, ids=lambda r: r.file)
 def test_recordings_are_judged_as_they_must(recording: Any) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""
 

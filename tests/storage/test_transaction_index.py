@@ -18,6 +18,7 @@ from kafkaspec.audit.engine import audit_log
 from kafkaspec.audit.files import PartitionFiles
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.storage.transaction_index import TransactionIndexCheck
+from kafkaspec.contract import subsystem
 from kafkaspec.contract.machine import Refused, Step
 from kafkaspec.impl.common.disk import Crashed, SimulatedDisk
 from kafkaspec.impl.storage import transaction_index as impl
@@ -52,7 +53,7 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
     abstracts(data, machine, impl.Driver(), impl.abstract)
 
 
-@pytest.mark.parametrize("recording", spec.RECORDINGS, ids=lambda r: r.file)
+@pytest.mark.parametrize("recording", subsystem.find("transaction_index").recordings, ids=lambda r: r.file)
 def test_recordings_are_judged_as_they_must(recording: Any) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""
 

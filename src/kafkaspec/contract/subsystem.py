@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 import kafkaspec
 from kafkaspec.contract import clauses
 from kafkaspec.contract.machine import Driver, Machine
+from kafkaspec.contract.recording import Recording, manifest
 from kafkaspec.errors import unknown
 
 LAYERS = ("spec", "impl", "audits", "models", "proofs")
@@ -39,21 +40,25 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Subsystem:
-    """One subsystem. `spec` defines `machine`, `TITLE` and `PREFIX`, and `audit` where the audit is asked too; `impl` a
-    `Driver` class; `audits` one, and the checks; `models` the `MODELS`; `proofs` the `PROOFS`."""
+    """One subsystem. `spec` defines `machine`, `TITLE` and `PREFIX`, and `audit` where the audit is asked too; `trial`
+    the candidates of the arguments, and `REFINEMENTS`; `released` the known deviations; `impl` a `Driver` class;
+    `audits` one, and the checks; `models` the `MODELS`; `proofs` the `PROOFS`."""
 
     name: str
     area: str
 
     def layer(self, layer: str) -> ModuleType | None:
-        """Its module in the folder of that layer, imported; None if there is none."""
-        if not (FILES / layer / self.area / f"{self.name}.py").is_file():
+        """Its module in the folder of that layer, or the part of its spec of that role, imported; None if there is
+        none."""
+        folder, name = ("spec", f"{self.name}_{layer}") if layer in ROLES else (layer, self.name)
+        if not (FILES / folder / self.area / f"{name}.py").is_file():
             return None
-        return importlib.import_module(f"kafkaspec.{layer}.{self.area}.{self.name}")
+        return importlib.import_module(f"kafkaspec.{folder}.{self.area}.{name}")
 
     def texts(self) -> list[str]:
         """The texts of its files, its mutants' included."""
         files = [PACKAGE / layer / self.area / f"{self.name}.py" for layer in LAYERS]
+        files += [PACKAGE / "spec" / self.area / f"{self.name}_{role}.py" for role in ROLES]
         files += [root / "tests" / self.area / f"{self.name}_mutants.py" for root in [checkout()] if root is not None]
         return [f.read_text("utf-8") for f in files if f.is_file()]
 
@@ -88,6 +93,16 @@ class Subsystem:
         module = self.layer("spec")
         assert module is not None
         return module
+
+    @property
+    def refinements(self) -> tuple[Any, ...]:
+        """Its refinement mappings onto models."""
+        return tuple(getattr(self.layer("trial"), "REFINEMENTS", ()))
+
+    @property
+    def recordings(self) -> tuple[Recording, ...]:
+        """Its recordings of real Kafka."""
+        return tuple(r for r in manifest() if r.subsystem == self.name)
 
     @property
     def prefix(self) -> str:

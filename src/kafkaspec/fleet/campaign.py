@@ -171,7 +171,7 @@ def campaign(
 # ---- one seed --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Model:
-    """The model that a spec names as its own at a small size (`COVERAGE`), to count the states reached."""
+    """The model that a spec's trial names as its own at a small size (`COVERAGE`), to count the states reached."""
 
     how: RefinementMapping[Any]
     concrete: Concrete
@@ -186,7 +186,7 @@ class _Model:
 
 
 def _model_of(subsystem: Subsystem) -> _Model | None:
-    how = getattr(subsystem.spec, "COVERAGE", None)
+    how = getattr(subsystem.layer("trial"), "COVERAGE", None)
     return None if how is None else _Model(how, Concrete(how.model, how.sizes))
 
 

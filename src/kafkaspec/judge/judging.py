@@ -78,8 +78,8 @@ def tours_of(job: Job) -> tuple[Tour, ...]:
 
 @cache
 def _tours(subsystem: str) -> tuple[Tour, ...]:
-    spec = find(subsystem).spec
-    return tuple(tour(spec.machine, how) for how in getattr(spec, "REFINEMENTS", ()))
+    s = find(subsystem)
+    return tuple(tour(s.spec.machine, how) for how in s.refinements)
 
 
 Expected = tuple[Literal["answer", "state"], Any]
@@ -120,7 +120,7 @@ class Session:
         self.release = target.hello.version if target.hello.name == "Apache Kafka" else None
         self.checking = self._brief()
         self.concretes: list[tuple[str, Any, Concrete]] = []
-        for how in getattr(self.subsystem.spec, "REFINEMENTS", ()):
+        for how in self.subsystem.refinements:
             self.concretes.append((how.model.__name__, how, Concrete(how.model, how.sizes)))
         self.digests: dict[Hashable, str] = {}
         self.looked: Any = None

@@ -244,7 +244,7 @@ def check_detector() -> Detector:
     trace is written down, and judged by the spec."""
 
     def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str | Counts:
-        recordings: Sequence[Recording] = getattr(subsystem.spec, "RECORDINGS", ())
+        recordings: Sequence[Recording] = subsystem.recordings
         for recording in recordings:
             if layer == "spec":
                 wrong = unexpected(recording, check_recording(recording, thing))

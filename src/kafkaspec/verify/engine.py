@@ -185,7 +185,7 @@ def _proofs(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
 def _spec_beside_model(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
     from kafkaspec.lockstep.exhaustive import check_refinement
 
-    for how in [_of(s, "spec", "REFINEMENTS")[which]]:
+    for how in [s.refinements[which]]:
         c = check_refinement(s.spec.machine, how)
         detail = (
             f"{c.states:,} of {c.reachable:,} model states, {c.steps:,} steps, {sum(c.refusals.values()):,} refusals"
@@ -234,7 +234,7 @@ def _recordings(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
     from kafkaspec.judge.alter import altered
     from kafkaspec.judge.recorded import check_recording, unexpected
 
-    for r in [_of(s, "spec", "RECORDINGS")[which]]:
+    for r in [s.recordings[which]]:
         verdict = check_recording(r, s.spec.machine)
         met = ", ".join(f"{id} ×{m.count}" for id, m in verdict.deviations.items())
         got = verdict.verdict if verdict.step is None else f"{verdict.verdict} from step {verdict.step}"
@@ -305,10 +305,10 @@ CHECKS: dict[str, tuple[Callable[[Subsystem], int], Check]] = {
     "clauses": (lambda s: 1, _clauses),
     "models": (lambda s: len(_of(s, "models", "MODELS")), _models),
     "proofs": (lambda s: len(_of(s, "proofs", "PROOFS")), _proofs),
-    "spec beside model": (lambda s: len(_of(s, "spec", "REFINEMENTS")), _spec_beside_model),
+    "spec beside model": (lambda s: len(s.refinements), _spec_beside_model),
     "spec beside impl": (lambda s: max(1, len(s.pairs())), _spec_beside_drivers),
     "impl behind a pipe": (lambda s: int(s.is_component), _impl_behind_a_pipe),
-    "recordings": (lambda s: len(_of(s, "spec", "RECORDINGS")), _recordings),
+    "recordings": (lambda s: len(s.recordings), _recordings),
 }
 """By its name: how many things of a subsystem the check asks alike, and the check."""
 AUDITED: dict[str, tuple[Callable[[], int], Callable[[int], Iterator[_Claim]]]] = {

@@ -21,7 +21,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkaspec.contract.subsystem import LAYERS, PACKAGE, checkout, find
+from kafkaspec.contract.subsystem import LAYERS, PACKAGE, ROLES, checkout, find
 
 if TYPE_CHECKING:
     from kafkaspec.verify.engine import Row, Unit
@@ -83,7 +83,9 @@ def inputs(unit: Unit) -> list[Path]:
     if layers:
         s = find(unit.subsystem)
         areas = [PACKAGE / layer / s.area for layer in layers]
+        parts = [PACKAGE / "spec" / s.area / f"{s.name}_{role}.py" for role in ROLES if "spec" in layers]
         files += [f for a in areas for f in (a / f"{s.name}.py", a / "__init__.py") if f.is_file()]
+        files += [f for f in parts if f.is_file()]
     else:
         files += sorted((PACKAGE / "audits").glob("*/*.py"))
         data += sorted((PACKAGE / "recordings" / "audit").rglob("*.gz"))
@@ -91,7 +93,8 @@ def inputs(unit: Unit) -> list[Path]:
     if unit.check == "clauses" and root is not None:
         data += sorted((root / "tests").rglob("*.py"))
     if unit.check == "recordings":
-        data += [PACKAGE / "recordings" / "__init__.py", *sorted((PACKAGE / "recordings").glob("*.ndjson*"))]
+        folder = PACKAGE / "recordings"
+        data += [folder / "__init__.py", folder / "manifest.toml", *sorted(folder.glob("*.ndjson*"))]
     return [*dict.fromkeys([files[0], *closure(files[1:]), *data])]
 
 

@@ -1,0 +1,239 @@
+"""Producer state: the arguments that engines try, and the refinement mapping onto the model."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import crc32c
+
+from kafkaspec.contract.clauses import states
+from kafkaspec.language.concrete import element
+from kafkaspec.lockstep.exhaustive import RefinementMapping
+from kafkaspec.models.storage import producer_state as model
+from kafkaspec.spec.storage.producer_state import (
+    ENTRY,
+    FIRST_NOW,
+    MOST_EPOCH,
+    NO_EPOCH,
+    NO_GUARD,
+    SEQUENCES,
+    UNKNOWN,
+    UNKNOWN_VERSION,
+    VERSION,
+    Offset,
+    Saved,
+    State,
+    machine,
+    next_sequence,
+    saved,
+)
+
+
+@states("PSM-24")
+def to_bytes(producers: Saved) -> bytes:
+    """A snapshot file's bytes, producers in the order given."""
+    body = b"".join(
+        ENTRY.pack(
+            i,
+            p.epoch,
+            p.last_sequence,
+            p.batches[-1].last_offset if p.batches else -1,
+            p.batches[-1].offset_delta if p.batches else 0,
+            p.last_timestamp,
+            p.coordinator_epoch,
+            -1 if p.transaction is None else p.transaction,
+        )
+        for i, p in producers.items()
+    )
+    counted = struct.pack(">i", len(producers)) + body
+    return struct.pack(">hI", VERSION, crc32c.crc32c(counted)) + counted
+
+
+PRODUCERS: Final = (1, 2, 3)
+
+
+def _focus(state: State) -> int:
+    """The producer that writes most at the moment, so that walks come to more than five batches of one."""
+    return PRODUCERS[state.end // 8 % len(PRODUCERS)]
+
+
+def _count(state: State) -> int:
+    """How many records the next batch mostly has."""
+    return 2 if state.end % 5 == 0 else 1
+
+
+def _writers(state: State) -> Sequence[int]:
+    return [_focus(state)] * 4 + list(PRODUCERS)
+
+
+def _epochs(state: State) -> Sequence[int]:
+    known = max(0, state.producers.get(_focus(state), UNKNOWN).epoch)
+    return [known, known, known, known, known + 1, max(0, known - 1)]
+
+
+def _first_sequences(state: State) -> Sequence[int]:
+    p = state.producers.get(_focus(state), UNKNOWN)
+    upcoming = next_sequence(p.last_sequence)
+    repeated = [b.first_sequence for b in (p.batches[:1] + p.batches[-1:])]
+    return [*[upcoming] * 4, next_sequence(upcoming), 0, *repeated, *([SEQUENCES - 1] if p == UNKNOWN else [])]
+
+
+def _last_sequences(state: State) -> Sequence[int]:
+    return [(s + _count(state) - 1) % SEQUENCES for s in _first_sequences(state)]
+
+
+def _high_watermarks(state: State) -> Sequence[Offset]:
+    return [state.end, state.end + 1, state.end // 2, 0, *(e.last_offset for e in state.ended.values())]
+
+
+def _now_and_then(state: State, offsets: Sequence[Offset]) -> Sequence[Offset]:
+    """What undoes much is done seldom."""
+    return offsets if state.end % 4 == 3 else ()
+
+
+def _snapshot_offsets(state: State) -> Sequence[Offset]:
+    return [*state.snapshots, state.end, state.end + 1, 0]
+
+
+def _ends(state: State) -> Sequence[Offset]:
+    return sorted({0, *state.snapshots, state.end, max(0, state.end - 1), state.end // 2, state.end + 1})
+
+
+def _guards(state: State) -> Sequence[int]:
+    return [NO_GUARD, *(v.guard for v in state.verifications.values() for _ in (0, 1))]
+
+
+def _times(state: State) -> Sequence[int]:
+    return [state.now] * 6 + [max(0, state.now - state.config.producer_id_expiration_ms)]
+
+
+def _files(state: State) -> Sequence[str]:
+    whole = to_bytes(saved(state)).hex()
+    return (
+        whole,
+        whole[:-2],
+        whole + "00",
+        "",
+        "0002" + whole[4:],
+        whole[:4] + "00000000" + whole[12:],
+        whole[:12] + "7fffffff" + whole[20:],
+        to_bytes({}).hex(),
+    )
+
+
+machine.candidates |= {
+    "producer_id": _writers,
+    "origin": lambda state: ("CLIENT", "CLIENT", "CLIENT", "REPLICATION", "COORDINATOR"),
+    "endTransaction:origin": lambda state: ("COORDINATOR", "COORDINATOR", "REPLICATION"),
+    "producer_epoch": _epochs,
+    "epoch": _epochs,
+    "first_seq": _first_sequences,
+    "last_seq": _last_sequences,
+    "sequence": _first_sequences,
+    "first_offset": lambda state: [state.end] * 6 + [state.end + 1],
+    "last_offset": lambda state: [state.end + _count(state) - 1] * 6 + [state.end + _count(state)],
+    "offset": lambda state: (state.end, state.end, state.end + 1),
+    "timestamp": _times,
+    "transactional": lambda state: (False, True),
+    "guard": _guards,
+    "type": lambda state: ("COMMIT", "ABORT"),
+    "coordinator_epoch": lambda state: (0, 0, 1, 2),
+    "transaction_version": lambda state: (0, 2, 2, UNKNOWN_VERSION),
+    "supports_epoch_bump": lambda state: (True, False),
+    "high_watermark": _high_watermarks,
+    "log_start_offset": lambda state: (0, 0, state.end // 2, state.end),
+    "onLogStartOffsetIncremented:log_start_offset": lambda state: (0, state.end // 2, state.end, state.end + 2),
+    "log_end_offset": lambda state: _ends(state) if state.end % 2 else (),
+    "current_time_ms": lambda state: (state.now,),
+    "ms": lambda state: (1, 1, 400_000, 700_000, state.config.producer_id_expiration_ms // 2),
+    "truncateFullyAndStartAt:offset": lambda state: _now_and_then(state, (0, state.end)),
+    "deleteSnapshotsBefore:offset": _snapshot_offsets,
+    "corruptSnapshot:offset": lambda state: list(state.snapshots),
+    "segment_base_offsets": lambda state: (
+        [],
+        [0],
+        [0, *list(state.snapshots)[:1]],
+        list(state.snapshots)[:-1],
+        [state.end],
+    ),
+    "entries": lambda state: (
+        [],
+        [[1, 0, 4, 9, 4, FIRST_NOW, -1, -1]],
+        [[2**63 - 1, MOST_EPOCH, SEQUENCES - 1, 2**63 - 1, 0, -1, 7, 3], [2, 1, -1, -1, 0, 5, 0, -1]],
+    ),
+    "file": _files,
+    "init:transaction_verification_enabled": lambda state: (True, False),
+}
+
+
+SIZES: Final = {"Producer": 2, "E": 1, "S": 2, "L": 3}
+
+
+def _to_model(state: State) -> dict[str, Any] | None:
+    """The state of `Producers` that a state stands for; None beyond the sizes."""
+    ids = range(1, SIZES["Producer"] + 1)
+    if state.end > SIZES["L"] or any(i not in ids for i in state.producers) or state.verifications:
+        return None
+    known = {element(model.Producer, i - 1): state.producers.get(i, UNKNOWN) for i in ids}
+    if any(
+        max(p.epoch, p.coordinator_epoch) > SIZES["E"] or next_sequence(p.last_sequence) > SIZES["S"]
+        for p in known.values()
+    ):
+        return None
+    return {
+        "epoch": {e: None if p.epoch == NO_EPOCH else p.epoch for e, p in known.items()},
+        "following": {e: next_sequence(p.last_sequence) for e, p in known.items()},
+        "coordinator": {e: None if p.coordinator_epoch < 0 else p.coordinator_epoch for e, p in known.items()},
+        "opened": {e: p.transaction for e, p in known.items()},
+        "ended": {f: state.ended[f].last_offset if f in state.ended else None for f in range(SIZES["L"] + 1)},
+        "end": state.end,
+    }
+
+
+def _calls(state: State, action: str, arguments: Mapping[str, Any]) -> Sequence[tuple[str, dict[str, Any]]] | None:
+    """The calls for an action of `Producers`, whose log is full at its size, and whose producers begin at 0."""
+    if action == "replicate":
+        return [("onHighWatermarkUpdated", {"high_watermark": arguments["h"]})]
+    ids = {element(model.Producer, i - 1): i for i in range(1, SIZES["Producer"] + 1)}
+    producer_id, epoch = ids[arguments["p"]], arguments["e"]
+    if state.end >= SIZES["L"]:
+        return None
+    if action == "mark":
+        version = 2 if arguments["bumps"] else 0
+        return [
+            (
+                "appendEndTxnMarker",
+                {
+                    "producer_id": producer_id,
+                    "origin": "COORDINATOR",
+                    "type": "COMMIT",
+                    "coordinator_epoch": arguments["c"],
+                    "producer_epoch": epoch,
+                    "offset": state.end,
+                    "timestamp": state.now,
+                    "transaction_version": version,
+                },
+            )
+        ]
+    q = arguments["q"]
+    if q >= SIZES["S"] or (producer_id not in state.producers and q != 0):
+        return None
+    numbers = {"first_seq": q, "last_seq": q, "first_offset": state.end, "last_offset": state.end}
+    return [
+        (
+            "appendDataBatch",
+            {
+                "producer_id": producer_id,
+                "origin": "CLIENT",
+                "producer_epoch": epoch,
+                **numbers,
+                "timestamp": state.now,
+                "transactional": arguments["transactional"],
+            },
+        )
+    ]
+
+
+REFINEMENTS = (RefinementMapping(model.Producers, SIZES, _to_model, _calls),)

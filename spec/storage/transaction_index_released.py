@@ -1,0 +1,39 @@
+"""Transaction index: known deviations of released Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkaspec.contract.deviation import Deviation
+from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.spec.storage.transaction_index import _ONE, Log, machine, read
+
+
+def _one_byte_of_version(
+    ghost: Any, log: Log, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if op == "read" and isinstance(result, Refused):
+        content = arguments["content"]
+        versions = [content[at : at + 2] for at in range(0, len(content) // 68 * 68, 68)]
+        if all(not 0 < int(v, 16) < 2**7 for v in versions):
+            plain = "".join("0000" + content[at + 4 : at + 68] for at in range(0, len(content) // 68 * 68, 68))
+            return read(log, plain).result, observation
+    return result, observation
+
+
+machine.deviations += [
+    Deviation(
+        id="TXI-D1",
+        clause="TXI-11",
+        title="Half of the version of a transaction index entry is not looked at",
+        versions="4.3.0 (recorded)",
+        condition="an entry of a version from 1 to 255 is read, and none whose version's first byte is above 0",
+        history=("init", f'read content="{"0001" + _ONE[4:]}"'),
+        cause="""The version is 16 bits wide, and one byte, the first, is read.""",
+        effect="""An entry of a later version below 256 is taken for one of version 0, and its bytes for its fields.
+        No such version has been written so far; a downgrade to this release would misread one.""",
+        fix="Read both bytes.",
+        rewrite=_one_byte_of_version,
+    ),
+]
