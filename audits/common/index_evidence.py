@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from kafkaspec.audit.check import Log, LogCheck
 from kafkaspec.audit.files import Kind, Segment
 from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.audits.common.findings import MOST_FINDINGS
 from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.files import File, read_small
 from kafkaspec.impl.common.rows import Chunk, Ending
 
-MOST_FINDINGS = 20
-"""Of one index file."""
 INTERVAL = 4096
 """index.interval.bytes, bytes, where nothing is known of it."""
 

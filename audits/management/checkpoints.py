@@ -11,7 +11,7 @@ from typing import Any
 from kafkaspec.audit.check import Directory, DirectoryCheck, Log, LogCheck, Summary
 from kafkaspec.audit.files import Kind, Segment
 from kafkaspec.audit.finding import Finding, Severity
-from kafkaspec.audits.storage.log_loader import METADATA_TOPIC
+from kafkaspec.audits.common.findings import METADATA_TOPIC
 from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.files import File, read_small
 from kafkaspec.impl.common.rows import Chunk

@@ -23,6 +23,7 @@ from kafkaspec.audit.check import Log, LogCheck
 from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.evidence import fitting
+from kafkaspec.audits.common.findings import MOST_FINDINGS
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import Json, Questions
 from kafkaspec.impl.common.files import File
@@ -55,7 +56,6 @@ KEY = np.dtype(
 CAPACITY = 1 << 19
 """Keys that are kept in memory: 20 MiB, and as much again while they are sorted."""
 PARTS_BITS = 6
-MOST_FINDINGS = 20
 MOST_LOOKS = 2000
 """Groups of equal hashes of which the keys are read."""
 HAS_KEY, CONTROL_RECORD = 1, 4

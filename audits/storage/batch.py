@@ -14,6 +14,7 @@ import numpy as np
 from kafkaspec.audit.check import Log, LogCheck
 from kafkaspec.audit.files import Segment
 from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.audits.common.findings import METADATA_TOPIC
 from kafkaspec.audits.storage.log_loader import recovery_consequence
 from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.rows import Chunk, Ending
@@ -21,7 +22,6 @@ from kafkaspec.impl.common.scan import TEXTS, Problem, problem_text
 from kafkaspec.spec.common.compression import LIMIT
 from kafkaspec.spec.storage.batch import CODEC_MASK
 
-METADATA_TOPIC = "__cluster_metadata"
 CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 UNSEEN = "nothing: recovery reads a batch's header and CRC, not its records; who reads them fails there"
 RECOVERY_SEES = {Problem.LENGTH, Problem.MAGIC, Problem.CRC, Problem.CONTROL}

@@ -20,6 +20,7 @@ from kafkaspec.audit.check import Facts, Log, LogCheck
 from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.evidence import fitting
+from kafkaspec.audits.common.findings import METADATA_TOPIC, MOST_FINDINGS
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import Json, Questions
 from kafkaspec.impl.common.files import File, read_small
@@ -27,9 +28,7 @@ from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
 from kafkaspec.impl.management.checkpoints import CheckpointUnreadable
 from kafkaspec.impl.storage.leader_epochs import EpochEntry, decode
 
-MOST_FINDINGS = 20
 MOST_RUNS = 20_000
-METADATA_TOPIC = "__cluster_metadata"
 FIRST_LINE = 3
 """of the entries"""
 

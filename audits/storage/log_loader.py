@@ -18,14 +18,12 @@ import numpy as np
 from kafkaspec.audit.check import ClusterCheck, Directory, DirectoryCheck, Facts, Log, LogCheck
 from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.audits.common.findings import METADATA_TOPIC, MOST_FINDINGS
 from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk, Ending
 
-METADATA_TOPIC = "__cluster_metadata"
 ALWAYS_COMPACTED = ("__consumer_offsets", "__transaction_state", "__share_group_state")
-MOST_FINDINGS = 20
-"""of one kind in one log"""
 """fact: the log's last bytes are damaged or torn, so that its end is not what was written"""
 SEGMENT_NAME = re.compile(r"\d{20}\.(?:log|index|timeindex|txnindex)")
 SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")

@@ -21,12 +21,12 @@ from kafkaspec.audit.check import ClusterCheck, Directory, Facts, Log, Summary, 
 from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.evidence import fitting
+from kafkaspec.audits.common.findings import METADATA_TOPIC
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import Json, Questions
 from kafkaspec.impl.common.files import File, read_small
 from kafkaspec.impl.common.rows import BATCH, RECORD, Chunk
 
-METADATA_TOPIC = "__cluster_metadata"
 LARGEST = 2**63 - 1
 MOST_HOLES = 1000
 """of damage in one log, beyond which there is nothing to compare"""

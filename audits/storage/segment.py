@@ -15,6 +15,7 @@ from kafkaspec.audit.files import Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.rows import Chunk, Ending
+from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.storage import segment as spec
 
 SPLIT = "splits the segment if it recovers it; until then the batch is not found, or by a wrong offset"
@@ -39,7 +40,7 @@ class SegmentCheck(LogCheck):
         b = chunk.batches
         good = (b["problem"] == 0) & (b["magic"] >= 2)
         below = good & (b["base_offset"] < segment.base_offset)
-        beyond = good & (b["last_offset"] > segment.base_offset + spec.INT_MAX)
+        beyond = good & (b["last_offset"] > segment.base_offset + INT_MAX)
         if below.any() and not self.below:
             self.below = True
             row = b[int(np.argmax(below))]
@@ -61,7 +62,7 @@ class SegmentCheck(LogCheck):
                 spec.SEG_27,
                 segment.log,
                 f"a batch that ends at {row['last_offset']}, more than 2^31 - 1 above the segment's base offset",
-                expected=f"offsets of {segment.base_offset + spec.INT_MAX} or below",
+                expected=f"offsets of {segment.base_offset + INT_MAX} or below",
                 recovery=SPLIT,
                 position=int(row["position"]),
                 offset=int(row["last_offset"]),
@@ -69,15 +70,15 @@ class SegmentCheck(LogCheck):
 
     @states("SEG-28")
     def ended(self, segment: Segment, ending: Ending) -> Iterable[Finding]:
-        if ending.size > spec.INT_MAX and segment.log is not None:
+        if ending.size > INT_MAX and segment.log is not None:
             yield self.log.finding(
                 Severity.ERROR,
                 spec.SEG_28,
                 segment.log,
                 f"{ending.size} bytes, more than the 2^31 - 1 of a segment",
-                expected=f"at most {spec.INT_MAX} bytes",
+                expected=f"at most {INT_MAX} bytes",
                 recovery="does not open the log: its directory goes offline",
-                position=spec.INT_MAX,
+                position=INT_MAX,
             )
 
 

@@ -18,12 +18,12 @@ from typing import Any, Final, Generic, TypeVar
 
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.spec.common.kafka import NULL_POINTER
 from kafkaspec.spec.controller.timeline import (
     LATEST_EPOCH,
     MAX_CAPACITY,
     MIN_CAPACITY,
     NO_EPOCH,
-    NULL_POINTER,
     RUNTIME_EXCEPTION,
     Epoch,
     Iterating,

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
+from kafkaspec.spec.common.kafka import STORAGE_EXCEPTION
 from kafkaspec.spec.management import checkpoints as spec
 from kafkaspec.spec.management.cleaner import Frozen
 
@@ -434,7 +435,7 @@ class Driver:
             with storage_errors("dir", "reading", "dir/file"):
                 return read(self.disk.read("dir/file"))
         except StorageError:
-            return Refused(clause, spec.STORAGE_EXCEPTION)
+            return Refused(clause, STORAGE_EXCEPTION)
         finally:
             self.disk.remove("dir/file")
 

@@ -18,6 +18,7 @@ from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
 from kafkaspec.impl.management.checkpoints import CheckpointFile, TopicPartition, decode, topic_partition
+from kafkaspec.spec.common.kafka import ILLEGAL_STATE
 from kafkaspec.spec.management import cleaner as spec
 
 OFFSET_CHECKPOINT_FILE = "cleaner-offset-checkpoint"
@@ -328,7 +329,7 @@ class LogCleanerManager:
             case spec.Aborted():
                 raise Refusal(
                     "CLN-11",
-                    spec.ILLEGAL_STATE,
+                    ILLEGAL_STATE,
                     f"Compaction for partition {partition} cannot be aborted and paused since it is in "
                     f"{_java_name('Aborted')} state.",
                 )
@@ -378,7 +379,7 @@ class LogCleanerManager:
                 case other:
                     why = f"it is in {_java_name(type(other).__name__)} state."
             message = f"Compaction for partition {partition} cannot be resumed since {why}"
-            raise Refusal("CLN-14", spec.ILLEGAL_STATE, message)
+            raise Refusal("CLN-14", ILLEGAL_STATE, message)
 
     @states("CLN-17")
     def check_aborted(self, partition: TopicPartition) -> None:
@@ -390,7 +391,7 @@ class LogCleanerManager:
     def _done(self, partition: TopicPartition, clause: str, when_undisturbed: Callable[[], None]) -> None:
         match self.in_progress.get(partition):
             case None:
-                raise Refusal(clause, spec.ILLEGAL_STATE, f"State for partition {partition} should exist.")
+                raise Refusal(clause, ILLEGAL_STATE, f"State for partition {partition} should exist.")
             case spec.InProgress():
                 when_undisturbed()
                 del self.in_progress[partition]
@@ -399,7 +400,7 @@ class LogCleanerManager:
                 self._signal_all()
             case spec.Paused(n):
                 message = f"In-progress partition {partition} cannot be in LogCleaningPaused{{pausedCount={n}}} state."
-                raise Refusal(clause, spec.ILLEGAL_STATE, message)
+                raise Refusal(clause, ILLEGAL_STATE, message)
 
     @states("CLN-15", "CKP-14")
     def done_cleaning(self, partition: TopicPartition, directory: str, end_offset: int) -> None:

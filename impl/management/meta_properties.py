@@ -14,6 +14,7 @@ from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk
 from kafkaspec.impl.management.checkpoints import replace_file
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
 from kafkaspec.spec.management import meta_properties as spec
 
 NAME = "meta.properties"
@@ -279,7 +280,7 @@ class Driver:
         try:
             return getattr(self, "do_" + name.replace(".", "_"))(**arguments)
         except PropertiesUnreadable as e:
-            return Refused(e.clause, spec.ILLEGAL_ARGUMENT if e.clause == "MTP-2" else spec.RUNTIME)
+            return Refused(e.clause, ILLEGAL_ARGUMENT if e.clause == "MTP-2" else spec.RUNTIME)
         except EnsembleInvalid as e:
             return Refused(e.clause, spec.RUNTIME)
 

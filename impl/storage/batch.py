@@ -17,6 +17,7 @@ from crc32c import crc32c
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import Fields, Json, Refused
 from kafkaspec.spec.common.compression import CODEC_IDS, CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, NULL_POINTER
 from kafkaspec.spec.storage import batch as spec
 from kafkaspec.spec.storage.batch import Legacy, Malformed, Unread
 
@@ -369,7 +370,7 @@ class Lenient(Batch):
             self.producer_epoch, self.base_sequence, self.count,
         ) = COVERED.unpack_from(data, AT)  # fmt: skip
         if self.attributes & 7 not in CODECS:
-            raise InvalidRecords("BAT-4", spec.ILLEGAL_ARGUMENT)
+            raise InvalidRecords("BAT-4", ILLEGAL_ARGUMENT)
 
     @states("BAT-6", "BAT-7", "BAT-8", "BAT-12")
     def records(self, limit: int = LIMIT) -> Iterator[Record]:
@@ -378,7 +379,7 @@ class Lenient(Batch):
         try:
             data, packed = self.section(limit)
         except Malformed:
-            raise InvalidRecords("BAT-7", spec.KAFKA_EXCEPTION) from None
+            raise InvalidRecords("BAT-7", KAFKA_EXCEPTION) from None
         if self.count < 0:
             raise InvalidRecords("BAT-6", spec.INVALID)
         at, size = 0, len(data)
@@ -389,7 +390,7 @@ class Lenient(Batch):
             except IndexError:
                 if size - start < 5:
                     raise InvalidRecords("BAT-8", spec.INVALID) from None
-                raise InvalidRecords("BAT-12", spec.INVALID if packed else spec.ILLEGAL_ARGUMENT) from None
+                raise InvalidRecords("BAT-12", spec.INVALID if packed else ILLEGAL_ARGUMENT) from None
             try:
                 record, after = self._record(data, at, at + length)
             except IndexError:
@@ -421,10 +422,10 @@ class Lenient(Batch):
     def marker(self, first: Record) -> tuple[str, int | None]:
         """Of the first record."""
         if first.key is None:
-            raise InvalidRecords("BAT-11", spec.NULL_POINTER)
+            raise InvalidRecords("BAT-11", NULL_POINTER)
         if len(first.key) >= 4 and first.key[0] < 128 and int.from_bytes(first.key[2:4], "big") < 2:
             if first.value is None:
-                raise InvalidRecords("BAT-11", spec.NULL_POINTER)
+                raise InvalidRecords("BAT-11", NULL_POINTER)
             if len(first.value) < 2 or (len(first.value) < 6 and first.value[0] < 128):
                 raise InvalidRecords("BAT-11", spec.UNDERFLOW)
         try:
@@ -791,7 +792,7 @@ class Driver:
         try:
             return list(self.get_varint(content, 0, len(content), most))
         except IndexError:
-            return Refused("BAT-12", spec.UNDERFLOW if len(content) < most else spec.ILLEGAL_ARGUMENT)
+            return Refused("BAT-12", spec.UNDERFLOW if len(content) < most else ILLEGAL_ARGUMENT)
 
     def build(self, records: Json, log_append_time: int = -1, **given: Any) -> Json | Refused:
         try:
@@ -809,7 +810,7 @@ class Driver:
                 key, value = (x if x is None else x.encode("latin-1") for x in (r["k"], r["v"]))
                 encoder.append(r["t"], key, value, [(b"h", b"hv")] * r["headers"])
         except ValueError:
-            return Refused("BAT-18", spec.ILLEGAL_ARGUMENT)
+            return Refused("BAT-18", ILLEGAL_ARGUMENT)
         self.data = encoder.finish()
         return {
             "sizeInBytes": len(self.data),

@@ -16,6 +16,7 @@ from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import Fields, Json, Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
 from kafkaspec.impl.management.checkpoints import decode_epochs, encode_entries, replace_file, storage_errors
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, STORAGE_EXCEPTION
 from kafkaspec.spec.storage import leader_epochs as spec
 
 FILE_NAME = "leader-epoch-checkpoint"
@@ -224,9 +225,9 @@ class Driver:
         try:
             return getattr(self, what)(**arguments)
         except InvalidEntry:
-            return Refused("LEC-3", spec.ILLEGAL_ARGUMENT)
+            return Refused("LEC-3", ILLEGAL_ARGUMENT)
         except StorageError:
-            return Refused("LEC-17", spec.STORAGE_EXCEPTION)
+            return Refused("LEC-17", STORAGE_EXCEPTION)
 
     def do_assign(self, epoch: int, start_offset: int) -> Json:
         self.cache.assign(epoch, start_offset)

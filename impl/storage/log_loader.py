@@ -27,6 +27,7 @@ from kafkaspec.impl.storage.producer_state import ProducerStateManager
 from kafkaspec.impl.storage.producer_state import encode as encode_snapshot
 from kafkaspec.impl.storage.segment import Header, NoIndexFile, ProducerStates, Segment, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, CorruptIndex
+from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage.log_loader import (
     CLEANED,
@@ -34,7 +35,6 @@ from kafkaspec.spec.storage.log_loader import (
     EPOCHS,
     INDEX,
     LOG,
-    LONG_MAX,
     SNAPSHOT,
     SWAP,
     TIME_INDEX,

@@ -25,6 +25,7 @@ from kafkaspec.impl.storage.offset_index import OffsetIndex
 from kafkaspec.impl.storage.producer_state import REPLICATION, ProducerStateManager
 from kafkaspec.impl.storage.time_index import TimeIndex
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
 from kafkaspec.spec.storage import segment as spec
 from kafkaspec.spec.storage.batch import CONTROL, HEADER, TRANSACTIONAL
 
@@ -574,7 +575,7 @@ class Driver:
         except OffsetOverflow:
             return Refused(spec.SEG_3, spec.OVERFLOW)
         except IllegalArgument:
-            return Refused(spec.SEG_12, spec.ILLEGAL_ARGUMENT)
+            return Refused(spec.SEG_12, ILLEGAL_ARGUMENT)
         except NoIndexFile:
             return Refused(spec.SEG_21, spec.NO_SUCH_FILE)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 from kafkaspec.spec.storage import transaction_index as spec
 
 SUFFIX = ".txnindex"
@@ -204,11 +205,11 @@ class Driver:
                 case _:
                     raise ValueError(name)
         except NotAscending:
-            return Refused(spec.TXI_3, spec.ILLEGAL_ARGUMENT)
+            return Refused(spec.TXI_3, ILLEGAL_ARGUMENT)
         except CorruptIndex:
             return Refused(spec.TXI_10, spec.CORRUPT_INDEX)
         except UnknownVersion:
-            return Refused(spec.TXI_11, spec.KAFKA_EXCEPTION)
+            return Refused(spec.TXI_11, KAFKA_EXCEPTION)
         return None
 
     def observe(self) -> Json:

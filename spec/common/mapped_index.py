@@ -22,8 +22,6 @@ MOST_RELATIVE = 2**31 - 1
 SHOWN = 256
 """An observation shows the bytes of a file of at most this size, bytes."""
 
-ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
-ILLEGAL_STATE = "java.lang.IllegalStateException"
 READ_ONLY = "java.nio.ReadOnlyBufferException"
 BUFFER_OVERFLOW = "java.nio.BufferOverflowException"
 INVALID_OFFSET = "org.apache.kafka.common.errors.InvalidOffsetException"

@@ -16,6 +16,7 @@ from icontract import ensure, require
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Fields, Json, Machine, Refused, Step
 from kafkaspec.errors import UserError
+from kafkaspec.spec.common.kafka import NULL_POINTER
 
 PREFIX = "TML"
 TITLE = "Timeline collections"
@@ -30,7 +31,6 @@ NO_EPOCH: Final = -(2**63)
 """What a registry without snapshots answers when it is asked for its latest epoch."""
 
 RUNTIME_EXCEPTION = "java.lang.RuntimeException"
-NULL_POINTER = "java.lang.NullPointerException"
 
 TML_1 = clause(
     "TML-1",

@@ -22,7 +22,8 @@ import icontract
 
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Machine, Refused, Step
-from kafkaspec.spec.management.cleaner import INT_MAX, LONG_MAX, Frozen
+from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX, STORAGE_EXCEPTION
+from kafkaspec.spec.management.cleaner import Frozen
 
 PREFIX = "CKP"
 TITLE = "Checkpoint files"
@@ -159,7 +160,6 @@ CKP_16 = clause(
     without=ONE_AT_A_TIME,
 )
 
-STORAGE_EXCEPTION = "org.apache.kafka.common.errors.KafkaStorageException"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"

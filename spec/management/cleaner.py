@@ -19,6 +19,7 @@ import icontract
 
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Machine, Refused, Step
+from kafkaspec.spec.common.kafka import ILLEGAL_STATE, INT_MAX, LONG_MAX
 
 PREFIX = "CLN"
 TITLE = "Log cleaner manager"
@@ -274,14 +275,11 @@ CLN_34 = clause(
     without={"model": "a report that nothing depends on", "proof": "a report that nothing depends on"},
 )
 
-LONG_MAX = 2**63 - 1
-INT_MAX = 2**31 - 1
 WEEK_MS = 7 * 24 * 3600 * 1000
 """segment.ms, where it is not set."""
 WALL_CLOCK_MS = 2**60
 """The machine's clock, as histories see it, whose own clock is simulated: long after all that they do."""
 
-ILLEGAL_STATE = "java.lang.IllegalStateException"
 ABORTED_EXCEPTION = "org.apache.kafka.storage.internals.log.LogCleaningAbortedException"
 POLICIES = ("compact", "delete", "compact,delete")
 OUT_OF_RANGE = "org.apache.kafka.common.errors.OffsetOutOfRangeException"

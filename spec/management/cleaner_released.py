@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused, Step
+from kafkaspec.spec.common.kafka import ILLEGAL_STATE
 from kafkaspec.spec.management import cleaner as spec
 
 NO_SUCH_ELEMENT: Final = "java.util.NoSuchElementException"
@@ -35,7 +36,7 @@ def _grabbing_amid_ambiguity(
     ghost: Any, state: spec.Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
     if op == "grabFilthiestCompactedLog" and spec.ambiguous(state):
-        return Refused("CLN-30", spec.ILLEGAL_STATE), observation
+        return Refused("CLN-30", ILLEGAL_STATE), observation
     return result, observation
 
 

@@ -25,6 +25,7 @@ from crc32c import crc32c
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Fields, Json, Machine, Refused, Step
 from kafkaspec.spec.common.compression import CODEC_IDS, CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, NULL_POINTER
 
 PREFIX = "BAT"
 TITLE = "Record batch"
@@ -261,10 +262,7 @@ CORRUPT = "org.apache.kafka.common.errors.CorruptRecordException"
 INVALID = "org.apache.kafka.common.InvalidRecordException"
 INVALID_TIMESTAMP = "org.apache.kafka.common.errors.InvalidTimestampException"
 VALIDATION = "org.apache.kafka.storage.internals.log.RecordValidationException"
-ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
-KAFKA_EXCEPTION = "org.apache.kafka.common.KafkaException"
 UNDERFLOW = "java.nio.BufferUnderflowException"
-NULL_POINTER = "java.lang.NullPointerException"
 ERRORS = {BAT_1: CORRUPT, BAT_2: CORRUPT, BAT_3: CORRUPT, BAT_4: ILLEGAL_ARGUMENT, BAT_7: KAFKA_EXCEPTION}
 """Kafka's exception where it finds what decoding refuses; InvalidRecordException for the rest."""
 

@@ -9,9 +9,9 @@ from typing import Any
 from kafkaspec.contract.deviation import Deviation, Ghost
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.spec.common.compression import CODEC_IDS
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
 from kafkaspec.spec.storage.batch import (
     BAT_22,
-    ILLEGAL_ARGUMENT,
     LOG_APPEND_TIME,
     NO_TIMESTAMP,
     NOW,

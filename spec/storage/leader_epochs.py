@@ -20,6 +20,7 @@ import icontract
 
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Fields, Machine, Nothing, Refused, Step, without_state
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, LONG_MAX, STORAGE_EXCEPTION
 
 PREFIX = "LEC"
 TITLE = "Leader epochs"
@@ -178,10 +179,6 @@ LEC_21 = clause(
 
 NO_EPOCH = -1
 NO_OFFSET = -1
-INT_MAX = 2**31 - 1
-LONG_MAX = 2**63 - 1
-ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
-STORAGE_EXCEPTION = "org.apache.kafka.common.errors.KafkaStorageException"
 
 
 class Entry(NamedTuple):

@@ -7,9 +7,8 @@ from typing import Any
 
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused
-from kafkaspec.spec.storage.leader_epochs import ILLEGAL_ARGUMENT, Cache, Unreadable, entries_of, machine
-
-NUMBER_FORMAT = "java.lang.NumberFormatException"
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, NUMBER_FORMAT
+from kafkaspec.spec.storage.leader_epochs import Cache, Unreadable, entries_of, machine
 
 
 def _reading_numbers(

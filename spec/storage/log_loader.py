@@ -19,6 +19,7 @@ import icontract
 
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Json, Machine, Step
+from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.management.cleaner import Frozen
 
 PREFIX = "LDR"
@@ -173,7 +174,6 @@ LDR_19 = clause(
 EPOCHS = "leader-epoch-checkpoint"
 DELETED, CLEANED, SWAP = ".deleted", ".cleaned", ".swap"
 LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT = ".log", ".index", ".timeindex", ".txnindex", ".snapshot"
-LONG_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True)

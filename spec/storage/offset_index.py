@@ -22,15 +22,8 @@ import icontract
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Fields, Machine, Nothing, Refused, Step, without_state
 from kafkaspec.spec.common import mapped_index as mapped
-from kafkaspec.spec.common.mapped_index import (
-    CORRUPT,
-    ILLEGAL_ARGUMENT,
-    INVALID_OFFSET,
-    OVERFLOW,
-    READ_ONLY,
-    SHOWN,
-    Index,
-)
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
+from kafkaspec.spec.common.mapped_index import CORRUPT, INVALID_OFFSET, OVERFLOW, READ_ONLY, SHOWN, Index
 
 PREFIX = "OIX"
 TITLE = "Offset index"

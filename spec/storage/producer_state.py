@@ -21,6 +21,7 @@ from icontract import ensure, require
 
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Fields, Json, Machine, Refused, Step
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
 
 PREFIX = "PSM"
 TITLE = "Producer state"
@@ -44,7 +45,6 @@ OUT_OF_ORDER = "org.apache.kafka.common.errors.OutOfOrderSequenceException"
 INVALID_EPOCH = "org.apache.kafka.common.errors.InvalidProducerEpochException"
 INVALID_STATE = "org.apache.kafka.common.errors.InvalidTxnStateException"
 COORDINATOR_FENCED = "org.apache.kafka.common.errors.TransactionCoordinatorFencedException"
-ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 CORRUPT_SNAPSHOT = "org.apache.kafka.storage.internals.log.CorruptSnapshotException"
 
 MANAGER = "ProducerStateManager, Kafka 4.3.0"

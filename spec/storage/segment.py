@@ -21,6 +21,7 @@ import icontract
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Fields, Machine, Refused, Step
 from kafkaspec.errors import UserError
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, NO_TIMESTAMP
 from kafkaspec.spec.storage.transaction_index import Aborted
 
 PREFIX = "SEG"
@@ -237,10 +238,7 @@ SEG_28 = clause(
     },
 )
 
-INT_MAX = 2**31 - 1
-NO_TIMESTAMP = -1
 OVERFLOW = "org.apache.kafka.storage.internals.log.LogSegmentOffsetOverflowException"
-ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 NO_SUCH_FILE = "java.nio.file.NoSuchFileException"
 OFFSET_ENTRY, TIME_ENTRY = 8, 12
 OVERHEAD = 61

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafkaspec.contract.machine import Json
-from kafkaspec.spec.storage.segment import INT_MAX, Segment, machine, transactions
+from kafkaspec.spec.common.kafka import INT_MAX
+from kafkaspec.spec.storage.segment import Segment, machine, transactions
 
 
 def _record(offset: int, timestamp: int) -> list[int]:

@@ -23,11 +23,10 @@ import icontract
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Fields, Machine, Nothing, Refused, Step, without_state
 from kafkaspec.spec.common import mapped_index as mapped
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, ILLEGAL_STATE, NO_TIMESTAMP
 from kafkaspec.spec.common.mapped_index import (
     BUFFER_OVERFLOW,
     CORRUPT,
-    ILLEGAL_ARGUMENT,
-    ILLEGAL_STATE,
     INVALID_OFFSET,
     OVERFLOW,
     READ_ONLY,
@@ -198,7 +197,6 @@ LAYOUT = Struct(">qi")
 BASE = 100
 MAX_SIZE = 65
 """Bytes: five slots, and no whole number of them."""
-NO_TIMESTAMP = -1
 
 
 class Entry(NamedTuple):

@@ -19,6 +19,7 @@ import icontract
 
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Fields, Json, Machine, Refused, Step
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 
 PREFIX = "TXI"
 TITLE = "Transaction index"
@@ -130,9 +131,7 @@ TXI_13 = clause(
 )
 
 ENTRY_SIZE = 34
-ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 CORRUPT_INDEX = "org.apache.kafka.storage.internals.log.CorruptIndexException"
-KAFKA_EXCEPTION = "org.apache.kafka.common.KafkaException"
 
 
 class Aborted(NamedTuple):

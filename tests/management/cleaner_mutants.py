@@ -14,6 +14,7 @@ from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.models.management import cleaner as model
 from kafkaspec.models.management.cleaner import WAITING, Doing, Partition, Status, Thread, User
 from kafkaspec.mutants.matrix import of_impl, of_model, of_spec, with_fault
+from kafkaspec.spec.common.kafka import ILLEGAL_STATE
 from kafkaspec.spec.management import cleaner as spec
 from kafkaspec.spec.management.cleaner import Aborted, InProgress, Paused
 
@@ -52,7 +53,7 @@ Manager = impl.LogCleanerManager
 def _forgets_the_abort(self: Manager, partitions: Iterable[TopicPartition]) -> None:
     for partition in partitions:
         if partition not in self.in_progress:
-            raise impl.Refusal("CLN-16", spec.ILLEGAL_STATE, f"State for partition {partition} should exist.")
+            raise impl.Refusal("CLN-16", ILLEGAL_STATE, f"State for partition {partition} should exist.")
         if isinstance(self.in_progress[partition], Paused):
             Manager.done_deleting(self, [partition])
         del self.in_progress[partition]

@@ -31,6 +31,7 @@ from kafkaspec.lockstep.walk import Pair, draw, state_machine
 from kafkaspec.models.management.checkpoints import MODELS
 from kafkaspec.proofs.management.checkpoints import PROOFS
 from kafkaspec.prove.proof import Proof
+from kafkaspec.spec.common.kafka import STORAGE_EXCEPTION
 from kafkaspec.spec.management import checkpoints as spec
 from kafkaspec.spec.management import checkpoints_trial
 from kafkaspec.spec.management.checkpoints import machine
@@ -341,7 +342,7 @@ def test_what_cannot_be_read_is_named_with_its_line(data: bytes, line: int) -> N
 
 def test_kafkas_way_with_bad_numbers_is_a_known_deviation() -> None:
     read = ("offsetCheckpoint.read", {"file": "0\n1\nt x 5\n"})
-    assert run(read)[1] == [Refused("CKP-3", spec.STORAGE_EXCEPTION)]
+    assert run(read)[1] == [Refused("CKP-3", STORAGE_EXCEPTION)]
 
 
 # ---- the audit

@@ -16,6 +16,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from kafkaspec.audit.check import Log
 from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Severity
+from kafkaspec.audits.common.findings import MOST_FINDINGS
 from kafkaspec.audits.management import compaction as audit
 from kafkaspec.audits.management.compaction import AUDIT, KEY, CompactionCheck, Keys
 from kafkaspec.contract.machine import Outside
@@ -131,7 +132,7 @@ def test_a_key_twice_is_found_at_both_places(tmp_path: Path) -> None:
 @pytest.mark.clause("CMP-2")
 def test_many_findings_are_cut_short() -> None:
     rows = [[n, n, "data", -1, [[n, "abc"[n % 3], "v"]]] for n in range(100)]
-    assert len(audit.judged(rows, 0, 100)) == audit.MOST_FINDINGS
+    assert len(audit.judged(rows, 0, 100)) == MOST_FINDINGS
 
 
 @pytest.mark.clause("CMP-2")
@@ -215,6 +216,6 @@ def test_one_key_all_over_fits_into_little_memory(monkeypatch: pytest.MonkeyPatc
         assert keys.count < 100
     (group,) = keys.equal()
     assert group["offset"].tolist()[-1] == 999
-    assert audit.MOST_FINDINGS < len(group) <= 1000
+    assert MOST_FINDINGS < len(group) <= 1000
     keys.close()
     assert list(tmp_path.iterdir()) == []

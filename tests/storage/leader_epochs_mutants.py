@@ -15,6 +15,7 @@ from kafkaspec.language import action, require
 from kafkaspec.models.storage import leader_epochs as model
 from kafkaspec.models.storage.leader_epochs import FIXED, E, Epoch, L, Offset
 from kafkaspec.mutants.matrix import Mutant, of_audit, of_impl, of_model, with_fault
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
 from kafkaspec.spec.storage import leader_epochs as spec
 
 Cache = LeaderEpochCache
@@ -231,7 +232,7 @@ def _known_by_any(run: audit.Run, entries: Any) -> bool:
 # ---- the spec
 def _never_truncates(state: spec.Cache, epoch: int, start_offset: int) -> Step[spec.Cache]:
     if epoch < 0 or start_offset < 0:
-        return Step(state, Refused("LEC-3", spec.ILLEGAL_ARGUMENT))
+        return Step(state, Refused("LEC-3", ILLEGAL_ARGUMENT))
     entries = (*state.entries, spec.Entry(epoch, start_offset))
     return Step(spec.Cache(entries, spec.text_of(entries), state.scheduled, state.deferred))
 

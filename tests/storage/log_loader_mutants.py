@@ -14,6 +14,7 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import log_loader as model
 from kafkaspec.models.storage.log_loader import Doing, N, New, Stage
 from kafkaspec.mutants.matrix import Mutant, of_impl, of_model, with_fault
+from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.management.cleaner import Frozen
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage.log_loader import CLEANED, DELETED, INDEX, LOG, SWAP, TIME_INDEX, TXN_INDEX
@@ -115,7 +116,7 @@ def _trusts_every_stop(self: LogLoader) -> LoadedOffsets:
 
 def _starts_above_the_recovery_point(self: LogLoader, start: int, end: int) -> list[Segment]:
     found = LogLoader.between(self, start, end)
-    return [s for s in found if end != spec.LONG_MAX or s.base_offset >= start]
+    return [s for s in found if end != LONG_MAX or s.base_offset >= start]
 
 
 def _keeps_what_follows_a_cut(self: LogLoader, gone: Sequence[Segment]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 from kafkaspec.audit.files import Kind
+from kafkaspec.audits.common.findings import METADATA_TOPIC
 from kafkaspec.audits.storage import replicas as audit
 from kafkaspec.contract.machine import Json, Machine, Nothing, Refused, Step
 from kafkaspec.mutants.matrix import Mutant, of_audit, with_fault
@@ -65,7 +66,7 @@ def _batches_alone(a: Any, b: Any, reread: Any) -> Any:
         return None
     ours, theirs = (audit.Side(s.log, iter(reread(s.log, False)), False, start, False) for s in (a, b))
     found = audit.first_difference(ours, theirs, end, missing=True)
-    behind = found is not None and found.kind == "behind" and a.log.topic == audit.METADATA_TOPIC
+    behind = found is not None and found.kind == "behind" and a.log.topic == METADATA_TOPIC
     return None if found is None or behind else (found, ours, theirs)
 
 

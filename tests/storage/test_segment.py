@@ -35,6 +35,7 @@ from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.segment import MODELS
 from kafkaspec.proofs.storage.segment import PROOFS
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
 from kafkaspec.spec.storage import segment as spec
 from kafkaspec.spec.storage.segment import Batch, Record, machine
 from tests.kafka import java, needs_kafka
@@ -382,7 +383,7 @@ def test_a_read_gives_one_batch_at_least_if_asked() -> None:
     }  # fmt: skip
     assert answer(*two, ("read", 0, 500, 100, True))["bytes"] == 100
     assert answer(*two, ("read", 0, 500, None, True))["bytes"] == 0
-    assert run(*two, ("read", 0, -1, 156, True)).result == Refused("SEG-12", spec.ILLEGAL_ARGUMENT)
+    assert run(*two, ("read", 0, -1, 156, True)).result == Refused("SEG-12", ILLEGAL_ARGUMENT)
     assert run(*two, ("read", 2, 10, 156, True)).result is None
 
 

@@ -30,6 +30,7 @@ from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.walk import draw, draw_init, state_machine
 from kafkaspec.models.storage.transaction_index import MODELS, Aborts
 from kafkaspec.proofs.storage.transaction_index import PROOFS
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 from kafkaspec.spec.storage import transaction_index as spec
 from kafkaspec.spec.storage.segment import Batch, Record
 from kafkaspec.spec.storage.transaction_index import Aborted, Index, Log, machine
@@ -169,7 +170,7 @@ def test_there_is_no_file_until_something_is_aborted() -> None:
 @pytest.mark.clause("TXI-3")
 def test_last_offsets_rise_as_far_as_is_known() -> None:
     again = ("append", 3, 0, 4, 5)
-    assert run(("append", *ONE), again).result == Refused("TXI-3", spec.ILLEGAL_ARGUMENT)
+    assert run(("append", *ONE), again).result == Refused("TXI-3", ILLEGAL_ARGUMENT)
     assert not isinstance(run(("append", *ONE), ("reopen",), again).result, Refused)
     assert isinstance(run(("append", *ONE), ("append", *TWO), ("truncateTo", 9), again).result, Refused)
 
@@ -221,7 +222,7 @@ def test_a_torn_entry_is_none_and_a_later_version_is_refused() -> None:
     assert (state.active.entries, state.active.rest) == ((ONE,), 33)
     assert run(("reset",)).state.active.rest == 0
     later = "0100" + AbortedTxn(*TWO).encode().hex()[4:]
-    assert run(("read", AbortedTxn(*ONE).encode().hex() + later)).result == Refused("TXI-11", spec.KAFKA_EXCEPTION)
+    assert run(("read", AbortedTxn(*ONE).encode().hex() + later)).result == Refused("TXI-11", KAFKA_EXCEPTION)
 
 
 @pytest.mark.clause("TXI-12")
