@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import random
 import time
 from collections import Counter, deque
@@ -30,9 +29,9 @@ from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Start, Tour, fixe
 from kafkaspec.judge.result import By, Job, Kind, Rejection, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.compare import differences, same
+from kafkaspec.lockstep.compare import Difference, differences, same, shape
 from kafkaspec.lockstep.exhaustive import RefinementMapping, model_state
-from kafkaspec.lockstep.shrink import shape, shrunk
+from kafkaspec.lockstep.shrink import shrunk
 
 BLOCK: Final = 250
 """Histories of a block."""
@@ -56,7 +55,7 @@ MODEL_STATES_EVERY: Final = 4
 
 
 def kind_of(history: History) -> Kind:
-    return history.clause, str(history.records[-1]["op"]), shape(history.why)
+    return history.clause, str(history.records[-1]["op"]), history.shape
 
 
 def offered(machine: Machine[Any], hello: Hello, subsystem: str) -> list[Operation[Any]]:
@@ -526,13 +525,16 @@ class Session:
         """A rejected history, with what is wrong in the words of lockstep."""
         rule = f"{verdict.clause}: {verdict.sentence}" if verdict.sentence else verdict.clause
         lines = [f"{self._who}: rejected at call {verdict.step}: {verdict.call}", rule]
-        what = verdict.what.replace("\nexpected ", ", expected ")
-        lines += [w for w in what.splitlines() if not w.startswith("the answer is right")]
+        found: list[Difference] = []
         if "result" in verdict.expected and "result" in verdict.seen:
-            found = differences(verdict.expected["result"], verdict.seen["result"], "result")
-            lines += [str(d) for d in itertools.islice(found, MAX_DIFFERENCES) if d.path != "result"]
+            found = list(differences(verdict.expected["result"], verdict.seen["result"], "result"))
+        if not verdict.only_state:
+            lines += verdict.what.replace("\nexpected ", ", expected ").splitlines()
+        lines += [str(d) for d in found[:MAX_DIFFERENCES] if d.path != "result"]
         lines += [str(d) for d in verdict.differences[:MAX_DIFFERENCES]]
-        return History(tuple(records), "\n".join(w for w in lines if w), verdict.clause)
+        outcomes = ({}, {}) if verdict.only_state else (verdict.expected, verdict.seen)
+        kind = shape(*outcomes, [*found, *verdict.differences[:MAX_DIFFERENCES]])
+        return History(tuple(records), "\n".join(w for w in lines if w), verdict.clause, kind)
 
     @property
     def _who(self) -> str:

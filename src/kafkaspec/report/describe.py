@@ -327,7 +327,7 @@ def _judged_row(j: SubsystemVerdict) -> list[str | Cell]:
 def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
     v = r.verdict
     facts: list[tuple[str, Cell]] = []
-    if v.what and not v.what.startswith(("answered ", "the answer is right")):
+    if v.what and not v.only_state and not v.what.startswith("answered "):
         facts.append(("why", Cell(v.what, "bad")))
     seen, right = answer_text(v.seen), answer_text(v.expected)
     facts += [("seen", Cell(seen, "bad")), ("right", Cell(right, "good"))] if seen != right and v.expected else []
