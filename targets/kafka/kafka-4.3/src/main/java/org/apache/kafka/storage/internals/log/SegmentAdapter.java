@@ -12,8 +12,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Supplier;
 import kafkaspec.target.Adapter;
+import kafkaspec.target.Clock;
 import kafkaspec.target.Scratch;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.compress.Compression;
@@ -55,30 +55,8 @@ public final class SegmentAdapter implements Adapter {
         LogFileUtils.TXN_INDEX_FILE_SUFFIX};
     private static final int OFFSET_INDEX = 1, TIME_INDEX = 2, TRANSACTION_INDEX = 3;
 
-    private final class Clock implements Time {
-        @Override
-        public long milliseconds() {
-            return now;
-        }
-
-        @Override
-        public long nanoseconds() {
-            return now * 1_000_000;
-        }
-
-        @Override
-        public void sleep(long ms) {
-            now += ms;
-        }
-
-        @Override
-        public void waitObject(Object object, Supplier<Boolean> condition, long deadlineMs) {
-            throw new AdapterFailure("a segment waits for nothing");
-        }
-    }
-
     private final Scratch scratch = new Scratch("segment");
-    private final Clock clock = new Clock();
+    private final Time clock = new Clock(() -> this.now);
     private final Path beside;
     private final File[] files = new File[ENDS.length];
     private long now;
@@ -196,7 +174,7 @@ public final class SegmentAdapter implements Adapter {
                 return null;
             }
             case "advance":
-                clock.sleep(a.get("ms").asLong());
+                now += a.get("ms").asLong();
                 return null;
             case "shouldRoll":
                 return segment.shouldRoll(new RollParams(
