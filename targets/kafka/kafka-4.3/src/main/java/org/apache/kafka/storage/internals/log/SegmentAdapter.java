@@ -36,6 +36,7 @@ import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
  * <p>What the adapter adds:
  * <ul>
  * <li>the clock, which stands still but for {@code advance};
+ * <li>{@code directory}, which {@code init} may name: the segment's files are there, or will be, and stay;
  * <li>batches for {@code append}, built by {@link MemoryRecordsBuilder} from their offsets, timestamps and sizes;
  * <li>the start of a process: {@code reopen} and {@code crash} construct the segment on the files again. Kafka maps an
  * index when it is first asked for, and a close leaves the files of one alone that was not: here both indexes, if their
@@ -59,6 +60,7 @@ public final class SegmentAdapter implements Adapter {
     private final Time clock = new Clock(() -> this.now);
     private final Path beside;
     private final File[] files = new File[ENDS.length];
+    private Path directory;
     private long now;
     private long baseOffset;
     private int indexIntervalBytes;
@@ -75,11 +77,9 @@ public final class SegmentAdapter implements Adapter {
     @Override
     public void init(JsonNode a) throws Exception {
         if (segment != null) {
-            segment.closeHandlers();
-            for (File file : files) {
-                Files.deleteIfExists(file.toPath());
-            }
+            letGo();
         }
+        directory = a.hasNonNull("directory") ? Path.of(a.get("directory").asText()) : scratch.root();
         baseOffset = a.path("baseOffset").asLong(0);
         indexIntervalBytes = a.path("indexIntervalBytes").asInt(200);
         maxIndexBytes = a.path("maxIndexBytes").asInt(120);
@@ -92,10 +92,19 @@ public final class SegmentAdapter implements Adapter {
         segment.timeIndex();
     }
 
+    private void letGo() throws IOException {
+        segment.closeHandlers();
+        if (directory.equals(scratch.root())) {
+            for (File file : files) {
+                Files.deleteIfExists(file.toPath());
+            }
+        }
+    }
+
     private void name(String newSuffix) {
         suffix = newSuffix;
         for (int n = 0; n < ENDS.length; n++) {
-            files[n] = scratch.file(LogFileUtils.filenamePrefixFromOffset(baseOffset) + ENDS[n] + suffix);
+            files[n] = directory.resolve(LogFileUtils.filenamePrefixFromOffset(baseOffset) + ENDS[n] + suffix).toFile();
         }
     }
 
