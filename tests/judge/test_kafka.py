@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 
 import pytest
 
@@ -20,6 +21,17 @@ def offered(line: str) -> list[str]:
     text = (TARGETS / f"kafka-{line}/src/main/resources/target.properties").read_text("utf-8")
     words = (row.partition("=")[0] for row in text.splitlines())
     return [w.removeprefix("subsystem.") for w in words if w.startswith("subsystem.")]
+
+
+def test_the_readme_says_which_folder_is_compiled_into_which_release() -> None:
+    text = (TARGETS / "README.md").read_text("utf-8")
+    said = dict(re.findall(r"^\| `(shared/[\w.-]+)` \|.*\| ([\d., ]+) \|$", text, re.MULTILINE))
+    poms = {line: (TARGETS / f"kafka-{line}" / "pom.xml").read_text("utf-8") for line in LINES}
+    folders = [folder.name for folder in (TARGETS / "shared").iterdir()]
+    assert said == {
+        f"shared/{f}": ", ".join(line for line, pom in poms.items() if f"../shared/{f}/src<" in pom) for f in folders
+    }
+    assert [f"kafka-{line}" for line in LINES] == re.findall(r"^\| `(kafka-[\d.]+)` \|", text, re.MULTILINE)
 
 
 @pytest.mark.deep

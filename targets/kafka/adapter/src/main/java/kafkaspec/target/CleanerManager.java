@@ -48,7 +48,7 @@ public abstract class CleanerManager implements Adapter {
         /** The settings that hold from now on, by their names in the topic's configuration. */
         void configure(Map<String, String> settings) throws Exception;
 
-        /** It begins anew, with other contents. */
+        /** It begins again, with other contents. */
         void become(Shape shape) throws Exception;
 
         Shape shape() throws Exception;

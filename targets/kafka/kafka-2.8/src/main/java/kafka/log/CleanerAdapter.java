@@ -88,7 +88,7 @@ public final class CleanerAdapter extends CleanerManager {
 
     /**
      * A log in its directory, one object for all histories: it loads its segments by itself. To become another its
-     * private map of segments is filled anew.
+     * private map of segments is filled again.
      */
     private final class TheLog implements Log {
         private final TopicPartition partition;

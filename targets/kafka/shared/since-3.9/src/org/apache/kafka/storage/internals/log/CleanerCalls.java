@@ -26,7 +26,7 @@ import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
  * The logs that the cleaner's manager sees, which is in the release's own class.
  *
  * <p>They are Kafka's, and so are their segments once something is appended. Where the specification says that a log
- * has changed, and what it looks like now, the log is built anew around segments that only say so ({@link ToldSegment}).
+ * has changed, and what it looks like now, it is built again, around segments that only say so ({@link ToldSegment}).
  */
 abstract class CleanerCalls extends CleanerManager {
     private static final short NO_TRANSACTION_VERSION = -1;
