@@ -45,13 +45,8 @@ public abstract class CleanerManager implements Adapter {
 
     /** One of Kafka's logs. */
     public interface Log {
-<<<<<<< HEAD
-        /** It begins again, with other contents and this policy (and what else the settings of {@code init} say). */
-        void become(JsonNode settings, Shape shape) throws Exception;
-=======
         /** The settings that hold from now on, by their names in the topic's configuration. */
         void configure(Map<String, String> settings) throws Exception;
->>>>>>> java
 
         /** It begins again, with other contents. */
         void become(Shape shape) throws Exception;
@@ -397,7 +392,7 @@ public abstract class CleanerManager implements Adapter {
 
     /**
      * What a grab finds of one log: a grab by another manager, of another directory, that has this log alone, and
-     * compacted. Its checkpoint has the first dirty offset that Kafka takes, so that there is none to fix. Of a log
+     * compacted. Its checkpoint has the first dirty offset that Kafka takes, so that there is none to mend. Of a log
      * that is not taken Kafka does not show what it found: the same LogToClean is made once more.
      */
     private Object logToClean(String partition, Long lastClean) throws Exception {

@@ -10,27 +10,12 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import org.apache.kafka.common.TopicPartition;
 
-<<<<<<< HEAD
-/**
- * {@link LogCleanerManager} over {@link UnifiedLog}s.
- *
- * <p>The logs are Kafka's, and so are their segments once something is appended. Where the specification says that a
- * log has changed, and what it looks like now, the log is built again around segments that only say so ({@link Told}).
- */
-public final class CleanerAdapter extends CleanerManager {
-
-    private final LogDirFailureChannel failures = new LogDirFailureChannel(8);
-    private final BrokerTopicStats stats = new BrokerTopicStats();
-    private final Map<Map<String, Object>, LogConfig> configs = new HashMap<>();
-    private final Time time = new Clock(() -> now);
-=======
 /** Subsystem `cleaner` of 4.3: {@link LogCleanerManager} over {@link UnifiedLog}s. */
 public final class CleanerAdapter extends CleanerCalls {
     @Override
     String segmentBytes() {
         return LogConfig.INTERNAL_SEGMENT_BYTES_CONFIG;
     }
->>>>>>> java
 
     @Override
     protected Manager open(List<File> directories) {
