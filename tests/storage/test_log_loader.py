@@ -179,7 +179,7 @@ def test_epochs_and_snapshots_follow_the_log() -> None:
 
 
 def left_overs(draw: random.Random) -> list[Record]:
-    """A directory with left-overs of every kind, and its load with what a start knows of it."""
+    """A directory with leftovers of every kind, and its load with what a start knows of it."""
     bases = draw.sample(spec.BASES, draw.choice([0, 1, 2, 3, 3, 4]))
     files: dict[str, Any] = {}
     for base in bases:

@@ -44,11 +44,11 @@ covered array<struct<kind: string, name: string, count: bigint>>, seconds double
 """A row. `verdict` is "agree", "differ", or "broken" (the spec broke one of its own contracts); `history` is JSON."""
 
 MAX_SHRUNK = 50
-"""So many kinds of failure are made small; the others are told as they were found."""
+"""At most this many kinds of failure are made small; the others are told as they were found."""
 PART_SEEDS, PART_S = 2_000, 5.0
-"""In this process, a file is written after so many seeds or seconds."""
+"""In this process, a file is written after this many seeds or seconds."""
 WAVE_S = 30.0
-"""On Spark, the seeds of about so many seconds are one job, whose files are kept when the next one is interrupted."""
+"""On Spark, the seeds of about this many seconds are one job, whose files are kept when the next one is interrupted."""
 MERGE = """
 SELECT c.kind, c.name, SUM(c.count) AS count
 FROM {rows} LATERAL VIEW explode(covered) AS c

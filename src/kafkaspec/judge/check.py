@@ -800,7 +800,7 @@ def check(
     """Judge a trace: a file of NDJSON lines (`.gz` too), a `.history` in text, or the lines themselves.
 
     `strict` rejects known deviations; `release` is the release of Kafka that was recorded, if not the newest. Raises
-    UserError, with file and line, for what cannot be read, and for a trace that leaves out so much that more than
+    UserError, with file and line, for what cannot be read, and for a trace that leaves so much out that more than
     `max_states` states explain it.
     """
     if not isinstance(source, Path):

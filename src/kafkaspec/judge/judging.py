@@ -38,20 +38,20 @@ BLOCK: Final = 250
 AHEAD: Final = 3
 """Histories that are asked before the answers to the first of them are read."""
 HYPOTHESIS_EVERY: Final = 25
-"""One history in so many is drawn by Hypothesis."""
+"""One history in this many is drawn by Hypothesis."""
 OBSERVE: Final = (1, 1, 4, 16)
 """The state is asked for after every call of a history, or after every fourth, ...; and always at its end."""
 SHRINK_TRIES: Final = 2_000
 SHRINK_S: Final = 60.0
-"""So often, and so long, a rejected history is tried with less."""
+"""At most this often, and this long, a rejected history is tried with less."""
 MAX_DIFFERENCES: Final = 12
-"""So many differences of a rejection are told, of the answer and of the state."""
+"""At most this many differences of a rejection are told, of the answer and of the state."""
 ONE_BY_ONE: Final = ("hangs", "died", "garbage", "half a line", "too much")
 """Kinds of trouble in which the target is asked again, line by line, to see where it comes."""
 MAX_RIGHT: Final = 100_000
-"""So many pairs of an expected answer and one that is as good are remembered."""
+"""At most this many pairs of an expected answer and one that is as good are remembered."""
 MODEL_STATES_EVERY: Final = 4
-"""The model states of one drawn history in so many are looked up; those of tours always."""
+"""The model states of one drawn history in this many are looked up; those of tours always."""
 
 
 def kind_of(history: History) -> Kind:
@@ -151,7 +151,7 @@ class Session:
         until: float | None = None,
         tick: Callable[[int], None] = lambda n: None,
     ) -> Tally:
-        """Judge so many histories; those of a `number` are always the same. What is rejected is told as it was found.
+        """Judge several histories; those of a `number` are always the same. What is rejected is told as it was found.
         What the target does wrong on the pipe is the tally's `trouble`."""
         began = time.monotonic()
         self.tally = tally = Tally()

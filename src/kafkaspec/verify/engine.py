@@ -89,7 +89,7 @@ Check = Callable[[Subsystem, int, int], Iterator[_Claim]]
 def verify(
     wanted: Sequence[str], seeds: int, *, jobs: int = 1, changed: bool = False, progress: Progress | None = None
 ) -> list[Row]:
-    """The rows of the named subsystems, or of all and the audit, from so many processes. With `changed`, what nothing
+    """The rows of the named subsystems, or of all and the audit, from `jobs` processes. With `changed`, what nothing
     has changed for since it last held is not asked again, and the row says so. Raises UserError for an unknown name."""
     todo = units(wanted)
     store = PastResults()
@@ -148,7 +148,7 @@ Each = Callable[[Callable[[Unit], tuple[Unit, list[Row]]], Sequence[Unit]], Iter
 
 @contextmanager
 def running(jobs: int) -> Iterator[Each]:
-    """How units are done: in this process, or in so many others, as they are ready."""
+    """How units are done: in this process, or in `jobs` others, as they are ready."""
     if jobs < 2:
         yield map
         return
@@ -299,7 +299,7 @@ def _real_log_directories(which: int) -> Iterator[_Claim]:
             leftovers += a.count(Severity.LEFTOVER)
             old += a.count(Severity.UNJUDGED)
         detail = f"{partitions} partitions, {records:,} records: sound"
-        detail += f", {leftovers} left-overs of crashes" if leftovers else ""
+        detail += f", {leftovers} leftovers of crashes" if leftovers else ""
         detail += f", {old} segments of old formats" if old else ""
         detail += f"; {told:,} acknowledged records as their clients saw them" if told else ""
         yield _Claim(f"log directories {recording}", "judged", detail, "\n".join(wrong))
