@@ -217,7 +217,7 @@ class LogLoader:
         end = self.segments[max(self.segments)].read_next_offset() if self.segments else None
         if end is not None and end < self.log_start:
             self.delete(list(self.segments.values()))
-            self.epochs.clear()
+            self.epochs.clear_and_flush()
             self.producers.load_snapshots()
             self.producers.truncate_fully_and_start_at(self.log_start)
             end = None
