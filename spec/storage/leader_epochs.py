@@ -352,18 +352,6 @@ def load(state: Cache, log_start: int, log_end: int) -> Cache:
     return truncate_from_start(truncate_from_end(cache, log_end), log_start)
 
 
-@machine.operation("openText", "LEC-9", "LEC-17", "LEC-3", kind="damage")
-@rises
-def open_text(state: Cache, file: str) -> Cache | Refused:
-    """The process stops, and finds a file with this text: somebody else's hand, or a failing disk."""
-    entries = entries_of(file)
-    if isinstance(entries, Unreadable):
-        return UNREADABLE
-    if any(e.epoch < 0 or e.start_offset < 0 for e in entries):
-        return NEGATIVE
-    return replace(state, entries=loaded(entries), file=file, scheduled=False)
-
-
 # ---- questions -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class EndOffset:
@@ -477,6 +465,18 @@ def checkpoint_read(file: str) -> Entries | Refused:
     """The entries of a file with this text."""
     entries = entries_of(file)
     return UNREADABLE if isinstance(entries, Unreadable) else entries
+
+
+@machine.operation("openText", "LEC-9", "LEC-17", "LEC-3", kind="damage")
+@rises
+def open_text(state: Cache, file: str) -> Cache | Refused:
+    """The process stops, and finds a file with this text: somebody else's hand, or a failing disk."""
+    entries = entries_of(file)
+    if isinstance(entries, Unreadable):
+        return UNREADABLE
+    if any(e.epoch < 0 or e.start_offset < 0 for e in entries):
+        return NEGATIVE
+    return replace(state, entries=loaded(entries), file=file, scheduled=False)
 
 
 # ---- the entries beside the batches ----------------------------------------------------------------------------------
