@@ -86,6 +86,8 @@ def _object(cls: Any) -> Callable[[Any], Json]:
 def _encoder(cls: Any) -> Callable[[Any], Json]:
     if cls in _SCALARS or issubclass(cls, float):
         return _same
+    if is_named_tuple(cls) and _SCALARS.issuperset(typing.get_type_hints(cls).values()):
+        return list
     if dataclasses.is_dataclass(cls):
         return _object(cls)
     if issubclass(cls, enum.Enum):
