@@ -337,7 +337,7 @@ def set_size(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> int | Refused:
 # ---- numbers and the object ------------------------------------------------------------------------------------------
 @states("TML-15", source="TimelineLong, TimelineInteger, TimelineObject, Kafka 4.3.0; KAFKA-12792")
 def wrapped(value: int, bits: int) -> int:
-    """The number that so many bits hold.
+    """The number as `bits` bits hold it.
 
     TML-15: A timeline long, integer and object hold one value, read at an epoch like any collection; the long and the
     integer begin at 0 and wrap as 64 and 32 bits do, an object begins at the value it was made with and is never null.

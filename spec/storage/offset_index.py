@@ -272,8 +272,8 @@ def pages_touched(state: Index, offset: int) -> Reads:
     """The slots that a lookup reads, in order, before it reads the answer, and all pages on which they lie.
 
     OIX-7: A search looks first at the entry with which the warm section begins: the one 8192 bytes of entries before
-    the last, or the first entry where there are not so many. If that is below the target, the search stays within the
-    warm section; otherwise it looks at the first entry, and stays before the warm section.
+    the last, or the first entry where there are fewer. If that is below the target, the search stays within the warm
+    section; otherwise it looks at the first entry, and stays before the warm section.
 
     OIX-8: Of what is left to be searched, the entry at the upper middle is looked at next, and at least half of it is
     then left out. In a warm section of 1025 entries of 8 bytes that makes at most 11 such looks, whatever the index's
