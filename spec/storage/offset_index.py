@@ -212,18 +212,6 @@ def append(state: Index, offset: int, position: int) -> Index | Refused:
     return mapped.append(state, (offset - state.base_offset, position))
 
 
-@machine.question("canAppendOffset", "OIX-2")
-def can_append_offset(state: Index, offset: int) -> bool:
-    """Whether the offset can be stored at all."""
-    return fits(state, offset)
-
-
-@machine.question("relativeOffset", "OIX-2")
-def relative_offset(state: Index, offset: int) -> int | Refused:
-    """The offset as it is stored."""
-    return offset - state.base_offset if fits(state, offset) else TOO_FAR
-
-
 # ---- lookups ---------------------------------------------------------------------------------------------------------
 @states("OIX-6")
 def greatest_lower_bound(index: Index, target: int) -> Entry | None:
@@ -317,16 +305,16 @@ def fetch_upper_bound_offset(state: Index, position: int, size: int) -> Entry | 
     return next((e for e in entries(state) if e.position >= position + size), None)
 
 
-@machine.question("sanityCheck")
-@states("OIX-20", source=f"{OFFSET_INDEX}; LogSegment.sanityCheck, Kafka 4.3.0; KAFKA-19200", without=A_QUESTION)
-@needs_open("OIX-20")
-def sanity_check(state: Index) -> Refused | None:
-    """Whether obvious things are wrong.
+@machine.question("canAppendOffset", "OIX-2")
+def can_append_offset(state: Index, offset: int) -> bool:
+    """Whether the offset can be stored at all."""
+    return fits(state, offset)
 
-    OIX-20: The sanity check fails if there are entries and the last one's offset is below the base offset, or if the
-    file is no whole number of slots. Opening a log does not call it in 4.3.0.
-    """
-    return NOT_SANE if (state.used and last_offset(state) < state.base_offset) or state.odd else None
+
+@machine.question("relativeOffset", "OIX-2")
+def relative_offset(state: Index, offset: int) -> int | Refused:
+    """The offset as it is stored."""
+    return offset - state.base_offset if fits(state, offset) else TOO_FAR
 
 
 # ---- truncation, and the file's length -------------------------------------------------------------------------------
@@ -425,6 +413,18 @@ def reset_index(state: Index) -> Index:
     OIX-17: Resetting leaves no entry, and as many slots as fit into the maximum index size.
     """
     return resized(mapped.keep(state, 0), state.max_index_size).state
+
+
+@machine.question("sanityCheck")
+@states("OIX-20", source=f"{OFFSET_INDEX}; LogSegment.sanityCheck, Kafka 4.3.0; KAFKA-19200", without=A_QUESTION)
+@needs_open("OIX-20")
+def sanity_check(state: Index) -> Refused | None:
+    """Whether obvious things are wrong.
+
+    OIX-20: The sanity check fails if there are entries and the last one's offset is below the base offset, or if the
+    file is no whole number of slots. Opening a log does not call it in 4.3.0.
+    """
+    return NOT_SANE if (state.used and last_offset(state) < state.base_offset) or state.odd else None
 
 
 @machine.operation("close", "OIX-16")

@@ -274,20 +274,6 @@ def entry(state: Index, n: int) -> Entry | Refused:
     return entries(state)[n] if n < len(state.used) else NO_SUCH_ENTRY
 
 
-@machine.question("sanityCheck")
-@states("TIX-10", source=f"{TIME_INDEX}; LogSegment.sanityCheck, Kafka 4.3.0; KAFKA-19200", without=A_QUESTION)
-@needs_open("TIX-10")
-def sanity_check(state: Index) -> Refused | None:
-    """Whether obvious things are wrong.
-
-    TIX-10: The sanity check fails if there are entries and the last one's timestamp is below the first one's or its
-    offset below the base offset, or if the file is no whole number of slots. Opening a log does not call it in 4.3.0.
-    """
-    last = last_entry(state)
-    wrong = state.used and (last.timestamp < state.used[0][0] or last.offset < state.base_offset)
-    return NOT_SANE if wrong or state.odd else None
-
-
 # ---- truncation, and the file's length -------------------------------------------------------------------------------
 @machine.operation("truncateTo")
 @states("TIX-8", source=TIME_INDEX, without=SEARCHED_ALIKE)
@@ -367,6 +353,20 @@ def trim_to_valid_size(state: Index) -> Index:
 def reset_index(state: Index) -> Index:
     """The segment is recovered, and its index made again."""
     return resized(mapped.keep(state, 0), state.max_index_size).state
+
+
+@machine.question("sanityCheck")
+@states("TIX-10", source=f"{TIME_INDEX}; LogSegment.sanityCheck, Kafka 4.3.0; KAFKA-19200", without=A_QUESTION)
+@needs_open("TIX-10")
+def sanity_check(state: Index) -> Refused | None:
+    """Whether obvious things are wrong.
+
+    TIX-10: The sanity check fails if there are entries and the last one's timestamp is below the first one's or its
+    offset below the base offset, or if the file is no whole number of slots. Opening a log does not call it in 4.3.0.
+    """
+    last = last_entry(state)
+    wrong = state.used and (last.timestamp < state.used[0][0] or last.offset < state.base_offset)
+    return NOT_SANE if wrong or state.odd else None
 
 
 @machine.operation("close", "TIX-9")
