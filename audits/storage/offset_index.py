@@ -19,10 +19,11 @@ from kafkaspec.audit.files import PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.index_evidence import INTERVAL, IndexCheck, State
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Json, Questions
+from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
 from kafkaspec.impl.storage.offset_index import SLOT
+from kafkaspec.spec.storage import offset_index as spec
 
 
 def _made_of(rows: NDArray[Any], n: NDArray[np.intp], offset: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -207,12 +208,12 @@ CODES = {State.TRUE: "", State.MISLEADS: "OIX-24", State.ODD: "OIX-25", State.BE
 
 
 def judged(
-    batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]], by: type[IndexCheck] | None = None
-) -> Json:
+    batches: Sequence[spec.Batch], entries: Sequence[spec.Entry], by: type[IndexCheck] | None = None
+) -> list[str]:
     """What the check makes of a small segment that was closed cleanly, with these batches (position, size, first and
     last offset, last record's) and entries (offset, position): for the spec to walk beside."""
-    base = min((b[2] for b in batches), default=0)
-    base = min([base, *(e[0] for e in entries)]) - 1
+    base = min((b.base_offset for b in batches), default=0)
+    base = min([base, *(e.offset for e in entries)]) - 1
     segment = Segment(base, File(Path(f"{base:020}.log"), 0), File(Path(f"{base:020}.index"), 0))
     check = (by or OffsetIndexCheck)(Log(PartitionFiles(Path("t-0"), "t", 0, segments=(segment,)), clean=True))
     slots = np.array([(o - base, p) for o, p in entries], SLOT) if entries else np.zeros(0, SLOT)
@@ -233,8 +234,10 @@ def judged(
 AUDIT = (OffsetIndexCheck,)
 
 
-class Driver(Questions):
+class Driver(ByName):
     """The audit, asked beside the spec."""
 
-    def do_breaches(self, batches: list[list[int]], entries: list[list[int]]) -> Json:
+    machine = spec.audit
+
+    def breaches(self, batches: Sequence[spec.Batch], entries: Sequence[spec.Entry]) -> list[str]:
         return judged(batches, entries)

@@ -18,10 +18,12 @@ from kafkaspec.audit.files import PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.index_evidence import IndexCheck, State
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Json, Questions
+from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
-from kafkaspec.impl.storage.time_index import NO_TIMESTAMP, SLOT
+from kafkaspec.impl.storage.time_index import SLOT
+from kafkaspec.spec.common.kafka import NO_TIMESTAMP
+from kafkaspec.spec.storage import time_index as spec
 
 
 class TimeIndexCheck(IndexCheck):
@@ -171,11 +173,11 @@ CODES = {State.TRUE: "", State.MISLEADS: "TIX-13", State.BEYOND: "TIX-15"}
 
 
 def judged(
-    batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]], by: type[TimeIndexCheck] | None = None
-) -> Json:
+    batches: Sequence[spec.Batch], entries: Sequence[spec.Entry], by: type[TimeIndexCheck] | None = None
+) -> spec.Breaches:
     """What the check makes of a small segment that was closed cleanly, with these batches (first and last offset,
     largest timestamp) and entries (timestamp, offset): for the spec to walk beside."""
-    base = min([0, *(b[0] for b in batches), *(e[1] for e in entries)]) - 1
+    base = min([0, *(b.base_offset for b in batches), *(e.offset for e in entries)]) - 1
     segment = Segment(0, File(Path("t.log"), 0), None, File(Path("t.timeindex"), 0))
     segment = Segment(base, segment.log, None, segment.time_index)
     check = (by or TimeIndexCheck)(Log(PartitionFiles(Path("t-0"), "t", 0, segments=(segment,)), clean=True))
@@ -197,17 +199,17 @@ def judged(
         for s, f in zip(states, falls.tolist(), strict=True)
     ]
     assert segment.time_index is not None
-    return {
-        "entries": verdicts,
-        "complete": any(verdicts) or not list(check.further(segment, segment.time_index, ending, None)),
-    }
+    complete = any(verdicts) or not list(check.further(segment, segment.time_index, ending, None))
+    return spec.Breaches(verdicts, complete)
 
 
 AUDIT = (TimeIndexCheck,)
 
 
-class Driver(Questions):
+class Driver(ByName):
     """The audit, asked beside the spec."""
 
-    def do_breaches(self, batches: list[list[int]], entries: list[list[int]]) -> Json:
+    machine = spec.audit
+
+    def breaches(self, batches: Sequence[spec.Batch], entries: Sequence[spec.Entry]) -> spec.Breaches:
         return judged(batches, entries)

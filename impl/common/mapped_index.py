@@ -11,36 +11,53 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from struct import Struct
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from kafkaspec.contract.clauses import states
-
-PAGE = 4096
-"""Bytes: the smallest page of the processors that Kafka runs on."""
-WARM = 8192
-"""Bytes at the end of an index that its lookups keep in memory."""
-MOST_RELATIVE = 2**31 - 1
-"""A relative offset is stored in four bytes, and not negative."""
+from kafkaspec.contract.codec import encode
+from kafkaspec.contract.machine import ByName, Json
+from kafkaspec.spec.common import mapped_index as spec
+from kafkaspec.spec.common.mapped_index import MOST_RELATIVE, PAGE, SHOWN, WARM
 
 
 class Refusal(Exception):
-    """An index says no. `kind` names the rule, `error` is Kafka's exception class."""
-
-    def __init__(self, kind: str, error: str, message: str) -> None:
-        super().__init__(message)
-        self.kind, self.error = kind, error
+    """An index says no."""
 
 
-ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
-ILLEGAL_STATE = "java.lang.IllegalStateException"
-READ_ONLY = "java.nio.ReadOnlyBufferException"
-BUFFER_OVERFLOW = "java.nio.BufferOverflowException"
-INVALID_OFFSET = "org.apache.kafka.common.errors.InvalidOffsetException"
-OVERFLOW = "org.apache.kafka.storage.internals.log.IndexOffsetOverflowException"
-CORRUPT = "org.apache.kafka.storage.internals.log.CorruptIndexException"
+class Overflow(Refusal):
+    """An offset cannot be stored relative to the base offset."""
+
+
+class NotAbove(Refusal):
+    """An offset does not follow the last entry's."""
+
+
+class Full(Refusal):
+    """No slot is left."""
+
+
+class NoSlot(Refusal):
+    """A new file would have no slot."""
+
+
+class TooShort(Refusal):
+    """The entries in use do not fit into the new size."""
+
+
+class ReadOnly(Refusal):
+    """The index was opened to be read."""
+
+
+class Corrupt(Refusal):
+    """The sanity check fails."""
+
+
+class NoSuchEntry(Refusal):
+    """There are fewer entries."""
 
 
 class IndexFile(Protocol):
@@ -154,7 +171,7 @@ class MappedIndex(Generic[E]):
 
     @states("OIX-13", "OIX-18", "TIX-9")
     def __init__(self, file: IndexFile, base_offset: int, max_index_size: int, writable: bool = True) -> None:
-        """Open the file, or make it if it is not there. Raises Refusal if a new one would have no slot."""
+        """Open the file, or make it if it is not there. Raises NoSlot."""
         self.file, self.base_offset, self.max_index_size = file, base_offset, max_index_size
         self.writable = writable
         self.size = self.layout.size
@@ -162,7 +179,7 @@ class MappedIndex(Generic[E]):
         if new:
             file.set_size(0 if max_index_size < self.size else self.rounded(max_index_size))
             if max_index_size < self.size:
-                raise Refusal("no slot", ILLEGAL_ARGUMENT, f"Invalid max index size: {max_index_size}")
+                raise NoSlot(f"Invalid max index size: {max_index_size}")
         file.map(writable)
         self.open = True
         self.length = file.size()
@@ -197,9 +214,9 @@ class MappedIndex(Generic[E]):
 
     @states("OIX-21", "TIX-11")
     def entry(self, n: int) -> E:
-        """The n-th. Raises Refusal if there are not so many."""
+        """The n-th. Raises NoSuchEntry."""
         if n >= self.entries:
-            raise Refusal("no such entry", ILLEGAL_ARGUMENT, f"entry {n} of an index of {self.entries}")
+            raise NoSuchEntry(f"entry {n} of an index of {self.entries}")
         return self.parse(n)
 
     @states("OIX-2")
@@ -208,10 +225,10 @@ class MappedIndex(Generic[E]):
         return 0 <= offset - self.base_offset <= MOST_RELATIVE
 
     @states("OIX-2")
-    def relative(self, offset: int) -> int:
-        """The offset as it is stored. Raises Refusal if it does not fit."""
+    def relative_offset(self, offset: int) -> int:
+        """The offset as it is stored. Raises Overflow."""
         if not self.can_append(offset):
-            raise Refusal("overflow", OVERFLOW, f"offset {offset} in an index from {self.base_offset} on")
+            raise Overflow(f"offset {offset} in an index from {self.base_offset} on")
         return offset - self.base_offset
 
     @states("OIX-5")
@@ -224,7 +241,7 @@ class MappedIndex(Generic[E]):
     @states("OIX-19", "TIX-9")
     def _check_writable(self) -> None:
         if not self.writable:
-            raise Refusal("read-only", READ_ONLY, "the index was opened to be read")
+            raise ReadOnly("the index was opened to be read")
 
     # ---- the search
 
@@ -275,7 +292,7 @@ class MappedIndex(Generic[E]):
     # ---- shorter and longer
 
     def keep(self, entries: int) -> None:
-        """The first so many."""
+        """The first `entries` entries."""
         self.entries = entries
 
     @states("OIX-12", "TIX-8")
@@ -285,13 +302,13 @@ class MappedIndex(Generic[E]):
 
     @states("OIX-14", "OIX-15", "OIX-19", "TIX-9")
     def resize(self, size: int) -> bool:
-        """Make the file as long as the whole slots in so many bytes; whether that changed it. Raises Refusal if the
-        entries in use do not fit. (Kafka 4.3.0 cuts the file all the same: OIX-D3.)"""
+        """Make the file as long as the whole slots in `size` bytes; whether that changed it. Raises TooShort
+        if the entries in use do not fit. (Kafka 4.3.0 cuts the file all the same: OIX-D3.)"""
         length = self.rounded(size)
         if length == self.length:
             return False
         if length < self.entries * self.size:
-            raise Refusal("too short", ILLEGAL_ARGUMENT, f"{self.entries} entries in {length} bytes")
+            raise TooShort(f"{self.entries} entries in {length} bytes")
         self.file.unmap()
         self.file.set_size(length)
         self.file.map(True)
@@ -322,3 +339,69 @@ class MappedIndex(Generic[E]):
         """Trim, and unmap."""
         self.trim()
         self.close_handler()
+
+
+# ---- beside the spec -------------------------------------------------------------------------------------------------
+class IndexDriver(ByName):
+    """An index over a file in memory, for the spec of its kind to walk beside."""
+
+    subject: MappedIndex[Any]
+    index_class: type[MappedIndex[Any]]
+    layout: ClassVar[Struct]
+    """the spec's"""
+    observation: ClassVar[type[Any]]
+    """the spec's"""
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        first = self.machine.initial(**arguments)
+        self.file = MemoryFile()
+        self.subject = self.index_class(self.file, first.base_offset, first.max_index_size)
+
+    def reset_index(self) -> None:
+        self.subject.reset()
+
+    def can_append_offset(self, offset: int) -> bool:
+        return self.subject.can_append(offset)
+
+    def trim_to_valid_size(self) -> None:
+        self.subject.trim()
+
+    def open_(self, max_index_size: int, writable: bool) -> None:
+        self.subject.close_handler()
+        self.subject = self.index_class(self.file, self.subject.base_offset, max_index_size, writable)
+
+    def open_new(self, max_index_size: int) -> None:
+        self.subject.close_handler()
+        self.file.content = None
+        self.open_(max_index_size, True)
+
+    def open_file(self, file: str, max_index_size: int, writable: bool) -> None:
+        self.subject.close_handler()
+        self.file.content = bytearray(bytes.fromhex(file))
+        self.open_(max_index_size, writable)
+
+    def fill(self, count: int) -> None:
+        slots = b"".join(self.layout.pack(*self.filling(n)) for n in range(1, count + 1))
+        self.open_file(slots.hex(), len(slots), True)
+
+    @abstractmethod
+    def filling(self, n: int) -> tuple[int, int]:
+        """What the n-th slot of a filled index holds, from 1."""
+
+    @abstractmethod
+    def last(self) -> Any:
+        """What the index says of its last entry."""
+
+    def state(self) -> spec.Index:
+        i = self.subject
+        index = spec.Index(i.base_offset, i.max_index_size, is_open=i.open, writable=i.writable or not i.open)
+        return spec.laid(index, self.layout, bytes(self.file.content or b""), i.entries if i.open else 0)
+
+    def observe(self) -> Json:
+        """What the index says of itself, beside what its file holds."""
+        i, content = self.subject, bytes(self.file.content or b"")
+        file = content.hex() if len(content) <= SHOWN else None
+        if not i.open:
+            return encode(self.observation(False, len(content), file))
+        of_itself = (i.all(), i.max_entries, i.length, i.is_full, self.last())
+        return encode(self.observation(True, len(content), file, *of_itself))

@@ -17,19 +17,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.contract.machine import ByName, Json, Refused
 from kafkaspec.spec.common.kafka import NULL_POINTER
-from kafkaspec.spec.controller.timeline import (
-    LATEST_EPOCH,
-    MAX_CAPACITY,
-    MIN_CAPACITY,
-    NO_EPOCH,
-    RUNTIME_EXCEPTION,
-    Epoch,
-    Iterating,
-    Timeline,
-    View,
-)
+from kafkaspec.spec.common.timeline_state import LATEST_EPOCH, NO_EPOCH, Epoch, OpenIterator, Timeline, View
+from kafkaspec.spec.controller import timeline as spec
+from kafkaspec.spec.controller.timeline import MAX_CAPACITY, MIN_CAPACITY, RUNTIME_EXCEPTION
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -43,7 +35,7 @@ class TimelineError(Exception):
         self.refused = Refused(clause, error, message)
 
 
-# the hash table
+# ---- the hash table --------------------------------------------------------------------------------------------------
 
 
 @states("TML-22")
@@ -148,7 +140,7 @@ class HashTable(Generic[K, V]):
         return [entry for entry in self.slots[part * count // parts] if entry.spread >> shift == part]
 
 
-# snapshots
+# ---- snapshots -------------------------------------------------------------------------------------------------------
 
 
 class Delta(ABC):
@@ -365,7 +357,7 @@ class SnapshotRegistry:
         self.highest_epoch = NO_EPOCH
 
 
-# collections
+# ---- collections -----------------------------------------------------------------------------------------------------
 
 
 class TableDelta(Delta, Generic[K, V]):
@@ -664,50 +656,59 @@ class TimelineInteger(_TimelineNumber):
     bits = 32
 
 
-# beside the spec
-
-
-class Driver:
+# ---- beside the spec -------------------------------------------------------------------------------------------------
+class Driver(ByName):
     """One registry with the collections that the recordings have."""
 
+    machine = spec.machine
+    COLLECTIONS = ("map", "set", "long", "int", "object")
     Registry = SnapshotRegistry
     Map: type[TimelineHashMap[int, int]] = TimelineHashMap
     Set: type[TimelineHashSet[int]] = TimelineHashSet
     Long = TimelineLong
     Integer = TimelineInteger
+    subject: SnapshotRegistry
 
     def __init__(self) -> None:
         self.reset({})
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
-        self.arguments = arguments
-        self.registry = self.Registry()
-        self.map = self.Map(self.registry, arguments.get("map_expected_size", 4))
-        self.set = self.Set(self.registry, arguments.get("set_expected_size", 4))
-        self.long = self.Long(self.registry)
-        self.int = self.Integer(self.registry)
-        self.object = TimelineObject(self.registry, arguments.get("object_", "init"))
+        self.first = spec.initial(**arguments)
+        self.subject = self.Registry()
+        self.map = self.Map(self.subject, self.first.map_expected_size)
+        self.set = self.Set(self.subject, self.first.set_expected_size)
+        self.long = self.Long(self.subject)
+        self.int = self.Integer(self.subject)
+        self.object = TimelineObject(self.subject, self.first.present.object)
         self.further: dict[str, TimelineHashSet[int]] = {}
         self.made: set[str] = set()
         self.iterator: tuple[str, Snapshot, Iterator[Any]] | None = None
         self.given: list[Any] = []
 
+    def __getattr__(self, name: str) -> Any:
+        """The method of a collection: `map_put` is the map's `put`."""
+        collection, _, method = name.partition("_")
+        if collection not in self.COLLECTIONS or not method:
+            raise AttributeError(name)
+        return getattr(getattr(self, collection), method)
+
     def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
         try:
-            return getattr(self, "do_" + name.replace(".", "_"))(**arguments)
+            return super().apply(name, arguments)
         except TimelineError as e:
             return e.refused
 
     def observe(self) -> Json:
-        epochs = self.registry.epochs
+        """What the collections answer, beside their sizes."""
+        epochs = self.subject.epochs
         return {
             "epochs": epochs,
-            "latestEpoch": self.registry.latest_epoch,
-            "latest": self._view(LATEST_EPOCH),
-            "at": {str(epoch): self._view(epoch) for epoch in epochs},
+            "latestEpoch": self.subject.latest_epoch,
+            "latest": self._shown(LATEST_EPOCH),
+            "at": {str(epoch): self._shown(epoch) for epoch in epochs},
         }
 
-    def _view(self, epoch: Epoch) -> Json:
+    def _shown(self, epoch: Epoch) -> Json:
         return {
             "map": {str(k): v for k, v in sorted(self.map.items(epoch))},
             "mapSize": self.map.size(epoch),
@@ -718,171 +719,93 @@ class Driver:
             "object": self.object.get(epoch),
         }
 
-    def do_map_put(self, key: int, value: int) -> Json:
-        return self.map.put(key, value)
+    def state(self) -> Timeline:
+        """Every collection read through the tiers, at every epoch."""
+        registry, iterator = self.subject, self.iterator
+        opened = iterator is not None and not iterator[1].erased
+        return self.first._replace(
+            present=self._view(LATEST_EPOCH),
+            past={epoch: self._view(epoch) for epoch in registry.epochs},
+            highest=registry.highest_epoch,
+            iterator=OpenIterator(iterator[0], iterator[1].epoch, len(self.given)) if iterator and opened else None,
+            held=frozenset(self.further),
+            made=frozenset(self.made),
+        )
 
-    def do_map_remove(self, key: int) -> Json:
-        return self.map.remove(key)
+    def _view(self, epoch: Epoch) -> View:
+        return View(
+            dict(self.map.items(epoch)),
+            frozenset(self.set.elements(epoch)),
+            self.long.get(epoch),
+            self.int.get(epoch),
+            self.object.get(epoch),
+            {n: elements for n, s in self.further.items() if (elements := frozenset(s.elements(epoch)))},
+        )
 
-    def do_map_clear(self) -> None:
-        self.map.clear()
-
-    def do_map_get(self, key: int, epoch: Epoch = LATEST_EPOCH) -> Json:
-        return self.map.get(key, epoch)
-
-    def do_map_size(self, epoch: Epoch = LATEST_EPOCH) -> Json:
-        return self.map.size(epoch)
-
-    def do_map_containsValue(self, value: int) -> Json:
-        return self.map.contains_value(value)
-
-    def do_map_values_contains(self, value: int, epoch: Epoch = LATEST_EPOCH) -> Json:
+    def map_values_contains(self, value: int, epoch: Epoch) -> bool:
         return self.map.contains_value(value, epoch)
 
-    def do_map_equals(self, other: Mapping[str, int]) -> Json:
+    def map_equals(self, other: Mapping[str, int]) -> bool:
         return {str(k): v for k, v in self.map.items()} == other
 
-    def do_map_keySet_iteratorRemove(self, key: int) -> Json:
+    def map_key_set_iterator_remove(self, key: int) -> bool:
         for k, _ in self.map.items():
             if k == key:
                 return self.map.remove(key) is not None
         return False
 
-    def do_map_keySetAtRemove(self, key: int, epoch: Epoch) -> Json:
+    def map_key_set_at_remove(self, key: int, epoch: Epoch) -> bool:
         return self.map.remove_at(key, epoch)
 
-    def do_set_add(self, value: int) -> Json:
-        return self.set.add(value)
+    def get_or_create_snapshot(self, epoch: Epoch) -> Epoch:
+        return self.subject.get_or_create_snapshot(epoch).epoch
 
-    def do_set_remove(self, value: int) -> Json:
-        return self.set.remove(value)
+    def idempotent_create_snapshot(self, epoch: Epoch) -> None:
+        self.subject.get_or_create_snapshot(epoch)
 
-    def do_set_addAll(self, values: Sequence[int]) -> Json:
-        return self.set.add_all(values)
-
-    def do_set_removeAll(self, values: Sequence[int]) -> Json:
-        return self.set.remove_all(values)
-
-    def do_set_clear(self) -> None:
-        self.set.clear()
-
-    def do_set_contains(self, value: int, epoch: Epoch = LATEST_EPOCH) -> Json:
-        return self.set.contains(value, epoch)
-
-    def do_set_size(self, epoch: Epoch = LATEST_EPOCH) -> Json:
-        return self.set.size(epoch)
-
-    def do_long_set(self, value: int) -> None:
-        self.long.set(value)
-
-    def do_long_get(self, epoch: Epoch = LATEST_EPOCH) -> Json:
-        return self.long.get(epoch)
-
-    def do_int_increment(self) -> None:
-        self.int.increment()
-
-    def do_int_decrement(self) -> None:
-        self.int.decrement()
-
-    def do_int_get(self, epoch: Epoch = LATEST_EPOCH) -> Json:
-        return self.int.get(epoch)
-
-    def do_object_set(self, value: str) -> None:
-        self.object.set(value)
-
-    def do_object_get(self, epoch: Epoch = LATEST_EPOCH) -> Json:
-        return self.object.get(epoch)
-
-    def do_getOrCreateSnapshot(self, epoch: Epoch) -> Json:
-        return self.registry.get_or_create_snapshot(epoch).epoch
-
-    def do_idempotentCreateSnapshot(self, epoch: Epoch) -> None:
-        self.registry.get_or_create_snapshot(epoch)
-
-    def do_revertToSnapshot(self, epoch: Epoch) -> None:
-        self.registry.revert_to_snapshot(epoch)
-
-    def do_deleteSnapshot(self, epoch: Epoch) -> None:
-        self.registry.delete_snapshot(epoch)
-
-    def do_deleteSnapshotsUpTo(self, epoch: Epoch) -> None:
-        self.registry.delete_snapshots_up_to(epoch)
-
-    def do_reset(self) -> None:
-        self.registry.reset()
+    def reset_registry(self) -> None:
+        self.subject.reset()
         self.made = set(self.further)
 
-    def do_iterator_open(self, collection: str, epoch: Epoch) -> None:
+    def registry_registered(self) -> int:
+        return self.subject.registered
+
+    def iterator_open(self, collection: str, epoch: Epoch) -> None:
         iterator = self.map.items(epoch) if collection == "map" else self.set.elements(epoch)
-        self.iterator = collection, self.registry.snapshot(epoch), iterator
+        self.iterator = collection, self.subject.snapshot(epoch), iterator
         self.given = []
 
-    def do_iterator_next(self, count: int) -> Json:
+    def iterator_next(self, count: int) -> int:
         assert self.iterator is not None
         came = list(itertools.islice(self.iterator[2], count))
         self.given += came
         return len(came)
 
-    def do_iterator_finish(self) -> Json:
+    def iterator_finish(self) -> list[Any]:
         assert self.iterator is not None
-        collection, _, rest = self.iterator
+        rest = self.iterator[2]
         self.iterator = None
-        everything = sorted([*self.given, *rest])
-        return [list(e) for e in everything] if collection == "map" else everything
+        return sorted([*self.given, *rest])
 
-    def do_iterator_acrossChanges(self, epoch: Epoch, values: Sequence[int]) -> Json:
-        self.do_iterator_open("set", epoch)
-        self.do_iterator_next(1)
+    def iterator_across_changes(self, epoch: Epoch, values: Sequence[int]) -> list[int]:
+        self.iterator_open("set", epoch)
+        self.iterator_next(1)
         self.set.add_all(values)
         self.set.remove_all(set(self.set.elements()).difference(values))
-        return self.do_iterator_finish()
+        return self.iterator_finish()
 
-    def do_collection_create(self, name: str) -> None:
-        self.further[name] = self.Set(self.registry, 4)
+    def collection_create(self, name: str) -> None:
+        self.further[name] = self.Set(self.subject, 4)
         self.made.add(name)
 
-    def do_collection_add(self, name: str, value: int) -> Json:
+    def collection_add(self, name: str, value: int) -> bool:
         return self.further[name].add(value)
 
-    def do_collection_elements(self, name: str, epoch: Epoch = LATEST_EPOCH) -> Json:
+    def collection_elements(self, name: str, epoch: Epoch) -> list[int]:
         return sorted(self.further[name].elements(epoch))
 
-    def do_collection_drop(self, name: str) -> None:
+    def collection_drop(self, name: str) -> None:
         del self.further[name]
 
-    def do_registry_registered(self) -> Json:
-        return self.registry.registered
-
-    def do_capacity(self, expected_size: int) -> Json:
+    def capacity(self, expected_size: int) -> int:
         return capacity_for(expected_size)
-
-
-def abstract(driver: Driver) -> Timeline:
-    """The spec's state that a driver stands for: every collection read through the tiers, at every epoch."""
-
-    def view(epoch: Epoch) -> View:
-        further = {n: elements for n, s in driver.further.items() if (elements := frozenset(s.elements(epoch)))}
-        return View(
-            dict(driver.map.items(epoch)),
-            frozenset(driver.set.elements(epoch)),
-            driver.long.get(epoch),
-            driver.int.get(epoch),
-            driver.object.get(epoch),
-            further,
-        )
-
-    registry, arguments = driver.registry, driver.arguments
-    past = {epoch: view(epoch) for epoch in registry.epochs}
-    first = View({}, frozenset(), 0, 0, arguments.get("object_", "init"))
-    iterator = driver.iterator
-    return Timeline(
-        view(LATEST_EPOCH),
-        past,
-        registry.highest_epoch,
-        first,
-        arguments.get("map_expected_size", 4),
-        arguments.get("set_expected_size", 4),
-        Iterating(iterator[0], iterator[1].epoch, len(driver.given)) if iterator and not iterator[1].erased else None,
-        frozenset(driver.further),
-        frozenset(driver.made),
-    )

@@ -8,7 +8,6 @@ Source: OffsetIndex and AbstractIndex, Kafka 4.3.0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -16,16 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Fields, Json, Refused
 from kafkaspec.impl.common.mapped_index import (
-    CORRUPT,
-    ILLEGAL_ARGUMENT,
-    INVALID_OFFSET,
+    Corrupt,
+    Full,
+    IndexDriver,
     MappedIndex,
-    MemoryFile,
-    Refusal,
+    NoSlot,
+    NoSuchEntry,
+    NotAbove,
+    Overflow,
+    ReadOnly,
+    TooShort,
 )
-from kafkaspec.spec.common.mapped_index import SHOWN, Index
 from kafkaspec.spec.storage import offset_index as spec
 
 ENTRY_SIZE = 8
@@ -68,12 +69,12 @@ class OffsetIndex(MappedIndex[OffsetPosition]):
 
     @states("OIX-3", "OIX-4")
     def append(self, offset: int, position: int) -> None:
-        """Raises Refusal if the index is full, or the offset is not above the last one, or does not fit."""
+        """Raises Full, NotAbove if the offset is not above the last one, or Overflow."""
         if self.is_full:
-            raise Refusal("full", ILLEGAL_ARGUMENT, f"Attempt to append to a full index (size = {self.entries}).")
+            raise Full(f"Attempt to append to a full index (size = {self.entries}).")
         if self.entries and offset <= self.last_offset:
-            raise Refusal("not above", INVALID_OFFSET, f"offset {offset} after {self.last_offset}")
-        self.put(self.relative(offset), position)
+            raise NotAbove(f"offset {offset} after {self.last_offset}")
+        self.put(self.relative_offset(offset), position)
 
     @states("OIX-6")
     def lookup(self, target: int) -> OffsetPosition:
@@ -82,7 +83,7 @@ class OffsetIndex(MappedIndex[OffsetPosition]):
         return OffsetPosition(self.base_offset, 0) if slot < 0 else self.parse(slot)
 
     @states("OIX-10")
-    def fetch_upper_bound(self, position: int, size: int) -> OffsetPosition | None:
+    def fetch_upper_bound_offset(self, position: int, size: int) -> OffsetPosition | None:
         """The first entry at or beyond the end of a fetch of `size` bytes from `position` on."""
         slot = self.least_upper_bound(position + size, lambda n: self.parse(n).position)
         return None if slot < 0 else self.parse(slot)
@@ -97,121 +98,39 @@ class OffsetIndex(MappedIndex[OffsetPosition]):
 
     @states("OIX-20")
     def sanity_check(self) -> None:
-        """Raises Refusal."""
+        """Raises Corrupt."""
         if self.entries and self.last_offset < self.base_offset:
-            raise Refusal("corrupt", CORRUPT, f"the last offset {self.last_offset} is below {self.base_offset}")
+            raise Corrupt(f"the last offset {self.last_offset} is below {self.base_offset}")
         if self.length % self.size:
-            raise Refusal("corrupt", CORRUPT, f"{self.length} bytes are no whole number of entries")
+            raise Corrupt(f"{self.length} bytes are no whole number of entries")
 
 
 # ---- beside the spec -------------------------------------------------------------------------------------------------
-class Driver:
-    """The index over a file in memory, for the spec to walk beside."""
+class Driver(IndexDriver):
+    """An offset index, for the spec to walk beside."""
 
+    subject: OffsetIndex
+    machine = spec.machine
+    refusals = {
+        Overflow: spec.TOO_FAR,
+        NotAbove: spec.NOT_ABOVE,
+        Full: spec.FULL,
+        NoSlot: spec.NO_SLOT,
+        TooShort: spec.TOO_SHORT,
+        ReadOnly: spec.NOT_WRITABLE,
+        Corrupt: spec.NOT_SANE,
+        NoSuchEntry: spec.NO_SUCH_ENTRY,
+    }
     index_class = OffsetIndex
+    layout, observation = spec.LAYOUT, spec.Observation
 
-    def reset(self, arguments: Mapping[str, Any]) -> None:
-        self.base: int = arguments.get("base_offset", spec.BASE)
-        self.file = MemoryFile()
-        self.index = self.index_class(self.file, self.base, arguments.get("max_index_size", spec.MAX_SIZE))
+    def filling(self, n: int) -> tuple[int, int]:
+        return n, 10 * n
 
-    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        try:
-            return getattr(self, "do_" + name)(**arguments)
-        except Refusal as e:
-            return Refused(spec.REFUSALS[e.kind], e.error)
+    def last(self) -> int:
+        return self.subject.last_offset
 
-    def do_append(self, offset: int, position: int) -> Json:
-        self.index.append(offset, position)
-
-    def do_lookup(self, offset: int) -> Json:
-        return list(self.index.lookup(offset))
-
-    def do_entry(self, n: int) -> Json:
-        return list(self.index.entry(n))
-
-    def do_fetchUpperBoundOffset(self, position: int, size: int) -> Json:
-        found = self.index.fetch_upper_bound(position, size)
-        return None if found is None else list(found)
-
-    def do_pagesTouched(self, offset: int) -> Json:
-        self.index.lookup(offset)
-        return {"slots": self.index.touched[:-1] if self.index.entries else [], "pages": self.index.pages_touched()}
-
-    def do_canAppendOffset(self, offset: int) -> Json:
-        return self.index.can_append(offset)
-
-    def do_relativeOffset(self, offset: int) -> Json:
-        return self.index.relative(offset)
-
-    def do_truncateTo(self, offset: int) -> Json:
-        self.index.truncate_to(offset)
-
-    def do_truncate(self) -> Json:
-        self.index.truncate()
-
-    def do_resize(self, new_size: int) -> Json:
-        return self.index.resize(new_size)
-
-    def do_trimToValidSize(self) -> Json:
-        self.index.trim()
-
-    def do_reset(self) -> Json:
-        self.index.reset()
-
-    def do_sanityCheck(self) -> Json:
-        self.index.sanity_check()
-
-    def do_close(self) -> Json:
-        self.index.close()
-
-    def do_closeHandler(self) -> Json:
-        self.index.close_handler()
-
-    def _open(self, max_index_size: int, writable: bool) -> None:
-        self.index.close_handler()
-        self.index = self.index_class(self.file, self.base, max_index_size, writable)
-
-    def do_open(self, max_index_size: int, writable: bool) -> Json:
-        self._open(max_index_size, writable)
-
-    def do_openNew(self, max_index_size: int) -> Json:
-        self.index.close_handler()
-        self.file.content = None
-        self._open(max_index_size, True)
-
-    def do_openFile(self, file: str, max_index_size: int, writable: bool) -> Json:
-        self.index.close_handler()
-        self.file.content = bytearray(bytes.fromhex(file))
-        self._open(max_index_size, writable)
-
-    def do_fill(self, count: int) -> Json:
-        slots = b"".join(OffsetIndex.layout.pack(n, 10 * n) for n in range(1, count + 1))
-        self.do_openFile(slots.hex(), len(slots), True)
-
-    def observe(self) -> Json:
-        content = bytes(self.file.content or b"")
-        shown: dict[str, Any] = {"open": self.index.open, "fileLength": len(content)}
-        if len(content) <= SHOWN:
-            shown["file"] = content.hex()
-        if shown["open"]:
-            shown |= self._shown()
-        return Fields(shown)
-
-    def _shown(self) -> dict[str, Any]:
-        index = self.index
-        return {
-            "entries": [list(e) for e in index.all()],
-            "maxEntries": index.max_entries,
-            "length": index.length,
-            "isFull": index.is_full,
-            "lastOffset": index.last_offset,
-        }
-
-
-def abstract(driver: Driver) -> Index:
-    """The spec's state that the driver is in."""
-    i = driver.index
-    content = bytes(driver.file.content or b"")
-    kept = i.entries if i.open else 0
-    return spec.index_of(content, driver.base, i.max_index_size, kept, i.open, i.writable or not i.open)
+    def pages_touched(self, offset: int) -> spec.Reads:
+        self.subject.lookup(offset)
+        slots = self.subject.touched[:-1] if self.subject.entries else []
+        return spec.Reads(slots, self.subject.pages_touched())

@@ -20,27 +20,61 @@ from typing import Any, NamedTuple, Self
 import crc32c
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.contract.codec import encode as as_json
+from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk
+from kafkaspec.spec.common import kafka
+from kafkaspec.spec.common import producers as tables
+from kafkaspec.spec.common.producer_snapshot import Entry
+from kafkaspec.spec.storage import producer_state as spec
 
 BATCHES = 5
-INT_MAX = 2**31 - 1
+INT_MAX = kafka.INT_MAX
 SHORT_MAX = 2**15 - 1
 VERSION = 1
 VERSION_UNKNOWN = -1
 LATE_MS = 300_000
 CLIENT, REPLICATION, COORDINATOR = "CLIENT", "REPLICATION", "COORDINATOR"
 
-ERRORS = "org.apache.kafka.common.errors."
-CORRUPT = "org.apache.kafka.storage.internals.log.CorruptSnapshotException"
-
 
 class ProducerStateError(Exception):
-    """A refusal: the clause that says so, and Kafka's exception class."""
+    """A batch or a marker is refused."""
 
-    def __init__(self, clause: str, error: str, message: str = "") -> None:
-        super().__init__(message or error)
-        self.refused = Refused(clause, error)
+
+class NotTheNext(ProducerStateError):
+    """A batch does not begin at the sequence after the last one."""
+
+
+class NotFromZero(ProducerStateError):
+    """The first batch of an epoch does not begin at sequence 0."""
+
+
+class StaleEpoch(ProducerStateError):
+    """A batch has an epoch below the producer's."""
+
+
+class AboveVerification(ProducerStateError):
+    """A batch begins above what verification has seen."""
+
+
+class WithinTransaction(ProducerStateError):
+    """A batch that is not transactional comes while a transaction is open."""
+
+
+class NoVersion(ProducerStateError):
+    """A marker comes without a transaction version."""
+
+
+class StaleMarker(ProducerStateError):
+    """A marker's epoch is not that of its version."""
+
+
+class StaleCoordinator(ProducerStateError):
+    """A marker has a coordinator epoch below the last one's."""
+
+
+class NotVerified(ProducerStateError):
+    """A batch opens a transaction without the guard of its verification."""
 
 
 # ---- snapshot files --------------------------------------------------------------------------------------------------
@@ -270,7 +304,7 @@ class Append:
             self._check_sequence(epoch, first_seq)
         self.updated.add_batch(epoch, self.Batch(last_seq, last_offset, last_offset - first_offset, timestamp))
         if self.updated.transaction is not None and not transactional:
-            raise ProducerStateError("PSM-9", ERRORS + "InvalidTxnStateException")
+            raise WithinTransaction
         if self.updated.transaction is None and transactional:
             self.updated.transaction = first_offset
             self.started.append(first_offset)
@@ -281,16 +315,16 @@ class Append:
     ) -> CompletedTransaction | None:
         """Raises ProducerStateError."""
         if version == VERSION_UNKNOWN and self.origin != REPLICATION:
-            raise ProducerStateError("PSM-11", "java.lang.IllegalArgumentException")
-        self._check_epoch(epoch, max(version, 0), "PSM-11")
+            raise NoVersion
+        self._check_epoch(epoch, max(version, 0), StaleMarker)
         if coordinator_epoch < self.updated.coordinator_epoch and self.origin != REPLICATION:
-            raise ProducerStateError("PSM-12", ERRORS + "TransactionCoordinatorFencedException")
+            raise StaleCoordinator
         first = self.updated.transaction
         self.updated.end_transaction(epoch, coordinator_epoch, timestamp)
         return None if first is None else CompletedTransaction(self.updated.producer_id, first, offset, aborted)
 
     @states("PSM-6", "PSM-8", "PSM-11")
-    def _check_epoch(self, epoch: int, version: int, clause: str = "PSM-6") -> None:
+    def _check_epoch(self, epoch: int, version: int, stale: type[ProducerStateError] = StaleEpoch) -> None:
         known = self.updated.epoch
         if epoch > known or (epoch == known and version < 2):
             return
@@ -298,7 +332,7 @@ class Append:
         if version >= 2 and epoch == known and again:
             return
         if self.origin != REPLICATION:
-            raise ProducerStateError(clause, ERRORS + "InvalidProducerEpochException")
+            raise stale
 
     @states("PSM-3", "PSM-5", "PSM-7")
     def _check_sequence(self, epoch: int, first_seq: int) -> None:
@@ -306,17 +340,17 @@ class Append:
         if v is not None and (
             (v.supports_epoch_bump and first_seq != 0 and not self.current.batches) or first_seq > v.lowest_sequence
         ):
-            raise ProducerStateError("PSM-7", ERRORS + "OutOfOrderSequenceException")
+            raise AboveVerification
         if epoch != self.updated.epoch:
             if first_seq != 0 and self.updated.epoch != -1:
-                raise ProducerStateError("PSM-5", ERRORS + "OutOfOrderSequenceException")
+                raise NotFromZero
             return
         if self.updated.batches:
             last = self.updated.last_seq
         else:
             last = self.current.last_seq if epoch == self.current.epoch else -1
         if self.current.epoch != -1 and not follows(last, first_seq):
-            raise ProducerStateError("PSM-3", ERRORS + "OutOfOrderSequenceException")
+            raise NotTheNext
 
 
 # ---- the manager -----------------------------------------------------------------------------------------------------
@@ -481,7 +515,7 @@ class ProducerStateManager:
         return entry.transaction is None and now - entry.last_timestamp >= self.expiration_ms
 
     @states("PSM-17")
-    def remove_expired(self, now: int) -> None:
+    def remove_expired_producers(self, now: int) -> None:
         for i in [i for i, p in self.producers.items() if self.is_expired(p, now)]:
             del self.producers[i]
         for i in [i for i, v in self.verifications.items() if now - v.timestamp >= self.expiration_ms]:
@@ -529,220 +563,180 @@ class ProducerStateManager:
         self.end_offset = self.last_snapshot = log_start
 
 
-# ---- lockstep --------------------------------------------------------------------------------------------------------
-class Driver:
-    """The manager on a simulated disk, by the operations of the spec."""
+# ---- beside the spec -------------------------------------------------------------------------------------------------
+class Driver(ByName):
+    """The manager on a simulated disk, and what a log does with it."""
 
     DIRECTORY = "log/t-0"
     Manager = ProducerStateManager
+    subject: ProducerStateManager
+    machine = spec.machine
+    refusals = {
+        NotTheNext: spec.NOT_THE_NEXT,
+        NotFromZero: spec.NOT_FROM_ZERO,
+        StaleEpoch: spec.STALE_EPOCH,
+        AboveVerification: spec.ABOVE_VERIFICATION,
+        WithinTransaction: spec.WITHIN_TRANSACTION,
+        NoVersion: spec.NO_VERSION,
+        StaleMarker: spec.STALE_MARKER,
+        StaleCoordinator: spec.STALE_COORDINATOR,
+        NotVerified: spec.NOT_VERIFIED,
+        SnapshotUnreadable: spec.UNREADABLE,
+    }
 
     def __init__(self) -> None:
         self.reset({})
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
+        first = spec.initial(**arguments)
+        self.config, self.now = first.config, first.now
         self.disk = SimulatedDisk()
-        self.expiration_ms = arguments.get("producer_id_expiration_ms", 86_400_000)
-        self.timeout_ms = arguments.get("max_transaction_timeout_ms", 300_000)
-        self.verifies = arguments.get("transaction_verification_enabled", True)
-        self.now = 1_000_000
-        self.manager = self._opened()
+        self.subject = self._opened()
 
     def _opened(self) -> ProducerStateManager:
-        return self.Manager(self.DIRECTORY, self.disk, self.expiration_ms, self.timeout_ms)
+        expiration_ms, timeout_ms = self.config.producer_id_expiration_ms, self.config.max_transaction_timeout_ms
+        return self.Manager(self.DIRECTORY, self.disk, expiration_ms, timeout_ms)
 
-    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        try:
-            answer: Json = getattr(self, "do_" + name)(**arguments)
-        except ProducerStateError as e:
-            return e.refused
-        return answer
+    def reopen(self) -> None:
+        guards = self.subject.guards
+        self.subject = self._opened()
+        self.subject.guards = guards
 
     def observe(self) -> Json:
-        m = self.manager
-        return {
-            "now": self.now,
-            "mapEndOffset": m.end_offset,
-            "firstUnstableOffset": m.first_unstable,
-            "firstUndecidedOffset": m.first_undecided,
-            "producers": [self._producer(p) for _, p in sorted(m.producers.items())],
-            "verification": {
-                str(i): {
-                    "lowestSequence": v.lowest_sequence,
-                    "epoch": v.epoch,
-                    "supportsEpochBump": v.supports_epoch_bump,
-                    "timestamp": v.timestamp,
-                }
-                for i, v in sorted(m.verifications.items())
-            },
-            "snapshots": sorted(m.snapshots),
-            "hasLateTransaction": m.has_late_transaction(self.now),
+        """What the manager's own tables say."""
+        m = self.subject
+        verifications = {
+            str(i): tables.TimedVerification(v.lowest_sequence, v.epoch, v.supports_epoch_bump, v.timestamp)
+            for i, v in sorted(m.verifications.items())
         }
+        return as_json(
+            tables.Observation(
+                self.now,
+                m.end_offset,
+                m.first_unstable,
+                m.first_undecided,
+                [shown(p) for _, p in sorted(m.producers.items())],
+                verifications,
+                sorted(m.snapshots),
+                m.has_late_transaction(self.now),
+            )
+        )
 
-    def _producer(self, p: ProducerEntry) -> Json:
-        return {
-            "producerId": p.producer_id,
-            "epoch": p.epoch,
-            "coordinatorEpoch": p.coordinator_epoch,
-            "lastTimestamp": p.last_timestamp,
-            "lastSeq": p.last_seq,
-            "currentTxnFirstOffset": p.transaction,
-            "batches": [self._shown(b) for b in p.batches],
-        }
+    def read_emptied_marker(
+        self, producer_id: int, producer_epoch: int, offset: int, timestamp: int
+    ) -> tables.ProducerEntry:
+        return shown(self.subject.Entry.emptied(producer_id, producer_epoch, timestamp))
 
-    def do_readEmptiedMarker(self, producer_id: int, producer_epoch: int, offset: int, timestamp: int) -> Json:
-        return self._producer(self.manager.Entry.emptied(producer_id, producer_epoch, timestamp))
-
-    @staticmethod
-    def _shown(b: BatchMetadata) -> Json:
-        return [b.first_seq, b.last_seq, b.first_offset, b.last_offset, b.timestamp]
-
-    def do_appendDataBatch(
-        self, producer_id: int, origin: str, producer_epoch: int, first_seq: int, last_seq: int, first_offset: int,
+    def append_data_batch(
+        self, producer_id: int, origin: str, epoch: int, first_seq: int, last_seq: int, first_offset: int,
         last_offset: int, timestamp: int, transactional: bool,
-    ) -> Json:  # fmt: skip
-        append = self.manager.prepare(producer_id, origin)
-        append.data(producer_epoch, first_seq, last_seq, first_offset, last_offset, timestamp, transactional)
-        self.manager.update(append)
-        self.manager.end_offset = last_offset + 1
+    ) -> tables.OpenedTransactions:  # fmt: skip
+        append = self.subject.prepare(producer_id, origin)
+        append.data(epoch, first_seq, last_seq, first_offset, last_offset, timestamp, transactional)
+        self.subject.update(append)
+        self.subject.end_offset = last_offset + 1
         return {"startedTransactions": append.started}
 
-    def do_appendEndTxnMarker(
-        self, producer_id: int, origin: str, type: str, coordinator_epoch: int, producer_epoch: int, offset: int,
-        timestamp: int, transaction_version: int = VERSION_UNKNOWN,
-    ) -> Json:  # fmt: skip
-        append = self.manager.prepare(producer_id, origin)
-        completed = append.marker(
-            type == "ABORT", producer_epoch, coordinator_epoch, offset, timestamp, transaction_version
-        )
-        self.manager.update(append)
-        answer = None
-        if completed is not None:
-            answer = {
-                "producerId": completed.producer_id,
-                "firstOffset": completed.first_offset,
-                "lastOffset": completed.last_offset,
-                "isAborted": completed.aborted,
-                "lastStableOffset": self.manager.last_stable_offset_of(completed),
-            }
-            self.manager.complete(completed)
-        self.manager.end_offset = offset + 1
+    def append_end_txn_marker(
+        self, producer_id: int, origin: str, type: str, coordinator_epoch: int, epoch: int, offset: int,
+        timestamp: int, version: int,
+    ) -> tables.EndedTransaction | None:  # fmt: skip
+        append = self.subject.prepare(producer_id, origin)
+        completed = append.marker(type == "ABORT", epoch, coordinator_epoch, offset, timestamp, version)
+        self.subject.update(append)
+        self.subject.end_offset = offset + 1
+        if completed is None:
+            return None
+        answer = tables.EndedTransaction(*completed, self.subject.last_stable_offset_of(completed))
+        self.subject.complete(completed)
         return answer
 
     @states("PSM-2", "PSM-27")
-    def do_produce(
-        self, producer_id: int, origin: str, producer_epoch: int, first_seq: int, last_seq: int, first_offset: int,
-        last_offset: int, timestamp: int, transactional: bool, guard: int = 0,
-    ) -> Json:  # fmt: skip
-        m = self.manager
+    def produce(
+        self, producer_id: int, origin: str, epoch: int, first_seq: int, last_seq: int, first_offset: int,
+        last_offset: int, timestamp: int, transactional: bool, guard: int,
+    ) -> tables.OpenedTransactions | tables.Duplicate:  # fmt: skip
+        m = self.subject
         entry = m.producers.get(producer_id)
         if origin == CLIENT and entry is not None:
-            there = entry.duplicate(producer_epoch, first_seq, last_seq)
+            there = entry.duplicate(epoch, first_seq, last_seq)
             if there is not None:
-                return {"duplicate": self._shown(there)}
-        if origin != REPLICATION and transactional and not m.has_open_transaction(producer_id, producer_epoch):
-            if entry is not None and producer_epoch < entry.epoch:
-                raise ProducerStateError("PSM-6", ERRORS + "InvalidProducerEpochException")
+                return {"duplicate": list(numbers(there))}
+        if origin != REPLICATION and transactional and not m.has_open_transaction(producer_id, epoch):
+            if entry is not None and epoch < entry.epoch:
+                raise StaleEpoch
             known = m.verifications.get(producer_id)
-            if self.verifies and (known is None or guard == 0 or known.guard != guard):
-                raise ProducerStateError("PSM-27", ERRORS + "InvalidTxnStateException")
-        answer = self.do_appendDataBatch(
-            producer_id,
-            origin,
-            producer_epoch,
-            first_seq,
-            last_seq,
-            first_offset,
-            last_offset,
-            timestamp,
-            transactional,
+            verifies = self.config.transaction_verification_enabled
+            if verifies and (known is None or guard == 0 or known.guard != guard):
+                raise NotVerified
+        answer = self.append_data_batch(
+            producer_id, origin, epoch, first_seq, last_seq, first_offset, last_offset, timestamp, transactional
         )
         if transactional:
             m.verifications.pop(producer_id, None)
         return answer
 
     @states("PSM-27")
-    def do_endTransaction(
-        self, producer_id: int, origin: str, type: str, coordinator_epoch: int, producer_epoch: int, offset: int,
-        timestamp: int, transaction_version: int = VERSION_UNKNOWN,
-    ) -> Json:  # fmt: skip
-        entry = self.manager.producers.get(producer_id)
-        if origin == COORDINATOR and entry is not None and producer_epoch < entry.epoch:
-            raise ProducerStateError("PSM-11", ERRORS + "InvalidProducerEpochException")
-        answer = self.do_appendEndTxnMarker(
-            producer_id, origin, type, coordinator_epoch, producer_epoch, offset, timestamp, transaction_version
-        )
-        v = self.manager.verifications.get(producer_id)
-        if v is not None and not (v.supports_epoch_bump and v.epoch == producer_epoch):
-            del self.manager.verifications[producer_id]
+    def end_transaction(
+        self, producer_id: int, origin: str, type: str, coordinator_epoch: int, epoch: int, *more: int
+    ) -> tables.EndedTransaction | None:
+        entry = self.subject.producers.get(producer_id)
+        if origin == COORDINATOR and entry is not None and epoch < entry.epoch:
+            raise StaleMarker
+        answer = self.append_end_txn_marker(producer_id, origin, type, coordinator_epoch, epoch, *more)
+        v = self.subject.verifications.get(producer_id)
+        if v is not None and not (v.supports_epoch_bump and v.epoch == epoch):
+            del self.subject.verifications[producer_id]
         return answer
 
-    def do_findDuplicateBatch(self, producer_id: int, producer_epoch: int, first_seq: int, last_seq: int) -> Json:
-        entry = self.manager.producers.get(producer_id)
-        there = entry.duplicate(producer_epoch, first_seq, last_seq) if entry is not None else None
-        return None if there is None else self._shown(there)
+    def find_duplicate_batch(
+        self, producer_id: int, epoch: int, first_seq: int, last_seq: int
+    ) -> tables.BatchNumbers | None:
+        entry = self.subject.producers.get(producer_id)
+        there = entry.duplicate(epoch, first_seq, last_seq) if entry is not None else None
+        return None if there is None else numbers(there)
 
-    def do_maybeCreateVerificationStateEntry(
+    def maybe_create_verification_state_entry(
         self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool
-    ) -> Json:
-        v = self.manager.verification(producer_id, sequence, epoch, supports_epoch_bump, self.now)
-        return {"lowestSequence": v.lowest_sequence, "epoch": v.epoch, "supportsEpochBump": v.supports_epoch_bump}
+    ) -> tables.VerificationEntry:
+        v = self.subject.verification(producer_id, sequence, epoch, supports_epoch_bump, self.now)
+        return tables.VerificationEntry(v.lowest_sequence, v.epoch, v.supports_epoch_bump)
 
-    def do_clearVerificationStateEntry(self, producer_id: int) -> None:
-        self.manager.verifications.pop(producer_id, None)
+    def clear_verification_state_entry(self, producer_id: int) -> None:
+        self.subject.verifications.pop(producer_id, None)
 
     @states("PSM-27")
-    def do_startVerification(self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool) -> Json:
-        entry = self.manager.producers.get(producer_id)
+    def start_verification(self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool) -> int:
+        entry = self.subject.producers.get(producer_id)
         if entry is not None and epoch < entry.epoch:
-            raise ProducerStateError("PSM-6", ERRORS + "InvalidProducerEpochException")
-        if self.manager.has_open_transaction(producer_id, epoch):
+            raise StaleEpoch
+        if self.subject.has_open_transaction(producer_id, epoch):
             return 0
-        return self.manager.verification(producer_id, sequence, epoch, supports_epoch_bump, self.now).guard
+        return self.subject.verification(producer_id, sequence, epoch, supports_epoch_bump, self.now).guard
 
-    def do_onHighWatermarkUpdated(self, high_watermark: int) -> None:
-        self.manager.on_high_watermark_updated(high_watermark)
-
-    def do_lastStableOffset(self, high_watermark: int, log_start_offset: int = 0) -> Json:
-        return self.manager.last_stable_offset(high_watermark, log_start_offset)
-
-    def do_removeExpiredProducers(self, current_time_ms: int) -> None:
-        self.manager.remove_expired(current_time_ms)
-
-    def do_advance(self, ms: int) -> None:
+    def advance(self, ms: int) -> None:
         self.now += ms
 
-    def do_takeSnapshot(self) -> None:
-        self.manager.take_snapshot()
+    def take_snapshot(self) -> None:
+        self.subject.take_snapshot()
 
-    def do_truncateAndReload(self, log_start_offset: int, log_end_offset: int, current_time_ms: int) -> None:
-        self.manager.truncate_and_reload(log_start_offset, log_end_offset, current_time_ms)
-
-    def do_truncateFullyAndStartAt(self, offset: int) -> None:
-        self.manager.truncate_fully_and_start_at(offset)
-
-    def do_onLogStartOffsetIncremented(self, log_start_offset: int) -> None:
-        self.manager.on_log_start_offset_incremented(log_start_offset)
-
-    def do_deleteSnapshotsBefore(self, offset: int) -> None:
-        self.manager.delete_snapshots_before(offset)
-
-    def do_removeStraySnapshots(self, segment_base_offsets: Sequence[int]) -> None:
-        self.manager.remove_stray_snapshots(segment_base_offsets)
-
-    def do_reopen(self) -> None:
-        guards = self.manager.guards
-        self.manager = self._opened()
-        self.manager.guards = guards
-
-    def do_corruptSnapshot(self, offset: int) -> None:
-        path = self.manager.path(offset)
+    def corrupt_snapshot(self, offset: int) -> None:
+        path = self.subject.path(offset)
         self.disk.write(path, b"\xff" + self.disk.read(path)[1:])
 
-    def do_writeSnapshot(self, entries: Sequence[Sequence[int]]) -> Json:
+    def write_snapshot(self, entries: Sequence[Entry]) -> str:
         return encode(SnapshotEntry._make(e) for e in entries).hex()
 
-    def do_readSnapshot(self, file: str) -> Json:
-        try:
-            return [list(e) for e in decode(bytes.fromhex(file))]
-        except SnapshotUnreadable as e:
-            raise ProducerStateError("PSM-25", CORRUPT, str(e)) from None
+    def read_snapshot(self, file: str) -> list[SnapshotEntry]:
+        return decode(bytes.fromhex(file))
+
+
+def numbers(b: BatchMetadata) -> tables.BatchNumbers:
+    return tables.BatchNumbers(b.first_seq, b.last_seq, b.first_offset, b.last_offset, b.timestamp)
+
+
+def shown(p: ProducerEntry) -> tables.ProducerEntry:
+    batches = [numbers(b) for b in p.batches]
+    return tables.ProducerEntry(
+        p.producer_id, p.epoch, p.coordinator_epoch, p.last_timestamp, p.last_seq, p.transaction, batches
+    )

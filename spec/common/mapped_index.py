@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from struct import Struct
-from typing import TypeVar
+
+from icontract import require
 
 Cell = tuple[int, int]
 """What a slot holds, as it is stored: two signed numbers."""
 UNWRITTEN: Cell = (0, 0)
 
 PAGE = 4096
-"""Bytes."""
+"""Bytes: the smallest page of the processors that Kafka runs on."""
 WARM = 8192
-"""Bytes of the warm section."""
+"""Bytes at the end of an index that its lookups keep in memory."""
 MOST_RELATIVE = 2**31 - 1
+"""A relative offset is stored in four bytes, and not negative."""
 SHOWN = 256
 """An observation shows the bytes of a file of at most this size, bytes."""
 
@@ -62,10 +64,20 @@ def written(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     return tuple(out)
 
 
+def size(index: Index, layout: Struct) -> int:
+    """Bytes of the file."""
+    return index.slots * layout.size + len(index.odd)
+
+
 def content(index: Index, layout: Struct) -> bytes:
     """The file's bytes."""
     cells = b"".join(layout.pack(*c) for c in index.used + index.beyond)
     return cells + bytes(index.slots * layout.size - len(cells)) + index.odd
+
+
+def shown(index: Index, layout: Struct) -> str | None:
+    """The file as an observation shows it: in hexadecimal, where it is short."""
+    return content(index, layout).hex() if size(index, layout) <= SHOWN else None
 
 
 def laid(index: Index, layout: Struct, data: bytes, used: int) -> Index:
@@ -106,7 +118,7 @@ def opened(index: Index, max_index_size: int, writable: bool) -> Index:
 
 
 def keep(index: Index, entries: int) -> Index:
-    """The first so many entries; the slots after them keep what they hold."""
+    """The index with its first `entries` entries; the slots after them keep what they hold."""
     return replace(index, used=index.used[:entries], beyond=written(index.used[entries:] + index.beyond))
 
 
@@ -115,10 +127,13 @@ def append(index: Index, cell: Cell) -> Index:
     return replace(index, used=(*index.used, cell), beyond=index.beyond[1:])
 
 
-MADE_ANEW = ("openNew", "openFile", "fill")
-"""Operations after which nothing is left of the file that was."""
+NEW_FILE = ("openNew", "openFile", "fill")
+"""Operations after which nothing is left of the file before."""
 
-T = TypeVar("T")
+
+def needs_open(id: str) -> require:
+    """What the clause of that id says is asked of an open index."""
+    return require(lambda state: state.is_open, f"{id} a closed index is not used")
 
 
 def first_warm(entries: int, layout: Struct) -> int:

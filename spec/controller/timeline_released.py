@@ -11,15 +11,12 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Fields, Json, Refused
-from kafkaspec.spec.controller.timeline import Timeline, machine
-
-LATEST_EPOCH: Final = 2**63 - 1
-NO_EPOCH: Final = -(2**63)
-MAX_CAPACITY: Final = 1 << 30
+from kafkaspec.spec.common.timeline_state import LATEST_EPOCH, NO_EPOCH, Timeline
+from kafkaspec.spec.controller.timeline import MAX_CAPACITY, machine
 
 
 def released_capacity(expected_size: int) -> int:
@@ -58,7 +55,7 @@ class Table(NamedTuple):
         return sorted(ranks, key=lambda k: (slot_of(k, self.capacity), -ranks[k]))
 
 
-class Found(NamedTuple):
+class Hit(NamedTuple):
     """What an iterator at an epoch came across."""
 
     key: int
@@ -68,7 +65,7 @@ class Found(NamedTuple):
     """of such an entry of the map"""
 
 
-class Open(NamedTuple):
+class SlotIterator(NamedTuple):
     """An open iterator at an epoch. It goes by the slots that the table had when it was opened."""
 
     name: str
@@ -77,7 +74,7 @@ class Open(NamedTuple):
     left_behind: Mapping[int, int] | None = None
     """the entries of the table when it grew: from then on the iterator looks at those"""
     slot: int = 0
-    found: tuple[Found, ...] = ()
+    found: tuple[Hit, ...] = ()
     given: int = 0
     came: int = 0
     """how many the last call gave"""
@@ -87,12 +84,12 @@ Tiers = tuple[tuple[int, Mapping[str, Table | None]], ...]
 """By rising epoch, the snapshots with their deltas by collection. None: the collection changed, by additions alone."""
 
 
-class Stored(NamedTuple):
+class Storage(NamedTuple):
     """The ghost: where every entry is."""
 
     tables: Mapping[str, Table]
     tiers: Tiers = ()
-    iterator: Open | None = None
+    iterator: SlotIterator | None = None
     looks_at_start: bool = True
     """whether an iterator at an epoch leaves out what a delta holds that was written later: since 3.5.2"""
 
@@ -104,11 +101,11 @@ class Stored(NamedTuple):
         return self.tiers[-1][0] if self.tiers else NO_EPOCH
 
 
-def _table(stored: Stored, name: str) -> Table:
+def _table(stored: Storage, name: str) -> Table:
     return stored.tables.get(name) or Table({}, released_capacity(4))
 
 
-def _store(stored: Stored, name: str, table: Table) -> Stored:
+def _store(stored: Storage, name: str, table: Table) -> Storage:
     """The table in the place of the one before; if it grew, an open iterator is left behind with the old one."""
     iterator, before = stored.iterator, _table(stored, name)
     if iterator is not None and iterator.name == name and before.capacity != table.capacity:
@@ -116,7 +113,7 @@ def _store(stored: Stored, name: str, table: Table) -> Stored:
     return stored._replace(tables={**stored.tables, name: table}, iterator=iterator)
 
 
-def _seen_by_snapshot(stored: Stored, name: str, key: int, start: int | None) -> Stored:
+def _seen_by_snapshot(stored: Storage, name: str, key: int, start: int | None) -> Storage:
     """The latest snapshot takes over what was replaced or removed if it saw it. `start` None: there was nothing."""
     if not stored.tiers:
         return stored
@@ -132,14 +129,14 @@ def _seen_by_snapshot(stored: Stored, name: str, key: int, start: int | None) ->
     return stored._replace(tiers=(*stored.tiers[:-1], (epoch, {**deltas, name: changed})))
 
 
-def _put(stored: Stored, name: str, key: int) -> Stored:
+def _put(stored: Storage, name: str, key: int) -> Storage:
     table = _table(stored, name)
     start = table.starts.get(key)
     after = _store(stored, name, table.with_(key, stored.latest_epoch + 1))
     return _seen_by_snapshot(after, name, key, start)
 
 
-def _remove(stored: Stored, name: str, key: int) -> Stored:
+def _remove(stored: Storage, name: str, key: int) -> Storage:
     table = _table(stored, name)
     start = table.starts.get(key)
     if start is None:
@@ -147,14 +144,14 @@ def _remove(stored: Stored, name: str, key: int) -> Stored:
     return _seen_by_snapshot(_store(stored, name, table.without(key)), name, key, start)
 
 
-def _add_all(stored: Stored, name: str, keys: Iterable[int]) -> Stored:
+def _add_all(stored: Storage, name: str, keys: Iterable[int]) -> Storage:
     for key in keys:
         if key not in _table(stored, name).starts:
             stored = _put(stored, name, key)
     return stored
 
 
-def _remove_all(stored: Stored, name: str, keys: Collection[int]) -> Stored:
+def _remove_all(stored: Storage, name: str, keys: Collection[int]) -> Storage:
     for key in _table(stored, name).last_first():
         if key in keys:
             stored = _remove(stored, name, key)
@@ -180,14 +177,14 @@ def _merged(
     return out
 
 
-def _with_tiers(stored: Stored, tiers: Tiers) -> Stored:
+def _with_tiers(stored: Storage, tiers: Tiers) -> Storage:
     iterator = stored.iterator
     if iterator is not None and all(epoch != iterator.epoch for epoch, _ in tiers):
         iterator = None
     return stored._replace(tiers=tiers, iterator=iterator)
 
 
-def _revert(stored: Stored, target: int) -> Stored:
+def _revert(stored: Storage, target: int) -> Storage:
     kept = [tier for tier in stored.tiers if tier[0] <= target]
     deltas = kept[-1][1]
     for epoch, later in stored.tiers:
@@ -204,7 +201,7 @@ def _revert(stored: Stored, target: int) -> Stored:
     return stored
 
 
-def _delete(stored: Stored, target: int) -> Stored:
+def _delete(stored: Storage, target: int) -> Storage:
     tiers = list(stored.tiers)
     (n,) = (n for n, (epoch, _) in enumerate(tiers) if epoch == target)
     _, deltas = tiers.pop(n)
@@ -214,17 +211,17 @@ def _delete(stored: Stored, target: int) -> Stored:
     return _with_tiers(stored, tuple(tiers))
 
 
-def _in_slot(stored: Stored, it: Open, slot: int) -> list[Found]:
+def _in_slot(stored: Storage, it: SlotIterator, slot: int) -> list[Hit]:
     """What an iterator finds when it looks at one slot."""
     top = it.left_behind if it.left_behind is not None else _table(stored, it.name).starts
-    found = [Found(k) for k, s in top.items() if s <= it.epoch and slot_of(k, it.capacity) == slot]
+    found = [Hit(k) for k, s in top.items() if s <= it.epoch and slot_of(k, it.capacity) == slot]
     for at, deltas in stored.tiers:
         delta = deltas.get(it.name)
         if at >= it.epoch and delta is not None:
             # in a table with more slots than the iterator goes by, only the first slot is ever looked at
             shift = (it.capacity.bit_length() - delta.capacity.bit_length()) % 32
             found += [
-                Found(k, None if s <= it.epoch else at)
+                Hit(k, None if s <= it.epoch else at)
                 for k, s in delta.starts.items()
                 if (s <= it.epoch or not stored.looks_at_start)
                 and slot_of(k, delta.capacity) == slot >> shift
@@ -233,7 +230,7 @@ def _in_slot(stored: Stored, it: Open, slot: int) -> list[Found]:
     return found
 
 
-def _next(stored: Stored, it: Open, count: int | None) -> Open:
+def _next(stored: Storage, it: SlotIterator, count: int | None) -> SlotIterator:
     """Up to `count` more elements, or all."""
     found, slot = list(it.found), it.slot
     while slot < it.capacity and (count is None or len(found) < it.given + count):
@@ -243,7 +240,7 @@ def _next(stored: Stored, it: Open, count: int | None) -> Open:
     return it._replace(slot=slot, found=tuple(found), given=given, came=given - it.given)
 
 
-def _iterated(stored: Stored, name: str, epoch: int) -> dict[int, int]:
+def _iterated(stored: Storage, name: str, epoch: int) -> dict[int, int]:
     """What an iteration at an epoch that begins and ends now gives: each element, how many times it comes."""
     table = _table(stored, name)
     come = dict.fromkeys([k for k, start in table.starts.items() if start <= epoch], 1)
@@ -256,26 +253,26 @@ def _iterated(stored: Stored, name: str, epoch: int) -> dict[int, int]:
     return come
 
 
-def _iterator_next(stored: Stored, count: int | None) -> Stored:
+def _iterator_next(stored: Storage, count: int | None) -> Storage:
     assert stored.iterator is not None
     return stored._replace(iterator=_next(stored, stored.iterator, count))
 
 
-def _across_changes(stored: Stored, epoch: int, values: Collection[int]) -> Stored:
-    stored = stored._replace(iterator=Open("set", epoch, _table(stored, "set").capacity))
+def _across_changes(stored: Storage, epoch: int, values: Collection[int]) -> Storage:
+    stored = stored._replace(iterator=SlotIterator("set", epoch, _table(stored, "set").capacity))
     stored = _add_all(_iterator_next(stored, 1), "set", values)
     stored = _remove_all(stored, "set", _table(stored, "set").starts.keys() - values)
     return _iterator_next(stored, None)
 
 
-def _reset(stored: Stored) -> Stored:
+def _reset(stored: Storage) -> Storage:
     """The tables keep the slots that they have grown to."""
     tables = {name: Table({}, table.capacity) for name, table in stored.tables.items()}
     return stored._replace(tables=tables, tiers=(), iterator=None)
 
 
 # by operation, only for calls that changed the state
-_STEPS: dict[str, Callable[[Stored, Mapping[str, Any]], Stored]] = {
+_STEPS: dict[str, Callable[[Storage, Mapping[str, Any]], Storage]] = {
     "map.put": lambda g, a: _put(g, "map", a["key"]),
     "map.remove": lambda g, a: _remove(g, "map", a["key"]),
     "map.keySet.iteratorRemove": lambda g, a: _remove(g, "map", a["key"]),
@@ -295,7 +292,7 @@ _STEPS: dict[str, Callable[[Stored, Mapping[str, Any]], Stored]] = {
     "deleteSnapshotsUpTo": lambda g, a: _with_tiers(g, tuple(t for t in g.tiers if t[0] >= a["epoch"])),
     "reset": lambda g, a: _reset(g),
     "iterator.open": lambda g, a: g._replace(
-        iterator=Open(a["collection"], a["epoch"], _table(g, a["collection"]).capacity)
+        iterator=SlotIterator(a["collection"], a["epoch"], _table(g, a["collection"]).capacity)
     ),
     "iterator.next": lambda g, a: _iterator_next(g, a["count"]),
     "iterator.finish": lambda g, a: _iterator_next(g, None),
@@ -303,12 +300,12 @@ _STEPS: dict[str, Callable[[Stored, Mapping[str, Any]], Stored]] = {
 }
 
 
-def _nothing_stored() -> Stored | None:
+def _nothing_stored() -> Storage | None:
     return None
 
 
-def _begin(state: Timeline) -> Stored:
-    return Stored(
+def _begin(state: Timeline) -> Storage:
+    return Storage(
         {
             "map": Table({}, released_capacity(state.map_expected_size)),
             "set": Table({}, released_capacity(state.set_expected_size)),
@@ -316,7 +313,7 @@ def _begin(state: Timeline) -> Stored:
     )
 
 
-def _advance(stored: Stored | None, before: Timeline, op: str, arguments: Mapping[str, Any], after: Timeline) -> Any:
+def _advance(stored: Storage | None, before: Timeline, op: str, arguments: Mapping[str, Any], after: Timeline) -> Any:
     if after is before or op not in _STEPS:
         return stored
     return _STEPS[op](stored if stored is not None else _begin(before), arguments)
@@ -332,7 +329,7 @@ Places = Mapping[int, list[tuple[int, int]]]
 """By key, where an iteration finds it: up to which epoch the place is looked at, and since when the entry is there."""
 
 
-def _several_places(g: Stored, name: str) -> Places:
+def _several_places(g: Storage, name: str) -> Places:
     """The keys of a collection that are in more than one place."""
     table = _table(g, name)
     places = {k: [(LATEST_EPOCH, start)] for k, start in table.starts.items()}
@@ -357,14 +354,14 @@ def _with_repeats(elements: list[int], places: Places, epoch: int) -> list[int]:
     return sorted(elements + again) if again else elements
 
 
-def _without_lost(g: Stored, name: str, epoch: int, elements: list[int]) -> list[int]:
+def _without_lost(g: Storage, name: str, epoch: int, elements: list[int]) -> list[int]:
     """Elements of an epoch, those that never come left out."""
     come = _iterated(g, name, epoch)
     return [e for e in elements if e in come]
 
 
 def _reread(
-    g: Stored | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Any, more: bool
+    g: Storage | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Any, more: bool
 ) -> Any:
     """The observation, and the answers that come from an iteration, after leftovers of a revert have their effect."""
     if g is None:
@@ -396,7 +393,7 @@ def _reread(
     return result, {**seen, "at": at}
 
 
-def _answer(state: Timeline, op: str, it: Open, result: Any) -> Any:
+def _answer(state: Timeline, op: str, it: SlotIterator, result: Any) -> Any:
     """What the released iterator answers to the step just made."""
     if op != "iterator.next":
         if it.name == "set":
@@ -415,7 +412,7 @@ def _lost(g: Any, state: Timeline, op: str, a: Mapping[str, Any], result: Any, s
 
 
 def _left_behind(
-    g: Stored | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json
+    g: Storage | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json
 ) -> tuple[Any, Json]:
     if g is None or g.iterator is None or g.iterator.left_behind is None:
         return result, seen
@@ -425,7 +422,7 @@ def _left_behind(
 
 
 def _advance_before_3_5_2(
-    stored: Stored | None, before: Timeline, op: str, arguments: Mapping[str, Any], after: Timeline
+    stored: Storage | None, before: Timeline, op: str, arguments: Mapping[str, Any], after: Timeline
 ) -> Any:
     """The same, with iterators that do not look at start epochs, and keep the values of what is newer."""
     if after is before or op not in _STEPS:
@@ -442,7 +439,7 @@ def _advance_before_3_5_2(
     return stored
 
 
-def _newer(g: Stored, name: str, epoch: int) -> list[tuple[int, int]]:
+def _newer(g: Storage, name: str, epoch: int) -> list[tuple[int, int]]:
     """What an iteration at an epoch gives that was written later: keys, and the snapshots whose deltas hold them."""
     table = _table(g, name)
     out = []
@@ -456,7 +453,7 @@ def _newer(g: Stored, name: str, epoch: int) -> list[tuple[int, int]]:
 
 
 def _too_new(
-    g: Stored | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Any
+    g: Storage | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Any
 ) -> tuple[Any, Json]:
     if g is None:
         return result, seen
@@ -496,7 +493,7 @@ _KEYED = {"map.get": ("map", "key"), "set.contains": ("set", "value")}
 
 
 def _made_up(
-    g: Stored | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json
+    g: Storage | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json
 ) -> tuple[Any, Json]:
     if op not in _KEYED or g is None or not isinstance(result, Refused):
         return result, seen
@@ -508,7 +505,7 @@ def _made_up(
 
 
 def _asks_keys(
-    g: Stored | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json
+    g: Storage | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json
 ) -> tuple[Any, Json]:
     if op != "map.values.contains":
         return result, seen
@@ -521,7 +518,7 @@ def _asks_keys(
 
 
 def _equals_fails(
-    g: Stored | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json
+    g: Storage | None, state: Timeline, op: str, a: Mapping[str, Any], result: Any, seen: Json
 ) -> tuple[Any, Json]:
     if op != "map.equals" or g is None or len(a["other"]) != len(state.present.entries):
         return result, seen

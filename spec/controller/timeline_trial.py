@@ -9,7 +9,8 @@ from typing import Any
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import RefinementMapping
 from kafkaspec.models.controller import timeline as model
-from kafkaspec.spec.controller.timeline import LATEST_EPOCH, Epoch, Timeline, View, machine
+from kafkaspec.spec.common.timeline_state import LATEST_EPOCH, Epoch, Timeline, View
+from kafkaspec.spec.controller.timeline import machine
 
 SIZES = {"Key": 2, "Value": 2, "E": 2}
 """of the model, where the spec is walked beside it"""

@@ -8,10 +8,8 @@ from typing import Any
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.spec.common import mapped_index as mapped
-from kafkaspec.spec.common.mapped_index import (
-    Index,
-)
-from kafkaspec.spec.storage.offset_index import LAYOUT, entries, machine, observe, resized
+from kafkaspec.spec.common.mapped_index import Index
+from kafkaspec.spec.storage.offset_index import LAYOUT, entries, machine, resized
 
 
 def _wraps(
@@ -34,7 +32,7 @@ def _passes_the_first(
 
 def _cut(ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], after: Index) -> Any:
     """Whether a refused resizing has cut the file, and it is the same file still."""
-    if op in mapped.MADE_ANEW:
+    if op in mapped.NEW_FILE:
         return False
     return ghost or (
         op == "resize" and before.is_open and isinstance(resized(before, arguments["new_size"]).result, Refused)
@@ -46,7 +44,7 @@ def _cuts(
 ) -> tuple[Json | Refused, Json]:
     if op == "resize" and isinstance(result, Refused):
         length = mapped.rounded(arguments["new_size"], LAYOUT)
-        return result, observe(mapped.closed(mapped.with_size(state, LAYOUT, length)))
+        return result, machine.observe(mapped.closed(mapped.with_size(state, LAYOUT, length)))
     return result, observation
 
 

@@ -8,9 +8,7 @@ from typing import Any
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.storage import offset_index as model
 from kafkaspec.spec.common import mapped_index as mapped
-from kafkaspec.spec.common.mapped_index import (
-    Index,
-)
+from kafkaspec.spec.common.mapped_index import Index
 from kafkaspec.spec.storage.offset_index import BASE, LAYOUT, MAX_SIZE, audit, entries, machine, rising
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kafkaspec.contract.codec import encode
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused
-from kafkaspec.spec.storage.producer_state import INVALID_STATE, UNKNOWN, State, machine, shown_producer
+from kafkaspec.spec.common.producers import UNKNOWN, State, entry_of
+from kafkaspec.spec.storage.producer_state import INVALID_STATE, machine
 
 
 def _without_epoch(
     ghost: Any, state: State, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
     if op == "readEmptiedMarker":
-        return shown_producer(arguments["producer_id"], UNKNOWN), observation
+        return encode(entry_of(arguments["producer_id"], UNKNOWN)), observation
     return result, observation
 
 

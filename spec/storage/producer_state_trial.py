@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import crc32c
-
-from kafkaspec.contract.clauses import states
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import RefinementMapping
 from kafkaspec.models.storage import producer_state as model
-from kafkaspec.spec.storage.producer_state import (
-    ENTRY,
+from kafkaspec.spec.common.producer_snapshot import entries_of, packed
+from kafkaspec.spec.common.producers import (
     FIRST_NOW,
     MOST_EPOCH,
     NO_EPOCH,
@@ -21,35 +17,11 @@ from kafkaspec.spec.storage.producer_state import (
     SEQUENCES,
     UNKNOWN,
     UNKNOWN_VERSION,
-    VERSION,
     Offset,
-    Saved,
     State,
-    machine,
     next_sequence,
-    saved,
 )
-
-
-@states("PSM-24")
-def to_bytes(producers: Saved) -> bytes:
-    """A snapshot file's bytes, producers in the order given."""
-    body = b"".join(
-        ENTRY.pack(
-            i,
-            p.epoch,
-            p.last_sequence,
-            p.batches[-1].last_offset if p.batches else -1,
-            p.batches[-1].offset_delta if p.batches else 0,
-            p.last_timestamp,
-            p.coordinator_epoch,
-            -1 if p.transaction is None else p.transaction,
-        )
-        for i, p in producers.items()
-    )
-    counted = struct.pack(">i", len(producers)) + body
-    return struct.pack(">hI", VERSION, crc32c.crc32c(counted)) + counted
-
+from kafkaspec.spec.storage.producer_state import machine
 
 PRODUCERS: Final = (1, 2, 3)
 
@@ -110,7 +82,7 @@ def _times(state: State) -> Sequence[int]:
 
 
 def _files(state: State) -> Sequence[str]:
-    whole = to_bytes(saved(state)).hex()
+    whole = packed(entries_of(state.saved)).hex()
     return (
         whole,
         whole[:-2],
@@ -119,7 +91,7 @@ def _files(state: State) -> Sequence[str]:
         "0002" + whole[4:],
         whole[:4] + "00000000" + whole[12:],
         whole[:12] + "7fffffff" + whole[20:],
-        to_bytes({}).hex(),
+        packed([]).hex(),
     )
 
 

@@ -9,15 +9,13 @@ from typing import Any
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Fields, Json, Refused
 from kafkaspec.spec.common import mapped_index as mapped
-from kafkaspec.spec.common.mapped_index import (
-    Index,
-)
-from kafkaspec.spec.storage.time_index import LAYOUT, entries, machine, observe, resized, rising
+from kafkaspec.spec.common.mapped_index import Index
+from kafkaspec.spec.storage.time_index import LAYOUT, entries, machine, resized, rising
 
 
 def _torn(ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], after: Index) -> Any:
     """The timestamp that a refused append has left in the next slot, if any, until the file is another one."""
-    if op in mapped.MADE_ANEW:
+    if op in mapped.NEW_FILE:
         return None
     torn = ghost is None and op == "maybeAppend" and _refused_for_its_offset(before, arguments)
     return arguments["timestamp"] if torn else ghost
@@ -26,8 +24,8 @@ def _torn(ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], afte
 def _refused_for_its_offset(state: Index, arguments: Mapping[str, Any]) -> bool:
     if not state.is_open or state.odd:
         return False
-    step = machine.operations["maybeAppend"].body(state, **arguments)
-    return isinstance(step.result, Refused) and step.result.clause == "TIX-5"
+    found = machine.operations["maybeAppend"].body(state, **arguments)
+    return isinstance(found, Refused) and found.clause == "TIX-5"
 
 
 def _leaves_the_timestamp(
@@ -44,7 +42,7 @@ def _leaves_the_timestamp(
 def _kept(ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], after: Index) -> Any:
     """How many entries a truncation has kept, if that was one too many, until the file is another one. The search stops
     at any entry that has the offset; those before it stay."""
-    if op in mapped.MADE_ANEW:
+    if op in mapped.NEW_FILE:
         return None
     if ghost is not None or op != "truncateTo" or not before.is_open or not rising(before):
         return ghost
@@ -59,18 +57,18 @@ def _keeps_one_of_equals(
 ) -> tuple[Json | Refused, Json]:
     if op != "truncateTo" or ghost is None:
         return result, observation
-    return result, observe(_longer(state, ghost))
+    return result, machine.observe(_longer(state, ghost))
 
 
 def _longer(state: Index, entries: int) -> Index:
-    """The state with so many entries in use."""
+    """The state with `entries` entries in use."""
     held = (state.used + state.beyond)[:entries]
     return replace(state, used=held, beyond=state.beyond[entries - len(state.used) :])
 
 
 def _cut(ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], after: Index) -> Any:
     """Whether a refused resizing has cut the file, and it is the same file still."""
-    if op in mapped.MADE_ANEW:
+    if op in mapped.NEW_FILE:
         return False
     return ghost or (
         op == "resize" and before.is_open and isinstance(resized(before, arguments["new_size"]).result, Refused)
@@ -82,7 +80,7 @@ def _cuts(
 ) -> tuple[Json | Refused, Json]:
     if op == "resize" and isinstance(result, Refused):
         length = mapped.rounded(arguments["new_size"], LAYOUT)
-        return result, observe(mapped.closed(mapped.with_size(state, LAYOUT, length)))
+        return result, machine.observe(mapped.closed(mapped.with_size(state, LAYOUT, length)))
     return result, observation
 
 

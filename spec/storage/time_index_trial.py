@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from kafkaspec.spec.common import mapped_index as mapped
-from kafkaspec.spec.common.mapped_index import (
-    Index,
-)
+from kafkaspec.spec.common.mapped_index import Index
 from kafkaspec.spec.storage.time_index import MAX_SIZE, audit, machine
 
 

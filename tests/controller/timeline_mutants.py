@@ -12,17 +12,17 @@ from kafkaspec.language import LoadedModel, action, define, invariant, load, req
 from kafkaspec.models.controller import timeline as model
 from kafkaspec.models.controller.timeline import E, Epoch, Key, Value
 from kafkaspec.mutants.matrix import Mutant, with_fault
+from kafkaspec.spec.common.timeline_state import LATEST_EPOCH, NO_EPOCH, Timeline
 from kafkaspec.spec.controller import timeline as spec
-from kafkaspec.spec.controller.timeline import LATEST_EPOCH, NO_EPOCH, Timeline
 
 # faults of the spec
 
 
-def _fault(operation: str, body: Callable[..., Step[Timeline]]) -> Callable[[], Machine[Timeline]]:
+def _fault(operation: str, body: Callable[..., Any]) -> Callable[[], Machine[Timeline]]:
     return lambda: with_fault(spec.machine, operation, body)
 
 
-def _accepts_lower_epochs(state: Timeline, epoch: int) -> Step[Timeline]:
+def _accepts_lower_epochs(state: Timeline, epoch: int) -> Step[Timeline, int]:
     past = dict(sorted({**state.past, epoch: state.present}.items()))
     return Step(state._replace(past=past, highest=max(state.highest, epoch)), epoch)
 
@@ -33,43 +33,49 @@ def _judges_any_epoch() -> Machine[Timeline]:
     return replace(spec.machine, operations={**spec.machine.operations, name: op})
 
 
-def _takes_it_again(state: Timeline, epoch: int) -> Any:
+def _body(operation: str) -> Callable[..., Any]:
+    return spec.machine.operations[operation].body
+
+
+def _takes_it_again(state: Timeline, epoch: int) -> Step[Timeline, int]:
     if epoch == state.latest_epoch:
         return Step(state._replace(past={**state.past, epoch: state.present}), epoch)
-    return spec.machine.operations["getOrCreateSnapshot"].body(state, epoch)
+    step: Step[Timeline, int] = _body("getOrCreateSnapshot")(state, epoch)
+    return step
 
 
-def _needs_a_snapshot(state: Timeline, key: int, epoch: int = LATEST_EPOCH) -> Any:
+def _needs_a_snapshot(state: Timeline, key: int, epoch: int = LATEST_EPOCH) -> int | Refused | None:
     if epoch == LATEST_EPOCH and not state.past:
-        return Step(state, Refused("TML-6", spec.RUNTIME_EXCEPTION))
-    return spec.machine.operations["map.get"].body(state, key, epoch)
+        return Refused("TML-6", spec.RUNTIME_EXCEPTION)
+    found: int | Refused | None = _body("map.get")(state, key, epoch)
+    return found
 
 
-def _reverts_the_map_alone(state: Timeline, epoch: int) -> Any:
-    after = spec.machine.operations["revertToSnapshot"].body(state, epoch)
-    if isinstance(after.result, Refused):
+def _reverts_the_map_alone(state: Timeline, epoch: int) -> Timeline | Refused:
+    after: Timeline | Refused = _body("revertToSnapshot")(state, epoch)
+    if isinstance(after, Refused):
         return after
-    return Step(after.state._replace(present=state.present._replace(entries=after.state.present.entries)))
+    return after._replace(present=state.present._replace(entries=after.present.entries))
 
 
-def _deletes_those_before(state: Timeline, epoch: int) -> Any:
+def _deletes_those_before(state: Timeline, epoch: int) -> Timeline | Refused:
     if epoch not in state.past:
-        return spec.machine.operations["deleteSnapshot"].body(state, epoch)
-    return Step(state._replace(past={e: v for e, v in state.past.items() if e > epoch}, iterator=None))
+        return spec.missing(state, epoch)
+    return state._replace(past={e: v for e, v in state.past.items() if e > epoch}, iterator=None)
 
 
-def _resets_nothing_but_snapshots(state: Timeline) -> Step[Timeline]:
-    return Step(state._replace(past={}, highest=NO_EPOCH, iterator=None, made=state.held))
+def _resets_nothing_but_snapshots(state: Timeline) -> Timeline:
+    return state._replace(past={}, highest=NO_EPOCH, iterator=None, made=state.held)
 
 
-def _answers_the_new_value(state: Timeline, key: int | None, value: int | None) -> Step[Timeline]:
-    after = spec.machine.operations["map.put"].body(state, key, value)
-    return after if isinstance(after.result, Refused) else Step(after.state, value)
+def _answers_the_new_value(state: Timeline, key: int | None, value: int | None) -> Step[Timeline, int | None]:
+    step: Step[Timeline, int | None] = _body("map.put")(state, key, value)
+    return step if isinstance(step.result, Refused) else Step(step.state, value)
 
 
-def _always_adds(state: Timeline, value: int | None) -> Step[Timeline]:
-    after = spec.machine.operations["set.add"].body(state, value)
-    return after if isinstance(after.result, Refused) else Step(after.state, True)
+def _always_adds(state: Timeline, value: int | None) -> Step[Timeline, bool]:
+    step: Step[Timeline, bool] = _body("set.add")(state, value)
+    return step if isinstance(step.result, Refused) else Step(step.state, True)
 
 
 # faults of the implementation
@@ -411,7 +417,7 @@ MUTANTS = [
         "a table has as many slots as the exponent of the power of two that it needs",
         "impl",
         _driver(
-            Map=type("Map", (impl.TimelineHashMap,), {"__slots__": (), "Table": _ExponentTable}), do_capacity=_capacity
+            Map=type("Map", (impl.TimelineHashMap,), {"__slots__": (), "Table": _ExponentTable}), capacity=_capacity
         ),
         bug="f6884cc6ddb",
     ),

@@ -8,12 +8,14 @@ import itertools
 import random
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
+from kafkaspec.contract.codec import encode, partial
 from kafkaspec.contract.machine import Fields, Json, Machine, Outside, Refused
 from kafkaspec.contract.subsystem import components
 from kafkaspec.judge import protocol
@@ -147,6 +149,24 @@ def test_every_operation_has_an_example(name: str) -> None:
     s = components()[name]
     missing = {c.operation.name for c in described(s).calls} - met(s).examples.keys()
     assert missing == set()
+
+
+@partial
+@dataclass(frozen=True)
+class Shown:
+    """What an observation shows."""
+
+    size: int | None
+    file: str | None = None
+
+
+def test_what_is_none_by_default_is_left_out_of_a_partial_record() -> None:
+    assert encode(Shown(4)) == {"size": 4}
+    assert encode(Shown(None, "ab")) == {"size": None, "file": "ab"}
+    assert [(f.name, word(f.hint), f.needed) for f in fields(Shown)] == [
+        ("size", "integer | null", False),
+        ("file", "string", False),
+    ]
 
 
 class Inner(TypedDict, total=False):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from struct import Struct
 from typing import Any
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from kafkaspec.audits.common.index_evidence import State
 from kafkaspec.audits.storage import offset_index as audit
-from kafkaspec.contract.machine import Json, Machine, Step
-from kafkaspec.impl.common import mapped_index
+from kafkaspec.contract.machine import Machine, Refused
 from kafkaspec.impl.common.rows import Ending
 from kafkaspec.impl.storage import offset_index as impl
 from kafkaspec.language import LoadedModel, action, load, require
@@ -45,7 +44,7 @@ def _wraps(self: Index, offset: int) -> int:
 
 def _takes_equal_offsets(self: Index, offset: int, position: int) -> None:
     if self.entries and offset == self.last_offset and not self.is_full:
-        self.put(self.relative(offset), position)
+        self.put(self.relative_offset(offset), position)
     else:
         Index.append(self, offset, position)
 
@@ -89,7 +88,7 @@ def _looks_at_the_first_always(self: Index, target: int, key: Callable[[int], in
 
 
 def _strictly_above(self: Index, position: int, size: int) -> impl.OffsetPosition | None:
-    return Index.fetch_upper_bound(self, position, size + 1)
+    return Index.fetch_upper_bound_offset(self, position, size + 1)
 
 
 def _keeps_the_equal_one(self: Index, offset: int) -> None:
@@ -193,7 +192,7 @@ class _ForgetsTheEnd(audit.OffsetIndexCheck):
 
 def _audited(check: type[audit.OffsetIndexCheck]) -> Callable[[], audit.Driver]:
     class Faulty(audit.Driver):
-        def do_breaches(self, batches: list[list[int]], entries: list[list[int]]) -> Json:
+        def breaches(self, batches: Sequence[spec.Batch], entries: Sequence[spec.Entry]) -> list[str]:
             return audit.judged(batches, entries, check)
 
     return Faulty
@@ -202,31 +201,31 @@ def _audited(check: type[audit.OffsetIndexCheck]) -> Callable[[], audit.Driver]:
 # ---- faults of the spec
 
 
-def _spec(operation: str, body: Callable[..., Step[mapped.Index]]) -> Callable[[], Machine[mapped.Index]]:
+def _spec(operation: str, body: Callable[..., Any]) -> Callable[[], Machine[mapped.Index]]:
     return lambda: with_fault(spec.machine, operation, body)
 
 
-def _strictly_below(state: mapped.Index, offset: int) -> Step[mapped.Index]:
+def _strictly_below(state: mapped.Index, offset: int) -> spec.Entry:
     below = [e for e in spec.entries(state) if e.offset < offset]
-    return Step(state, list(below[-1] if below else spec.Entry(state.base_offset, 0)))
+    return below[-1] if below else spec.Entry(state.base_offset, 0)
 
 
-def _truncates_after(state: mapped.Index, offset: int) -> Step[mapped.Index]:
-    return Step(mapped.keep(state, sum(1 for e in spec.entries(state) if e.offset <= offset)))
+def _truncates_after(state: mapped.Index, offset: int) -> mapped.Index:
+    return mapped.keep(state, sum(1 for e in spec.entries(state) if e.offset <= offset))
 
 
-def _appends_anything(state: mapped.Index, offset: int, position: int) -> Any:
+def _appends_anything(state: mapped.Index, offset: int, position: int) -> mapped.Index | Refused:
     if spec.is_full(state) or not state.writable or not spec.fits(state, offset):
-        return spec.machine.operations["append"].body(state, offset, position)
-    return Step(mapped.append(state, (offset - state.base_offset, position)))
+        return spec.append(state, offset, position)
+    return mapped.append(state, (offset - state.base_offset, position))
 
 
-def _closes_as_it_is(state: mapped.Index) -> Step[mapped.Index]:
-    return Step(mapped.closed(state))
+def _closes_as_it_is(state: mapped.Index) -> mapped.Index:
+    return mapped.closed(state)
 
 
-def _resets_to_what_there_was(state: mapped.Index) -> Step[mapped.Index]:
-    return Step(replace(mapped.keep(state, 0), odd=b""))
+def _resets_to_what_there_was(state: mapped.Index) -> mapped.Index:
+    return replace(mapped.keep(state, 0), odd=b"")
 
 
 # ---- faults of the models
@@ -334,10 +333,16 @@ MUTANTS = [
         "OIX-2",
         "an offset that does not fit is stored",
         "impl",
-        _index(relative=_wraps),
+        _index(relative_offset=_wraps),
         "KAFKA-5413",
     ),
-    _m("everything fits", "OIX-2", "any offset can be stored", "impl", _index(can_append=lambda self, offset: True)),
+    _m(
+        "everything fits",
+        "OIX-2",
+        "any offset can be stored",
+        "impl",
+        _index(can_append=lambda self, offset: True),
+    ),
     _m("equal offsets", "OIX-3", "an offset is taken twice", "impl", _index(append=_takes_equal_offsets)),
     _m(
         "a slot is kept",
@@ -349,7 +354,7 @@ MUTANTS = [
     _m("over the last", "OIX-5", "an append overwrites the last entry", "impl", _index(put=_writes_over_the_last)),
     _m("the next one", "OIX-6", "a lookup answers the least upper bound", "impl", _index(lookup=_answers_the_next)),
     _m("never the base", "OIX-6", "below the first entry it is answered", "impl", _index(lookup=_answers_the_first)),
-    _m("half as warm", "OIX-7", "a warm section of one page", "impl", _index(warm_bytes=mapped_index.PAGE)),
+    _m("half as warm", "OIX-7", "a warm section of one page", "impl", _index(warm_bytes=mapped.PAGE)),
     _m("thirds", "OIX-8", "a look leaves out a third", "impl", _index(_halve=_halves_only_a_third)),
     _m("a cold page", "OIX-9 OIX-7", "every lookup reads slot 0", "impl", _index(_search=_looks_at_the_first_always)),
     _m(
@@ -357,7 +362,7 @@ MUTANTS = [
         "OIX-10",
         "an entry at the fetch's end is passed",
         "impl",
-        _index(fetch_upper_bound=_strictly_above),
+        _index(fetch_upper_bound_offset=_strictly_above),
     ),
     _m("keeps the equal one", "OIX-11", "the offset itself stays", "impl", _index(truncate_to=_keeps_the_equal_one)),
     _m("one too many", "OIX-11", "the entry below goes too", "impl", _index(truncate_to=_drops_one_too_many)),

@@ -12,50 +12,56 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import producer_state as model
 from kafkaspec.models.storage.producer_state import Epoch, Kind, L, Offset, Producer, S, Sequence
 from kafkaspec.mutants.matrix import Mutant, with_fault
+from kafkaspec.spec.common.producers import NO_GUARD, Duplicate, OpenedTransactions, State
 from kafkaspec.spec.storage import producer_state as spec
-from kafkaspec.spec.storage.producer_state import State
+
+Stale = type[impl.ProducerStateError]
 
 # faults of the spec
 
 
-def _fault(operation: str, body: Callable[..., Step[State]]) -> Callable[[], Machine[State]]:
+def _fault(operation: str, body: Callable[..., Any]) -> Callable[[], Machine[State]]:
     return lambda: with_fault(spec.machine, operation, body)
 
 
-def _sound(operation: str) -> Callable[..., Step[State]]:
+def _sound(operation: str) -> Callable[..., Any]:
     return spec.machine.operations[operation].body
 
 
-def _appends_duplicates(state: State, guard: int = spec.NO_GUARD, **a: Any) -> Step[State]:
-    there = spec.duplicate_of(state, a["producer_id"], a["producer_epoch"], a["first_seq"], a["last_seq"])
+def _appends_duplicates(state: State, guard: int = NO_GUARD, **a: Any) -> Step[State, OpenedTransactions | Duplicate]:
+    there = state.known(a["producer_id"]).duplicate(a["producer_epoch"], a["first_seq"], a["last_seq"])
     if a["origin"] == "CLIENT" and there is not None:
-        return _sound("appendDataBatch")(state, **{**a, "origin": "REPLICATION"})
-    return _sound("produce")(state, guard=guard, **a)
+        appended: Step[State, OpenedTransactions | Duplicate] = _sound("appendDataBatch")(
+            state, **{**a, "origin": "REPLICATION"}
+        )
+        return appended
+    produced: Step[State, OpenedTransactions | Duplicate] = _sound("produce")(state, guard=guard, **a)
+    return produced
 
 
-def _any_producer_s_transaction_is_stable(state: State, high_watermark: int, log_start_offset: int = 0) -> Step[State]:
-    return Step(state, high_watermark)
+def _any_producer_s_transaction_is_stable(state: State, high_watermark: int, log_start_offset: int = 0) -> int:
+    return high_watermark
 
 
-def _commits_become_stable_at_the_marker(state: State, high_watermark: int) -> Step[State]:
-    return Step(replace(state, ended={f: e for f, e in state.ended.items() if e.last_offset > high_watermark}))
+def _commits_become_stable_at_the_marker(state: State, high_watermark: int) -> State:
+    return replace(state, ended={f: e for f, e in state.ended.items() if e.last_offset > high_watermark})
 
 
-def _snapshots_the_future(state: State) -> Step[State]:
-    after = _sound("takeSnapshot")(state).state
+def _snapshots_the_future(state: State) -> State:
+    after: State = _sound("takeSnapshot")(state)
     if after == state:
-        return Step(after)
-    later = {i: p._replace(last_timestamp=p.last_timestamp + 1) for i, p in spec.saved(state).items()}
-    return Step(replace(after, snapshots={**after.snapshots, state.end: later}))
+        return after
+    later = {i: p._replace(last_timestamp=p.last_timestamp + 1) for i, p in state.saved.items()}
+    return replace(after, snapshots={**after.snapshots, state.end: later})
 
 
-def _forgets_open_transactions(state: State, current_time_ms: int) -> Step[State]:
+def _forgets_open_transactions(state: State, current_time_ms: int) -> State:
     limit = current_time_ms - state.config.producer_id_expiration_ms
-    return Step(replace(state, producers={i: p for i, p in state.producers.items() if p.last_timestamp > limit}))
+    return replace(state, producers={i: p for i, p in state.producers.items() if p.last_timestamp > limit})
 
 
-def _only_the_clock_s_half(state: State, ms: int) -> Step[State]:
-    return Step(replace(state, now=state.now + ms // 2))
+def _only_the_clock_s_half(state: State, ms: int) -> State:
+    return replace(state, now=state.now + ms // 2)
 
 
 # faults of the implementation
@@ -107,25 +113,25 @@ def _keeps_its_timestamp(entry: impl.ProducerEntry, epoch: int, coordinator_epoc
     entry.last_timestamp = before
 
 
-def _checks_replicas(append: impl.Append, epoch: int, version: int, clause: str = "PSM-6") -> None:
+def _checks_replicas(append: impl.Append, epoch: int, version: int, stale: Stale = impl.StaleEpoch) -> None:
     if epoch < append.updated.epoch:
-        raise impl.ProducerStateError(clause, impl.ERRORS + "InvalidProducerEpochException")
-    impl.Append._check_epoch(append, epoch, version, clause)
+        raise stale
+    impl.Append._check_epoch(append, epoch, version, stale)
 
 
-def _refuses_a_marker_again(append: impl.Append, epoch: int, version: int, clause: str = "PSM-6") -> None:
+def _refuses_a_marker_again(append: impl.Append, epoch: int, version: int, stale: Stale = impl.StaleEpoch) -> None:
     if version >= 2 and epoch <= append.updated.epoch and append.origin != impl.REPLICATION:
-        raise impl.ProducerStateError(clause, impl.ERRORS + "InvalidProducerEpochException")
-    impl.Append._check_epoch(append, epoch, version, clause)
+        raise stale
+    impl.Append._check_epoch(append, epoch, version, stale)
 
 
-def _old_markers_at_version_2(append: impl.Append, epoch: int, version: int, clause: str = "PSM-6") -> None:
-    impl.Append._check_epoch(append, epoch, min(version, 1), clause)
+def _old_markers_at_version_2(append: impl.Append, epoch: int, version: int, stale: Stale = impl.StaleEpoch) -> None:
+    impl.Append._check_epoch(append, epoch, min(version, 1), stale)
 
 
-def _fences_clients_alone(append: impl.Append, epoch: int, version: int, clause: str = "PSM-6") -> None:
+def _fences_clients_alone(append: impl.Append, epoch: int, version: int, stale: Stale = impl.StaleEpoch) -> None:
     if append.origin == impl.CLIENT:
-        impl.Append._check_epoch(append, epoch, version, clause)
+        impl.Append._check_epoch(append, epoch, version, stale)
 
 
 def _any_sequence_of_a_new_epoch(append: impl.Append, epoch: int, first_seq: int) -> None:
@@ -140,7 +146,7 @@ def _any_sequence_after_a_marker(append: impl.Append, epoch: int, first_seq: int
 
 def _unknown_ones_begin_at_zero(append: impl.Append, epoch: int, first_seq: int) -> None:
     if append.current.epoch == -1 and first_seq != 0:
-        raise impl.ProducerStateError("PSM-7", impl.ERRORS + "OutOfOrderSequenceException")
+        raise impl.AboveVerification
     impl.Append._check_sequence(append, epoch, first_seq)
 
 
@@ -265,18 +271,18 @@ def _one_guard_for_all(manager: impl.ProducerStateManager, i: int, *a: Any) -> A
     return v
 
 
-def _ends_every_verification(driver: impl.Driver, **a: Any) -> Any:
-    answer = driver.do_appendEndTxnMarker(**a)
-    driver.manager.verifications.pop(a["producer_id"], None)
+def _ends_every_verification(driver: impl.Driver, producer_id: int, *a: Any) -> Any:
+    answer = driver.append_end_txn_marker(producer_id, *a)
+    driver.subject.verifications.pop(producer_id, None)
     return answer
 
 
-def _emptied_without_epoch(driver: impl.Driver, **a: Any) -> Any:
-    return {**impl.Driver.do_readEmptiedMarker(driver, **a), "epoch": -1, "lastTimestamp": -1}
+def _emptied_without_epoch(driver: impl.Driver, *a: Any) -> Any:
+    return replace(impl.Driver.read_emptied_marker(driver, *a), epoch=-1, last_timestamp=-1)
 
 
 def _little_endian_crc(driver: impl.Driver, entries: Any) -> Any:
-    data = bytes.fromhex(impl.Driver.do_writeSnapshot(driver, entries))
+    data = bytes.fromhex(impl.Driver.write_snapshot(driver, entries))
     return (data[:2] + data[5:1:-1] + data[6:]).hex()
 
 
@@ -286,7 +292,7 @@ def _counts_no_crc(driver: impl.Driver, file: str) -> Any:
     if len(data) >= impl.HEAD_SIZE and data[:2] == b"\0\1" and 0 <= int.from_bytes(data[6:10], "big") <= whole:
         n = int.from_bytes(data[6:10], "big")
         return [list(impl._ENTRY.unpack_from(data, impl.HEAD_SIZE + i * impl.ENTRY_SIZE)) for i in range(n)]
-    return impl.Driver.do_readSnapshot(driver, file)
+    return impl.Driver.read_snapshot(driver, file)
 
 
 # faults of the models
@@ -632,28 +638,28 @@ MUTANTS = [
         ("PSM-27",),
         "the end of the transaction before ends that of the next",
         "impl",
-        _calling(do_endTransaction=_ends_every_verification),
+        _calling(end_transaction=_ends_every_verification),
     ),
     _m(
         "an emptied marker says nothing",
         ("PSM-31",),
         "its producer is known, without the epoch for which the batch was kept",
         "impl",
-        _calling(do_readEmptiedMarker=_emptied_without_epoch),
+        _calling(read_emptied_marker=_emptied_without_epoch),
     ),
     _m(
         "the CRC the wrong way round",
         ("PSM-24",),
         "its bytes are little-endian",
         "impl",
-        _calling(do_writeSnapshot=_little_endian_crc),
+        _calling(write_snapshot=_little_endian_crc),
     ),
     _m(
         "the CRC is not looked at",
         ("PSM-25",),
         "a damaged snapshot is loaded",
         "impl",
-        _calling(do_readSnapshot=_counts_no_crc),
+        _calling(read_snapshot=_counts_no_crc),
     ),
     _m(
         "snapshot of the future (model)",

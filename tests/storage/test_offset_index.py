@@ -17,7 +17,7 @@ from kafkaspec.audits.storage.offset_index import OffsetIndexCheck
 from kafkaspec.contract import subsystem
 from kafkaspec.contract.deviation import shown
 from kafkaspec.contract.machine import Outside, Refused
-from kafkaspec.impl.common.mapped_index import PAGE, MemoryFile, RealFile, Refusal
+from kafkaspec.impl.common.mapped_index import MemoryFile, RealFile, Refusal
 from kafkaspec.impl.storage import offset_index as impl
 from kafkaspec.impl.storage.offset_index import OffsetIndex, OffsetPosition, decode
 from kafkaspec.impl.storage.time_index import TimeIndex
@@ -29,6 +29,7 @@ from kafkaspec.models.storage.offset_index import MODELS
 from kafkaspec.proofs.storage.offset_index import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.common import mapped_index as mapped
+from kafkaspec.spec.common.mapped_index import PAGE
 from kafkaspec.spec.storage import offset_index as spec
 from kafkaspec.spec.storage.offset_index import machine
 from tests.kafka import command
@@ -54,7 +55,7 @@ def test_long_walks_cover_every_operation() -> None:
 
 @given(st.data())
 def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
-    abstracts(data, machine, impl.Driver(), impl.abstract)
+    abstracts(data, machine, impl.Driver(), impl.Driver.state)
 
 
 @pytest.mark.clause("OIX-3")
@@ -132,7 +133,7 @@ def test_offsets_are_relative_and_fit_into_four_bytes() -> None:
     assert not made.can_append(2**40 + 2**31)
     assert not made.can_append(2**40 - 1)
     with pytest.raises(Refusal, match="1099511627775"):
-        made.relative(2**40 - 1)
+        made.relative_offset(2**40 - 1)
 
 
 @pytest.mark.clause("OIX-6")
@@ -147,9 +148,9 @@ def test_a_lookup_finds_the_greatest_lower_bound_or_the_first_byte() -> None:
 @pytest.mark.clause("OIX-10")
 def test_the_upper_bound_of_a_fetch_lies_outside_it() -> None:
     made = index((105, 4200), (109, 8400))
-    assert made.fetch_upper_bound(0, 4200) == (105, 4200)
-    assert made.fetch_upper_bound(4200, 1) == (109, 8400)
-    assert made.fetch_upper_bound(4200, 2**31 - 1) is None
+    assert made.fetch_upper_bound_offset(0, 4200) == (105, 4200)
+    assert made.fetch_upper_bound_offset(4200, 1) == (109, 8400)
+    assert made.fetch_upper_bound_offset(4200, 2**31 - 1) is None
 
 
 @pytest.mark.clause("OIX-11")
@@ -272,7 +273,10 @@ def test_a_warm_lookup_touches_three_pages_at_most_and_at_the_end_all_that_are_w
     period = PAGE * size // __import__("math").gcd(PAGE, size) // size
     for entries in [*range(1, warm + 2, 7), *range(warm + 1, warm + 2 + period)]:
         first = max(0, entries - 1 - warm)
-        inside = {first * size // PAGE, *(range(first * size // PAGE, (entries * size - 1) // PAGE + 1))}
+        inside = {
+            first * size // PAGE,
+            *(range(first * size // PAGE, (entries * size - 1) // PAGE + 1)),
+        }
         assert len(inside) <= 3
         for target in (
             2 * first + 2,

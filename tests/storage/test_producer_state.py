@@ -35,8 +35,11 @@ from kafkaspec.mutants.matrix import (
 )
 from kafkaspec.proofs.storage.producer_state import PROOFS
 from kafkaspec.prove.proof import Proof
+from kafkaspec.spec.common import producer_snapshot
+from kafkaspec.spec.common import producers as tables
+from kafkaspec.spec.common.producers import SEQUENCES, UNKNOWN_VERSION, State
 from kafkaspec.spec.storage import producer_state as spec
-from kafkaspec.spec.storage.producer_state import SEQUENCES, UNKNOWN_VERSION, State, machine
+from kafkaspec.spec.storage.producer_state import machine
 
 
 def do(state: State, operation: str, /, **arguments: Any) -> tuple[State, Any]:
@@ -199,8 +202,8 @@ def test_the_epoch_of_a_marker_is_that_of_its_version() -> None:
     assert answer["firstOffset"] == 0
     assert mark(ended, 6, version=2)[1] is None  # written again
     assert mark(opened, 4, version=UNKNOWN_VERSION, origin="REPLICATION")[1]["firstOffset"] == 0
-    last, _ = send(machine.initial(), 0, epoch=spec.MOST_EPOCH, transactional=True)
-    assert mark(last, spec.MOST_EPOCH, version=2)[1]["firstOffset"] == 0
+    last, _ = send(machine.initial(), 0, epoch=tables.MOST_EPOCH, transactional=True)
+    assert mark(last, tables.MOST_EPOCH, version=2)[1]["firstOffset"] == 0
 
 
 @pytest.mark.clause("PSM-12")
@@ -352,7 +355,7 @@ def test_the_bytes_of_a_snapshot() -> None:
     assert struct.unpack_from(">i", data, 6) == (2,)
     assert struct.unpack_from(">qhiqiqiq", data, 10) == tuple(entries[0])
     assert impl.decode(data) == entries
-    assert impl.file_name(17) == spec.snapshot_name(17) == "00000000000000000017.snapshot"
+    assert impl.file_name(17) == producer_snapshot.name(17) == "00000000000000000017.snapshot"
     assert do(machine.initial(), "writeSnapshot", entries=[list(e) for e in entries])[1] == data.hex()
 
 
@@ -413,7 +416,7 @@ def test_a_transaction_opens_only_with_the_guard_of_its_verification() -> None:
     assert refused(open_(late, guard)[1])[0] == "PSM-27"
     opened, _ = open_(state, guard)
     assert opened.verifications == {}
-    assert ask(opened, 1, 0)[1] == spec.NO_GUARD
+    assert ask(opened, 1, 0)[1] == tables.NO_GUARD
     assert refused(open_(opened, 0, epoch=1)[1])[0] == "PSM-27"  # another epoch is another transaction
     next_one, guard = ask(opened, 0, 1, bump=True)
     ended = end(next_one, 1, version=2)
@@ -427,7 +430,7 @@ def test_a_transaction_opens_only_with_the_guard_of_its_verification() -> None:
 @pytest.mark.clause("PSM-29")
 def test_a_late_transaction_is_seen() -> None:
     state, _ = send(machine.initial(), 0, transactional=True)
-    wait = state.config.max_transaction_timeout_ms + spec.LATE_TRANSACTION_BUFFER_MS
+    wait = state.config.max_transaction_timeout_ms + tables.LATE_TRANSACTION_BUFFER_MS
     state, _ = do(state, "advance", ms=wait)
     assert not machine.observe(state)["hasLateTransaction"]
     state, _ = do(state, "advance", ms=1)
@@ -459,7 +462,7 @@ def test_a_crash_at_any_moment_leaves_the_state_that_the_log_makes() -> None:
         log: list[tuple[int, str, dict[str, Any]]] = []
         for _ in range(60):
             producer, epoch = r.choice((1, 2, 3)), r.choice((0, 0, 1, 2))
-            known = state.producers.get(producer, spec.UNKNOWN)
+            known = state.producers.get(producer, tables.UNKNOWN)
             epoch = max(epoch, known.epoch)
             if r.random() < 0.3:
                 call, arguments = "appendEndTxnMarker", {
@@ -468,7 +471,7 @@ def test_a_crash_at_any_moment_leaves_the_state_that_the_log_makes() -> None:
                     "transaction_version": 0,
                 }  # fmt: skip
             else:
-                first = spec.next_sequence(known.last_sequence) if epoch == known.epoch else 0
+                first = tables.next_sequence(known.last_sequence) if epoch == known.epoch else 0
                 count = r.randrange(1, 4)
                 call, arguments = "appendDataBatch", {
                     "producer_id": producer, "origin": "CLIENT", "producer_epoch": epoch, "first_seq": first,

@@ -41,7 +41,7 @@ def test_long_walks_cover_every_operation() -> None:
 
 @given(st.data())
 def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
-    abstracts(data, machine, impl.Driver(), impl.abstract)
+    abstracts(data, machine, impl.Driver(), impl.Driver.state)
 
 
 @pytest.mark.parametrize("deviation", machine.deviations, ids=lambda d: d.id)

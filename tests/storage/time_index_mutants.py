@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 from typing import Any
 
@@ -13,13 +13,14 @@ from kafkaspec.audit.files import Segment
 from kafkaspec.audit.finding import Finding
 from kafkaspec.audits.common.index_evidence import State
 from kafkaspec.audits.storage import time_index as audit
-from kafkaspec.contract.machine import Json, Machine, Refused, Step
+from kafkaspec.contract.machine import Machine, Refused
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.mapped_index import MappedIndex
 from kafkaspec.impl.common.rows import Ending
 from kafkaspec.impl.storage import time_index as impl
 from kafkaspec.mutants.matrix import Mutant, with_fault
 from kafkaspec.spec.common import mapped_index as mapped
+from kafkaspec.spec.common.kafka import NO_TIMESTAMP
 from kafkaspec.spec.storage import time_index as spec
 
 Index = impl.TimeIndex
@@ -51,13 +52,13 @@ def _ignores_earlier_times(self: Index, timestamp: int, offset: int, last: bool 
 def _takes_the_same_twice(self: Index, timestamp: int, offset: int, last: bool = False) -> None:
     known = self.entries and timestamp == self.last_entry.timestamp and offset >= self.last_entry.offset
     if known and self.writable and self.entries < self.max_entries - 1:
-        self.put(timestamp, self.relative(offset))
+        self.put(timestamp, self.relative_offset(offset))
     else:
         Index.maybe_append(self, timestamp, offset, last)
 
 
 def _takes_records_without_time(self: Index, timestamp: int, offset: int, last: bool = False) -> None:
-    if not self.entries and timestamp == impl.NO_TIMESTAMP and self.writable and not self.is_full:
+    if not self.entries and timestamp == NO_TIMESTAMP and self.writable and not self.is_full:
         self.put(timestamp, max(offset - self.base_offset, 0))
     else:
         Index.maybe_append(self, timestamp, offset, last)
@@ -80,7 +81,7 @@ def _leaves_the_timestamp(self: Index, timestamp: int, offset: int, last: bool =
 
 def _answers_the_next(self: Index, target: int) -> impl.TimestampOffset:
     slot = self.least_upper_bound(target, lambda n: self.parse(n).timestamp)
-    return impl.TimestampOffset(impl.NO_TIMESTAMP, self.base_offset) if slot < 0 else self.parse(slot)
+    return impl.TimestampOffset(NO_TIMESTAMP, self.base_offset) if slot < 0 else self.parse(slot)
 
 
 def _warm_as_eight_bytes(self: Index, target: int, key: Callable[[int], int], upper: bool) -> int:
@@ -141,9 +142,9 @@ class _AsksOnlyTheBatch(audit.TimeIndexCheck):
     """Whether a batch before has a later time is not looked at."""
 
     def compare(self, rows: NDArray[Any]) -> None:
-        self.largest = impl.NO_TIMESTAMP
+        self.largest = NO_TIMESTAMP
         for n in range(len(rows)):
-            self.largest = impl.NO_TIMESTAMP
+            self.largest = NO_TIMESTAMP
             super().compare(rows[n : n + 1])
             self.last_offset = int(rows["last_offset"][n])
 
@@ -170,7 +171,7 @@ class _ForgetsTheEnd(audit.TimeIndexCheck):
 
 def _audited(check: type[audit.TimeIndexCheck]) -> Callable[[], audit.Driver]:
     class Faulty(audit.Driver):
-        def do_breaches(self, batches: list[list[int]], entries: list[list[int]]) -> Json:
+        def breaches(self, batches: Sequence[spec.Batch], entries: Sequence[spec.Entry]) -> spec.Breaches:
             return audit.judged(batches, entries, check)
 
     return Faulty
@@ -179,27 +180,31 @@ def _audited(check: type[audit.TimeIndexCheck]) -> Callable[[], audit.Driver]:
 # ---- faults of the spec
 
 
-def _spec(operation: str, body: Callable[..., Step[mapped.Index]]) -> Callable[[], Machine[mapped.Index]]:
+def _spec(operation: str, body: Callable[..., Any]) -> Callable[[], Machine[mapped.Index]]:
     return lambda: with_fault(spec.machine, operation, body)
 
 
-def _uses_the_last_slot(state: mapped.Index, timestamp: int, offset: int, skip_full_check: bool) -> Any:
+def _uses_the_last_slot(
+    state: mapped.Index, timestamp: int, offset: int, skip_full_check: bool
+) -> mapped.Index | Refused:
     more = len(state.used) < state.slots
-    return spec.machine.operations["maybeAppend"].body(state, timestamp, offset, skip_full_check or more)
+    return spec.maybe_append(state, timestamp, offset, skip_full_check or more)
 
 
-def _refuses_the_same(state: mapped.Index, timestamp: int, offset: int, skip_full_check: bool) -> Any:
+def _refuses_the_same(
+    state: mapped.Index, timestamp: int, offset: int, skip_full_check: bool
+) -> mapped.Index | Refused:
     if state.used and spec.last_entry(state).timestamp == timestamp:
-        return Step(state, Refused("TIX-2", mapped.INVALID_OFFSET))
-    return spec.machine.operations["maybeAppend"].body(state, timestamp, offset, skip_full_check)
+        return spec.OFFSET_BELOW
+    return spec.maybe_append(state, timestamp, offset, skip_full_check)
 
 
-def _truncates_after(state: mapped.Index, offset: int) -> Step[mapped.Index]:
-    return Step(mapped.keep(state, sum(1 for e in spec.entries(state) if e.offset <= offset)))
+def _truncates_after(state: mapped.Index, offset: int) -> mapped.Index:
+    return mapped.keep(state, sum(1 for e in spec.entries(state) if e.offset <= offset))
 
 
-def _closes_as_it_is(state: mapped.Index) -> Step[mapped.Index]:
-    return Step(mapped.closed(state))
+def _closes_as_it_is(state: mapped.Index) -> mapped.Index:
+    return mapped.closed(state)
 
 
 def _m(name: str, ids: str, what: str, layer: Any, make: Callable[[], Any], bug: str | None = None) -> Mutant:
@@ -220,7 +225,14 @@ MUTANTS = [
         "impl",
         _index(maybe_append=_checks_the_last_too),
     ),
-    _m("relative offsets wrap", "TIX-5", "what does not fit is stored", "impl", _index(relative=_wraps), "KAFKA-5413"),
+    _m(
+        "relative offsets wrap",
+        "TIX-5",
+        "what does not fit is stored",
+        "impl",
+        _index(relative_offset=_wraps),
+        "KAFKA-5413",
+    ),
     _m("torn", "TIX-5", "a refused append leaves its timestamp", "impl", _index(maybe_append=_leaves_the_timestamp)),
     _m("the next one", "TIX-6", "a lookup answers the least upper bound", "impl", _index(lookup=_answers_the_next)),
     _m("1025 warm entries", "TIX-7", "as in the offset index", "impl", _index(_search=_warm_as_eight_bytes)),

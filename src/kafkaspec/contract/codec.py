@@ -34,7 +34,8 @@ class Fields(dict[str, Any]):
 
 
 def partial(cls: type[T]) -> type[T]:
-    """Decorator of a dataclass: a recording may leave keys of it out."""
+    """Decorator of a dataclass: a recording may leave keys of it out. A field that is None by default is itself left
+    out while it is None."""
     cls.__partial__ = True  # type: ignore[attr-defined]
     return cls
 
@@ -42,6 +43,11 @@ def partial(cls: type[T]) -> type[T]:
 def is_partial(cls: type) -> bool:
     """Whether a recording may leave keys of that dataclass out."""
     return "__partial__" in vars(cls)
+
+
+def left_out(cls: Any) -> frozenset[str]:
+    """The fields of a dataclass that are not written while they are None."""
+    return frozenset(f.name for f in dataclasses.fields(cls) if f.default is None) if is_partial(cls) else frozenset()
 
 
 def camel(name: str) -> str:
@@ -64,17 +70,24 @@ def _same(value: Any) -> Json:
 def _object(cls: Any) -> Callable[[Any], Json]:
     names = [(camel(f.name), f.name) for f in dataclasses.fields(cls)]
     make = Fields if is_partial(cls) else dict
+    absent = left_out(cls)
 
     def encoded(value: Any) -> Json:
         return make((key, encode(getattr(value, name))) for key, name in names)
 
-    return encoded
+    def encoded_but_none(value: Any) -> Json:
+        found = ((key, name, getattr(value, name)) for key, name in names)
+        return make((key, encode(v)) for key, name, v in found if v is not None or name not in absent)
+
+    return encoded_but_none if absent else encoded
 
 
 @cache
 def _encoder(cls: Any) -> Callable[[Any], Json]:
     if cls in _SCALARS or issubclass(cls, float):
         return _same
+    if is_named_tuple(cls) and _SCALARS.issuperset(typing.get_type_hints(cls).values()):
+        return list
     if dataclasses.is_dataclass(cls):
         return _object(cls)
     if issubclass(cls, enum.Enum):

@@ -23,7 +23,7 @@ from typing import Any, Final, Literal
 
 import orjson
 
-from kafkaspec.contract.codec import camel, is_named_tuple, is_partial, is_record
+from kafkaspec.contract.codec import camel, is_named_tuple, is_partial, is_record, left_out
 from kafkaspec.contract.history import Record, outcome
 from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refused
 from kafkaspec.contract.subsystem import Subsystem, components
@@ -242,9 +242,15 @@ def fields(record: Any) -> list[Field]:
     texts = _texts(record)
     hints = typing.get_type_hints(record)
     if is_record(record):
-        of = [f.name for f in dataclasses.fields(record)]
-        return [Field(camel(n), hints[n], not is_partial(record), texts.get(n, "")) for n in of]
+        of, absent = [f.name for f in dataclasses.fields(record)], left_out(record)
+        shown = {n: without_none(h) if n in absent else h for n, h in hints.items()}
+        return [Field(camel(n), shown[n], not is_partial(record), texts.get(n, "")) for n in of]
     return [Field(n, h, n in record.__required_keys__, texts.get(n, "")) for n, h in hints.items()]
+
+
+def without_none(hint: Any) -> Any:
+    """The type of what is shown where something is."""
+    return typing.Union[tuple(h for h in typing.get_args(hint) if h is not type(None))]  # noqa: UP007
 
 
 def _texts(record: Any) -> dict[str, str]:

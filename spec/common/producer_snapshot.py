@@ -1,0 +1,81 @@
+"""The bytes of a producer snapshot, version 1: a head, and 46 bytes of each producer.
+
+Nothing here is a rule of its own; the rules are PSM-24 and PSM-25. Source: ProducerSnapshot.json and
+ProducerStateManager.readSnapshot, Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import crc32c
+
+from kafkaspec.contract.clauses import states
+from kafkaspec.spec.common.producers import Offset, Snapshot
+
+VERSION: Final = 1
+HEAD: Final = struct.Struct(">hIi")
+"""version, CRC, number of producers"""
+ENTRY: Final = struct.Struct(">qhiqiqiq")
+BITS: Final = (64, 16, 32, 64, 32, 64, 32, 64)
+"""of the fields of an entry"""
+CRC_FROM: Final = 6
+"""the first byte that the CRC counts"""
+
+
+class Entry(NamedTuple):
+    """A producer in a snapshot file. -1 stands for no batch, and for no transaction."""
+
+    producer_id: int
+    epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+    coordinator_epoch: int
+    first_offset: int
+    """of the open transaction"""
+
+
+def fits(e: Entry) -> bool:
+    """Whether the numbers have the fields' sizes."""
+    return all(-(1 << b - 1) <= x < 1 << b - 1 for x, b in zip(e, BITS, strict=True))
+
+
+@states("PSM-24")
+def name(offset: Offset) -> str:
+    return f"{offset:020}.snapshot"
+
+
+@states("PSM-24")
+def packed(entries: Sequence[Entry]) -> bytes:
+    """A file with these entries, in this order."""
+    counted = struct.pack(">i", len(entries)) + b"".join(ENTRY.pack(*e) for e in entries)
+    return struct.pack(">hI", VERSION, crc32c.crc32c(counted)) + counted
+
+
+@states("PSM-25")
+def unpacked(data: bytes) -> list[Entry] | None:
+    """The entries of a file with these bytes; None if it is unreadable."""
+    if len(data) < HEAD.size:
+        return None
+    version, crc, count = HEAD.unpack_from(data)
+    if version != VERSION or not 0 <= count <= (len(data) - HEAD.size) // ENTRY.size:
+        return None
+    if crc != crc32c.crc32c(data[CRC_FROM:]):
+        return None
+    return [Entry._make(ENTRY.unpack_from(data, HEAD.size + i * ENTRY.size)) for i in range(count)]
+
+
+@states("PSM-24")
+def entries_of(snapshot: Snapshot) -> list[Entry]:
+    """The entries of a snapshot that holds these producers."""
+    out = []
+    for i, p in snapshot.items():
+        last = p.batches[-1] if p.batches else None
+        sequence, offset, delta = (-1, -1, 0) if last is None else last[:3]
+        transaction = -1 if p.transaction is None else p.transaction
+        out.append(Entry(i, p.epoch, sequence, offset, delta, p.last_timestamp, p.coordinator_epoch, transaction))
+    return out

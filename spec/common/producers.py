@@ -1,0 +1,317 @@
+"""What a partition knows of its producers: the tables of the producer state manager, as values.
+
+Nothing here is a rule of its own; the rules are PSM. Source: ProducerStateManager, ProducerStateEntry, BatchMetadata,
+VerificationStateEntry and TxnMetadata, Kafka 4.3.0.
+
+Offsets, timestamps (ms), sequences and epochs are whole numbers; -1 stands for "none" wherever Kafka's files say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, NamedTuple, TypedDict
+
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.codec import partial
+
+Offset = int
+Origin = Literal["CLIENT", "REPLICATION", "COORDINATOR"]
+"""who appends: a producer, the leader's log being copied (or the own log being read again), a coordinator"""
+MarkerType = Literal["COMMIT", "ABORT"]
+
+BATCHES_RETAINED: Final = 5
+SEQUENCES: Final = 2**31
+"""sequences are 0 .. SEQUENCES - 1, and 0 follows the last"""
+MOST_EPOCH: Final = 2**15 - 1
+NO_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_GUARD: Final = 0
+UNKNOWN_VERSION: Final = -1
+"""the transaction version of a marker that comes from a log: the log does not hold it"""
+FIRST_NOW: Final = 1_000_000
+
+
+@states("PSM-4")
+def next_sequence(sequence: int) -> int:
+    """The one after it; 0 after the last one and after NO_SEQUENCE."""
+    return (sequence + 1) % SEQUENCES
+
+
+# ---- one producer ----------------------------------------------------------------------------------------------------
+class BatchNumbers(NamedTuple):
+    """A batch as it is shown."""
+
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+    timestamp: int
+
+
+class Batch(NamedTuple):
+    """A data batch that is remembered."""
+
+    last_sequence: int
+    last_offset: Offset
+    offset_delta: int
+    timestamp: int
+
+    @property
+    @states("PSM-4")
+    def first_sequence(self) -> int:
+        return (self.last_sequence - self.offset_delta) % SEQUENCES
+
+    @property
+    @states("PSM-4")
+    def first_offset(self) -> Offset:
+        return self.last_offset - self.offset_delta
+
+    @property
+    def numbers(self) -> BatchNumbers:
+        first, last = self.first_sequence, self.last_sequence
+        return BatchNumbers(first, last, self.first_offset, self.last_offset, self.timestamp)
+
+
+class Producer(NamedTuple):
+    """What is known of one producer id."""
+
+    epoch: int = NO_EPOCH
+    coordinator_epoch: int = -1
+    last_timestamp: int = -1
+    transaction: Offset | None = None
+    """first offset of the open one"""
+    batches: tuple[Batch, ...] = ()
+    """oldest first"""
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    def following(self, epoch: int) -> int:
+        """The sequence with which a batch of that epoch begins."""
+        return next_sequence(self.last_sequence) if epoch == self.epoch else 0
+
+    @states("PSM-1", "PSM-9")
+    def appended(self, epoch: int, batch: Batch, transactional: bool) -> Producer:
+        """The producer after a data batch that was accepted."""
+        kept = self.batches if epoch == self.epoch else ()
+        transaction = batch.first_offset if transactional and self.transaction is None else self.transaction
+        return Producer(epoch, self.coordinator_epoch, batch.timestamp, transaction, (*kept, batch)[-BATCHES_RETAINED:])
+
+    @states("PSM-1", "PSM-10")
+    def marked(self, epoch: int, coordinator_epoch: int, timestamp: int) -> Producer:
+        """The producer after a marker that was accepted."""
+        return Producer(epoch, coordinator_epoch, timestamp, None, self.batches if epoch == self.epoch else ())
+
+    @states("PSM-2")
+    def duplicate(self, epoch: int, first_sequence: int, last_sequence: int) -> Batch | None:
+        """The retained batch that a batch with these numbers repeats; of several the oldest."""
+        numbers = (self.epoch, first_sequence, last_sequence)
+        return next((b for b in self.batches if (epoch, b.first_sequence, b.last_sequence) == numbers), None)
+
+    def has_open_transaction(self, epoch: int) -> bool:
+        return self.transaction is not None and self.epoch == epoch
+
+    @states("PSM-18")
+    def saved(self) -> Producer:
+        """What a snapshot keeps of it: one timestamp for the producer and its batch."""
+        return self._replace(batches=tuple(b._replace(timestamp=self.last_timestamp) for b in self.batches[-1:]))
+
+
+UNKNOWN: Final = Producer()
+
+
+# ---- a partition -----------------------------------------------------------------------------------------------------
+class TransactionEnd(NamedTuple):
+    """Of a transaction whose marker is at `last_offset`."""
+
+    producer_id: int
+    last_offset: Offset
+
+
+class Verification(NamedTuple):
+    """Of a producer's transaction: when it began, and what was asked for since."""
+
+    timestamp: int
+    lowest_sequence: int
+    epoch: int
+    supports_epoch_bump: bool
+    guard: int
+    """its own number"""
+
+
+class Config(NamedTuple):
+    max_transaction_timeout_ms: int = 300_000
+    producer_id_expiration_ms: int = 86_400_000
+    transaction_verification_enabled: bool = True
+
+
+Snapshot = Mapping[int, Producer]
+"""what a snapshot file holds, by producer id"""
+
+
+@dataclass(frozen=True)
+class State:
+    """A partition's producers. Nothing in it is ever changed in place."""
+
+    producers: Mapping[int, Producer]
+    ended: Mapping[Offset, TransactionEnd]
+    """transactions that ended and are not known to be replicated, by first offset"""
+    verifications: Mapping[int, Verification]
+    snapshots: Mapping[Offset, Snapshot | None]
+    """the files, ascending; None: unreadable"""
+    end: Offset
+    """all batches below it are in"""
+    last_snapshot: Offset
+    """of the last one taken or loaded"""
+    now: int
+    guards: int
+    """how many were given out"""
+    config: Config
+
+    def known(self, producer_id: int) -> Producer:
+        return self.producers.get(producer_id, UNKNOWN)
+
+    @property
+    def opened(self) -> dict[Offset, int]:
+        """Producer ids by the first offsets of open transactions, ascending."""
+        return dict(sorted((p.transaction, i) for i, p in self.producers.items() if p.transaction is not None))
+
+    @property
+    @states("PSM-13")
+    def first_undecided(self) -> Offset | None:
+        return min(self.opened, default=None)
+
+    @property
+    @states("PSM-13")
+    def first_unstable(self) -> Offset | None:
+        return min([*self.opened, *self.ended], default=None)
+
+    @property
+    @states("PSM-18")
+    def saved(self) -> Snapshot:
+        """What a snapshot taken now holds."""
+        return {i: p.saved() for i, p in sorted(self.producers.items())}
+
+    def with_producer(self, producer_id: int, producer: Producer, end: Offset) -> State:
+        """The state that stands at `end` after a batch of that producer."""
+        return replace(self, producers={**self.producers, producer_id: producer}, end=end)
+
+    def without_verification(self, producer_id: int) -> State:
+        return replace(self, verifications={i: v for i, v in self.verifications.items() if i != producer_id})
+
+    def with_snapshots(self, snapshots: Mapping[Offset, Snapshot | None], **more: Any) -> State:
+        return replace(self, snapshots=dict(sorted(snapshots.items())), **more)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.producers.items()), tuple(self.ended), self.end, tuple(self.snapshots), self.now))
+
+
+# ---- what is shown of it ---------------------------------------------------------------------------------------------
+LATE_TRANSACTION_BUFFER_MS: Final = 5 * 60 * 1000
+
+
+@states("PSM-29")
+def is_late(state: State) -> bool:
+    """Whether the partition has a late transaction."""
+    opened = state.opened
+    last = state.known(next(iter(opened.values()))).last_timestamp if opened else -1
+    return last > 0 and state.now - last > state.config.max_transaction_timeout_ms + LATE_TRANSACTION_BUFFER_MS
+
+
+@dataclass(frozen=True)
+class ProducerEntry:
+    """What is known of a producer."""
+
+    producer_id: int
+    epoch: int
+    coordinator_epoch: int
+    last_timestamp: int
+    last_seq: int
+    current_txn_first_offset: int | None
+    batches: list[BatchNumbers]
+
+
+@dataclass(frozen=True)
+class VerificationEntry:
+    """The verification of a producer."""
+
+    lowest_sequence: int
+    epoch: int
+    supports_epoch_bump: bool
+
+
+@dataclass(frozen=True)
+class TimedVerification(VerificationEntry):
+    """The verification of a producer."""
+
+    timestamp: int
+    """ms"""
+
+
+@partial
+@dataclass(frozen=True)
+class Observation:
+    """Producers, transactions, verifications and snapshots. A release without verifications, or which tells no late
+    transaction, omits those."""
+
+    now: int
+    """ms"""
+    map_end_offset: int
+    first_unstable_offset: int | None
+    first_undecided_offset: int | None
+    producers: list[ProducerEntry]
+    verification: dict[str, TimedVerification]
+    """by producer id"""
+    snapshots: list[int]
+    """their offsets"""
+    has_late_transaction: bool
+
+
+def entry_of(producer_id: int, p: Producer) -> ProducerEntry:
+    numbers = [b.numbers for b in p.batches]
+    return ProducerEntry(
+        producer_id, p.epoch, p.coordinator_epoch, p.last_timestamp, p.last_sequence, p.transaction, numbers
+    )
+
+
+def observe(state: State) -> Observation:
+    return Observation(
+        state.now,
+        state.end,
+        state.first_unstable,
+        state.first_undecided,
+        [entry_of(i, p) for i, p in sorted(state.producers.items())],
+        {
+            str(i): TimedVerification(v.lowest_sequence, v.epoch, v.supports_epoch_bump, v.timestamp)
+            for i, v in sorted(state.verifications.items())
+        },
+        list(state.snapshots),
+        is_late(state),
+    )
+
+
+# ---- what is answered ------------------------------------------------------------------------------------------------
+class OpenedTransactions(TypedDict):
+    """The first offsets of the transactions that a batch opened."""
+
+    startedTransactions: list[int]
+
+
+class Duplicate(TypedDict):
+    """The retained batch that a batch repeats: nothing was appended."""
+
+    duplicate: list[int]
+    """first sequence, last sequence, first offset, last offset, timestamp"""
+
+
+@dataclass(frozen=True)
+class EndedTransaction:
+    """A transaction that a marker ended."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
+    last_stable_offset: int
