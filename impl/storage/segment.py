@@ -26,8 +26,8 @@ from kafkaspec.impl.storage.producer_state import REPLICATION, ProducerStateMana
 from kafkaspec.impl.storage.time_index import TimeIndex
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
+from kafkaspec.spec.common.record_format import CONTROL, HEADER, TRANSACTIONAL
 from kafkaspec.spec.storage import segment as spec
-from kafkaspec.spec.storage.batch import CONTROL, HEADER, TRANSACTIONAL
 
 LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".txnindex"
 NO_TIMESTAMP = -1

@@ -85,7 +85,7 @@ class Outside(NamedTuple):
 
 
 class Step(NamedTuple, Generic[S, R]):
-    """The state after, and the result (a JSON value; `R` is its type) or the refusal."""
+    """The state after, and the result (`R` is its type, one that has a form in JSON) or the refusal."""
 
     state: S
     result: R | Refused = _NULL
@@ -161,6 +161,11 @@ class Operation(Generic[S]):
         return type(None) if self.returns == "state" else _unless_refused(hint)
 
     @cached_property
+    def result_decoder(self) -> Decode | None:
+        """What makes a result of its JSON; None where it is the JSON itself."""
+        return decoder(self.result_hint)
+
+    @cached_property
     def decoders(self) -> Mapping[str, Decode]:
         """Python name -> what makes an argument of its JSON, of the parameters that are no JSON."""
         found = {p: decoder(self.hints.get(p, Any)) for p in self.parameters.values()}
@@ -180,19 +185,21 @@ class Operation(Generic[S]):
         """The step that a function's return value means."""
         if self.returns == "step":
             step: Step[S] = returned
-            return step
+            typed = self.result_decoder is not None and not isinstance(step.result, Refused)
+            return Step(step.state, encode(step.result)) if typed else step
         if isinstance(returned, Refused):
             return Step(state, returned)
         return Step(state, encode(returned)) if self.returns == "answer" else Step(returned)
 
     def returned(self, step: Step[S]) -> Any:
         """What a function returns that means that step: what its postconditions look at."""
-        if self.returns == "step" or isinstance(step.result, Refused):
+        if isinstance(step.result, Refused):
             return step if self.returns == "step" else step.result
         if self.returns == "state":
             return step.state
-        decode = decoder(self.result_hint)
-        return step.result if decode is None else decode(step.result)
+        decode = self.result_decoder
+        result = step.result if decode is None else decode(step.result)
+        return Step(step.state, result) if self.returns == "step" else result
 
     @cached_property
     def direct(self) -> Callable[[S, Mapping[str, Any]], Step[S] | Outside]:
@@ -231,7 +238,7 @@ def compiled(op: Operation[S], keys: Mapping[str, str]) -> Callable[[S, Mapping[
 
     given = [*(["state"] if op.takes_state else []), *(f"{p}={value(p)}" for p in op.parameters.values())]
     text = f"body({', '.join(given)})"
-    if op.returns != "step":
+    if op.returns != "step" or op.result_decoder is not None:
         text = f"step(state, {text})"
     for n, p in reversed(list(enumerate(op.preconditions))):
         env[f"p{n}"], env[f"o{n}"] = p.condition, Outside(p.clause, p.text)

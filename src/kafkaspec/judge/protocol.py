@@ -45,6 +45,7 @@ _SCALARS: Final[Mapping[Any, str]] = {
     int: "integer",
     float: "number",
     str: "string",
+    bytes: "string",
 }
 
 
@@ -69,8 +70,10 @@ class Call:
 
     @property
     def what(self) -> str:
-        """The first paragraph of what the spec says of it, with the protocol's names of the arguments."""
+        """The first paragraph of what the spec says of it, without a clause's id, and with the protocol's names of the
+        arguments."""
         text = " ".join(inspect.cleandoc(self.operation.body.__doc__ or "").partition("\n\n")[0].split())
+        text = re.sub(r"^[A-Z]{3}-\d+: ", "", text)
         for name, python in self.operation.parameters.items():
             text = re.sub(rf"\b{python}\b(?=[^`]*`(?:[^`]*`[^`]*`)*[^`]*$)", name, text)  # within backquotes
         return text
@@ -155,7 +158,7 @@ def _parts(
             return "tuple", arguments
         if issubclass(made, Mapping):
             return "map", (arguments or (str, Any))[1:]
-        if issubclass(made, Sequence | Set) and made is not bytes:
+        if issubclass(made, Sequence | Set):
             return "array", (arguments or (Any,))[:1]
     raise TypeError(f"{hint!r} is no type of JSON")
 
