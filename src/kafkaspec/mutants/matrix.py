@@ -148,7 +148,7 @@ def with_fault(machine: Machine[Any], operation: str, body: Callable[..., Any]) 
     for post in op.postconditions:
         said = f"{post.clause} {post.text}"
         # a condition that stands in no decorator here cannot be explained by icontract: it is not asked to
-        function = icontract.ensure(post.condition, said, error=partial(icontract.ViolationError, said))(function)
+        function = icontract.ensure(post.condition, said, error=icontract.ViolationError(said))(function)
     faulty = replace(op, body=body, function=function)
     return replace(machine, operations={**machine.operations, operation: faulty})
 
