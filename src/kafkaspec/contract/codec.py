@@ -40,6 +40,11 @@ def partial(cls: type[T]) -> type[T]:
     return cls
 
 
+def optional(default: T) -> T:
+    """The default of a dataclass's field that JSON may leave out of an argument."""
+    return dataclasses.field(default=default, metadata={"optional": True})
+
+
 def is_partial(cls: type) -> bool:
     """Whether a recording may leave keys of that dataclass out."""
     return "__partial__" in vars(cls)

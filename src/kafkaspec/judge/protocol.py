@@ -243,8 +243,8 @@ def fields(record: Any) -> list[Field]:
     texts = _texts(record)
     hints = typing.get_type_hints(record)
     if is_record(record):
-        of = [f.name for f in dataclasses.fields(record)]
-        return [Field(camel(n), hints[n], not is_partial(record), texts.get(n, "")) for n in of]
+        needed = {f.name: not (is_partial(record) or "optional" in f.metadata) for f in dataclasses.fields(record)}
+        return [Field(camel(n), hints[n], always, texts.get(n, "")) for n, always in needed.items()]
     return [Field(n, h, n in record.__required_keys__, texts.get(n, "")) for n, h in hints.items()]
 
 
