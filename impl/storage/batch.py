@@ -2,7 +2,7 @@
 
 A batch stays the bytes it came in; fields are unpacked at once, records when they are asked for. The encoder writes
 what MemoryRecordsBuilder writes, byte for byte where nothing is compressed. For whole segments there is `scan`, for
-many records at once `writer`: compiled, and judged by the same spec.
+many records at once `writer`: compiled, and checked against the same spec.
 """
 
 from __future__ import annotations
