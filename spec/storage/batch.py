@@ -133,7 +133,7 @@ def contents(batch: Batch) -> list[tuple[int, int, bytes | None, bytes | None]]:
     return [r[:4] for r in log_records(batch)]
 
 
-# ---- decoding and encoding -------------------------------------------------------------------------------------------
+# ---- decoding --------------------------------------------------------------------------------------------------------
 def batch_of(fields: BatchFields) -> Batch:
     return view(Batch, fields, compressed=None)
 
@@ -189,61 +189,6 @@ def decode_bytes(data: bytes) -> DecodedBatch | Refused:
         return Refused(e.clause, ERRORS.get(e.clause, INVALID), f"byte {e.position}")
 
 
-def fits(fields: BatchFields) -> bool:
-    """Whether every field fits its place."""
-    try:
-        header_bytes(batch_of(fields), 0)
-        return all(
-            0 <= r.attributes <= 255 and in_bits(r.timestamp_delta, 64) and in_bits(r.offset_delta, 32)
-            for r in fields.records
-        )
-    except (TypeError, struct.error):
-        return False
-
-
-@machine.question("encode", "BAT-1", "BAT-3", "BAT-8", "BAT-12", "BAT-17", "BAT-19")
-@require(lambda batch: fits(batch), "BAT-8 every field fits its place")
-@ensure(
-    lambda batch, result: not is_well_formed(batch_of(batch)) or view(BatchFields, known(result)) == batch,
-    "BAT-19 what was written is read again",
-)
-@ensure(lambda batch, result: batch.records or len(result) == OVERHEAD, "BAT-17 a batch without records is its header")
-def encode_fields(batch: BatchFields) -> bytes:
-    """Write a batch, well-formed or not: hexadecimal."""
-    return encode(batch_of(batch))
-
-
-@machine.question("varint", "BAT-12")
-@require(lambda number, bits: bits in (32, 64) and in_bits(number, bits), "BAT-12 a number of that width")
-@ensure(
-    lambda number, bits, result: varint(result, 0, 20, bits) == (number, len(result)),
-    "BAT-12 it is read as it was written",
-)
-@ensure(
-    lambda number, result: len(result) == max(1, -(-(2 * abs(number) - (number < 0)).bit_length() // 7)),
-    "BAT-12 in as few bytes as its zig-zag form needs",
-)
-def write_varint(number: int, bits: int) -> bytes:
-    """The bytes of a number of 32 or 64 bits, hexadecimal."""
-    return varint_bytes(number, bits)
-
-
-@machine.question("readVarint", "BAT-12")
-@require(lambda bits: bits in (32, 64), "BAT-12 for 32 bits or 64")
-@ensure(
-    lambda bits, result: isinstance(result, Refused) or 1 <= result[1] <= varint_limit(bits),
-    "BAT-12 5 bytes at most, or 10",
-)
-def read_varint(data: bytes, bits: int) -> tuple[int, int] | Refused:
-    """The number that bytes begin with, and how many bytes it takes."""
-    try:
-        return varint(data, 0, len(data), bits)
-    except TooLong:
-        return VARINT_TOO_LONG
-    except ValueError:
-        return VARINT_CUT
-
-
 # ---- Kafka's reader --------------------------------------------------------------------------------------------------
 def reads_alike(data: bytes, answer: list[ReadBatch] | Refused) -> bool:
     """Whether a batch that `decode` takes is read, to the same records; and what it refuses may be."""
@@ -275,35 +220,29 @@ def read_bytes(data: bytes) -> list[ReadBatch] | Refused:
     return answer
 
 
-@dataclass(frozen=True)
-class SoundBatches:
-    """The base offsets of sound batches."""
-
-    valid: bool
-    batches: tuple[int, ...]
-
-
-def is_base_64(text: str) -> bool:
+# ---- encoding --------------------------------------------------------------------------------------------------------
+def fits(fields: BatchFields) -> bool:
+    """Whether every field fits its place."""
     try:
-        return base_64.b64encode(base_64.b64decode(text)).decode() == text
-    except ValueError:
+        header_bytes(batch_of(fields), 0)
+        return all(
+            0 <= r.attributes <= 255 and in_bits(r.timestamp_delta, 64) and in_bits(r.offset_delta, 32)
+            for r in fields.records
+        )
+    except (TypeError, struct.error):
         return False
 
 
-@machine.question("corrupt", "BAT-1", "BAT-2", "BAT-3")
+@machine.question("encode", "BAT-1", "BAT-3", "BAT-8", "BAT-12", "BAT-17", "BAT-19")
+@require(lambda batch: fits(batch), "BAT-8 every field fits its place")
 @ensure(
-    lambda result: not isinstance(result, Refused) or result.clause in ("BAT-1", "BAT-2", "BAT-3"),
-    "BAT-3 the header's checks alone",
+    lambda batch, result: not is_well_formed(batch_of(batch)) or view(BatchFields, known(result)) == batch,
+    "BAT-19 what was written is read again",
 )
-@require(lambda base64: is_base_64(base64), "BAT-1 bytes, in Base64")
-def corrupt(base64: str, of: str = "previous build", byte: int = -1) -> SoundBatches | Refused:
-    """What Kafka's reader of bytes in memory, with `ensureValid` of each batch, makes of these: the base offsets.
-    A batch cut at the end is left out."""
-    try:
-        found = [field_of(one, "base_offset") for one in framed(base_64.b64decode(base64))]
-    except Denied as e:
-        return e.refused
-    return SoundBatches(True, tuple(found))
+@ensure(lambda batch, result: batch.records or len(result) == OVERHEAD, "BAT-17 a batch without records is its header")
+def encode_fields(batch: BatchFields) -> bytes:
+    """Write a batch, well-formed or not: hexadecimal."""
+    return encode(batch_of(batch))
 
 
 # ---- compaction ------------------------------------------------------------------------------------------------------
@@ -387,6 +326,38 @@ def retain(data: bytes, kept: frozenset[int], delete_horizon: int) -> list[ReadB
     `delete_horizon`, ms, is set where there is reason. The answer is what a reader makes of it."""
     after = retained(known(data), kept, delete_horizon)
     return [as_read(after, len(encode(after)))]
+
+
+# ---- varints ---------------------------------------------------------------------------------------------------------
+@machine.question("varint", "BAT-12")
+@require(lambda number, bits: bits in (32, 64) and in_bits(number, bits), "BAT-12 a number of that width")
+@ensure(
+    lambda number, bits, result: varint(result, 0, 20, bits) == (number, len(result)),
+    "BAT-12 it is read as it was written",
+)
+@ensure(
+    lambda number, result: len(result) == max(1, -(-(2 * abs(number) - (number < 0)).bit_length() // 7)),
+    "BAT-12 in as few bytes as its zig-zag form needs",
+)
+def write_varint(number: int, bits: int) -> bytes:
+    """The bytes of a number of 32 or 64 bits, hexadecimal."""
+    return varint_bytes(number, bits)
+
+
+@machine.question("readVarint", "BAT-12")
+@require(lambda bits: bits in (32, 64), "BAT-12 for 32 bits or 64")
+@ensure(
+    lambda bits, result: isinstance(result, Refused) or 1 <= result[1] <= varint_limit(bits),
+    "BAT-12 5 bytes at most, or 10",
+)
+def read_varint(data: bytes, bits: int) -> tuple[int, int] | Refused:
+    """The number that bytes begin with, and how many bytes it takes."""
+    try:
+        return varint(data, 0, len(data), bits)
+    except TooLong:
+        return VARINT_TOO_LONG
+    except ValueError:
+        return VARINT_CUT
 
 
 # ---- the writer ------------------------------------------------------------------------------------------------------
@@ -552,6 +523,38 @@ def build(
     data = encode(batch)
     text = None if batch.codec else base_64.b64encode(data).decode()
     return Step(CurrentBatch(data), BuildResult(len(data), text, (shown(batch, len(data)),)))
+
+
+# ---- the checks of a header ------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class SoundBatches:
+    """The base offsets of sound batches."""
+
+    valid: bool
+    batches: tuple[int, ...]
+
+
+def is_base_64(text: str) -> bool:
+    try:
+        return base_64.b64encode(base_64.b64decode(text)).decode() == text
+    except ValueError:
+        return False
+
+
+@machine.question("corrupt", "BAT-1", "BAT-2", "BAT-3")
+@ensure(
+    lambda result: not isinstance(result, Refused) or result.clause in ("BAT-1", "BAT-2", "BAT-3"),
+    "BAT-3 the header's checks alone",
+)
+@require(lambda base64: is_base_64(base64), "BAT-1 bytes, in Base64")
+def corrupt(base64: str, of: str = "previous build", byte: int = -1) -> SoundBatches | Refused:
+    """What Kafka's reader of bytes in memory, with `ensureValid` of each batch, makes of these: the base offsets.
+    A batch cut at the end is left out."""
+    try:
+        found = [field_of(one, "base_offset") for one in framed(base_64.b64decode(base64))]
+    except Denied as e:
+        return e.refused
+    return SoundBatches(True, tuple(found))
 
 
 # ---- the leader ------------------------------------------------------------------------------------------------------
