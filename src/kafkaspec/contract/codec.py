@@ -10,7 +10,8 @@
 | an Enum | its value |
 
 A spec's function therefore takes and returns types of its own, and nobody writes the conversion. `encode` goes by the
-value, `decoder` by the annotation of a parameter. Values that are JSON already are passed on as they are.
+value, `decoder` by the annotation of a parameter. Values that are JSON already are passed on as they are. Which member
+of a union is meant is told by what stands there: an object, an array, or neither.
 """
 
 from __future__ import annotations
