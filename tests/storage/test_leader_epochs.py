@@ -95,7 +95,7 @@ def test_proofs_hold_for_every_size(proof: Proof) -> None:
 @pytest.mark.clause("LEC-16")
 @pytest.mark.clause("LEC-17")
 def test_kafka_itself_answers_as_the_spec_says(tmp_path: Path) -> None:
-    """New random calls of the real class, judged."""
+    """New random calls of the real class, checked against the spec."""
     for seed, how in ((1001, "immediate"), (1002, "deferred")):
         source = (Path(__file__).parent / "LeaderEpochs.java").read_text()
         trace = tmp_path / f"{how}.ndjson"

@@ -11,7 +11,8 @@
 | an Enum | its value |
 
 A spec's function therefore takes and returns types of its own, and nobody writes the conversion. `encode` goes by the
-value, `decoder` by the annotation of a parameter. Values that are JSON already are passed on as they are.
+value, `decoder` by the annotation of a parameter. Values that are JSON already are passed on as they are. Which member
+of a union is meant is told by what stands there: an object, an array, or neither.
 """
 
 from __future__ import annotations
@@ -121,6 +122,13 @@ def _items(value: Any) -> Any:
     return value
 
 
+def _pairs(value: Any) -> Any:
+    """The keys of an object and what stands at them. Raises TypeError for what is none."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"no object: {value!r:.80}")
+    return value.items()
+
+
 def _array(element: Decode | None, make: Callable[[Any], Any]) -> Decode:
     return (lambda value: make(_items(value))) if element is None else lambda value: make(map(element, _items(value)))
 
@@ -130,7 +138,7 @@ def _optional(decode: Decode) -> Decode:
 
 
 def _object_of(decode: Decode) -> Decode:
-    return lambda value: {key: decode(v) for key, v in value.items()}
+    return lambda value: {key: decode(v) for key, v in _pairs(value)}
 
 
 def _tuple(hints: Sequence[Any], make: Callable[[Any], Any]) -> Decode:
@@ -154,9 +162,7 @@ def _record(hint: Any) -> Decode:
     def decoded(value: Any) -> Any:
         if isinstance(value, hint):
             return value
-        if not isinstance(value, Mapping):
-            raise TypeError(f"no object: {value!r:.80}")
-        given = [(fields[key], v) for key, v in value.items()]
+        given = [(fields[key], v) for key, v in _pairs(value)]
         return hint(**{name: decode(v) for (name, decode), v in given})
 
     return decoded
