@@ -1,4 +1,4 @@
-"""What a restart of the broker does with what lies in a log directory, for findings: left-overs, gaps and damage.
+"""What a restart of the broker does with what lies in a log directory, for findings: residue, gaps and damage.
 
 Offsets are followed over batches and segments; what a crash left is named with what the loader will do about it.
 
@@ -145,7 +145,7 @@ class OffsetCheck(LogCheck):
     def _broken(self, rows: Any) -> None:
         if (rows["problem"] != 0).any():
             self.next_offset, self.uncertain = None, True
-        else:  # an older format, judged elsewhere
+        else:  # an older format, checked elsewhere
             self._after(int(rows["last_offset"][-1]))
             self.next_offset = None
 
@@ -252,7 +252,7 @@ class OffsetCheck(LogCheck):
         return self.log.topic == METADATA_TOPIC or self.log.compacted is False or self.log.topic_id is not None
 
 
-# ---- left-overs ------------------------------------------------------------------------------------------------------
+# ---- residue ---------------------------------------------------------------------------------------------------------
 def offset_of(name: str) -> int | None:
     """The offset that a file's name begins with; None if it does not begin with one."""
     head = name.partition(".")[0]

@@ -205,8 +205,7 @@ class LeaderEpochCache:
 
 # ---- beside the spec -------------------------------------------------------------------------------------------------
 class Driver(ByName):
-    """The cache over a simulated disk, for the spec to walk beside. What is not durable is gone when the process
-    stops."""
+    """The cache over a simulated disk. What is not durable is gone when the process stops."""
 
     machine = spec.machine
     refusals = {InvalidEntry: spec.NEGATIVE, StorageError: spec.UNREADABLE}

@@ -28,6 +28,8 @@ from kafkaspec.impl.storage.producer_state import encode as encode_snapshot
 from kafkaspec.impl.storage.segment import Header, NoIndexFile, ProducerStates, Segment, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, CorruptIndex
 from kafkaspec.spec.common.kafka import LONG_MAX
+from kafkaspec.spec.common.segment_contents import Batch as RecordBatch
+from kafkaspec.spec.common.segment_contents import Record
 from kafkaspec.spec.management.cleaner import Frozen
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage.log_loader import (
@@ -42,8 +44,6 @@ from kafkaspec.spec.storage.log_loader import (
     TXN_INDEX,
     name_of,
 )
-from kafkaspec.spec.storage.segment import Batch as RecordBatch
-from kafkaspec.spec.storage.segment import Record
 
 INDEXES = (INDEX, TIME_INDEX, TXN_INDEX)
 METADATA_DELETED = ".checkpoint.deleted"
@@ -102,7 +102,7 @@ class LogLoader:
     # ---- files
 
     def swap(self, renames: int | None = None) -> int:
-        """The first three passes; of the last one so many renames, all with None. How many there were."""
+        """The first three passes; of the last one at most `renames` renames, all with None. Returns their number."""
         swaps = self.remove_temporary_files()
         self.remove_replaced_segments(swaps)
         return self.rename_swapped_files(renames)
@@ -191,7 +191,7 @@ class LogLoader:
         """Recover one segment; the bytes that were cut."""
         producers = self._producer_state()
         self.rebuild(producers, self.log_start, segment.base_offset, clean=False)
-        cut = segment.recover(_Listening(producers), self._assign)
+        cut = segment.recover(_Listener(producers), self._assign)
         producers.take_snapshot()
         if cut:
             self.cut.append(segment.base_offset)
@@ -265,7 +265,7 @@ class LogLoader:
 
     @staticmethod
     def _replay(segment: Segment, begin: int, end: int, state: ProducerStates) -> None:
-        at = segment.translate(begin)
+        at = segment.translate_offset(begin)
         if at is None:
             return
         data = segment.data()
@@ -275,7 +275,7 @@ class LogLoader:
             state.append(h, data[h.position : h.position + h.size])
 
 
-class _Listening:
+class _Listener:
     """Recovery tells the producer state how far it came, batch by batch."""
 
     def __init__(self, producers: ProducerStateManager) -> None:
@@ -315,7 +315,7 @@ class Replacement:
                 yield source, target
 
     def run(self, most: int | None = None) -> int:
-        """Make the renames, at most so many; how many were made. The directory is flushed at the end."""
+        """Make the renames, at most that many; returns how many were made. The directory is flushed at the end."""
         done = 0
         for source, target in self.renames():
             if done == most:

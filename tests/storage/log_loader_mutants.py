@@ -137,7 +137,7 @@ def _knows_no_epochs(self: LogLoader, epoch: int, offset: int) -> None:
 def _takes_no_snapshot(self: LogLoader, segment: Segment) -> int:
     producers = ProducerStateManager(self.directory, self.disk)
     self.rebuild(producers, self.log_start, segment.base_offset, clean=False)
-    return segment.recover(impl._Listening(producers), self._assign)
+    return segment.recover(impl._Listener(producers), self._assign)
 
 
 def _log_start_is_no_matter(self: LogLoader) -> LoadedOffsets:

@@ -22,26 +22,26 @@ from kafkaspec.models.storage.transaction_index import Offset, Producer
 from kafkaspec.mutants.matrix import Mutant, of_impl
 
 
-class Made(TransactionIndex):
+class FileWhenOpened(TransactionIndex):
     def __init__(self, path: str, base_offset: int, disk: Disk) -> None:
         super().__init__(path, base_offset, disk)
         disk.append(path, b"")
 
 
-class Remembering(TransactionIndex):
+class ReadsBack(TransactionIndex):
     def __init__(self, path: str, base_offset: int, disk: Disk) -> None:
         super().__init__(path, base_offset, disk)
         self.last_offset = max((e.last_offset for e in self), default=None)
 
 
-class Equal(TransactionIndex):
+class TakesEqual(TransactionIndex):
     def append(self, entry: AbortedTxn) -> None:
         if self.last_offset == entry.last_offset:
             self.last_offset = None
         super().append(entry)
 
 
-class Halfway(TransactionIndex):
+class RefusesTooLate(TransactionIndex):
     """Writes first, and refuses then."""
 
     def append(self, entry: AbortedTxn) -> None:
@@ -51,7 +51,7 @@ class Halfway(TransactionIndex):
         self.last_offset = entry.last_offset
 
 
-class Little(TransactionIndex):
+class LittleEndian(TransactionIndex):
     def append(self, entry: AbortedTxn) -> None:
         before = self.size
         super().append(entry)
@@ -218,11 +218,11 @@ def _its_own_is_unstable() -> LoadedModel:
 
 
 MUTANTS = [
-    of_impl("made when opened", "TXI-2", "every segment has a file", _of(Made)),
-    of_impl("reads its last offset back", "TXI-3", "an index that was opened knows its last entry", _of(Remembering)),
-    of_impl("the same marker twice", "TXI-3", "an equal last offset is appended", _of(Equal)),
-    of_impl("refused too late", "TXI-3", "what is refused was written", _of(Halfway)),
-    of_impl("little-endian", "TXI-1", "the least byte first", _of(Little)),
+    of_impl("made when opened", "TXI-2", "every segment has a file", _of(FileWhenOpened)),
+    of_impl("reads its last offset back", "TXI-3", "an index that was opened knows its last entry", _of(ReadsBack)),
+    of_impl("the same marker twice", "TXI-3", "an equal last offset is appended", _of(TakesEqual)),
+    of_impl("refused too late", "TXI-3", "what is refused was written", _of(RefusesTooLate)),
+    of_impl("little-endian", "TXI-1", "the least byte first", _of(LittleEndian)),
     of_impl("collects to the end", "TXI-4", "does not stop where it is complete", _of(EverOn)),
     of_impl("stops before the last", "TXI-4 TXI-7", "the entry that completes is left out", _of(StopsBefore)),
     of_impl("above the fetch offset", "TXI-4", "a marker at the fetch offset is left out", _of(AboveTheFetch)),
