@@ -161,6 +161,11 @@ class Operation(Generic[S]):
         return type(None) if self.returns == "state" else _unless_refused(hint)
 
     @cached_property
+    def answers(self) -> Decode | None:
+        """What makes an answer of its JSON; None where it is the JSON itself."""
+        return decoder(self.result_hint)
+
+    @cached_property
     def decoders(self) -> Mapping[str, Decode]:
         """Python name -> what makes an argument of its JSON, of the parameters that are no JSON."""
         found = {p: decoder(self.hints.get(p, Any)) for p in self.parameters.values()}
@@ -180,19 +185,20 @@ class Operation(Generic[S]):
         """The step that a function's return value means."""
         if self.returns == "step":
             step: Step[S] = returned
-            return step
+            is_json = self.answers is None or isinstance(step.result, Refused)
+            return step if is_json else Step(step.state, encode(step.result))
         if isinstance(returned, Refused):
             return Step(state, returned)
         return Step(state, encode(returned)) if self.returns == "answer" else Step(returned)
 
     def returned(self, step: Step[S]) -> Any:
         """What a function returns that means that step: what its postconditions look at."""
-        if self.returns == "step" or isinstance(step.result, Refused):
+        if isinstance(step.result, Refused):
             return step if self.returns == "step" else step.result
         if self.returns == "state":
             return step.state
-        decode = decoder(self.result_hint)
-        return step.result if decode is None else decode(step.result)
+        answer = step.result if self.answers is None else self.answers(step.result)
+        return Step(step.state, answer) if self.returns == "step" else answer
 
     @cached_property
     def direct(self) -> Callable[[S, Mapping[str, Any]], Step[S] | Outside]:
@@ -231,7 +237,7 @@ def compiled(op: Operation[S], keys: Mapping[str, str]) -> Callable[[S, Mapping[
 
     given = [*(["state"] if op.takes_state else []), *(f"{p}={value(p)}" for p in op.parameters.values())]
     text = f"body({', '.join(given)})"
-    if op.returns != "step":
+    if op.returns != "step" or op.answers is not None:
         text = f"step(state, {text})"
     for n, p in reversed(list(enumerate(op.preconditions))):
         env[f"p{n}"], env[f"o{n}"] = p.condition, Outside(p.clause, p.text)

@@ -23,7 +23,7 @@ import icontract
 import orjson
 
 from kafkaspec.contract.history import History, Record, outcome
-from kafkaspec.contract.machine import Driver, Machine, Outside, Step
+from kafkaspec.contract.machine import Driver, Machine, Outside
 from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError, unknown
@@ -141,7 +141,7 @@ class Detector:
 # ---- mutants of a subsystem
 
 
-def with_fault(machine: Machine[Any], operation: str, body: Callable[..., Step[Any]]) -> Machine[Any]:
+def with_fault(machine: Machine[Any], operation: str, body: Callable[..., Any]) -> Machine[Any]:
     """The machine with another body for one operation, under the same contracts."""
     op = machine.find(operation)
     function = body
