@@ -21,9 +21,9 @@ from typing import Any, NamedTuple, TypeVar
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
+from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import STORAGE_EXCEPTION
 from kafkaspec.spec.management import checkpoints as spec
-from kafkaspec.spec.management.cleaner import Frozen
 
 VERSION = 0
 INT_BITS, LONG_BITS = 32, 64

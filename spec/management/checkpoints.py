@@ -22,8 +22,8 @@ import icontract
 
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Machine, Refused, Step
+from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX, STORAGE_EXCEPTION
-from kafkaspec.spec.management.cleaner import Frozen
 
 PREFIX = "CKP"
 TITLE = "Checkpoint files"

@@ -19,8 +19,8 @@ import icontract
 
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Json, Machine, Step
+from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import LONG_MAX
-from kafkaspec.spec.management.cleaner import Frozen
 
 PREFIX = "LDR"
 TITLE = "Loading a log after a stop"

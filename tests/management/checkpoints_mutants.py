@@ -14,9 +14,9 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.management import checkpoints as model
 from kafkaspec.models.management.checkpoints import Log, Phase, Writing
 from kafkaspec.mutants.matrix import of_impl, of_model, of_spec, with_fault
+from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.management import checkpoints as spec
 from kafkaspec.spec.management.checkpoints import machine
-from kafkaspec.spec.management.cleaner import Frozen
 
 
 def _patched(module: Any = impl, **functions: Any) -> Callable[[], impl.Driver]:
