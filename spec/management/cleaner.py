@@ -143,55 +143,6 @@ def initial(partitions: Sequence[Mapping[str, Any]] | None = None, batch_bytes: 
 machine: Machine[Cleaner] = Machine("cleaner", initial, observe)
 
 
-# ---- what may be cleaned of a log ------------------------------------------------------------------------------------
-@machine.question("cleanableOffsets", "CLN-9", "CLN-8")
-@a_partition("CLN-9")
-@ensure(
-    lambda state, partition, result: (
-        result.first_uncleanable_dirty_offset
-        <= max(result.first_dirty_offset, state.logs[partition].last_stable_offset)
-    ),
-    "CLN-8 nothing above the last stable offset may be cleaned",
-)
-@ensure(
-    lambda state, partition, result: (
-        state.logs[partition].log_start_offset <= result.first_dirty_offset <= state.logs[partition].log_end_offset
-    ),
-    "CLN-9 the dirty part begins within the log",
-)
-@ensure(
-    lambda last_clean_offset, result: (
-        result.force_update_checkpoint
-        == (last_clean_offset is not None and last_clean_offset != result.first_dirty_offset)
-    ),
-    "CLN-9 a checkpoint outside the log needs a forced update",
-)
-def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int | None) -> CleanableOffsets:
-    """What of a log may be cleaned, if that offset is what is checkpointed."""
-    return cleanable_offsets(state.logs[partition], last_clean_offset, state.now)
-
-
-@machine.question("logToClean", "CLN-5", "CLN-3", "CLN-7", "CLN-2")
-@a_partition("CLN-5")
-@ensure(
-    lambda result: (
-        result is None
-        or (0 <= result.cleanable_ratio <= 1 and result.total_bytes == result.clean_bytes + result.cleanable_bytes)
-    ),
-    "CLN-5 a ratio of the two kinds of bytes",
-)
-@ensure(
-    lambda result: result is None or result.need_compaction_now or not result.cleanable or result.cleanable_ratio > 0,
-    "CLN-3 what nothing forces is cleanable by its ratio alone",
-)
-def log_to_clean(state: Cleaner, partition: str, last_clean_offset: int | None) -> MeasuredLog | None:
-    """What a grab would find of a log, if that offset is what is checkpointed; nothing if the log is empty."""
-    c = measure(partition, state.logs[partition], last_clean_offset, state.now)
-    if c.total_bytes == 0:
-        return None
-    return MeasuredLog(**vars(c.report()), cleanable=c.cleanable, compaction_delay_ms=c.delay_ms)
-
-
 # ---- choosing the filthiest log --------------------------------------------------------------------------------------
 @states("CLN-30", source=f"KAFKA-8362; {MANAGER}", without=OF_THE_DIRECTORY)
 def ambiguous(state: Cleaner) -> bool:
@@ -317,6 +268,54 @@ def grab_filthiest_compacted_log(state: Cleaner, chosen: str | None) -> Step[Cle
     if grabbed is not None:
         after = after.with_state(grabbed.partition, InProgress())
     return Step(after, grab_of(grabbed, looked))
+
+
+@machine.question("cleanableOffsets", "CLN-9", "CLN-8")
+@a_partition("CLN-9")
+@ensure(
+    lambda state, partition, result: (
+        result.first_uncleanable_dirty_offset
+        <= max(result.first_dirty_offset, state.logs[partition].last_stable_offset)
+    ),
+    "CLN-8 nothing above the last stable offset may be cleaned",
+)
+@ensure(
+    lambda state, partition, result: (
+        state.logs[partition].log_start_offset <= result.first_dirty_offset <= state.logs[partition].log_end_offset
+    ),
+    "CLN-9 the dirty part begins within the log",
+)
+@ensure(
+    lambda last_clean_offset, result: (
+        result.force_update_checkpoint
+        == (last_clean_offset is not None and last_clean_offset != result.first_dirty_offset)
+    ),
+    "CLN-9 a checkpoint outside the log needs a forced update",
+)
+def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int | None) -> CleanableOffsets:
+    """What of a log may be cleaned, if that offset is what is checkpointed."""
+    return cleanable_offsets(state.logs[partition], last_clean_offset, state.now)
+
+
+@machine.question("logToClean", "CLN-5", "CLN-3", "CLN-7", "CLN-2")
+@a_partition("CLN-5")
+@ensure(
+    lambda result: (
+        result is None
+        or (0 <= result.cleanable_ratio <= 1 and result.total_bytes == result.clean_bytes + result.cleanable_bytes)
+    ),
+    "CLN-5 a ratio of the two kinds of bytes",
+)
+@ensure(
+    lambda result: result is None or result.need_compaction_now or not result.cleanable or result.cleanable_ratio > 0,
+    "CLN-3 what nothing forces is cleanable by its ratio alone",
+)
+def log_to_clean(state: Cleaner, partition: str, last_clean_offset: int | None) -> MeasuredLog | None:
+    """What a grab would find of a log, if that offset is what is checkpointed; nothing if the log is empty."""
+    c = measure(partition, state.logs[partition], last_clean_offset, state.now)
+    if c.total_bytes == 0:
+        return None
+    return MeasuredLog(**vars(c.report()), cleanable=c.cleanable, compaction_delay_ms=c.delay_ms)
 
 
 # ---- who may stop a cleaning -----------------------------------------------------------------------------------------
