@@ -19,7 +19,6 @@ from kafkaspec.audit.finding import Severity
 from kafkaspec.audits.common.findings import MOST_FINDINGS
 from kafkaspec.audits.management import compaction as audit
 from kafkaspec.audits.management.compaction import AUDIT, KEY, CompactionCheck, Keys
-from kafkaspec.contract.machine import Outside
 from kafkaspec.impl.common.files import File
 from kafkaspec.lockstep.walk import state_machine, walk
 from kafkaspec.spec.management import compaction as spec
@@ -50,6 +49,9 @@ def test_little_room_makes_no_difference() -> None:
             assert walked.failure is None, str(walked.failure)
 
 
+KINDS: list[spec.Kind] = ["data", "data", "txn", "commit", "abort"]
+
+
 @st.composite
 def logs(draw: st.DrawFn) -> tuple[spec.Log, int]:
     """A log that was never cleaned, and an offset below which every transaction is decided."""
@@ -57,7 +59,7 @@ def logs(draw: st.DrawFn) -> tuple[spec.Log, int]:
     offset, decided = 0, 0
     open_: set[int] = set()
     for _ in range(draw(st.integers(0, 14))):
-        kind = draw(st.sampled_from(["data", "data", "txn", "commit", "abort"]))
+        kind: spec.Kind = draw(st.sampled_from(KINDS))
         producer = draw(st.sampled_from([7, 8])) if kind != "data" else -1
         if kind in ("commit", "abort"):
             batches.append(spec.Batch(offset, offset, kind, producer))
@@ -87,17 +89,14 @@ def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], ro
     """The contracts of `clean` are the claim. The audit finds nothing in what is left, and the last records are
     there."""
     before, decided = given_log
-    log, point = spec.text_of(before), 0
+    log, point = before, 0
     for end, capacity in rounds:
-        end = max(point, min(end, decided))
-        step = machine.apply(machine.initial(), "clean", {"log": log, "point": point, "end": end, "capacity": capacity})
-        assert not isinstance(step, Outside), step
-        assert isinstance(step.result, dict)
-        log, point = step.result["log"], step.result["point"]
+        cleaned = spec.clean(log, point, max(point, min(end, decided)), capacity)
+        log, point = cleaned.log, cleaned.point
     assert audit.judged(log, 0, point) == []
     undone = spec._aborted_batches(before)
     last = {r.key: r for b in before if b.base_offset not in undone for r in b.records if r.key and r.offset < point}
-    left = {r for b in spec.log_of(log) for r in b.records}
+    left = {r for b in log for r in b.records}
     assert set(last.values()) <= left
 
 
