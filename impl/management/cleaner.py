@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import ByName, Json, Refused
+from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
-from kafkaspec.impl.management.checkpoints import CheckpointFile, TopicPartition, decode, topic_partition
+from kafkaspec.impl.management.checkpoints import ByPartition, CheckpointFile, TopicPartition, decode, topic_partition
 from kafkaspec.spec.common import cleanable_log as log_spec
 from kafkaspec.spec.common import cleaning_state as state_spec
 from kafkaspec.spec.common.cleaner_state import Cleaner
@@ -536,15 +536,12 @@ class MemoryLog:
         self.segments = [MemorySegment(**vars(s)) for s in extent.segments]
 
 
-NAMES = frozenset({"partition", "chosen", "update", "remove"})
-"""The parameters of the spec that are names of partitions."""
-
-
-class Driver(ByName):
+class Driver(ByPartition):
     """The manager over logs in memory and a simulated disk, for the spec to walk beside."""
 
     machine = spec.machine
     refusals = {CleaningAborted: spec.STOPPED}
+    partitions = frozenset({"partition", "chosen", "update", "remove"})
     manager_class = LogCleanerManager
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
@@ -560,9 +557,8 @@ class Driver(ByName):
         self.subject: LogCleanerManager = self.manager_class(self.known, self.directories, self.disk)
 
     def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        given = {n: topic_partition(v) if n in NAMES and v is not None else v for n, v in arguments.items()}
         try:
-            return super().apply(name, given)
+            return super().apply(name, arguments)
         except Refusal as e:
             return e.refused
 

@@ -18,8 +18,8 @@ import icontract
 
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Nothing, Refused, Step, without_state
+from kafkaspec.spec.common.checkpoint_text import canonical, integer, is_topic_id
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX
-from kafkaspec.spec.management.checkpoints import canonical, integer, is_topic_id
 
 PREFIX = "MTP"
 TITLE = "meta.properties"
