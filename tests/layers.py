@@ -23,9 +23,13 @@ def walked(machine: Machine[Any], driver: Callable[[], Driver], *, seeds: int, s
 
 
 def abstracts(
-    data: st.DataObject, machine: Machine[Any], driver: Driver, abstract: Callable[[Any], Any], steps: int = 20
+    data: st.DataObject,
+    machine: Machine[Any],
+    driver: Driver,
+    abstract: Callable[[Any], Any] = lambda driver: driver.state(),
+    steps: int = 20,
 ) -> None:
-    """After every call the abstraction of the driver is the spec's state, the whole of it."""
+    """After every call the state that the driver is in is the spec's, the whole of it."""
     pair = Pair(machine, driver, {})
     for _ in range(steps):
         op = machine.find(data.draw(st.sampled_from(sorted(machine.operations))))

@@ -22,11 +22,12 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.evidence import fitting
 from kafkaspec.audits.common.findings import METADATA_TOPIC, MOST_FINDINGS
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Json, Questions
+from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.files import File, read_small
 from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
 from kafkaspec.impl.management.checkpoints import CheckpointUnreadable
 from kafkaspec.impl.storage.leader_epochs import EpochEntry, decode
+from kafkaspec.spec.storage import leader_epochs as spec
 
 MOST_RUNS = 20_000
 FIRST_LINE = 3
@@ -56,9 +57,9 @@ class Run:
 
 
 @states("LEC-19")
-def heaviest_rise(runs: Sequence[Run], entries: Sequence[EpochEntry]) -> set[int]:
-    """The runs, by index, that are left out so that the epochs of the others never fall: as few batches as can be, and
-    rather those that no entry knows."""
+def outliers_of(runs: Sequence[Run], entries: Sequence[EpochEntry]) -> set[int]:
+    """The indices of the runs to leave out so that the epochs of the others never fall: those that an entry knows are
+    kept if possible, then as many batches as possible."""
     if all(a.epoch <= b.epoch for a, b in itertools.pairwise(runs)):
         return set()
     if len(runs) > 2000:  # no log that Kafka wrote: name every fall
@@ -266,21 +267,21 @@ class LeaderEpochCheck(LogCheck):
         for segment, rows in self.negative:
             for row in rows:
                 yield self._of_batch(segment, int(row["position"]), int(row["base_offset"]), int(row["leader_epoch"]))
-        out = heaviest_rise(self.runs, self.entries)
+        out = outliers_of(self.runs, self.entries)
         self.outliers = [self.runs[i] for i in sorted(out)]
         rest = [r for i, r in enumerate(self.runs) if i not in out]
         for run in self.outliers:
             yield self._of_batch(run.segment, run.position, run.first, run.epoch, rest)
         if not self.comparable:
             return
-        judged = [r for r in rest if r.last >= self.start]
-        self.unknown = [r for r in judged if not known(r, self.entries)]
+        compared = [r for r in rest if r.last >= self.start]
+        self.unknown = [r for r in compared if not known(r, self.entries)]
         if self.unknown and not self.entries:
             yield from self._without_entries(self.unknown[0])
         else:
             said: set[tuple[str, int | None]] = set()
             for run in self.unknown:
-                finding = self._of_run(run, judged)
+                finding = self._of_run(run, compared)
                 place = finding.file, finding.position if finding.line is None else finding.line
                 if place not in said:
                     yield finding
@@ -328,7 +329,7 @@ class LeaderEpochCheck(LogCheck):
             offset=run.first,
         )
 
-    def _of_run(self, run: Run, judged: Sequence[Run]) -> Finding:
+    def _of_run(self, run: Run, compared: Sequence[Run]) -> Finding:
         """A run that the entry which covers it does not know."""
         entries = self.entries
         j = next((i for i, e in enumerate(entries) if e.epoch == run.epoch), None)
@@ -336,7 +337,7 @@ class LeaderEpochCheck(LogCheck):
         below = max(run.first, self.start)
         if run.inside and covering is not None and covering.epoch == run.epoch:
             later = entries[run.entry + 1]
-            if all(r.epoch != later.epoch for r in judged):
+            if all(r.epoch != later.epoch for r in compared):
                 return self._of_idle(run.entry + 1, run)
             return self._of_line(
                 run.entry + 1,
@@ -351,7 +352,7 @@ class LeaderEpochCheck(LogCheck):
                 j, f"epoch {run.epoch} begins at {entries[j].start_offset}", f"{below}, its first batch's offset", run
             )
         if j is not None and covering is not None and j < run.entry:
-            own = [r for r in judged if r.epoch == covering.epoch]
+            own = [r for r in compared if r.epoch == covering.epoch]
             if not own and run.last >= covering.start_offset:
                 return self._of_idle(run.entry, run)
             if own and run.batches > 1:
@@ -473,36 +474,32 @@ class LeaderEpochCheck(LogCheck):
         )
 
 
-def judged(
-    batches: Sequence[Sequence[int]], entries: Sequence[Sequence[int]], log_start: int, log_end: int
-) -> dict[str, Json]:
-    """What the check makes of a small log with these batches (base offset, last offset, epoch, magic) and entries: for
-    the spec to walk beside."""
-    segment = Segment(0, File(Path("00000000000000000000.log"), 0))
-    log = Log(PartitionFiles(Path("t-0"), "t", 0, segments=(segment,)), clean=True, log_start=log_start)
-    check = LeaderEpochCheck(log)
-    check.file = File(Path("leader-epoch-checkpoint"), 0)
-    check.entries = [EpochEntry(*e) for e in entries]
-    check.starts = np.array([e.start_offset for e in check.entries], np.int64)
-    rows = np.zeros(len(batches), BATCH)
-    for row, (base, last, epoch, magic) in zip(rows, batches, strict=True):
-        row["base_offset"], row["last_offset"], row["leader_epoch"], row["magic"] = base, last, epoch, magic
-    for half in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
-        list(check.chunk(segment, Chunk(half)))
-    list(check.ended(segment, Ending(0, 0, end_offset=log_end)))
-    found = list(check.end())
-    wrong = any(f.severity == Severity.ERROR for f in found)
-    fall = bool(check.outliers)
-    unknown = bool(check.unknown) or any(not known(r, check.entries) and r.last >= check.start for r in check.outliers)
-    assert wrong == (fall or unknown)
-    return {"fall": fall, "unknown": unknown, "leftOver": any(f.severity == Severity.LEFTOVER for f in found)}
-
-
 AUDIT = (LeaderEpochCheck,)
 
 
-class Driver(Questions):
+class Driver(ByName):
     """The audit, asked beside the spec."""
 
-    def do_breaches(self, batches: list[list[int]], entries: list[list[int]], log_start: int, log_end: int) -> Json:
-        return judged(batches, entries, log_start, log_end)
+    machine = spec.audit
+
+    def breaches(self, batches: spec.Batches, entries: spec.Entries, log_start: int, log_end: int) -> spec.Breaches:
+        """What the check makes of a small log with these batches and entries."""
+        segment = Segment(0, File(Path("00000000000000000000.log"), 0))
+        log = Log(PartitionFiles(Path("t-0"), "t", 0, segments=(segment,)), clean=True, log_start=log_start)
+        check = LeaderEpochCheck(log)
+        check.file = File(Path("leader-epoch-checkpoint"), 0)
+        check.entries = [EpochEntry(*e) for e in entries]
+        check.starts = np.array([e.start_offset for e in check.entries], np.int64)
+        rows = np.zeros(len(batches), BATCH)
+        for row, b in zip(rows, batches, strict=True):
+            row["base_offset"], row["last_offset"], row["leader_epoch"], row["magic"] = b
+        for half in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
+            list(check.chunk(segment, Chunk(half)))
+        list(check.ended(segment, Ending(0, 0, end_offset=log_end)))
+        found = list(check.end())
+        wrong = any(f.severity == Severity.ERROR for f in found)
+        fall = bool(check.outliers)
+        odd = [r for r in check.outliers if r.last >= check.start]
+        unknown = bool(check.unknown) or not all(known(r, check.entries) for r in odd)
+        assert wrong == (fall or unknown)
+        return spec.Breaches(fall, unknown, any(f.severity == Severity.LEFTOVER for f in found))

@@ -8,7 +8,7 @@ there on, record by record. Of a pair the first difference is reported, with its
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -23,9 +23,10 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.evidence import fitting
 from kafkaspec.audits.common.findings import METADATA_TOPIC
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Json, Questions
+from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.files import File, read_small
 from kafkaspec.impl.common.rows import BATCH, RECORD, Chunk
+from kafkaspec.spec.storage import replicas as spec
 
 LARGEST = 2**63 - 1
 MOST_HOLES = 1000
@@ -446,30 +447,32 @@ class ReplicaCheck(ClusterCheck):
 AUDIT = (ReplicaCheck,)
 
 
-# ---- small logs, for the spec to walk beside -------------------------------------------------------------------------
+# ---- beside the spec -------------------------------------------------------------------------------------------------
+BATCH_BYTES = 100
+CHUNKS = ((1, 1), (1, 3), (2, 1), (9, 9))
+"""Batches a chunk, of either log."""
+
+
 class SmallLog:
     """A replica's log: its summary, and its chunks of `size` batches."""
 
-    def __init__(self, text: Mapping[str, Any], node: int, topic: str, size: int) -> None:
+    def __init__(self, replica: spec.Replica, node: int, topic: str, size: int) -> None:
         self.size = size
         self.segment = Segment(0, File(Path(f"{node}/{0:020}.log"), 0))
-        compacted = text.get("compacted", False)
-        config = TopicConfig(cleanup_policy=None if compacted is None else "compact" if compacted else "delete")
+        policy = {None: None, True: "compact", False: "delete"}[replica.compacted]
         files = PartitionFiles(Path(str(node)), topic, 0, segments=(self.segment,))
-        self.log = Log(files, high_watermark=text.get("highWatermark"), config=config)
-        rows = text["batches"]
-        self.batches = np.zeros(len(rows), BATCH)
-        self.records = np.zeros(sum(len(r[5]) for r in rows), RECORD)
+        self.log = Log(files, high_watermark=replica.high_watermark, config=TopicConfig(cleanup_policy=policy))
+        self.batches = np.zeros(len(replica.batches), BATCH)
+        self.records = np.zeros(sum(len(b.records) for b in replica.batches), RECORD)
         n = 0
-        for i, (base, last, epoch, frame, magic, records) in enumerate(rows):
-            row = self.batches[i]
-            row["position"], row["base_offset"], row["last_offset"], row["leader_epoch"] = 100 * i, base, last, epoch
-            row["crc"], row["magic"] = frame, magic
-            for offset, content in records:
-                self.records[n]["offset"], self.records[n]["batch"], self.records[n]["hash"] = offset, i, content
+        for i, (row, b) in enumerate(zip(self.batches, replica.batches, strict=True)):
+            row["position"], row["crc"], row["magic"] = BATCH_BYTES * i, b.frame, b.magic
+            row["base_offset"], row["last_offset"], row["leader_epoch"] = b.base_offset, b.last_offset, b.epoch
+            for r in b.records:
+                self.records[n]["offset"], self.records[n]["batch"], self.records[n]["hash"] = r.offset, i, r.content
                 n += 1
-        facts = Facts(epochs=tuple((epoch, start) for epoch, start in text.get("epochs", [])))
-        self.summary = Summary(self.log, text.get("start", 0), text["end"], 1, len(rows), n, 0, facts)
+        facts = Facts(epochs=tuple((e.epoch, e.start_offset) for e in replica.epochs))
+        self.summary = Summary(self.log, replica.start, replica.end, 1, len(self.batches), n, 0, facts)
 
     def chunks(self, records: bool) -> Iterator[tuple[Segment, Chunk]]:
         for i in range(0, len(self.batches), self.size):
@@ -478,32 +481,33 @@ class SmallLog:
             yield self.segment, Chunk(self.batches[i : i + self.size].copy(), of if records else None)
 
 
-class Driver(Questions):
+class Driver(ByName):
     """The audit's comparisons, with every size of chunks up to three batches."""
 
-    def do_compare(self, a: Mapping[str, Any], b: Mapping[str, Any], metadata: bool) -> Json:
+    machine = spec.machine
+
+    def compare(self, a: spec.Replica, b: spec.Replica, metadata: bool) -> tuple[Any, ...] | None:
+        """The kind and the offset of the difference; all that were found, where that hangs on the chunks."""
         topic = METADATA_TOPIC if metadata else "t"
         answers = []
-        for sizes in ((1, 1), (1, 3), (2, 1), (9, 9)):
-            logs = [
-                SmallLog(text, node, topic, size) for node, (text, size) in enumerate(zip((a, b), sizes, strict=True))
-            ]
+        for sizes in CHUNKS:
+            logs = [SmallLog(r, node, topic, size) for node, (r, size) in enumerate(zip((a, b), sizes, strict=True))]
 
             def reread(log: Log, records: bool, logs: Sequence[SmallLog] = logs) -> Iterator[tuple[Segment, Chunk]]:
                 return next(x for x in logs if x.log is log).chunks(records)
 
             found = compare(logs[0].summary, logs[1].summary, reread)
-            answers.append(None if found is None else [found[0].kind, found[0].offset])
-        return answers[0] if all(x == answers[0] for x in answers) else answers
+            answers.append(None if found is None else (found[0].kind, found[0].offset))
+        return answers[0] if len(set(answers)) == 1 else tuple(answers)
 
-    def do_compareEpochs(self, a: Mapping[str, Any], b: Mapping[str, Any]) -> Json:
-        found = epochs_differ(*(SmallLog(text, n, "t", 1).summary for n, text in enumerate((a, b))))
+    def compare_epochs(self, a: spec.Replica, b: spec.Replica) -> int | None:
+        found = epochs_differ(*(SmallLog(r, node, "t", 1).summary for node, r in enumerate((a, b))))
         return None if found is None else found[0]
 
-    def do_areReplicas(self, a: Sequence[Any], b: Sequence[Any]) -> Json:
+    def replicas_of_one(self, a: spec.Directory, b: spec.Directory) -> bool:
         copies = []
-        for n, (cluster, node, topic_id, kind) in enumerate((a, b)):
-            log = Log(PartitionFiles(Path(f"{n}/t-0"), "t", 0, Kind(kind)))
-            directory = Directory(LogDirectory(Path(str(n))), (), True, node, cluster)
-            copies.append(Copy(directory, Summary(log, 0, 0, 0, 0, 0, 0), topic_id))
+        for n, d in enumerate((a, b)):
+            log = Log(PartitionFiles(Path(f"{n}/t-0"), "t", 0, Kind(d.kind)))
+            directory = Directory(LogDirectory(Path(str(n))), (), True, d.node, d.cluster)
+            copies.append(Copy(directory, Summary(log, 0, 0, 0, 0, 0, 0), d.topic_id))
         return are_replicas(copies[0], copies[1])

@@ -1,7 +1,7 @@
 """Audit of transaction index files: whole entries of a known version, in the order that brokers append them, each about
 a marker in its own segment.
 
-Whether the entries are the aborted transactions of the data is judged with the producers. Indexes are small (34 bytes
+Whether the entries are the aborted transactions of the data is checked with the producers. Indexes are small (34 bytes
 an aborted transaction), read whole, one at a time; between segments only the last entry is kept.
 """
 
@@ -19,7 +19,6 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.files import File, read_small
 from kafkaspec.impl.common.rows import Chunk, Ending
-from kafkaspec.spec.storage import transaction_index as spec
 
 ENTRY = np.dtype(
     [
@@ -66,17 +65,17 @@ class TransactionIndexCheck(LogCheck):
 
     def ended(self, segment: Segment, ending: Ending) -> Iterable[Finding]:
         if segment.transaction_index is not None:
-            yield from self._judge(segment, segment.transaction_index, ending)
+            yield from self._check_index(segment, segment.transaction_index, ending)
 
     @states("TXI-1", "TXI-11", "TXI-12", "TXI-13")
-    def _judge(self, segment: Segment, file: File, ending: Ending) -> Iterator[Finding]:
+    def _check_index(self, segment: Segment, file: File, ending: Ending) -> Iterator[Finding]:
         data = read_small(file)
         whole, rest = divmod(len(data), ENTRY.itemsize)
         unfinished = self.log.is_active(segment) and self.log.clean is not True
         if rest:
             yield self._finding(
                 Severity.LEFTOVER if unfinished else Severity.WARNING,
-                spec.TXI_11,
+                "TXI-11",
                 file,
                 f"{rest} bytes after the last whole entry",
                 f"entries of {ENTRY.itemsize} bytes, and nothing after them",
@@ -91,7 +90,7 @@ class TransactionIndexCheck(LogCheck):
             n = int(np.argmax(versions))
             yield self._finding(
                 Severity.ERROR,
-                spec.TXI_1,
+                "TXI-1",
                 file,
                 f"an entry of version {entries['version'][n]}",
                 "version 0",
@@ -107,21 +106,21 @@ class TransactionIndexCheck(LogCheck):
         beyond = unfinished or self.damaged or bool(ending.reason)
         broken = [
             (
-                spec.TXI_13,
+                "TXI-13",
                 last < segment.base_offset,
                 "ends at {last}, below the segment's base offset",
                 f"markers at {segment.base_offset} or above",
                 REBUILT,
             ),
             (
-                spec.TXI_12,
+                "TXI-12",
                 (first < 0) | (first >= last),
                 "begins at {first} and ends at {last}",
                 "a first offset from 0 up, below the last",
                 NOTHING,
             ),
             (
-                spec.TXI_12,
+                "TXI-12",
                 (stable > last + 1) | (stable < 0),
                 "has the last stable offset {stable}, and ends at {last}",
                 "a last stable offset from 0 up to the last offset + 1",
@@ -131,7 +130,7 @@ class TransactionIndexCheck(LogCheck):
         if end is not None:
             broken.append(
                 (
-                    spec.TXI_13,
+                    "TXI-13",
                     last >= end,
                     "ends at {last}, beyond the segment's last record",
                     f"markers below {end}",
@@ -143,7 +142,7 @@ class TransactionIndexCheck(LogCheck):
             n = int(np.argmax(where & ~bad)) if (where & ~bad).any() else -1
             bad |= where
             if n >= 0:
-                tail = clause == spec.TXI_13 and last[n] >= segment.base_offset and beyond
+                tail = clause == "TXI-13" and last[n] >= segment.base_offset and beyond
                 yield self._finding(
                     Severity.LEFTOVER if tail else Severity.ERROR,
                     clause,
@@ -199,7 +198,7 @@ class TransactionIndexCheck(LogCheck):
                 fields |= {f"before_{name}": earlier[name][at] for name in ENTRY.names or ()}
                 yield self._finding(
                     Severity.ERROR,
-                    spec.TXI_12,
+                    "TXI-12",
                     file,
                     "an aborted transaction " + message.format(**fields) + _more(int(where.sum()) - 1),
                     expected,

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Fields, Json, Refused
+from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
 from kafkaspec.impl.management.checkpoints import decode_epochs, encode_entries, replace_file, storage_errors
-from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, STORAGE_EXCEPTION
 from kafkaspec.spec.storage import leader_epochs as spec
 
 FILE_NAME = "leader-epoch-checkpoint"
@@ -28,6 +28,14 @@ class EpochEntry(NamedTuple):
 
     epoch: int
     start_offset: int
+
+
+@dataclass(frozen=True)
+class EpochEnd:
+    """An epoch, and the offset at which it ended; both -1 where that is unknown."""
+
+    epoch: int
+    end_offset: int
 
 
 class InvalidEntry(ValueError):
@@ -150,7 +158,7 @@ class LeaderEpochCache:
             self.schedule(self.flush)
 
     @states("LEC-8")
-    def clear(self) -> None:
+    def clear_and_flush(self) -> None:
         """No entry is left, here and in the file. Raises StorageError."""
         self.epochs, self.starts = [], []
         self.flush()
@@ -165,19 +173,19 @@ class LeaderEpochCache:
         return [EpochEntry(*e) for e in zip(epochs, starts, strict=True)]
 
     @states("LEC-10", "LEC-11", "LEC-12")
-    def end_offset_for(self, requested: int, log_end: int) -> tuple[int, int]:
-        """The epoch, and where it ends."""
-        if requested == UNDEFINED or not self.epochs:
-            return UNDEFINED, UNDEFINED
-        if requested == self.epochs[-1]:
-            return requested, log_end
-        above = bisect_right(self.epochs, requested)
+    def end_offset_for(self, requested_epoch: int, log_end_offset: int) -> EpochEnd:
+        """Where the epoch ended."""
+        if requested_epoch == UNDEFINED or not self.epochs:
+            return EpochEnd(UNDEFINED, UNDEFINED)
+        if requested_epoch == self.epochs[-1]:
+            return EpochEnd(requested_epoch, log_end_offset)
+        above = bisect_right(self.epochs, requested_epoch)
         if above == len(self.epochs):
-            return UNDEFINED, UNDEFINED
-        return (self.epochs[above - 1] if above else requested), self.starts[above]
+            return EpochEnd(UNDEFINED, UNDEFINED)
+        return EpochEnd(self.epochs[above - 1] if above else requested_epoch, self.starts[above])
 
     @states("LEC-13")
-    def epoch_for(self, offset: int) -> int | None:
+    def epoch_for_offset(self, offset: int) -> int | None:
         """The epoch of an offset; None before the first entry."""
         begun = bisect_right(self.starts, offset)
         return self.epochs[begun - 1] if begun else None
@@ -196,10 +204,12 @@ class LeaderEpochCache:
 
 
 # ---- beside the spec -------------------------------------------------------------------------------------------------
-class Driver:
+class Driver(ByName):
     """The cache over a simulated disk, for the spec to walk beside. What is not durable is gone when the process
     stops."""
 
+    machine = spec.machine
+    refusals = {InvalidEntry: spec.NEGATIVE, StorageError: spec.UNREADABLE}
     cache_class = LeaderEpochCache
     checkpoint_class = LeaderEpochCheckpoint
     directory = "logs/topic-0"
@@ -207,8 +217,11 @@ class Driver:
     def reset(self, arguments: Mapping[str, Any]) -> None:
         self.deferred: bool = arguments.get("deferred", False)
         self.disk = SimulatedDisk()
-        self.waiting: list[Callable[[], None]] = []
         self._open()
+
+    def _open(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+        self.subject = self.cache_class(self.checkpoint_class(self.directory, self.disk), self.schedule)
 
     def schedule(self, task: Callable[[], None]) -> None:
         if self.deferred:
@@ -216,86 +229,48 @@ class Driver:
         else:
             task()
 
-    def _open(self) -> None:
-        self.waiting = []
-        self.cache = self.cache_class(self.checkpoint_class(self.directory, self.disk), self.schedule)
-
-    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        what = "do_" + name.replace("/", "_").replace(".", "_")
-        try:
-            return getattr(self, what)(**arguments)
-        except InvalidEntry:
-            return Refused("LEC-3", ILLEGAL_ARGUMENT)
-        except StorageError:
-            return Refused("LEC-17", STORAGE_EXCEPTION)
-
-    def do_assign(self, epoch: int, start_offset: int) -> Json:
-        self.cache.assign(epoch, start_offset)
-
-    def do_truncateFromEndAsyncFlush(self, end_offset: int) -> Json:
-        self.cache.truncate_from_end(end_offset)
-
-    def do_truncateFromStartAsyncFlush(self, start_offset: int) -> Json:
-        self.cache.truncate_from_start(start_offset)
-
-    def do_runScheduled(self) -> Json:
+    def run_scheduled(self) -> None:
         tasks, self.waiting = self.waiting, []
         for task in tasks:
             task()
 
-    def do_clearAndFlush(self) -> Json:
-        self.cache.clear()
-
-    def do_reopen(self) -> Json:
+    def reopen(self) -> None:
         self.disk = self.disk.lose()
         self._open()
 
-    def do_load(self, log_start: int, log_end: int) -> Json:
-        self.do_reopen()
-        self.cache.fit(log_start, log_end)
+    def load(self, log_start: int, log_end: int) -> None:
+        self.reopen()
+        self.subject.fit(log_start, log_end)
 
-    def do_endOffsetFor(self, requested_epoch: int, log_end_offset: int) -> Json:
-        epoch, offset = self.cache.end_offset_for(requested_epoch, log_end_offset)
-        return {"epoch": epoch, "endOffset": offset}
-
-    def do_epochForOffset(self, offset: int) -> Json:
-        return self.cache.epoch_for(offset)
-
-    def do_previousEpoch_nextEpoch(self, epoch: int) -> Json:
-        return {"previous": self.cache.previous_epoch(epoch), "next": self.cache.next_epoch(epoch)}
-
-    def do_epochEntriesInRange(self, start_offset: int, end_offset: int) -> Json:
-        return [list(e) for e in self.cache.entries_in_range(start_offset, end_offset)]
-
-    def do_leaderEpochCheckpoint_write(self, entries: list[list[int]]) -> Json:
-        return encode(EpochEntry(*e) for e in entries).decode()
-
-    def do_leaderEpochCheckpoint_read(self, file: str) -> Json:
-        disk = SimulatedDisk()
-        disk.write(f"{self.directory}/{FILE_NAME}", file.encode())
-        return [list(e) for e in self.checkpoint_class(self.directory, disk).read()]
-
-    def do_openText(self, file: str) -> Json:
+    def open_text(self, file: str) -> None:
         disk = SimulatedDisk()
         path = f"{self.directory}/{FILE_NAME}"
         disk.write(path, file.encode())
         disk.flush(path)
         disk.flush_directory(self.directory)
         cache = self.cache_class(self.checkpoint_class(self.directory, disk), self.schedule)
-        self.disk, self.cache, self.waiting = disk, cache, []
+        self.disk, self.subject, self.waiting = disk, cache, []
+
+    def neighbours(self, epoch: int) -> spec.Neighbours:
+        return spec.Neighbours(self.subject.previous_epoch(epoch), self.subject.next_epoch(epoch))
+
+    def checkpoint_write(self, entries: spec.Entries) -> str:
+        return encode(EpochEntry(*e) for e in entries).decode()
+
+    def checkpoint_read(self, file: str) -> list[EpochEntry]:
+        disk = SimulatedDisk()
+        disk.write(f"{self.directory}/{FILE_NAME}", file.encode())
+        return self.checkpoint_class(self.directory, disk).read()
+
+    def state(self) -> spec.Cache:
+        """The file is as a crash would leave it."""
+        return self._state(self.disk.lose())
 
     def observe(self) -> Json:
-        entries = self.cache.entries
-        return Fields(
-            entries=[list(e) for e in entries],
-            latestEpoch=entries[-1].epoch if entries else None,
-            file=self.disk.read(self.cache.checkpoint.path).decode(),
-            scheduled=bool(self.waiting),
-        )
+        """The file is as a reader finds it now."""
+        return self.machine.observe(self._state(self.disk))
 
-
-def abstract(driver: Driver) -> spec.Cache:
-    """The spec's state that the driver is in; the file as a crash would leave it."""
-    entries = tuple(spec.Entry(*e) for e in driver.cache.entries)
-    file = driver.disk.lose().read(driver.cache.checkpoint.path).decode()
-    return spec.Cache(entries, file, bool(driver.waiting), driver.deferred)
+    def _state(self, disk: Disk) -> spec.Cache:
+        entries = tuple(spec.Entry(*e) for e in self.subject.entries)
+        file = disk.read(self.subject.checkpoint.path).decode()
+        return spec.Cache(entries, file, bool(self.waiting), self.deferred)

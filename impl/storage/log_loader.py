@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import crc32c
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk
 from kafkaspec.impl.management.checkpoints import decode_epochs
 from kafkaspec.impl.storage import segment as segments
@@ -27,6 +27,7 @@ from kafkaspec.impl.storage.producer_state import ProducerStateManager
 from kafkaspec.impl.storage.producer_state import encode as encode_snapshot
 from kafkaspec.impl.storage.segment import Header, NoIndexFile, ProducerStates, Segment, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, CorruptIndex
+from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage.log_loader import (
@@ -48,7 +49,8 @@ INDEXES = (INDEX, TIME_INDEX, TXN_INDEX)
 METADATA_DELETED = ".checkpoint.deleted"
 
 
-class LoadedOffsets(NamedTuple):
+@dataclass(frozen=True)
+class LoadedOffsets:
     """What a load finds out."""
 
     log_start: int
@@ -217,7 +219,7 @@ class LogLoader:
         end = self.segments[max(self.segments)].read_next_offset() if self.segments else None
         if end is not None and end < self.log_start:
             self.delete(list(self.segments.values()))
-            self.epochs.clear()
+            self.epochs.clear_and_flush()
             self.producers.load_snapshots()
             self.producers.truncate_fully_and_start_at(self.log_start)
             end = None
@@ -324,9 +326,12 @@ class Replacement:
         return done
 
 
-# ---- the driver for lockstep -----------------------------------------------------------------------------------------
+# ---- beside the spec -------------------------------------------------------------------------------------------------
 DIRECTORY = "dir/t-0"
 TIME_MS = 1000
+MAX_INDEX_BYTES = 1024
+TORN_BYTES = 40
+"""of a batch that was not written to its end"""
 
 
 def encode_log(log: spec.LogFile) -> bytes:
@@ -336,7 +341,7 @@ def encode_log(log: spec.LogFile) -> bytes:
         out += _batch(b)
     if log.torn:
         end = log.batches[-1].last + 1 if log.batches else 0
-        out += _batch(spec.Batch(end, end))[:40]
+        out += _batch(spec.Batch(end, end))[:TORN_BYTES]
     return bytes(out)
 
 
@@ -379,63 +384,56 @@ def decode_content(name: str, data: bytes) -> spec.Content:
     if LOG in name:
         return decode_log(data)
     if name == EPOCHS:
-        return tuple(entry for _, entry in decode_epochs(data))
+        return tuple(spec.EpochEntry(*entry) for _, entry in decode_epochs(data))
     if SNAPSHOT in name:
         return "corrupt" if data == CORRUPT_SNAPSHOT else ""
     return "corrupt" if TXN_INDEX in name and data == CORRUPT_TXN_INDEX else ""
 
 
-class Driver:
+class Driver(ByName):
     """The loader over a simulated disk."""
 
+    machine = spec.machine
     loader_class: type[LogLoader] = LogLoader
     replacement_class: type[Replacement] = Replacement
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
         self.disk = SimulatedDisk()
-        for name, content in (arguments.get("files") or {}).items():
-            self.do_put([name, content])
+        for file in spec.initial(**arguments).files.items():
+            self.put(spec.File(*file))
 
-    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        return getattr(self, "do_" + name)(**arguments)
-
-    def observe(self) -> Json:
-        files = {n: self.disk.read(f"{DIRECTORY}/{n}") for n in self.disk.files(DIRECTORY)}
-        return {"files": {n: spec.shown(decode_content(n, data)) for n, data in files.items()}}
-
-    def do_put(self, file: Sequence[Any]) -> None:
-        name, content = file
-        path = f"{DIRECTORY}/{name}"
-        self.disk.write(path, encode_content(name, spec.content_of(name, content)))
+    def put(self, file: spec.File) -> None:
+        path = f"{DIRECTORY}/{file.name}"
+        self.disk.write(path, encode_content(*file))
         self.disk.flush(path)
         self.disk.flush_directory(DIRECTORY)
 
-    def do_drop(self, name: str) -> None:
+    def drop(self, name: str) -> None:
         self.disk.remove(f"{DIRECTORY}/{name}")
         self.disk.flush_directory(DIRECTORY)
 
-    def do_writeCleaned(self, new: Sequence[int]) -> None:
+    def write_cleaned(self, new: Sequence[int]) -> None:
         for n in new:
-            self.do_put([name_of(n, LOG, CLEANED), {"batches": [[n, n, 0, True]], "torn": False}])
-            self.do_put([name_of(n, INDEX, CLEANED), ""])
-            self.do_put([name_of(n, TIME_INDEX, CLEANED), ""])
+            self.put(spec.File(name_of(n, LOG, CLEANED), spec.LogFile((spec.Batch(n, n),))))
+            self.put(spec.File(name_of(n, INDEX, CLEANED), ""))
+            self.put(spec.File(name_of(n, TIME_INDEX, CLEANED), ""))
 
-    def do_replace(self, old: Sequence[int], new: Sequence[int], steps: int) -> Json:
+    def replace_segments(self, old: Sequence[int], new: Sequence[int], steps: int) -> int:
         return self.replacement_class(DIRECTORY, self.disk, old, new).run(steps)
 
-    def do_crashedLoad(self, first: int, renames: int) -> Json:
-        loader = self.loader_class(
-            DIRECTORY, self.disk, clean=False, recovery_point=0, log_start=0, max_index_bytes=1024
+    def _loader(self, clean: bool, recovery_point: int, log_start: int) -> LogLoader:
+        return self.loader_class(
+            DIRECTORY, self.disk, clean, recovery_point, log_start, max_index_bytes=MAX_INDEX_BYTES
         )
+
+    def crashed_load(self, first: int, renames: int) -> int:
+        loader = self._loader(clean=False, recovery_point=0, log_start=0)
         LeaderEpochCheckpoint(DIRECTORY, self.disk)
         return loader.swap(renames)
 
-    def do_load(self, clean: bool, recovery_point: int, log_start: int) -> Json:
-        loader = self.loader_class(DIRECTORY, self.disk, clean, recovery_point, log_start, max_index_bytes=1024)
-        found = loader.load()
-        return {"logStart": found.log_start, "recoveryPoint": found.recovery_point, "logEnd": found.log_end}
+    def load(self, clean: bool, recovery_point: int, log_start: int) -> LoadedOffsets:
+        return self._loader(clean, recovery_point, log_start).load()
 
-
-def abstract(driver: Driver) -> spec.Directory:
-    """The spec's state that a driver stands for."""
-    return spec.initial(driver.observe()["files"])
+    def state(self) -> spec.Directory:
+        names = self.disk.files(DIRECTORY)
+        return spec.Directory(Frozen({n: decode_content(n, self.disk.read(f"{DIRECTORY}/{n}")) for n in names}))

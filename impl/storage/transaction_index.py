@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk
-from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 from kafkaspec.spec.storage import transaction_index as spec
 
 SUFFIX = ".txnindex"
@@ -32,6 +32,14 @@ class AbortedTxn(NamedTuple):
     def encode(self) -> bytes:
         """Its 34 bytes."""
         return ENTRY.pack(VERSION, *self)
+
+
+@dataclass(frozen=True)
+class TxnIndexSearchResult:
+    """What a fetch gets of one index, and whether no later index need be asked."""
+
+    aborted_transactions: list[AbortedTxn]
+    is_complete: bool
 
 
 class NotAscending(ValueError):
@@ -89,15 +97,15 @@ class TransactionIndex:
         self.disk.append(self.path, entry.encode())
 
     @states("TXI-4", "TXI-5")
-    def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTxn], bool]:
-        """The entries that overlap [fetch_offset, upper_bound), and whether no later index need be asked."""
+    def collect_aborted_txns(self, fetch_offset: int, upper_bound: int) -> TxnIndexSearchResult:
+        """The entries that overlap [fetch_offset, upper_bound)."""
         found = []
         for entry in self:
             if entry.last_offset >= fetch_offset and entry.first_offset < upper_bound:
                 found.append(entry)
             if entry.last_stable_offset >= upper_bound:
-                return found, True
-        return found, False
+                return TxnIndexSearchResult(found, True)
+        return TxnIndexSearchResult(found, False)
 
     @states("TXI-8")
     def truncate_to(self, offset: int) -> None:
@@ -140,20 +148,22 @@ def collect(indexes: Iterable[TransactionIndex], fetch_offset: int, upper_bound:
     """Over the indexes of a log's segments, from that of the segment which holds the fetch offset."""
     out: list[AbortedTxn] = []
     for index in indexes:
-        found, complete = index.collect(fetch_offset, upper_bound)
-        out += found
-        if complete:
+        found = index.collect_aborted_txns(fetch_offset, upper_bound)
+        out += found.aborted_transactions
+        if found.is_complete:
             break
     return out
 
 
-# ---- as the recordings call it ---------------------------------------------------------------------------------------
+# ---- beside the spec -------------------------------------------------------------------------------------------------
 DIRECTORY = "t-0"
 
 
-class Driver:
-    """The indexes of a log's segments, on a simulated disk."""
+class Driver(ByName):
+    """The indexes of a log's segments, on a simulated disk. The subject is the active segment's."""
 
+    machine = spec.machine
+    refusals = {NotAscending: spec.NOT_ASCENDING, CorruptIndex: spec.CORRUPT, UnknownVersion: spec.UNKNOWN_VERSION}
     index: type[TransactionIndex] = TransactionIndex
 
     def __init__(self) -> None:
@@ -162,71 +172,47 @@ class Driver:
     def reset(self, arguments: Mapping[str, Any]) -> None:
         self.disk = SimulatedDisk()
         self.indexes: list[TransactionIndex] = []
-        self._open(arguments.get("start_offset", 0))
+        self.roll(arguments.get("start_offset", 0))
 
-    def _open(self, base_offset: int) -> None:
-        self.indexes.append(self.index(f"{DIRECTORY}/{base_offset:020}{SUFFIX}", base_offset, self.disk))
+    def roll(self, start_offset: int) -> None:
+        self.subject = self.index(f"{DIRECTORY}/{start_offset:020}{SUFFIX}", start_offset, self.disk)
+        self.indexes.append(self.subject)
 
-    @property
-    def active(self) -> TransactionIndex:
-        return self.indexes[-1]
+    def append(self, *entry: int) -> None:
+        self.subject.append(AbortedTxn(*entry))
 
-    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        a = arguments
-        try:
-            match name:
-                case "append":
-                    self.active.append(AbortedTxn(*(a[f] for f in AbortedTxn._fields)))
-                case "collectAbortedTxns":
-                    found, complete = self.active.collect(a["fetch_offset"], a["upper_bound_offset"])
-                    return {"abortedTransactions": spec.shown(found), "isComplete": complete}
-                case "log.collectAbortedTxns":
-                    below = [n for n, i in enumerate(self.indexes) if i.base_offset <= a["fetch_offset"]]
-                    asked = self.indexes[below[-1] :]
-                    return [list(e) for e in collect(asked, a["fetch_offset"], a["upper_bound_offset"])]
-                case "roll":
-                    self._open(a["start_offset"])
-                case "truncateTo":
-                    self.active.truncate_to(a["offset"])
-                case "reset":
-                    self.active.reset()
-                case "sanityCheck":
-                    self.active.sanity_check()
-                case "reopen":
-                    self._open(self.indexes.pop().base_offset)
-                case "crash":
-                    if self.active.exists:
-                        self.disk.truncate(self.active.path, max(0, self.active.size - a["lost_bytes"]))
-                    self._open(self.indexes.pop().base_offset)
-                case "file":
-                    return b"".join(e.encode() for e in self.active).hex()
-                case "read":
-                    return [list(e) for e in decode(bytes.fromhex(a["content"]))]
-                case _:
-                    raise ValueError(name)
-        except NotAscending:
-            return Refused(spec.TXI_3, ILLEGAL_ARGUMENT)
-        except CorruptIndex:
-            return Refused(spec.TXI_10, spec.CORRUPT_INDEX)
-        except UnknownVersion:
-            return Refused(spec.TXI_11, KAFKA_EXCEPTION)
-        return None
+    def log_collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTxn]:
+        below = [n for n, i in enumerate(self.indexes) if i.base_offset <= fetch_offset]
+        return collect(self.indexes[below[-1] :], fetch_offset, upper_bound_offset)
 
-    def observe(self) -> Json:
-        return spec.observe(abstract(self))
+    def reset_index(self) -> None:
+        self.subject.reset()
 
+    def reopen(self) -> None:
+        self.roll(self.indexes.pop().base_offset)
 
-def abstract(driver: Driver) -> spec.Log:
-    """What the files and the memory stand for."""
-    return spec.Log(
-        tuple(
-            spec.Index(
-                i.base_offset,
-                tuple(spec.Aborted(*e) for e in i),
-                i.exists,
-                i.last_offset,
-                i.size % ENTRY.size,
+    def crash(self, lost_bytes: int) -> None:
+        if self.subject.exists:
+            self.disk.truncate(self.subject.path, max(0, self.subject.size - lost_bytes))
+        self.reopen()
+
+    def file(self) -> str:
+        return b"".join(e.encode() for e in self.subject).hex()
+
+    def read(self, content: str) -> list[AbortedTxn]:
+        return list(decode(bytes.fromhex(content)))
+
+    def state(self) -> spec.Log:
+        """What the files and the memory stand for."""
+        return spec.Log(
+            tuple(
+                spec.Index(
+                    i.base_offset,
+                    tuple(spec.AbortedTransaction(*e) for e in i),
+                    i.exists,
+                    i.last_offset,
+                    i.size % ENTRY.size,
+                )
+                for i in self.indexes
             )
-            for i in driver.indexes
         )
-    )

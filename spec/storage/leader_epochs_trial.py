@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.storage import leader_epochs as model
-from kafkaspec.spec.storage.leader_epochs import Cache, Entries, audit, machine, on_disk
+from kafkaspec.spec.storage.leader_epochs import Cache, Entries, audit, machine
 
 
 def _offsets(state: Cache) -> list[int]:
@@ -112,7 +112,7 @@ def refinement(sizes: Mapping[str, int]) -> RefinementMapping[Cache]:
         return {e: next((x.start_offset for x in entries if x.epoch == e), -1) for e in range(most + 1)}
 
     def to_model(state: Cache) -> dict[str, Any] | None:
-        entries, stored = state.entries, on_disk(state)
+        entries, stored = state.entries, state.on_disk
         if any(e.epoch > most or e.start_offset > sizes["L"] for e in (*entries, *stored)):
             return None
         return {"start": of(entries), "stored": of(stored), "scheduled": state.scheduled}

@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import NamedTuple
 
-import icontract
+from icontract import ensure, require
 
-from kafkaspec.contract.clauses import clause, states
-from kafkaspec.contract.machine import Json, Machine, Step
+from kafkaspec.contract.clauses import AT_REST, clause, states
+from kafkaspec.contract.codec import decode
+from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import LONG_MAX
 
@@ -32,143 +33,32 @@ ONE_DIRECTORY = {
     "model": "a function of one directory's files; the models have what happens when it is interrupted",
     "proof": "see the model",
 }
-OF_THE_AUDIT = {
-    "spec": "about logs at rest: the audit judges them",
-    "impl": "about logs at rest: the audit looks for it",
+OF_LOGS_AT_REST = AT_REST | {
     "model": "about logs at rest: nothing moves",
     "proof": "see the model",
     "mutant": "the audit's tests damage logs instead",
 }
+NO_RULE_HERE = OF_LOGS_AT_REST | {"spec": "about logs at rest: the audit checks them"}
 
-LDR_1 = clause(
-    "LDR-1",
-    """Loading first removes every file *.deleted, but for *.checkpoint.deleted of the metadata log, and every
-    *.cleaned: the output of a compaction that was not finished.""",
-    source=f"{CHAPTER}; {LOADER}",
-)
-LDR_2 = clause(
-    "LDR-2",
-    """A *.swap whose offset is not below the smallest offset of a *.cleaned is removed, before any *.cleaned is: not
-    all files of its replacement had come to be *.swap.""",
-    source=f"{CHAPTER}; {LOADER}; KAFKA-6264",
-)
-LDR_3 = clause(
-    "LDR-3",
-    """Where a *.log.swap is left, every other file is removed whose name begins with an offset from the smallest base
-    offset of these to the next offset after the last batch of any: the segments that are replaced, their indexes and
-    snapshots.""",
-    source=f"{CHAPTER}; {LOADER}",
-)
-LDR_4 = clause(
-    "LDR-4",
-    "Then the *.swap that are left lose that suffix, those of the lowest offset first.",
-    source=f"{CHAPTER}; {LOADER}",
-)
-LDR_5 = clause(
-    "LDR-5",
-    "An index file without a .log is removed.",
-    source=f"{CHAPTER}; {LOADER}",
-    without=ONE_DIRECTORY,
-)
-LDR_6 = clause(
-    "LDR-6",
-    """A segment without an offset index, or with a transaction index of which an entry lies below its base offset, is
-    recovered alone, whatever the stop: it is cut before its first batch that is not whole, and the segments after it
-    stay. A time index that is not there is made, empty.""",
-    source=f"{CHAPTER}; {LOADER}",
-    without=ONE_DIRECTORY,
-)
-LDR_7 = clause(
-    "LDR-7",
-    """After a clean stop nothing else is read. Otherwise each segment is recovered from the one on that holds the
-    recovery point; the first that is cut is the last one kept, those after it are deleted. So a batch that is not whole
-    is noticed below the recovery point too, if it lies in that segment.""",
-    source=f"{CHAPTER}; {LOADER}",
-    without=ONE_DIRECTORY,
-)
-LDR_8 = clause(
-    "LDR-8",
-    """A recovered segment gives each leader epoch above the latest one to the epoch cache, with the first offset of the
-    batch, and takes a producer snapshot at its end.""",
-    source=f"{LOADER}; LogSegment.recover, Kafka 4.3.0",
-    without=ONE_DIRECTORY,
-)
-LDR_9 = clause(
-    "LDR-9",
-    """If the log would end below the checkpointed log start, all segments, epochs and snapshots are deleted, and an
-    empty log begins at the log start.""",
-    source=f"{CHAPTER}; {LOADER}",
-    without=ONE_DIRECTORY,
-)
-LDR_10 = clause(
-    "LDR-10",
-    "A directory without a segment gets an empty one at the checkpointed log start.",
-    source=LOADER,
-    without=ONE_DIRECTORY,
-)
-LDR_11 = clause(
-    "LDR-11",
-    """The log starts at the checkpointed log start or at the first segment, whichever is higher, and ends after the
-    last batch. The recovery point is the end after a clean stop, if the log had a segment; otherwise the checkpointed
-    one, lowered to the end, but not below the log start.""",
-    source=f"{CHAPTER}; {LOADER}; KAFKA-10101",
-    without=ONE_DIRECTORY,
-)
-LDR_12 = clause(
-    "LDR-12",
-    """Leader epochs that begin at the log end or later are dropped; of those that begin at or below the
-    checkpointed log start the last is kept, and begins there.""",
-    source=f"{CHAPTER}; {LOADER}",
-    without=ONE_DIRECTORY,
-)
-LDR_13 = clause(
-    "LDR-13",
-    """Of the producer snapshots at no segment's base the newest is kept, if none begins above it; those above the log
-    end, and those not above the log start, are removed, and corrupt ones that were read. Afterwards there is one at the
-    log end, if that is above the newest of those left and above the log start.""",
-    source=f"{CHAPTER}; ProducerStateManager and UnifiedLog.rebuildProducerState, Kafka 4.3.0",
-    without=ONE_DIRECTORY,
-)
-LDR_14 = clause(
-    "LDR-14",
-    """A replacement renames the new segments from *.cleaned to *.swap, the last one first, then the old ones to
-    *.deleted, then the new ones to their names, the first one first. So after a crash at any moment, and a load, the
-    directory has exactly the old segments or exactly the new ones; of those old ones of which the new ones reach no
-    offset, some may be left.""",
-    source=f"{CHAPTER}; LocalLog.replaceSegments, Kafka 4.3.0; KAFKA-6264",
-)
-LDR_15 = clause(
-    "LDR-15",
-    """A crash while a log is loaded does no harm: loading again ends with the records that an undisturbed load
-    leaves.""",
-    source=f"{LOADER}; KAFKA-10471",
-)
-LDR_16 = clause(
+clause(
     "LDR-16",
     "Offsets rise from batch to batch, and from segment to segment: no two batches share an offset.",
     source="Kafka Internals, ch. 03, 'Segments'; UnifiedLog.append, Kafka 4.3.0",
-    without=OF_THE_AUDIT,
+    without=NO_RULE_HERE,
 )
-LDR_17 = clause(
+clause(
     "LDR-17",
-    """From the log start on a batch begins where the one before it ends, unless compaction has taken records away.""",
+    "From the log start on a batch begins where the one before it ends, unless compaction has taken records away.",
     source="UnifiedLog.append, Kafka 4.3.0; Kafka Internals, ch. 04, 'Compaction'",
-    without=OF_THE_AUDIT,
+    without=NO_RULE_HERE,
 )
-LDR_18 = clause(
-    "LDR-18",
-    """A segment's files are named by its base offset, in 20 digits; its batches lie between that and the next segment's
-    base offset.""",
-    source="LogFileUtils and LogSegments, Kafka 4.3.0",
-    without={form: why for form, why in OF_THE_AUDIT.items() if form != "spec"},
-)
-LDR_19 = clause(
+clause(
     "LDR-19",
     """Every directory in a log directory is a partition's: TOPIC-PARTITION, or TOPIC-PARTITION.ID with -delete (removed
     after the start), -future (a move that goes on) or -stray (kept aside). Any other stops the start, and so does a
     partition in two directories of one broker.""",
     source="LocalLog.parseTopicPartitionName and LogManager, Kafka 4.3.0",
-    without=OF_THE_AUDIT,
+    without=NO_RULE_HERE,
 )
 
 EPOCHS = "leader-epoch-checkpoint"
@@ -176,21 +66,24 @@ DELETED, CLEANED, SWAP = ".deleted", ".cleaned", ".swap"
 LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT = ".log", ".index", ".timeindex", ".txnindex", ".snapshot"
 
 
-@dataclass(frozen=True)
-class Batch:
+# ---- the state -------------------------------------------------------------------------------------------------------
+class Batch(NamedTuple):
+    """`whole`: its CRC is right."""
+
     base: int
     last: int
     epoch: int = 0
     whole: bool = True
-    """its CRC is right"""
 
 
 @dataclass(frozen=True)
 class LogFile:
-    """A .log: its batches, and whether there is a piece of one behind them."""
+    """A .log file."""
 
     batches: tuple[Batch, ...] = ()
+    """first offset, last offset, leader epoch, whether it is whole"""
     torn: bool = False
+    """bytes of half a batch stand at its end"""
 
     @property
     def sound(self) -> LogFile:
@@ -199,19 +92,49 @@ class LogFile:
         return LogFile(self.batches[:n])
 
 
-Content = LogFile | str | tuple[tuple[int, int], ...]
-"""of a .log; of any other file "" or "corrupt"; of the leader epochs their entries"""
+class EpochEntry(NamedTuple):
+    """A leader epoch and the offset of its first record."""
+
+    epoch: int
+    start_offset: int
+
+
+Epochs = tuple[EpochEntry, ...]
+Content = LogFile | Epochs | str
+"""of a .log; of the leader epoch checkpoint; of any other file, which is "" or "corrupt" as far as that matters"""
+
+
+class File(NamedTuple):
+    """A file of the directory."""
+
+    name: str
+    content: Content
 
 
 @dataclass(frozen=True)
 class Directory:
-    """The files of a partition's directory."""
+    """The directory of a log."""
 
     files: Frozen[str, Content]
+    """a .log, the entries of the leader epoch checkpoint, or the content of another file"""
 
 
-@states("LDR-18")
+def initial(files: Mapping[str, Content] | None = None) -> Directory:
+    """A directory with these files."""
+    return Directory(Frozen(decode(Mapping[str, Content], files or {})))
+
+
+def observe(state: Directory) -> Directory:
+    """All of it."""
+    return state
+
+
+machine: Machine[Directory] = Machine("log_loader", initial, observe)
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
 def name_of(offset: int, end: str, suffix: str = "") -> str:
+    """The name of a segment's file."""
     return f"{offset:020}{end}{suffix}"
 
 
@@ -221,64 +144,48 @@ def offset_of(name: str) -> int | None:
     return int(m[1]) if m else None
 
 
-def content_of(name: str, content: Json) -> Content:
-    """From JSON: a .log is {"batches": [[base, last, epoch, whole], ...], "torn": bool}."""
-    if isinstance(content, dict):
-        return LogFile(tuple(Batch(*b) for b in content["batches"]), content["torn"])
-    return tuple((e, s) for e, s in content) if isinstance(content, list) else str(content)
+def log_of(files: Mapping[str, Content], base: int) -> LogFile:
+    """The .log of a segment that is there."""
+    log = files[name_of(base, LOG)]
+    assert isinstance(log, LogFile)
+    return log
 
 
-def is_file(file: Sequence[Any]) -> bool:
-    """Whether it is a name and a content, as `content_of` takes them."""
-    if len(file) != 2 or not isinstance(file[0], str):
-        return False
-    content = file[1]
-    if isinstance(content, dict):
-        return content.keys() == {"batches", "torn"} and all(len(b) == 4 for b in content["batches"])
-    return isinstance(content, str) or (isinstance(content, list) and all(len(e) == 2 for e in content))
+@states("LDR-18", source="LogFileUtils and LogSegments, Kafka 4.3.0", without=OF_LOGS_AT_REST)
+def sensible(files: Mapping[str, Content]) -> bool:
+    """Whether names are those that Kafka makes, and the offsets of each .log rise from its base on.
 
-
-def shown(content: Content) -> Json:
-    if isinstance(content, LogFile):
-        return {"batches": [[b.base, b.last, b.epoch, b.whole] for b in content.batches], "torn": content.torn}
-    return content if isinstance(content, str) else [list(e) for e in content]
-
-
-def initial(files: Mapping[str, Json] | None = None) -> Directory:
-    """A directory with these files."""
-    return Directory(Frozen({name: content_of(name, c) for name, c in (files or {}).items()}))
-
-
-class ShownLog(TypedDict):
-    """A .log file."""
-
-    batches: list[list[int | bool]]
-    """first offset, last offset, leader epoch, whether it is whole"""
-    torn: bool
-    """bytes of half a batch stand at its end"""
-
-
-class Observation(TypedDict):
-    """The directory of a log."""
-
-    files: dict[str, ShownLog | list[list[int]] | str]
-    """a .log, the entries of the leader epoch checkpoint, or the content of another file"""
-
-
-def observe(state: Directory) -> Observation:
-    return {"files": {name: shown(c) for name, c in state.files.items()}}
-
-
-machine: Machine[Directory] = Machine("log_loader", initial, observe)
+    LDR-18: A segment's files are named by its base offset, in 20 digits; its batches lie between that and the next
+    segment's base offset.
+    """
+    for name, c in files.items():
+        offset = offset_of(name)
+        if name != EPOCHS and (offset is None or name[:20] != f"{offset:020}"):
+            return False
+        if not isinstance(c, LogFile if LOG in name else tuple if name == EPOCHS else str):
+            return False
+        if isinstance(c, LogFile):
+            marks = [offset or 0, *(n for b in c.batches for n in (b.base, b.last + 1))]
+            if marks != sorted(marks) or any(b.last < b.base for b in c.batches):
+                return False
+    return True
 
 
 # ---- the passes ------------------------------------------------------------------------------------------------------
 Files = dict[str, Content]
 
 
-@states("LDR-1", "LDR-2")
+@states("LDR-1", source=f"{CHAPTER}; {LOADER}")
+@states("LDR-2", source=f"{CHAPTER}; {LOADER}; KAFKA-6264")
 def pass_1(files: Files) -> Files:
-    """The files without those of a compaction or a replacement that was not finished, and without deleted ones."""
+    """The files without those of a compaction or a replacement that was not finished, and without deleted ones.
+
+    LDR-1: Loading first removes every file *.deleted, but for *.checkpoint.deleted of the metadata log, and every
+    *.cleaned: the output of a compaction that was not finished.
+
+    LDR-2: A *.swap whose offset is not below the smallest offset of a *.cleaned is removed, before any *.cleaned is:
+    not all files of its replacement had come to be *.swap.
+    """
     cleaned = [n for n in files if n.endswith(CLEANED)]
     least = min((offset_of(n) or 0 for n in cleaned), default=LONG_MAX)
     return {
@@ -295,9 +202,14 @@ def next_offset(base: int, log: LogFile) -> int:
     return log.batches[-1].last + 1 if log.batches else base
 
 
-@states("LDR-3")
+@states("LDR-3", source=f"{CHAPTER}; {LOADER}")
 def pass_2(files: Files) -> Files:
-    """The files without those of the segments that a .log.swap replaces."""
+    """The files without those of the segments that a .log.swap replaces.
+
+    LDR-3: Where a *.log.swap is left, every other file is removed whose name begins with an offset from the smallest
+    base offset of these to the next offset after the last batch of any: the segments that are replaced, their indexes
+    and snapshots.
+    """
     swaps = {offset_of(n) or 0: c for n, c in files.items() if n.endswith(LOG + SWAP) and isinstance(c, LogFile)}
     first = min(swaps, default=LONG_MAX)
     end = max((next_offset(base, log) for base, log in swaps.items()), default=-1)
@@ -310,10 +222,13 @@ def pass_2(files: Files) -> Files:
     return {**opened, **{n: c for n, c in files.items() if not replaced(n)}}
 
 
-@states("LDR-4")
+@states("LDR-4", source=f"{CHAPTER}; {LOADER}")
 def pass_3(files: Files, renames: int | None = None, first: int | None = None) -> Files:
-    """The files after this many .swap were renamed, all of them with None. Those of the offset `first` come first if it
-    is given."""
+    """The files after at most this many .swap were renamed, all of them with None. Those of the offset `first` come
+    first if it is given.
+
+    LDR-4: Then the *.swap that are left lose that suffix, those of the lowest offset first.
+    """
     swaps = sorted((n for n in files if n.endswith(SWAP)), key=lambda n: (first is None or offset_of(n) != first, n))
     out = dict(files)
     for n in swaps[:renames]:
@@ -321,9 +236,19 @@ def pass_3(files: Files, renames: int | None = None, first: int | None = None) -
     return out
 
 
+@states(
+    "LDR-13",
+    source=f"{CHAPTER}; ProducerStateManager and UnifiedLog.rebuildProducerState, Kafka 4.3.0",
+    without=ONE_DIRECTORY,
+)
 @dataclass
 class Snapshots:
-    """A producer state manager without producers: `end` is what it has seen, `last` the newest snapshot it took."""
+    """A producer state manager without producers: `end` is what it has seen, `last` the newest snapshot it took.
+
+    LDR-13: Of the producer snapshots at no segment's base the newest is kept, if none begins above it; those above the
+    log end, and those not above the log start, are removed, and corrupt ones that were read. Afterwards there is one at
+    the log end, if that is above the newest of those left and above the log start.
+    """
 
     known: dict[int, str]
     end: int = 0
@@ -384,14 +309,14 @@ def segments_between(bases: Sequence[int], start: int, end: int) -> list[int]:
 
 
 @dataclass
-class Loading:
+class Load:
     """A load that is under way: the files, the segments' logs by base offset, the epochs."""
 
     files: Files
     point: int
     log_start: int
     segments: dict[int, LogFile] = field(default_factory=dict)
-    epochs: list[tuple[int, int]] = field(default_factory=list)
+    epochs: Epochs = ()
 
     def snapshots(self) -> dict[int, str]:
         """By offset, as the disk has them."""
@@ -406,17 +331,22 @@ class Loading:
         self.files = {n: c for n, c in self.files.items() if not n.endswith(SNAPSHOT)}
         self.files |= {name_of(o, SNAPSHOT): c for o, c in known.items()}
 
-    @states("LDR-6", "LDR-8")
+    @states("LDR-6")
+    @states("LDR-8", source=f"{LOADER}; LogSegment.recover, Kafka 4.3.0", without=ONE_DIRECTORY)
     def recover(self, base: int, below: Sequence[int]) -> bool:
-        """Make a segment's indexes again, and cut it; whether it was cut."""
-        log = self.files[name_of(base, LOG)]
-        assert isinstance(log, LogFile)
+        """Make a segment's indexes again, and cut it; whether it was cut.
+
+        LDR-8: A recovered segment gives each leader epoch above the latest one to the epoch cache, with the first
+        offset of the batch, and takes a producer snapshot at its end.
+        """
+        log = log_of(self.files, base)
         snapshots = Snapshots(self.snapshots())
         snapshots.rebuild(below, self.log_start, base, clean=False)
         sound = log.sound
         for b in sound.batches:
-            if b.epoch >= 0 and (not self.epochs or b.epoch > self.epochs[-1][0]):
-                self.epochs = [e for e in self.epochs if e[1] < b.base] + [(b.epoch, b.base)]
+            if b.epoch >= 0 and (not self.epochs or b.epoch > self.epochs[-1].epoch):
+                kept = (e for e in self.epochs if e.start_offset < b.base)
+                self.epochs = (*kept, EpochEntry(b.epoch, b.base))
             snapshots.end = b.last + 1
         self.files |= {name_of(base, LOG): sound, name_of(base, INDEX): "", name_of(base, TIME_INDEX): ""}
         if name_of(base, TXN_INDEX) in self.files:
@@ -431,9 +361,16 @@ class Loading:
         for end in (LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT):
             self.files.pop(name_of(base, end), None)
 
-    @states("LDR-5", "LDR-6")
+    @states("LDR-5", "LDR-6", source=f"{CHAPTER}; {LOADER}", without=ONE_DIRECTORY)
     def open_segments(self) -> None:
-        """Remove indexes of no segment, and open the segments, recovering those that need it."""
+        """Remove indexes of no segment, and open the segments, recovering those that need it.
+
+        LDR-5: An index file without a .log is removed.
+
+        LDR-6: A segment without an offset index, or with a transaction index of which an entry lies below its base
+        offset, is recovered alone, whatever the stop: it is cut before its first batch that is not whole, and the
+        segments after it stay. A time index that is not there is made, empty.
+        """
         for n in sorted(self.files):
             base = offset_of(n)
             if base is None:
@@ -444,18 +381,19 @@ class Loading:
                 if name_of(base, INDEX) not in self.files or self.files.get(name_of(base, TXN_INDEX)) == "corrupt":
                     self.recover(base, list(self.segments))
                 self.files.setdefault(name_of(base, TIME_INDEX), "")
-                log = self.files[n]
-                assert isinstance(log, LogFile)
-                self.segments[base] = log
+                self.segments[base] = log_of(self.files, base)
 
-    @states("LDR-7")
+    @states("LDR-7", source=f"{CHAPTER}; {LOADER}", without=ONE_DIRECTORY)
     def recover_log(self) -> None:
-        """Recover each segment from the recovery point on, up to the first that is cut."""
+        """Recover each segment from the recovery point on, up to the first that is cut.
+
+        LDR-7: After a clean stop nothing else is read. Otherwise each segment is recovered from the one on that holds
+        the recovery point; the first that is cut is the last one kept, those after it are deleted. So a batch that is
+        not whole is noticed below the recovery point too, if it lies in that segment.
+        """
         for base in segments_between(list(self.segments), self.point, LONG_MAX):
             cut = self.recover(base, list(self.segments))
-            log = self.files[name_of(base, LOG)]
-            assert isinstance(log, LogFile)
-            self.segments[base] = log
+            self.segments[base] = log_of(self.files, base)
             if cut:
                 for later in [b for b in self.segments if b > base]:
                     self.forget(later)
@@ -466,14 +404,48 @@ class Loading:
         return next_offset(max(self.segments), self.segments[max(self.segments)]) if self.segments else None
 
 
-@states("LDR-9", "LDR-10", "LDR-11")
+@states("LDR-12", source=f"{CHAPTER}; {LOADER}", without=ONE_DIRECTORY)
+def within(epochs: Epochs, log_start: int, log_end: int) -> Epochs:
+    """The leader epochs of a log that starts and ends there.
+
+    LDR-12: Leader epochs that begin at the log end or later are dropped; of those that begin at or below the
+    checkpointed log start the last is kept, and begins there.
+    """
+    kept = [e for e in epochs if e.start_offset < log_end]
+    begun = [e for e in kept if e.start_offset <= log_start]
+    first = (EpochEntry(begun[-1].epoch, log_start),) if begun else ()
+    return (*first, *(e for e in kept if e.start_offset > log_start))
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Of a loaded log."""
+
+    log_start: int
+    recovery_point: int
+    log_end: int
+
+
+@states("LDR-9", source=f"{CHAPTER}; {LOADER}", without=ONE_DIRECTORY)
+@states("LDR-10", source=LOADER, without=ONE_DIRECTORY)
+@states("LDR-11", source=f"{CHAPTER}; {LOADER}; KAFKA-10101", without=ONE_DIRECTORY)
 def loaded(files: Mapping[str, Content], clean: bool, point: int, log_start: int) -> tuple[Files, Ends]:
-    """The files after a load, and the log's start, recovery point and end."""
-    begun = Loading(pass_3(pass_2(pass_1(dict(files)))), point, log_start)
+    """The files after a load, and the log's start, recovery point and end.
+
+    LDR-9: If the log would end below the checkpointed log start, all segments, epochs and snapshots are deleted, and an
+    empty log begins at the log start.
+
+    LDR-10: A directory without a segment gets an empty one at the checkpointed log start.
+
+    LDR-11: The log starts at the checkpointed log start or at the first segment, whichever is higher, and ends after
+    the last batch. The recovery point is the end after a clean stop, if the log had a segment; otherwise the
+    checkpointed one, lowered to the end, but not below the log start.
+    """
+    begun = Load(pass_3(pass_2(pass_1(dict(files)))), point, log_start)
     main = Snapshots({})
     epochs = files.get(EPOCHS, ())
     assert isinstance(epochs, tuple)
-    begun.epochs = list(epochs)
+    begun.epochs = epochs
     begun.open_segments()
     if not clean:
         begun.recover_log()
@@ -481,7 +453,7 @@ def loaded(files: Mapping[str, Content], clean: bool, point: int, log_start: int
     if end is not None and end < log_start:
         for base in list(begun.segments):
             begun.forget(base)
-        begun.epochs = []
+        begun.epochs = ()
         begun.put({})
         main.end = log_start
         end = None
@@ -493,22 +465,14 @@ def loaded(files: Mapping[str, Content], clean: bool, point: int, log_start: int
     begun.files |= {name_of(last, INDEX): "", name_of(last, TIME_INDEX): ""}
     end = log_start if end is None else end
     first = max(log_start, min(begun.segments))
-    begun.epochs = _cut_epochs(begun.epochs, log_start, end)
+    begun.epochs = within(begun.epochs, log_start, end)
     main.known = begun.snapshots()
     main.remove_strays(list(begun.segments))
     main.rebuild(list(begun.segments), first, end, clean)
     begun.put(main.known)
-    begun.files[EPOCHS] = tuple(begun.epochs)
+    begun.files[EPOCHS] = begun.epochs
     recovered = end if clean and had_segments else min(point, end)
-    return begun.files, {"logStart": first, "recoveryPoint": max(first, recovered), "logEnd": end}
-
-
-@states("LDR-12")
-def _cut_epochs(epochs: Sequence[tuple[int, int]], log_start: int, log_end: int) -> list[tuple[int, int]]:
-    """The leader epochs of a log that starts and ends there."""
-    kept = [e for e in epochs if e[1] < log_end]
-    begun = [e for e in kept if e[1] <= log_start]
-    return [*([(begun[-1][0], log_start)] if begun else []), *(e for e in kept if e[1] > log_start)]
+    return begun.files, Ends(first, max(first, recovered), end)
 
 
 def records(files: Mapping[str, Content]) -> set[Batch]:
@@ -517,59 +481,50 @@ def records(files: Mapping[str, Content]) -> set[Batch]:
 
 
 # ---- the operations --------------------------------------------------------------------------------------------------
-@states("LDR-18")
-def sensible(files: Mapping[str, Content]) -> bool:
-    """Names are those that Kafka makes, and the offsets of each .log rise from its base on."""
-    for name, c in files.items():
-        offset = offset_of(name)
-        if name != EPOCHS and (offset is None or name[:20] != f"{offset:020}"):
-            return False
-        if not isinstance(c, LogFile if LOG in name else tuple if name == EPOCHS else str):
-            return False
-        if isinstance(c, LogFile):
-            marks = [offset or 0, *(n for b in c.batches for n in (b.base, b.last + 1))]
-            if marks != sorted(marks) or any(b.last < b.base for b in c.batches):
-                return False
-    return True
-
-
 @states("LDR-15")
-def again(result: Step[Directory], clean: bool, log_start: int) -> bool:
+def again(result: Step[Directory, Ends], clean: bool, log_start: int) -> bool:
     """Whether a load after a load finds nothing to do."""
-    ends: Any = result.result
-    files, found = loaded(result.state.files, clean, ends["recoveryPoint"], log_start)
-    same = (found["logStart"], found["logEnd"]) == (ends["logStart"], ends["logEnd"])
+    ends = result.result
+    assert isinstance(ends, Ends)
+    files, found = loaded(result.state.files, clean, ends.recovery_point, log_start)
+    same = (found.log_start, found.log_end) == (ends.log_start, ends.log_end)
     return same and records(files) == records(result.state.files)
 
 
 @machine.operation("put", "LDR-18", kind="damage")
-@icontract.require(lambda file: is_file(file) and sensible({file[0]: content_of(*file)}), "LDR-18 a file of Kafka's")
-def put(state: Directory, file: Sequence[Any]) -> Step[Directory, None]:
+@require(lambda file: sensible({file.name: file.content}), "LDR-18 a file of Kafka's")
+def put(state: Directory, file: File) -> Directory:
     """A file, its name and its content, is there from whatever went before."""
-    return Step(Directory(state.files.with_(file[0], content_of(*file))))
+    return Directory(state.files.with_(*file))
 
 
 @machine.operation("drop", "LDR-6", kind="damage")
-@icontract.require(lambda state, name: name in state.files, "LDR-18 the file is there")
-def drop(state: Directory, name: str) -> Step[Directory, None]:
+@require(lambda state, name: name in state.files, "LDR-18 the file is there")
+def drop(state: Directory, name: str) -> Directory:
     """A file is gone."""
-    return Step(Directory(state.files.without(name)))
+    return Directory(state.files.without(name))
 
 
 @machine.operation("writeCleaned", "LDR-14")
-@icontract.require(lambda new: all(n >= 0 for n in new), "LDR-18 offsets")
-def write_cleaned(state: Directory, new: Sequence[int]) -> Step[Directory, None]:
+@require(lambda new: all(n >= 0 for n in new), "LDR-18 offsets")
+def write_cleaned(state: Directory, new: Sequence[int]) -> Directory:
     """A compaction or a split has written its output: of each new segment the first record."""
     files = dict(state.files)
     for n in new:
         files |= {name_of(n, LOG, CLEANED): LogFile((Batch(n, n),))}
         files |= {name_of(n, INDEX, CLEANED): "", name_of(n, TIME_INDEX, CLEANED): ""}
-    return Step(Directory(Frozen(files)))
+    return Directory(Frozen(files))
 
 
-@states("LDR-14")
+@states("LDR-14", source=f"{CHAPTER}; LocalLog.replaceSegments, Kafka 4.3.0; KAFKA-6264")
 def swap_steps(old: Sequence[int], new: Sequence[int]) -> list[tuple[str, str]]:
-    """The renames of a replacement in their order; those of files that are not there are left out."""
+    """The renames of a replacement in their order; those of files that are not there are left out.
+
+    LDR-14: A replacement renames the new segments from *.cleaned to *.swap, the last one first, then the old ones to
+    *.deleted, then the new ones to their names, the first one first. So after a crash at any moment, and a load, the
+    directory has exactly the old segments or exactly the new ones; of those old ones of which the new ones reach no
+    offset, some may be left.
+    """
     ends = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
     steps = [(name_of(n, e, CLEANED), name_of(n, e, SWAP)) for n in sorted(new, reverse=True) for e in ends]
     steps += [(name_of(o, e), name_of(o, e, DELETED)) for o in sorted(old) for e in ends]
@@ -577,17 +532,17 @@ def swap_steps(old: Sequence[int], new: Sequence[int]) -> list[tuple[str, str]]:
 
 
 @machine.operation("replace", "LDR-14", kind="crash")
-@icontract.require(
+@require(
     lambda state, new: all(name_of(n, e, CLEANED) in state.files for n in new for e in (LOG, INDEX, TIME_INDEX)),
     "LDR-14 the new segments are written",
 )
-@icontract.require(
+@require(
     lambda state, old: bool(old) and all(name_of(o, e) in state.files for o in old for e in (LOG, INDEX, TIME_INDEX)),
     "LDR-14 the old segments are there",
 )
-@icontract.require(lambda new, steps: len(set(new)) == len(new) > 0 and steps >= 0, "LDR-14 some steps, perhaps all")
+@require(lambda new, steps: len(set(new)) == len(new) > 0 and steps >= 0, "LDR-14 some steps, perhaps all")
 def replace_segments(state: Directory, old: Sequence[int], new: Sequence[int], steps: int) -> Step[Directory, int]:
-    """A replacement, crashed after so many renames."""
+    """A replacement, crashed after at most `steps` renames. The answer: how many there were."""
     files = dict(state.files)
     done = 0
     for source, target in swap_steps(old, new):
@@ -597,15 +552,7 @@ def replace_segments(state: Directory, old: Sequence[int], new: Sequence[int], s
     return Step(Directory(Frozen(files)), done)
 
 
-class Ends(TypedDict):
-    """Of a loaded log."""
-
-    logStart: int
-    recoveryPoint: int
-    logEnd: int
-
-
-def interrupted(state: Directory, renames: int, first: int | None = None) -> Step[Directory]:
+def interrupted(state: Directory, renames: int, first: int | None = None) -> Step[Directory, int]:
     """The passes up to that many renames of the third one."""
     files = pass_2(pass_1({EPOCHS: (), **state.files}))
     done = min(renames, sum(n.endswith(SWAP) for n in files))
@@ -613,19 +560,24 @@ def interrupted(state: Directory, renames: int, first: int | None = None) -> Ste
 
 
 @states("LDR-15")
-def unharmed(state: Directory, result: Step[Directory]) -> bool:
+def unharmed(state: Directory, result: Step[Directory, int]) -> bool:
     """Whether a load leaves the same records if another one was begun before it."""
     left = [records(loaded(s.files, False, 0, 0)[0]) for s in (state, result.state)]
     return left[0] == left[1]
 
 
 @machine.operation("crashedLoad", "LDR-4", "LDR-15", kind="crash")
-@icontract.require(lambda state: sensible(state.files), "LDR-18 a directory of Kafka's")
-@icontract.require(lambda renames: renames >= 0, "LDR-4 some renames, perhaps all")
-@icontract.ensure(lambda state, result: unharmed(state, result), "LDR-15 a crash does no harm")
+@states("LDR-15", source=f"{LOADER}; KAFKA-10471")
+@require(lambda state: sensible(state.files), "LDR-18 a directory of Kafka's")
+@require(lambda renames: renames >= 0, "LDR-4 some renames, perhaps all")
+@ensure(unharmed, "LDR-15 a crash does no harm")
 def crashed_load(state: Directory, first: int, renames: int) -> Step[Directory, int]:
-    """The broker starts, and crashes after so many renames of the third pass. `first`: the file system lists the files
-    of that offset before the others. The answer: how many renames there were."""
+    """The broker starts, and crashes after at most `renames` renames of the third pass. `first`: the file system lists
+    the files of that offset before the others. The answer: how many renames there were.
+
+    LDR-15: A crash while a log is loaded does no harm: loading again ends with the records that an undisturbed load
+    leaves.
+    """
     return interrupted(state, renames)
 
 
@@ -633,12 +585,12 @@ def crashed_load(state: Directory, first: int, renames: int) -> Step[Directory, 
     "load", "LDR-1", "LDR-2", "LDR-3", "LDR-4", "LDR-5", "LDR-6", "LDR-7", "LDR-8", "LDR-9", "LDR-10", "LDR-11",
     "LDR-12", "LDR-13", "LDR-15", kind="restart",
 )  # fmt: skip
-@icontract.require(lambda state: sensible(state.files), "LDR-18 a directory of Kafka's")
-@icontract.require(lambda recovery_point, log_start: recovery_point >= 0 and log_start >= 0, "LDR-11 offsets")
-@icontract.ensure(
+@require(lambda state: sensible(state.files), "LDR-18 a directory of Kafka's")
+@require(lambda recovery_point, log_start: recovery_point >= 0 and log_start >= 0, "LDR-11 offsets")
+@ensure(
     lambda result: not any(n.endswith((CLEANED, SWAP)) for n in result.state.files), "LDR-4 nothing is left half done"
 )
-@icontract.ensure(
+@ensure(
     lambda result: all(
         name_of(offset_of(n) or 0, end) in result.state.files
         for n in result.state.files
@@ -647,29 +599,10 @@ def crashed_load(state: Directory, first: int, renames: int) -> Step[Directory, 
     ),
     "LDR-6 every segment has its indexes",
 )
-@icontract.ensure(
-    lambda result: result.result["logStart"] <= result.result["logEnd"],
-    "LDR-11 the log does not end below its start",
-)
-@icontract.ensure(
-    lambda result: result.result["recoveryPoint"] <= result.result["logEnd"], "LDR-11 nor below its recovery point"
-)
-@icontract.ensure(
-    lambda clean, log_start, result: again(result, clean, log_start), "LDR-15 a load after a load finds nothing to do"
-)
+@ensure(lambda result: result.result.log_start <= result.result.log_end, "LDR-11 the log does not end below its start")
+@ensure(lambda result: result.result.recovery_point <= result.result.log_end, "LDR-11 nor below its recovery point")
+@ensure(again, "LDR-15 a load after a load finds nothing to do")
 def load(state: Directory, clean: bool, recovery_point: int, log_start: int) -> Step[Directory, Ends]:
     """The broker starts, with what the directory above says of the last stop and of this log."""
     files, found = loaded(state.files, clean, recovery_point, log_start)
     return Step(Directory(Frozen(files)), found)
-
-
-# ---- what to call ----------------------------------------------------------------------------------------------------
-BASES = (0, 5, 10, 20)
-
-
-SWAPPED: dict[str, Json] = {
-    name_of(base, end, SWAP): {"batches": [[base, base + 4, 0, True]], "torn": False} if end == LOG else ""
-    for base in BASES[:3]
-    for end in (LOG, INDEX, TIME_INDEX)
-}
-"""Three new segments that have not got their names yet."""

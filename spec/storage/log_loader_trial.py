@@ -7,7 +7,6 @@ from typing import Any
 
 from kafkaspec.contract.machine import Json
 from kafkaspec.spec.storage.log_loader import (
-    BASES,
     CLEANED,
     DELETED,
     EPOCHS,
@@ -15,7 +14,6 @@ from kafkaspec.spec.storage.log_loader import (
     LOG,
     SNAPSHOT,
     SWAP,
-    SWAPPED,
     TIME_INDEX,
     TXN_INDEX,
     Directory,
@@ -23,6 +21,15 @@ from kafkaspec.spec.storage.log_loader import (
     name_of,
     offset_of,
 )
+
+BASES = (0, 5, 10, 20)
+
+SWAPPED: dict[str, Json] = {
+    name_of(base, end, SWAP): {"batches": [[base, base + 4, 0, True]], "torn": False} if end == LOG else ""
+    for base in BASES[:3]
+    for end in (LOG, INDEX, TIME_INDEX)
+}
+"""Three new segments that have not got their names yet."""
 
 
 def _batches(base: int, lengths: Sequence[int], epoch: int = 0, bad: int = -1) -> list[list[Any]]:

@@ -22,7 +22,7 @@ from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import Fields, Machine, Refused, Step
 from kafkaspec.errors import UserError
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, NO_TIMESTAMP
-from kafkaspec.spec.storage.transaction_index import Aborted
+from kafkaspec.spec.storage.transaction_index import AbortedTransaction as Aborted
 
 PREFIX = "SEG"
 TITLE = "Log segment"

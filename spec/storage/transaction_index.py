@@ -13,12 +13,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypedDict, cast
+from typing import NamedTuple
 
-import icontract
+from icontract import ensure, require
 
-from kafkaspec.contract.clauses import clause, states
-from kafkaspec.contract.machine import Fields, Json, Machine, Refused, Step
+from kafkaspec.contract.clauses import A_FORMAT, AT_REST, ONE_CALL, states
+from kafkaspec.contract.codec import partial
+from kafkaspec.contract.machine import Machine, Refused
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 
 PREFIX = "TXI"
@@ -26,116 +27,22 @@ TITLE = "Transaction index"
 
 CHAPTER = "Kafka Internals, ch. 03, 'TransactionIndex, aborted transactions'"
 INDEX = "TransactionIndex, Kafka 4.3.0"
-
-OF_THE_BYTES = {"model": "a matter of bytes, not of interleavings", "proof": "a matter of bytes: tested on every kind"}
-OF_ONE_FILE = {
-    "model": "a question to one file, that depends on nobody else; the model has what makes the entries",
-    "proof": "see the model",
-}
-OF_A_LOG_ON_DISK = {
-    "impl": "about a log at rest: the audit looks for it",
-    "mutant": "a predicate over a log at rest: what breaks it is damage, made in the tests of the audit",
+ONE_SEQUENCE = {
     "model": "the model has one sequence of entries, however it is cut into files",
     "proof": "see the model",
 }
 
-TXI_1 = clause(
-    "TXI-1",
-    """An entry is 34 bytes, big-endian: the version, 16 bits, 0; then, 64 bits each, the producer id, the first offset
-    of the transaction, its last offset (the abort marker's) and the last stable offset at that time.""",
-    source=f"{CHAPTER}; AbortedTxn, Kafka 4.3.0",
-    without=OF_THE_BYTES,
-)
-TXI_2 = clause(
-    "TXI-2",
-    "The file is made by the first append and not before. Without a file the index has no entries.",
-    source=f"{CHAPTER}; {INDEX}",
-    without=OF_ONE_FILE,
-)
-TXI_3 = clause(
-    "TXI-3",
-    """An append puts the entry at the end. It is refused, and nothing changes, unless its last offset is above that of
-    the entry before, as far as that is known: an index that was opened knows of none until something was appended or
-    cut.""",
-    source=INDEX,
-    without=OF_ONE_FILE,
-)
-TXI_4 = clause(
-    "TXI-4",
-    """Collecting for a fetch of [fetch offset, upper bound) goes through the entries in order, up to and with the
-    first whose last stable offset is at or above the upper bound, and gives those whose last offset is at or above
-    the fetch offset and whose first offset is below the upper bound.""",
-    source=f"{CHAPTER}; {INDEX}",
-)
-TXI_5 = clause(
-    "TXI-5",
-    """Collecting is complete just if it met such a last stable offset; if not, the next segment's index must be asked
-    too.""",
-    source=f"{CHAPTER}; {INDEX}",
-)
-TXI_6 = clause(
-    "TXI-6",
-    """For a fetch the indexes are asked in order, from the one of the segment that holds the fetch offset, until one is
-    complete or there is no further one.""",
-    source="LocalLog.addAbortedTransactions, Kafka 4.3.0",
-    without={"model": "the model has one sequence of entries, however it is cut into files", "proof": "see the model"},
-)
-TXI_7 = clause(
-    "TXI-7",
-    """So every aborted transaction that overlaps the fetch is given: of entries that brokers appended (TXI-12), none
-    after the one at which collecting stops begins below the upper bound, and none in an earlier segment ends at or
-    above the fetch offset.""",
-    source=f"{CHAPTER}; ProducerStateManager.lastStableOffset, Kafka 4.3.0",
-)
-TXI_8 = clause(
-    "TXI-8",
-    """Truncating to an offset drops the first entry whose last offset is at or above it, and all after that; what the
-    next append must exceed is then the last offset that is left. Without such an entry nothing changes.""",
-    source=INDEX,
-    without=OF_ONE_FILE,
-)
-TXI_9 = clause(
-    "TXI-9",
-    "A reset drops all bytes; the file stays, if there is one, and the next append need exceed nothing.",
-    source=INDEX,
-    without=OF_ONE_FILE,
-)
-TXI_10 = clause(
-    "TXI-10",
-    """The sanity check refuses an index with an entry whose last offset is below the segment's base offset; opening
-    the log then recovers the segment.""",
-    source=f"{INDEX}; LogLoader.loadSegmentFiles, Kafka 4.3.0",
-    without=OF_ONE_FILE,
-)
-TXI_11 = clause(
-    "TXI-11",
-    """Reading takes whole entries from the start; fewer than 34 bytes at the end are no entry. An entry of a version
-    above 0 is refused, and whatever was asked of the index with it.""",
-    source=INDEX,
-    without=OF_THE_BYTES,
-)
-TXI_12 = clause(
-    "TXI-12",
-    """Brokers append in the order of the abort markers, over all segments: last offsets rise strictly, last stable
-    offsets never fall, an entry begins before it ends, its last stable offset is at most its last offset + 1, and it
-    begins at or above the last stable offset of every entry before it.""",
-    source="UnifiedLog.append and ProducerStateManager.lastStableOffset, Kafka 4.3.0",
-    without={"impl": "said of what the index is given: the producer state makes the entries (PSM-16)"},
-)
-TXI_13 = clause(
-    "TXI-13",
-    """The last offset of every entry lies in the index's own segment: at or above its base offset, and below the end of
-    its records.""",
-    source=f"{CHAPTER}; UnifiedLog.append and LogSegment.updateTxnIndex, Kafka 4.3.0",
-    without=OF_A_LOG_ON_DISK,
-)
+CORRUPT_INDEX = "org.apache.kafka.storage.internals.log.CorruptIndexException"
+NOT_ASCENDING = Refused("TXI-3", ILLEGAL_ARGUMENT)
+CORRUPT = Refused("TXI-10", CORRUPT_INDEX)
+UNKNOWN_VERSION = Refused("TXI-11", KAFKA_EXCEPTION)
 
 ENTRY_SIZE = 34
-CORRUPT_INDEX = "org.apache.kafka.storage.internals.log.CorruptIndexException"
 
 
-class Aborted(NamedTuple):
-    """One aborted transaction: its producer, its first record's offset, its marker's, and what was stable then."""
+# ---- entries ---------------------------------------------------------------------------------------------------------
+class AbortedTransaction(NamedTuple):
+    """Its producer, its first record's offset, its marker's, and what was stable then."""
 
     producer_id: int
     first_offset: int
@@ -143,9 +50,31 @@ class Aborted(NamedTuple):
     last_stable_offset: int
 
 
-@states("TXI-12")
-def in_order(entries: Sequence[Aborted]) -> bool:
-    """Whether brokers can have appended these, one after the other."""
+Entries = tuple[AbortedTransaction, ...]
+
+
+@states("TXI-1", source=f"{CHAPTER}; AbortedTxn, Kafka 4.3.0", without=A_FORMAT)
+def hexadecimal(entry: AbortedTransaction) -> str:
+    """The bytes of an entry, two digits each.
+
+    TXI-1: An entry is 34 bytes, big-endian: the version, 16 bits, 0; then, 64 bits each, the producer id, the first
+    offset of the transaction, its last offset (the abort marker's) and the last stable offset at that time.
+    """
+    return "0000" + "".join(f"{n % 2**64:016x}" for n in entry)
+
+
+@states(
+    "TXI-12",
+    source="UnifiedLog.append and ProducerStateManager.lastStableOffset, Kafka 4.3.0",
+    without={"impl": "said of what the index is given: the producer state makes the entries (PSM-16)"},
+)
+def in_order(entries: Sequence[AbortedTransaction]) -> bool:
+    """Whether brokers can have appended these, one after the other.
+
+    TXI-12: Brokers append in the order of the abort markers, over all segments: last offsets rise strictly, last stable
+    offsets never fall, an entry begins before it ends, its last stable offset is at most its last offset + 1, and it
+    begins at or above the last stable offset of every entry before it.
+    """
     return all(e.first_offset < e.last_offset and e.last_stable_offset <= e.last_offset + 1 for e in entries) and all(
         before.last_offset < e.last_offset
         and before.last_stable_offset <= e.last_stable_offset
@@ -154,9 +83,18 @@ def in_order(entries: Sequence[Aborted]) -> bool:
     )
 
 
-def overlapping(entries: Iterable[Aborted], fetch_offset: int, upper_bound: int) -> tuple[Aborted, ...]:
+def overlapping(entries: Iterable[AbortedTransaction], fetch_offset: int, upper_bound: int) -> Entries:
     """The entries that say something about the offsets in [fetch_offset, upper_bound)."""
     return tuple(e for e in entries if e.last_offset >= fetch_offset and e.first_offset < upper_bound)
+
+
+# ---- the state -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class SearchResult:
+    """Aborted transactions (producer id, first offset, last offset, last stable offset), and whether they are all."""
+
+    aborted_transactions: Entries
+    is_complete: bool
 
 
 @dataclass(frozen=True)
@@ -165,7 +103,7 @@ class Index:
     bytes after the last whole entry are what a crash left of one."""
 
     start_offset: int
-    entries: tuple[Aborted, ...] = ()
+    entries: Entries = ()
     exists: bool = False
     known: int | None = None
     rest: int = 0
@@ -175,12 +113,20 @@ class Index:
         """Bytes of the file."""
         return len(self.entries) * ENTRY_SIZE + self.rest
 
-    @states("TXI-4", "TXI-5")
-    def collected(self, fetch_offset: int, upper_bound: int) -> tuple[tuple[Aborted, ...], bool]:
-        """What a fetch gets of this index, and whether that is all."""
+    @states("TXI-4", "TXI-5", source=f"{CHAPTER}; {INDEX}")
+    def search(self, fetch_offset: int, upper_bound: int) -> SearchResult:
+        """What a fetch gets of this index.
+
+        TXI-4: Collecting for a fetch of [fetch offset, upper bound) goes through the entries in order, up to and with
+        the first whose last stable offset is at or above the upper bound, and gives those whose last offset is at or
+        above the fetch offset and whose first offset is below the upper bound.
+
+        TXI-5: Collecting is complete if and only if it met such a last stable offset; if not, the next segment's index
+        must be asked too.
+        """
         stop = next((n for n, e in enumerate(self.entries) if e.last_stable_offset >= upper_bound), None)
         asked = self.entries if stop is None else self.entries[: stop + 1]
-        return overlapping(asked, fetch_offset, upper_bound), stop is not None
+        return SearchResult(overlapping(asked, fetch_offset, upper_bound), stop is not None)
 
     def cut(self, size: int) -> Index:
         """With its first `size` bytes, opened again."""
@@ -199,7 +145,7 @@ class Log:
         return self.indexes[-1]
 
     @property
-    def entries(self) -> tuple[Aborted, ...]:
+    def entries(self) -> Entries:
         """Of all segments."""
         return tuple(e for i in self.indexes for e in i.entries)
 
@@ -211,9 +157,20 @@ class Log:
         return max(n for n, i in enumerate(self.indexes) if i.start_offset <= offset)
 
 
-@states("TXI-12", "TXI-13")
+@states("TXI-12")
+@states(
+    "TXI-13",
+    source=f"{CHAPTER}; UnifiedLog.append and LogSegment.updateTxnIndex, Kafka 4.3.0",
+    without=AT_REST
+    | ONE_SEQUENCE
+    | {"mutant": "a predicate over a log at rest: what breaks it is damage, made in the tests of the audit"},
+)
 def orderly(log: Log) -> bool:
-    """Whether brokers can have written the whole of it."""
+    """Whether brokers can have written the whole of it.
+
+    TXI-13: The last offset of every entry lies in the index's own segment: at or above its base offset, and below the
+    end of its records.
+    """
     ends = [*(i.start_offset for i in log.indexes[1:]), None]
     return in_order(log.entries) and all(
         i.start_offset <= e.last_offset and (end is None or e.last_offset < end)
@@ -223,7 +180,7 @@ def orderly(log: Log) -> bool:
 
 
 @states("TXI-12")
-def follows(log: Log, entry: Aborted) -> bool:
+def follows(log: Log, entry: AbortedTransaction) -> bool:
     """Whether a broker can append it to this log next."""
     return in_order((*log.entries[-1:], entry)) and entry.last_offset >= log.active.start_offset
 
@@ -233,298 +190,297 @@ def initial(start_offset: int = 0) -> Log:
     return Log((Index(start_offset),))
 
 
-def shown(entries: Iterable[tuple[int, ...]]) -> list[Json]:
-    return [list(e) for e in entries]
+class EarlierIndex(NamedTuple):
+    """The index of a segment before the active one. `rest`: bytes behind the last whole entry."""
+
+    start_offset: int
+    entries: Entries
+    rest: int
 
 
-class Observation(TypedDict, total=False):
+@partial
+@dataclass(frozen=True)
+class Observation:
     """The active segment's index, and those before it."""
 
-    all: list[list[int]]
+    all: Entries
     """producer id, first offset, last offset, last stable offset"""
-    isEmpty: bool
-    fileSize: int
+    is_empty: bool
+    file_size: int
     """bytes"""
     exists: bool
-    earlier: list[list[Json]]
+    earlier: tuple[EarlierIndex, ...]
     """start offset, entries, bytes behind the last whole entry"""
 
 
 def observe(log: Log) -> Observation:
     """The active index as the recordings show it, and those before it."""
     active = log.active
-    return cast(
-        Observation,
-        Fields(
-            all=shown(active.entries),
-            isEmpty=not active.entries,
-            fileSize=active.size,
-            exists=active.exists,
-            earlier=[[i.start_offset, shown(i.entries), i.rest] for i in log.indexes[:-1]],
-        ),
-    )
+    earlier = tuple(EarlierIndex(i.start_offset, i.entries, i.rest) for i in log.indexes[:-1])
+    return Observation(active.entries, not active.entries, active.size, active.exists, earlier)
 
 
 machine: Machine[Log] = Machine("transaction_index", initial, observe)
 
 
-# ---- conditions that several operations share ------------------------------------------------------------------------
-def only_the_active_changes(log: Log, result: Step[Log]) -> bool:
-    return result.state.indexes[:-1] == log.indexes[:-1]
-
-
-def a_refusal_changes_nothing(log: Log, result: Step[Log]) -> bool:
-    return not isinstance(result.result, Refused) or result.state == log
-
-
-def nothing_changes(log: Log, result: Step[Log]) -> bool:
-    return result.state == log
-
-
-def entries_without_a_file(result: Step[Log]) -> bool:
-    return all(i.exists or i.size == 0 for i in result.state.indexes)
+def only_the_active_changes(id: str) -> ensure:
+    """A contract that operations share, under that clause's id."""
+    return ensure(
+        lambda state, result: isinstance(result, Refused) or result.indexes[:-1] == state.indexes[:-1],
+        f"{id} in the active segment",
+    )
 
 
 # ---- the operations --------------------------------------------------------------------------------------------------
-@machine.operation("append", TXI_1, TXI_2, TXI_3, TXI_12, TXI_13)
-@icontract.require(lambda state: state.active.rest == 0, "TXI-3 what a crash left of an entry was cut off")
-@icontract.ensure(lambda state, result: only_the_active_changes(state, result), "TXI-3 in the active segment")
-@icontract.ensure(lambda state, result: a_refusal_changes_nothing(state, result), "TXI-3 refused: nothing changes")
-@icontract.ensure(
+@machine.operation("append", "TXI-1", "TXI-2", "TXI-3", "TXI-12", "TXI-13")
+@states("TXI-2", source=f"{CHAPTER}; {INDEX}", without=ONE_CALL)
+@states("TXI-3", source=INDEX, without=ONE_CALL)
+@require(lambda state: state.active.rest == 0, "TXI-3 what a crash left of an entry was cut off")
+@only_the_active_changes("TXI-3")
+@ensure(
     lambda state, last_offset, result: (
-        isinstance(result.result, Refused) == (state.active.known is not None and last_offset <= state.active.known)
+        isinstance(result, Refused) == (state.active.known is not None and last_offset <= state.active.known)
     ),
     "TXI-3 last offsets rise, as far as is known",
 )
-@icontract.ensure(
-    lambda state, result: (
-        isinstance(result.result, Refused) or result.state.active.size == state.active.size + ENTRY_SIZE
-    ),
+@ensure(
+    lambda state, result: isinstance(result, Refused) or result.active.size == state.active.size + ENTRY_SIZE,
     "TXI-1 an entry is 34 bytes",
 )
-@icontract.ensure(
-    lambda result: isinstance(result.result, Refused) or result.state.active.exists, "TXI-2 an append makes the file"
-)
-@icontract.ensure(
+@ensure(lambda result: isinstance(result, Refused) or result.active.exists, "TXI-2 an append makes the file")
+@ensure(
     lambda state, result: (
         not orderly(state)
-        or isinstance(result.result, Refused)
-        or not follows(state, result.state.active.entries[-1])
-        or orderly(result.state)
+        or isinstance(result, Refused)
+        or not follows(state, result.active.entries[-1])
+        or orderly(result)
     ),
     "TXI-12 appended in the order of the abort markers, they stand in order over all segments",
 )
-@icontract.ensure(
+@ensure(
     lambda state, last_offset, result: (
-        isinstance(result.result, Refused)
+        isinstance(result, Refused)
         or last_offset < state.active.start_offset
-        or result.state.active.entries[-1].last_offset >= state.active.start_offset
+        or result.active.entries[-1].last_offset >= state.active.start_offset
     ),
     "TXI-13 the active segment has the marker",
 )
-def append(
-    state: Log, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int
-) -> Step[Log, None]:
-    """An abort marker was appended to the segment."""
+def append(state: Log, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int) -> Log | Refused:
+    """An abort marker was appended to the segment.
+
+    TXI-2: The file is made by the first append and not before. Without a file the index has no entries.
+
+    TXI-3: An append puts the entry at the end. It is refused, and nothing changes, unless its last offset is above that
+    of the entry before, as far as that is known: an index that was opened knows of none until something was appended or
+    cut.
+    """
     index = state.active
     if index.known is not None and last_offset <= index.known:
-        return Step(state, Refused(TXI_3, ILLEGAL_ARGUMENT))
-    entry = Aborted(producer_id, first_offset, last_offset, last_stable_offset)
-    return Step(state.with_active(replace(index, entries=(*index.entries, entry), exists=True, known=last_offset)))
+        return NOT_ASCENDING
+    entry = AbortedTransaction(producer_id, first_offset, last_offset, last_stable_offset)
+    return state.with_active(replace(index, entries=(*index.entries, entry), exists=True, known=last_offset))
 
 
-class Collected(TypedDict):
-    """Aborted transactions (producer id, first offset, last offset, last stable offset), and whether they are all."""
-
-    abortedTransactions: list[list[int]]
-    isComplete: bool
-
-
-@machine.operation("collectAbortedTxns", TXI_4, TXI_5)
-@icontract.ensure(lambda state, result: nothing_changes(state, result), "TXI-4 a question changes nothing")
-@icontract.ensure(
-    lambda state, fetch_offset, upper_bound_offset, result: all(
-        e in shown(overlapping(state.active.entries, fetch_offset, upper_bound_offset))
-        for e in result.result["abortedTransactions"]
+@machine.question("collectAbortedTxns", "TXI-4", "TXI-5")
+@ensure(
+    lambda state, fetch_offset, upper_bound_offset, result: (
+        set(result.aborted_transactions) <= {*overlapping(state.active.entries, fetch_offset, upper_bound_offset)}
     ),
     "TXI-4 nothing is given that does not overlap",
 )
-@icontract.ensure(
+@ensure(
     lambda state, upper_bound_offset, result: (
-        result.result["isComplete"] == any(e.last_stable_offset >= upper_bound_offset for e in state.active.entries)
+        result.is_complete == any(e.last_stable_offset >= upper_bound_offset for e in state.active.entries)
     ),
-    "TXI-5 complete just if something beyond was stable",
+    "TXI-5 complete if and only if something beyond was stable",
 )
-@icontract.ensure(
+@ensure(
     lambda state, fetch_offset, upper_bound_offset, result: (
         not in_order(state.active.entries)
-        or result.result["abortedTransactions"]
-        == shown(overlapping(state.active.entries, fetch_offset, upper_bound_offset))
+        or result.aborted_transactions == overlapping(state.active.entries, fetch_offset, upper_bound_offset)
     ),
     "TXI-7 nothing that overlaps is left out",
 )
-def collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int) -> Step[Log, Collected]:
+def collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int) -> SearchResult:
     """Of the active segment alone. `fetch_offset` is included, `upper_bound_offset` is not."""
-    entries, complete = state.active.collected(fetch_offset, upper_bound_offset)
-    return Step(state, {"abortedTransactions": shown(entries), "isComplete": complete})
+    return state.active.search(fetch_offset, upper_bound_offset)
 
 
-@machine.operation("log.collectAbortedTxns", TXI_6, TXI_7)
-@icontract.require(
+@machine.question("log.collectAbortedTxns")
+@states("TXI-6", source="LocalLog.addAbortedTransactions, Kafka 4.3.0", without=ONE_SEQUENCE)
+@states("TXI-7", source=f"{CHAPTER}; ProducerStateManager.lastStableOffset, Kafka 4.3.0")
+@require(
     lambda state, fetch_offset: fetch_offset >= state.indexes[0].start_offset, "TXI-6 a fetch begins within the log"
 )
-@icontract.ensure(lambda state, result: nothing_changes(state, result), "TXI-6 a question changes nothing")
-@icontract.ensure(
+@ensure(
     lambda state, fetch_offset, upper_bound_offset, result: (
-        not orderly(state) or result.result == shown(overlapping(state.entries, fetch_offset, upper_bound_offset))
+        not orderly(state) or result == overlapping(state.entries, fetch_offset, upper_bound_offset)
     ),
     "TXI-7 every aborted transaction that overlaps is given, whichever segment its marker is in",
 )
-def log_collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int) -> Step[Log, list[list[int]]]:
-    """What a fetch of [fetch_offset, upper_bound_offset) gets, over the segments."""
-    out: list[Json] = []
+def log_collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int) -> Entries:
+    """What a fetch of [fetch_offset, upper_bound_offset) gets, over the segments.
+
+    TXI-6: For a fetch the indexes are asked in order, from the one of the segment that holds the fetch offset, until
+    one is complete or there is no further one.
+
+    TXI-7: So every aborted transaction that overlaps the fetch is given: of entries that brokers appended (TXI-12),
+    none after the one at which collecting stops begins below the upper bound, and none in an earlier segment ends at or
+    above the fetch offset.
+    """
+    out: Entries = ()
     for index in state.indexes[state.floor(fetch_offset) :]:
-        entries, complete = index.collected(fetch_offset, upper_bound_offset)
-        out += shown(entries)
-        if complete:
+        found = index.search(fetch_offset, upper_bound_offset)
+        out += found.aborted_transactions
+        if found.is_complete:
             break
-    return Step(state, out)
+    return out
 
 
-@machine.operation("roll", TXI_2)
-@icontract.require(
+@machine.operation("roll", "TXI-2")
+@require(
     lambda state, start_offset: start_offset > state.active.start_offset,
     "TXI-6 segments stand in the order of their bases",
 )
-@icontract.ensure(lambda state, result: result.state.indexes[:-1] == state.indexes, "TXI-6 after those before it")
-@icontract.ensure(
-    lambda result: not result.state.active.exists and not result.state.active.entries,
+@ensure(lambda state, result: result.indexes[:-1] == state.indexes, "TXI-6 after those before it")
+@ensure(
+    lambda result: not result.active.exists and not result.active.entries,
     "TXI-2 a new segment has no file yet",
 )
-def roll(state: Log, start_offset: int) -> Step[Log, None]:
+def roll(state: Log, start_offset: int) -> Log:
     """A new segment begins at an offset."""
-    return Step(Log((*state.indexes, Index(start_offset))))
+    return Log((*state.indexes, Index(start_offset)))
 
 
-@machine.operation("truncateTo", TXI_8)
-@icontract.ensure(lambda state, result: only_the_active_changes(state, result), "TXI-8 in the active segment")
-@icontract.ensure(
-    lambda state, result: result.state.active.entries == state.active.entries[: len(result.state.active.entries)],
+@machine.operation("truncateTo")
+@states("TXI-8", source=INDEX, without=ONE_CALL)
+@only_the_active_changes("TXI-8")
+@ensure(
+    lambda state, result: result.active.entries == state.active.entries[: len(result.active.entries)],
     "TXI-8 what is left is what came first",
 )
-@icontract.ensure(
-    lambda offset, result: all(e.last_offset < offset for e in result.state.active.entries),
+@ensure(
+    lambda offset, result: all(e.last_offset < offset for e in result.active.entries),
     "TXI-8 nothing at or above the offset is left",
 )
-@icontract.ensure(
-    lambda state, offset, result: result.state == state or any(e.last_offset >= offset for e in state.active.entries),
+@ensure(
+    lambda state, offset, result: result == state or any(e.last_offset >= offset for e in state.active.entries),
     "TXI-8 nothing to drop: nothing changes",
 )
-def truncate_to(state: Log, offset: int) -> Step[Log, None]:
-    """Drop what was aborted at or above an offset, from the active segment."""
+def truncate_to(state: Log, offset: int) -> Log:
+    """TXI-8: Truncating to an offset drops the first entry whose last offset is at or above it, and all after that;
+    what the next append must exceed is then the last offset that is left. Without such an entry nothing changes."""
     index = state.active
     first = next((n for n, e in enumerate(index.entries) if e.last_offset >= offset), None)
     if first is None:
-        return Step(state)
+        return state
     kept = index.entries[:first]
-    return Step(state.with_active(replace(index, entries=kept, rest=0, known=kept[-1].last_offset if kept else None)))
+    return state.with_active(replace(index, entries=kept, rest=0, known=kept[-1].last_offset if kept else None))
 
 
-@machine.operation("reset", TXI_9)
-@icontract.ensure(lambda state, result: only_the_active_changes(state, result), "TXI-9 in the active segment")
-@icontract.ensure(
-    lambda state, result: result.state.active == Index(state.active.start_offset, (), state.active.exists),
+@machine.operation("reset")
+@states("TXI-9", source=INDEX, without=ONE_CALL)
+@only_the_active_changes("TXI-9")
+@ensure(
+    lambda state, result: result.active == Index(state.active.start_offset, (), state.active.exists),
     "TXI-9 nothing is left but the file",
 )
-def reset(state: Log) -> Step[Log, None]:
-    """Empty the active segment's index: its recovery begins so."""
-    return Step(state.with_active(Index(state.active.start_offset, (), state.active.exists)))
+def reset_index(state: Log) -> Log:
+    """The recovery of a segment begins so.
+
+    TXI-9: A reset drops all bytes; the file stays, if there is one, and the next append need exceed nothing.
+    """
+    return state.with_active(Index(state.active.start_offset, (), state.active.exists))
 
 
-@machine.operation("sanityCheck", TXI_10)
-@icontract.ensure(lambda state, result: nothing_changes(state, result), "TXI-10 a question changes nothing")
-@icontract.ensure(
+@machine.question("sanityCheck")
+@states("TXI-10", source=f"{INDEX}; LogLoader.loadSegmentFiles, Kafka 4.3.0", without=ONE_CALL)
+@ensure(
     lambda state, result: (
-        isinstance(result.result, Refused)
-        == any(e.last_offset < state.active.start_offset for e in state.active.entries)
+        isinstance(result, Refused) == any(e.last_offset < state.active.start_offset for e in state.active.entries)
     ),
-    "TXI-10 refused just if an entry ends below the base offset",
+    "TXI-10 refused if and only if an entry ends below the base offset",
 )
-def sanity_check(state: Log) -> Step[Log, None]:
-    """What opening a log asks of each index."""
-    below = any(e.last_offset < state.active.start_offset for e in state.active.entries)
-    return Step(state, Refused(TXI_10, CORRUPT_INDEX) if below else None)
+def sanity_check(state: Log) -> Refused | None:
+    """What opening a log asks of each index.
+
+    TXI-10: The sanity check refuses an index with an entry whose last offset is below the segment's base offset;
+    opening the log then recovers the segment.
+    """
+    return CORRUPT if any(e.last_offset < state.active.start_offset for e in state.active.entries) else None
 
 
-@machine.operation("reopen", TXI_3, TXI_2, kind="restart")
-@icontract.ensure(
-    lambda state, result: result.state == state.with_active(replace(state.active, known=None)),
+@machine.operation("reopen", "TXI-3", "TXI-2", kind="restart")
+@ensure(
+    lambda state, result: result == state.with_active(replace(state.active, known=None)),
     "TXI-3 an index that was opened remembers no last offset",
 )
-def reopen(state: Log) -> Step[Log, None]:
+def reopen(state: Log) -> Log:
     """Close the active segment's index, and open it again."""
-    return Step(state.with_active(replace(state.active, known=None)))
+    return state.with_active(replace(state.active, known=None))
 
 
-@machine.operation("crash", TXI_11, kind="crash")
-@icontract.require(lambda lost_bytes: lost_bytes >= 0, "TXI-11 nothing comes by a crash")
-@icontract.ensure(lambda state, result: only_the_active_changes(state, result), "TXI-11 in the active segment")
-@icontract.ensure(
-    lambda state, lost_bytes, result: result.state.active.size == max(0, state.active.size - lost_bytes),
+@machine.operation("crash", "TXI-11", kind="crash")
+@require(lambda lost_bytes: lost_bytes >= 0, "TXI-11 nothing comes by a crash")
+@only_the_active_changes("TXI-11")
+@ensure(
+    lambda state, lost_bytes, result: result.active.size == max(0, state.active.size - lost_bytes),
     "TXI-11 the bytes at the end are lost",
 )
-@icontract.ensure(
-    lambda state, result: result.state.active.entries == state.active.entries[: result.state.active.size // ENTRY_SIZE],
+@ensure(
+    lambda state, result: result.active.entries == state.active.entries[: result.active.size // ENTRY_SIZE],
     "TXI-11 a part of an entry is no entry",
 )
-def crash(state: Log, lost_bytes: int) -> Step[Log, None]:
+def crash(state: Log, lost_bytes: int) -> Log:
     """What was not flushed is lost: the last bytes of the active segment's file. Then it is opened again."""
-    return Step(state.with_active(state.active.cut(max(0, state.active.size - lost_bytes))))
+    return state.with_active(state.active.cut(max(0, state.active.size - lost_bytes)))
 
 
-@machine.operation("file", TXI_1)
-@icontract.ensure(lambda state, result: nothing_changes(state, result), "TXI-1 a question changes nothing")
-@icontract.ensure(
-    lambda state, result: len(result.result) == 2 * ENTRY_SIZE * len(state.active.entries), "TXI-1 34 bytes an entry"
-)
-def file(state: Log) -> Step[Log, str]:
+@machine.question("file", "TXI-1")
+@ensure(lambda state, result: len(result) == 2 * ENTRY_SIZE * len(state.active.entries), "TXI-1 34 bytes an entry")
+def file(state: Log) -> str:
     """The whole entries of the active segment's file, in hexadecimal digits."""
-    return Step(state, "".join(hexadecimal(e) for e in state.active.entries))
+    return "".join(hexadecimal(e) for e in state.active.entries)
 
 
-@states("TXI-1")
-def hexadecimal(entry: Aborted) -> str:
-    """Its 34 bytes, two digits a byte."""
-    return "0000" + "".join(f"{n % 2**64:016x}" for n in entry)
+VERSION_DIGITS, NUMBER_DIGITS = 4, 16
 
 
-def bytes_in_digits(content: str) -> bool:
-    return len(content) % 2 == 0 and set(content) <= set("0123456789abcdef")
+def digits_of_entries(content: str) -> list[str]:
+    """The digits of each whole entry of a file with this content."""
+    size = 2 * ENTRY_SIZE
+    return [content[at : at + size] for at in range(0, len(content) - size + 1, size)]
 
 
-def stands_there(content: str, entries: Sequence[Sequence[int]]) -> bool:
-    """Whether a file with this content has just these entries, versions aside."""
-    whole = [content[at + 4 : at + 68] for at in range(0, len(content) // 68 * 68, 68)]
-    return whole == [hexadecimal(Aborted(*e))[4:] for e in entries]
+def signed(digits: str) -> int:
+    """The 64-bit number that these digits are."""
+    n = int(digits, 16)
+    return n - 2**64 if n >= 2**63 else n
 
 
-@machine.operation("read", TXI_1, TXI_11)
-@icontract.require(lambda content: bytes_in_digits(content), "TXI-1 two hexadecimal digits a byte")
-@icontract.ensure(lambda state, result: nothing_changes(state, result), "TXI-11 another file")
-@icontract.ensure(
-    lambda content, result: isinstance(result.result, Refused) or stands_there(content, result.result),
+@machine.question("read", "TXI-1", "TXI-11")
+@states("TXI-11", source=INDEX, without=A_FORMAT)
+@require(
+    lambda content: len(content) % 2 == 0 and set(content) <= set("0123456789abcdef"),
+    "TXI-1 two hexadecimal digits a byte",
+)
+@ensure(
+    lambda content, result: (
+        isinstance(result, Refused)
+        or [e[VERSION_DIGITS:] for e in digits_of_entries(content)] == [hexadecimal(e)[VERSION_DIGITS:] for e in result]
+    ),
     "TXI-1 what was read is what stands there",
 )
-def read(state: Log, content: str) -> Step[Log, list[list[int]]]:
-    """The entries of a file with this content, in hexadecimal digits."""
-    out: list[Json] = []
-    for at in range(0, len(content) // 68 * 68, 68):
-        version, fields = content[at : at + 4], content[at + 4 : at + 68]
-        if 0 < int(version, 16) < 2**15:
-            return Step(state, Refused(TXI_11, KAFKA_EXCEPTION))
-        numbers = [int(fields[n : n + 16], 16) for n in range(0, 64, 16)]
-        out.append([n - 2**64 if n >= 2**63 else n for n in numbers])
-    return Step(state, out)
+def read(content: str) -> Entries | Refused:
+    """The entries of a file with this content, in hexadecimal digits.
 
-
-_ONE = hexadecimal(Aborted(1, 2, 3, 4))
+    TXI-11: Reading takes whole entries from the start; fewer than 34 bytes at the end are no entry. An entry of a
+    version above 0 is refused, and whatever was asked of the index with it.
+    """
+    out: Entries = ()
+    for digits in digits_of_entries(content):
+        if 0 < int(digits[:VERSION_DIGITS], 16) < 2**15:
+            return UNKNOWN_VERSION
+        at = range(VERSION_DIGITS, len(digits), NUMBER_DIGITS)
+        out = (*out, AbortedTransaction(*(signed(digits[n : n + NUMBER_DIGITS]) for n in at)))
+    return out

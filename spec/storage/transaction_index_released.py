@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kafkaspec.contract.codec import encode
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused
-from kafkaspec.spec.storage.transaction_index import _ONE, Log, machine, read
+from kafkaspec.spec.storage.transaction_index import (
+    AbortedTransaction,
+    Log,
+    digits_of_entries,
+    hexadecimal,
+    machine,
+    read,
+)
+
+_ONE = hexadecimal(AbortedTransaction(1, 2, 3, 4))
 
 
 def _one_byte_of_version(
     ghost: Any, log: Log, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
     if op == "read" and isinstance(result, Refused):
-        content = arguments["content"]
-        versions = [content[at : at + 2] for at in range(0, len(content) // 68 * 68, 68)]
-        if all(not 0 < int(v, 16) < 2**7 for v in versions):
-            plain = "".join("0000" + content[at + 4 : at + 68] for at in range(0, len(content) // 68 * 68, 68))
-            return read(log, plain).result, observation
+        entries = digits_of_entries(arguments["content"])
+        if all(not 0 < int(e[:2], 16) < 2**7 for e in entries):
+            return encode(read("".join("0000" + e[4:] for e in entries))), observation
     return result, observation
 
 

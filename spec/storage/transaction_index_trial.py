@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkaspec.spec.storage.transaction_index import _ONE, ENTRY_SIZE, Aborted, Log, hexadecimal, machine
+from kafkaspec.spec.storage.transaction_index import ENTRY_SIZE, AbortedTransaction, Log, hexadecimal, machine
 
 
 def _last(log: Log) -> int:
@@ -20,7 +20,8 @@ def _around(log: Log) -> list[int]:
     return sorted(bounds | {0, _last(log) + 3})
 
 
-_OTHER = hexadecimal(Aborted(2**62, -1, 2**63 - 1, -(2**63)))
+_ONE = hexadecimal(AbortedTransaction(1, 2, 3, 4))
+_OTHER = hexadecimal(AbortedTransaction(2**62, -1, 2**63 - 1, -(2**63)))
 
 
 machine.candidates |= {

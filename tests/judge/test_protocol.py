@@ -6,6 +6,7 @@ import doctest
 import gzip
 import itertools
 import random
+import re
 from collections.abc import Iterator
 from typing import Any, Literal, TypedDict
 
@@ -132,6 +133,7 @@ def test_every_operation_says_its_types(name: str) -> None:
     for call in d.calls:
         assert word(call.result) != "any", call.operation.name
         assert call.what, call.operation.name
+        assert not re.match(r"[A-Z]{3}-\d+:", call.what), "the clauses stand in a column of their own"
         assert not set(call.operation.chosen) & {p.name for p in call.parameters}
     shows = d.subsystem.spec.machine.observe(d.subsystem.spec.machine.initial())
     assert (word(d.state) == "any") == (shows == {}), "the type of `observe`"

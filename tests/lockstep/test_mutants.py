@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from icontract import ViolationError, ensure
 
 from kafkaspec.contract import subsystem as subsystems
+from kafkaspec.contract.machine import Nothing, Step, without_state
 from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
@@ -25,6 +27,7 @@ from kafkaspec.mutants.matrix import (
     lockstep_detector,
     mutants_of,
     prover_detector,
+    with_fault,
     written,
 )
 from tests.judge.test_check import LONG, lines, recorded
@@ -152,3 +155,24 @@ def test_the_explorer_judges_models(monkeypatch: pytest.MonkeyPatch, subsystem: 
 
 def mutants_of_models(subsystem: Subsystem) -> list[Mutant]:
     return [m for m in mutants_of(subsystem) if m.layer == "model"]
+
+
+@dataclass(frozen=True)
+class Coin:
+    value: int
+
+
+def test_a_faulty_body_is_called_as_the_sound_one_and_a_broken_contract_says_its_words() -> None:
+    machine = without_state("coins", __name__)
+
+    @machine.question("change", "TOY-1")
+    @ensure(lambda coins, result: result in coins, "TOY-1 one of them")
+    def change(coins: tuple[Coin, ...]) -> Coin:
+        return coins[0]
+
+    faulty = with_fault(machine, "change", lambda coins: Coin(coins[0].value + 1))
+    arguments = {"coins": [{"value": 1}]}
+    assert machine.apply(Nothing(), "change", arguments) == Step(Nothing(), {"value": 1})
+    assert faulty.apply(Nothing(), "change", arguments, contracts=False) == Step(Nothing(), {"value": 2})
+    with pytest.raises(ViolationError, match=r"^TOY-1 one of them$"):
+        faulty.apply(Nothing(), "change", arguments)

@@ -8,18 +8,18 @@ from typing import Any
 from unittest.mock import patch
 
 from kafkaspec.audits.storage import leader_epochs as audit
-from kafkaspec.contract.machine import Driver, Json, Machine, Refused, Step
+from kafkaspec.contract.machine import Driver, Json, Machine, Refused
 from kafkaspec.impl.storage import leader_epochs as impl
-from kafkaspec.impl.storage.leader_epochs import EpochEntry, LeaderEpochCache, LeaderEpochCheckpoint
+from kafkaspec.impl.storage.leader_epochs import EpochEnd, EpochEntry, LeaderEpochCache, LeaderEpochCheckpoint
 from kafkaspec.language import action, require
 from kafkaspec.models.storage import leader_epochs as model
 from kafkaspec.models.storage.leader_epochs import FIXED, E, Epoch, L, Offset
 from kafkaspec.mutants.matrix import Mutant, of_audit, of_impl, of_model, with_fault
-from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
 from kafkaspec.spec.storage import leader_epochs as spec
 
 Cache = LeaderEpochCache
 File = LeaderEpochCheckpoint
+UNKNOWN = EpochEnd(-1, -1)
 
 
 def _cache(**methods: Any) -> Callable[[], impl.Driver]:
@@ -135,20 +135,20 @@ def _clears_memory(self: Cache) -> None:
     self.epochs, self.starts = [], []
 
 
-def _without_the_epoch(self: Cache, requested: int, log_end: int) -> tuple[int, int]:
-    epoch, offset = Cache.end_offset_for(self, requested, log_end)
-    return (requested if offset >= 0 else epoch), offset
+def _without_the_epoch(self: Cache, requested: int, log_end: int) -> EpochEnd:
+    right = Cache.end_offset_for(self, requested, log_end)
+    return EpochEnd(requested, right.end_offset) if right != UNKNOWN else right
 
 
-def _unknown_below(self: Cache, requested: int, log_end: int) -> tuple[int, int]:
+def _unknown_below(self: Cache, requested: int, log_end: int) -> EpochEnd:
     if self.epochs and requested < self.epochs[0]:
-        return -1, -1
+        return UNKNOWN
     return Cache.end_offset_for(self, requested, log_end)
 
 
-def _end_of_the_log(self: Cache, requested: int, log_end: int) -> tuple[int, int]:
-    epoch, offset = Cache.end_offset_for(self, requested, log_end)
-    return (requested, log_end) if (epoch, offset) == (-1, -1) and self.epochs and requested > 0 else (epoch, offset)
+def _end_of_the_log(self: Cache, requested: int, log_end: int) -> EpochEnd:
+    right = Cache.end_offset_for(self, requested, log_end)
+    return EpochEnd(requested, log_end) if right == UNKNOWN and self.epochs and requested > 0 else right
 
 
 def _after_it(self: Cache, offset: int) -> int | None:
@@ -230,14 +230,13 @@ def _known_by_any(run: audit.Run, entries: Any) -> bool:
 
 
 # ---- the spec
-def _never_truncates(state: spec.Cache, epoch: int, start_offset: int) -> Step[spec.Cache]:
+def _never_truncates(state: spec.Cache, epoch: int, start_offset: int) -> spec.Cache | Refused:
     if epoch < 0 or start_offset < 0:
-        return Step(state, Refused("LEC-3", ILLEGAL_ARGUMENT))
-    entries = (*state.entries, spec.Entry(epoch, start_offset))
-    return Step(spec.Cache(entries, spec.text_of(entries), state.scheduled, state.deferred))
+        return spec.NEGATIVE
+    return state.written((*state.entries, spec.Entry(epoch, start_offset)))
 
 
-def _of_the_spec(operation: str, body: Callable[..., Step[spec.Cache]]) -> Callable[[], Machine[Any]]:
+def _of_the_spec(operation: str, body: Callable[..., spec.Cache | Refused]) -> Callable[[], Machine[Any]]:
     return lambda: with_fault(spec.machine, operation, body)
 
 
@@ -350,7 +349,9 @@ MUTANTS = [
         "KAFKA-15046",
     ),
     of_impl("truncations are not written", "LEC-7", "ever", _cache(truncate_from_end=_never_writes)),
-    of_impl("cleared in memory", "LEC-8", "the file keeps its entries", _cache(clear=_clears_memory), "KAFKA-7601"),
+    of_impl(
+        "cleared in memory", "LEC-8", "the file keeps its entries", _cache(clear_and_flush=_clears_memory), "KAFKA-7601"
+    ),
     of_impl(
         "the requested epoch is answered",
         "LEC-10",
@@ -371,7 +372,12 @@ MUTANTS = [
         "an epoch above the latest one is answered with the log's end",
         _cache(end_offset_for=_end_of_the_log),
     ),
-    of_impl("an epoch begins one later", "LEC-13", "its first offset is the one before's", _cache(epoch_for=_after_it)),
+    of_impl(
+        "an epoch begins one later",
+        "LEC-13",
+        "its first offset is the one before's",
+        _cache(epoch_for_offset=_after_it),
+    ),
     of_impl("previous or equal", "LEC-14", "an epoch precedes itself", _cache(previous_epoch=_previous_or_equal)),
     of_impl("the range is cut out", "LEC-15", "and the entries with it", _cache(entries_in_range=_cuts_for_good)),
     of_impl(
@@ -397,13 +403,13 @@ MUTANTS = [
         "audit: falls pass",
         "LEC-19",
         "no batch is ever left out",
-        _patched(audit, heaviest_rise=_no_outliers),
+        _patched(audit, outliers_of=_no_outliers),
     ),
     of_audit(
         "audit: rises are falls",
         "LEC-19",
         "a batch of a higher epoch than the one before is the odd one",
-        _patched(audit, heaviest_rise=_by_neighbours),
+        _patched(audit, outliers_of=_by_neighbours),
     ),
     of_audit(
         "audit: any entry will do",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kafkaspec.contract.machine import Machine, Step
@@ -14,8 +15,8 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import log_loader as model
 from kafkaspec.models.storage.log_loader import Doing, N, New, Stage
 from kafkaspec.mutants.matrix import Mutant, of_impl, of_model, with_fault
-from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.common.frozen import Frozen
+from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage.log_loader import CLEANED, DELETED, INDEX, LOG, SWAP, TIME_INDEX, TXN_INDEX
 
@@ -111,7 +112,7 @@ def _trusts_every_stop(self: LogLoader) -> LoadedOffsets:
         found = LogLoader.recover_log(self)
     finally:
         self.clean = clean
-    return found if clean else found._replace(recovery_point=min(self.recovery_point, found.log_end))
+    return found if clean else replace(found, recovery_point=min(self.recovery_point, found.log_end))
 
 
 def _starts_above_the_recovery_point(self: LogLoader, start: int, end: int) -> list[Segment]:
@@ -126,7 +127,7 @@ def _keeps_what_follows_a_cut(self: LogLoader, gone: Sequence[Segment]) -> None:
 
 def _recovered_to_the_end(self: LogLoader) -> LoadedOffsets:
     found = LogLoader.recover_log(self)
-    return found._replace(recovery_point=found.log_end)
+    return replace(found, recovery_point=found.log_end)
 
 
 def _knows_no_epochs(self: LogLoader, epoch: int, offset: int) -> None:
@@ -234,15 +235,17 @@ def _replaces_nothing() -> LoadedModel:
 # ---- faults of the spec
 
 
-def _fault(operation: str, body: Callable[..., Step[spec.Directory]]) -> Callable[[], Machine[spec.Directory]]:
+def _fault(
+    operation: str, body: Callable[..., Step[spec.Directory, spec.Ends]]
+) -> Callable[[], Machine[spec.Directory]]:
     return lambda: with_fault(spec.machine, operation, body)
 
 
 def _believes_the_recovery_point(
     state: spec.Directory, clean: bool, recovery_point: int, log_start: int
-) -> Step[spec.Directory]:
+) -> Step[spec.Directory, spec.Ends]:
     files, found = spec.loaded(state.files, clean, recovery_point, log_start)
-    return Step(spec.Directory(Frozen(files)), {**found, "recoveryPoint": recovery_point})
+    return Step(spec.Directory(Frozen(files)), replace(found, recovery_point=recovery_point))
 
 
 MUTANTS = [

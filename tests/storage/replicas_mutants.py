@@ -9,7 +9,7 @@ from unittest.mock import patch
 from kafkaspec.audit.files import Kind
 from kafkaspec.audits.common.findings import METADATA_TOPIC
 from kafkaspec.audits.storage import replicas as audit
-from kafkaspec.contract.machine import Json, Machine, Nothing, Refused, Step
+from kafkaspec.contract.machine import Json, Machine, Refused
 from kafkaspec.mutants.matrix import Mutant, of_audit, with_fault
 from kafkaspec.spec.storage import replicas as spec
 
@@ -117,11 +117,11 @@ def _of_one_broker(a: Any, b: Any) -> bool:
     return current and a.directory.cluster == b.directory.cluster and _same_topic(a, b)
 
 
-def _says_nothing(state: Nothing, a: Any, b: Any, metadata: bool) -> Step[Nothing]:
-    return Step(state, ["diverged", 1 << 40])
+def _says_nothing(a: spec.Replica, b: spec.Replica, metadata: bool) -> spec.Difference | None:
+    return spec.Difference("diverged", 1 << 40)
 
 
-def _spec(operation: str, body: Callable[..., Step[Any]]) -> Callable[[], Machine[Any]]:
+def _spec(operation: str, body: Callable[..., spec.Difference | None]) -> Callable[[], Machine[Any]]:
     return lambda: with_fault(spec.machine, operation, body)
 
 

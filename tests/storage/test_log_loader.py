@@ -17,6 +17,7 @@ from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.storage import log_loader as audit
 from kafkaspec.contract import subsystem
+from kafkaspec.contract.codec import encode
 from kafkaspec.contract.machine import Outside
 from kafkaspec.impl.common.disk import Crashed, SimulatedDisk
 from kafkaspec.impl.common.files import File
@@ -68,7 +69,7 @@ def test_impl_loads_as_kafka_does() -> None:
                 driver.reset(line["args"])
                 continue
             a = line["args"]
-            assert driver.do_load(a["clean"], a["recoveryPoint"], a["logStart"]) == line["result"]
+            assert encode(driver.load(a["clean"], a["recoveryPoint"], a["logStart"])) == line["result"]
             assert driver.observe() == line["state"]
             loads += 1
     assert loads > 150
@@ -108,8 +109,8 @@ def load(files: dict[str, Any], clean: bool = False, point: int = 0, start: int 
     assert not isinstance(step, Outside), step
     driver = impl.Driver()
     driver.reset({"files": files})
-    assert driver.do_load(clean, point, start) == step.result
-    assert driver.observe() == spec.observe(step.state)
+    assert encode(driver.load(clean, point, start)) == step.result
+    assert driver.state() == step.state
     return {n for n in step.state.files if n.endswith(LOG)}, step.result
 
 
@@ -178,7 +179,7 @@ def test_epochs_and_snapshots_follow_the_log() -> None:
 
 def left_overs(draw: random.Random) -> dict[str, Any]:
     """A directory with left-overs of every kind, and what a start knows of it."""
-    bases = draw.sample(spec.BASES, draw.choice([0, 1, 2, 3, 3, 4]))
+    bases = draw.sample(log_loader_trial.BASES, draw.choice([0, 1, 2, 3, 3, 4]))
     files: dict[str, Any] = {}
     for base in bases:
         files[name_of(base, LOG)] = draw.choice(
@@ -187,7 +188,7 @@ def left_overs(draw: random.Random) -> dict[str, Any]:
         files |= {name_of(base, end): "" for end in (INDEX, TIME_INDEX) if draw.random() < 0.92}
         if draw.random() < 0.2:
             files[name_of(base, spec.TXN_INDEX)] = draw.choice(["", "corrupt"])
-    for base in spec.BASES:
+    for base in log_loader_trial.BASES:
         if draw.random() < 0.18:
             suffix = draw.choice([SWAP, SWAP, CLEANED, spec.DELETED])
             files[name_of(base, LOG, suffix)] = draw.choice(log_loader_trial.contents(name_of(base, LOG)))
@@ -299,11 +300,11 @@ def test_three_swaps_and_a_crash_between_their_renames_lose_the_middle() -> None
 @pytest.mark.clause("LDR-4")
 @pytest.mark.clause("LDR-15")
 def test_a_crash_between_any_two_renames_of_three_swaps_does_no_harm() -> None:
-    for renames in range(len(spec.SWAPPED) + 1):
+    for renames in range(len(log_loader_trial.SWAPPED) + 1):
         driver = impl.Driver()
-        driver.reset({"files": spec.SWAPPED})
-        assert driver.do_crashedLoad(5, renames) == renames
-        driver.do_load(False, 0, 0)
+        driver.reset({"files": log_loader_trial.SWAPPED})
+        assert driver.crashed_load(5, renames) == renames
+        driver.load(False, 0, 0)
         assert {n for n in driver.observe()["files"] if n.endswith(LOG)} == logs(0, 5, 10)
 
 
@@ -329,7 +330,7 @@ def partition(*bases: int, transient: tuple[str, ...] = (), orphans: tuple[Segme
     )
 
 
-def judged(log: Log, *chunks: Chunk) -> list[Finding]:
+def found_in(log: Log, *chunks: Chunk) -> list[Finding]:
     check, out = audit.OffsetCheck(log), []
     for s, chunk in zip(log.files.segments, chunks, strict=True):
         out += [*check.chunk(s, chunk), *check.ended(s, Ending(0, 0))]
@@ -341,24 +342,24 @@ NOT_COMPACTED = TopicConfig(cleanup_policy="delete")
 
 @pytest.mark.clause("LDR-16")
 def test_an_overlap_is_found_where_it_is() -> None:
-    (found,) = judged(Log(partition(0), config=NOT_COMPACTED), rows((0, 4), (3, 6), (7, 9)))
+    (found,) = found_in(Log(partition(0), config=NOT_COMPACTED), rows((0, 4), (3, 6), (7, 9)))
     assert (found.clause, found.position, found.offset, found.severity) == ("LDR-16", 70, 3, Severity.ERROR)
 
 
 @pytest.mark.clause("LDR-17")
 def test_a_gap_is_an_error_where_nothing_explains_it() -> None:
     gap = rows((0, 4), (8, 9))
-    (found,) = judged(Log(partition(0), config=NOT_COMPACTED), gap)
+    (found,) = found_in(Log(partition(0), config=NOT_COMPACTED), gap)
     assert (found.clause, found.position, found.offset, found.severity) == ("LDR-17", 70, 5, Severity.ERROR)
-    assert judged(Log(partition(0), config=TopicConfig(cleanup_policy="compact")), gap) == []
-    assert judged(Log(partition(0), cleaner_point=3), gap) == []
-    assert [f.severity for f in judged(Log(partition(0)), gap)] == [Severity.UNJUDGED]
-    assert [f.severity for f in judged(Log(partition(0), topic_id="id"), gap)] == [Severity.ERROR]
+    assert found_in(Log(partition(0), config=TopicConfig(cleanup_policy="compact")), gap) == []
+    assert found_in(Log(partition(0), cleaner_point=3), gap) == []
+    assert [f.severity for f in found_in(Log(partition(0)), gap)] == [Severity.UNJUDGED]
+    assert [f.severity for f in found_in(Log(partition(0), topic_id="id"), gap)] == [Severity.ERROR]
 
 
 @pytest.mark.clause("LDR-17")
 def test_a_missing_segment_is_a_gap() -> None:
-    (found,) = judged(Log(partition(0, 10), config=NOT_COMPACTED), rows((0, 4)), rows((10, 12)))
+    (found,) = found_in(Log(partition(0, 10), config=NOT_COMPACTED), rows((0, 4)), rows((10, 12)))
     assert (found.clause, found.offset) == ("LDR-17", 5)
 
 
@@ -366,14 +367,14 @@ def test_a_missing_segment_is_a_gap() -> None:
 def test_nothing_is_concluded_across_damage() -> None:
     chunk = rows((0, 4), (5, 6), (9, 9), (10, 11))
     chunk.batches["problem"][1] = 3
-    assert judged(Log(partition(0), config=NOT_COMPACTED), chunk) == []
+    assert found_in(Log(partition(0), config=NOT_COMPACTED), chunk) == []
     chunk.batches["base_offset"][3] = 11
-    assert [f.offset for f in judged(Log(partition(0), config=NOT_COMPACTED), chunk)] == [10]
+    assert [f.offset for f in found_in(Log(partition(0), config=NOT_COMPACTED), chunk)] == [10]
 
 
 @pytest.mark.clause("LDR-18")
 def test_a_batch_in_another_segments_range_is_found() -> None:
-    (found,) = judged(Log(partition(0, 10), cleaner_point=0), rows((0, 4), (11, 11)), rows((12, 13)))
+    (found,) = found_in(Log(partition(0, 10), cleaner_point=0), rows((0, 4), (11, 11)), rows((12, 13)))
     assert (found.clause, found.position) == ("LDR-18", 70)
 
 

@@ -19,12 +19,13 @@ from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.storage import replicas as audit
 from kafkaspec.audits.storage.replicas import AUDIT, ReplicaCheck
+from kafkaspec.contract.codec import decode
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import BATCH, RECORD, Chunk
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.storage import replicas as spec
 from kafkaspec.spec.storage import replicas_trial
-from kafkaspec.spec.storage.replicas import machine
+from kafkaspec.spec.storage.replicas import Replica, machine
 from tests.layers import walked
 
 
@@ -42,10 +43,11 @@ def test_long_walks_cover_every_operation() -> None:
 def test_every_pair_of_the_candidates() -> None:
     driver = audit.Driver()
     kinds = set()
-    for a, b in itertools.product(replicas_trial.LOGS, replicas_trial.LOGS):
+    logs = [decode(Replica, log) for log in replicas_trial.LOGS]
+    for a, b in itertools.product(logs, logs):
         if spec.frames_tell(a, b):
-            found = spec.first_difference(spec.replica_of(a), spec.replica_of(b))
-            assert driver.do_compare(a, b, False) == (None if found is None else list(found))
+            found = spec.first_difference(a, b)
+            assert driver.compare(a, b, False) == found
             kinds.add(None if found is None else found.kind)
     assert kinds == {None, "diverged", "behind", "missing"}
 
@@ -89,10 +91,9 @@ def histories(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
 @given(histories())
 @pytest.mark.clause("RPL-3")
 def test_random_logs(logs: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    a, b = logs
+    a, b = (decode(Replica, log) for log in logs)
     if spec.well_formed(a) and spec.well_formed(b) and spec.frames_tell(a, b):
-        found = spec.first_difference(spec.replica_of(a), spec.replica_of(b))
-        assert audit.Driver().do_compare(a, b, False) == (None if found is None else list(found))
+        assert audit.Driver().compare(a, b, False) == spec.first_difference(a, b)
 
 
 # ---- findings

@@ -23,7 +23,7 @@ from kafkaspec.contract.machine import Refused, Step
 from kafkaspec.impl.common.disk import Crashed, SimulatedDisk
 from kafkaspec.impl.storage import transaction_index as impl
 from kafkaspec.impl.storage.segment import encode
-from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
+from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex, TxnIndexSearchResult
 from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.language.concrete import Concrete
@@ -33,7 +33,7 @@ from kafkaspec.proofs.storage.transaction_index import PROOFS
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 from kafkaspec.spec.storage import transaction_index as spec
 from kafkaspec.spec.storage.segment import Batch, Record
-from kafkaspec.spec.storage.transaction_index import Aborted, Index, Log, machine
+from kafkaspec.spec.storage.transaction_index import AbortedTransaction, Index, Log, SearchResult, machine
 from tests.kafka import java, needs_kafka
 from tests.layers import abstracts, walked
 
@@ -51,7 +51,7 @@ def test_long_walks_cover_every_operation() -> None:
 
 @given(st.data())
 def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
-    abstracts(data, machine, impl.Driver(), impl.abstract)
+    abstracts(data, machine, impl.Driver())
 
 
 @pytest.mark.parametrize("recording", subsystem.find("transaction_index").recordings, ids=lambda r: r.file)
@@ -81,7 +81,7 @@ def test_what_the_model_appends_is_in_order_for_the_spec_and_no_fetch_misses_any
     seen = set()
     for state in concrete.reachable()[0]:
         _busy, _first, _end, aborted, began, stable = state
-        entries = tuple(Aborted(0, began[n], n, stable[n]) for n in sorted(aborted))
+        entries = tuple(AbortedTransaction(0, began[n], n, stable[n]) for n in sorted(aborted))
         if entries in seen:
             continue
         seen.add(entries)
@@ -93,8 +93,8 @@ def test_what_the_model_appends_is_in_order_for_the_spec_and_no_fetch_misses_any
             assert spec.orderly(log)
             for fetch in range(7):
                 for bound in range(fetch, 8):
-                    got = spec.log_collect_aborted_txns(log, fetch, bound).result
-                    assert got == spec.shown(spec.overlapping(entries, fetch, bound))
+                    got = spec.log_collect_aborted_txns(log, fetch, bound)
+                    assert got == spec.overlapping(entries, fetch, bound)
     assert len(seen) > 30
 
 
@@ -142,7 +142,10 @@ def run(*calls: tuple[Any, ...], start: int = 0) -> Step[Log]:
     """The state after some calls of the spec, and the last answer."""
     step: Step[Log] = Step(spec.initial(start))
     for name, *arguments in calls:
-        step = machine.find(name).function(step.state, *arguments)
+        names = machine.find(name).parameters.values()
+        after = machine.apply(step.state, name, dict(zip(names, arguments, strict=True)))
+        assert isinstance(after, Step)
+        step = after
     return step
 
 
@@ -158,7 +161,7 @@ def test_an_entry_is_34_bytes() -> None:
 def test_there_is_no_file_until_something_is_aborted() -> None:
     disk = SimulatedDisk()
     index = TransactionIndex("t-0/0.txnindex", 0, disk)
-    assert index.collect(0, 100) == ([], False)
+    assert index.collect_aborted_txns(0, 100) == TxnIndexSearchResult([], False)
     index.reset()
     index.truncate_to(0)
     index.flush()
@@ -179,10 +182,9 @@ def test_last_offsets_rise_as_far_as_is_known() -> None:
 @pytest.mark.clause("TXI-5")
 def test_collecting_stops_at_what_was_stable_beyond() -> None:
     state, _ = run(("append", *ONE), ("append", *TWO))
-    collect = machine.find("collectAbortedTxns").function
-    assert collect(state, 0, 5).result == {"abortedTransactions": [list(ONE)], "isComplete": True}
-    assert collect(state, 4, 6).result == {"abortedTransactions": [list(ONE), list(TWO)], "isComplete": True}
-    assert collect(state, 5, 11).result == {"abortedTransactions": [list(TWO)], "isComplete": False}
+    assert spec.collect_aborted_txns(state, 0, 5) == SearchResult((AbortedTransaction(*ONE),), True)
+    assert spec.collect_aborted_txns(state, 4, 6) == SearchResult(state.entries, True)
+    assert spec.collect_aborted_txns(state, 5, 11) == SearchResult((AbortedTransaction(*TWO),), False)
 
 
 @pytest.mark.clause("TXI-6")
@@ -227,17 +229,17 @@ def test_a_torn_entry_is_none_and_a_later_version_is_refused() -> None:
 
 @pytest.mark.clause("TXI-12")
 def test_what_brokers_do_not_append_is_not_in_order() -> None:
-    first = Aborted(1, 0, 4, 5)
-    assert spec.in_order([first, Aborted(2, 5, 9, 10)])
+    first = AbortedTransaction(1, 0, 4, 5)
+    assert spec.in_order([first, AbortedTransaction(2, 5, 9, 10)])
     for wrong in (
-        [Aborted(1, 4, 4, 5)],
-        [Aborted(1, 0, 4, 6)],
-        [first, Aborted(2, 5, 4, 5)],
-        [first, Aborted(2, 5, 9, 4)],
-        [first, Aborted(2, 3, 9, 10)],
+        [AbortedTransaction(1, 4, 4, 5)],
+        [AbortedTransaction(1, 0, 4, 6)],
+        [first, AbortedTransaction(2, 5, 4, 5)],
+        [first, AbortedTransaction(2, 5, 9, 4)],
+        [first, AbortedTransaction(2, 3, 9, 10)],
     ):
         assert not spec.in_order(wrong)
-    assert not spec.orderly(Log((Index(0, (Aborted(1, 0, 12, 13),), True), Index(10))))
+    assert not spec.orderly(Log((Index(0, (AbortedTransaction(1, 0, 12, 13),), True), Index(10))))
 
 
 @pytest.mark.clause("TXI-11")

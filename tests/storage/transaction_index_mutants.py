@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
-from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.common.disk import Disk
 from kafkaspec.impl.storage import transaction_index as impl
-from kafkaspec.impl.storage.transaction_index import ENTRY, AbortedTxn, CorruptIndex, NotAscending, TransactionIndex
+from kafkaspec.impl.storage.transaction_index import (
+    ENTRY,
+    AbortedTxn,
+    CorruptIndex,
+    NotAscending,
+    TransactionIndex,
+    TxnIndexSearchResult,
+)
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import transaction_index as model
 from kafkaspec.models.storage.transaction_index import Offset, Producer
@@ -55,47 +62,47 @@ class Little(TransactionIndex):
 class EverOn(TransactionIndex):
     """Collects to the end of the file."""
 
-    def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTxn], bool]:
+    def collect_aborted_txns(self, fetch_offset: int, upper_bound: int) -> TxnIndexSearchResult:
         found = [e for e in self if e.last_offset >= fetch_offset and e.first_offset < upper_bound]
-        return found, any(e.last_stable_offset >= upper_bound for e in self)
+        return TxnIndexSearchResult(found, any(e.last_stable_offset >= upper_bound for e in self))
 
 
 class StopsBefore(TransactionIndex):
     """The entry at which collecting stops is not looked at."""
 
-    def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTxn], bool]:
-        found, complete = super().collect(fetch_offset, upper_bound)
+    def collect_aborted_txns(self, fetch_offset: int, upper_bound: int) -> TxnIndexSearchResult:
+        found = super().collect_aborted_txns(fetch_offset, upper_bound)
         stop = next((e for e in self if e.last_stable_offset >= upper_bound), None)
-        return [e for e in found if e != stop], complete
+        return replace(found, aborted_transactions=[e for e in found.aborted_transactions if e != stop])
 
 
 class AboveTheFetch(TransactionIndex):
-    def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTxn], bool]:
-        return super().collect(fetch_offset + 1, upper_bound)
+    def collect_aborted_txns(self, fetch_offset: int, upper_bound: int) -> TxnIndexSearchResult:
+        return super().collect_aborted_txns(fetch_offset + 1, upper_bound)
 
 
 class ToTheBound(TransactionIndex):
-    def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTxn], bool]:
+    def collect_aborted_txns(self, fetch_offset: int, upper_bound: int) -> TxnIndexSearchResult:
         found = [e for e in self if e.last_offset >= fetch_offset and e.first_offset <= upper_bound]
         stop = next((n for n, e in enumerate(self) if e.last_stable_offset >= upper_bound), None)
         known = list(self)[: None if stop is None else stop + 1]
-        return [e for e in found if e in known], stop is not None
+        return TxnIndexSearchResult([e for e in found if e in known], stop is not None)
 
 
 class StableAbove(TransactionIndex):
-    def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTxn], bool]:
+    def collect_aborted_txns(self, fetch_offset: int, upper_bound: int) -> TxnIndexSearchResult:
         found = []
         for e in self:
             if e.last_offset >= fetch_offset and e.first_offset < upper_bound:
                 found.append(e)
             if e.last_stable_offset > upper_bound:
-                return found, True
-        return found, False
+                return TxnIndexSearchResult(found, True)
+        return TxnIndexSearchResult(found, False)
 
 
 class NeverComplete(TransactionIndex):
-    def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTxn], bool]:
-        return super().collect(fetch_offset, upper_bound)[0], False
+    def collect_aborted_txns(self, fetch_offset: int, upper_bound: int) -> TxnIndexSearchResult:
+        return replace(super().collect_aborted_txns(fetch_offset, upper_bound), is_complete=False)
 
 
 class KeepsTheCut(TransactionIndex):
@@ -162,32 +169,24 @@ def _of(index: type[TransactionIndex]) -> Callable[[], Any]:
 
 
 class FirstSegmentAlone(impl.Driver):
-    def apply(self, name: str, arguments: Any) -> Json | Refused:
-        if name == "log.collectAbortedTxns":
-            of = max((n for n, i in enumerate(self.indexes) if i.base_offset <= arguments["fetch_offset"]), default=0)
-            found = self.indexes[of].collect(arguments["fetch_offset"], arguments["upper_bound_offset"])[0]
-            return [list(e) for e in found]
-        return super().apply(name, arguments)
+    def log_collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTxn]:
+        of = max((n for n, i in enumerate(self.indexes) if i.base_offset <= fetch_offset), default=0)
+        return self.indexes[of].collect_aborted_txns(fetch_offset, upper_bound_offset).aborted_transactions
 
 
 class FromTheNext(impl.Driver):
     """Asks first the index of the segment after the one that holds the fetch offset."""
 
-    def apply(self, name: str, arguments: Any) -> Json | Refused:
-        if name == "log.collectAbortedTxns":
-            asked = [i for i in self.indexes if i.base_offset >= arguments["fetch_offset"]] or self.indexes[-1:]
-            found = impl.collect(asked, arguments["fetch_offset"], arguments["upper_bound_offset"])
-            return [list(e) for e in found]
-        return super().apply(name, arguments)
+    def log_collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTxn]:
+        asked = [i for i in self.indexes if i.base_offset >= fetch_offset] or self.indexes[-1:]
+        return impl.collect(asked, fetch_offset, upper_bound_offset)
 
 
 class AnyVersion(impl.Driver):
-    def apply(self, name: str, arguments: Any) -> Json | Refused:
-        if name == "read":
-            data = bytes.fromhex(arguments["content"])
-            whole = range(0, len(data) - ENTRY.size + 1, ENTRY.size)
-            return [list(ENTRY.unpack_from(data, at)[1:]) for at in whole]
-        return super().apply(name, arguments)
+    def read(self, content: str) -> list[AbortedTxn]:
+        data = bytes.fromhex(content)
+        whole = range(0, len(data) - ENTRY.size + 1, ENTRY.size)
+        return [AbortedTxn(*ENTRY.unpack_from(data, at)[1:]) for at in whole]
 
 
 def _the_others_are_forgotten() -> LoadedModel:

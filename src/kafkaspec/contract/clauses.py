@@ -79,12 +79,13 @@ def _register(id: str, sentence: str, source: str, without: Mapping[str, str], m
     if not re.fullmatch(r"[A-Z]{3}-\d+", id):
         raise ValueError(f"clause id {id!r} is not of the form ABC-1")
     known = _clauses.get(id)
-    if known is not None and known.module != module:
+    text = " ".join(sentence.split())
+    if known is not None and (known.module, known.sentence) != (module, text):
         raise ValueError(f"clause {id} is stated in {known.module} and again in {module}")
     for form in without:
         if form not in FORMS:
             raise ValueError(f"clause {id}: {form!r} is not a form ({', '.join(FORMS)})")
-    _clauses[id] = Clause(id, " ".join(sentence.split()), source, module, dict(without))
+    _clauses[id] = Clause(id, text, source, module, dict(without))
     return id
 
 

@@ -106,8 +106,22 @@ def is_named_tuple(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
 
 
+def _items(value: Any) -> Any:
+    """What an array has. Raises TypeError for what is none."""
+    if isinstance(value, str | Mapping):
+        raise TypeError(f"no array: {value!r:.80}")
+    return value
+
+
+def _pairs(value: Any) -> Any:
+    """The keys of an object and what stands at them. Raises TypeError for what is none."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"no object: {value!r:.80}")
+    return value.items()
+
+
 def _array(element: Decode | None, make: Callable[[Any], Any]) -> Decode:
-    return make if element is None else lambda value: make(map(element, value))
+    return (lambda value: make(_items(value))) if element is None else lambda value: make(map(element, _items(value)))
 
 
 def _optional(decode: Decode) -> Decode:
@@ -115,36 +129,72 @@ def _optional(decode: Decode) -> Decode:
 
 
 def _object_of(decode: Decode) -> Decode:
-    return lambda value: {key: decode(v) for key, v in value.items()}
+    return lambda value: {key: decode(v) for key, v in _pairs(value)}
 
 
 def _tuple(hints: Sequence[Any], make: Callable[[Any], Any]) -> Decode:
     decoders = [decoder(h) or _same for h in hints]
-    if all(d is _same for d in decoders):
-        return lambda value: make(value)
-    return lambda value: make(d(v) for d, v in zip(decoders, value, strict=True))
+    return lambda value: make(d(v) for d, v in zip(decoders, _items(value), strict=True))
+
+
+def _record(hint: Any) -> Decode:
+    hints = typing.get_type_hints(hint)
+    fields = {camel(f.name): (f.name, decoder(hints[f.name]) or _same) for f in dataclasses.fields(hint)}
+
+    def decoded(value: Any) -> Any:
+        if isinstance(value, hint):
+            return value
+        given = [(fields[key], v) for key, v in _pairs(value)]
+        return hint(**{name: decode(v) for (name, decode), v in given})
+
+    return decoded
+
+
+def _kind(hint: Any) -> type:
+    """Which JSON a type that is none stands as: an object, an array or text."""
+    made = typing.get_origin(hint) or hint
+    if is_record(hint) or issubclass(made, Mapping):
+        return dict
+    return str if issubclass(made, enum.Enum | bytes) else list
+
+
+def _one_of(hints: Sequence[Any]) -> Decode:
+    """By what stands there: an object, an array, or neither."""
+    known: dict[type, Decode] = {}
+    for hint in hints:
+        decode = decoder(hint)
+        if decode is not None and known.setdefault(_kind(hint), decode) is not decode:
+            raise TypeError(f"{hint!r}: another of the types stands as the same kind of JSON")
+    others = known.get(str, _same)
+    if others is not _same and not {bool, int, float, str}.isdisjoint(hints):
+        raise TypeError(f"{hints!r}: a value may be of more than one of the types")
+
+    def decoded(value: Any) -> Any:
+        if value is None:
+            return None
+        kind = dict if isinstance(value, Mapping) else list if isinstance(value, list | tuple | Set) else str
+        return known.get(kind, _same)(value)
+
+    return decoded
 
 
 @cache
 def decoder(hint: Any) -> Decode | None:
     """What makes a value of that annotation of its JSON; None where it is the JSON itself. A value that is of the type
-    already stays. Raises TypeError for an annotation that has no form in JSON."""
+    already stays. It raises TypeError, KeyError or ValueError for JSON of another shape. Raises TypeError for an
+    annotation that has no form in JSON."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any or hint in _SCALARS or origin is Literal or typing.is_typeddict(hint):
         return None
     if origin in (typing.Union, types.UnionType):
         others = [d for d in map(decoder, arguments) if d is not None]
-        if len(others) > 1:
-            raise TypeError(f"{hint!r}: more than one of its types is no JSON")
-        return _optional(others[0]) if others else None
+        if len(arguments) == 2 and type(None) in arguments:
+            return _optional(others[0]) if others else None
+        return _one_of(arguments) if others else None
     if is_named_tuple(hint):
         return _tuple(list(typing.get_type_hints(hint).values()), lambda values: hint(*values))
     if is_record(hint):
-        hints = typing.get_type_hints(hint)
-        names = [(camel(f.name), f.name, decoder(hints[f.name]) or _same) for f in dataclasses.fields(hint)]
-        return lambda value: (
-            value if isinstance(value, hint) else hint(**{n: d(value[key]) for key, n, d in names if key in value})
-        )
+        return _record(hint)
     made: Any = origin or hint
     if isinstance(made, type):
         if issubclass(made, enum.Enum):
@@ -162,3 +212,10 @@ def decoder(hint: Any) -> Decode | None:
             inner = decoder(arguments[0]) if arguments else None
             return None if inner is None else _array(inner, list)
     raise TypeError(f"{hint!r} has no form in JSON")
+
+
+def decode(hint: Any, value: Json) -> Any:
+    """The value of that type that the JSON stands for. Raises TypeError, KeyError or ValueError for JSON of another
+    shape."""
+    made = decoder(hint)
+    return value if made is None else made(value)

@@ -85,7 +85,7 @@ class Outside(NamedTuple):
 
 
 class Step(NamedTuple, Generic[S, R]):
-    """The state after, and the result (a JSON value; `R` is its type) or the refusal."""
+    """The state after, and the result (`R` is its type, one that has a form in JSON) or the refusal."""
 
     state: S
     result: R | Refused = _NULL
@@ -161,8 +161,8 @@ class Operation(Generic[S]):
         return type(None) if self.returns == "state" else _unless_refused(hint)
 
     @cached_property
-    def answers(self) -> Decode | None:
-        """What makes an answer of its JSON; None where it is the JSON itself."""
+    def result_decoder(self) -> Decode | None:
+        """What makes a result of its JSON; None where it is the JSON itself."""
         return decoder(self.result_hint)
 
     @cached_property
@@ -185,8 +185,8 @@ class Operation(Generic[S]):
         """The step that a function's return value means."""
         if self.returns == "step":
             step: Step[S] = returned
-            is_json = self.answers is None or isinstance(step.result, Refused)
-            return step if is_json else Step(step.state, encode(step.result))
+            typed = self.result_decoder is not None and not isinstance(step.result, Refused)
+            return Step(step.state, encode(step.result)) if typed else step
         if isinstance(returned, Refused):
             return Step(state, returned)
         return Step(state, encode(returned)) if self.returns == "answer" else Step(returned)
@@ -197,8 +197,9 @@ class Operation(Generic[S]):
             return step if self.returns == "step" else step.result
         if self.returns == "state":
             return step.state
-        answer = step.result if self.answers is None else self.answers(step.result)
-        return Step(step.state, answer) if self.returns == "step" else answer
+        decode = self.result_decoder
+        result = step.result if decode is None else decode(step.result)
+        return Step(step.state, result) if self.returns == "step" else result
 
     @cached_property
     def direct(self) -> Callable[[S, Mapping[str, Any]], Step[S] | Outside]:
@@ -237,7 +238,7 @@ def compiled(op: Operation[S], keys: Mapping[str, str]) -> Callable[[S, Mapping[
 
     given = [*(["state"] if op.takes_state else []), *(f"{p}={value(p)}" for p in op.parameters.values())]
     text = f"body({', '.join(given)})"
-    if op.returns != "step" or op.answers is not None:
+    if op.returns != "step" or op.result_decoder is not None:
         text = f"step(state, {text})"
     for n, p in reversed(list(enumerate(op.preconditions))):
         env[f"p{n}"], env[f"o{n}"] = p.condition, Outside(p.clause, p.text)

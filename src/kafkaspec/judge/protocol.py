@@ -69,8 +69,10 @@ class Call:
 
     @property
     def what(self) -> str:
-        """The first paragraph of what the spec says of it, with the protocol's names of the arguments."""
+        """The first paragraph of what the spec says of it, without a clause's id, and with the protocol's names of the
+        arguments."""
         text = " ".join(inspect.cleandoc(self.operation.body.__doc__ or "").partition("\n\n")[0].split())
+        text = re.sub(r"^[A-Z]{3}-\d+: ", "", text)
         for name, python in self.operation.parameters.items():
             text = re.sub(rf"\b{python}\b(?=[^`]*`(?:[^`]*`[^`]*`)*[^`]*$)", name, text)  # within backquotes
         return text

@@ -146,9 +146,17 @@ def with_fault(machine: Machine[Any], operation: str, body: Callable[..., Any]) 
     op = machine.find(operation)
     function = body
     for post in op.postconditions:
-        function = icontract.ensure(post.condition, f"{post.clause} {post.text}")(function)
+        said = f"{post.clause} {post.text}"
+        function = icontract.ensure(post.condition, said, error=_violation(said))(function)
     faulty = replace(op, body=body, function=function)
+    vars(faulty)["hints"] = op.hints  # it is called with what the sound one is called with
     return replace(machine, operations={**machine.operations, operation: faulty})
+
+
+def _violation(said: str) -> Callable[[], icontract.ViolationError]:
+    """The error of a broken contract: its own words alone. icontract would look up the text of the condition, and fail
+    where it stands in no decorator."""
+    return lambda: icontract.ViolationError(said)
 
 
 def mutants_of(subsystem: Subsystem) -> list[Mutant]:
