@@ -388,7 +388,7 @@ def bytes_of(batch: Sequence[Any]) -> bytes:
     return encode(made if rows else emptied(made))
 
 
-def judged(batches: Sequence[Sequence[Any]], log_start: int, point: int, segments: int = 1) -> list[Finding]:
+def findings_in(batches: Sequence[Sequence[Any]], log_start: int, point: int, segments: int = 1) -> list[Finding]:
     """What the audit finds in a log with these batches, cut into segments."""
     with tempfile.TemporaryDirectory() as folder:
         listed: list[Segment] = []
@@ -421,7 +421,7 @@ class Driver(ByName):
     machine = spec.machine
 
     def breaches(self, log: spec.Log, log_start: int, point: int) -> spec.Breaches:
-        found = [(f, f.offset) for f in judged(log, log_start, point, 3) if f.offset is not None]
+        found = [(f, f.offset) for f in findings_in(log, log_start, point, 3) if f.offset is not None]
         twice, keyless, aborted = ([(f, o) for f, o in found if f.clause == c] for c in ("CMP-2", "CMP-3", "CMP-4"))
         return spec.Breaches(
             sorted((offset, int(f.message.split("at offset ")[1].split(",")[0])) for f, offset in twice),

@@ -582,11 +582,11 @@ class Driver(ByPartition):
             **_measures(measured), cleanable=measured.is_cleanable, compaction_delay_ms=delay_ms
         )
 
-    def abort_and_pause_cleaning(self, partition: TopicPartition) -> spec.Waiting:
-        return spec.Waiting(self.subject.abort_and_pause_cleaning(partition).waits)
+    def abort_and_pause_cleaning(self, partition: TopicPartition) -> spec.Wait:
+        return spec.Wait(self.subject.abort_and_pause_cleaning(partition).waits)
 
-    def abort_cleaning(self, partition: TopicPartition) -> spec.Waiting:
-        return spec.Waiting(self.subject.abort_cleaning(partition).waits)
+    def abort_cleaning(self, partition: TopicPartition) -> spec.Wait:
+        return spec.Wait(self.subject.abort_cleaning(partition).waits)
 
     def resume_cleaning(self, partition: TopicPartition) -> None:
         self.subject.resume_cleaning([partition])

@@ -4,6 +4,9 @@ One lock guards everything here, so each operation is one step. A caller that mu
 its return is part of the step that lets it go. Of logs the manager reads offsets, segments and configuration; it never
 writes a record.
 
+In `spec/common`: a log, and what of it may be cleaned (`cleanable_log`); the state of a partition and its moves
+(`cleaning_state`); the manager's state (`cleaner_state`); what others do to the logs, and the clock (`cleaner_world`).
+
 Source: Kafka Internals, ch. 04, "Choosing the filthiest log", "Cleaning state in LogCleanerManager" and "The cleaning
 state machine"; LogCleanerManager, LogToClean, Kafka 4.3.0.
 """
@@ -320,13 +323,13 @@ def log_to_clean(state: Cleaner, partition: str, last_clean_offset: int | None) 
 
 # ---- who may stop a cleaning -----------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Waiting:
+class Wait:
     """Whether the caller waits for a cleaning to end: it returns when `doneCleaning` or `doneDeleting` releases it."""
 
     blocked: bool
 
 
-def _pause(state: Cleaner, partition: str, caller: str) -> Step[Cleaner, Waiting]:
+def _pause(state: Cleaner, partition: str, caller: str) -> Step[Cleaner, Wait]:
     """One more pause; of a partition in progress, its cleaning is to stop, and `caller` is the operation that waits."""
     before = state.state(partition)
     after = moved(before, "pause")
@@ -335,8 +338,8 @@ def _pause(state: Cleaner, partition: str, caller: str) -> Step[Cleaner, Waiting
         return Step(state, Refused("CLN-11", ILLEGAL_STATE, f"Compaction for partition {partition} {why}"))
     paused = state.with_state(partition, after)
     if after == Aborted():
-        return Step(replace(paused, blocked=state.blocked.with_(partition, caller)), Waiting(True))
-    return Step(paused, Waiting(False))
+        return Step(replace(paused, blocked=state.blocked.with_(partition, caller)), Wait(True))
+    return Step(paused, Wait(False))
 
 
 @machine.operation("abortAndPauseCleaning")
@@ -352,7 +355,7 @@ def _pause(state: Cleaner, partition: str, caller: str) -> Step[Cleaner, Waiting
 @refused_changes_nothing("CLN-11")
 @legal_moves
 @waiters
-def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Waiting]:
+def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Wait]:
     """Somebody needs the partition for itself.
 
     CLN-11: Abort-and-pause of a partition without a state pauses it once; of a paused one, once more; of one in
@@ -372,13 +375,13 @@ def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Wa
 @refused_changes_nothing("CLN-13")
 @legal_moves
 @waiters
-def abort_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Waiting]:
+def abort_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Wait]:
     """Somebody needs a cleaning of the partition to end, and does not mind the next one.
 
     CLN-13: Abort is abort-and-pause, the waiting included, and then a resume of that one pause.
     """
     step = _pause(state, partition, "abortCleaning")
-    if step.result == Waiting(False):
+    if step.result == Wait(False):
         return Step(_resumed(step.state, partition), step.result)
     return step
 

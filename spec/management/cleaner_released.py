@@ -57,7 +57,7 @@ def _gauging_the_unchecked(
 
 # ---- before 4.1 ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Earlier:
+class EarlierManager:
     """A manager before 4.1: its state, what it answered last, and by which deviations it is not the spec's."""
 
     state: Cleaner
@@ -165,17 +165,17 @@ def _earlier_step(
 
 def _advance(
     unstable_too: bool,
-    ghost: Earlier | None,
+    ghost: EarlierManager | None,
     before: Cleaner,
     op: str,
     arguments: Mapping[str, Any],
     after: Cleaner,
-) -> Earlier:
+) -> EarlierManager:
     """The older manager makes the same step. As soon as nothing tells it from the spec's it is that one again."""
-    was = Earlier(before) if ghost is None else ghost
+    was = EarlierManager(before) if ghost is None else ghost
     step, causes = _earlier_step(was.state, op, arguments, before, unstable_too)
     still = was.causes - {"CLN-D7"} if was.state != before else frozenset()
-    return Earlier(step.state, step.result, still | causes)
+    return EarlierManager(step.state, step.result, still | causes)
 
 
 _before_4_1 = partial(_advance, False)
@@ -184,7 +184,7 @@ _before_3_1 = partial(_advance, True)
 
 def _as_earlier(id: str) -> Shows:
     def rewrite(
-        ghost: Earlier, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, seen: Json
+        ghost: EarlierManager, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, seen: Json
     ) -> tuple[Json | Refused, Json]:
         return (ghost.result, spec.machine.observe(ghost.state)) if id in ghost.causes else (result, seen)
 
@@ -192,7 +192,7 @@ def _as_earlier(id: str) -> Shows:
 
 
 def _as_before_3_1(
-    ghost: Earlier, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, seen: Json
+    ghost: EarlierManager, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, seen: Json
 ) -> tuple[Json | Refused, Json]:
     """Whatever changes it, but for the gauge: where the managers between 3.1 and 4.1 do not show the same, it hangs on
     what was cleaned above the high watermark, be it long ago."""

@@ -44,7 +44,7 @@ OF_ANOTHER = {
     **A_PREDICATE,
     "audit": "what is out of order or inconsistent is found in every log, compacted or not, by the checks of its "
     "batches (BAT) and of its offsets (LDR); what a record or a batch was before, no log at rest tells",
-    "mutant": "judged by the batch checks of every log, compacted or not; their mutants are theirs",
+    "mutant": "checked by the batch checks of every log, compacted or not; their mutants are theirs",
 }
 
 clause(

@@ -388,7 +388,7 @@ OF_T = "0\n1\nt 0 {}\n"
         (spec.CLEANER_POINTS, 10, True, [("WARNING", "CKP-14", 3)]),
     ],
 )
-def test_an_offset_is_judged_against_its_log(
+def test_an_offset_is_checked_against_its_log(
     tmp_path: Path, name: str, offset: int, clean: bool, expected: list[Any]
 ) -> None:
     assert audited(tmp_path, {name: OF_T.format(offset)}, clean=clean) == expected
@@ -414,7 +414,7 @@ def test_a_log_start_below_the_first_segment_says_that_it_is_gone(tmp_path: Path
         ("0\n2\nt 0 5\nu 0 5\n", [("LEFTOVER", "CKP-16", 4)]),
     ],
 )
-def test_a_file_is_judged_by_its_lines(tmp_path: Path, text: str, expected: list[Any]) -> None:
+def test_a_file_is_checked_by_its_lines(tmp_path: Path, text: str, expected: list[Any]) -> None:
     assert audited(tmp_path, {spec.HIGH_WATERMARKS: text}) == expected
 
 
@@ -446,7 +446,9 @@ def test_what_is_left_beside_is_a_left_over(tmp_path: Path) -> None:
         (None, None, []),
     ],
 )
-def test_partition_metadata_is_judged(tmp_path: Path, text: str | None, known: str | None, expected: list[Any]) -> None:
+def test_partition_metadata_is_checked(
+    tmp_path: Path, text: str | None, known: str | None, expected: list[Any]
+) -> None:
     file = None
     if text is not None:
         (tmp_path / "partition.metadata").write_text(text)

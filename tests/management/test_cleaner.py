@@ -190,7 +190,7 @@ def test_a_log_start_above_the_active_segment_is_no_error() -> None:
 
 
 @pytest.mark.clause("CLN-10")
-def test_a_bad_checkpoint_is_mended_though_the_log_is_not_cleaned() -> None:
+def test_a_bad_checkpoint_is_fixed_though_the_log_is_not_cleaned() -> None:
     state, _ = run(("updateCheckpoints", {"dir": "dir0", "update": "c-0", "offset": 7}))
     state, result = grab(state)
     assert result["log"] is None

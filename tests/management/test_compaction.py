@@ -93,7 +93,7 @@ def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], ro
     for end, capacity in rounds:
         cleaned = spec.clean(log, point, max(point, min(end, decided)), capacity)
         log, point = cleaned.log, cleaned.point
-    assert audit.judged(log, 0, point) == []
+    assert audit.findings_in(log, 0, point) == []
     undone = spec._aborted_batches(before)
     last = {r.key: r for b in before if b.base_offset not in undone for r in b.records if r.key and r.offset < point}
     left = {r for b in log for r in b.records}
@@ -109,9 +109,9 @@ def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], ro
 @pytest.mark.clause("CMP-8")
 def test_what_a_cleaned_log_may_hold() -> None:
     """Gaps, empty batches, markers without data, tombstones, a key below and above the point."""
-    assert audit.judged(compaction_trial._CLEAN, 0, 16) == []
-    assert [f.offset for f in audit.judged(compaction_trial._CLEAN, 0, 17)] == [12]
-    assert [f.offset for f in audit.judged(compaction_trial._CLEAN, 0, 18)] == [12, 16]
+    assert audit.findings_in(compaction_trial._CLEAN, 0, 16) == []
+    assert [f.offset for f in audit.findings_in(compaction_trial._CLEAN, 0, 17)] == [12]
+    assert [f.offset for f in audit.findings_in(compaction_trial._CLEAN, 0, 18)] == [12, 16]
 
 
 # ---- findings
@@ -119,7 +119,7 @@ def test_what_a_cleaned_log_may_hold() -> None:
 
 @pytest.mark.clause("CMP-2")
 def test_a_key_twice_is_found_at_both_places(tmp_path: Path) -> None:
-    (f,) = audit.judged(
+    (f,) = audit.findings_in(
         [[0, 0, "data", -1, [[0, "a", "1"]]], [5, 6, "data", -1, [[5, "b", None], [6, "a", None]]]], 0, 7
     )
     assert (f.severity, f.clause, f.position, f.offset) == (Severity.WARNING, "CMP-2", 0, 0)
@@ -131,7 +131,7 @@ def test_a_key_twice_is_found_at_both_places(tmp_path: Path) -> None:
 @pytest.mark.clause("CMP-2")
 def test_many_findings_are_cut_short() -> None:
     rows = [[n, n, "data", -1, [[n, "abc"[n % 3], "v"]]] for n in range(100)]
-    assert len(audit.judged(rows, 0, 100)) == MOST_FINDINGS
+    assert len(audit.findings_in(rows, 0, 100)) == MOST_FINDINGS
 
 
 @pytest.mark.clause("CMP-2")
@@ -143,8 +143,8 @@ def test_a_collision_of_hashes_is_no_finding() -> None:
     colliding = type("Colliding", (Keys,), {"add": one_hash})
     check = type("Check", (CompactionCheck,), {"keys_class": colliding})
     with patch.object(audit, "CompactionCheck", check):
-        assert audit.judged([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abcd")], 0, 4) == []
-        (f,) = audit.judged([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abca")], 0, 4)
+        assert audit.findings_in([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abcd")], 0, 4) == []
+        (f,) = audit.findings_in([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abca")], 0, 4)
         assert f.offset == 0
 
 
@@ -160,9 +160,9 @@ def test_no_key_and_an_aborted_transaction() -> None:
         [5, 5, "txn", 7, [[5, "c", "1"]]],
         [6, 6, "commit", 7, []],
     ]
-    assert [(f.clause, f.offset) for f in audit.judged(rows, 0, 7)] == [("CMP-3", 0), ("CMP-4", 1)]
-    assert audit.judged(rows, 2, 7) == []
-    assert audit.judged(rows, 0, 0) == []
+    assert [(f.clause, f.offset) for f in audit.findings_in(rows, 0, 7)] == [("CMP-3", 0), ("CMP-4", 1)]
+    assert audit.findings_in(rows, 2, 7) == []
+    assert audit.findings_in(rows, 0, 0) == []
 
 
 def test_where_the_check_applies() -> None:

@@ -150,14 +150,14 @@ def directory(path: Path, text: str | None) -> Directory:
         ("x=\\u12\n", [("MTP-2", 1)]),
     ],
 )
-def test_a_file_is_judged(tmp_path: Path, text: str | None, expected: list[Any]) -> None:
+def test_a_file_is_checked(tmp_path: Path, text: str | None, expected: list[Any]) -> None:
     found = MetaPropertiesCheck().check(directory(tmp_path / "a", text))
     assert [(f.clause, f.line) for f in found] == expected
 
 
 @pytest.mark.clause("MTP-6")
 @pytest.mark.clause("MTP-9")
-def test_directories_are_judged_beside_each_other(tmp_path: Path) -> None:
+def test_directories_are_checked_beside_each_other(tmp_path: Path) -> None:
     a = directory(tmp_path / "a", f"{V1}directory.id={D}\n")
     b = directory(tmp_path / "b", f"{V1}directory.id={E}\n".replace("node.id=1", "node.id=2"))
     c = directory(tmp_path / "c", f"{V1}directory.id={D}\n".replace("=c", "=other"))
