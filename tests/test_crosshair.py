@@ -66,11 +66,12 @@ def caller(machine: Machine[Any], op: Operation[Any]) -> Callable[..., None]:
     """A function of the operation's own parameters, typed, that makes the call in one of the reached states."""
     hints = typing.get_type_hints(inspect.unwrap(op.body))
     parameters = list(op.parameters.values())
+    assert op.decoders.keys() <= set(parameters)  # made before CrossHair watches: it would not be so the second time
 
     def checked(state: Any, arguments: dict[str, Any]) -> None:
         if machine.outside(op, state, arguments) is not None:
             return
-        values = {**op.defaults, **arguments, "state": state, "result": op.body(state, **arguments)}
+        values = {**op.defaults, **arguments, "state": state, "result": op.call(op.body, state, arguments)}
         for post in op.postconditions:
             if not post.condition(**{n: values[n] for n in post.arguments}):
                 raise ViolationError(f"{post.clause} {post.text}")

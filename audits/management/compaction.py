@@ -25,7 +25,7 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.evidence import fitting
 from kafkaspec.audits.common.findings import MOST_FINDINGS
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Json, Questions
+from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk
 from kafkaspec.impl.common.scan import read_segment
@@ -388,7 +388,7 @@ def bytes_of(batch: Sequence[Any]) -> bytes:
     return encode(made if rows else emptied(made))
 
 
-def judged(batches: Sequence[Sequence[Any]], log_start: int, point: int, segments: int = 1) -> list[Finding]:
+def findings_in(batches: Sequence[Sequence[Any]], log_start: int, point: int, segments: int = 1) -> list[Finding]:
     """What the audit finds in a log with these batches, cut into segments."""
     with tempfile.TemporaryDirectory() as folder:
         listed: list[Segment] = []
@@ -415,15 +415,16 @@ def judged(batches: Sequence[Sequence[Any]], log_start: int, point: int, segment
         return found + list(check.end())
 
 
-class Driver(Questions):
+class Driver(ByName):
     """The audit over one segment and over three, with room for all keys in memory and for two."""
 
-    def do_breaches(self, log: Sequence[Sequence[Any]], log_start: int, point: int) -> Json:
-        found = judged(log, log_start, point, 3)
-        by_clause = {c: [f for f in found if f.clause == c] for c in ("CMP-2", "CMP-3", "CMP-4")}
-        pairs = [[f.offset, int(f.message.split("at offset ")[1].split(",")[0])] for f in by_clause["CMP-2"]]
-        return {
-            "superseded": sorted(pairs),
-            "keyless": [f.offset for f in by_clause["CMP-3"]],
-            "aborted": [f.offset for f in by_clause["CMP-4"]],
-        }
+    machine = spec.machine
+
+    def breaches(self, log: spec.Log, log_start: int, point: int) -> spec.Breaches:
+        found = [(f, f.offset) for f in findings_in(log, log_start, point, 3) if f.offset is not None]
+        twice, keyless, aborted = ([(f, o) for f, o in found if f.clause == c] for c in ("CMP-2", "CMP-3", "CMP-4"))
+        return spec.Breaches(
+            sorted((offset, int(f.message.split("at offset ")[1].split(",")[0])) for f, offset in twice),
+            [offset for _, offset in keyless],
+            [offset for _, offset in aborted],
+        )

@@ -16,20 +16,24 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.contract.codec import encode as to_json
+from kafkaspec.contract.machine import ByName, Json, Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
-from kafkaspec.spec.common.kafka import STORAGE_EXCEPTION
+from kafkaspec.spec.common.checkpoint_text import Unreadable, checkpoint_entries
+from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.management import checkpoints as spec
-from kafkaspec.spec.management.cleaner import Frozen
 
 VERSION = 0
 INT_BITS, LONG_BITS = 32, 64
 MARKER = ".kafka_cleanshutdown"
 PARTITION_METADATA = "partition.metadata"
 TEMPORARY = ".tmp"
+ID_BYTES = 16
+ID_CHARACTERS = 22
+"""of an id in base64, without its padding"""
 
 T = TypeVar("T")
 
@@ -144,7 +148,7 @@ def decode_epochs(data: bytes) -> list[tuple[int, tuple[int, int]]]:
 
 
 _COLON = re.compile(r":\s+", re.ASCII)
-ZERO_ID = bytes(16)
+ZERO_ID = bytes(ID_BYTES)
 
 
 @states("CKP-7")
@@ -171,14 +175,14 @@ def decode_metadata(data: bytes) -> str:
         raise CheckpointUnreadable(1, f"version {value(1)}, expected {VERSION} or more")
     text = value(2)
     try:
-        if len(text) > 24:
+        if len(text) > len(base64.b64encode(ZERO_ID)):
             raise binascii.Error
         id = base64.b64decode(text.rstrip("=") + "==", altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         id = b""
-    if len(id) != 16 or id == ZERO_ID:
+    if len(id) != ID_BYTES or id == ZERO_ID:
         raise CheckpointUnreadable(2, f"no topic id: {text!r}")
-    return base64.urlsafe_b64encode(id).decode()[:22]
+    return base64.urlsafe_b64encode(id).decode()[:ID_CHARACTERS]
 
 
 @states("CKP-8")
@@ -321,17 +325,17 @@ class Checkpoints:
         return f"{self.directory}/{MARKER}"
 
     @states("CKP-11")
-    def write_recovery_points(self) -> None:
+    def checkpoint_recovery_points(self) -> None:
         self.files[spec.RECOVERY_POINTS].write({p: log.recovery_point for p, log in self.known()})
 
     @states("CKP-12")
-    def write_log_starts(self) -> None:
+    def checkpoint_log_starts(self) -> None:
         """Only of the logs that begin within a segment: the others' start is seen by the file names."""
         starts = {p: log.start for p, log in self.known() if log.start > log.first_base}
         self.files[spec.LOG_STARTS].write(starts)
 
     @states("CKP-13")
-    def write_high_watermarks(self) -> None:
+    def checkpoint_high_watermarks(self) -> None:
         self.files[spec.HIGH_WATERMARKS].write({p: log.high_watermark for p, log in self.known()})
 
     @states("CKP-16")
@@ -341,13 +345,13 @@ class Checkpoints:
 
     def truncate(self, partition: TopicPartition, offset: int) -> None:
         if self.logs[partition].truncate(offset):
-            self.write_recovery_points()
+            self.checkpoint_recovery_points()
 
     @states("CKP-16")
-    def delete(self, partition: TopicPartition) -> None:
+    def delete_log(self, partition: TopicPartition) -> None:
         del self.logs[partition]
-        self.write_recovery_points()
-        self.write_log_starts()
+        self.checkpoint_recovery_points()
+        self.checkpoint_log_starts()
 
     @states("CKP-9", "CKP-11")
     def shut_down(self, broker_epoch: int) -> None:
@@ -355,9 +359,9 @@ class Checkpoints:
         for _, log in self.known():
             log.flush()
         if self.loaded:
-            self.write_high_watermarks()
-        self.write_recovery_points()
-        self.write_log_starts()
+            self.checkpoint_high_watermarks()
+        self.checkpoint_recovery_points()
+        self.checkpoint_log_starts()
         if self.had_clean_shutdown or self.loaded:
             self.disk.write(self.marker, encode_marker(broker_epoch))
             self.disk.flush(self.marker)
@@ -389,160 +393,134 @@ class Checkpoints:
 
 
 # ---- the driver for lockstep -----------------------------------------------------------------------------------------
-class Driver:
+class ByPartition(ByName):
+    """A driver by name that knows partitions as `TopicPartition`s; in traces they are names."""
+
+    partitions: ClassVar[frozenset[str]] = frozenset({"partition"})
+    """the parameters of the spec that are partitions"""
+
+    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+        known = self.partitions
+        given = {n: topic_partition(v) if n in known and v is not None else v for n, v in arguments.items()}
+        return super().apply(name, given)
+
+
+class Driver(ByPartition):
     """The files on a simulated disk, for the spec to walk beside. A kill keeps what was flushed and nothing else."""
 
+    machine = spec.machine
     checkpoints_class = Checkpoints
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
         self.disk = SimulatedDisk()
-        self.broker = self.checkpoints_class("dir", self.disk)
+        self.subject: Checkpoints = self.checkpoints_class("dir", self.disk)
         self.disk.flush_directory("dir")
         self.running = True
 
-    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        return getattr(self, "do_" + name.replace(".", "_"))(**arguments)
+    # the texts
 
-    def observe(self) -> Json:
-        shown = self.running and self.broker.loaded
-        return {
-            "logs": {
-                str(p): {
-                    "start": log.start,
-                    "highWatermark": log.high_watermark,
-                    "recoveryPoint": log.recovery_point,
-                    "end": log.end,
-                }
-                for p, log in self.broker.logs.items()
-                if shown
-            },
-            "files": {name: self._content(file) for name, file in self.broker.files.items()},
-            "marker": decode_marker(self.disk.read("dir/" + MARKER)) if self.disk.exists("dir/" + MARKER) else None,
-            "running": self.running,
-        }
-
-    def _content(self, file: CheckpointFile) -> Json:
-        try:
-            return {str(p): offset for p, offset in file.read().items()}
-        except StorageError:
-            return "unreadable"
-
-    # the text
-
-    def _read(self, clause: str, read: Callable[[bytes], Json], file: str) -> Json | Refused:
+    def _read(self, unreadable: Refused, read: Callable[[bytes], T], file: str) -> T | Refused:
         self.disk.write("dir/file", file.encode())
         try:
             with storage_errors("dir", "reading", "dir/file"):
                 return read(self.disk.read("dir/file"))
         except StorageError:
-            return Refused(clause, STORAGE_EXCEPTION)
+            return unreadable
         finally:
             self.disk.remove("dir/file")
 
-    def do_offsetCheckpoint_write(self, offsets: Mapping[str, int]) -> Json:
+    def offset_checkpoint_write(self, offsets: Mapping[str, int]) -> str:
         return encode({topic_partition(p): offset for p, offset in offsets.items()}).decode()
 
-    def do_offsetCheckpoint_read(self, file: str) -> Json | Refused:
-        return self._read("CKP-3", lambda data: {str(p): offset for p, offset in decode(data).items()}, file)
+    def offset_checkpoint_read(self, file: str) -> dict[str, int] | Refused:
+        return self._read(spec.UNREADABLE, lambda data: {str(p): o for p, o in decode(data).items()}, file)
 
-    def do_leaderEpochCheckpoint_read(self, file: str) -> Json | Refused:
-        return self._read("CKP-3", lambda data: [list(entry) for _, entry in decode_epochs(data)], file)
+    def leader_epoch_checkpoint_read(self, file: str) -> list[tuple[int, int]] | Refused:
+        return self._read(spec.UNREADABLE, lambda data: [entry for _, entry in decode_epochs(data)], file)
 
-    def do_partitionMetadata_writeRead(self, topic_id: str) -> Json:
+    def partition_metadata_write_read(self, topic_id: str) -> spec.PartitionMetadata:
         data = encode_metadata(topic_id)
-        return {"file": data.decode(), "topicId": decode_metadata(data)}
+        return spec.PartitionMetadata(data.decode(), decode_metadata(data))
 
-    def do_partitionMetadata_read(self, file: str) -> Json | Refused:
-        return self._read("CKP-7", decode_metadata, file)
+    def partition_metadata_read(self, file: str) -> str | Refused:
+        return self._read(spec.UNREADABLE_METADATA, decode_metadata, file)
 
-    def do_cleanShutdown_read(self, file: str) -> Json:
+    def clean_shutdown_read(self, file: str) -> int | None:
         return decode_marker(file.encode())
 
     # the logs
 
-    def _log(self, partition: str) -> CheckpointedLog:
-        return self.broker.logs[topic_partition(partition)]
+    def create_log(self, partition: TopicPartition) -> str:
+        self.subject.logs[partition] = CheckpointedLog()
+        return str(partition)
 
-    def do_createLog(self, partition: str) -> Json:
-        self.broker.logs[topic_partition(partition)] = CheckpointedLog()
-        return partition
+    def append(self, partition: TopicPartition, count: int) -> None:
+        self.subject.logs[partition].end += count
 
-    def do_append(self, partition: str, count: int) -> None:
-        self._log(partition).end += count
+    def flush(self, partition: TopicPartition) -> None:
+        self.subject.logs[partition].flush()
 
-    def do_flush(self, partition: str) -> None:
-        self._log(partition).flush()
-
-    def do_advanceHighWatermark(self, partition: str, offset: int) -> None:
-        log = self._log(partition)
+    def advance_high_watermark(self, partition: TopicPartition, offset: int) -> None:
+        log = self.subject.logs[partition]
         log.high_watermark = max(log.high_watermark, min(offset, log.end))
 
-    def do_raiseStart(self, partition: str, offset: int, delete_segments: bool) -> None:
-        self._log(partition).raise_start(offset, delete_segments)
-
-    def do_truncate(self, partition: str, offset: int) -> None:
-        self.broker.truncate(topic_partition(partition), offset)
-
-    def do_deleteLog(self, partition: str) -> None:
-        self.broker.delete(topic_partition(partition))
-
-    def do_checkpointRecoveryPoints(self) -> None:
-        self.broker.write_recovery_points()
-
-    def do_checkpointLogStarts(self) -> None:
-        self.broker.write_log_starts()
-
-    def do_checkpointHighWatermarks(self) -> None:
-        self.broker.write_high_watermarks()
+    def raise_start(self, partition: TopicPartition, offset: int, delete_segments: bool) -> None:
+        self.subject.logs[partition].raise_start(offset, delete_segments)
 
     # stop and start
 
-    def _stopped(self) -> None:
+    def shutdown(self, broker_epoch: int) -> None:
+        self.subject.shut_down(broker_epoch)
+        self.disk.flush_directory("dir")
+        self.kill()
+
+    def kill(self) -> None:
         """The broker's memory is gone: of the logs the disk remembers what it holds, of the files what was flushed."""
         self.running = False
         self.disk = self.disk.lose()
-
-    def do_shutdown(self, broker_epoch: int) -> None:
-        self.broker.shut_down(broker_epoch)
-        self.disk.flush_directory("dir")
-        self._stopped()
-        self._restarted()
-
-    def do_kill(self) -> None:
-        self._stopped()
-        self._restarted()
-
-    def _restarted(self) -> None:
-        logs = {p: replace(log) for p, log in self.broker.logs.items()}
-        before = self.broker
-        self.broker = self.checkpoints_class("dir", self.disk, logs)
-        self.broker.had_clean_shutdown, self.broker.loaded = before.had_clean_shutdown, False
+        before = self.subject
+        self.subject = self.checkpoints_class("dir", self.disk, {p: replace(log) for p, log in before.logs.items()})
+        self.subject.had_clean_shutdown, self.subject.loaded = before.had_clean_shutdown, False
         self.disk.flush_directory("dir")
 
-    def do_damage(self, name: str, file: str) -> None:
+    def damage(self, name: str, file: str) -> None:
         replace_file(self.disk, f"dir/{name}", file.encode())
 
-    def do_start(self, crash_while_loading: bool) -> Json:
-        self.broker.begin_loading()
+    def start(self, crash_while_loading: bool) -> spec.LastStop:
+        self.subject.begin_loading()
         self.disk.flush_directory("dir")
-        self.running = crash_while_loading or self.broker.load()
-        return {"clean": self.broker.had_clean_shutdown, "halted": not self.running}
+        self.running = crash_while_loading or self.subject.load()
+        return spec.LastStop(self.subject.had_clean_shutdown, halted=not self.running)
+
+    # the state
+
+    def _marker(self) -> int | None:
+        return decode_marker(self.disk.read(self.subject.marker)) if self.disk.exists(self.subject.marker) else None
+
+    def state(self) -> spec.Directory:
+        """The files as the spec reads their texts."""
+        broker = self.subject
+        return spec.Directory(
+            logs=Frozen({str(p): spec.LogView(**vars(log)) for p, log in broker.logs.items()}),
+            files=Frozen({name: _content(self.disk.read(file.path)) for name, file in broker.files.items()}),
+            marker=self._marker(),
+            running=self.running,
+            was_clean=broker.had_clean_shutdown,
+            loaded=broker.loaded,
+        )
+
+    def observe(self) -> Json:
+        """The files as the implementation reads them."""
+        seen = spec.observe(self.state())
+        return to_json(replace(seen, files={name: self._seen(file) for name, file in self.subject.files.items()}))
+
+    def _seen(self, file: CheckpointFile) -> Mapping[str, int] | Literal["unreadable"]:
+        try:
+            return {str(p): offset for p, offset in file.read().items()}
+        except StorageError:
+            return "unreadable"
 
 
-def abstract(driver: Driver) -> spec.Directory:
-    """The spec's state that a driver stands for."""
-    broker, disk = driver.broker, driver.disk
-    marker = decode_marker(disk.read(broker.marker)) if disk.exists(broker.marker) else None
-    return spec.Directory(
-        logs=Frozen({str(p): spec.LogView(**vars(log)) for p, log in broker.logs.items()}),
-        files=Frozen({name: _abstract(disk.read(file.path)) for name, file in broker.files.items()}),
-        marker=marker,
-        running=driver.running,
-        was_clean=broker.had_clean_shutdown,
-        loaded=broker.loaded,
-    )
-
-
-def _abstract(data: bytes) -> spec.Content:
-    found = spec.checkpoint_entries(data.decode())
-    return found if isinstance(found, spec.Unreadable) else Frozen(found)
+def _content(data: bytes) -> spec.Content:
+    entries = checkpoint_entries(data.decode())
+    return entries if isinstance(entries, Unreadable) else Frozen(entries)

@@ -1,8 +1,8 @@
 """The log cleaner's manager: Kafka's maps of states, of uncleanable partitions and of checkpoint files, deterministic.
 
-Threads are whoever calls. To wait is explicit: `abort_and_pause` gives back a `Caller`, which has returned or waits;
-a done cleaning signals all who wait, and `run_signalled` lets those run that were signalled, as a scheduler would. Logs
-are seen through `CleanableLog`, checkpoints go through a `Disk`.
+Threads are whoever calls. To wait is explicit: `abort_and_pause_cleaning` returns a `Caller`, which has returned or
+waits; a done cleaning signals all who wait, and `run_signalled` lets those run that were signalled, as a scheduler
+would. Logs are seen through `CleanableLog`, checkpoints go through a `Disk`.
 
 Source: LogCleanerManager and LogToClean, Kafka 4.3.0; Kafka Internals, ch. 04, "Cleaning state in LogCleanerManager".
 """
@@ -11,18 +11,22 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
-from kafkaspec.impl.management.checkpoints import CheckpointFile, TopicPartition, decode, topic_partition
-from kafkaspec.spec.common.kafka import ILLEGAL_STATE
+from kafkaspec.impl.management.checkpoints import ByPartition, CheckpointFile, TopicPartition, decode, topic_partition
+from kafkaspec.spec.common import cleanable_log as log_spec
+from kafkaspec.spec.common import cleaning_state as state_spec
+from kafkaspec.spec.common.cleaner_state import Cleaner
+from kafkaspec.spec.common.cleaner_world import OUT_OF_RANGE
+from kafkaspec.spec.common.frozen import Frozen
+from kafkaspec.spec.common.kafka import ILLEGAL_STATE, LONG_MAX, NO_TIMESTAMP
 from kafkaspec.spec.management import cleaner as spec
 
 OFFSET_CHECKPOINT_FILE = "cleaner-offset-checkpoint"
-LONG_MAX = 2**63 - 1
 WEEK_MS = 604_800_000
 
 
@@ -32,6 +36,30 @@ class Refusal(Exception):
     def __init__(self, clause: str, error: str, message: str | None = None) -> None:
         super().__init__(message or error)
         self.refused = Refused(clause, error, message)
+
+
+class CleaningAborted(Exception):
+    """The cleaner thread that works on a partition is to stop (CLN-17)."""
+
+
+# ---- states ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class LogCleaningInProgress:
+    pass
+
+
+@dataclass(frozen=True)
+class LogCleaningAborted:
+    pass
+
+
+@dataclass(frozen=True)
+class LogCleaningPaused:
+    paused_count: int
+
+
+LogCleaningState = LogCleaningInProgress | LogCleaningAborted | LogCleaningPaused
+"""Kafka's; a partition that has none is not in the map."""
 
 
 # ---- logs ------------------------------------------------------------------------------------------------------------
@@ -52,7 +80,7 @@ class CleanableLog(Protocol):
     """What the manager reads of a log. The last of its segments is the active one."""
 
     @property
-    def directory(self) -> str: ...
+    def log_dir(self) -> str: ...
     @property
     def compact(self) -> bool: ...
     @property
@@ -60,7 +88,7 @@ class CleanableLog(Protocol):
     @property
     def max_compaction_lag_ms(self) -> int: ...
     @property
-    def min_cleanable_ratio(self) -> float: ...
+    def min_cleanable_dirty_ratio(self) -> float: ...
     @property
     def log_start_offset(self) -> int: ...
     @property
@@ -151,7 +179,7 @@ class LogToClean:
     @states("CLN-3")
     def is_cleanable(self) -> bool:
         forced = self.need_compaction_now and self.cleanable_bytes > 0
-        return forced or self.cleanable_ratio > self.log.min_cleanable_ratio
+        return forced or self.cleanable_ratio > self.log.min_cleanable_dirty_ratio
 
 
 @states("CLN-5")
@@ -195,7 +223,7 @@ class LogCleanerManager:
     logs: MutableMapping[TopicPartition, CleanableLog]
     directories: Sequence[str]
     disk: Disk
-    in_progress: dict[TopicPartition, spec.Cleaning] = field(default_factory=dict)
+    in_progress: dict[TopicPartition, LogCleaningState] = field(default_factory=dict)
     uncleanable: dict[str, set[TopicPartition]] = field(default_factory=dict)
     checkpoints: dict[str, CheckpointFile] = field(init=False)
     waiting: list[Caller] = field(default_factory=list)
@@ -262,7 +290,7 @@ class LogCleanerManager:
             self.update_checkpoints(dest, {partition: offset})
         if partition in self.uncleanable.get(source, ()):
             self.uncleanable[source].remove(partition)
-            self.mark_uncleanable(dest, partition)
+            self.mark_partition_uncleanable(dest, partition)
 
     @states("CLN-29")
     def handle_log_dir_failure(self, directory: str) -> None:
@@ -272,10 +300,12 @@ class LogCleanerManager:
 
     @states("CLN-2", "CLN-19", "CLN-24")
     def _is_free(self, partition: TopicPartition, log: CleanableLog) -> bool:
-        return partition not in self.in_progress and partition not in self.uncleanable.get(log.directory, ())
+        return partition not in self.in_progress and partition not in self.uncleanable.get(log.log_dir, ())
 
     @states("CLN-1", "CLN-2", "CLN-4", "CLN-6", "CLN-10", "CLN-30", "CKP-14")
-    def grab_filthiest(self, now: int, stats: PreCleanStats, prefer: TopicPartition | None = None) -> LogToClean | None:
+    def grab_filthiest_compacted_log(
+        self, now: int, stats: PreCleanStats, prefer: TopicPartition | None = None
+    ) -> LogToClean | None:
         """Mark the filthiest cleanable log as in progress. `prefer` decides between equally filthy ones."""
         last_clean = self.all_cleaner_checkpoints()
         if last_clean is None:
@@ -286,7 +316,7 @@ class LogCleanerManager:
                 continue
             offsets = cleanable_offsets(log, last_clean.get(partition), now)
             if offsets.force_update_checkpoint:
-                self.update_checkpoints(log.directory, {partition: offsets.first_dirty_offset})
+                self.update_checkpoints(log.log_dir, {partition: offsets.first_dirty_offset})
             delay_ms = compaction_delay_ms(log, offsets.first_dirty_offset, now)
             stats.add_delay(delay_ms)
             candidate = log_to_clean(partition, log, offsets, delay_ms > 0)
@@ -297,41 +327,41 @@ class LogCleanerManager:
         if not cleanable:
             return None
         filthiest = max(cleanable, key=lambda c: (c.cleanable_ratio, c.partition == prefer))
-        self.in_progress[filthiest.partition] = spec.InProgress()
+        self.in_progress[filthiest.partition] = LogCleaningInProgress()
         return filthiest
 
     @states("CLN-1", "CLN-18")
-    def pause_non_compacted(self) -> list[TopicPartition]:
+    def pause_cleaning_for_non_compacted_partitions(self) -> list[TopicPartition]:
         """Claim for retention every log that only retention works on and nobody holds."""
         taken = [p for p, log in self.logs.items() if not log.compact and p not in self.in_progress]
-        self.in_progress |= dict.fromkeys(taken, spec.Paused(1))
+        self.in_progress |= dict.fromkeys(taken, LogCleaningPaused(1))
         return taken
 
     @states("CLN-1", "CLN-19")
     def deletable_logs(self) -> list[TopicPartition]:
         """Claim every compacted log that nobody holds, to delete its old segments."""
         taken = [p for p, log in self.logs.items() if log.compact and self._is_free(p, log)]
-        self.in_progress |= dict.fromkeys(taken, spec.InProgress())
+        self.in_progress |= dict.fromkeys(taken, LogCleaningInProgress())
         return taken
 
     # the state machine
 
     @states("CLN-1", "CLN-11")
-    def abort_and_pause(self, partition: TopicPartition, operation: str = "abortAndPauseCleaning") -> Caller:
+    def abort_and_pause_cleaning(self, partition: TopicPartition, operation: str = "abortAndPauseCleaning") -> Caller:
         """Raises Refusal if another caller waits already."""
         match self.in_progress.get(partition):
             case None:
-                after: spec.Cleaning = spec.Paused(1)
-            case spec.Paused(n):
-                after = spec.Paused(n + 1)
-            case spec.InProgress():
-                after = spec.Aborted()
-            case spec.Aborted():
+                after: LogCleaningState = LogCleaningPaused(1)
+            case LogCleaningPaused(n):
+                after = LogCleaningPaused(n + 1)
+            case LogCleaningInProgress():
+                after = LogCleaningAborted()
+            case LogCleaningAborted():
                 raise Refusal(
                     "CLN-11",
                     ILLEGAL_STATE,
                     f"Compaction for partition {partition} cannot be aborted and paused since it is in "
-                    f"{_java_name('Aborted')} state.",
+                    f"{_java_name(LogCleaningAborted())} state.",
                 )
         self.in_progress[partition] = after
         caller = Caller(operation, partition, waits=True)
@@ -340,17 +370,17 @@ class LogCleanerManager:
         return caller
 
     @states("CLN-13")
-    def abort(self, partition: TopicPartition) -> Caller:
-        return self.abort_and_pause(partition, "abortCleaning")
+    def abort_cleaning(self, partition: TopicPartition) -> Caller:
+        return self.abort_and_pause_cleaning(partition, "abortCleaning")
 
     @states("CLN-12", "CLN-13")
     def _go_on(self, caller: Caller) -> None:
         """A caller looks whether the partition is paused by now, and returns if it is; an abort resumes first."""
-        if isinstance(self.in_progress.get(caller.partition), spec.Paused):
+        if isinstance(self.in_progress.get(caller.partition), LogCleaningPaused):
             caller.waits = False
             self.waiting.remove(caller)
             if caller.operation == "abortCleaning":
-                self.resume([caller.partition])
+                self.resume_cleaning([caller.partition])
 
     def _signal_all(self) -> None:
         self.signalled = list(self.waiting)
@@ -364,42 +394,42 @@ class LogCleanerManager:
         return [c for c in woken if not c.waits]
 
     @states("CLN-1", "CLN-14")
-    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+    def resume_cleaning(self, partitions: Iterable[TopicPartition]) -> None:
         """Undo one pause of each. Raises Refusal at the first that is not paused; those before it are resumed."""
         for partition in partitions:
             match self.in_progress.get(partition):
-                case spec.Paused(1):
+                case LogCleaningPaused(1):
                     del self.in_progress[partition]
                     continue
-                case spec.Paused(n):
-                    self.in_progress[partition] = spec.Paused(n - 1)
+                case LogCleaningPaused(n):
+                    self.in_progress[partition] = LogCleaningPaused(n - 1)
                     continue
                 case None:
                     why = "it is not paused."
                 case other:
-                    why = f"it is in {_java_name(type(other).__name__)} state."
+                    why = f"it is in {_java_name(other)} state."
             message = f"Compaction for partition {partition} cannot be resumed since {why}"
             raise Refusal("CLN-14", ILLEGAL_STATE, message)
 
     @states("CLN-17")
-    def check_aborted(self, partition: TopicPartition) -> None:
-        """Raises Refusal if the cleaner thread that works on the partition is to stop."""
-        if isinstance(self.in_progress.get(partition), spec.Aborted):
-            raise Refusal("CLN-17", spec.ABORTED_EXCEPTION)
+    def check_cleaning_aborted(self, partition: TopicPartition) -> None:
+        """Raises CleaningAborted if the cleaner thread that works on the partition is to stop."""
+        if isinstance(self.in_progress.get(partition), LogCleaningAborted):
+            raise CleaningAborted(partition)
 
     @states("CLN-1", "CLN-12", "CLN-15", "CLN-16")
     def _done(self, partition: TopicPartition, clause: str, when_undisturbed: Callable[[], None]) -> None:
         match self.in_progress.get(partition):
             case None:
                 raise Refusal(clause, ILLEGAL_STATE, f"State for partition {partition} should exist.")
-            case spec.InProgress():
+            case LogCleaningInProgress():
                 when_undisturbed()
                 del self.in_progress[partition]
-            case spec.Aborted():
-                self.in_progress[partition] = spec.Paused(1)
+            case LogCleaningAborted():
+                self.in_progress[partition] = LogCleaningPaused(1)
                 self._signal_all()
-            case spec.Paused(n):
-                message = f"In-progress partition {partition} cannot be in LogCleaningPaused{{pausedCount={n}}} state."
+            case LogCleaningPaused() as paused:
+                message = f"In-progress partition {partition} cannot be in {_java_name(paused)} state."
                 raise Refusal(clause, ILLEGAL_STATE, message)
 
     @states("CLN-15", "CKP-14")
@@ -416,11 +446,11 @@ class LogCleanerManager:
     # uncleanable partitions
 
     @states("CLN-24")
-    def mark_uncleanable(self, directory: str, partition: TopicPartition) -> None:
+    def mark_partition_uncleanable(self, directory: str, partition: TopicPartition) -> None:
         self.uncleanable.setdefault(directory, set()).add(partition)
 
     @states("CLN-25")
-    def maintain_uncleanable(self) -> None:
+    def maintain_uncleanable_partitions(self) -> None:
         known = {d: {p for p in marked if p in self.logs} for d, marked in self.uncleanable.items()}
         self.uncleanable = {d: marked for d, marked in known.items() if marked}
 
@@ -437,9 +467,11 @@ class LogCleanerManager:
         return total
 
 
-def _java_name(state: str) -> str:
+def _java_name(state: LogCleaningState) -> str:
     """As Kafka's messages print a state; identity hashes are masked in recordings."""
-    return f"org.apache.kafka.storage.internals.log.LogCleaningState$LogCleaning{state}@HASH"
+    if isinstance(state, LogCleaningPaused):
+        return f"LogCleaningPaused{{pausedCount={state.paused_count}}}"
+    return f"org.apache.kafka.storage.internals.log.LogCleaningState${type(state).__name__}@HASH"
 
 
 # ---- a log in memory, and the driver for lockstep --------------------------------------------------------------------
@@ -447,20 +479,20 @@ def _java_name(state: str) -> str:
 class MemorySegment:
     base_offset: int
     size: int = 0
-    largest_timestamp: int = -1
-    first_batch_timestamp: int = -1
+    largest_timestamp: int = NO_TIMESTAMP
+    first_batch_timestamp: int = NO_TIMESTAMP
 
 
 @dataclass
 class MemoryLog:
     """A log without records."""
 
-    directory: str
+    log_dir: str
     compact: bool
     delete: bool
     min_compaction_lag_ms: int
     max_compaction_lag_ms: int
-    min_cleanable_ratio: float
+    min_cleanable_dirty_ratio: float
     segment_bytes: int
     log_start_offset: int = 0
     log_end_offset: int = 0
@@ -491,219 +523,165 @@ class MemoryLog:
                 f"Cannot increment the log start offset to {offset} of partition {partition} since it is larger than "
                 f"the high watermark {self.last_stable_offset}"
             )
-            raise Refusal("CLN-32", spec.OUT_OF_RANGE, message)
+            raise Refusal("CLN-32", OUT_OF_RANGE, message)
         moved = offset > self.log_start_offset
         self.log_start_offset = max(offset, self.log_start_offset)
         return moved
 
-    def become(self, view: Mapping[str, Any]) -> None:
-        """Turn into what `view` shows."""
-        self.log_start_offset = view["logStartOffset"]
-        self.log_end_offset = view["logEndOffset"]
-        self.last_stable_offset = view["lastStableOffset"]
-        self.segments = [
-            MemorySegment(s["baseOffset"], s["size"], s.get("largestTimestamp", -1), s.get("firstBatchTimestamp", -1))
-            for s in view["segments"]
-        ]
+    def become(self, extent: log_spec.LogExtent) -> None:
+        """Hold that from now on."""
+        self.log_start_offset = extent.log_start_offset
+        self.log_end_offset = extent.log_end_offset
+        self.last_stable_offset = extent.last_stable_offset
+        self.segments = [MemorySegment(**vars(s)) for s in extent.segments]
 
 
-def _report(found: LogToClean) -> dict[str, Json]:
-    """As the recordings show it."""
-    return {
-        "partition": str(found.partition),
-        "firstDirtyOffset": found.first_dirty_offset,
-        "firstUncleanableOffset": found.first_uncleanable_offset,
-        "cleanBytes": found.clean_bytes,
-        "cleanableBytes": found.cleanable_bytes,
-        "totalBytes": found.total_bytes,
-        "cleanableRatio": found.cleanable_ratio,
-        "needCompactionNow": found.need_compaction_now,
-    }
-
-
-class Driver:
+class Driver(ByPartition):
     """The manager over logs in memory and a simulated disk, for the spec to walk beside."""
 
+    machine = spec.machine
+    refusals = {CleaningAborted: spec.STOPPED}
+    partitions = frozenset({"partition", "chosen", "update", "remove"})
     manager_class = LogCleanerManager
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
-        partitions = arguments.get("partitions") or spec.PARTITIONS
-        self.batch_bytes: int = arguments.get("batch_bytes", 72)
-        self.now = 1_000_000
-        self.all_logs: dict[TopicPartition, MemoryLog] = {}
-        for settings in partitions:
-            policies = settings.get("cleanup.policy", "compact").split(",")
-            self.all_logs[topic_partition(settings["partition"])] = MemoryLog(
-                settings["logDir"],
-                "compact" in policies,
-                "delete" in policies,
-                settings.get("min.compaction.lag.ms", 0),
-                settings.get("max.compaction.lag.ms", LONG_MAX),
-                settings.get("min.cleanable.dirty.ratio", 0.5),
-                settings.get("segment.bytes", 2**30),
-            )
-        self.directories = sorted({log.directory for log in self.all_logs.values()})
+        first = spec.initial(**arguments)
+        self.batch_bytes, self.now = first.batch_bytes, first.now
+        self.all_logs = {topic_partition(p): MemoryLog(**vars(log.config)) for p, log in first.logs.items()}
+        self.directories = list(first.checkpoints)
         self.known: dict[TopicPartition, CleanableLog] = dict(self.all_logs)
         self.disk = SimulatedDisk()
-        self.manager = self.manager_class(self.known, self.directories, self.disk)
+        self._open()
+
+    def _open(self) -> None:
+        self.subject: LogCleanerManager = self.manager_class(self.known, self.directories, self.disk)
 
     def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
         try:
-            return getattr(self, "do_" + name.replace(".", "_"))(**arguments)
+            return super().apply(name, arguments)
         except Refusal as e:
             return e.refused
 
-    def do_grabFilthiestCompactedLog(self, chosen: str | None = None) -> Json:
+    def grab_filthiest_compacted_log(self, chosen: TopicPartition | None) -> spec.Grab:
         stats = PreCleanStats()
-        found = self.manager.grab_filthiest(self.now, stats, None if chosen is None else topic_partition(chosen))
-        return {
-            "log": None if found is None else _report(found),
-            "cleanablePartitions": stats.cleanable_partitions,
-            "delayedPartitions": stats.delayed_partitions,
-            "maxCompactionDelayMs": stats.max_compaction_delay_ms,
-        }
+        grabbed = self.subject.grab_filthiest_compacted_log(self.now, stats, chosen)
+        log = None if grabbed is None else log_spec.LogToClean(**_measures(grabbed))
+        return spec.Grab(log, stats.cleanable_partitions, stats.delayed_partitions, stats.max_compaction_delay_ms)
 
-    def do_cleanableOffsets(self, partition: str, last_clean_offset: int | None) -> Json:
-        found = cleanable_offsets(self.all_logs[topic_partition(partition)], last_clean_offset, self.now)
-        return {
-            "firstDirtyOffset": found.first_dirty_offset,
-            "firstUncleanableDirtyOffset": found.first_uncleanable_dirty_offset,
-            "forceUpdateCheckpoint": found.force_update_checkpoint,
-        }
+    def cleanable_offsets_of(self, partition: TopicPartition, last_clean_offset: int | None) -> OffsetsToClean:
+        return cleanable_offsets(self.all_logs[partition], last_clean_offset, self.now)
 
-    def do_logToClean(self, partition: str, last_clean_offset: int | None) -> Json:
-        which = topic_partition(partition)
-        log = self.all_logs[which]
+    def log_to_clean(self, partition: TopicPartition, last_clean_offset: int | None) -> log_spec.MeasuredLog | None:
+        log = self.all_logs[partition]
         offsets = cleanable_offsets(log, last_clean_offset, self.now)
         delay_ms = compaction_delay_ms(log, offsets.first_dirty_offset, self.now)
-        found = log_to_clean(which, log, offsets, delay_ms > 0)
-        if not found.total_bytes:
+        measured = log_to_clean(partition, log, offsets, delay_ms > 0)
+        if not measured.total_bytes:
             return None
-        return {**_report(found), "cleanable": found.is_cleanable, "compactionDelayMs": delay_ms}
+        return log_spec.MeasuredLog(
+            **_measures(measured), cleanable=measured.is_cleanable, compaction_delay_ms=delay_ms
+        )
 
-    def do_abortAndPauseCleaning(self, partition: str) -> Json:
-        return {"blocked": self.manager.abort_and_pause(topic_partition(partition)).waits}
+    def abort_and_pause_cleaning(self, partition: TopicPartition) -> spec.Wait:
+        return spec.Wait(self.subject.abort_and_pause_cleaning(partition).waits)
 
-    def do_abortCleaning(self, partition: str) -> Json:
-        return {"blocked": self.manager.abort(topic_partition(partition)).waits}
+    def abort_cleaning(self, partition: TopicPartition) -> spec.Wait:
+        return spec.Wait(self.subject.abort_cleaning(partition).waits)
 
-    def do_resumeCleaning(self, partition: str) -> Json:
-        self.manager.resume([topic_partition(partition)])
+    def resume_cleaning(self, partition: TopicPartition) -> None:
+        self.subject.resume_cleaning([partition])
 
-    def _released(self) -> Json:
-        returned = self.manager.run_signalled()
-        return {"released": returned[0].operation if returned else None}
-
-    def do_doneCleaning(self, partition: str, end_offset: int) -> Json:
-        which = topic_partition(partition)
-        self.manager.done_cleaning(which, self.all_logs[which].directory, end_offset)
+    def done_cleaning(self, partition: TopicPartition, end_offset: int) -> spec.Release:
+        self.subject.done_cleaning(partition, self.all_logs[partition].log_dir, end_offset)
         return self._released()
 
-    def do_doneDeleting(self, partition: str) -> Json:
-        self.manager.done_deleting([topic_partition(partition)])
+    def done_deleting(self, partition: TopicPartition) -> spec.Release:
+        self.subject.done_deleting([partition])
         return self._released()
 
-    def do_checkCleaningAborted(self, partition: str) -> Json:
-        self.manager.check_aborted(topic_partition(partition))
+    def _released(self) -> spec.Release:
+        returned = self.subject.run_signalled()
+        return spec.Release(returned[0].operation if returned else None)
 
-    def do_pauseCleaningForNonCompactedPartitions(self) -> Json:
-        return sorted(map(str, self.manager.pause_non_compacted()))
+    def pause_cleaning_for_non_compacted_partitions(self) -> list[str]:
+        return sorted(map(str, self.subject.pause_cleaning_for_non_compacted_partitions()))
 
-    def do_deletableLogs(self) -> Json:
-        return sorted(map(str, self.manager.deletable_logs()))
+    def deletable_logs(self) -> list[str]:
+        return sorted(map(str, self.subject.deletable_logs()))
 
-    def do_markPartitionUncleanable(self, dir: str, partition: str) -> Json:
-        self.manager.mark_uncleanable(dir, topic_partition(partition))
+    def uncleanable_bytes(self, dir: str) -> int:
+        return self.subject.uncleanable_bytes(dir, spec.WALL_CLOCK_MS)
 
-    def do_maintainUncleanablePartitions(self) -> Json:
-        self.manager.maintain_uncleanable()
+    def update_checkpoints(
+        self, dir: str, update: TopicPartition | None, offset: int | None, remove: TopicPartition | None
+    ) -> None:
+        new = {update: offset} if update is not None and offset is not None else {}
+        self.subject.update_checkpoints(dir, new, remove)
 
-    def do_uncleanableBytes(self, dir: str) -> Json:
-        return self.manager.uncleanable_bytes(dir, spec.WALL_CLOCK_MS)
-
-    def do_updateCheckpoints(
-        self, dir: str, update: str | None = None, offset: int | None = None, remove: str | None = None
-    ) -> Json:
-        new = {topic_partition(update): offset} if update is not None and offset is not None else {}
-        self.manager.update_checkpoints(dir, new, None if remove is None else topic_partition(remove))
-
-    def do_maybeTruncateCheckpoint(self, dir: str, partition: str, offset: int) -> Json:
-        self.manager.maybe_truncate_checkpoint(dir, topic_partition(partition), offset)
-
-    def do_alterCheckpointDir(self, partition: str, source: str, dest: str) -> Json:
-        self.manager.alter_checkpoint_dir(topic_partition(partition), source, dest)
-
-    def do_handleLogDirFailure(self, dir: str) -> Json:
-        self.manager.handle_log_dir_failure(dir)
-
-    def do_restart(self) -> Json:
+    def restart(self) -> None:
         self.disk = self.disk.lose()
-        self.manager = self.manager_class(self.known, self.directories, self.disk)
+        self._open()
 
-    def do_append(self, partition: str, key: str, count: int, then_high_watermark: str | None = "logEndOffset") -> Json:
-        log = self.all_logs[topic_partition(partition)]
+    def append(self, partition: TopicPartition, key: str, count: int, then_high_watermark: str | None) -> int:
+        log = self.all_logs[partition]
         for _ in range(count):
             log.append(self.now, self.batch_bytes)
         if then_high_watermark is not None:
             log.last_stable_offset = log.log_end_offset
         return log.log_end_offset
 
-    def do_maybeIncrementLogStartOffset(self, partition: str, offset: int) -> Json:
-        return self.all_logs[topic_partition(partition)].start_at(topic_partition(partition), offset)
+    def maybe_increment_log_start_offset(self, partition: TopicPartition, offset: int) -> bool:
+        return self.all_logs[partition].start_at(partition, offset)
 
-    def do_logChanged(self, partition: str, log: Mapping[str, Any]) -> Json:
-        self.all_logs[topic_partition(partition)].become(log)
+    def log_changed(self, partition: TopicPartition, log: log_spec.LogExtent) -> None:
+        self.all_logs[partition].become(log)
 
-    def do_updateConfig(self, partition: str, policy: str) -> Json:
-        log = self.all_logs[topic_partition(partition)]
+    def update_config(self, partition: TopicPartition, policy: str) -> None:
+        log = self.all_logs[partition]
         log.compact, log.delete = "compact" in policy.split(","), "delete" in policy.split(",")
 
-    def do_forgetLog(self, partition: str) -> Json:
-        self.known.pop(topic_partition(partition), None)
+    def forget_log(self, partition: TopicPartition) -> None:
+        self.known.pop(partition, None)
 
-    def do_restoreLog(self, partition: str) -> Json:
-        self.known[topic_partition(partition)] = self.all_logs[topic_partition(partition)]
+    def restore_log(self, partition: TopicPartition) -> None:
+        self.known[partition] = self.all_logs[partition]
 
-    def do_advance(self, ms: int) -> Json:
+    def advance(self, ms: int) -> None:
         self.now += ms
 
-    def observe(self) -> Json:
-        return spec.observe(abstract(self))
+    def state(self) -> Cleaner:
+        """The checkpoints as they are on its disk."""
+        manager = self.subject
+        on_disk = {d: decode(self.disk.read(f"{d}/{OFFSET_CHECKPOINT_FILE}")) for d in self.directories}
+        return Cleaner(
+            now=self.now,
+            logs=Frozen({str(p): _log(log, p in self.known) for p, log in self.all_logs.items()}),
+            cleaning=Frozen({str(p): _cleaning(s) for p, s in manager.in_progress.items()}),
+            blocked=Frozen({str(c.partition): c.operation for c in manager.waiting}),
+            checkpoints=Frozen({d: Frozen({str(p): o for p, o in e.items()}) for d, e in on_disk.items()}),
+            uncleanable=Frozen({d: frozenset(map(str, manager.uncleanable.get(d, ()))) for d in self.directories}),
+            failed=frozenset(d for d in self.directories if d not in manager.checkpoints),
+            batch_bytes=self.batch_bytes,
+        )
 
 
-def abstract(driver: Driver) -> spec.Cleaner:
-    """The spec's state that the driver is in; the checkpoints as they are on its disk."""
-    manager = driver.manager
-    logs = {}
-    for partition, log in driver.all_logs.items():
-        config = spec.Config(
-            log.directory,
-            log.compact,
-            log.delete,
-            log.min_compaction_lag_ms,
-            log.max_compaction_lag_ms,
-            log.min_cleanable_ratio,
-            log.segment_bytes,
-        )
-        segments = tuple(
-            spec.Segment(s.base_offset, s.size, s.largest_timestamp, s.first_batch_timestamp) for s in log.segments
-        )
-        logs[str(partition)] = spec.Log(
-            config,
-            partition in driver.known,
-            log.log_start_offset,
-            log.log_end_offset,
-            log.last_stable_offset,
-            segments,
-        )
-    on_disk = {d: decode(driver.disk.read(f"{d}/{OFFSET_CHECKPOINT_FILE}")) for d in driver.directories}
-    return spec.Cleaner(
-        now=driver.now,
-        logs=spec.Frozen(logs),
-        cleaning=spec.Frozen({str(p): s for p, s in manager.in_progress.items()}),
-        blocked=spec.Frozen({str(c.partition): c.operation for c in manager.waiting}),
-        checkpoints=spec.Frozen({d: spec.Frozen({str(p): o for p, o in e.items()}) for d, e in on_disk.items()}),
-        uncleanable=spec.Frozen({d: frozenset(map(str, manager.uncleanable.get(d, ()))) for d in driver.directories}),
-        failed=frozenset(d for d in driver.directories if d not in manager.checkpoints),
-        batch_bytes=driver.batch_bytes,
-    )
+def _measures(log: LogToClean) -> dict[str, Any]:
+    """The fields of the spec's type of that name."""
+    measures = {f.name: getattr(log, f.name) for f in fields(log_spec.LogToClean)}
+    return {**measures, "partition": str(log.partition)}
+
+
+def _log(log: MemoryLog, known: bool) -> log_spec.Log:
+    config = log_spec.Config(*(getattr(log, f.name) for f in fields(log_spec.Config)))
+    segments = tuple(log_spec.Segment(**vars(s)) for s in log.segments)
+    return log_spec.Log(log.log_start_offset, log.log_end_offset, log.last_stable_offset, segments, config, known)
+
+
+def _cleaning(state: LogCleaningState) -> state_spec.Cleaning:
+    match state:
+        case LogCleaningInProgress():
+            return state_spec.InProgress()
+        case LogCleaningAborted():
+            return state_spec.Aborted()
+        case LogCleaningPaused(n):
+            return state_spec.Paused(n)

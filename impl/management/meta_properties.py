@@ -11,16 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk
-from kafkaspec.impl.management.checkpoints import replace_file
-from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
+from kafkaspec.impl.management.checkpoints import ID_BYTES, ID_CHARACTERS, replace_file
+from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.management import meta_properties as spec
 
 NAME = "meta.properties"
 BLANKS = " \t\f"
 CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
+TRIMMED = "".join(map(chr, range(ord(" ") + 1)))
+"""What Java's String.trim leaves out."""
+RESERVED_IDS = 100
 
 
 class PropertiesUnreadable(Exception):
@@ -31,6 +34,10 @@ class PropertiesUnreadable(Exception):
         self.clause = clause
         self.line = line
         self.key = key
+
+
+class MalformedEscape(PropertiesUnreadable):
+    """A \\u without four hexadecimal digits."""
 
 
 # ---- java.util.Properties --------------------------------------------------------------------------------------------
@@ -83,7 +90,7 @@ def unescape(text: str, line: int) -> str:
         if c == "u":
             digits = text[n : n + 4]
             if len(digits) < 4 or not HEXADECIMAL.issuperset(digits):
-                raise PropertiesUnreadable("MTP-2", f"malformed \\u{digits}", line)
+                raise MalformedEscape("MTP-2", f"malformed \\u{digits}", line)
             out.append(chr(int(digits, 16)))
             n += 4
         else:
@@ -169,11 +176,11 @@ def parse(data: bytes) -> MetaProperties:
         text = text.strip(leave_out)
         digits = text[1:] if text[:1] in ("+", "-") else text
         value = int(text) if digits.isdecimal() else None
-        if value is None or not -(2**31) <= value < 2**31:
+        if value is None or not -INT_MAX - 1 <= value <= INT_MAX:
             raise PropertiesUnreadable("MTP-4", f"{key} is no number: {text!r}", at, key)
         return value
 
-    version = number("version", "".join(map(chr, range(33)))) or 0
+    version = number("version", TRIMMED) or 0
     if version not in (0, 1):
         raise PropertiesUnreadable("MTP-4", f"version {version}, expected 0 or 1", found["version"][0], "version")
     node = number("node.id" if version else "broker.id")
@@ -183,7 +190,7 @@ def parse(data: bytes) -> MetaProperties:
         id = _uuid(text)
         if id is None:
             raise PropertiesUnreadable("MTP-4", f"directory.id is no id: {text!r}", at, "directory.id")
-        directory = base64.urlsafe_b64encode(id).decode()[:22]
+        directory = base64.urlsafe_b64encode(id).decode()[:ID_CHARACTERS]
     cluster = found["cluster.id"][1] if "cluster.id" in found else None
     out = MetaProperties(version, cluster, node, directory, {key: at for key, (at, _) in found.items()})
     out.check()
@@ -196,14 +203,15 @@ def _uuid(text: str) -> bytes | None:
         id = base64.b64decode(bare + "==", altchars=b"-_", validate=True)
     except ValueError:
         return None
-    return id if len(id) == 16 and len(bare) == 22 else None
+    return id if len(id) == ID_BYTES and len(bare) == ID_CHARACTERS else None
 
 
 @states("MTP-6")
 def is_reserved(directory_id: str) -> bool:
     """One of the ids that mean something else than a directory."""
     id = _uuid(directory_id)
-    return id is not None and id[:8] == bytes(8) and (id[8] >= 128 or int.from_bytes(id[8:], "big") < 100)
+    half = ID_BYTES // 2
+    return id is not None and not any(id[:half]) and int.from_bytes(id[half:], "big", signed=True) < RESERVED_IDS
 
 
 @states("MTP-8")
@@ -213,11 +221,11 @@ def write(disk: Disk, directory: str, of: MetaProperties) -> None:
 
 
 class EnsembleInvalid(Exception):
-    """The directories of a broker do not fit together: it stops."""
+    """The directories of a broker do not fit together: it stops (MTP-5)."""
 
-    def __init__(self, clause: str, message: str) -> None:
-        super().__init__(message)
-        self.clause = clause
+
+class DirectoryIdInvalid(EnsembleInvalid):
+    """A directory.id is reserved, or stands in two directories (MTP-6)."""
 
 
 @dataclass
@@ -244,70 +252,62 @@ class Ensemble:
 
     @states("MTP-5", "MTP-6")
     def verify(self, cluster_id: str | None, node_id: int | None) -> tuple[str | None, int | None]:
-        """The cluster and the node. Raises EnsembleInvalid (MTP-5, MTP-6)."""
+        """The cluster and the node. Raises EnsembleInvalid."""
         if not self.valid:
-            raise EnsembleInvalid("MTP-5", "no readable meta.properties")
+            raise EnsembleInvalid("no readable meta.properties")
         seen: dict[str, str] = {}
         for directory, p in self.valid.items():
             cluster_id = cluster_id if cluster_id is not None else p.cluster_id
             node_id = node_id if node_id is not None else p.node_id
             if p.cluster_id not in (None, cluster_id):
-                raise EnsembleInvalid("MTP-5", f"{directory}: cluster.id {p.cluster_id}, expected {cluster_id}")
+                raise EnsembleInvalid(f"{directory}: cluster.id {p.cluster_id}, expected {cluster_id}")
             if p.node_id not in (None, node_id):
-                raise EnsembleInvalid("MTP-5", f"{directory}: {p.node_key} {p.node_id}, expected {node_id}")
+                raise EnsembleInvalid(f"{directory}: {p.node_key} {p.node_id}, expected {node_id}")
         for directory, p in self.valid.items():
             if p.directory_id is None:
                 continue
             if is_reserved(p.directory_id):
-                raise EnsembleInvalid("MTP-6", f"{directory}: directory.id {p.directory_id} is reserved")
+                raise DirectoryIdInvalid(f"{directory}: directory.id {p.directory_id} is reserved")
             if p.directory_id in seen:
-                raise EnsembleInvalid("MTP-6", f"{directory}: has the directory.id of {seen[p.directory_id]}")
+                raise DirectoryIdInvalid(f"{directory}: has the directory.id of {seen[p.directory_id]}")
             seen[p.directory_id] = directory
         return cluster_id, node_id
 
 
 # ---- the driver for lockstep -----------------------------------------------------------------------------------------
-class Driver:
+class Driver(ByName):
     """Files on a simulated disk, read as a broker reads them."""
+
+    machine = spec.machine
+    refusals = {
+        MalformedEscape: spec.MALFORMED_ESCAPE,
+        PropertiesUnreadable: spec.UNREADABLE,
+        DirectoryIdInvalid: spec.NO_DIRECTORY_IDS,
+        EnsembleInvalid: spec.DISAGREEING,
+    }
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
         self.disk = SimulatedDisk()
 
-    def observe(self) -> Json:
-        return {}
-
-    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        try:
-            return getattr(self, "do_" + name.replace(".", "_"))(**arguments)
-        except PropertiesUnreadable as e:
-            return Refused(e.clause, ILLEGAL_ARGUMENT if e.clause == "MTP-2" else spec.RUNTIME)
-        except EnsembleInvalid as e:
-            return Refused(e.clause, spec.RUNTIME)
-
-    def do_properties_read(self, file: str) -> Json:
+    def properties(self, file: str) -> dict[str, str]:
         return {key: value for key, (_, value) in decode(file.encode("latin-1")).items()}
 
-    def do_metaProperties_read(self, file: str) -> Json:
+    def meta_properties(self, file: str) -> spec.MetaProperties:
         p = parse(file.encode("latin-1"))
-        return {
-            "version": p.version,
-            "clusterId": p.cluster_id,
-            "nodeId": p.node_id,
-            "directoryId": p.directory_id,
-        }
+        return spec.MetaProperties(p.version, p.cluster_id, p.node_id, p.directory_id)
 
-    def do_metaProperties_write(
+    def meta_properties_write(
         self, version: int, cluster_id: str | None, node_id: int | None, directory_id: str | None
-    ) -> Json:
+    ) -> list[str]:
         of = MetaProperties(version, cluster_id, node_id, directory_id)
         of.check()
         write(self.disk, "dir", of)
         lines = self.disk.read(f"dir/{NAME}").decode("latin-1").splitlines()
         return sorted(line for line in lines if not line.startswith("#"))
 
-    def do_ensemble_verify(
+    def ensemble_verify(
         self, files: Mapping[str, str | None], expected_cluster_id: str | None, expected_node_id: int | None
-    ) -> Json:
+    ) -> spec.Ensemble:
         self.disk = SimulatedDisk()
         for directory, text in files.items():
             if text is not None:
@@ -316,4 +316,4 @@ class Driver:
         ensemble.verify(expected_cluster_id, expected_node_id)
         cluster = next((p.cluster_id for p in ensemble.valid.values() if p.cluster_id is not None), None)
         node = next((p.node_id for p in ensemble.valid.values() if p.node_id is not None), None)
-        return {"clusterId": cluster, "nodeId": node, "empty": ensemble.empty, "failed": ensemble.failed}
+        return spec.Ensemble(cluster, node, ensemble.empty, ensemble.failed)

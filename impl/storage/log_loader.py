@@ -27,10 +27,10 @@ from kafkaspec.impl.storage.producer_state import ProducerStateManager
 from kafkaspec.impl.storage.producer_state import encode as encode_snapshot
 from kafkaspec.impl.storage.segment import Header, NoIndexFile, ProducerStates, Segment, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, CorruptIndex
+from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.common.segment_contents import Batch as RecordBatch
 from kafkaspec.spec.common.segment_contents import Record
-from kafkaspec.spec.management.cleaner import Frozen
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage.log_loader import (
     CLEANED,

@@ -8,27 +8,18 @@ from typing import Any
 
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused
-from kafkaspec.spec.management.checkpoints import (
-    HIGH_WATERMARKS,
-    Directory,
-    Unreadable,
-    checkpoint_entries,
-    epoch_entries,
-    lines_of,
-    machine,
-    metadata_id,
-    observe,
-    stopping,
-)
+from kafkaspec.spec.common.checkpoint_text import Unreadable, checkpoint_entries, epoch_entries, lines_of, metadata_id
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, NULL_POINTER, NUMBER_FORMAT
+from kafkaspec.spec.management.checkpoints import HIGH_WATERMARKS, Directory, machine, stopping
 
 
 def _thrown(unreadable: Unreadable) -> Refused | None:
     """What a bad number in a file makes the reader throw; None if something else is wrong with it."""
     match unreadable:
         case Unreadable("number", text):
-            return Refused("CKP-3", "java.lang.NumberFormatException", f'For input string: "{text}"')
+            return Refused("CKP-3", NUMBER_FORMAT, f'For input string: "{text}"')
         case Unreadable("negative count", text):
-            return Refused("CKP-3", "java.lang.IllegalArgumentException", f"Illegal Capacity: {int(text)}")
+            return Refused("CKP-3", ILLEGAL_ARGUMENT, f"Illegal Capacity: {int(text)}")
     return None
 
 
@@ -41,7 +32,7 @@ def _reading_numbers(
     ghost: Any, state: Directory, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
     if ghost:
-        observation = observe(replace(state, running=True, loaded=True))
+        observation = machine.observe(replace(state, running=True, loaded=True))
     if ghost and op == "start":
         marks = state.files[HIGH_WATERMARKS]
         refused = _thrown(marks) if isinstance(marks, Unreadable) and state.logs else None
@@ -59,9 +50,9 @@ def _metadata_without_lines(
         found = metadata_id(arguments["file"])
         assert isinstance(found, Unreadable)
         if found.line > len(lines):
-            return Refused("CKP-7", "java.lang.NullPointerException"), observation
+            return Refused("CKP-7", NULL_POINTER), observation
         if found.reason == "number":
-            return Refused("CKP-7", "java.lang.IllegalArgumentException"), observation
+            return Refused("CKP-7", ILLEGAL_ARGUMENT), observation
     return result, observation
 
 

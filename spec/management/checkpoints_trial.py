@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 from kafkaspec.contract.clauses import states
+from kafkaspec.spec.common.checkpoint_text import ZERO_ID, metadata_text
 from kafkaspec.spec.common.kafka import LONG_MAX
-from kafkaspec.spec.management.checkpoints import CHECKPOINTS, ZERO_ID, Directory, machine, metadata_text
+from kafkaspec.spec.management.checkpoints import CHECKPOINTS, Directory, machine
 
 
 @states("CKP-8")

@@ -12,28 +12,33 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+from kafkaspec.contract.codec import encode
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused, Step
-from kafkaspec.spec.common.kafka import ILLEGAL_STATE
+from kafkaspec.spec.common.cleanable_log import Log, measure
+from kafkaspec.spec.common.cleaner_state import Cleaner
+from kafkaspec.spec.common.cleaning_state import InProgress
+from kafkaspec.spec.common.frozen import Frozen
+from kafkaspec.spec.common.kafka import ILLEGAL_STATE, NULL_POINTER
 from kafkaspec.spec.management import cleaner as spec
 
 NO_SUCH_ELEMENT: Final = "java.util.NoSuchElementException"
 CLEANING_EXCEPTION: Final = "kafka.log.LogCleaningException"
 
-Shows = Callable[[Any, spec.Cleaner, str, Mapping[str, Any], Json | Refused, Json], tuple[Json | Refused, Json]]
+Shows = Callable[[Any, Cleaner, str, Mapping[str, Any], Json | Refused, Json], tuple[Json | Refused, Json]]
 
 
 # ---- 4.1 and later ---------------------------------------------------------------------------------------------------
 def _truncating_the_unknown(
-    ghost: Any, state: spec.Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+    ghost: Any, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
     if op == "maybeTruncateCheckpoint" and not state.knows(arguments["partition"]):
-        return Refused("CLN-27", "java.lang.NullPointerException"), observation
+        return Refused("CLN-27", NULL_POINTER), observation
     return result, observation
 
 
 def _grabbing_amid_ambiguity(
-    ghost: Any, state: spec.Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+    ghost: Any, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
     if op == "grabFilthiestCompactedLog" and spec.ambiguous(state):
         return Refused("CLN-30", ILLEGAL_STATE), observation
@@ -41,21 +46,21 @@ def _grabbing_amid_ambiguity(
 
 
 def _gauging_the_unchecked(
-    ghost: Any, state: spec.Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+    ghost: Any, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
     if op == "uncleanableBytes":
         entries = {p for checkpoint in state.live_checkpoints() for p in checkpoint}
         if any(state.knows(p) and p not in entries for p in state.uncleanable[arguments["dir"]]):
-            return Refused("CLN-34", "java.lang.NullPointerException"), observation
+            return Refused("CLN-34", NULL_POINTER), observation
     return result, observation
 
 
 # ---- before 4.1 ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Earlier:
+class EarlierManager:
     """A manager before 4.1: its state, what it answered last, and by which deviations it is not the spec's."""
 
-    state: spec.Cleaner
+    state: Cleaner
     result: Json | Refused = None
     causes: frozenset[str] = frozenset()
 
@@ -73,48 +78,48 @@ def _java_hash(partition: str) -> int:
     return (whole ^ (whole >> 16)) & 15
 
 
-def _seen(log: spec.Log, unstable_too: bool) -> spec.Log:
+def _seen(log: Log, unstable_too: bool) -> Log:
     """A log as a manager before 3.1 saw it: it looked at open transactions, not at the high watermark."""
     return replace(log, last_stable_offset=log.log_end_offset) if unstable_too else log
 
 
 def _earlier_grab(
-    state: spec.Cleaner, chosen: str | None, free_choice: list[str | None], unstable_too: bool
-) -> tuple[Step[spec.Cleaner], set[str]]:
+    state: Cleaner, chosen: str | None, free_choice: list[str | None], unstable_too: bool
+) -> tuple[Step[Cleaner], set[str]]:
     """A grab; the deviations that change it. `chosen` counts if it was chosen of the same logs; else Kafka takes the
     first of the filthiest in its map."""
     causes = {"CLN-D4"} if spec.ambiguous(state) else set()
-    last_clean = {p: offset for checkpoint in state.live_checkpoints() for p, offset in checkpoint.items()}
+    last_clean = state.last_clean()
     after, found = state, []
     for p, log in sorted(state.known(), key=lambda known: _java_hash(known[0])):
-        if not (log.config.compact and spec.free(state, p, log)):
+        if not (log.config.compact and spec.free(state, p)):
             continue
-        c = spec.measure(p, _seen(log, unstable_too), last_clean.get(p), state.now)
+        c = measure(p, _seen(log, unstable_too), last_clean.get(p), state.now)
         if c.force_update_checkpoint and log.config.log_dir in state.failed:
             return Step(after, Refused("CLN-29", CLEANING_EXCEPTION)), {*causes, "CLN-D3"}
         if c.force_update_checkpoint:
             after = spec.checkpoint_updated(after, log.config.log_dir, {p: c.first_dirty_offset})
-        if unstable_too and c != spec.measure(p, log, last_clean.get(p), state.now):
+        if unstable_too and c != measure(p, log, last_clean.get(p), state.now):
             causes.add("CLN-D5")
         found.append(c)
-    cleanable = [c for c in found if c.total_bytes > 0 and c.cleanable]
+    cleanable = [c for c in found if c.cleanable]
     highest = max((c.ratio for c in cleanable), default=0.0)
     filthiest = {c.partition: c for c in cleanable if c.ratio == highest}
     grabbed = next(iter(filthiest.values()), None)
     if chosen is not None and free_choice == sorted(filthiest):
         grabbed = filthiest[chosen]
     if grabbed is not None:
-        after = after.with_state(grabbed.partition, spec.InProgress())
-    result = {
-        "log": None if grabbed is None else grabbed.report(),
-        "cleanablePartitions": len(cleanable),
-        "delayedPartitions": sum(1 for c in found if c.delay_ms > 0),
-        "maxCompactionDelayMs": max((c.delay_ms for c in found), default=0),
-    }
-    return Step(after, result), causes
+        after = after.with_state(grabbed.partition, InProgress())
+    return Step(after, encode(spec.grab_of(grabbed, found))), causes
 
 
-def _fails(state: spec.Cleaner, op: str, arguments: Mapping[str, Any]) -> spec.Cleaner | None:
+def _stepped(state: Cleaner, name: str, arguments: Mapping[str, Any]) -> Step[Cleaner]:
+    """The spec's step from that state, whatever its preconditions say."""
+    op = spec.machine.find(name)
+    return op.step(state, op.call(op.body, state, op.decoded(arguments)))
+
+
+def _fails(state: Cleaner, op: str, arguments: Mapping[str, Any]) -> Cleaner | None:
     """The state after an operation that looks for the checkpoint of a failed directory, and throws; None if it does
     not."""
     match op:
@@ -122,10 +127,10 @@ def _fails(state: spec.Cleaner, op: str, arguments: Mapping[str, Any]) -> spec.C
             return state
         case "maybeTruncateCheckpoint" if arguments["dir"] in state.failed:
             p = arguments["partition"]
-            return state if state.knows(p) and state.logs[p].config.compact else None
+            return state if state.compacts(p) else None
         case "doneCleaning":
             p = arguments["partition"]
-            stuck = state.state(p) == spec.InProgress() and state.logs[p].config.log_dir in state.failed
+            stuck = state.state(p) == InProgress() and state.logs[p].config.log_dir in state.failed
             return state if stuck else None
         case "alterCheckpointDir" if arguments["dest"] in state.failed and arguments["source"] not in state.failed:
             source, p = arguments["source"], arguments["partition"]
@@ -134,43 +139,43 @@ def _fails(state: spec.Cleaner, op: str, arguments: Mapping[str, Any]) -> spec.C
 
 
 def _earlier_step(
-    state: spec.Cleaner, op: str, arguments: Mapping[str, Any], right: spec.Cleaner, unstable_too: bool
-) -> tuple[Step[spec.Cleaner], set[str]]:
+    state: Cleaner, op: str, arguments: Mapping[str, Any], right: Cleaner, unstable_too: bool
+) -> tuple[Step[Cleaner], set[str]]:
     """One step of a manager before 4.1, or before 3.1; the deviations that change it. `right` is the spec's state."""
     if op == "grabFilthiestCompactedLog":
         return _earlier_grab(state, arguments["chosen"], spec.filthiest(right), unstable_too)
     if (after := _fails(state, op, arguments)) is not None:
         return Step(after, Refused("CLN-29", NO_SUCH_ELEMENT)), {"CLN-D3"}
     if op == "maybeTruncateCheckpoint" and not state.knows(arguments["partition"]):
-        return Step(state, Refused("CLN-27", "java.lang.NullPointerException")), set()
-    step = spec.machine.find(op).body(state, **arguments)
+        return Step(state, Refused("CLN-27", NULL_POINTER)), set()
+    step = _stepped(state, op, arguments)
     if unstable_too and op == "uncleanableBytes":
         if not all(map(state.knows, state.uncleanable[arguments["dir"]])):
-            return Step(state, Refused("CLN-34", "java.lang.NullPointerException")), {"CLN-D7"}
-        seen = replace(state, logs=spec.Frozen({p: _seen(log, True) for p, log in state.logs.items()}))
-        result = spec.uncleanable_bytes(seen, arguments["dir"]).result
+            return Step(state, Refused("CLN-34", NULL_POINTER)), {"CLN-D7"}
+        seen = replace(state, logs=Frozen({p: _seen(log, True) for p, log in state.logs.items()}))
+        result = _stepped(seen, op, arguments).result
         return Step(state, result), set() if result == step.result else {"CLN-D5"}
     if unstable_too and op in ("cleanableOffsets", "logToClean"):
         p = arguments["partition"]
         seen = state.with_log(p, _seen(state.logs[p], True))
-        result = spec.machine.find(op).body(seen, **arguments).result
+        result = _stepped(seen, op, arguments).result
         return Step(state, result), set() if result == step.result else {"CLN-D5"}
     return step, set()
 
 
 def _advance(
     unstable_too: bool,
-    ghost: Earlier | None,
-    before: spec.Cleaner,
+    ghost: EarlierManager | None,
+    before: Cleaner,
     op: str,
     arguments: Mapping[str, Any],
-    after: spec.Cleaner,
-) -> Earlier:
+    after: Cleaner,
+) -> EarlierManager:
     """The older manager makes the same step. As soon as nothing tells it from the spec's it is that one again."""
-    was = Earlier(before) if ghost is None else ghost
+    was = EarlierManager(before) if ghost is None else ghost
     step, causes = _earlier_step(was.state, op, arguments, before, unstable_too)
     still = was.causes - {"CLN-D7"} if was.state != before else frozenset()
-    return Earlier(step.state, step.result, still | causes)
+    return EarlierManager(step.state, step.result, still | causes)
 
 
 _before_4_1 = partial(_advance, False)
@@ -179,20 +184,20 @@ _before_3_1 = partial(_advance, True)
 
 def _as_earlier(id: str) -> Shows:
     def rewrite(
-        ghost: Earlier, state: spec.Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, seen: Json
+        ghost: EarlierManager, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, seen: Json
     ) -> tuple[Json | Refused, Json]:
-        return (ghost.result, spec.observe(ghost.state)) if id in ghost.causes else (result, seen)
+        return (ghost.result, spec.machine.observe(ghost.state)) if id in ghost.causes else (result, seen)
 
     return rewrite
 
 
 def _as_before_3_1(
-    ghost: Earlier, state: spec.Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, seen: Json
+    ghost: EarlierManager, state: Cleaner, op: str, arguments: Mapping[str, Any], result: Json | Refused, seen: Json
 ) -> tuple[Json | Refused, Json]:
     """Whatever changes it, but for the gauge: where the managers between 3.1 and 4.1 do not show the same, it hangs on
     what was cleaned above the high watermark, be it long ago."""
     ours = bool(ghost.causes) and "CLN-D7" not in ghost.causes
-    return (ghost.result, spec.observe(ghost.state)) if ours else (result, seen)
+    return (ghost.result, spec.machine.observe(ghost.state)) if ours else (result, seen)
 
 
 spec.machine.deviations += [

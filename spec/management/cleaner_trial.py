@@ -7,30 +7,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from kafkaspec.contract.codec import encode
 from kafkaspec.contract.machine import Exhaustive, Json
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.management import cleaner as model
-from kafkaspec.spec.management.cleaner import (
-    _QUICK,
-    PARTITIONS,
-    POLICIES,
-    Aborted,
-    Cleaner,
-    InProgress,
-    Log,
-    Paused,
-    Segment,
-    _log_of,
-    filthiest,
-    machine,
-    measure,
-    well_formed,
-)
+from kafkaspec.spec.common.cleanable_log import Log, LogExtent, Segment, measure, well_formed
+from kafkaspec.spec.common.cleaner_state import Cleaner
+from kafkaspec.spec.common.cleaner_world import POLICIES
+from kafkaspec.spec.common.cleaning_state import Aborted, InProgress, Paused
+from kafkaspec.spec.management.cleaner import PARTITIONS, QUICK, filthiest, machine
 
 PAIR: list[dict[str, Any]] = [
     {"partition": "a-0", "logDir": "dir0", "cleanup.policy": "compact", "min.compaction.lag.ms": 2000},
-    {"partition": "a-1", "logDir": "dir0", "cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0.9, **_QUICK},
+    {"partition": "a-1", "logDir": "dir0", "cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0.9, **QUICK},
 ]
 """Two logs, of which one may be overdue while the other is filthier."""
 
@@ -44,21 +34,8 @@ def _offsets(state: Cleaner) -> list[int]:
     return sorted({o for m in marks for o in (m - 1, m, m + 1) if o >= 0})
 
 
-def _view(log: Log) -> Json:
-    return {
-        "logStartOffset": log.log_start_offset,
-        "logEndOffset": log.log_end_offset,
-        "lastStableOffset": log.last_stable_offset,
-        "segments": [
-            {
-                "baseOffset": s.base_offset,
-                "size": s.size,
-                "largestTimestamp": s.largest_timestamp,
-                "firstBatchTimestamp": s.first_batch_timestamp,
-            }
-            for s in log.segments
-        ],
-    }
+def _extent(log: Log) -> LogExtent:
+    return LogExtent(log.log_start_offset, log.log_end_offset, log.last_stable_offset, log.segments)
 
 
 def _focus(state: Cleaner) -> str:
@@ -97,7 +74,9 @@ def _as_it_goes(state: Cleaner, log: Log) -> Iterator[Log]:
 def _changed_logs(state: Cleaner) -> list[Json]:
     log = state.logs[_focus(state)]
     return [
-        _view(to) for to in dict.fromkeys([*_at_the_borders(state, log), *_as_it_goes(state, log)]) if well_formed(to)
+        encode(_extent(to))
+        for to in dict.fromkeys([*_at_the_borders(state, log), *_as_it_goes(state, log)])
+        if well_formed(to)
     ]
 
 
@@ -162,6 +141,7 @@ machine.candidates |= {
 
 
 SIZES = {"Partition": 1, "N": 2, "D": 2}
+TWO_SIZES = {"Partition": 2, "N": 1, "D": 1}
 
 
 _WAITS = {
@@ -190,10 +170,9 @@ _OPERATIONS = {
 }
 
 
-def _soiled(level: int, most: int) -> Json:
+def _soiled(level: int, most: int) -> LogExtent:
     """A log of which `level` of `most` parts are dirty: [0, 1) is clean, [1, 2) is dirty, and the rest is active."""
-    segments = [{"baseOffset": 0, "size": most - level}, {"baseOffset": 1, "size": level}, {"baseOffset": 2, "size": 0}]
-    return {"logStartOffset": 1, "logEndOffset": 2, "lastStableOffset": 2, "segments": segments}
+    return LogExtent(1, 2, 2, (Segment(0, most - level), Segment(1, level), Segment(2)))
 
 
 def refinement(sizes: Mapping[str, int]) -> RefinementMapping[Cleaner]:
@@ -204,7 +183,7 @@ def refinement(sizes: Mapping[str, int]) -> RefinementMapping[Cleaner]:
     settings = [{"partition": p, "logDir": "dir", "min.cleanable.dirty.ratio": 0.0} for p in names]
 
     def levels(log: Log) -> list[Log]:
-        return [_log_of(_soiled(level, most), log) for level in range(most + 1)]
+        return [log.with_extent(_soiled(level, most)) for level in range(most + 1)]
 
     def to_model(state: Cleaner) -> dict[str, Any] | None:
         pauses = {p: s.count if isinstance(s, Paused) else 0 for p in names for s in [state.state(p)]}
@@ -224,7 +203,7 @@ def refinement(sizes: Mapping[str, int]) -> RefinementMapping[Cleaner]:
         }
 
     def soiled(p: str, level: int) -> Call:
-        return "logChanged", {"partition": p, "log": _soiled(level, most)}
+        return "logChanged", {"partition": p, "log": encode(_soiled(level, most))}
 
     def calls(state: Cleaner, action: str, arguments: Mapping[str, Any]) -> list[Call] | None:
         p = next((p for p, e in names.items() if e == arguments.get("p")), "")

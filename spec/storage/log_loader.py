@@ -20,8 +20,8 @@ from icontract import ensure, require
 from kafkaspec.contract.clauses import AT_REST, clause, states
 from kafkaspec.contract.codec import decode
 from kafkaspec.contract.machine import Machine, Step
+from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import LONG_MAX
-from kafkaspec.spec.management.cleaner import Frozen
 
 PREFIX = "LDR"
 TITLE = "Loading a log after a stop"

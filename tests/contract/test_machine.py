@@ -409,6 +409,22 @@ def test_a_driver_without_a_method_of_that_name_fails() -> None:
         Without().apply("pop", {})
 
 
+def test_a_driver_is_told_none_of_a_choice_that_is_its_own() -> None:
+    machine = Machine("choice", initial=Nothing, show=lambda state: {})
+
+    @machine.operation("take", "CTR-1", chosen=("which",))
+    def take(state: Nothing, most: int, which: int | None) -> Step[Nothing, list[int | None]]:
+        return Step(state, [most, which])
+
+    class Choosing(ByName):
+        def take(self, most: int, which: int | None) -> list[int | None]:
+            return [most, which]
+
+    Choosing.machine = machine
+    assert Choosing().apply("take", {"most": 3}) == [3, None]
+    assert Choosing().apply("take", {"most": 3, "which": 2}) == [3, 2]
+
+
 def test_the_driver_itself_goes_before_its_subject() -> None:
     class Instead(Driver):
         def latest(self) -> Entry:

@@ -11,10 +11,10 @@ import orjson
 import pytest
 
 from kafkaspec.contract.machine import Refused, Step
-from kafkaspec.contract.subsystem import Subsystem
+from kafkaspec.contract.subsystem import Subsystem, find
 from kafkaspec.errors import UserError
 from kafkaspec.fleet import CampaignResult, campaign
-from kafkaspec.fleet.campaign import Store
+from kafkaspec.fleet.campaign import Store, code_digest
 from kafkaspec.judge.check import check
 from kafkaspec.lockstep.shrink import simpler_values
 from kafkaspec.mutants.matrix import with_fault
@@ -141,6 +141,13 @@ def test_rows_of_other_code_or_damaged_rows_are_not_summed_up(tmp_path: Path) ->
     part.write_bytes(part.read_bytes()[:-20])
     with pytest.raises(UserError, match=r"rows: a file cannot be read"):
         walk(tmp_path)
+
+
+@pytest.mark.parametrize("file", ["cleaner.py", "checkpoint_text.py", "disk.py", "walk.py", "machine.py"])
+def test_rows_depend_on_what_layers_share_too(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, read = code_digest(find("cleaner")), Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"#" if path.name == file else b""))
+    assert code_digest(find("cleaner")) != before
 
 
 def test_simpler_values_end() -> None:

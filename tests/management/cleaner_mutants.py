@@ -7,16 +7,19 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from kafkaspec.contract.machine import Json, Machine, Refused, Step
+from kafkaspec.contract.machine import Json, Machine, Refused
 from kafkaspec.impl.management import cleaner as impl
 from kafkaspec.impl.management.checkpoints import TopicPartition
 from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.models.management import cleaner as model
 from kafkaspec.models.management.cleaner import WAITING, Doing, Partition, Status, Thread, User
 from kafkaspec.mutants.matrix import of_impl, of_model, of_spec, with_fault
-from kafkaspec.spec.common.kafka import ILLEGAL_STATE
+from kafkaspec.spec.common.cleanable_log import CleanableOffsets
+from kafkaspec.spec.common.cleaner_state import Cleaner
+from kafkaspec.spec.common.cleaning_state import Aborted
+from kafkaspec.spec.common.frozen import Frozen
+from kafkaspec.spec.common.kafka import ILLEGAL_STATE, LONG_MAX
 from kafkaspec.spec.management import cleaner as spec
-from kafkaspec.spec.management.cleaner import Aborted, InProgress, Paused
 
 # ---- faults of the implementation
 
@@ -54,15 +57,15 @@ def _forgets_the_abort(self: Manager, partitions: Iterable[TopicPartition]) -> N
     for partition in partitions:
         if partition not in self.in_progress:
             raise impl.Refusal("CLN-16", ILLEGAL_STATE, f"State for partition {partition} should exist.")
-        if isinstance(self.in_progress[partition], Paused):
+        if isinstance(self.in_progress[partition], impl.LogCleaningPaused):
             Manager.done_deleting(self, [partition])
         del self.in_progress[partition]
 
 
 def _pauses_once(self: Manager, partition: TopicPartition, operation: str = "abortAndPauseCleaning") -> impl.Caller:
-    if isinstance(self.in_progress.get(partition), Paused):
+    if isinstance(self.in_progress.get(partition), impl.LogCleaningPaused):
         return impl.Caller(operation, partition)
-    return Manager.abort_and_pause(self, partition, operation)
+    return Manager.abort_and_pause_cleaning(self, partition, operation)
 
 
 def _claims_nothing(self: Manager) -> list[TopicPartition]:
@@ -121,15 +124,15 @@ def _adds_in_32_bits(segments: Iterable[impl.CleanableSegment]) -> int:
 
 def _starts_at_the_minimum(self: impl.LogToClean) -> bool:
     forced = self.need_compaction_now and self.cleanable_bytes > 0
-    return forced or self.cleanable_ratio >= self.log.min_cleanable_ratio
+    return forced or self.cleanable_ratio >= self.log.min_cleanable_dirty_ratio
 
 
 def _forces_without_bytes(self: impl.LogToClean) -> bool:
-    return self.need_compaction_now or self.cleanable_ratio > self.log.min_cleanable_ratio
+    return self.need_compaction_now or self.cleanable_ratio > self.log.min_cleanable_dirty_ratio
 
 
 def _never_forces(self: impl.LogToClean) -> bool:
-    return self.cleanable_ratio > self.log.min_cleanable_ratio
+    return self.cleanable_ratio > self.log.min_cleanable_dirty_ratio
 
 
 def _with_property(test: Any) -> type[impl.LogToClean]:
@@ -142,7 +145,7 @@ def _ignores_uncleanable(self: Manager, partition: TopicPartition, log: impl.Cle
 
 def _heals_what_it_cleans(self: Manager, now: int, stats: Any, prefer: Any = None) -> impl.LogToClean | None:
     before = {d: self._read(d) for d in self.checkpoints}
-    found = Manager.grab_filthiest(self, now, stats, prefer)
+    found = Manager.grab_filthiest_compacted_log(self, now, stats, prefer)
     for directory, entries in before.items():
         after = self._read(directory)
         if entries is not None and after is not None and after != entries:
@@ -196,32 +199,32 @@ def _one_signal_is_enough(self: Manager) -> None:
 
 
 def _checkpoints_an_aborted_cleaning(self: Manager, partition: TopicPartition, directory: str, end_offset: int) -> None:
-    if partition in self.in_progress and not isinstance(self.in_progress[partition], Paused):
+    if partition in self.in_progress and not isinstance(self.in_progress[partition], impl.LogCleaningPaused):
         self.update_checkpoints(directory, {partition: end_offset})
     Manager.done_cleaning(self, partition, directory, end_offset)
 
 
 def _lets_two_wait(self: Manager, partition: TopicPartition, operation: str = "abortAndPauseCleaning") -> impl.Caller:
-    if isinstance(self.in_progress.get(partition), Aborted):
+    if isinstance(self.in_progress.get(partition), impl.LogCleaningAborted):
         return impl.Caller(operation, partition, waits=True)
-    return Manager.abort_and_pause(self, partition, operation)
+    return Manager.abort_and_pause_cleaning(self, partition, operation)
 
 
 def _abort_keeps_the_pause(self: Manager, partition: TopicPartition) -> impl.Caller:
-    return self.abort_and_pause(partition)
+    return self.abort_and_pause_cleaning(partition)
 
 
 def _resumes_all_pauses(self: Manager, partitions: Iterable[TopicPartition]) -> None:
     for partition in partitions:
-        Manager.resume(self, [partition])
-        if isinstance(self.in_progress.get(partition), Paused):
+        Manager.resume_cleaning(self, [partition])
+        if isinstance(self.in_progress.get(partition), impl.LogCleaningPaused):
             del self.in_progress[partition]
 
 
 def _only_with_delete(self: Manager) -> list[TopicPartition]:
     logs: Any = self.logs
     taken = [p for p, log in logs.items() if log.compact and log.delete and self._is_free(p, log)]
-    self.in_progress |= dict.fromkeys(taken, InProgress())
+    self.in_progress |= dict.fromkeys(taken, impl.LogCleaningInProgress())
     return taken
 
 
@@ -246,31 +249,29 @@ _append = impl.MemoryLog.append
 
 def _counts_timestamps_of_0(log: impl.CleanableLog, first_dirty_offset: int, now: int) -> int:
     stamps = [s.first_batch_timestamp for s in impl.non_active_segments_from(log, first_dirty_offset)]
-    return max(now - max(log.max_compaction_lag_ms, 0) - min(stamps, default=impl.LONG_MAX), 0)
+    return max(now - max(log.max_compaction_lag_ms, 0) - min(stamps, default=LONG_MAX), 0)
 
 
 # ---- faults of the spec
 
 
-def _fault(operation: str, body: Callable[..., Step[spec.Cleaner]]) -> Callable[[], Machine[spec.Cleaner]]:
+def _fault(operation: str, body: Callable[..., Any]) -> Callable[[], Machine[Cleaner]]:
     return lambda: with_fault(spec.machine, operation, body)
 
 
-def _resumes_the_aborted(state: spec.Cleaner, partition: str) -> Any:
+def _resumes_the_aborted(state: Cleaner, partition: str) -> Cleaner | Refused:
     if isinstance(state.state(partition), Aborted):
-        return Step(state.with_state(partition, None))
-    return spec.machine.operations["resumeCleaning"].body(state, partition)
+        return state.with_state(partition, None)
+    return spec.resume_cleaning(state, partition)
 
 
-def _restart_empties_checkpoints(state: spec.Cleaner) -> Step[spec.Cleaner]:
-    after = spec.machine.operations["restart"].body(state).state
-    return Step(replace(after, checkpoints=spec.Frozen({d: spec.Frozen() for d in state.checkpoints})))
+def _restart_empties_checkpoints(state: Cleaner) -> Cleaner:
+    return replace(spec.restart(state), checkpoints=Frozen({d: Frozen() for d in state.checkpoints}))
 
 
-def _grabs_above_the_stable_offset(state: spec.Cleaner, partition: str, last_clean_offset: int | None) -> Step[Any]:
-    step = spec.machine.operations["cleanableOffsets"].body(state, partition, last_clean_offset)
-    assert isinstance(step.result, dict)
-    return Step(state, {**step.result, "firstUncleanableDirtyOffset": state.logs[partition].log_end_offset})
+def _grabs_above_the_stable_offset(state: Cleaner, partition: str, last_clean_offset: int | None) -> CleanableOffsets:
+    offsets = spec.cleanable_offsets_of(state, partition, last_clean_offset)
+    return replace(offsets, first_uncleanable_dirty_offset=state.logs[partition].log_end_offset)
 
 
 # ---- faults of the models
@@ -435,21 +436,21 @@ MUTANTS = [
         "pause is a flag",
         "CLN-11",
         "a second pause is not counted",
-        _manager(abort_and_pause=_pauses_once),
+        _manager(abort_and_pause_cleaning=_pauses_once),
         "KAFKA-7441",
     ),
     of_impl(
         "resume ends every pause",
         "CLN-14 CLN-1",
         "the first resume frees what somebody else still holds",
-        _manager(resume=_resumes_all_pauses),
+        _manager(resume_cleaning=_resumes_all_pauses),
         "KAFKA-7441",
     ),
     of_impl(
         "retention claims nothing",
         "CLN-18",
         "retention takes its logs without pausing their cleaning",
-        _manager(pause_non_compacted=_claims_nothing),
+        _manager(pause_cleaning_for_non_compacted_partitions=_claims_nothing),
         "KAFKA-7322",
     ),
     of_impl(
@@ -526,7 +527,7 @@ MUTANTS = [
         "marks stay in other directories",
         "CLN-25",
         "maintenance looks at one directory",
-        _manager(maintain_uncleanable=_maintains_one_directory),
+        _manager(maintain_uncleanable_partitions=_maintains_one_directory),
     ),
     of_impl(
         "the gauge counts what is clean",
@@ -538,7 +539,7 @@ MUTANTS = [
         "healed only when cleaned",
         "CLN-10",
         "a forced update is kept for the grabbed log alone",
-        _manager(grab_filthiest=_heals_what_it_cleans),
+        _manager(grab_filthiest_compacted_log=_heals_what_it_cleans),
         "KAFKA-6266",
     ),
     of_impl(
@@ -593,8 +594,12 @@ MUTANTS = [
         "the end offset is written though the cleaning was stopped",
         _manager(done_cleaning=_checkpoints_an_aborted_cleaning),
     ),
-    of_impl("two wait for one", "CLN-11", "a second abort waits as well", _manager(abort_and_pause=_lets_two_wait)),
-    of_impl("abort keeps its pause", "CLN-13", "an abort does not resume", _manager(abort=_abort_keeps_the_pause)),
+    of_impl(
+        "two wait for one", "CLN-11", "a second abort waits as well", _manager(abort_and_pause_cleaning=_lets_two_wait)
+    ),
+    of_impl(
+        "abort keeps its pause", "CLN-13", "an abort does not resume", _manager(abort_cleaning=_abort_keeps_the_pause)
+    ),
     of_impl(
         "compact-only logs keep their segments",
         "CLN-19",

@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkaspec.audits.management import compaction as audit
 from kafkaspec.audits.management.compaction import CompactionCheck, Keys
-from kafkaspec.contract.machine import Json, Machine, Nothing, Refused, Step
+from kafkaspec.contract.machine import Json, Machine, Refused
 from kafkaspec.mutants.matrix import Mutant, of_audit, with_fault
 from kafkaspec.spec.common.record_format import CONTROL
 from kafkaspec.spec.management import compaction as spec
@@ -144,12 +144,11 @@ def _one_chunk_at_a_time(self: Keys, rows: Any) -> None:
     Keys.add(self, rows)
 
 
-def _takes_the_tombstones(state: Nothing, log: Any, log_start: int, point: int) -> Step[Nothing]:
-    found = {"superseded": [[-1, -1]], "keyless": [], "aborted": []}
-    return Step(state, found)
+def _takes_the_tombstones(log: spec.Log, log_start: int, point: int) -> spec.Breaches:
+    return spec.Breaches([(-1, -1)], [], [])
 
 
-def _spec(body: Callable[..., Step[Any]]) -> Callable[[], Machine[Any]]:
+def _spec(body: Callable[..., Any]) -> Callable[[], Machine[Any]]:
     return lambda: with_fault(spec.machine, "breaches", body)
 
 

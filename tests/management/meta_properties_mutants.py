@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from kafkaspec.contract.machine import Json, Nothing, Refused, Step
+from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.common.disk import Disk
 from kafkaspec.impl.management import meta_properties as impl
 from kafkaspec.mutants.matrix import Mutant, of_impl, with_fault
@@ -97,8 +97,10 @@ def _escapes_nothing(value: str) -> str:
     return value
 
 
-def _accepts_everything(state: Nothing, version: int, cluster_id: Any, node_id: Any, directory_id: Any) -> Any:
-    return Step(state, spec.written_lines(spec.MetaProperties(version, cluster_id, None, directory_id)))
+def _accepts_everything(
+    version: int, cluster_id: str | None, node_id: int | None, directory_id: str | None
+) -> list[str] | Refused:
+    return spec.written_lines(spec.MetaProperties(version, cluster_id, None, directory_id))
 
 
 MUTANTS = [

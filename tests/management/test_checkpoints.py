@@ -31,6 +31,7 @@ from kafkaspec.lockstep.walk import Pair, draw, state_machine
 from kafkaspec.models.management.checkpoints import MODELS
 from kafkaspec.proofs.management.checkpoints import PROOFS
 from kafkaspec.prove.proof import Proof
+from kafkaspec.spec.common import checkpoint_text as texts
 from kafkaspec.spec.common.kafka import STORAGE_EXCEPTION
 from kafkaspec.spec.management import checkpoints as spec
 from kafkaspec.spec.management import checkpoints_trial
@@ -58,7 +59,7 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
         if arguments is not None:
             pair.call(op, arguments)
             assert pair.failure is None, str(pair.failure)
-            found = impl.abstract(driver)
+            found = driver.state()
             assert found.files == pair.state.files
             if pair.state.running and pair.state.loaded:
                 assert found == pair.state
@@ -182,15 +183,15 @@ def test_a_deleted_log_is_forgotten_at_once_and_strangers_with_the_next_write() 
 @pytest.mark.clause("CKP-8")
 @pytest.mark.parametrize("file", checkpoints_trial.MARKER_TEXTS)
 def test_a_marker_of_any_text(file: str) -> None:
-    assert impl.decode_marker(file.encode()) == spec.marker_epoch(file)
+    assert impl.decode_marker(file.encode()) == texts.marker_epoch(file)
     assert impl.encode_marker(7).decode() == checkpoints_trial.marker_text(7)
 
 
 @pytest.mark.clause("CKP-7")
 @pytest.mark.parametrize("file", checkpoints_trial.METADATA_TEXTS)
 def test_a_partition_metadata_of_any_text(file: str) -> None:
-    expected = spec.metadata_id(file)
-    if isinstance(expected, spec.Unreadable):
+    expected = texts.metadata_id(file)
+    if isinstance(expected, texts.Unreadable):
         with pytest.raises(CheckpointUnreadable) as e:
             impl.decode_metadata(file.encode())
         assert e.value.line == expected.line
@@ -211,8 +212,8 @@ def test_the_text_is_kafkas() -> None:
 @pytest.mark.clause("CKP-2")
 @pytest.mark.parametrize("text", checkpoints_trial.CHECKPOINT_TEXTS)
 def test_impl_reads_what_the_spec_reads(text: str) -> None:
-    expected = spec.checkpoint_entries(text)
-    if isinstance(expected, spec.Unreadable):
+    expected = texts.checkpoint_entries(text)
+    if isinstance(expected, texts.Unreadable):
         with pytest.raises(CheckpointUnreadable):
             decode(text.encode())
     else:
@@ -230,7 +231,7 @@ def test_impl_reads_what_the_spec_reads(text: str) -> None:
 def test_what_is_written_is_read(offsets: dict[tuple[str, int], int]) -> None:
     entries = {TopicPartition(*p): offset for p, offset in offsets.items()}
     assert decode(encode(entries)) == entries
-    assert encode(entries).decode() == spec.checkpoint_text({str(p): offset for p, offset in entries.items()})
+    assert encode(entries).decode() == texts.checkpoint_text({str(p): offset for p, offset in entries.items()})
 
 
 def crashes(write: Callable[[CheckpointFile], None]) -> Iterator[tuple[int, bool, dict[TopicPartition, int]]]:
@@ -335,8 +336,8 @@ def test_what_cannot_be_read_is_named_with_its_line(data: bytes, line: int) -> N
     with pytest.raises(CheckpointUnreadable) as e:
         decode(data)
     assert e.value.line == line
-    found = spec.checkpoint_entries(data.decode())
-    assert isinstance(found, spec.Unreadable)
+    found = texts.checkpoint_entries(data.decode())
+    assert isinstance(found, texts.Unreadable)
     assert found.line == line
 
 
@@ -387,7 +388,7 @@ OF_T = "0\n1\nt 0 {}\n"
         (spec.CLEANER_POINTS, 10, True, [("WARNING", "CKP-14", 3)]),
     ],
 )
-def test_an_offset_is_judged_against_its_log(
+def test_an_offset_is_checked_against_its_log(
     tmp_path: Path, name: str, offset: int, clean: bool, expected: list[Any]
 ) -> None:
     assert audited(tmp_path, {name: OF_T.format(offset)}, clean=clean) == expected
@@ -413,7 +414,7 @@ def test_a_log_start_below_the_first_segment_says_that_it_is_gone(tmp_path: Path
         ("0\n2\nt 0 5\nu 0 5\n", [("LEFTOVER", "CKP-16", 4)]),
     ],
 )
-def test_a_file_is_judged_by_its_lines(tmp_path: Path, text: str, expected: list[Any]) -> None:
+def test_a_file_is_checked_by_its_lines(tmp_path: Path, text: str, expected: list[Any]) -> None:
     assert audited(tmp_path, {spec.HIGH_WATERMARKS: text}) == expected
 
 
@@ -436,16 +437,18 @@ def test_what_is_left_beside_is_a_left_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "known", "expected"),
     [
-        (spec.metadata_text(checkpoints_trial.ID), checkpoints_trial.ID, []),
-        (spec.metadata_text(checkpoints_trial.ID), None, []),
-        (spec.metadata_text(checkpoints_trial.ID), "ZZZZZZZZZZZZZZZZZZZZZw", [("WARNING", 2)]),
+        (texts.metadata_text(checkpoints_trial.ID), checkpoints_trial.ID, []),
+        (texts.metadata_text(checkpoints_trial.ID), None, []),
+        (texts.metadata_text(checkpoints_trial.ID), "ZZZZZZZZZZZZZZZZZZZZZw", [("WARNING", 2)]),
         ("version: 0\ntopic_id: x\n", None, [("ERROR", 2)]),
         ("", None, [("ERROR", 1)]),
         (None, checkpoints_trial.ID, [("LEFTOVER", None)]),
         (None, None, []),
     ],
 )
-def test_partition_metadata_is_judged(tmp_path: Path, text: str | None, known: str | None, expected: list[Any]) -> None:
+def test_partition_metadata_is_checked(
+    tmp_path: Path, text: str | None, known: str | None, expected: list[Any]
+) -> None:
     file = None
     if text is not None:
         (tmp_path / "partition.metadata").write_text(text)

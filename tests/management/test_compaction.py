@@ -19,7 +19,6 @@ from kafkaspec.audit.finding import Severity
 from kafkaspec.audits.common.findings import MOST_FINDINGS
 from kafkaspec.audits.management import compaction as audit
 from kafkaspec.audits.management.compaction import AUDIT, KEY, CompactionCheck, Keys
-from kafkaspec.contract.machine import Outside
 from kafkaspec.impl.common.files import File
 from kafkaspec.lockstep.walk import state_machine, walk
 from kafkaspec.spec.management import compaction as spec
@@ -50,6 +49,9 @@ def test_little_room_makes_no_difference() -> None:
             assert walked.failure is None, str(walked.failure)
 
 
+KINDS: list[spec.Kind] = ["data", "data", "txn", "commit", "abort"]
+
+
 @st.composite
 def logs(draw: st.DrawFn) -> tuple[spec.Log, int]:
     """A log that was never cleaned, and an offset below which every transaction is decided."""
@@ -57,7 +59,7 @@ def logs(draw: st.DrawFn) -> tuple[spec.Log, int]:
     offset, decided = 0, 0
     open_: set[int] = set()
     for _ in range(draw(st.integers(0, 14))):
-        kind = draw(st.sampled_from(["data", "data", "txn", "commit", "abort"]))
+        kind: spec.Kind = draw(st.sampled_from(KINDS))
         producer = draw(st.sampled_from([7, 8])) if kind != "data" else -1
         if kind in ("commit", "abort"):
             batches.append(spec.Batch(offset, offset, kind, producer))
@@ -87,17 +89,14 @@ def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], ro
     """The contracts of `clean` are the claim. The audit finds nothing in what is left, and the last records are
     there."""
     before, decided = given_log
-    log, point = spec.text_of(before), 0
+    log, point = before, 0
     for end, capacity in rounds:
-        end = max(point, min(end, decided))
-        step = machine.apply(machine.initial(), "clean", {"log": log, "point": point, "end": end, "capacity": capacity})
-        assert not isinstance(step, Outside), step
-        assert isinstance(step.result, dict)
-        log, point = step.result["log"], step.result["point"]
-    assert audit.judged(log, 0, point) == []
+        cleaned = spec.clean(log, point, max(point, min(end, decided)), capacity)
+        log, point = cleaned.log, cleaned.point
+    assert audit.findings_in(log, 0, point) == []
     undone = spec._aborted_batches(before)
     last = {r.key: r for b in before if b.base_offset not in undone for r in b.records if r.key and r.offset < point}
-    left = {r for b in spec.log_of(log) for r in b.records}
+    left = {r for b in log for r in b.records}
     assert set(last.values()) <= left
 
 
@@ -110,9 +109,9 @@ def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], ro
 @pytest.mark.clause("CMP-8")
 def test_what_a_cleaned_log_may_hold() -> None:
     """Gaps, empty batches, markers without data, tombstones, a key below and above the point."""
-    assert audit.judged(compaction_trial._CLEAN, 0, 16) == []
-    assert [f.offset for f in audit.judged(compaction_trial._CLEAN, 0, 17)] == [12]
-    assert [f.offset for f in audit.judged(compaction_trial._CLEAN, 0, 18)] == [12, 16]
+    assert audit.findings_in(compaction_trial._CLEAN, 0, 16) == []
+    assert [f.offset for f in audit.findings_in(compaction_trial._CLEAN, 0, 17)] == [12]
+    assert [f.offset for f in audit.findings_in(compaction_trial._CLEAN, 0, 18)] == [12, 16]
 
 
 # ---- findings
@@ -120,7 +119,7 @@ def test_what_a_cleaned_log_may_hold() -> None:
 
 @pytest.mark.clause("CMP-2")
 def test_a_key_twice_is_found_at_both_places(tmp_path: Path) -> None:
-    (f,) = audit.judged(
+    (f,) = audit.findings_in(
         [[0, 0, "data", -1, [[0, "a", "1"]]], [5, 6, "data", -1, [[5, "b", None], [6, "a", None]]]], 0, 7
     )
     assert (f.severity, f.clause, f.position, f.offset) == (Severity.WARNING, "CMP-2", 0, 0)
@@ -132,7 +131,7 @@ def test_a_key_twice_is_found_at_both_places(tmp_path: Path) -> None:
 @pytest.mark.clause("CMP-2")
 def test_many_findings_are_cut_short() -> None:
     rows = [[n, n, "data", -1, [[n, "abc"[n % 3], "v"]]] for n in range(100)]
-    assert len(audit.judged(rows, 0, 100)) == MOST_FINDINGS
+    assert len(audit.findings_in(rows, 0, 100)) == MOST_FINDINGS
 
 
 @pytest.mark.clause("CMP-2")
@@ -144,8 +143,8 @@ def test_a_collision_of_hashes_is_no_finding() -> None:
     colliding = type("Colliding", (Keys,), {"add": one_hash})
     check = type("Check", (CompactionCheck,), {"keys_class": colliding})
     with patch.object(audit, "CompactionCheck", check):
-        assert audit.judged([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abcd")], 0, 4) == []
-        (f,) = audit.judged([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abca")], 0, 4)
+        assert audit.findings_in([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abcd")], 0, 4) == []
+        (f,) = audit.findings_in([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abca")], 0, 4)
         assert f.offset == 0
 
 
@@ -161,9 +160,9 @@ def test_no_key_and_an_aborted_transaction() -> None:
         [5, 5, "txn", 7, [[5, "c", "1"]]],
         [6, 6, "commit", 7, []],
     ]
-    assert [(f.clause, f.offset) for f in audit.judged(rows, 0, 7)] == [("CMP-3", 0), ("CMP-4", 1)]
-    assert audit.judged(rows, 2, 7) == []
-    assert audit.judged(rows, 0, 0) == []
+    assert [(f.clause, f.offset) for f in audit.findings_in(rows, 0, 7)] == [("CMP-3", 0), ("CMP-4", 1)]
+    assert audit.findings_in(rows, 2, 7) == []
+    assert audit.findings_in(rows, 0, 0) == []
 
 
 def test_where_the_check_applies() -> None:

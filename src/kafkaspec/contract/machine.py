@@ -442,7 +442,8 @@ class Driver(Protocol):
 
 class ByName:
     """A driver for whose operations something has methods, by the names of the spec's functions: itself, or its
-    `subject`. They take the arguments of those functions in the same order, without the state."""
+    `subject`. They take the arguments of those functions in the same order, without the state; None for a choice of the
+    system's own that they are not told."""
 
     machine: ClassVar[Machine[Any]]
     refusals: ClassVar[Mapping[type[Exception], Refused]] = {}
@@ -454,7 +455,7 @@ class ByName:
 
     def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
         op = self.machine.operations[name]
-        given = {**op.defaults, **op.decoded(arguments)}
+        given = {**dict.fromkeys(op.chosen), **op.defaults, **op.decoded(arguments)}
         method = op.body.__name__
         call = getattr(self, method, None) or getattr(self.subject, method)
         try:

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+import kafkaspec.contract
 import kafkaspec.lockstep
 from kafkaspec.contract.history import History
-from kafkaspec.contract.subsystem import Subsystem
+from kafkaspec.contract.subsystem import COMMON, LAYERS, PACKAGE, Subsystem
 from kafkaspec.errors import UserError
 from kafkaspec.fleet.session import INSTALL, session
 from kafkaspec.language.concrete import Concrete
@@ -392,12 +393,14 @@ class Store:
 
 
 def code_digest(subsystem: Subsystem) -> str:
-    """What the rows depend on besides seed and steps: the text of the spec's and the impl's folders and of lockstep."""
+    """What the rows depend on besides seed and steps: the text of the spec's and the impl's folders, of what their
+    layers share, and of lockstep and the contract."""
     pairs = subsystem.pairs()
     modules = {op.body.__module__ for pair in pairs for op in pair.machine.operations.values()}
     modules |= {pair.driver.__module__ for pair in pairs}
     folders = {Path(f).parent for m in modules if (f := sys.modules[m].__file__)}
-    folders.add(Path(kafkaspec.lockstep.__path__[0]))
+    folders |= {PACKAGE / layer / COMMON for layer in LAYERS}
+    folders |= {Path(kafkaspec.lockstep.__path__[0]), Path(kafkaspec.contract.__path__[0])}
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(p for f in folders for p in f.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
