@@ -472,20 +472,6 @@ class ByName:
         return self.machine.observe(self.state())
 
 
-class Questions:
-    """A driver that has no state: a method `do_<operation>` answers each question."""
-
-    def reset(self, arguments: Mapping[str, Any]) -> None:
-        """Nothing to begin with."""
-
-    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        answer: Json | Refused = getattr(self, f"do_{name}")(**arguments)
-        return answer
-
-    def observe(self) -> Json:
-        return {}
-
-
 def without_state(name: str, home: str = "") -> Machine[Nothing]:
     """A machine of questions; `home` is the spec's module."""
     return Machine(name, initial=Nothing, show=lambda state: {}, home=home)
