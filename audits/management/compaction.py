@@ -29,6 +29,7 @@ from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk
 from kafkaspec.impl.common.scan import read_segment
+from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.common.record_format import (
     CONTROL,
     NO_PRODUCER,
@@ -216,7 +217,7 @@ class CompactionCheck(LogCheck):
         if not len(rows):
             return np.zeros(0, bool)
         base, last = rows["base_offset"], rows["last_offset"]
-        after = np.append(base[1:], 2**63 - 1)
+        after = np.append(base[1:], LONG_MAX)
         fits = fitting(base, last, self.before, after)
         if fits.any():
             self.before = int(last[fits].max())

@@ -106,7 +106,7 @@ def text_of(entries: Sequence[Sequence[object]]) -> str:
 def are_partitions(offsets: Mapping[str, int]) -> bool:
     """Whether the keys are names of partitions, and the offsets 64 bits wide."""
     return all(
-        re.fullmatch(r"\S+-(0|[1-9]\d{0,8})", name, re.ASCII) and -(1 << 63) <= offset < 1 << 63
+        re.fullmatch(r"\S+-(0|[1-9]\d{0,8})", name, re.ASCII) and -LONG_MAX - 1 <= offset <= LONG_MAX
         for name, offset in offsets.items()
     )
 

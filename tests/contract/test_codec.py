@@ -214,7 +214,9 @@ def test_an_annotation_without_a_form_in_json_is_refused(hint: Any) -> None:
         decoder(hint)
 
 
-@pytest.mark.parametrize("value", [1j, object(), [1j], {"a": object()}, Log((1j,))], ids=["number", "object", "array", "map", "record"])
+@pytest.mark.parametrize(
+    "value", [1j, object(), [1j], {"a": object()}, Log((1j,))], ids=["number", "object", "array", "map", "record"]
+)
 def test_a_value_without_a_form_in_json_is_refused(value: Any) -> None:
     with pytest.raises(TypeError):
         encode(value)
