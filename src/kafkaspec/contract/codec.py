@@ -67,7 +67,7 @@ def _object(cls: Any) -> Callable[[Any], Json]:
     make = Fields if is_partial(cls) else dict
 
     def encoded(value: Any) -> Json:
-        return make((key, encode(getattr(value, name))) for key, name in names)
+        return make({key: encode(getattr(value, name)) for key, name in names})
 
     return encoded
 
@@ -93,6 +93,10 @@ def _encoder(cls: Any) -> Callable[[Any], Json]:
 def encode(value: Any) -> Json:
     """The JSON of a value. Raises TypeError for a type that has none."""
     cls: Any = type(value)
+    if cls in _SCALARS:
+        return value
+    if issubclass(cls, tuple):  # most values are: entries, batches
+        return [v if type(v) in _SCALARS else encode(v) for v in value]
     return _encoder(cls)(value)
 
 
@@ -135,6 +139,8 @@ def _object_of(decode: Decode) -> Decode:
 
 def _tuple(hints: Sequence[Any], make: Callable[[Any], Any]) -> Decode:
     decoders = [decoder(h) or _same for h in hints]
+    if all(d is _same for d in decoders):
+        return lambda value: make(v for _, v in zip(hints, _items(value), strict=True))
     return lambda value: make(d(v) for d, v in zip(decoders, _items(value), strict=True))
 
 
