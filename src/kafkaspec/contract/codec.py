@@ -80,7 +80,7 @@ def _object(cls: Any) -> Callable[[Any], Json]:
     absent = left_out(cls)
 
     def encoded(value: Any) -> Json:
-        return make((key, encode(getattr(value, name))) for key, name in names)
+        return make({key: encode(getattr(value, name)) for key, name in names})
 
     def encoded_but_none(value: Any) -> Json:
         found = ((key, name, getattr(value, name)) for key, name in names)
@@ -114,6 +114,10 @@ def _encoder(cls: Any) -> Callable[[Any], Json]:
 def encode(value: Any) -> Json:
     """The JSON of a value. Raises TypeError for a type that has none."""
     cls: Any = type(value)
+    if cls in _SCALARS:
+        return value
+    if issubclass(cls, tuple):  # most values are: entries, batches
+        return [v if type(v) in _SCALARS else encode(v) for v in value]
     return _encoder(cls)(value)
 
 
@@ -156,6 +160,8 @@ def _object_of(decode: Decode) -> Decode:
 
 def _tuple(hints: Sequence[Any], make: Callable[[Any], Any]) -> Decode:
     decoders = [decoder(h) or _same for h in hints]
+    if all(d is _same for d in decoders):
+        return lambda value: make(v for _, v in zip(hints, _items(value), strict=True))
     return lambda value: make(d(v) for d, v in zip(decoders, _items(value), strict=True))
 
 
