@@ -215,7 +215,9 @@ def test_an_annotation_without_a_form_in_json_is_refused(hint: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [1j, object(), [1j], {"a": object()}, Log((1j,))], ids=["number", "object", "array", "map", "record"]
+    "value",
+    [1j, object(), [1j], {"a": object()}, Log((1j,))],  # type: ignore[arg-type]
+    ids=["number", "object", "array", "map", "record"],
 )
 def test_a_value_without_a_form_in_json_is_refused(value: Any) -> None:
     with pytest.raises(TypeError):
