@@ -29,19 +29,19 @@ from kafkaspec.contract.machine import Json, Questions
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk
 from kafkaspec.impl.common.scan import read_segment
-from kafkaspec.spec.management import compaction as spec
-from kafkaspec.spec.storage.batch import (
+from kafkaspec.spec.common.record_format import (
     CONTROL,
     NO_PRODUCER,
     TRANSACTIONAL,
+    LogRecord,
     Malformed,
-    Timed,
     built,
     decode,
     emptied,
     encode,
-    timed,
+    log_records,
 )
+from kafkaspec.spec.management import compaction as spec
 
 KEY = np.dtype(
     [
@@ -331,7 +331,7 @@ class CompactionCheck(LogCheck):
                 batch = decode(f.read(int(row["size"])))
         except (OSError, Malformed):
             return None
-        return next((r.key for r in timed(batch) if r.offset == int(row["offset"])), None)
+        return next((r.key for r in log_records(batch) if r.offset == int(row["offset"])), None)
 
     def _file(self, segment: int) -> File:
         file = self.segments[segment].log
@@ -367,17 +367,17 @@ def _bytes(text: str | None) -> bytes | None:
 def bytes_of(batch: Sequence[Any]) -> bytes:
     """A batch as the spec writes it, as Kafka does."""
     base, last, kind, producer, records = batch
-    rows = [Timed(o, 1000 + o, _bytes(k), _bytes(v)) for o, k, v in records]
+    rows = [LogRecord(o, 1000 + o, _bytes(k), _bytes(v)) for o, k, v in records]
     attributes = 0 if kind == spec.DATA else TRANSACTIONAL
     if kind in MARKERS:
         attributes |= CONTROL
-        rows = [Timed(base, 1000, bytes([0, 0, 0, MARKERS[kind]]), bytes(6))]
+        rows = [LogRecord(base, 1000, bytes([0, 0, 0, MARKERS[kind]]), bytes(6))]
     if producer < 0:
         producer = NO_PRODUCER
     epoch, sequence = (-1, -1) if producer == NO_PRODUCER else (0, -1 if kind in MARKERS else base)
     made = built(
         base,
-        rows or [Timed(base, 1000, None, None)],
+        rows or [LogRecord(base, 1000, None, None)],
         attributes=attributes,
         leader_epoch=0,
         producer_id=producer,

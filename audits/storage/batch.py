@@ -20,7 +20,7 @@ from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.common.scan import TEXTS, Problem, problem_text
 from kafkaspec.spec.common.compression import LIMIT
-from kafkaspec.spec.storage.batch import CODEC_MASK
+from kafkaspec.spec.common.record_format import CODEC_MASK
 
 CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 UNSEEN = "nothing: recovery reads a batch's header and CRC, not its records; who reads them fails there"

@@ -54,7 +54,7 @@ from kafkaspec.impl.storage.transaction_index import ENTRY as INDEX_ENTRY
 from kafkaspec.impl.storage.transaction_index import SUFFIX as INDEX_SUFFIX
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.native import load, store
-from kafkaspec.spec.storage.batch import CONTROL, TRANSACTIONAL
+from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
 
 WITHOUT_SEQUENCES = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """topics to which coordinators write: the sequences there are nobody's"""

@@ -1,6 +1,6 @@
 """Audit of segments as such: which offsets a segment may hold, and how large it may be.
 
-Names, gaps between segments and what a crash leaves are judged with the loading of a log; indexes against the batches
+Names, gaps between segments and what a crash leaves are checked with the loading of a log; indexes against the batches
 with the indexes.
 """
 
@@ -16,7 +16,6 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.spec.common.kafka import INT_MAX
-from kafkaspec.spec.storage import segment as spec
 
 SPLIT = "splits the segment if it recovers it; until then the batch is not found, or by a wrong offset"
 HIDDEN = "nothing: offsets below the base are looked for in the segment before"
@@ -46,7 +45,7 @@ class SegmentCheck(LogCheck):
             row = b[int(np.argmax(below))]
             yield self.log.finding(
                 Severity.ERROR,
-                spec.SEG_27,
+                "SEG-27",
                 segment.log,
                 f"a batch that begins at {row['base_offset']}, below the segment's base offset",
                 expected=f"offsets of {segment.base_offset} or above",
@@ -59,7 +58,7 @@ class SegmentCheck(LogCheck):
             row = b[int(np.argmax(beyond))]
             yield self.log.finding(
                 Severity.ERROR,
-                spec.SEG_27,
+                "SEG-27",
                 segment.log,
                 f"a batch that ends at {row['last_offset']}, more than 2^31 - 1 above the segment's base offset",
                 expected=f"offsets of {segment.base_offset + INT_MAX} or below",
@@ -73,7 +72,7 @@ class SegmentCheck(LogCheck):
         if ending.size > INT_MAX and segment.log is not None:
             yield self.log.finding(
                 Severity.ERROR,
-                spec.SEG_28,
+                "SEG-28",
                 segment.log,
                 f"{ending.size} bytes, more than the 2^31 - 1 of a segment",
                 expected=f"at most {INT_MAX} bytes",

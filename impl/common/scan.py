@@ -2,7 +2,7 @@
 
 The file is read once, by read(), through one buffer of a fixed size; compiled loops (`kernels`) check and decode it
 there. What is damaged becomes a row too, with `problem` and the byte where it shows; behind it the scan goes on at the
-next batch. `spec.storage.batch` is the judge of what a row says.
+next batch. `spec.common.record_format` is the oracle for what a row says.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kafkaspec.impl.common import kernels as k
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import BATCH, RECORD, Chunk, Ending
 from kafkaspec.spec.common.compression import NotDecompressed, TooMuch, decompress
-from kafkaspec.spec.storage.batch import CODEC_MASK
+from kafkaspec.spec.common.record_format import CODEC_MASK
 
 BUFFER = 1 << 20
 """Bytes that are read at a time; a larger batch gets a larger buffer once its CRC is known to be right."""

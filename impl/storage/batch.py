@@ -7,19 +7,30 @@ many records at once `writer`: compiled, and judged by the same spec.
 
 from __future__ import annotations
 
-import base64
+import base64 as base_64
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from crc32c import crc32c
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Fields, Json, Refused
+from kafkaspec.contract.machine import ByName, Json, Refused
 from kafkaspec.spec.common.compression import CODEC_IDS, CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, NULL_POINTER
+from kafkaspec.spec.common.record_format import (
+    CONTROL_TYPES,
+    BatchFields,
+    DecodedBatch,
+    Header,
+    Legacy,
+    Malformed,
+    Unread,
+    view,
+)
+from kafkaspec.spec.common.record_format import Record as RecordFields
+from kafkaspec.spec.common.record_reader import CORRUPT, INVALID, UNDERFLOW, ReadBatch, ReadRecord
 from kafkaspec.spec.storage import batch as spec
-from kafkaspec.spec.storage.batch import Legacy, Malformed, Unread
 
 __all__ = ["Batch", "Encoder", "Legacy", "Malformed", "Record", "Unread", "batches"]
 
@@ -27,12 +38,36 @@ LEADING = struct.Struct(">qiibI")
 """Base offset, length, leader epoch, magic, CRC."""
 COVERED = struct.Struct(">hiqqqhii")
 """What the CRC covers of the header."""
+COVERED_FIELDS = (
+    "attributes",
+    "last_offset_delta",
+    "base_timestamp",
+    "max_timestamp",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+    "count",
+)
+LENGTH_AT, EPOCH_AT, MAGIC_AT, CRC_AT = 8, 12, 16, 17
+ATTRIBUTES_AT, LAST_DELTA_AT, MAX_TIMESTAMP_AT, COUNT_AT = 21, 23, 35, 57
+LOG_OVERHEAD, OVERHEAD = 12, 61
+"""Bytes before those that the length counts; bytes of the header."""
+LEAST_LENGTH = OVERHEAD - LOG_OVERHEAD
+LEAST_FRAMED = 26
+"""Bytes of the smallest message of format 0, offset and length included."""
+MAGIC = 2
+CODEC_MASK, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 7, 8, 16, 32, 64
+HIGHEST_CODEC, USED = 4, 127
+"""Of the attributes: the codecs end here; the bits that have a meaning."""
 CONTROL_KEY = struct.Struct(">hh")
 END_MARKER = struct.Struct(">hi")
-AT, OVERHEAD = 21, 61
 NULL = b"\x01"
 INT_BITS, LONG_BITS = 32, 64
-TYPES = {"CreateTime": 0, "LogAppendTime": 8}
+INT_VARINT, LONG_VARINT = 5, 10
+"""Bytes of the longest varint."""
+INT_MASK, LONG_MASK = 2**32 - 1, 2**64 - 1
+LARGEST_SEQUENCE = 2**31 - 1
+TYPES = {"CreateTime": 0, "LogAppendTime": LOG_APPEND_TIME}
 
 Headers = Sequence[tuple[bytes, bytes | None]]
 
@@ -62,7 +97,7 @@ def put_varint(out: bytearray, n: int) -> None:
 
 
 @states("BAT-12")
-def get_varint(data: bytes, at: int, end: int, most: int = 5) -> tuple[int, int]:
+def get_varint(data: bytes, at: int, end: int, most: int = INT_VARINT) -> tuple[int, int]:
     """The number at a byte and the byte behind it, of `most` bytes. IndexError if it does not end in time."""
     if at < end and (byte := data[at]) < 128:
         return (byte >> 1) ^ -(byte & 1), at + 1
@@ -73,7 +108,7 @@ def get_varint(data: bytes, at: int, end: int, most: int = 5) -> tuple[int, int]
         at += 1
         n |= (byte & 127) << shift
         if byte < 128:
-            n &= 0xFFFFFFFF if most == 5 else 0xFFFFFFFFFFFFFFFF
+            n &= INT_MASK if most == INT_VARINT else LONG_MASK
             return (n >> 1) ^ -(n & 1), at
         shift += 7
     raise IndexError("a varint that does not end")
@@ -81,17 +116,14 @@ def get_varint(data: bytes, at: int, end: int, most: int = 5) -> tuple[int, int]
 
 def wrapped(n: int) -> int:
     """As 64 bits hold it."""
-    return ((n + (1 << 63)) & 0xFFFFFFFFFFFFFFFF) - (1 << 63)
+    return ((n + (1 << 63)) & LONG_MASK) - (1 << 63)
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
 class Batch:
     """One batch of format 2, checked up to its header's fields; `records()` checks the rest."""
 
-    __slots__ = (
-        "attributes", "base_offset", "base_sequence", "base_timestamp", "count", "crc", "data", "last_offset_delta",
-        "leader_epoch", "magic", "max_timestamp", "position", "producer_epoch", "producer_id",
-    )  # fmt: skip
+    __slots__ = (*COVERED_FIELDS, "base_offset", "crc", "data", "leader_epoch", "magic", "position")
 
     attributes: int
     base_offset: int
@@ -111,29 +143,35 @@ class Batch:
         """`data` is the batch, whole; `position` of its first byte is for what is said. Raises Malformed."""
         self.data, self.position = data, position
         size = len(data)
-        if size < 17:
-            raise Malformed("BAT-1", position, f"{size} bytes, fewer than the 17 up to the magic byte")
-        if data[16] < 2:
-            raise Legacy("BAT-2", position + 16, f"a message set of format {data[16]}: not decoded")
-        length = int.from_bytes(data[8:12], "big", signed=True)
-        if length < 49 or length + 12 != size:
-            raise Malformed("BAT-1", position + 8, f"length {length}, where {size - 12} bytes follow, 49 at least")
-        self.base_offset, _, self.leader_epoch, self.magic, self.crc = LEADING.unpack_from(data)
-        if self.magic != 2:
-            raise Malformed("BAT-2", position + 16, f"magic {self.magic}")
-        right = crc32c(memoryview(data)[AT:])
+        if size <= MAGIC_AT:
+            raise Malformed("BAT-1", position, f"{size} bytes, fewer than the {MAGIC_AT + 1} up to the magic byte")
+        if data[MAGIC_AT] < MAGIC:
+            why = f"a message set of format {data[MAGIC_AT]}: not decoded"
+            raise Legacy("BAT-2", position + MAGIC_AT, why)
+        length = int.from_bytes(data[LENGTH_AT:EPOCH_AT], "big", signed=True)
+        if length < LEAST_LENGTH or length + LOG_OVERHEAD != size:
+            why = f"length {length}, where {size - LOG_OVERHEAD} bytes follow, {LEAST_LENGTH} at least"
+            raise Malformed("BAT-1", position + LENGTH_AT, why)
+        self.unpack()
+        if self.magic != MAGIC:
+            raise Malformed("BAT-2", position + MAGIC_AT, f"magic {self.magic}")
+        right = crc32c(memoryview(data)[ATTRIBUTES_AT:])
         if self.crc != right:
-            raise Malformed("BAT-3", position + 17, f"CRC {self.crc:#010x}, where the bytes have {right:#010x}")
+            raise Malformed("BAT-3", position + CRC_AT, f"CRC {self.crc:#010x}, where the bytes have {right:#010x}")
+        if not 0 <= self.attributes <= USED or self.attributes & CODEC_MASK > HIGHEST_CODEC:
+            raise Malformed("BAT-4", position + ATTRIBUTES_AT, f"attributes {self.attributes & 0xFFFF:#06x}")
+        if self.last_offset_delta < 0:
+            raise Malformed("BAT-5", position + LAST_DELTA_AT, f"last offset delta {self.last_offset_delta}")
+        if self.count < 0:
+            raise Malformed("BAT-6", position + COUNT_AT, f"count {self.count}")
+
+    def unpack(self) -> None:
+        """Take the header's fields from the bytes."""
+        self.base_offset, _, self.leader_epoch, self.magic, self.crc = LEADING.unpack_from(self.data)
         (
             self.attributes, self.last_offset_delta, self.base_timestamp, self.max_timestamp, self.producer_id,
             self.producer_epoch, self.base_sequence, self.count,
-        ) = COVERED.unpack_from(data, AT)  # fmt: skip
-        if not 0 <= self.attributes < 128 or self.attributes & 7 > 4:
-            raise Malformed("BAT-4", position + 21, f"attributes {self.attributes & 0xFFFF:#06x}")
-        if self.last_offset_delta < 0:
-            raise Malformed("BAT-5", position + 23, f"last offset delta {self.last_offset_delta}")
-        if self.count < 0:
-            raise Malformed("BAT-6", position + 57, f"count {self.count}")
+        ) = COVERED.unpack_from(self.data, ATTRIBUTES_AT)  # fmt: skip
 
     @property
     def size(self) -> int:
@@ -142,25 +180,29 @@ class Batch:
 
     @property
     def codec(self) -> str:
-        return CODECS[self.attributes & 7].name
+        return CODECS[self.attributes & CODEC_MASK].name
 
     @property
     def log_append_time(self) -> bool:
-        return self.attributes & 8 != 0
+        return self.attributes & LOG_APPEND_TIME != 0
+
+    @property
+    def timestamp_type(self) -> str:
+        return "LogAppendTime" if self.log_append_time else "CreateTime"
 
     @property
     def transactional(self) -> bool:
-        return self.attributes & 16 != 0
+        return self.attributes & TRANSACTIONAL != 0
 
     @property
     def control(self) -> bool:
-        return self.attributes & 32 != 0
+        return self.attributes & CONTROL != 0
 
     @property
     @states("BAT-15")
     def delete_horizon(self) -> int | None:
         """ms."""
-        return self.base_timestamp if self.attributes & 64 else None
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     @property
     @states("BAT-5")
@@ -170,12 +212,17 @@ class Batch:
     @property
     @states("BAT-16")
     def last_sequence(self) -> int:
-        return -1 if self.base_sequence < 0 else (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
+        return self.sequence(self.last_offset_delta)
+
+    @states("BAT-16")
+    def sequence(self, offset_delta: int) -> int:
+        """That of a record; -1 if the batch has none."""
+        return -1 if self.base_sequence < 0 else (self.base_sequence + offset_delta) & LARGEST_SEQUENCE
 
     @states("BAT-7")
     def section(self, limit: int = LIMIT) -> tuple[bytes, bool]:
         """The records' bytes, and whether they were compressed. Raises Malformed, Unread beyond the limit."""
-        data, codec = self.data[OVERHEAD:], self.attributes & 7
+        data, codec = self.data[OVERHEAD:], self.attributes & CODEC_MASK
         if codec == 0 or (self.count == 0 and not data):
             return data, False
         try:
@@ -200,7 +247,7 @@ class Batch:
                 if length < 1 or end > size:
                     raise IndexError(f"length {length}, where {size - at} bytes follow")
                 attributes = data[at]
-                time_delta, delta_at = get_varint(data, at + 1, end, 10)
+                time_delta, delta_at = get_varint(data, at + 1, end, LONG_VARINT)
                 delta, at = get_varint(data, delta_at, end)
                 key, at = _sized(data, at, end)
                 value, at = _sized(data, at, end)
@@ -220,51 +267,41 @@ class Batch:
                     raise self.inside("BAT-11", first, start, packed, str(e)) from None
             time = self.max_timestamp if appended else wrapped(base_time + time_delta)
             largest = max(largest, time)
-            sequence = -1 if self.base_sequence < 0 else (self.base_sequence + delta) & 0x7FFFFFFF
+            sequence = self.sequence(delta)
             yield Record(wrapped(base + delta), time, key, value, headers, sequence, time_delta, attributes)
         if at != size:
             raise self.inside("BAT-6", first, at, packed, f"{size - at} bytes behind the last of {self.count} records")
         if self.count and not appended and largest != self.max_timestamp:
             why = f"largest timestamp {self.max_timestamp}, where the records have {largest}"
-            raise Malformed("BAT-10", self.position + 35, why)
+            raise Malformed("BAT-10", self.position + MAX_TIMESTAMP_AT, why)
 
     @states("BAT-13")
     def inside(self, clause: str, first: int, at: int, packed: bool, why: str) -> Malformed:
         """Of compressed records the first byte is named."""
         return Malformed(clause, first if packed else first + at, f"{why}, byte {at} of the records" if packed else why)
 
-    def described(self, records: Sequence[Record]) -> dict[str, Json]:
-        """As `spec.storage.batch.read` has it."""
+    def described(self, records: Sequence[Record]) -> DecodedBatch:
+        """All fields, and what follows from them."""
         said = control(records[0].key, records[0].value) if self.control and records else None
-        return {
-            "baseOffset": self.base_offset,
-            "leaderEpoch": self.leader_epoch,
-            "attributes": self.attributes,
-            "lastOffsetDelta": self.last_offset_delta,
-            "baseTimestamp": self.base_timestamp,
-            "maxTimestamp": self.max_timestamp,
-            "producerId": self.producer_id,
-            "producerEpoch": self.producer_epoch,
-            "baseSequence": self.base_sequence,
-            "records": [
-                {
-                    "attributes": r.attributes,
-                    "timestampDelta": r.timestamp_delta,
-                    "offsetDelta": wrapped(r.offset - self.base_offset),
-                    "key": r.key if r.key is None else r.key.hex(),
-                    "value": r.value if r.value is None else r.value.hex(),
-                    "headers": [[k.hex(), v if v is None else v.hex()] for k, v in r.headers],
-                }
+        return view(
+            DecodedBatch,
+            self,
+            records=tuple(
+                RecordFields(
+                    wrapped(r.offset - self.base_offset),
+                    r.timestamp_delta,
+                    r.key,
+                    r.value,
+                    tuple(Header(*h) for h in r.headers),
+                    r.attributes,
+                )
                 for r in records
-            ],
-            "lastOffset": self.last_offset,
-            "lastSequence": self.last_sequence,
-            "deleteHorizon": self.delete_horizon,
-            "offsets": [r.offset for r in records],
-            "timestamps": [r.timestamp for r in records],
-            "sequences": [r.sequence for r in records],
-            "control": None if said is None else [said.name, said.version, said.coordinator_epoch, said.value_version],
-        }
+            ),
+            offsets=tuple(r.offset for r in records),
+            timestamps=tuple(r.timestamp for r in records),
+            sequences=tuple(r.sequence for r in records),
+            control=said and (said.name, said.version, said.coordinator_epoch, said.value_version),
+        )
 
 
 class Control(NamedTuple):
@@ -280,16 +317,16 @@ class Control(NamedTuple):
 @states("BAT-11")
 def control(key: bytes | None, value: bytes | None) -> Control:
     """Of a control record's key and value. ValueError if they are malformed."""
-    if key is None or len(key) < 4:
+    if key is None or len(key) < CONTROL_KEY.size:
         raise ValueError("a control record's key is 4 bytes or more")
     version, kind = CONTROL_KEY.unpack_from(key)
     if version < 0:
         raise ValueError(f"a control record's key of version {version}")
-    name = spec.CONTROL_TYPES[kind] if 0 <= kind < len(spec.CONTROL_TYPES) else "UNKNOWN"
+    name = CONTROL_TYPES[kind] if 0 <= kind < len(CONTROL_TYPES) else "UNKNOWN"
     if kind not in (0, 1):
         value_version = int.from_bytes(value[:2], "big", signed=True) if value and len(value) > 1 else None
         return Control(name, version, kind, None, value_version)
-    if value is None or len(value) < 6:
+    if value is None or len(value) < END_MARKER.size:
         raise ValueError("the value of an abort or a commit is 6 bytes or more")
     value_version, epoch = END_MARKER.unpack_from(value)
     if value_version < 0:
@@ -334,23 +371,24 @@ class InvalidRecords(ValueError):
 @states("BAT-1", "BAT-2", "BAT-3")
 def framed(data: bytes) -> Iterator[bytes]:
     """The batches in memory, CRCs compared, as Kafka finds them; one that is cut ends them. Raises InvalidRecords."""
-    while len(data) > 11:
-        size = 12 + int.from_bytes(data[8:12], "big", signed=True)
-        if size < 26:
-            raise InvalidRecords("BAT-1", spec.CORRUPT)
-        if len(data) < 17:
+    while len(data) >= LOG_OVERHEAD:
+        size = LOG_OVERHEAD + int.from_bytes(data[LENGTH_AT:EPOCH_AT], "big", signed=True)
+        if size < LEAST_FRAMED:
+            raise InvalidRecords("BAT-1", CORRUPT)
+        if len(data) <= MAGIC_AT:
             return
-        magic = data[16]
-        if magic > 2 or (magic < 2 and size <= len(data)):
-            raise InvalidRecords("BAT-2", spec.CORRUPT)
+        magic = data[MAGIC_AT]
+        if magic > MAGIC or (magic < MAGIC and size <= len(data)):
+            raise InvalidRecords("BAT-2", CORRUPT)
         if size > len(data):
             return
         if size < OVERHEAD:
-            raise InvalidRecords("BAT-1", spec.CORRUPT)
-        stored, right = int.from_bytes(data[17:21], "big"), crc32c(memoryview(data)[21:size])
+            raise InvalidRecords("BAT-1", CORRUPT)
+        stored = int.from_bytes(data[CRC_AT:ATTRIBUTES_AT], "big")
+        right = crc32c(memoryview(data)[ATTRIBUTES_AT:size])
         if stored != right:
             words = f"Record is corrupt (stored crc = {stored}, computed crc = {right})"
-            raise InvalidRecords("BAT-3", spec.CORRUPT, words)
+            raise InvalidRecords("BAT-3", CORRUPT, words)
         yield data[:size]
         data = data[size:]
 
@@ -364,12 +402,8 @@ class Lenient(Batch):
     @states("BAT-4")
     def __init__(self, data: bytes) -> None:
         self.data, self.position = data, 0
-        self.base_offset, _, self.leader_epoch, self.magic, self.crc = LEADING.unpack_from(data)
-        (
-            self.attributes, self.last_offset_delta, self.base_timestamp, self.max_timestamp, self.producer_id,
-            self.producer_epoch, self.base_sequence, self.count,
-        ) = COVERED.unpack_from(data, AT)  # fmt: skip
-        if self.attributes & 7 not in CODECS:
+        self.unpack()
+        if self.attributes & CODEC_MASK not in CODECS:
             raise InvalidRecords("BAT-4", ILLEGAL_ARGUMENT)
 
     @states("BAT-6", "BAT-7", "BAT-8", "BAT-12")
@@ -381,26 +415,26 @@ class Lenient(Batch):
         except Malformed:
             raise InvalidRecords("BAT-7", KAFKA_EXCEPTION) from None
         if self.count < 0:
-            raise InvalidRecords("BAT-6", spec.INVALID)
+            raise InvalidRecords("BAT-6", INVALID)
         at, size = 0, len(data)
         for _ in range(self.count):
             start = at
             try:
                 length, at = get_varint(data, at, size)
             except IndexError:
-                if size - start < 5:
-                    raise InvalidRecords("BAT-8", spec.INVALID) from None
-                raise InvalidRecords("BAT-12", spec.INVALID if packed else ILLEGAL_ARGUMENT) from None
+                if size - start < INT_VARINT:
+                    raise InvalidRecords("BAT-8", INVALID) from None
+                raise InvalidRecords("BAT-12", INVALID if packed else ILLEGAL_ARGUMENT) from None
             try:
                 record, after = self._record(data, at, at + length)
             except IndexError:
-                raise InvalidRecords("BAT-8", spec.INVALID) from None
+                raise InvalidRecords("BAT-8", INVALID) from None
             at += length
             if after != at or at > size:
-                raise InvalidRecords("BAT-8", spec.INVALID)
+                raise InvalidRecords("BAT-8", INVALID)
             yield record
         if at != size:
-            raise InvalidRecords("BAT-6", spec.INVALID)
+            raise InvalidRecords("BAT-6", INVALID)
 
     @states("BAT-8", "BAT-14", "BAT-16")
     def _record(self, data: bytes, at: int, end: int) -> tuple[Record, int]:
@@ -408,13 +442,13 @@ class Lenient(Batch):
         if at >= end:
             raise IndexError("no attributes")
         attributes = data[at]
-        time_delta, at = get_varint(data, at + 1, end, 10)
+        time_delta, at = get_varint(data, at + 1, end, LONG_VARINT)
         delta, at = get_varint(data, at, end)
         key, at = _sized(data, at, end, self.null)
         value, at = _sized(data, at, end, self.null)
         headers, at = _headers(data, at, end, self.null)
         time = self.max_timestamp if self.log_append_time else wrapped(self.base_timestamp + time_delta)
-        sequence = -1 if self.base_sequence < 0 else (self.base_sequence + delta) & 0x7FFFFFFF
+        sequence = self.sequence(delta)
         record = Record(wrapped(self.base_offset + delta), time, key, value, headers, sequence, time_delta, attributes)
         return record, at
 
@@ -423,51 +457,34 @@ class Lenient(Batch):
         """Of the first record."""
         if first.key is None:
             raise InvalidRecords("BAT-11", NULL_POINTER)
-        if len(first.key) >= 4 and first.key[0] < 128 and int.from_bytes(first.key[2:4], "big") < 2:
+        if len(first.key) >= CONTROL_KEY.size and first.key[0] < 128 and int.from_bytes(first.key[2:4], "big") < 2:
             if first.value is None:
                 raise InvalidRecords("BAT-11", NULL_POINTER)
-            if len(first.value) < 2 or (len(first.value) < 6 and first.value[0] < 128):
-                raise InvalidRecords("BAT-11", spec.UNDERFLOW)
+            if len(first.value) < 2 or (len(first.value) < END_MARKER.size and first.value[0] < 128):
+                raise InvalidRecords("BAT-11", UNDERFLOW)
         try:
             said = control(first.key, first.value)
         except ValueError:
-            raise InvalidRecords("BAT-11", spec.INVALID) from None
+            raise InvalidRecords("BAT-11", INVALID) from None
         return said.name, said.coordinator_epoch
 
-    def shown(self) -> Fields:
-        """As `spec.storage.batch.as_read` has it."""
+    def shown(self) -> ReadBatch:
+        """What a reader shows of it."""
         records = list(self.records())
-        return Fields(
-            baseOffset=self.base_offset,
-            lastOffset=self.last_offset,
-            size=self.size,
-            magic=self.magic,
-            leaderEpoch=self.leader_epoch,
+        return view(
+            ReadBatch,
+            self,
             compression=self.codec,
-            timestampType="LogAppendTime" if self.log_append_time else "CreateTime",
-            transactional=self.transactional,
-            control=self.control,
-            deleteHorizon=self.delete_horizon,
-            baseTimestamp=self.base_timestamp,
-            maxTimestamp=self.max_timestamp,
-            producerId=self.producer_id,
-            producerEpoch=self.producer_epoch,
-            baseSequence=self.base_sequence,
-            lastSequence=self.last_sequence,
             count=len(records),
-            records=[
-                {
-                    "offset": r.offset,
-                    "timestamp": r.timestamp,
-                    "sequence": r.sequence,
-                    "key": r.key if r.key is None else r.key.hex(),
-                    "value": r.value if r.value is None else r.value.hex(),
-                    "headers": [[k.decode("utf-8", "replace"), v if v is None else v.hex()] for k, v in r.headers],
-                }
-                for r in records
-            ],
-            marker=list(self.marker(records[0])) if self.control and records else None,
+            records=tuple(
+                ReadRecord(r.offset, r.timestamp, r.sequence, r.key, r.value, _named(r.headers)) for r in records
+            ),
+            marker=self.marker(records[0]) if self.control and records else None,
         )
+
+
+def _named(headers: Headers) -> tuple[tuple[str, bytes | None], ...]:
+    return tuple((key.decode("utf-8", "replace"), value) for key, value in headers)
 
 
 @states("BAT-1")
@@ -476,9 +493,10 @@ def batches(data: bytes, position: int = 0) -> Iterator[Batch]:
     wrong or cut."""
     at = 0
     while at < len(data):
-        size = 12 + int.from_bytes(data[at + 8 : at + 12], "big", signed=True)
-        if size < 12:
-            raise Malformed("BAT-1", position + at + 8, f"length {size - 12}")
+        length = int.from_bytes(data[at + LENGTH_AT : at + EPOCH_AT], "big", signed=True)
+        if length < 0:
+            raise Malformed("BAT-1", position + at + LENGTH_AT, f"length {length}")
+        size = LOG_OVERHEAD + length
         yield Batch(data[at : at + size], position + at)
         at += size
 
@@ -549,10 +567,10 @@ class Encoder:
         self.codec = CODEC_IDS[codec]
         self.attributes = (
             self.codec
-            | (append_time is not None) << 3
-            | transactional << 4
-            | control << 5
-            | (delete_horizon is not None) << 6
+            | LOG_APPEND_TIME * (append_time is not None)
+            | TRANSACTIONAL * transactional
+            | CONTROL * control
+            | DELETE_HORIZON * (delete_horizon is not None)
         )
         self.base_timestamp = delete_horizon
         self.again = again
@@ -596,20 +614,24 @@ class Encoder:
         return assembled(self.base_offset, self.leader_epoch, COVERED.pack(*header) + section)
 
 
+def covered(batch: Any, **other: int) -> bytes:
+    """What the CRC covers of the header: a batch's fields, but for those given."""
+    return COVERED.pack(*(other[f] if f in other else getattr(batch, f) for f in COVERED_FIELDS))
+
+
 @states("BAT-1", "BAT-3", "BAT-19")
-def assembled(base_offset: int, leader_epoch: int, covered: bytes) -> bytes:
+def assembled(base_offset: int, leader_epoch: int, content: bytes) -> bytes:
     """A batch of what its CRC covers."""
-    return LEADING.pack(base_offset, len(covered) + 9, leader_epoch, 2, crc32c(covered)) + covered
+    length = ATTRIBUTES_AT - LOG_OVERHEAD + len(content)
+    return LEADING.pack(base_offset, length, leader_epoch, MAGIC, crc32c(content)) + content
 
 
 @states("BAT-17")
 def empty(batch: Batch) -> bytes:
     """What the cleaner keeps of a batch without records."""
-    covered = COVERED.pack(
-        batch.attributes & ~0x47, batch.last_offset_delta, -1, batch.max_timestamp, batch.producer_id,
-        batch.producer_epoch, batch.base_sequence, 0,
-    )  # fmt: skip
-    return assembled(batch.base_offset, batch.leader_epoch, covered)
+    attributes = batch.attributes & ~(CODEC_MASK | DELETE_HORIZON)
+    header = covered(batch, attributes=attributes, base_timestamp=-1, count=0)
+    return assembled(batch.base_offset, batch.leader_epoch, header)
 
 
 @states("BAT-24")
@@ -649,12 +671,12 @@ def stamp(data: bytes, base_offset: int, leader_epoch: int, append_time: bool, l
     """The header's fields that a leader sets, in place; the CRC only where bytes that it covers change."""
     out = bytearray(data)
     struct.pack_into(">q", out, 0, base_offset)
-    struct.pack_into(">i", out, 12, leader_epoch)
-    attributes, _, _, before = COVERED.unpack_from(data, AT)[:4]
-    if (attributes & 8 != 0) != append_time or before != largest:
-        struct.pack_into(">h", out, 21, attributes & ~8 | append_time << 3)
-        struct.pack_into(">q", out, 35, largest)
-        struct.pack_into(">I", out, 17, crc32c(memoryview(out)[AT:]))
+    struct.pack_into(">i", out, EPOCH_AT, leader_epoch)
+    attributes, _, _, before = COVERED.unpack_from(data, ATTRIBUTES_AT)[:4]
+    if (attributes & LOG_APPEND_TIME != 0) != append_time or before != largest:
+        struct.pack_into(">h", out, ATTRIBUTES_AT, attributes & ~LOG_APPEND_TIME | LOG_APPEND_TIME * append_time)
+        struct.pack_into(">q", out, MAX_TIMESTAMP_AT, largest)
+        struct.pack_into(">I", out, CRC_AT, crc32c(memoryview(out)[ATTRIBUTES_AT:]))
     return bytes(out)
 
 
@@ -681,9 +703,9 @@ def assign(
         or batch.control
         or (batch.producer_id > -1 and batch.base_sequence < 0)
     ):
-        raise InvalidRecords("BAT-20", spec.INVALID)
+        raise InvalidRecords("BAT-20", INVALID)
     target, largest = CODEC_IDS[codec], -1
-    source = batch.attributes & 7
+    source = batch.attributes & CODEC_MASK
     keep = source == target or (source == 0 and batch.control)
     keyless: list[int] = []
     untimely = False
@@ -727,15 +749,16 @@ def _keyless(which: list[int]) -> str:
     text = "Compacted topic cannot accept message without key in topic partition t-0"
     three = ", ".join(f"RecordError(batchIndex={n}, message='{text}')" for n in which[:3])
     return (
-        f"{spec.INVALID}: One or more records have been rejected due to {len(which)} record errors in total, "
+        f"{INVALID}: One or more records have been rejected due to {len(which)} record errors in total, "
         f"and only showing the first three errors at most: [{three}]"
     )
 
 
 # ---- beside the spec -------------------------------------------------------------------------------------------------
-class Driver:
+class Driver(ByName):
     """The batch that was built or loaded last, and the operations over bytes."""
 
+    machine = spec.machine
     batch = Batch
     encoder = Encoder
     put_varint = staticmethod(put_varint)
@@ -749,131 +772,126 @@ class Driver:
     def reset(self, arguments: Mapping[str, Any]) -> None:
         self.data = b""
 
-    def observe(self) -> Json:
-        return {"data": self.data.hex()}
+    def state(self) -> spec.CurrentBatch:
+        return spec.CurrentBatch(self.data)
 
     def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
         try:
-            return getattr(self, name)(**arguments)
+            return super().apply(name, arguments)
         except Malformed as e:
-            return Refused(e.clause, spec.ERRORS.get(e.clause, spec.INVALID), f"byte {e.position}")
+            return Refused(e.clause, spec.ERRORS.get(e.clause, INVALID), f"byte {e.position}")
         except InvalidRecords as e:
             return Refused(e.clause, e.error, e.words)
 
-    def load(self, data: str) -> None:
-        self.data = bytes.fromhex(data)
+    def load(self, data: bytes) -> None:
+        self.data = data
 
-    def decode(self, data: str) -> Json:
-        batch = self.batch(bytes.fromhex(data))
+    def decode_bytes(self, data: bytes) -> Any:
+        batch = self.batch(data)
         return batch.described(list(batch.records()))
 
-    def encode(self, batch: Json) -> str:
+    def encode_fields(self, batch: BatchFields) -> bytes:
         out = bytearray()
-        for r in batch["records"]:
-            key, value = (x if x is None else bytes.fromhex(x) for x in (r["key"], r["value"]))
-            headers = [(bytes.fromhex(k), v if v is None else bytes.fromhex(v)) for k, v in r["headers"]]
-            self.put_record(out, r["offsetDelta"], r["timestampDelta"], key, value, headers, r["attributes"])
-        codec = batch["attributes"] & 7
-        names = ("attributes", "lastOffsetDelta", "baseTimestamp", "maxTimestamp", "producerId", "producerEpoch")
-        header = COVERED.pack(*(batch[n] for n in names), batch["baseSequence"], len(batch["records"]))
+        for r in batch.records:
+            self.put_record(out, r.offset_delta, r.timestamp_delta, r.key, r.value, r.headers, r.attributes)
+        codec = batch.attributes & CODEC_MASK
         section = compress(codec, bytes(out)) if codec and out else bytes(out)
-        return assembled(batch["baseOffset"], batch["leaderEpoch"], header + section).hex()
+        header = covered(batch, count=len(batch.records))
+        return assembled(batch.base_offset, batch.leader_epoch, header + section)
 
-    def retainEmpty(self, data: str) -> str:
-        return self.empty(self.batch(bytes.fromhex(data))).hex()
+    def retain_empty(self, data: bytes) -> bytes:
+        return self.empty(self.batch(data))
 
-    def varint(self, number: int, bits: int) -> str:
+    def write_varint(self, number: int, bits: int) -> bytes:
         out = bytearray()
         self.put_varint(out, number)
-        return out.hex()
+        return bytes(out)
 
-    def readVarint(self, data: str, bits: int) -> Json:
-        content, most = bytes.fromhex(data), 5 if bits == 32 else 10
+    def read_varint(self, data: bytes, bits: int) -> tuple[int, int] | Refused:
+        most = INT_VARINT if bits == INT_BITS else LONG_VARINT
         try:
-            return list(self.get_varint(content, 0, len(content), most))
+            return self.get_varint(data, 0, len(data), most)
         except IndexError:
-            return Refused("BAT-12", spec.UNDERFLOW if len(content) < most else ILLEGAL_ARGUMENT)
+            return spec.VARINT_CUT if len(data) < most else spec.VARINT_TOO_LONG
 
-    def build(self, records: Json, log_append_time: int = -1, **given: Any) -> Json | Refused:
+    def build(
+        self,
+        magic: int,
+        compression: str,
+        base_offset: int,
+        timestamp_type: str,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        transactional: bool,
+        leader_epoch: int,
+        records: Iterable[spec.RecordToBuild],
+        append_time: int,
+    ) -> spec.BuildResult | Refused:
         try:
             encoder = self.encoder(
-                given["base_offset"],
-                codec=given["compression"],
-                leader_epoch=given["partition_leader_epoch"],
-                producer_id=given["producer_id"],
-                producer_epoch=given["producer_epoch"],
-                base_sequence=given["base_sequence"],
-                transactional=given["transactional"],
-                append_time=log_append_time if TYPES[given["timestamp_type"]] else None,
+                base_offset,
+                codec=compression,
+                leader_epoch=leader_epoch,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                base_sequence=base_sequence,
+                transactional=transactional,
+                append_time=append_time if TYPES[timestamp_type] else None,
             )
             for r in records:
-                key, value = (x if x is None else x.encode("latin-1") for x in (r["k"], r["v"]))
-                encoder.append(r["t"], key, value, [(b"h", b"hv")] * r["headers"])
+                key, value = (x if x is None else x.encode("latin-1") for x in (r.k, r.v))
+                encoder.append(r.t, key, value, [(b"h", b"hv")] * r.headers)
         except ValueError:
-            return Refused("BAT-18", ILLEGAL_ARGUMENT)
+            return spec.NOT_WRITTEN
         self.data = encoder.finish()
-        return {
-            "sizeInBytes": len(self.data),
-            "base64": None if encoder.codec else base64.b64encode(self.data).decode(),
-            "batches": [self.shown(self.data)],
-        }
+        text = None if encoder.codec else base_64.b64encode(self.data).decode()
+        return spec.BuildResult(len(self.data), text, (self.shown(self.data),))
 
-    def corrupt(self, base64: str, of: str = "", byte: int = -1) -> Json | Refused:
-        found = [int.from_bytes(b[:8], "big", signed=True) for b in framed(_unbase64(base64))]
-        return {"valid": True, "batches": found}
+    def corrupt(self, base64: str, of: str, byte: int) -> spec.SoundBatches:
+        found = [int.from_bytes(b[:LENGTH_AT], "big", signed=True) for b in framed(base_64.b64decode(base64))]
+        return spec.SoundBatches(True, tuple(found))
 
-    def read(self, data: str) -> Json:
-        return [self.lenient(b).shown() for b in framed(bytes.fromhex(data))]
+    def read_bytes(self, data: bytes) -> list[ReadBatch]:
+        return [self.lenient(b).shown() for b in framed(data)]
 
-    def retain(self, data: str, kept: list[int], delete_horizon: int) -> Json:
-        return [Lenient(self.retained(self.batch(bytes.fromhex(data)), frozenset(kept), delete_horizon)).shown()]
+    def retain(self, data: bytes, kept: frozenset[int], delete_horizon: int) -> list[ReadBatch]:
+        return [Lenient(self.retained(self.batch(data), kept, delete_horizon)).shown()]
 
-    def validate(self, **given: Any) -> Json:
-        append_time = TYPES[given["timestamp_type"]] != 0
+    def validate(
+        self,
+        to_magic: int,
+        offset: int,
+        compacted: bool,
+        timestamp_type: str,
+        before_max_ms: int,
+        after_max_ms: int,
+        leader_epoch: int,
+        now: int,
+        codec: str,
+        origin: str,
+        of: str,
+    ) -> spec.ValidationResult:
         data, again = self.assign(
             self.data,
-            given["initial_offset"],
-            compacted=given["compacted_topic"],
-            log_append_time=append_time,
-            before_max_ms=given["timestamp_before_max_ms"],
-            after_max_ms=given["timestamp_after_max_ms"],
-            leader_epoch=given["partition_leader_epoch"],
-            now=given["now"],
-            codec=given["target_compression"],
-            client=given["origin"] == "CLIENT",
+            offset,
+            compacted=compacted,
+            log_append_time=TYPES[timestamp_type] != 0,
+            before_max_ms=before_max_ms,
+            after_max_ms=after_max_ms,
+            leader_epoch=leader_epoch,
+            now=now,
+            codec=codec,
+            client=origin == "CLIENT",
         )
-        return {
-            "logAppendTimeMs": given["now"],
-            "maxTimestampMs": Batch(data).max_timestamp,
-            "messageSizeMaybeChanged": again,
-            "batches": [self.shown(data)],
-        }
+        return spec.ValidationResult(now, Batch(data).max_timestamp, again, (self.shown(data),))
 
-    def shown(self, data: bytes) -> Fields:
+    def shown(self, data: bytes) -> spec.BuiltBatch:
         """As the recordings show a batch."""
         b = Batch(data)
-        return Fields(
-            baseOffset=b.base_offset,
-            lastOffset=b.last_offset,
-            size=b.size,
-            maxTimestamp=b.max_timestamp,
-            magic=b.magic,
-            leaderEpoch=b.leader_epoch,
-            producerId=b.producer_id,
-            producerEpoch=b.producer_epoch,
-            baseSequence=b.base_sequence,
-            transactional=b.transactional,
-            control=b.control,
-            deleteHorizonMs=b.delete_horizon,
-            compression=b.codec,
-            timestampType="LogAppendTime" if b.log_append_time else "CreateTime",
-            records=[{"o": r.offset, "t": r.timestamp, "k": _text(r.key), "v": _text(r.value)} for r in b.records()],
-        )
+        records = tuple(spec.BuiltRecord(r.offset, r.timestamp, _text(r.key), _text(r.value)) for r in b.records())
+        return view(spec.BuiltBatch, b, compression=b.codec, delete_horizon_ms=b.delete_horizon, records=records)
 
 
 def _text(content: bytes | None) -> str | None:
     return None if content is None else content.decode("latin-1")
-
-
-def _unbase64(text: str) -> bytes:
-    return base64.b64decode(text)

@@ -28,6 +28,8 @@ from kafkaspec.impl.storage.producer_state import encode as encode_snapshot
 from kafkaspec.impl.storage.segment import Header, NoIndexFile, ProducerStates, Segment, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, CorruptIndex
 from kafkaspec.spec.common.kafka import LONG_MAX
+from kafkaspec.spec.common.segment_contents import Batch as RecordBatch
+from kafkaspec.spec.common.segment_contents import Record
 from kafkaspec.spec.management.cleaner import Frozen
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage.log_loader import (
@@ -42,8 +44,6 @@ from kafkaspec.spec.storage.log_loader import (
     TXN_INDEX,
     name_of,
 )
-from kafkaspec.spec.storage.segment import Batch as RecordBatch
-from kafkaspec.spec.storage.segment import Record
 
 INDEXES = (INDEX, TIME_INDEX, TXN_INDEX)
 METADATA_DELETED = ".checkpoint.deleted"
@@ -265,7 +265,7 @@ class LogLoader:
 
     @staticmethod
     def _replay(segment: Segment, begin: int, end: int, state: ProducerStates) -> None:
-        at = segment.translate(begin)
+        at = segment.translate_offset(begin)
         if at is None:
             return
         data = segment.data()

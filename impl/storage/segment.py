@@ -11,13 +11,15 @@ Source: LogSegment, FileRecords, FileLogInputStream and LogFileUtils, Kafka 4.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import crc32c
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Fields, Json, Refused
+from kafkaspec.contract.codec import encode as as_json
+from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.impl.common.disk import Disk, RealDisk, SimulatedDisk
 from kafkaspec.impl.common.mapped_index import IndexFile, RealFile
 from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, Batch, Encoder, control
@@ -25,16 +27,19 @@ from kafkaspec.impl.storage.offset_index import OffsetIndex
 from kafkaspec.impl.storage.producer_state import REPLICATION, ProducerStateManager
 from kafkaspec.impl.storage.time_index import TimeIndex
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
-from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
+from kafkaspec.spec.common.record_format import CONTROL, HEADER, TRANSACTIONAL
+from kafkaspec.spec.common.segment_contents import Batch as BatchInFile
+from kafkaspec.spec.common.segment_contents import BatchToAppend, EpochEntry, OffsetEntry, TimeEntry, batches_of
 from kafkaspec.spec.storage import segment as spec
-from kafkaspec.spec.storage.batch import CONTROL, HEADER, TRANSACTIONAL
+from kafkaspec.spec.storage.transaction_index import AbortedTransaction
 
 LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".txnindex"
 NO_TIMESTAMP = -1
-OVERHEAD = 12
-"""Bytes of the base offset and the length, that the length does not count."""
-MAGIC_END = 17
-"""Bytes up to the magic byte, it included."""
+LENGTH_AT, OVERHEAD = 8, 12
+"""The length's first byte; bytes of the base offset and the length, that the length does not count."""
+MAGIC_AT, MAGIC_END = 16, 17
+"""The magic byte; bytes up to it, it included."""
+MAGIC = 2
 LEAST = 14
 """The smallest length that a batch of any format has."""
 CRC_FROM = 21
@@ -87,12 +92,12 @@ def headers(data: bytes, position: int = 0) -> Iterator[Header]:
     """The whole batches from a position on. Ends before what is no whole batch; raises CorruptRecord for a length that
     no batch has. Formats 0 and 1 are not read."""
     while position < len(data) - MAGIC_END:
-        length = int.from_bytes(data[position + 8 : position + OVERHEAD], "big", signed=True)
+        length = int.from_bytes(data[position + LENGTH_AT : position + OVERHEAD], "big", signed=True)
         if length < LEAST:
             raise CorruptRecord(position, f"a length of {length}")
         if position > len(data) - OVERHEAD - length:
             return
-        if data[position + 16] < 2 or length < HEADER.size - OVERHEAD:
+        if data[position + MAGIC_AT] < MAGIC or length < HEADER.size - OVERHEAD:
             raise CorruptRecord(position, "no batch of format 2")
         base, _, *rest = HEADER.unpack_from(data, position)
         yield Header(position, OVERHEAD + length, base, *rest)
@@ -155,7 +160,8 @@ def file_name(base_offset: int, end: str, suffix: str = "") -> str:
     return f"{base_offset:020}{end}{suffix}"
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True)
+class LogOffsetPosition:
     """Where a batch is."""
 
     offset: int
@@ -163,16 +169,18 @@ class Place(NamedTuple):
     size: int
 
 
-class Fetched(NamedTuple):
+@dataclass(frozen=True)
+class FetchDataInfo:
     """What a read gives: from which batch on, and how many bytes."""
 
     offset: int
     position: int
-    size: int
+    bytes: int
     first_entry_incomplete: bool
 
 
-class Found(NamedTuple):
+@dataclass(frozen=True)
+class TimestampAndOffset:
     """A record that a timestamp was looked for."""
 
     timestamp: int
@@ -322,7 +330,7 @@ class Segment:
     @states("SEG-15")
     def truncate_to(self, offset: int) -> int:
         """Drop everything from an offset on; answers the bytes cut."""
-        at = self.translate(offset)
+        at = self.translate_offset(offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.transaction_index.truncate_to(offset)
@@ -420,32 +428,32 @@ class Segment:
         )
 
     @states("SEG-11")
-    def translate(self, offset: int, from_position: int = 0) -> Place | None:
+    def translate_offset(self, offset: int, from_position: int = 0) -> LogOffsetPosition | None:
         """Where the batch with an offset is: by the offset index, then batch by batch."""
         begin = max(self.offset_index.lookup(offset).position, from_position)
         for h in headers(self.data(), begin):
             if h.last_offset >= offset:
-                return Place(h.base_offset, h.position, h.size)
+                return LogOffsetPosition(h.base_offset, h.position, h.size)
         return None
 
     @states("SEG-12")
-    def read(self, start_offset: int, max_size: int, max_position: int | None, min_one: bool) -> Fetched | None:
+    def read(self, start_offset: int, max_size: int, max_position: int | None, min_one: bool) -> FetchDataInfo | None:
         """The bytes from the batch with an offset on. Raises IllegalArgument."""
         if max_size < 0:
             raise IllegalArgument(f"a size of {max_size}")
-        at = self.translate(start_offset)
+        at = self.translate_offset(start_offset)
         if at is None:
             return None
         most = max(max_size, at.size) if min_one else max_size
         if most == 0 or max_position is None:
-            return Fetched(at.offset, at.position, 0, False)
+            return FetchDataInfo(at.offset, at.position, 0, False)
         size = min(max_position - at.position, most)
         if size < 0:
             raise IllegalArgument(f"a size of {size}")
-        return Fetched(at.offset, at.position, min(size, self.size - at.position), most < at.size)
+        return FetchDataInfo(at.offset, at.position, min(size, self.size - at.position), most < at.size)
 
     @states("SEG-13")
-    def find_by_timestamp(self, timestamp: int, starting_offset: int) -> Found | None:
+    def find_offset_by_timestamp(self, timestamp: int, starting_offset: int) -> TimestampAndOffset | None:
         """The first record at or after a timestamp: by the time index, the offset index, then record by record."""
         known = self.time_index.lookup(timestamp).offset
         data = self.data()
@@ -453,19 +461,21 @@ class Segment:
             if h.max_timestamp >= timestamp:
                 for r in Batch(data[h.position : h.position + h.size], h.position).records():
                     if r.timestamp >= timestamp and r.offset >= starting_offset:
-                        return Found(r.timestamp, r.offset, h.leader_epoch if h.leader_epoch >= 0 else None)
+                        return TimestampAndOffset(
+                            r.timestamp, r.offset, h.leader_epoch if h.leader_epoch >= 0 else None
+                        )
         return None
 
     @states("SEG-14")
     def read_next_offset(self) -> int:
         """The offset after the last batch, found by the last entry of the offset index."""
-        begin = self.translate(self.offset_index.last_offset)
+        begin = self.translate_offset(self.offset_index.last_offset)
         after = [] if begin is None else list(headers(self.data(), begin.position))
         return after[-1].last_offset + 1 if after else self.base_offset
 
 
 # ---- beside the batches of the spec ----------------------------------------------------------------------------------
-def encode(b: spec.Batch) -> bytes:
+def encode(b: BatchInFile) -> bytes:
     """The bytes of a batch of the spec."""
     epoch, sequence = (-1, -1) if b.producer_id < 0 else (0, -1 if b.control else 0)
     out = Encoder(
@@ -532,9 +542,16 @@ class ProducerStates:
 DIRECTORY = "t-0"
 
 
-class Driver:
+class Driver(ByName):
     """A segment on a simulated disk."""
 
+    machine = spec.machine
+    refusals = {
+        OffsetOverflow: spec.OUT_OF_REACH,
+        IllegalArgument: spec.NO_SUCH_READ,
+        NoIndexFile: spec.NO_INDEX_FILE,
+    }
+    subject: Segment
     segment_class: type[Segment] = Segment
 
     def __init__(self) -> None:
@@ -544,8 +561,8 @@ class Driver:
         self.start = spec.initial(**arguments)
         self.disk = SimulatedDisk()
         self.now = self.start.now
-        self.segment = self._open()
-        _ = self.segment.offset_index, self.segment.time_index
+        self.subject = self._open()
+        _ = self.subject.offset_index, self.subject.time_index
 
     def _open(self, suffix: str = "") -> Segment:
         s = self.start
@@ -569,57 +586,32 @@ class Driver:
             manager.update(update)
         return manager
 
-    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        try:
-            return getattr(self, "do_" + name)(**arguments)
-        except OffsetOverflow:
-            return Refused(spec.SEG_3, spec.OVERFLOW)
-        except IllegalArgument:
-            return Refused(spec.SEG_12, ILLEGAL_ARGUMENT)
-        except NoIndexFile:
-            return Refused(spec.SEG_21, spec.NO_SUCH_FILE)
+    def append(self, batches: Sequence[BatchToAppend]) -> None:
+        new = batches_of(batches)
+        self.subject.append(new[-1].last_offset, b"".join(encode(b) for b in new))
 
-    def do_append(self, batches: Sequence[Mapping[str, Any]]) -> Json:
-        new = spec.batches_of(batches)
-        self.segment.append(new[-1].last_offset, b"".join(encode(b) for b in new))
-
-    def do_updateTxnIndex(
+    def update_txn_index(
         self, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int, aborted: bool
-    ) -> Json:
+    ) -> None:
         entry = AbortedTxn(producer_id, first_offset, last_offset, last_stable_offset)
-        self.segment.update_transaction_index(entry, aborted)
+        self.subject.update_transaction_index(entry, aborted)
 
-    def do_onBecomeInactiveSegment(self) -> Json:
-        self.segment.become_inactive()
-
-    def do_flush(self) -> Json:
-        self.segment.flush()
-
-    def do_truncateTo(self, offset: int) -> Json:
-        return self.segment.truncate_to(offset)
-
-    def do_recover(self, active: bool = False) -> Json:
-        epochs: list[list[int]] = []
+    def recover(self, active: bool) -> spec.RecoveryResult:
+        epochs: list[EpochEntry] = []
         state = ProducerStates(self.producers())
-        cut = self.segment.recover(state, lambda epoch, offset: epochs.append([epoch, offset]))
+        cut = self.subject.recover(state, lambda epoch, offset: epochs.append(EpochEntry(epoch, offset)))
         if active:
-            self.segment.resize_indexes()
-        return {"truncated": cut, "epochs": epochs}
+            self.subject.resize_indexes()
+        return spec.RecoveryResult(cut, tuple(epochs))
 
-    def do_sanityCheck(self, time_index_file_newly_created: bool) -> Json:
-        self.segment.sanity_check(time_index_file_newly_created)
-
-    def do_resizeIndexes(self) -> Json:
-        self.segment.resize_indexes()
-
-    def do_reopen(self, active: bool = False) -> Json:
-        self.segment.close()
-        self.segment = self._open(self.segment.suffix)
+    def reopen(self, active: bool) -> None:
+        self.subject.close()
+        self.subject = self._open(self.subject.suffix)
         if active:
-            self.segment.resize_indexes()
+            self.subject.resize_indexes()
 
-    def do_crash(self, lost_bytes: int, keep_indexes: bool) -> Json:
-        s = self.segment
+    def crash(self, lost_bytes: int, keep_indexes: bool) -> None:
+        s = self.subject
         if keep_indexes:
             s.offset_index.trim()
             s.time_index.trim()
@@ -628,74 +620,39 @@ class Driver:
                 if self.disk.exists(s.path(end)):
                     self.disk.remove(s.path(end))
         self.disk.truncate(s.path(LOG), max(0, s.size - lost_bytes))
-        self.segment = self._open(s.suffix)
+        self.subject = self._open(s.suffix)
 
-    def do_damage(self, batch: int) -> Json:
-        data = bytearray(self.segment.data())
+    def damage(self, batch: int) -> None:
+        data = bytearray(self.subject.data())
         h = list(headers(bytes(data)))[batch]
         data[h.position + h.size - 1] ^= 1
-        self.disk.write(self.segment.path(LOG), bytes(data))
+        self.disk.write(self.subject.path(LOG), bytes(data))
 
-    def do_createIndexes(self) -> Json:
-        self.segment = self._open(self.segment.suffix)
-        _ = self.segment.offset_index, self.segment.time_index
+    def create_indexes(self) -> None:
+        self.subject = self._open(self.subject.suffix)
+        _ = self.subject.offset_index, self.subject.time_index
 
-    def do_changeFileSuffixes(self, old: str, new: str) -> Json:
-        self.segment.rename(old, new)
-
-    def do_advance(self, ms: int) -> Json:
+    def advance(self, ms: int) -> None:
         self.now += ms
 
-    def do_shouldRoll(
-        self,
-        max_segment_ms: int,
-        max_segment_bytes: int,
-        max_timestamp_in_messages: int,
-        max_offset_in_messages: int,
-        messages_size: int,
-    ) -> Json:
-        return self.segment.should_roll(
-            max_segment_ms, max_segment_bytes, max_timestamp_in_messages, max_offset_in_messages, messages_size
-        )
-
-    def do_translateOffset(self, offset: int, starting_file_position: int = 0) -> Json:
-        at = self.segment.translate(offset, starting_file_position)
-        return None if at is None else at._asdict()
-
-    def do_read(self, start_offset: int, max_size: int, max_position: int | None, min_one_message: bool) -> Json:
-        f = self.segment.read(start_offset, max_size, max_position, min_one_message)
-        if f is None:
-            return None
-        return {
-            "offset": f.offset,
-            "position": f.position,
-            "bytes": f.size,
-            "firstEntryIncomplete": f.first_entry_incomplete,
-        }
-
-    def do_findOffsetByTimestamp(self, timestamp_ms: int, starting_offset: int) -> Json:
-        f = self.segment.find_by_timestamp(timestamp_ms, starting_offset)
-        return None if f is None else {"timestamp": f.timestamp, "offset": f.offset, "leaderEpoch": f.leader_epoch}
-
-    def do_readNextOffset(self) -> Json:
-        return self.segment.read_next_offset()
-
-    def do_names(self) -> Json:
+    def names(self) -> list[str]:
         order = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
         there = self.disk.files(DIRECTORY)
-        names = (file_name(self.start.base_offset, end, self.segment.suffix) for end in order)
-        return [n for n in names if n in there and (self.segment.transaction_index.size or ".txnindex" not in n)]
+        names = (file_name(self.start.base_offset, end, self.subject.suffix) for end in order)
+        return [n for n in names if n in there and (self.subject.transaction_index.size or TRANSACTION_INDEX not in n)]
 
     def observe(self) -> Json:
-        s = self.segment
+        s = self.subject
         there = s.disk.exists(s.path(INDEX))
-        return Fields(
-            size=s.size,
-            offsetIndex=[list(e) for e in s.offset_index.all()] if there else [],
-            timeIndex=[list(e) for e in s.time_index.all()] if there else [],
-            offsetSlots=s.offset_index.max_entries if there else None,
-            timeSlots=s.time_index.max_entries if there else None,
-            abortedTxns=[list(e) for e in s.transaction_index],
-            largestRecordTimestamp=(None if s.largest[0] < 0 else s.largest[0]) if there else None,
-            suffix=s.suffix,
+        return as_json(
+            spec.Observation(
+                size=s.size,
+                offset_index=tuple(OffsetEntry(*e) for e in s.offset_index.all()) if there else (),
+                time_index=tuple(TimeEntry(*e) for e in s.time_index.all()) if there else (),
+                offset_slots=s.offset_index.max_entries if there else None,
+                time_slots=s.time_index.max_entries if there else None,
+                aborted_txns=tuple(AbortedTransaction(*e) for e in s.transaction_index),
+                largest_record_timestamp=(None if s.largest[0] < 0 else s.largest[0]) if there else None,
+                suffix=s.suffix,
+            )
         )

@@ -6,35 +6,27 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from kafkaspec.contract.codec import encode as as_json
 from kafkaspec.contract.deviation import Deviation, Ghost
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.spec.common.compression import CODEC_IDS
-from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
-from kafkaspec.spec.storage.batch import (
-    BAT_22,
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, NO_TIMESTAMP
+from kafkaspec.spec.common.record_format import (
     LOG_APPEND_TIME,
-    NO_TIMESTAMP,
-    NOW,
-    Held,
-    Timed,
+    LogRecord,
     built,
-    consecutive,
     encode,
-    faults,
-    held,
-    known,
-    machine,
-    refusal,
+    log_records,
     retained,
-    taken,
-    timed,
 )
+from kafkaspec.spec.storage.batch import CurrentBatch, consecutive, faults, held, known, machine, refusal, taken
+from kafkaspec.spec.storage.batch_trial import NOW
 
 UNSUPPORTED = "java.lang.UnsupportedOperationException"
 
 
 def _rebuilt_without_keys(
-    ghost: Ghost, state: Held, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+    ghost: Ghost, state: CurrentBatch, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
     if op != "validate" or isinstance(result, Refused):
         return result, observation
@@ -45,9 +37,9 @@ def _rebuilt_without_keys(
 
 
 def _producers_append_time(
-    ghost: Ghost, state: Held, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+    ghost: Ghost, state: CurrentBatch, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
-    if op != "validate" or not isinstance(result, Refused) or result.clause != BAT_22:
+    if op != "validate" or not isinstance(result, Refused) or result.clause != "BAT-22":
         return result, observation
     batch = held(state)
     if not batch.log_append_time or arguments["timestamp_type"] != "CreateTime" or batch.max_timestamp == NO_TIMESTAMP:
@@ -62,11 +54,12 @@ def _producers_append_time(
     no = refusal(list(faults(unflagged, a["compacted_topic"], True, *bounds)))
     target = CODEC_IDS[a["target_compression"]]
     took = no or taken(batch, a["initial_offset"], a["timestamp_type"], a["partition_leader_epoch"], a["now"], target)
-    return _rebuilt_without_keys(ghost, state, op, arguments, took, observation)
+    answer = took if isinstance(took, Refused) else as_json(took)
+    return _rebuilt_without_keys(ghost, state, op, arguments, answer, observation)
 
 
 def _below_none(
-    ghost: Ghost, state: Held, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+    ghost: Ghost, state: CurrentBatch, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
 ) -> tuple[Json | Refused, Json]:
     if isinstance(result, Refused):
         return result, observation
@@ -80,15 +73,15 @@ def _below_none(
             return result, observation
     else:
         return result, observation
-    times = [t.timestamp for n, t in enumerate(timed(batch)) if kept is None or n in kept]
+    times = [t.timestamp for n, t in enumerate(log_records(batch)) if kept is None or n in kept]
     below = [t for t in times if t < NO_TIMESTAMP]
     return (Refused("", ILLEGAL_ARGUMENT, f"Invalid negative timestamp {below[0]}") if below else result), observation
 
 
-_BELOW = built(0, [Timed(0, -9, b"k", b"v"), Timed(1, -9, b"l", b"w")])
+_BELOW = built(0, [LogRecord(0, -9, b"k", b"v"), LogRecord(1, -9, b"l", b"w")])
 
 
-_FLAGGED = built(0, [Timed(0, 7, b"k", b"v")], attributes=LOG_APPEND_TIME, append_time=NOW)
+_FLAGGED = built(0, [LogRecord(0, 7, b"k", b"v")], attributes=LOG_APPEND_TIME, append_time=NOW)
 
 
 machine.deviations += [

@@ -10,55 +10,50 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from kafkaspec.contract.codec import encode as as_json
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.spec.common.compression import CODEC_IDS, CODECS, compress
-from kafkaspec.spec.storage.batch import (
+from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
+from kafkaspec.spec.common.record_format import (
     ABORT,
-    ATTRIBUTES_AT,
+    AT,
     CODEC_MASK,
     COMMIT,
     CONTROL,
-    COUNT_AT,
-    CRC_AT,
-    DELTA_AT,
-    EPOCH_AT,
-    INT_MAX,
-    LENGTH_AT,
+    CONTROL_KEY,
+    END_MARKER,
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
-    LONG_MAX,
-    MAGIC_AT,
-    MAX_TIME_AT,
-    NOW,
     OVERHEAD,
-    SEQUENCE_AT,
-    TIMESTAMP_TYPES,
     TRANSACTIONAL,
     Batch,
+    BatchFields,
     Header,
-    Held,
+    LogRecord,
     Record,
-    Timed,
-    as_json,
     built,
-    decode_bytes,
     emptied,
     encode,
-    from_json,
-    machine,
     record_bytes,
     sealed,
     varint_bytes,
+    view,
 )
+from kafkaspec.spec.storage.batch import TIMESTAMP_TYPES, CurrentBatch, machine
 
-EPOCH = struct.pack(">hi", 0, 7)
+NOW = 1_700_000_000_000
+EPOCH = END_MARKER.pack(0, 7)
+"""The value of a marker."""
 
 
 @cache
 def examples() -> tuple[Batch, ...]:
     """Well-formed batches at every bound that the format has."""
-    plain = [Timed(n, NOW + 3 * (n % 2), b"k%d" % n, b"v" * n) for n in range(3)]
-    some = [Timed(0, NOW, None, b"v"), Timed(1, NOW - 1, b"", None, (Header(b"", None), Header(b"h\xc3\xa9", b"")))]
+    plain = [LogRecord(n, NOW + 3 * (n % 2), b"k%d" % n, b"v" * n) for n in range(3)]
+    some = [
+        LogRecord(0, NOW, None, b"v"),
+        LogRecord(1, NOW - 1, b"", None, (Header(b"", None), Header(b"h\xc3\xa9", b""))),
+    ]
     producer: dict[str, Any] = {"producer_id": 4000, "producer_epoch": 3}
     control = TRANSACTIONAL | CONTROL
     one = built(0, plain)
@@ -66,28 +61,34 @@ def examples() -> tuple[Batch, ...]:
         one,
         built(0, some, leader_epoch=5, producer_id=2**40, producer_epoch=2**15 - 1, base_sequence=INT_MAX - 1),
         built(LONG_MAX - 2, [t._replace(offset=LONG_MAX - 2 + t.offset) for t in plain]),
-        built(70, [Timed(75, NOW, b"k", b"v"), Timed(76, 0, b"k", b"w")], last_offset=90, **producer, base_sequence=9),
-        built(0, [Timed(0, -1, b"k", b"v")]),
+        built(
+            70,
+            [LogRecord(75, NOW, b"k", b"v"), LogRecord(76, 0, b"k", b"w")],
+            last_offset=90,
+            **producer,
+            base_sequence=9,
+        ),
+        built(0, [LogRecord(0, -1, b"k", b"v")]),
         built(0, plain, attributes=LOG_APPEND_TIME, append_time=NOW + 99),
         built(0, plain, attributes=TRANSACTIONAL, base_sequence=0, **producer),
-        built(3, [Timed(3, NOW, COMMIT, EPOCH)], attributes=control, **producer),
-        built(3, [Timed(3, NOW, ABORT, EPOCH + b"later")], attributes=control, **producer),
-        built(9, [Timed(9, NOW, struct.pack(">hhb", 1, 2, 0), b"\0\0\1")], attributes=CONTROL),
-        built(9, [Timed(9, NOW, struct.pack(">hh", 0, k), b"\0\0") for k in (3,)], attributes=CONTROL),
+        built(3, [LogRecord(3, NOW, COMMIT, EPOCH)], attributes=control, **producer),
+        built(3, [LogRecord(3, NOW, ABORT, EPOCH + b"later")], attributes=control, **producer),
+        built(9, [LogRecord(9, NOW, struct.pack(">hhb", 1, 2, 0), b"\0\0\1")], attributes=CONTROL),
+        built(9, [LogRecord(9, NOW, CONTROL_KEY.pack(0, k), b"\0\0") for k in (3,)], attributes=CONTROL),
         built(0, [t for t in some if t.offset], delete_horizon=NOW + 86400000, last_offset=1, **producer),
-        built(0, [Timed(0, NOW, b"k" * 64, bytes(8192)), Timed(1, 0, b"x" * 63, bytes(20000))]),
-        emptied(built(5, [Timed(5, NOW, b"k", b"v")], last_offset=9, base_sequence=4, **producer)),
-        emptied(built(5, [Timed(5, NOW, COMMIT, EPOCH)], attributes=control, **producer)),
+        built(0, [LogRecord(0, NOW, b"k" * 64, bytes(8192)), LogRecord(1, 0, b"x" * 63, bytes(20000))]),
+        emptied(built(5, [LogRecord(5, NOW, b"k", b"v")], last_offset=9, base_sequence=4, **producer)),
+        emptied(built(5, [LogRecord(5, NOW, COMMIT, EPOCH)], attributes=control, **producer)),
     ]
-    out += [built(0, plain + [Timed(3, NOW, None, b"ab" * 500)], attributes=c) for c in CODECS if c]
-    out += [built(40, [Timed(40, NOW + 4, b"k", b"v")], attributes=c) for c in (1, 3)]
+    out += [built(0, plain + [LogRecord(3, NOW, None, b"ab" * 500)], attributes=c) for c in CODECS if c]
+    out += [built(40, [LogRecord(40, NOW + 4, b"k", b"v")], attributes=c) for c in (1, 3)]
     out += [built(0, some[1:], attributes=4 | LOG_APPEND_TIME, append_time=NOW, last_offset=1)]
     return tuple(out)
 
 
 @cache
-def encodings() -> tuple[Json, ...]:
-    """Fields of well-formed batches, and of others."""
+def well_formed_and_not() -> tuple[Batch, ...]:
+    """The examples, and batches each with a rule broken or at its bound."""
     one = examples()[0]
     record = one.records[0]
     wrong = [
@@ -107,8 +108,14 @@ def encodings() -> tuple[Json, ...]:
     ]
     for key, value in ((b"\0\0\0", EPOCH), (b"\xff\xff\0\1", EPOCH), (COMMIT, b"\xff\xff\0\0\0\1"), (COMMIT, b"\0\0\0"),
                        (COMMIT, None), (None, EPOCH)):  # fmt: skip
-        wrong.append(built(0, [Timed(0, NOW, key, value)], attributes=CONTROL))
-    return tuple(as_json(b) for b in (*examples(), *wrong) if b.attributes & CODEC_MASK in CODECS)
+        wrong.append(built(0, [LogRecord(0, NOW, key, value)], attributes=CONTROL))
+    return tuple(b for b in (*examples(), *wrong) if b.attributes & CODEC_MASK in CODECS)
+
+
+@cache
+def encodings() -> tuple[Json, ...]:
+    """What `encode` is tried with."""
+    return tuple(as_json(view(BatchFields, b)) for b in well_formed_and_not())
 
 
 def patched(data: bytes, at: int, new: bytes, sealing: bool = True) -> bytes:
@@ -118,7 +125,7 @@ def patched(data: bytes, at: int, new: bytes, sealing: bool = True) -> bytes:
 
 
 def _resized(data: bytes) -> bytes:
-    return sealed(data[:LENGTH_AT] + (len(data) - LOG_OVERHEAD).to_bytes(4, "big") + data[EPOCH_AT:])
+    return sealed(data[: AT["length"]] + (len(data) - LOG_OVERHEAD).to_bytes(4, "big") + data[AT["leader_epoch"] :])
 
 
 def _damaged(data: bytes) -> Iterator[bytes]:
@@ -132,24 +139,34 @@ def _damaged(data: bytes) -> Iterator[bytes]:
             yield patched(data, at, bytes([data[at] ^ 0x80]))
             yield patched(data, at, bytes([(data[at] + 1) % 256]))
     for magic in (0, 1, 3, 127, 255):
-        yield patched(data, MAGIC_AT, bytes([magic]))
+        yield patched(data, AT["magic"], bytes([magic]))
     for codec in range(8):
-        yield patched(data, ATTRIBUTES_AT, bytes([0, data[22] & ~7 | codec]))
+        yield patched(data, AT["attributes"], bytes([0, data[22] & ~7 | codec]))
     for count in (-1, 0, 1, 2, INT_MAX):
-        yield patched(data, COUNT_AT, count.to_bytes(4, "big", signed=True))
+        yield patched(data, AT["count"], count.to_bytes(4, "big", signed=True))
     for sequence in (-1, 0, INT_MAX):
-        yield patched(data, SEQUENCE_AT, sequence.to_bytes(4, "big", signed=True))
+        yield patched(data, AT["base_sequence"], sequence.to_bytes(4, "big", signed=True))
     yield _resized(data + b"\0")
     yield _resized(data[:-1])
-    for at, new in ((CRC_AT, b"\1\2\3\4"), (ATTRIBUTES_AT, b"\1"), (COUNT_AT, b"\xff"), (MAX_TIME_AT, b"\1")):
-        for other, with_it in ((MAGIC_AT, b"\3"), (ATTRIBUTES_AT, b"\2"), (DELTA_AT, b"\xff"), (LENGTH_AT, b"\1")):
+    for at, new in (
+        (AT["crc"], b"\1\2\3\4"),
+        (AT["attributes"], b"\1"),
+        (AT["count"], b"\xff"),
+        (AT["max_timestamp"], b"\1"),
+    ):
+        for other, with_it in (
+            (AT["magic"], b"\3"),
+            (AT["attributes"], b"\2"),
+            (AT["last_offset_delta"], b"\xff"),
+            (AT["length"], b"\1"),
+        ):
             two = patched(patched(data, at, new, sealing=False), other, with_it, sealing=False)
-            yield two if CRC_AT in (at, other) else sealed(two)
+            yield two if AT["crc"] in (at, other) else sealed(two)
 
 
 def _with_records(count: int, section: bytes, attributes: int = 0) -> bytes:
     """A header of `examples` over any bytes."""
-    head = encode(replace(examples()[0], records=(), attributes=attributes, last_offset_delta=9))[:COUNT_AT]
+    head = encode(replace(examples()[0], records=(), attributes=attributes, last_offset_delta=9))[: AT["count"]]
     return _resized(head + count.to_bytes(4, "big", signed=True) + section)
 
 
@@ -197,14 +214,14 @@ def odd_records() -> tuple[bytes, ...]:
         out += [_with_records(1, b"", codec), _with_records(-1, packed, codec)]
         flags, version = packed[:3] + b"\xa0" + packed[4:], packed[:8] + bytes(4) + packed[12:]
         out += [_with_records(1, flags, codec), _with_records(1, version, codec)]
-    out += [patched(d, MAX_TIME_AT, (NOW + 3).to_bytes(8, "big")) for d in out]
+    out += [patched(d, AT["max_timestamp"], (NOW + 3).to_bytes(8, "big")) for d in out]
     return tuple(out)
 
 
 @cache
 def byte_strings() -> tuple[str, ...]:
     """What `decode` is tried with."""
-    out = [encode(from_json(e)) for e in encodings()]
+    out = [encode(b) for b in well_formed_and_not()]
     out += [d for b in (examples()[k] for k in (0, 1, 3, 7, 11, 13, 15, 16, 17, 18)) for d in _damaged(encode(b))]
     return tuple(dict.fromkeys(d.hex() for d in (*out, *odd_records())))
 
@@ -214,8 +231,8 @@ def evenly() -> tuple[str, ...]:
     """The same, each broken rule, and each kind of batch, about as often as another."""
     by: dict[str, list[str]] = {}
     for text in byte_strings():
-        answer = decode_bytes.__wrapped__(Held(), text).result  # type: ignore[attr-defined]
-        kind = answer.clause if isinstance(answer, Refused) else str(answer["attributes"])
+        answer = machine.operations["decode"].body(bytes.fromhex(text))
+        kind = answer.clause if isinstance(answer, Refused) else str(answer.attributes)
         by.setdefault(kind, []).append(text)
     most = max(map(len, by.values()))
     return tuple(t for group in by.values() for t in group * (most // len(group)))
@@ -240,12 +257,12 @@ def fuzzed(count: int) -> list[str]:
     for _ in range(count):
         data = bytearray(rng.choice(base))
         for _ in range(rng.choice((1, 1, 2, 3))):
-            at = rng.randrange(rng.choice((0, 0, COUNT_AT)), len(data))
+            at = rng.randrange(rng.choice((0, 0, AT["count"])), len(data))
             data[at] = rng.choice((data[at] ^ 1 << rng.randrange(8), rng.randrange(256), 0, 0x7F, 0x80, 0xFF))
         if rng.random() < 0.2:
             at = rng.randrange(len(data))
             data[at : at + rng.randrange(2)] = rng.randbytes(rng.randrange(2))
-            data[LENGTH_AT:EPOCH_AT] = (len(data) - LOG_OVERHEAD).to_bytes(4, "big")
+            data[AT["length"] : AT["leader_epoch"]] = (len(data) - LOG_OVERHEAD).to_bytes(4, "big")
         out.append((sealed(data) if rng.random() < 0.95 else bytes(data)).hex())
     return out
 
@@ -256,17 +273,19 @@ def sendable() -> tuple[str, ...]:
     out = list(examples())
     out += [replace(b, base_offset=0) for b in out if b.base_offset]
     out += [replace(b, last_offset_delta=b.last_offset_delta + 1) for b in out[:2]]
-    keyed = [Timed(n, NOW + n, b"k%d" % n, b"v") for n in range(3)]
+    keyed = [LogRecord(n, NOW + n, b"k%d" % n, b"v") for n in range(3)]
     out += [built(0, keyed, attributes=c, producer_id=5, producer_epoch=0, base_sequence=0) for c in CODECS]
     out += [built(0, keyed, attributes=c, producer_id=5, producer_epoch=0) for c in (0, 1)]
     out += [
-        built(0, [Timed(0, -9, b"k", b"v"), Timed(1, t, b"l", b"w")], attributes=c) for c in (0, 1) for t in (NOW, -7)
+        built(0, [LogRecord(0, -9, b"k", b"v"), LogRecord(1, t, b"l", b"w")], attributes=c)
+        for c in (0, 1)
+        for t in (NOW, -7)
     ]
-    untimely = [Timed(0, NOW, None, b"v"), Timed(1, NOW + 12, b"k", b"v"), Timed(2, NOW, None, b"w")]
+    untimely = [LogRecord(0, NOW, None, b"v"), LogRecord(1, NOW + 12, b"k", b"v"), LogRecord(2, NOW, None, b"w")]
     out += [built(0, untimely, attributes=c) for c in (0, 0, 0, 1, 3)]
-    out += [built(0, [Timed(0, -1, b"k", b"v")], attributes=c | LOG_APPEND_TIME) for c in (0, 2)]
-    out += [built(0, [Timed(0, NOW, b"k", b"v")], attributes=c | LOG_APPEND_TIME, append_time=NOW) for c in (0, 4)]
-    aged = [Timed(n, NOW + n, b"k%d" % n, None if n % 2 else b"v") for n in (0, 1, 4)]
+    out += [built(0, [LogRecord(0, -1, b"k", b"v")], attributes=c | LOG_APPEND_TIME) for c in (0, 2)]
+    out += [built(0, [LogRecord(0, NOW, b"k", b"v")], attributes=c | LOG_APPEND_TIME, append_time=NOW) for c in (0, 4)]
+    aged = [LogRecord(n, NOW + n, b"k%d" % n, None if n % 2 else b"v") for n in (0, 1, 4)]
     out += [
         built(0, aged, attributes=c, delete_horizon=h, producer_id=5, producer_epoch=0, base_sequence=9, last_offset=6)
         for c, h in ((0, NOW + 86_400_000), (1, NOW + 86_400_000), (0, None), (4, None))
@@ -275,7 +294,7 @@ def sendable() -> tuple[str, ...]:
     return tuple(d.hex() for d in (*data, data[0][:-1], patched(data[0], 30, b"\xff", sealing=False)))
 
 
-def _trace_records(state: Held) -> Sequence[Json]:
+def _trace_records(state: CurrentBatch) -> Sequence[Json]:
     def r(t: int, k: str | None, v: str | None, headers: int = 0) -> Json:
         return {"t": t, "k": k, "v": v, "headers": headers}
 
@@ -289,7 +308,7 @@ def _trace_records(state: Held) -> Sequence[Json]:
     )
 
 
-def _flips(state: Held) -> Sequence[str]:
+def _flips(state: CurrentBatch) -> Sequence[str]:
     data = state.data or encode(examples()[0])
     places = [n for n in (0, 8, 10, 11, 12, 16, 17, 21, 30, 57, 61, len(data) - 1) if n < len(data)]
     flipped = [patched(data, n, bytes([data[n] ^ bit]), sealing=False) for n in places for bit in (1, 16)]

@@ -7,7 +7,8 @@ from typing import Any
 
 from kafkaspec.contract.machine import Json
 from kafkaspec.spec.common.kafka import INT_MAX
-from kafkaspec.spec.storage.segment import Segment, machine, transactions
+from kafkaspec.spec.common.segment_contents import Segment, transactions
+from kafkaspec.spec.storage.segment import machine
 
 
 def _record(offset: int, timestamp: int) -> list[int]:

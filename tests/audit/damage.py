@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafkaspec.impl.storage import producer_state
-from kafkaspec.spec.storage import batch as spec
-from kafkaspec.spec.storage.batch import Batch
+from kafkaspec.spec.common import record_format as spec
+from kafkaspec.spec.common.record_format import Batch
 
 LOG_OVERHEAD, OVERHEAD = 12, 61
 LENGTH_AT, EPOCH_AT, MAGIC_AT, CRC_AT, ATTRIBUTES_AT, LAST_DELTA_AT = 8, 12, 16, 17, 21, 23

@@ -15,9 +15,9 @@ import pytest
 
 from kafkaspec.cli.main import main
 from kafkaspec.impl.storage.batch import Encoder
-from kafkaspec.spec.storage import batch as spec
+from kafkaspec.spec.common import record_format as spec
+from kafkaspec.spec.common.record_format import LogRecord
 from kafkaspec.spec.storage import batch_trial
-from kafkaspec.spec.storage.batch import Timed
 from tests.kafka import needs_kafka, run_class
 
 NAME = "00000000000000000000.log"
@@ -113,7 +113,7 @@ def test_damage_is_shown_and_the_dump_goes_on(
 
 
 def test_damage_inside_shows_the_records_before_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    records = [Timed(n, NOW, b"k", b"v") for n in range(3)]
+    records = [LogRecord(n, NOW, b"k", b"v") for n in range(3)]
     data = spec.encode(spec.built(0, records))
     (tmp_path / NAME).write_bytes(batch_trial.patched(data, len(data) - 3, b"\x7e"))
     code, out, _ = run(capsys, tmp_path / NAME)

@@ -15,7 +15,7 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from kafkaspec.contract.codec import encode, partial
+from kafkaspec.contract.codec import decode, encode, optional, partial
 from kafkaspec.contract.machine import Fields, Json, Machine, Outside, Refused
 from kafkaspec.contract.subsystem import components
 from kafkaspec.judge import protocol
@@ -185,6 +185,22 @@ class Outer(Inner):
     in two lines"""
 
 
+@dataclass(frozen=True)
+class Argument:
+    """One that may leave something out."""
+
+    by_name: str
+    times: int = optional(1)
+
+
+def test_what_an_argument_may_leave_out() -> None:
+    assert decode(Argument, {"byName": "a"}) == Argument("a", 1)
+    assert decode(Argument, {"byName": "a", "times": 2}) == Argument("a", 2)
+    for wrong in ({"times": 2}, {"byName": "a", "other": 2}, ["a"]):
+        with pytest.raises((TypeError, KeyError)):
+            decode(Argument, wrong)
+
+
 def test_types_as_words_and_as_schema() -> None:
     assert doctest.testmod(protocol).failed == 0
     assert word(list[int | None]) == "(integer | null)[]"
@@ -201,7 +217,9 @@ def test_types_as_words_and_as_schema() -> None:
         ("b", "string[] | null", False, ""),
         ("c", "{string: Inner}", True, "the c, in two lines"),
     ]
+    assert (word(bytes), schema(bytes, "x")) == ("string", {"type": "string"})
+    assert [(f.name, f.needed) for f in fields(Argument)] == [("byName", True), ("times", False)]
     with pytest.raises(TypeError, match="no type of JSON"):
-        word(bytes)
+        word(complex)
     with pytest.raises(TypeError, match="no type of JSON"):
         schema(complex, "x")

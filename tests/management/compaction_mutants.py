@@ -13,8 +13,8 @@ from kafkaspec.audits.management import compaction as audit
 from kafkaspec.audits.management.compaction import CompactionCheck, Keys
 from kafkaspec.contract.machine import Json, Machine, Nothing, Refused, Step
 from kafkaspec.mutants.matrix import Mutant, of_audit, with_fault
+from kafkaspec.spec.common.record_format import CONTROL
 from kafkaspec.spec.management import compaction as spec
-from kafkaspec.spec.storage.batch import CONTROL
 
 
 def _patched(**functions: Any) -> audit.Driver:

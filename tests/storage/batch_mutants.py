@@ -9,13 +9,17 @@ from typing import Any
 
 from crc32c import crc32c
 
-from kafkaspec.contract.machine import Json, Refused, Step
+from kafkaspec.contract.codec import encode
+from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.storage import batch as impl
 from kafkaspec.impl.storage.batch import Batch, Driver, Encoder, InvalidRecords, Malformed, Record
 from kafkaspec.mutants.matrix import Mutant, of_impl, with_fault
+from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.compression import CODEC_IDS, LIMIT
+from kafkaspec.spec.common.record_format import BatchFields, DecodedBatch, sealed
+from kafkaspec.spec.common.record_reader import INVALID, ReadBatch
 from kafkaspec.spec.storage import batch as spec
-from kafkaspec.spec.storage.batch import VALIDATION, sealed
+from kafkaspec.spec.storage.batch import VALIDATION
 from kafkaspec.spec.storage.batch_trial import patched
 
 
@@ -32,44 +36,36 @@ def _ignoring(clause: str) -> type[Driver]:
 
 
 class NoCrc(Driver):
-    def decode(self, data: str) -> Json:
-        content = bytes.fromhex(data)
-        return super().decode(sealed(content).hex() if len(content) > 20 else data)
+    def decode_bytes(self, data: bytes) -> Any:
+        return super().decode_bytes(sealed(data) if len(data) > 20 else data)
 
 
 class CrcFirst(Driver):
     """Looks at the CRC before the magic byte."""
 
-    def decode(self, data: str) -> Json:
-        content = bytes.fromhex(data)
-        if len(content) > 60 and content[16] > 2:
-            Batch(patched(content, 16, b"\2", sealing=False))
-        return super().decode(data)
+    def decode_bytes(self, data: bytes) -> Any:
+        if len(data) > 60 and data[16] > 2:
+            Batch(patched(data, 16, b"\2", sealing=False))
+        return super().decode_bytes(data)
 
 
 class SevenBits(Driver):
     """Does not see the unused bits of the attributes, as Kafka's reader does not."""
 
-    def decode(self, data: str) -> Json:
-        content = bytes.fromhex(data)
-        if len(content) > 60 and sealed(content) == content:
-            content = patched(content, 21, bytes([0, content[22] & 0x7F]))
-        return super().decode(content.hex())
+    def decode_bytes(self, data: bytes) -> Any:
+        if len(data) > 60 and sealed(data) == data:
+            data = patched(data, 21, bytes([0, data[22] & 0x7F]))
+        return super().decode_bytes(data)
 
 
 def _reading(change: Callable[[dict[str, Json], Batch], None]) -> type[Driver]:
     """What is read is changed."""
 
-    class Changed(Batch):
-        __slots__ = ()
-
-        def described(self, records: Any) -> dict[str, Json]:
-            out = super().described(records)
-            change(out, self)
-            return out
-
     class Reading(Driver):
-        batch = Changed
+        def decode_bytes(self, data: bytes) -> Any:
+            out: dict[str, Json] = encode(super().decode_bytes(data))
+            change(out, Batch(data))
+            return out
 
     return Reading
 
@@ -149,14 +145,14 @@ class Elsewhere(Batch):
         return super().inside(clause, first, at, False, why)
 
 
-def _strict(clause: str, error: str = spec.INVALID) -> type[Driver]:
+def _strict(clause: str, error: str = INVALID) -> type[Driver]:
     """A reader that asks for a rule which Kafka's reader does not ask for."""
 
     class Strict(Driver):
-        def read(self, data: str) -> Json:
-            answer = super().read(data)
+        def read_bytes(self, data: bytes) -> list[ReadBatch]:
+            answer = super().read_bytes(data)
             try:
-                list(Batch(bytes.fromhex(data)).records())
+                list(Batch(data).records())
             except Malformed as e:
                 if e.clause == clause:
                     raise InvalidRecords(clause, error) from None
@@ -270,25 +266,25 @@ class BigHeaders(Driver):
 class WholeCrc(Driver):
     """The CRC covers the leader epoch too."""
 
-    def encode(self, batch: Json) -> str:
-        data = bytes.fromhex(super().encode(batch))
-        return (data[:17] + crc32c(data[12:17] + data[21:]).to_bytes(4, "big") + data[21:]).hex()
+    def encode_fields(self, batch: BatchFields) -> bytes:
+        data = super().encode_fields(batch)
+        return data[:17] + crc32c(data[12:17] + data[21:]).to_bytes(4, "big") + data[21:]
 
 
 class LengthOfAll(Driver):
     """The length counts the 12 bytes before it."""
 
-    def encode(self, batch: Json) -> str:
-        data = bytes.fromhex(super().encode(batch))
-        return (data[:8] + len(data).to_bytes(4, "big") + data[12:]).hex()
+    def encode_fields(self, batch: BatchFields) -> bytes:
+        data = super().encode_fields(batch)
+        return data[:8] + len(data).to_bytes(4, "big") + data[12:]
 
 
 class Rebased(Driver):
     """A batch that has lost its first records is written from the first one that is left."""
 
-    def encode(self, batch: Json) -> str:
-        first = batch["records"][0]["offsetDelta"] if batch["records"] else 0
-        return super().encode(batch | {"baseOffset": min(batch["baseOffset"] + first, 2**63 - 1)})
+    def encode_fields(self, batch: BatchFields) -> bytes:
+        first = batch.records[0].offset_delta if batch.records else 0
+        return super().encode_fields(replace(batch, base_offset=min(batch.base_offset + first, 2**63 - 1)))
 
 
 def _emptying(change: Callable[[Batch, bytes], bytes]) -> type[Driver]:
@@ -469,63 +465,59 @@ def _create_time_kept(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
 
 
 # ---- the spec, watched by its contracts
-def _body(operation: str) -> Callable[..., Step[spec.Held]]:
+def _body(operation: str) -> Callable[..., Any]:
     return spec.machine.operations[operation].body
 
 
-def _rereads(change: Callable[[dict[str, Json]], None]) -> Callable[..., Step[spec.Held]]:
+def _rereads(change: Callable[[DecodedBatch], DecodedBatch]) -> Callable[..., DecodedBatch | Refused]:
     """What is read is changed."""
 
-    def read(state: spec.Held, data: str) -> Step[spec.Held]:
-        step = _body("decode")(state, data)
-        if not isinstance(step.result, Refused):
-            change(step.result)
-        return step
+    def read(data: bytes) -> DecodedBatch | Refused:
+        answer: DecodedBatch | Refused = _body("decode")(data)
+        return answer if isinstance(answer, Refused) else change(answer)
 
     return read
 
 
-def _any_crc(state: spec.Held, data: str) -> Step[spec.Held]:
-    content = bytes.fromhex(data)
-    return _body("decode")(state, sealed(content).hex() if len(content) > 20 else data)
+def _any_crc(data: bytes) -> DecodedBatch | Refused:
+    answer: DecodedBatch | Refused = _body("decode")(sealed(data) if len(data) > 20 else data)
+    return answer
 
 
-def _drops_the_last(result: dict[str, Json]) -> None:
-    result["records"] = result["records"][:-1]
+def _drops_the_last(result: DecodedBatch) -> DecodedBatch:
+    return replace(result, records=result.records[:-1])
 
 
-def _no_modulus(result: dict[str, Json]) -> None:
-    result["lastSequence"] = min(result["baseSequence"] + result["lastOffsetDelta"], 2**31 - 1)
+def _no_modulus(result: DecodedBatch) -> DecodedBatch:
+    return replace(result, last_sequence=min(result.base_sequence + result.last_offset_delta, 2**31 - 1))
 
 
-def _producers_time(result: dict[str, Json]) -> None:
-    result["timestamps"] = [result["baseTimestamp"] + r["timestampDelta"] for r in result["records"]]
+def _producers_time(result: DecodedBatch) -> DecodedBatch:
+    return replace(result, timestamps=tuple(result.base_timestamp + r.timestamp_delta for r in result.records))
 
 
-def _always_a_horizon(result: dict[str, Json]) -> None:
-    result["deleteHorizon"] = result["baseTimestamp"]
+def _always_a_horizon(result: DecodedBatch) -> DecodedBatch:
+    return replace(result, delete_horizon=result.base_timestamp)
 
 
-def _longer(state: spec.Held, number: int, bits: int) -> Step[spec.Held]:
+def _longer(number: int, bits: int) -> bytes:
     """One byte more than is needed."""
-    data = bytearray(spec.varint_bytes(number, bits))
-    most = 5 if bits == 32 else 10
-    if len(data) < most:
+    data = bytearray(fmt.varint_bytes(number, bits))
+    if len(data) < fmt.varint_limit(bits):
         data[-1] |= 0x80
         data.append(0)
-    return Step(state, data.hex())
+    return bytes(data)
 
 
-def _empties_by_count(state: spec.Held, data: str) -> Step[spec.Held]:
-    batch = spec.decode(bytes.fromhex(data))
-    left = replace(spec.emptied(batch), last_offset_delta=max(len(batch.records) - 1, 0))
-    return Step(state, spec.encode(left).hex())
+def _empties_by_count(data: bytes) -> bytes:
+    batch = fmt.decode(data)
+    return fmt.encode(replace(fmt.emptied(batch), last_offset_delta=max(len(batch.records) - 1, 0)))
 
 
-def _validates(change: Callable[[dict[str, Any]], None]) -> Callable[..., Step[spec.Held]]:
+def _validates(change: Callable[[dict[str, Any]], None]) -> Callable[..., Any]:
     """The leader is told something else."""
 
-    def validated(state: spec.Held, **how: Any) -> Step[spec.Held]:
+    def validated(state: spec.CurrentBatch, **how: Any) -> Any:
         change(how)
         return _body("validate")(state, **how)
 
@@ -548,7 +540,7 @@ def _other_epoch(how: dict[str, Any]) -> None:
     how["partition_leader_epoch"] = -1
 
 
-def _spec(name: str, clauses: str, what: str, operation: str, body: Callable[..., Step[spec.Held]]) -> Mutant:
+def _spec(name: str, clauses: str, what: str, operation: str, body: Callable[..., Any]) -> Mutant:
     return Mutant(name, tuple(clauses.split()), what, "spec", lambda: with_fault(spec.machine, operation, body))
 
 

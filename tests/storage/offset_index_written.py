@@ -7,7 +7,7 @@ from struct import pack
 from typing import Any
 
 from kafkaspec.mutants.audit import CLEAN, WalkEnd, Written, one_record
-from kafkaspec.spec.storage.batch import encode
+from kafkaspec.spec.common.record_format import encode
 
 SIZE = 100
 """Bytes of a batch."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafkaspec.mutants.audit import WalkEnd, Written, log_file
-from kafkaspec.spec.storage.batch import CONTROL, TRANSACTIONAL, Batch, Timed, built
+from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL, Batch, LogRecord, built
 
 MARKER_VALUE = b"\x00\x00"
 
@@ -18,12 +18,12 @@ def _batch(a: Mapping[str, object]) -> Batch:
     if "type" in a:
         key = bytes([0, 0, 0, a["type"] == "COMMIT"])
         value = MARKER_VALUE + number["coordinator_epoch"].to_bytes(4, "big")
-        record = Timed(number["offset"], time, key, value)
+        record = LogRecord(number["offset"], time, key, value)
         return built(number["offset"], [record], attributes=TRANSACTIONAL | CONTROL, **of)
     first, last = number["first_offset"], number["last_offset"]
     return built(
         first,
-        [Timed(n, time, None, b"v") for n in range(first, last + 1)],
+        [LogRecord(n, time, None, b"v") for n in range(first, last + 1)],
         attributes=TRANSACTIONAL if a["transactional"] else 0,
         base_sequence=number["first_seq"],
         **of,

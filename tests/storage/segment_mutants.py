@@ -8,9 +8,15 @@ from typing import Any
 
 import crc32c
 
-from kafkaspec.contract.machine import Json
 from kafkaspec.impl.storage import segment as impl
-from kafkaspec.impl.storage.segment import Fetched, Found, Place, Segment, TransactionState, headers
+from kafkaspec.impl.storage.segment import (
+    FetchDataInfo,
+    LogOffsetPosition,
+    Segment,
+    TimestampAndOffset,
+    TransactionState,
+    headers,
+)
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import segment as model
@@ -19,8 +25,8 @@ from kafkaspec.mutants.matrix import of_impl, of_model
 
 
 class NineteenDigits(impl.Driver):
-    def do_names(self) -> Json:
-        return [n[1:] for n in super().do_names()]
+    def names(self) -> list[str]:
+        return [n[1:] for n in super().names()]
 
 
 class KeepsTransactionIndex(Segment):
@@ -176,22 +182,22 @@ class LeavesTheSlots(Segment):
 class TrustsTheIndex(Segment):
     """Takes the index's batch for the one that was looked for."""
 
-    def translate(self, offset: int, from_position: int = 0) -> Place | None:
-        at = super().translate(offset, from_position)
+    def translate_offset(self, offset: int, from_position: int = 0) -> LogOffsetPosition | None:
+        at = super().translate_offset(offset, from_position)
         begin = self.offset_index.lookup(offset).position
         if at is None or begin <= from_position:
             return at
         h = next(headers(self.data(), begin))
-        return Place(h.base_offset, h.position, h.size)
+        return LogOffsetPosition(h.base_offset, h.position, h.size)
 
 
 class NotTheFirst(Segment):
-    def read(self, start_offset: int, max_size: int, max_position: int | None, min_one: bool) -> Fetched | None:
+    def read(self, start_offset: int, max_size: int, max_position: int | None, min_one: bool) -> FetchDataInfo | None:
         return super().read(start_offset, max_size, max_position, False)
 
 
 class BeyondTheBound(Segment):
-    def read(self, start_offset: int, max_size: int, max_position: int | None, min_one: bool) -> Fetched | None:
+    def read(self, start_offset: int, max_size: int, max_position: int | None, min_one: bool) -> FetchDataInfo | None:
         bound = None if max_position is None else max(max_position, self.size)
         return super().read(start_offset, max_size, bound, min_one)
 
@@ -199,13 +205,13 @@ class BeyondTheBound(Segment):
 class WholeBatches(Segment):
     """The offset of a timestamp is that of the batch's last record."""
 
-    def find_by_timestamp(self, timestamp: int, starting_offset: int) -> Found | None:
-        found = super().find_by_timestamp(timestamp, starting_offset)
-        at = None if found is None else self.translate(found.offset)
+    def find_offset_by_timestamp(self, timestamp: int, starting_offset: int) -> TimestampAndOffset | None:
+        found = super().find_offset_by_timestamp(timestamp, starting_offset)
+        at = None if found is None else self.translate_offset(found.offset)
         if found is None or at is None:
             return found
         h = next(headers(self.data(), at.position))
-        return Found(h.max_timestamp, h.last_offset, found.leader_epoch)
+        return TimestampAndOffset(h.max_timestamp, h.last_offset, found.leader_epoch)
 
 
 class IndexedAlone(Segment):
@@ -218,7 +224,7 @@ class IndexedAlone(Segment):
 
 class KeepsTheBatchAround(Segment):
     def truncate_to(self, offset: int) -> int:
-        at = self.translate(offset)
+        at = self.translate_offset(offset)
         last = None if at is None else next(headers(self.data(), at.position)).last_offset
         inside = at is not None and at.offset < offset and last is not None
         return super().truncate_to(last + 1 if inside and last is not None else offset)

@@ -7,7 +7,8 @@ from typing import Any
 
 from kafkaspec.impl.storage.segment import DIRECTORY
 from kafkaspec.mutants.audit import WalkEnd, Written, log_file
-from kafkaspec.spec.storage.segment import Segment, machine
+from kafkaspec.spec.common.segment_contents import Segment
+from kafkaspec.spec.storage.segment import machine
 
 
 def files(walked: WalkEnd) -> Mapping[str, bytes]:

@@ -20,7 +20,7 @@ from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
 from kafkaspec.impl.storage.producer_state import SnapshotEntry, encode, file_name
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
-from kafkaspec.spec.storage.batch import CONTROL, TRANSACTIONAL
+from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
 
 NOW = 1_700_000_000_000
 DAY = 86_400_000

@@ -24,7 +24,7 @@ from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import BATCH, RECORD, Chunk, Ending
 from kafkaspec.impl.common.scan import Problem
 from kafkaspec.impl.common.writer import write_batches
-from kafkaspec.spec.storage import batch as spec
+from kafkaspec.spec.common import record_format as spec
 from tests.storage import segments
 from tests.storage.segments import FIRST, NAME, NOW, Read, batches, empty, marker, message, read, sealed
 
@@ -438,8 +438,9 @@ def odd_batches(draw: st.DrawFn) -> bytes:
     few = st.integers(-1, 9)
     delta = draw(few | st.integers(-(2**31), 2**31 - 1))
     batch = spec.Batch(
-        draw(st.integers(0, 2000) | numbers), tuple(records), delta, base_time, 0, attributes, draw(few), draw(numbers),
-        draw(few), draw(few),
+        base_offset=draw(st.integers(0, 2000) | numbers), records=tuple(records), last_offset_delta=delta,
+        base_timestamp=base_time, max_timestamp=0, attributes=attributes, leader_epoch=draw(few),
+        producer_id=draw(numbers), producer_epoch=draw(few), base_sequence=draw(few),
     )  # fmt: skip
     stamp = draw(stamps)
     if (attributes & 7) > 4:

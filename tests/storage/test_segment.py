@@ -35,9 +35,11 @@ from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.segment import MODELS
 from kafkaspec.proofs.storage.segment import PROOFS
+from kafkaspec.spec.common import segment_contents
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
+from kafkaspec.spec.common.segment_contents import Batch, Record
 from kafkaspec.spec.storage import segment as spec
-from kafkaspec.spec.storage.segment import Batch, Record, machine
+from kafkaspec.spec.storage.segment import machine
 from tests.kafka import java, needs_kafka
 from tests.layers import walked
 
@@ -151,7 +153,7 @@ def questions(batches: Sequence[Batch]) -> list[tuple[str, dict[str, Any]]]:
 
 def asked(segment: Segment, of: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
     driver = impl.Driver()
-    driver.segment = segment
+    driver.subject = segment
     out = []
     for op, args in of:
         operation = machine.find(op)
@@ -189,7 +191,7 @@ def test_impl_opens_what_kafka_wrote_and_recovers_it_to_the_same_bytes(tmp_path:
     for b in batches:
         one = {"records": [list(r) for r in b.records], "valueBytes": b.value_bytes, "leaderEpoch": b.leader_epoch}
         lines.append(call("append", batches=[{**one, "producerId": b.producer_id, "kind": b.kind}]))
-    for e in spec.transactions(batches, ()):
+    for e in segment_contents.transactions(batches, ()):
         fields = {"producerId": e[0], "firstOffset": e[1], "lastOffset": e[2], "lastStableOffset": e[3]}
         lines.append(call("updateTxnIndex", **fields, aborted=True))
     assert not [r for r in answered([*lines, call("close")]) if b'"error"' in r]
@@ -262,9 +264,9 @@ def test_whatever_a_crash_leaves_of_appends_recovery_makes_whole() -> None:
         found, segment, _ = recovered(disk)
         assert b"".join(encode(b) for b in batches).startswith(segment.data())
         assert len(found) >= flushed
-        state = spec.recovered(
-            spec.Segment(100, 100, 60, 0, (), 0, 0, spec.TimeEntry(-1, 100), 7, 5, tuple(batches[: len(found)]))
-        )
+        nothing = segment_contents.TimeEntry(-1, 100)
+        kept = segment_contents.Segment(100, 100, 60, 0, (), 0, 0, nothing, 7, 5, tuple(batches[: len(found)]))
+        state = segment_contents.recovered(kept)
         assert [tuple(e) for e in segment.offset_index.all()] == list(state.offsets)
         assert [tuple(e) for e in segment.time_index.all()] == list(state.times)
         assert [tuple(e) for e in segment.transaction_index] == list(state.aborted)
@@ -296,11 +298,14 @@ def crash_recovery(disk: SimulatedDisk, expected: list[impl.Header]) -> int:
 # ---- the rules, one by one
 
 
-def run(*calls: tuple[Any, ...], **init: Any) -> Step[spec.Segment]:
+def run(*calls: tuple[Any, ...], **init: Any) -> Step[segment_contents.Segment]:
     """The state after some calls of the spec, and the last answer."""
-    step: Step[spec.Segment] = Step(machine.initial(**init))
+    step: Step[segment_contents.Segment] = Step(machine.initial(**init))
     for name, *arguments in calls:
-        step = machine.find(name).function(step.state, *arguments)
+        given = dict(zip(machine.find(name).parameters.values(), arguments, strict=False))
+        after = machine.apply(step.state, name, given)
+        assert isinstance(after, Step), after
+        step = after
     return step
 
 

@@ -31,8 +31,8 @@ from kafkaspec.lockstep.walk import draw, draw_init, state_machine
 from kafkaspec.models.storage.transaction_index import MODELS, Aborts
 from kafkaspec.proofs.storage.transaction_index import PROOFS
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
+from kafkaspec.spec.common.segment_contents import Batch, Record
 from kafkaspec.spec.storage import transaction_index as spec
-from kafkaspec.spec.storage.segment import Batch, Record
 from kafkaspec.spec.storage.transaction_index import AbortedTransaction, Index, Log, SearchResult, machine
 from tests.kafka import java, needs_kafka
 from tests.layers import abstracts, walked

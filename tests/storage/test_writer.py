@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafkaspec.impl.common import kernels
 from kafkaspec.impl.common.writer import Column, header_column, write_batches
 from kafkaspec.spec.common import compression
-from kafkaspec.spec.storage import batch as spec
+from kafkaspec.spec.common import record_format as spec
 
 NOW = 1_700_000_000_000
 
@@ -29,7 +29,7 @@ def by_spec(found: list[Row], size: int, **more: int) -> bytes:
     out, base, sequence = b"", more.pop("base_offset"), more.pop("base_sequence")
     for first in range(0, len(found), size):
         records = [
-            spec.Timed(base + i, t, k, v, tuple(spec.Header(n.encode(), x) for n, x in h))
+            spec.LogRecord(base + i, t, k, v, tuple(spec.Header(n.encode(), x) for n, x in h))
             for i, (k, v, t, h) in enumerate(found[first : first + size])
         ]
         out += spec.encode(spec.built(base, records, base_sequence=sequence, **more))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkaspec.mutants.audit import CLEAN, WalkEnd, Written, one_record
-from kafkaspec.spec.storage.batch import encode
+from kafkaspec.spec.common.record_format import encode
 
 
 def files(walked: WalkEnd) -> Mapping[str, bytes]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from kafkaspec.mutants.audit import WalkEnd, Written, log_file, one_record
-from kafkaspec.spec.storage.batch import CONTROL, TRANSACTIONAL, Batch, Timed, built
+from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL, Batch, LogRecord, built
 from kafkaspec.spec.storage.transaction_index import Log
 
 ABORT_KEY, MARKER_VALUE = bytes([0, 0, 0, 0]), bytes(6)
@@ -24,7 +24,7 @@ def files(walked: WalkEnd) -> Mapping[str, bytes]:
                     one_record(offset, attributes=TRANSACTIONAL, base_sequence=sequences[e.producer_id], **of)
                 )
                 sequences[e.producer_id] += 1
-            end = Timed(e.last_offset, e.last_offset, ABORT_KEY, MARKER_VALUE)
+            end = LogRecord(e.last_offset, e.last_offset, ABORT_KEY, MARKER_VALUE)
             batches.append(built(e.last_offset, [end], attributes=TRANSACTIONAL | CONTROL, **of))
         out |= log_file("t-0", told.start_offset, batches)
         if walked.driver.disk.exists(index.path):

@@ -24,7 +24,7 @@ from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk
 from kafkaspec.impl.common.scan import read_segment
 from kafkaspec.impl.storage.batch import Batch, Malformed
-from kafkaspec.spec.storage.batch import CONTROL
+from kafkaspec.spec.common.record_format import CONTROL
 
 METADATA_TOPIC = "__cluster_metadata"
 SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")

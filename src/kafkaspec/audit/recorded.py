@@ -26,7 +26,7 @@ from kafkaspec.audit.engine import Audit
 from kafkaspec.audit.files import Kind
 from kafkaspec.audit.finding import Severity
 from kafkaspec.impl.management import checkpoints
-from kafkaspec.spec.storage.batch import Batch, decode, marker
+from kafkaspec.spec.common.record_format import Batch, decode, marker
 
 LOG_OVERHEAD, CRC_AT, COVERED_FROM = 12, 17, 21
 ABORTED_BYTES = 34

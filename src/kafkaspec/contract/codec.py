@@ -3,6 +3,7 @@
 | Python | JSON |
 |---|---|
 | None, bool, int, float, str | the same |
+| bytes | hexadecimal digits, two a byte |
 | a NamedTuple, a tuple, a list | an array |
 | a set | an array, sorted |
 | a mapping with keys that are strings | an object |
@@ -38,6 +39,11 @@ def partial(cls: type[T]) -> type[T]:
     out while it is None."""
     cls.__partial__ = True  # type: ignore[attr-defined]
     return cls
+
+
+def optional(default: T) -> T:
+    """The default of a dataclass's field that JSON may leave out of an argument."""
+    return dataclasses.field(default=default, metadata={"optional": True})
 
 
 def is_partial(cls: type) -> bool:
@@ -90,6 +96,8 @@ def _encoder(cls: Any) -> Callable[[Any], Json]:
         return list
     if dataclasses.is_dataclass(cls):
         return _object(cls)
+    if issubclass(cls, bytes):
+        return bytes.hex
     if issubclass(cls, enum.Enum):
         return lambda value: encode(value.value)
     if issubclass(cls, Mapping):
@@ -97,7 +105,7 @@ def _encoder(cls: Any) -> Callable[[Any], Json]:
         return lambda value: make((key, encode(v)) for key, v in value.items())
     if issubclass(cls, Set):
         return lambda value: [encode(v) for v in sorted(value)]
-    if issubclass(cls, Sequence) and not issubclass(cls, bytes):
+    if issubclass(cls, Sequence):
         return lambda value: [encode(v) for v in value]
     raise TypeError(f"{cls.__qualname__} has no form in JSON")
 
@@ -148,6 +156,15 @@ def _object_of(decode: Decode) -> Decode:
 def _tuple(hints: Sequence[Any], make: Callable[[Any], Any]) -> Decode:
     decoders = [decoder(h) or _same for h in hints]
     return lambda value: make(d(v) for d, v in zip(decoders, _items(value), strict=True))
+
+
+def _bytes(value: Json) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    data = bytes.fromhex(value)
+    if data.hex() != value:
+        raise ValueError(f"no hexadecimal digits: {value[:80]}")
+    return data
 
 
 def _record(hint: Any) -> Decode:
@@ -209,6 +226,8 @@ def decoder(hint: Any) -> Decode | None:
     if is_record(hint):
         return _record(hint)
     made: Any = origin or hint
+    if made is bytes:
+        return _bytes
     if isinstance(made, type):
         if issubclass(made, enum.Enum):
             return made
@@ -221,7 +240,7 @@ def decoder(hint: Any) -> Decode | None:
         if issubclass(made, Mapping):
             inner = decoder(arguments[1]) if arguments else None
             return None if inner is None else _object_of(inner)
-        if issubclass(made, Sequence) and not issubclass(made, bytes):
+        if issubclass(made, Sequence):
             inner = decoder(arguments[0]) if arguments else None
             return None if inner is None else _array(inner, list)
     raise TypeError(f"{hint!r} has no form in JSON")

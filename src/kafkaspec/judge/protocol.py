@@ -45,6 +45,7 @@ _SCALARS: Final[Mapping[Any, str]] = {
     int: "integer",
     float: "number",
     str: "string",
+    bytes: "string",
 }
 
 
@@ -157,7 +158,7 @@ def _parts(
             return "tuple", arguments
         if issubclass(made, Mapping):
             return "map", (arguments or (str, Any))[1:]
-        if issubclass(made, Sequence | Set) and made is not bytes:
+        if issubclass(made, Sequence | Set):
             return "array", (arguments or (Any,))[:1]
     raise TypeError(f"{hint!r} is no type of JSON")
 
@@ -242,9 +243,12 @@ def fields(record: Any) -> list[Field]:
     texts = _texts(record)
     hints = typing.get_type_hints(record)
     if is_record(record):
-        of, absent = [f.name for f in dataclasses.fields(record)], left_out(record)
-        shown = {n: without_none(h) if n in absent else h for n, h in hints.items()}
-        return [Field(camel(n), shown[n], not is_partial(record), texts.get(n, "")) for n in of]
+        absent, out = left_out(record), []
+        for f in dataclasses.fields(record):
+            hint = without_none(hints[f.name]) if f.name in absent else hints[f.name]
+            needed = not (is_partial(record) or "optional" in f.metadata)
+            out.append(Field(camel(f.name), hint, needed, texts.get(f.name, "")))
+        return out
     return [Field(n, h, n in record.__required_keys__, texts.get(n, "")) for n, h in hints.items()]
 
 

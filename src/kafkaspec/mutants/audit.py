@@ -21,7 +21,7 @@ from kafkaspec.contract.machine import Driver, Machine, Outside, Refused
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.lockstep.walk import draw, draw_init
 from kafkaspec.mutants.matrix import Detector, Layer, NotApplicable
-from kafkaspec.spec.storage.batch import Batch, Timed, built, encode
+from kafkaspec.spec.common.record_format import Batch, LogRecord, built, encode
 
 SEEDS: Final = 12
 STEPS: Final = 40
@@ -71,7 +71,7 @@ class Written:
 def one_record(offset: int, key: str | None = None, value: bytes = b"v", **of: Any) -> Batch:
     """A batch of one record, whose timestamp is its offset (ms) if nothing else is said."""
     timestamp = of.pop("timestamp", offset)
-    return built(offset, [Timed(offset, timestamp, None if key is None else key.encode(), value)], **of)
+    return built(offset, [LogRecord(offset, timestamp, None if key is None else key.encode(), value)], **of)
 
 
 def log_file(folder: str, base_offset: int, batches: Iterable[Batch]) -> dict[str, bytes]:
