@@ -243,10 +243,12 @@ def fields(record: Any) -> list[Field]:
     texts = _texts(record)
     hints = typing.get_type_hints(record)
     if is_record(record):
-        absent = left_out(record)
-        shown = {n: without_none(h) if n in absent else h for n, h in hints.items()}
-        needed = {f.name: not (is_partial(record) or "optional" in f.metadata) for f in dataclasses.fields(record)}
-        return [Field(camel(n), shown[n], always, texts.get(n, "")) for n, always in needed.items()]
+        absent, out = left_out(record), []
+        for f in dataclasses.fields(record):
+            hint = without_none(hints[f.name]) if f.name in absent else hints[f.name]
+            needed = not (is_partial(record) or "optional" in f.metadata)
+            out.append(Field(camel(f.name), hint, needed, texts.get(f.name, "")))
+        return out
     return [Field(n, h, n in record.__required_keys__, texts.get(n, "")) for n, h in hints.items()]
 
 
