@@ -1062,4 +1062,47 @@ class NamedInOneBranch(Model):
         return s.n < 2
 
 
+# ---- a helper within the values of a mapping's map -------------------------------------------------------------------
+class AllLinked(Model):
+    """"""
+
+    linked: dict[Cell, bool]
+    known: dict[Cell, bool]
+
+    @initial
+    def start(s) -> None:
+        s.next.linked = {c: True for c in Cell}
+        s.next.known = {c: True for c in Cell}
+
+    @invariant()
+    def always(s, c: Cell) -> bool:
+        return s.linked[c] and s.known[c]
+
+
+class HelpersOfAMapping(Model):
+    """mapping"""
+
+    link: dict[Cell, Cell | None]
+
+    @define
+    def linked(s, c: Cell) -> bool:
+        return s.link[c] is not None
+
+    @define
+    def known(s, c: Cell) -> bool:
+        return any(s.link[c] == d for d in Cell)
+
+    @initial
+    def start(s, c: Cell) -> None:
+        s.next.link = {d: c for d in Cell}
+
+    @action()
+    def cut(s, c: Cell) -> None:
+        s.next.link[c] = None
+
+    @refines(AllLinked)
+    def mapping(s) -> AllLinked:
+        return AllLinked.shown(linked={c: s.linked(c) for c in Cell}, known={c: s.known(c) for c in Cell})
+
+
 MODELS = [c for c in list(globals().values()) if isinstance(c, type) and issubclass(c, Model) and c is not Model]

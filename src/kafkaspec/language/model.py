@@ -359,7 +359,7 @@ class Trace:
         self.files, self.action = files, typing.cast("Action | None", None)
         self.named: dict[int, Expr] = {}
         self.sorts: list[T] = []
-        self.abstract: list[tuple[str, Mark, Shown, text.Frame, str, tuple[str, int]]] = []
+        self.refinements: list[Refinement] = []
 
 
 class _NextPath:
@@ -555,14 +555,11 @@ def _load(cls: type[Model]) -> LoadedModel:
                 raise text.located(f, e, files) from None
     finally:
         tracing.reset(token)
-    for name, mark, shown, frame, doc, loc in trace.abstract:
-        assert mark.abstract is not None
+    for r in trace.refinements:
         try:
-            abstract = load(mark.abstract)
-            values = mapped(abstract, {n: frame.value(v) if frame.evaluated else v for n, v in shown.values.items()})
-            _add_refinement(model, Refinement(name, mark.clauses, abstract, values, doc, loc))
+            _add_refinement(model, r)
         except ModelError as e:
-            raise ModelError(f"{text.short(loc[0])}:{loc[1]}: {name}: {e}") from None
+            raise ModelError(f"{text.short(r.loc[0])}:{r.loc[1]}: {r.name}: {e}") from None
     _check_start(model)
     model.sizes, model.sorts = _sizes(model, trace)
     _check_names(model, methods)
@@ -633,19 +630,22 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
         return
     if drawn:
         raise ModelError(f"{name}: only an action's parameter is drawn from a variable")
+    abstract = None if mark.abstract is None else load(mark.abstract)
     with text.Frame() as frame:
         result = function(_State(model, "read" if mark.kind == "step" else "none"), *params)
+        if abstract is not None:
+            if params or not isinstance(result, Shown) or result.model is not mark.abstract:
+                raise ModelError(f"{name} has no parameters and returns {abstract.name}.shown(...)")
+            shown = mapped(abstract, result.values)  # while the text is read, as the values of a map are
     if mark.kind == "leads_to":
         if not (isinstance(result, tuple) and len(result) == 2):
             raise ModelError(f"{name} returns (trigger, goal)")
         trigger, goal = (frame.value(truth(x)) for x in result)
         model.leads_to[name] = LeadsTo(name, mark.clauses, tuple(params), trigger, goal, doc, loc)
         return
-    if mark.kind == "refines":
-        assert mark.abstract is not None
-        if params or not isinstance(result, Shown) or result.model is not mark.abstract:
-            raise ModelError(f"{name} has no parameters and returns {mark.abstract.__name__}.shown(...)")
-        trace.abstract.append((name, mark, result, frame, doc, loc))
+    if abstract is not None:
+        values = {n: frame.value(v) for n, v in shown.items()}
+        trace.refinements.append(Refinement(name, mark.clauses, abstract, values, doc, loc))
         return
     if result is None:
         raise ModelError(f"{name} returns nothing: a claim returns a truth value")
