@@ -360,6 +360,7 @@ class Trace:
         self.named: dict[int, Expr] = {}
         self.sorts: list[T] = []
         self.refinements: list[Refinement] = []
+        self.texts: Texts = {}
 
 
 class _NextPath:
@@ -497,25 +498,34 @@ class _State:
         raise ModelError("s.next is read in a step property and assigned in an action only")
 
 
-_loaded: dict[type[Model], LoadedModel] = {}
+Texts = dict[FunctionType, tuple[object, ...]]
+"""The functions that were read, each with the values that its names had."""
+_loaded: dict[type[Model], tuple[LoadedModel, Texts]] = {}
 
 
 def load(cls: type[Model]) -> LoadedModel:
-    """Read a model's text. Raises ModelError (`file:line: what is wrong`)."""
-    if cls not in _loaded:
-        _loaded[cls] = _load(cls)
-    return _loaded[cls]
+    """Read a model's text, once for the values that the names in it have. Raises ModelError (`file:line: what is
+    wrong`)."""
+    if cls not in _loaded or not _as_it_was(*_loaded[cls]):
+        trace = Trace(set())
+        _loaded[cls] = (_load(cls, trace), trace.texts)
+    return _loaded[cls][0]
 
 
-def _load(cls: type[Model]) -> LoadedModel:
+def _as_it_was(model: LoadedModel, texts: Texts) -> bool:
+    same = all(text.unchanged(f, values) for f, values in texts.items())
+    return same and all(load(r.abstract.cls) is r.abstract for r in model.refinements.values())
+
+
+def _load(cls: type[Model], trace: Trace) -> LoadedModel:
     file = _file(cls)
     line = _class_line(cls, file)
     classes = [c for c in cls.__mro__ if c.__module__ != __name__ and c is not object]
-    files = set(map(_file, classes))
+    files = trace.files
+    files.update(map(_file, classes))
     hints = _annotations(cls, classes)
     for c in classes:
         _check_body(c)
-    trace = Trace(files)
     variables: dict[str, T] = {}
     for name, hint in hints.items():
         if typing.get_origin(hint) is ClassVar:
