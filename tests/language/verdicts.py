@@ -1062,6 +1062,30 @@ class NamedInOneBranch(Model):
         return s.n < 2
 
 
+# ---- sums of sizes at the top of a file ------------------------------------------------------------------------------
+MOST = 2 * N - 1
+HALF = MOST // 2
+
+
+class AsManyAsTheSumSays(Model):
+    """low"""
+
+    q: Annotated[list[Annotated[int, Range(0, N + 1)]], Bounded(MOST - 2)]
+    m: dict[Annotated[int, Range(-N, HALF)], bool]
+    n: Annotated[int, Range(0, MOST)]
+
+    @action()
+    def up(s) -> None:
+        require(s.n < MOST, HALF % 2 == 0, s.n > -HALF)
+        s.next.n = s.n + 1
+        s.next.m[HALF] = len(s.q) < MOST - 2
+        s.next.q = s.q + [MOST - N] if len(s.q) < MOST - 2 else s.q[HALF:]
+
+    @invariant()
+    def low(s) -> bool:
+        return s.n < MOST or not s.m[min(HALF, N)]
+
+
 # ---- a helper within the values of a mapping's map -------------------------------------------------------------------
 class AllLinked(Model):
     """"""
