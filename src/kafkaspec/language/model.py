@@ -359,7 +359,7 @@ class Trace:
         self.files, self.action = files, typing.cast("Action | None", None)
         self.named: dict[int, Expr] = {}
         self.sorts: list[T] = []
-        self.refinements: list[Refinement] = []
+        self.mappings: list[tuple[str, FunctionType, Shown, text.Frame]] = []
         self.texts: Texts = {}
 
 
@@ -565,11 +565,11 @@ def _load(cls: type[Model], trace: Trace) -> LoadedModel:
                 raise text.located(f, e, files) from None
     finally:
         tracing.reset(token)
-    for r in trace.refinements:
+    for name, f, shown, frame in trace.mappings:
         try:
-            _add_refinement(model, r)
-        except ModelError as e:
-            raise ModelError(f"{text.short(r.loc[0])}:{r.loc[1]}: {r.name}: {e}") from None
+            _add_refinement(model, _refinement(name, f, shown, frame, trace))
+        except Exception as e:
+            raise text.located(f, e, files) from None
     _check_start(model)
     model.sizes, model.sorts = _sizes(model, trace)
     _check_names(model, methods)
@@ -583,6 +583,21 @@ def _load(cls: type[Model], trace: Trace) -> LoadedModel:
                     f"so that both would have elements named {name[0].lower()}0: rename one"
                 )
     return model
+
+
+def _refinement(name: str, f: FunctionType, shown: Shown, frame: text.Frame, trace: Trace) -> Refinement:
+    """What a mapping's text says. The values of a map in it are read here, as the text that they are."""
+    abstract = load(shown.model)
+    token = tracing.set(trace)
+    try:
+        with frame:
+            values = mapped(abstract, shown.values)
+    finally:
+        tracing.reset(token)
+    mark: Mark = f.__kafkaspec__  # type: ignore[attr-defined]
+    loc = (f.__code__.co_filename, f.__code__.co_firstlineno)
+    mapping = {n: frame.value(v) for n, v in values.items()}
+    return Refinement(name, mark.clauses, abstract, mapping, _doc(f), loc)
 
 
 def _add_refinement(model: LoadedModel, r: Refinement) -> None:
@@ -640,22 +655,18 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
         return
     if drawn:
         raise ModelError(f"{name}: only an action's parameter is drawn from a variable")
-    abstract = None if mark.abstract is None else load(mark.abstract)
     with text.Frame() as frame:
         result = function(_State(model, "read" if mark.kind == "step" else "none"), *params)
-        if abstract is not None:
-            if params or not isinstance(result, Shown) or result.model is not mark.abstract:
-                raise ModelError(f"{name} has no parameters and returns {abstract.name}.shown(...)")
-            shown = mapped(abstract, result.values)  # while the text is read, as the values of a map are
     if mark.kind == "leads_to":
         if not (isinstance(result, tuple) and len(result) == 2):
             raise ModelError(f"{name} returns (trigger, goal)")
         trigger, goal = (frame.value(truth(x)) for x in result)
         model.leads_to[name] = LeadsTo(name, mark.clauses, tuple(params), trigger, goal, doc, loc)
         return
-    if abstract is not None:
-        values = {n: frame.value(v) for n, v in shown.items()}
-        trace.refinements.append(Refinement(name, mark.clauses, abstract, values, doc, loc))
+    if mark.abstract is not None:
+        if params or not isinstance(result, Shown) or result.model is not mark.abstract:
+            raise ModelError(f"{name} has no parameters and returns {mark.abstract.__name__}.shown(...)")
+        trace.mappings.append((name, typing.cast(FunctionType, f), result, frame))
         return
     if result is None:
         raise ModelError(f"{name} returns nothing: a claim returns a truth value")
