@@ -45,7 +45,7 @@ def test_no_limit_is_cut(share_s: float, steps: int) -> None:
     class Recorded:
         set = staticmethod(given.__setitem__)
 
-    solver.limit(Recorded(), share_s)  # type: ignore[arg-type]
+    solver.limit(Recorded(), share_s)
     assert given["rlimit"] == steps
     assert 0 < given["timeout"] < 2**32
 
