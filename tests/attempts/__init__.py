@@ -1,5 +1,5 @@
-"""What a stranger wrote who wanted a false claim proved, and had read the documentation alone: 260 texts, each with its
-outcome. `attempts.txt` has them; `docs/engines/attempts.md` lists them."""
+"""What a stranger wrote who wanted a false claim proved, and had read the documentation alone (the last 30: the engines
+too): 290 texts, each with its outcome. `attempts.txt` has them; `docs/engines/attempts.md` lists them."""
 
 from __future__ import annotations
 

@@ -76,6 +76,7 @@ ERRORS: list[tuple[list[str], str]] = [
     (["campaign", "timeline", "--seeds", "5:5", "--out", "o"], "--seeds 5:5: no seed in it (the end is not included)"),
     (["campaign", "timeline", "--seeds", "a", "--out", "o"], "--seeds a: not of the form FIRST:END, such as 0:1000"),
     (["explore", "small.py", "--threads", "0"], "invalid value for '--threads'"),
+    (["prove", "small.py", "--timeout", "inf"], "invalid value for '--timeout'"),
     # files
     (["explore", "absent.py"], "absent.py: no such file"),
     (["explore", "folder/"], "folder: is a directory"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 import z3
 
 from kafkaspec.export import smtlib
 from kafkaspec.export.smtlib import queries
 from kafkaspec.language import load
 from kafkaspec.proofs.examples.cleaner_anchor import CountedCleaner
+from kafkaspec.prove import prove
 from tests.language.texts import model
 from tests.prove.rooms import Overflow
+from tests.prove.second import ask_cvc5
 
 
 def answer(script: str) -> str:
@@ -59,3 +62,40 @@ def start(s) -> None:
 def test_each_obligation_has_a_file_of_its_own() -> None:
     m = model(NAMES)
     assert len(smtlib(m)) == len(list(queries(m, None, lambda action, claim: True)))
+
+
+WORDS = """
+@action()
+def act(s, k: {sort}) -> None:
+    require(all(j == k for j in {sort}), N > 1)
+    s.next.of[k] = True
+    s.next.{name}[2] = 1
+    s.next.{flag} = True
+@invariant()
+def low(s) -> bool:
+    return s.{name}[min(N, 2)] <= 0 or not s.{flag} or all(not s.of[k] for k in {sort})
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "sort", "flag"),
+    [("exp", "P", "b"), ("mod", "Int", "true"), ("distinct", "Bool", "false"), ("select", "Array", "b")],
+)
+def test_a_name_of_a_text_is_no_word_of_a_solver(name: str, sort: str, flag: str) -> None:
+    """Z3's own exponential of 2 is not 1, a sort called Int has elements of its own, and `false` may be true."""
+    variables = f"{name}: dict[Num, Num]\nof: dict[{sort}, bool]\n{flag}: bool\n"
+    m = model(
+        WORDS.format(name=name, sort=sort, flag=flag),
+        variables,
+        "" if sort == "P" else f"class {sort}(Sort): ...\n",
+    )
+    (script,) = smtlib(m, only=lambda action, claim: (action, claim) == ("act", "low")).values()
+    assert (answer(script), ask_cvc5(script)) in (("sat", "sat"), ("sat", "unknown")), script
+    assert not prove(m, only=lambda action, claim: (action, claim) == ("act", "low"), timeout_s=1).by_verdict("proved")
+
+
+def test_what_a_script_declares_ends_with_a_dot_or_stands_in_bars() -> None:
+    for script in smtlib(load(CountedCleaner)).values():
+        declared = [x.split()[1] for x in script.splitlines() if x.startswith(("(declare-fun", "(declare-sort"))]
+        assert declared
+        assert all(x.endswith((".", "|")) for x in declared), declared

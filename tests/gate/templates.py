@@ -393,6 +393,35 @@ def guarded() -> str:
     return "\n".join(out) + "\n"
 
 
+# ---- a set that a condition and its own elements are asked of
+SHARED = (
+    "len(t) > 1",
+    "any(s.link[q] is not None and q not in t for q in range(N + 1))",
+    "t != s.S",
+    "t <= s.S",
+    "sum(q for q in t) > s.n",
+    "max((q for q in t), default=0) > s.n",
+    "all(s.link[q] == s.link[r] for q in t for r in t)",
+)
+
+
+def shared() -> str:
+    """The model that assigns a set on a condition that asks of it: so do its elements, whether they are of the type."""
+    out = [HEAD, "    link: dict[Num, P | None]", "    w: dict[P, dict[P, bool]]"]
+    out += ["    few: dict[P, set[Annotated[int, Range(0, 1)]]]"]
+    for i, condition in enumerate(SHARED):
+        out += [
+            "    @define",
+            f"    def those{i}(s, k: P) -> set[Num]:",
+            "        t = {q for q in range(N + 1) if s.link[q] is not None and s.w[k][s.link[q]]}",
+            f"        return t if {condition} else set()",
+            "    @action()",
+            f"    def chosen{i}(s) -> None:",
+            f"        s.next.few = {{k: s.those{i}(k) for k in P}}",
+        ]
+    return "\n".join(out) + "\n"
+
+
 # ---- local names that an `if` assigns
 BRANCHES = {
     "both": "if {c}:\n    x = 1\nelse:\n    x = 2\ns.next.n = x",
@@ -590,6 +619,7 @@ def every() -> dict[str, str]:
     out |= {f"{name} leaves its type": leaving(name) for name in LEAVING}
     out["frames"] = frames()
     out["guarded"] = guarded()
+    out["shared"] = shared()
     out |= {f"forms from {i}": forms(i) for i in range(0, len(FORMS), EACH)}
     out |= _of(LATER)
     out |= {f"branches on {c}": branches(c) for c in ("s.bad", "s.n < 2", "any(x > s.n for x in s.q)")}

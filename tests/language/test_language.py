@@ -32,6 +32,9 @@ from kafkaspec.language import (
     witness,
 )
 from kafkaspec.language.concrete import Concrete
+from kafkaspec.prove import prove
+from tests import modules
+from tests.language.test_verdicts import said_by_the_explorer, said_by_the_text
 from tests.modules import module
 
 
@@ -347,3 +350,42 @@ def test_a_sort_that_stands_only_in_what_is_folded_away_is_a_size(tmp_path: Path
     assert m.sizes.keys() == sizes.keys()
     text = Concrete(m.cls, sizes)
     assert text.holds("holds", text.initial_states()[0])
+
+
+REBOUND = """
+LIMIT = 3
+
+@define
+def most(k: int) -> int:
+    return LIMIT + k
+
+class Base(Model):
+    n: Annotated[int, Range(0, 9)]
+    @action()
+    def up(s) -> None:
+        require(s.n < most(0), all(s.n + x < LIMIT for x in range(1)))
+        s.next.n = s.n + 1
+    @invariant()
+    def low(s) -> bool:
+        return s.n < 4
+
+class Refining(Base):
+    @refines(Base)
+    def mapping(s) -> Base:
+        return Base.shown(n=s.n)
+"""
+
+
+def test_a_name_bound_once_more_is_read_once_more(tmp_path: Path) -> None:
+    """A text means what its names are when it is asked, to every engine: also a helper's, and where the model that it
+    extends or refines was read before."""
+    m = module(modules.HEAD + REBOUND + "class M(Base): ...\n", tmp_path)
+    first = {c: load(c) for c in (m.Base, m.Refining)}
+    assert all(load(c) is loaded for c, loaded in first.items())
+    assert said_by_the_text(m.Base, {}) == said_by_the_explorer(first[m.Base], {}) == ""
+    vars(m)["LIMIT"] = 5
+    for c in (m.Base, m.M, m.Refining):
+        assert said_by_the_text(c, {}) == said_by_the_explorer(load(c), {}) == "low"
+        assert load(c) is not first.get(c)
+        assert not prove(load(c), timeout_s=1).complete
+    assert load(m.Refining).refinements["mapping"].abstract is load(m.Base)

@@ -8,7 +8,9 @@ import pytest
 
 from kafkaspec.explore import explore
 from kafkaspec.language import LoadedModel, ModelError, load
-from kafkaspec.language.concrete import Concrete
+from kafkaspec.language.concrete import Concrete, Undefined
+from kafkaspec.language.expr import BINDERS
+from kafkaspec.language.parts import nodes, variables_bound
 from kafkaspec.mutants.matrix import generated
 from kafkaspec.prove import bounded, prove
 from tests.language.texts import model, sizes_of
@@ -115,6 +117,53 @@ def test_a_mapping_gives_each_variable_its_value(text: str, said: str) -> None:
     with pytest.raises(ModelError) as e:
         model(f"@refines(Counter)\ndef counter(s) -> Counter:\n    {text}\n", VARIABLES, ABSTRACT)
     assert said in str(e.value)
+
+
+def test_a_mapping_s_error_is_in_its_line() -> None:
+    body = "@refines(Counter)\ndef counter(s) -> Counter:\n    return Counter.shown(total=s.n,\n"
+    body += "        seen={a: nobody for a in P},\n        last=R(a=0, b=s.b))\n"
+    with pytest.raises(ModelError, match=r":\d+: name 'nobody' is not defined"):
+        model(body, VARIABLES, ABSTRACT)
+
+
+def test_a_mapping_may_name_what_has_no_value_everywhere() -> None:
+    """A map beside a local name whose value may be missing."""
+    body = """
+    @refines(Counter)
+    def counter(s) -> Counter:
+        first = s.o + 0
+        return Counter.shown(total=first, seen={a: a in s.done for a in P}, last=R(a=0, b=s.b))
+    """
+    m = model(textwrap.dedent(body), VARIABLES + "o: Num | None\n", ABSTRACT)
+    assert (found(m), interpreted_or_undefined(m)) == ("counter: type", "undefined")
+
+
+def interpreted_or_undefined(m: LoadedModel) -> str:
+    try:
+        return interpreted(m)
+    except Undefined:
+        return "undefined"
+
+
+NESTED = """
+class Counter(Model):
+    at: dict[Annotated[int, Range(0, 1)], Annotated[int, Range(0, 1)]]
+    @action()
+    def ask(s) -> None:
+        require(s.at[s.at[s.at[0]]] == 0)
+"""
+
+
+def test_no_variable_is_bound_within_its_own_scope() -> None:
+    """A map at a key that is the map at a key: what shows it stands within itself, with variables of its own."""
+    at = "{v: 1 if any(s.of[q] == v for q in P) else 0 for v in range(2)}"
+    text = f"@refines(Counter)\ndef counter(s) -> Counter:\n    return Counter.shown(at={at})\n"
+    m = model(text, "of: dict[P, Annotated[int, Range(0, 1)]]\n", NESTED)
+    asked = m.steps["counter"].expr
+    binding = [e for e in nodes(asked) if e.op in BINDERS]
+    assert max(sum(e.args[0].aux.startswith("q_") for e in nodes(b) if e.op in BINDERS) for b in binding) >= 3
+    assert not [b for b in binding if any(b.args[0].aux in variables_bound(a) for a in b.args[1:])]
+    assert m.refinements["counter"].steps() is asked
 
 
 def test_a_mapping_shows_what_the_interpreter_shows() -> None:

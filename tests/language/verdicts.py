@@ -1062,4 +1062,71 @@ class NamedInOneBranch(Model):
         return s.n < 2
 
 
+# ---- sums of sizes at the top of a file ------------------------------------------------------------------------------
+MOST = 2 * N - 1
+HALF = MOST // 2
+
+
+class AsManyAsTheSumSays(Model):
+    """low"""
+
+    q: Annotated[list[Annotated[int, Range(0, N + 1)]], Bounded(MOST - 2)]
+    m: dict[Annotated[int, Range(-N, HALF)], bool]
+    n: Annotated[int, Range(0, MOST)]
+
+    @action()
+    def up(s) -> None:
+        require(s.n < MOST, HALF % 2 == 0, s.n > -HALF)
+        s.next.n = s.n + 1
+        s.next.m[HALF] = len(s.q) < MOST - 2
+        s.next.q = s.q + [MOST - N] if len(s.q) < MOST - 2 else s.q[HALF:]
+
+    @invariant()
+    def low(s) -> bool:
+        return s.n < MOST or not s.m[min(HALF, N)]
+
+
+# ---- a helper within the values of a mapping's map -------------------------------------------------------------------
+class AllLinked(Model):
+    """"""
+
+    linked: dict[Cell, bool]
+    known: dict[Cell, bool]
+
+    @initial
+    def start(s) -> None:
+        s.next.linked = {c: True for c in Cell}
+        s.next.known = {c: True for c in Cell}
+
+    @invariant()
+    def always(s, c: Cell) -> bool:
+        return s.linked[c] and s.known[c]
+
+
+class HelpersOfAMapping(Model):
+    """mapping"""
+
+    link: dict[Cell, Cell | None]
+
+    @define
+    def linked(s, c: Cell) -> bool:
+        return s.link[c] is not None
+
+    @define
+    def known(s, c: Cell) -> bool:
+        return any(s.link[c] == d for d in Cell)
+
+    @initial
+    def start(s, c: Cell) -> None:
+        s.next.link = {d: c for d in Cell}
+
+    @action()
+    def cut(s, c: Cell) -> None:
+        s.next.link[c] = None
+
+    @refines(AllLinked)
+    def mapping(s) -> AllLinked:
+        return AllLinked.shown(linked={c: s.linked(c) for c in Cell}, known={c: s.known(c) for c in Cell})
+
+
 MODELS = [c for c in list(globals().values()) if isinstance(c, type) and issubclass(c, Model) and c is not Model]

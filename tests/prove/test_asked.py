@@ -14,6 +14,7 @@ from kafkaspec.prove import Proof, prove
 from kafkaspec.prove.proof import MOST_STATES, small_sizes
 from kafkaspec.report import to_json
 from kafkaspec.report.describe import describe
+from tests.language.texts import model
 from tests.language.verdicts import TwoStarts
 from tests.prove.rooms import Counter, FalseCounter, Guest, Hotel
 
@@ -148,6 +149,17 @@ def test_the_verdict_names_what_was_asked() -> None:
     head = describe(prove(load(TwoPhase), claims=["consistent"]))[0]
     assert head.verdict is not None
     assert head.verdict.text == "proved for every size: consistent, with what it rests on"
+
+
+def test_the_verdict_names_the_sizes_that_were_held() -> None:
+    """What is proved of these sizes alone is not said of every size."""
+    only_here = (
+        "@action()\ndef up(s) -> None:\n    s.next.n = N\n@invariant()\ndef low(s) -> bool:\n    return s.n < 4\n"
+    )
+    p = Proof(model(only_here, "n: Num\n"), fixed={"N": 3}).run()
+    head = describe(p)[0]
+    assert head.verdict is not None
+    assert head.verdict.text == "proved for every size with N=3"
 
 
 def test_an_unknown_claim_is_refused() -> None:

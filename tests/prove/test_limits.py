@@ -38,6 +38,18 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
+@pytest.mark.parametrize(("share_s", "steps"), [(0.0, 1), (2.0, 2 * STEPS_PER_SECOND), (1e5, 2**32 - 1)])
+def test_no_limit_is_cut(share_s: float, steps: int) -> None:
+    given: dict[str, int] = {}
+
+    class Recorded:
+        set = staticmethod(given.__setitem__)
+
+    solver.limit(Recorded(), share_s)
+    assert given["rlimit"] == steps
+    assert 0 < given["timeout"] < 2**32
+
+
 @pytest.mark.parametrize("timeout_s", [0.3, 3.0])
 def test_the_limit_is_that_of_an_obligation_with_all_its_parts_and_attempts(
     monkeypatch: pytest.MonkeyPatch, clock: list[float], timeout_s: float

@@ -16,6 +16,7 @@ from kafkaspec.language import (
     Size,
     Sort,
     action,
+    define,
     initial,
     invariant,
     lemma,
@@ -256,6 +257,149 @@ class RefinesWhatGoesNowhere(Model):
         return Abstract.shown(x=s.y)
 
 
+Bit = Annotated[int, Range(0, 1)]
+
+
+class AsksTwice(Model):
+    """A map is read at a key that it gives itself."""
+
+    a: dict[Bit, Bit]
+    done: bool
+
+    @action()
+    def change(s, b: Bit, c: Bit) -> None:
+        require(not s.done)
+        s.next.a[0] = b
+        s.next.a[1] = c
+
+    @action()
+    def act(s) -> None:
+        require(not s.done, s.a[s.a[0]] == 0)
+        s.next.done = True
+
+
+class AsksWhatItWrites(Model):
+    """A map is read at the key that is written to it."""
+
+    a: dict[Bit, Bit]
+    done: bool
+
+    @action()
+    def change(s, b: Bit, c: Bit) -> None:
+        require(not s.done)
+        s.next.a[0] = b
+        s.next.a[1] = c
+
+    @action()
+    def act(s, p: Bit) -> None:
+        require(s.a[p] == 0, not s.done)
+        s.next.a[0] = p
+        s.next.done = True
+
+
+class Partners(Model):
+    """Elements have partners, and partners a number."""
+
+    link: dict[P, P | None]
+    w: dict[P, Bit]
+    done: bool
+
+    @action()
+    def put(s, p: P, q: P, k: Bit) -> None:
+        require(not s.done)
+        s.next.link[p] = q
+        s.next.w[q] = k
+
+    @action()
+    def act(s) -> None:
+        require(len(P) > 3, not s.done)
+        s.next.done = True
+
+    @define
+    def some_other(s, v: Bit) -> int:
+        return 1 if any(s.link[q] is not None and s.w[s.link[q]] != v for q in P) else 0  # type: ignore[index]
+
+
+class ShowsTwice(Partners):
+    """What the abstract map is read at has the variable of the comprehension that shows the map."""
+
+    @refines(AsksTwice)
+    def mapping(s) -> AsksTwice:
+        return AsksTwice.shown(a={v: s.some_other(v) for v in range(2)}, done=s.done)
+
+
+class ShowsWhatItWrites(Partners):
+    """So has what stands for the abstract parameter."""
+
+    @refines(AsksWhatItWrites)
+    def mapping(s) -> AsksWhatItWrites:
+        return AsksWhatItWrites.shown(a={v: s.some_other(v) for v in range(2)}, done=s.done)
+
+
+Wide = Annotated[int, Range(0, N + 1)]
+
+
+class ASetAskedOfItself(Model):
+    """Whether a set is assigned depends on the set, and of its elements it is asked whether they are of their type."""
+
+    link: dict[Wide, P | None]
+    w: dict[P, dict[P, bool]]
+    x: dict[P, set[Annotated[int, Range(0, N)]]]
+
+    @define
+    def those(s, k: P) -> set[int]:
+        t = {q for q in range(N + 2) if s.link[q] is not None and s.w[k][s.link[q]]}  # type: ignore[index]
+        return t if any(s.link[q] is not None and q not in t for q in range(N + 2)) else set()
+
+    @action()
+    def put(s, p: P, k: P, q: Wide) -> None:
+        require(N > 3)
+        s.next.link[q] = p
+        s.next.w[p][k] = True
+
+    @action()
+    def act(s) -> None:
+        s.next.x = {k: s.those(k) for k in P}
+
+
+@dataclass(frozen=True)
+class Room:
+    """Who is there."""
+
+    those: set[Annotated[int, Range(0, N)]]
+
+
+class ARecordAskedOfItsSet(Model):
+    """The same in a claim, of the set in a record."""
+
+    link: dict[Wide, P | None]
+    w: dict[P, dict[P, bool]]
+    u: set[Wide]
+    bad: bool
+
+    @define
+    def fits(s, k: P) -> bool:
+        t = {q for q in range(N + 2) if s.link[q] is not None and s.w[k][s.link[q]]}  # type: ignore[index]
+        linked = all(s.link[q] is None or q in s.u for q in range(N + 2))
+        return linked or t != s.u or Room(those=t) == Room(those=t)
+
+    @action()
+    def put(s, p: P, k: P, q: Wide) -> None:
+        require(N > 3, not s.bad)
+        s.next.link[q] = p
+        s.next.w[p][k] = True
+
+    @action()
+    def act(s) -> None:
+        require(N > 3)
+        s.next.u = s.u | {N + 1}
+        s.next.bad = True
+
+    @invariant()
+    def good(s, k: P) -> bool:
+        return not s.bad or s.fits(k)
+
+
 FALSE: list[tuple[type[Model], dict[str, int | bool], str]] = [
     (PartnerAskedFirst, {"P": 4}, "never"),
     (PartnersNumber, {"P": 4}, "never"),
@@ -266,6 +410,10 @@ FALSE: list[tuple[type[Model], dict[str, int | bool], str]] = [
     (PartnerByAnOption, {"P": 4, "N": 5}, "good"),
     (CountedWithoutANumber, {"N": 5}, "good"),
     (RefinesWhatGoesNowhere, {"P": 4, "N": 1}, "mapping"),
+    (ShowsTwice, {"P": 4}, "mapping"),
+    (ShowsWhatItWrites, {"P": 4}, "mapping"),
+    (ASetAskedOfItself, {"P": 2, "N": 4}, "type of x"),
+    (ARecordAskedOfItsSet, {"P": 2, "N": 4}, "good"),
 ]
 
 

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 import z3
 
-from kafkaspec.language import Model, Sort, T, load
+from kafkaspec.language import Model, ModelError, Sort, T, load
 from kafkaspec.language.concrete import Concrete, OutsideType, State, Undefined
 from kafkaspec.language.defined import defined
+from kafkaspec.language.expr import bound, node, or_
+from kafkaspec.language.types import BOOL
 from kafkaspec.models.controller.timeline import Tiers
 from kafkaspec.models.examples.replication import Replication
 from kafkaspec.models.management.cleaner import Cleaner
@@ -31,6 +33,13 @@ SIZES: list[tuple[type[Model], Mapping[str, int | bool]]] = [
     (Tiers, {"Key": 2, "Value": 1, "E": 2}),
     (Cleaner, {"Partition": 2, "Thread": 1, "User": 2, "N": 2, "D": 1}),
 ]
+
+
+def test_what_binds_a_variable_within_its_own_scope_is_refused() -> None:
+    v = bound(BOOL, "v")
+    inner = node("exists", BOOL, v, v)
+    with pytest.raises(ModelError, match="binds v within its own scope"):
+        Reading(load(Hotel)).read(node("forall", BOOL, v, or_(v, inner)), {}, World({}))
 
 
 def alike(a: Any, b: Any) -> bool:

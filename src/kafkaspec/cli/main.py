@@ -196,7 +196,9 @@ def prove(
     only: Annotated[
         list[str] | None, typer.Option(metavar="CLAIM", help="This claim and what it rests on; repeatable.")
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, metavar="S", help="Seconds for each obligation.")] = 10.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, max=86_400, metavar="S", help="Seconds for each obligation.")
+    ] = 10.0,
     steps: Annotated[
         int | None, typer.Option(min=1, metavar="K", help="Search K steps from the start instead.")
     ] = None,

@@ -1,5 +1,7 @@
 """Proof obligations as SMT-LIB 2.6: a script a query, for any solver with quantifiers, uninterpreted functions, linear
-arithmetic and datatypes. The obligation is proved when it answers `unsat`."""
+arithmetic and datatypes. The obligation is proved when it answers `unsat`.
+
+What a script declares ends with a dot, as no function of a solver's does: a variable `exp` is not the exponential."""
 
 from __future__ import annotations
 
@@ -37,6 +39,18 @@ def queries(
                 yield f"{name}{number}.smt2", title, [*assumed, *part.hints, negated(part.formula)]
 
 
+DECLARED = re.compile(r"^\(declare-(?:fun|sort) ([^\s|]+)|^\(declare-datatypes (.*)", re.M)
+TOKEN = re.compile(r"\|[^|]*\||[^\s()|]+")
+
+
+def _marked(text: str) -> str:
+    """The text with a dot behind each name that it declares. Names in bars are nobody else's anyway."""
+    declared: set[str] = set()
+    for name, datatype in DECLARED.findall(text):
+        declared |= {name} if name else {x for x in TOKEN.findall(datatype) if not x.isdigit() and x[0] != "|"}
+    return TOKEN.sub(lambda m: f"{m[0]}." if m[0] in declared else m[0], text)
+
+
 def script(query: Sequence[Formula], title: str, fixed: Mapping[str, int | bool] | None = None) -> str:
     """A query as a text."""
     solver = z3.Solver()
@@ -50,4 +64,4 @@ def script(query: Sequence[Formula], title: str, fixed: Mapping[str, int | bool]
         "(set-info :smt-lib-version 2.6)",
         "(set-logic ALL)",
     ]
-    return "\n".join([*head, *body, "(check-sat)", "(exit)", ""])
+    return "\n".join([*head, _marked("\n".join(body)), "(check-sat)", "(exit)", ""])

@@ -189,6 +189,9 @@ class SizeName:
             if trace is not None:
                 trace.named[self.expr.id] = self.expr
             return self.expr
+        return self._given(known)
+
+    def _given(self, known: Mapping[str, int | bool]) -> int | bool:
         if self.name not in known:
             raise UserError(f"size {self.name} is not given")
         return known[self.name]
@@ -224,31 +227,46 @@ class SizeName:
         return self._now() >= plain(o)
 
     def __add__(self, o: Any) -> Any:
-        return self._now() + plain(o)
+        return _at_the_top(self._now() + plain(o))
 
     def __radd__(self, o: Any) -> Any:
-        return plain(o) + self._now()
+        return _at_the_top(plain(o) + self._now())
 
     def __sub__(self, o: Any) -> Any:
-        return self._now() - plain(o)
+        return _at_the_top(self._now() - plain(o))
 
     def __rsub__(self, o: Any) -> Any:
-        return plain(o) - self._now()
+        return _at_the_top(plain(o) - self._now())
 
     def __mul__(self, o: Any) -> Any:
-        return self._now() * plain(o)
+        return _at_the_top(self._now() * plain(o))
 
     def __rmul__(self, o: Any) -> Any:
-        return plain(o) * self._now()
+        return _at_the_top(plain(o) * self._now())
 
     def __floordiv__(self, o: Any) -> Any:
-        return self._now() // plain(o)
+        return _at_the_top(self._now() // plain(o))
 
     def __mod__(self, o: Any) -> Any:
-        return self._now() % plain(o)
+        return _at_the_top(self._now() % plain(o))
 
     def __neg__(self) -> Any:
-        return -self._now()
+        return _at_the_top(-self._now())
+
+
+class SizeTerm(SizeName):
+    """A number made of sizes at the top of a file, as in `L = 2 * N - 1`: a number too while a text runs."""
+
+    def __init__(self, expr: Expr) -> None:
+        self.name, self.expr = show(expr), expr
+
+    def _given(self, known: Mapping[str, int | bool]) -> int:
+        return static(self.expr, known)
+
+
+def _at_the_top(x: Any) -> Any:
+    """What sizes are joined to, where no text is read or run."""
+    return SizeTerm(x) if isinstance(x, Expr) and tracing.get() is None else x
 
 
 def plain(x: Any) -> Any:

@@ -359,7 +359,8 @@ class Trace:
         self.files, self.action = files, typing.cast("Action | None", None)
         self.named: dict[int, Expr] = {}
         self.sorts: list[T] = []
-        self.abstract: list[tuple[str, Mark, AbstractState, text.Frame, str, tuple[str, int]]] = []
+        self.mappings: list[tuple[str, FunctionType, AbstractState, text.Frame]] = []
+        self.texts: Texts = {}
 
 
 class _NextPath:
@@ -497,25 +498,34 @@ class _State:
         raise ModelError("s.next is read in a step property and assigned in an action only")
 
 
-_loaded: dict[type[Model], LoadedModel] = {}
+Texts = dict[FunctionType, tuple[object, ...]]
+"""The functions that were read, each with the values that its names had."""
+_loaded: dict[type[Model], tuple[LoadedModel, Texts]] = {}
 
 
 def load(cls: type[Model]) -> LoadedModel:
-    """Read a model's text. Raises ModelError (`file:line: what is wrong`)."""
-    if cls not in _loaded:
-        _loaded[cls] = _load(cls)
-    return _loaded[cls]
+    """Read a model's text, once for the values that the names in it have. Raises ModelError (`file:line: what is
+    wrong`)."""
+    if cls not in _loaded or not _as_it_was(*_loaded[cls]):
+        trace = Trace(set())
+        _loaded[cls] = (_load(cls, trace), trace.texts)
+    return _loaded[cls][0]
 
 
-def _load(cls: type[Model]) -> LoadedModel:
+def _as_it_was(model: LoadedModel, texts: Texts) -> bool:
+    same = all(text.unchanged(f, values) for f, values in texts.items())
+    return same and all(load(r.abstract.cls) is r.abstract for r in model.refinements.values())
+
+
+def _load(cls: type[Model], trace: Trace) -> LoadedModel:
     file = _file(cls)
     line = _class_line(cls, file)
     classes = [c for c in cls.__mro__ if c.__module__ != __name__ and c is not object]
-    files = set(map(_file, classes))
+    files = trace.files
+    files.update(map(_file, classes))
     hints = _annotations(cls, classes)
     for c in classes:
         _check_body(c)
-    trace = Trace(files)
     variables: dict[str, T] = {}
     for name, hint in hints.items():
         if typing.get_origin(hint) is ClassVar:
@@ -555,14 +565,11 @@ def _load(cls: type[Model]) -> LoadedModel:
                 raise text.located(f, e, files) from None
     finally:
         tracing.reset(token)
-    for name, mark, shown, frame, doc, loc in trace.abstract:
-        assert mark.abstract is not None
+    for name, f, shown, frame in trace.mappings:
         try:
-            abstract = load(mark.abstract)
-            values = mapped(abstract, {n: frame.value(v) if frame.evaluated else v for n, v in shown.values.items()})
-            _add_refinement(model, Refinement(name, mark.clauses, abstract, values, doc, loc))
-        except ModelError as e:
-            raise ModelError(f"{text.short(loc[0])}:{loc[1]}: {name}: {e}") from None
+            _add_refinement(model, _refinement(name, f, shown, frame, trace))
+        except Exception as e:
+            raise text.located(f, e, files) from None
     _check_start(model)
     model.sizes, model.sorts = _sizes(model, trace)
     _check_names(model, methods)
@@ -576,6 +583,21 @@ def _load(cls: type[Model]) -> LoadedModel:
                     f"so that both would have elements named {name[0].lower()}0: rename one"
                 )
     return model
+
+
+def _refinement(name: str, f: FunctionType, shown: AbstractState, frame: text.Frame, trace: Trace) -> Refinement:
+    """What a mapping's text says. The values of a map in it are read here, as the text that they are."""
+    abstract = load(shown.model)
+    token = tracing.set(trace)
+    try:
+        with frame:
+            values = mapped(abstract, shown.values)
+    finally:
+        tracing.reset(token)
+    mark: Mark = f.__kafkaspec__  # type: ignore[attr-defined]
+    loc = (f.__code__.co_filename, f.__code__.co_firstlineno)
+    mapping = {n: frame.value(v) for n, v in values.items()}
+    return Refinement(name, mark.clauses, abstract, mapping, _doc(f), loc)
 
 
 def _add_refinement(model: LoadedModel, r: Refinement) -> None:
@@ -641,11 +663,10 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
         trigger, goal = (frame.value(truth(x)) for x in result)
         model.leads_to[name] = LeadsTo(name, mark.clauses, tuple(params), trigger, goal, doc, loc)
         return
-    if mark.kind == "refines":
-        assert mark.abstract is not None
+    if mark.abstract is not None:
         if params or not isinstance(result, AbstractState) or result.model is not mark.abstract:
             raise ModelError(f"{name} has no parameters and returns {mark.abstract.__name__}.shown(...)")
-        trace.abstract.append((name, mark, result, frame, doc, loc))
+        trace.mappings.append((name, typing.cast(FunctionType, f), result, frame))
         return
     if result is None:
         raise ModelError(f"{name} returns nothing: a claim returns a truth value")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafkaspec.language.expr import TRUE, Expr
+from kafkaspec.language.expr import BINDERS, TRUE, Expr
 
 _nodes: dict[int, tuple[Expr, ...]] = {}
 _used: dict[int, tuple[Expr, ...]] = {}
+_bound: dict[int, frozenset[str]] = {}
 
 
 def kept(e: Expr) -> Expr:
@@ -33,6 +34,15 @@ def used(e: Expr) -> tuple[Expr, ...]:
     if hit is None:
         out = {x.id: x for a in e.args if e.op != "must" for x in used(a)}
         hit = _used[e.id] = (*out.values(), e)
+    return hit
+
+
+def variables_bound(e: Expr) -> frozenset[str]:
+    """The variables that comprehensions within an expression bind."""
+    hit = _bound.get(e.id)
+    if hit is None:
+        own = {e.args[0].aux} if e.op in BINDERS else set[str]()
+        hit = _bound[e.id] = frozenset(own.union(*map(variables_bound, e.args)))
     return hit
 
 

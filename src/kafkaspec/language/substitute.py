@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafkaspec.language import expr as x
-from kafkaspec.language.expr import BINDERS, TRUE, Expr, ModelError, and_, eq, index, ite, node, or_
+from kafkaspec.language.expr import BINDERS, TRUE, Expr, ModelError, and_, bound, eq, index, ite, name_of, node, or_
+from kafkaspec.language.parts import variables_bound
 from kafkaspec.language.types import make
 
 Given = Callable[[Expr], Expr | None]
@@ -28,16 +29,41 @@ def at_key(m: Expr, k: Expr) -> Expr:
 
 
 def substituted(e: Expr, given: Given, known: dict[int, Expr] | None = None) -> Expr:
-    """The expression with what `given` says in the place of its parts, and types that follow."""
+    """The expression with what `given` says in the place of its parts, and types that follow. No variable is bound
+    within its own scope, neither before nor after."""
     known = {} if known is None else known
     if e.id in known:
         return known[e.id]
     new = given(e)
     if new is None:
-        args = tuple(a if e.op in BINDERS and i == 0 else substituted(a, given, known) for i, a in enumerate(e.args))
-        new = e if all(a is b for a, b in zip(args, e.args, strict=True)) else _rebuilt(e, args)
+        new = _substituted_within(e, given, known)
     known[e.id] = new
     return new
+
+
+def _substituted_within(e: Expr, given: Given, known: dict[int, Expr]) -> Expr:
+    """The same of the parts alone. A comprehension takes another variable where what is put into it binds its own, as
+    in a[a[k]], where the value of `a` is a comprehension."""
+    while True:
+        args = tuple(a if e.op in BINDERS and i == 0 else substituted(a, given, known) for i, a in enumerate(e.args))
+        if all(a is b for a, b in zip(args, e.args, strict=True)):
+            return e
+        if e.op not in BINDERS or not any(e.args[0].aux in variables_bound(a) for a in args[1:]):
+            return _rebuilt(e, args)
+        e = _renamed(e)
+
+
+_other_names: dict[int, Expr] = {}
+
+
+def _renamed(e: Expr) -> Expr:
+    """A comprehension with another variable: always the same one."""
+    if e.id not in _other_names:
+        v = e.args[0]
+        w = bound(v.t, name_of(v.aux))
+        rest = [substituted(a, lambda y: w if y is v else None) for a in e.args[1:]]
+        _other_names[e.id] = _rebuilt(e, (w, *rest))
+    return _other_names[e.id]
 
 
 def _rebuilt(e: Expr, a: tuple[Expr, ...]) -> Expr:

@@ -11,7 +11,7 @@ import linecache
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from kafkaspec.language import expr as x
@@ -692,9 +692,42 @@ def _copy(f: FunctionType) -> ast.FunctionDef:
     return tree
 
 
+_NOTHING = object()
+
+
 @cache
+def _names(code: CodeType) -> tuple[str, ...]:
+    """The names that a function looks up elsewhere, or in what it evaluates."""
+    inner = [n for c in code.co_consts if isinstance(c, CodeType) for n in _names(c)]
+    return tuple(dict.fromkeys([*code.co_names, *inner]))
+
+
+def constants(f: FunctionType) -> tuple[object, ...]:
+    """The values that the names of a function have now outside of it. A text means what they are when it is read."""
+    outside = inspect.getclosurevars(f).nonlocals.values()
+    return (*outside, *[f.__globals__.get(n, _NOTHING) for n in _names(f.__code__)])
+
+
+def unchanged(f: FunctionType, values: tuple[object, ...]) -> bool:
+    """Have the names of a function these values still?"""
+    return all(a is b for a, b in zip(constants(f), values, strict=True))
+
+
+_symbolic: dict[FunctionType, tuple[FunctionType, tuple[object, ...]]] = {}
+
+
 def symbolic(f: FunctionType) -> FunctionType:
     """f, rewritten so that it can run on symbols. Raises ModelError with file and line."""
+    known = _symbolic.get(f)
+    if known is None or not unchanged(f, known[1]):
+        _concrete.pop(f, None)
+        known = _symbolic[f] = (_rewritten(f), constants(f))
+    if (trace := tracing.get()) is not None:
+        trace.texts[f] = known[1]
+    return known[0]
+
+
+def _rewritten(f: FunctionType) -> FunctionType:
     file = f.__code__.co_filename
     tree = _copy(f)
     rewrite = _Rewrite(file)

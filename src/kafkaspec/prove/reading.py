@@ -17,13 +17,13 @@ from typing import Literal
 import z3
 
 from kafkaspec.language import Action, Expr, LoadedModel, T, show
+from kafkaspec.language.expr import BINDERS, and_, bound, field, index, join, length, name_of, node, not_, or_
 from kafkaspec.language.expr import TRUE as YES
-from kafkaspec.language.expr import and_, bound, field, index, join, length, name_of, node, not_, or_
 from kafkaspec.language.expr import at_most as surely_at_most
 from kafkaspec.language.expr import less as less_expr
 from kafkaspec.language.model import must_have_values
 from kafkaspec.language.obvious import essential, obvious
-from kafkaspec.language.parts import kept, used
+from kafkaspec.language.parts import kept, used, variables_bound
 from kafkaspec.language.types import INT
 from kafkaspec.prove.counting import Count, majorities, numbers
 from kafkaspec.prove.symbols import (
@@ -82,7 +82,8 @@ class Reading(Values):
         super().__init__(model, given)
         self.definitions: list[Formula] = []
         self.constants: dict[str, list[Term]] = {}
-        self.ground: set[str] = set()
+        self.ground: dict[str, Value] = {}
+        """The constants in the place of parameters and of bound variables, by the variable."""
         self._given_names: set[str] = set()
         self._counted_sorts: set[str] = set()
         self._memo: dict[object, tuple[Value, object]] = {}
@@ -131,7 +132,7 @@ class Reading(Values):
     def arbitrary(self, bound: Expr) -> Bound:
         """A new constant for a bound variable, which then is as good as a parameter of the action."""
         x = self.variable(bound.t, name_of(bound.aux))
-        self.ground.add(bound.aux)
+        self.ground[bound.aux] = x
         for name, part in self._parts_of_sorts(bound.t, x):
             self.constants.setdefault(name, []).append(part)
         return x
@@ -139,9 +140,13 @@ class Reading(Values):
     def forget(self, bounds: list[Expr]) -> None:
         """End the use of such constants."""
         for b in reversed(bounds):
-            self.ground.discard(b.aux)
+            del self.ground[b.aux]
             for name, _ in self._parts_of_sorts(b.t, self.variable(b.t)):
                 self.constants[name].pop()
+
+    def _is_ground(self, name: str, env: Environment) -> bool:
+        """Does a constant stand for the variable here? Not where a comprehension binds it once more."""
+        return name in self.ground and name in env and env[name] is self.ground[name]
 
     def _parts_of_sorts(self, t: T, x: Value) -> list[tuple[str, Bound]]:
         """The elements of sorts in a parameter's value, and the value itself if it is a record: by the type's name."""
@@ -166,6 +171,8 @@ class Reading(Values):
         if hit is None:
             if e.loc is not None:
                 self._where = e.loc
+            if e.op in BINDERS and any(e.args[0].aux in variables_bound(x) for x in e.args[1:]):
+                raise self.error(f"{show(e)} binds {name_of(e.args[0].aux)} within its own scope")
             self._worlds[id(world)] = world
             value = self._formula(e, env, world, side) if e.t.kind == "bool" else self._value(e, env, world)
             hit = self._memo[key] = (value, env)
@@ -233,7 +240,8 @@ class Reading(Values):
         return value
 
     def _quantified(self, e: Expr, env: Environment, world: World, side: Side) -> Formula:
-        op, variables, domains, beside, sort_of = e.op, [], [], [], []
+        op, variables, domains, sort_of = e.op, [], [], []
+        beside: list[tuple[Expr, Environment]] = []
         joint = "or" if op == "forall" else "and"
         while True:  # one quantifier over many variables is easier than many quantifiers: pull the inner ones out
             if e.op == op and self.elements(e.args[0].t) is None:
@@ -249,7 +257,7 @@ class Reading(Values):
                 inner = [x for x in parts if x.op == op]
                 if len(inner) == 1 or len(parts) == 1:
                     e = inner[0] if inner else parts[0]
-                    beside += [x for x in parts if x is not e]
+                    beside += [(x, env) for x in parts if x is not e]
                     continue
             break
         join = either if op == "forall" else both
@@ -259,7 +267,7 @@ class Reading(Values):
             body = both(known) if op == "forall" else either(known)
         else:
             body = self.read(e, env, world, side)
-        body = join([*[self.read(x, env, world, side) for x in beside], body])
+        body = join([*[self.read(x, around, world, side) for x, around in beside], body])
         if op == "forall":
             return forall(variables, implies(both(domains), body))
         found = exists(variables, both([*domains, body]))
@@ -405,9 +413,10 @@ class Reading(Values):
 
     # ---- terms that only a property defines
     def _hidden(self, e: Expr, env: Environment) -> Expr | None:
-        """The innermost part of a text that a property defines and that speaks of bound variables."""
+        """The innermost part of a text that a property defines and that speaks of bound variables. Those that it binds
+        itself have no value yet."""
         for m in _implicit(e):
-            if f"={m.id}" in env or not m.free <= env.keys() or m.free <= self.ground:
+            if f"={m.id}" in env or not m.free <= e.free or all(self._is_ground(n, env) for n in m.free):
                 continue
             if m.op == "get" and not self.is_partner(m.args[0].t):
                 continue
@@ -446,8 +455,8 @@ class Reading(Values):
 
     def _defined(self, e: Expr, env: Environment, world: World) -> Term:
         inner = {f"={x.id}" for x in used(e)}
-        names = sorted([*(n for n in e.free if n not in self.ground), *(n for n in env if n in inner)])
-        outer = {n: v for n, v in env.items() if n in self.ground}
+        names = sorted([*(n for n in e.free if not self._is_ground(n, env)), *(n for n in env if n in inner)])
+        outer = {n: v for n, v in env.items() if self._is_ground(n, env)}
         key = ("defined", e.id, id(world), *names, *((n, _ident(v)) for n, v in outer.items() if n in e.free))
         if key not in self._memo:
             variables = [self.like(env[n], n) for n in names]
@@ -590,7 +599,7 @@ class Reading(Values):
         for p in a.params:
             name = f"{a.name}({a.parameter(p)}){suffix}"
             env[p.aux] = self.fresh(p.t, name)
-            self.ground.add(p.aux)
+            self.ground[p.aux] = env[p.aux]
             self._given_names.add(p.aux)
             for sort, part in self._parts_of_sorts(p.t, env[p.aux]):
                 self.constants.setdefault(sort, []).append(part)

@@ -22,6 +22,8 @@ CLOCK = 3
 PATIENCE = 10
 """One query ends when this many times its share of the budget, and a second, have passed: it does not count its steps,
 or the machine is that busy."""
+MOST = 2**32 - 1
+"""No limit of Z3's is larger: it would be cut to its last 32 bits."""
 LEAST_S = 0.0005
 """What every query costs at least, so that a budget ends."""
 
@@ -110,8 +112,8 @@ class Budget:
 
 def limit(solver: z3.Solver, share_s: float) -> None:
     """Give a solver what one query may cost."""
-    solver.set("rlimit", max(1, int(share_s * STEPS_PER_SECOND)))
-    solver.set("timeout", int((share_s * PATIENCE + 1) * 1000))
+    solver.set("rlimit", max(1, int(min(share_s * STEPS_PER_SECOND, MOST))))
+    solver.set("timeout", int(min((share_s * PATIENCE + 1) * 1000, MOST)))
 
 
 def steps_taken(solver: z3.Solver) -> int:

@@ -55,13 +55,23 @@ def named(size: str) -> str:
     return f"#{size}"
 
 
+WRITTEN = frozenset(["true", "false", "distinct", "ite", "let", "forall", "exists", "div", "mod", "Int", "Bool"])
+"""The words in which formulas are written down, as far as a text may have them for names too."""
+
+
+def spelled(name: str) -> str:
+    """The name of a variable, a sort or an enum in formulas: none that stands for something else where these are
+    written down."""
+    return f"{name}." if name in WRITTEN else name
+
+
 _enums: dict[type, tuple[z3.SortRef, list[Term]]] = {}
 _enum_names: set[str] = set()
 
 
 def enum_sort(cls: type[enum.Enum]) -> tuple[z3.SortRef, list[Term]]:
     if cls not in _enums:  # Z3's names are global: one sort for an enum, whoever asks
-        name = cls.__name__
+        name = spelled(cls.__name__)
         while name in _enum_names:
             name += "_"
         _enum_names.add(name)
@@ -99,7 +109,7 @@ class Values(ABC):
             case "int" | "range":
                 return z3.IntSort()
             case "sort":
-                return z3.IntSort() if t.name in self.given else z3.DeclareSort(t.name)
+                return z3.IntSort() if t.name in self.given else z3.DeclareSort(spelled(t.name))
             case "enum":
                 return enum_sort(typing.cast(type[enum.Enum], t.cls))[0]
         raise self.error(f"a value of type {t!r} cannot be a key, an element of a set or a bound variable in a proof")
@@ -278,7 +288,7 @@ class Values(ABC):
 
     def state(self, suffix: str = "") -> State:
         """An arbitrary state."""
-        return {n: self.fresh(t, n + suffix) for n, t in self.model.vars.items()}
+        return {n: self.fresh(t, spelled(n) + suffix) for n, t in self.model.vars.items()}
 
     # ---- composite values
     def choose(self, t: T, c: Formula, a: Value, b: Value) -> Value:

@@ -174,7 +174,8 @@ def _proved(p: ProofResult) -> list[Section]:
     titles = ("claim", "clauses", Column("actions", number=True), Column("s", number=True), slow, "")
     if p.complete:
         what = f": {', '.join(words(c) for c in p.asked)}, with what it rests on" if p.asked else ""
-        verdict = Cell(f"proved for every size{what}", "good")
+        held = f" with {sizes_text(p.fixed)}" if p.fixed else ""
+        verdict = Cell(f"proved for every size{held}{what}", "good")
     elif p.false_lemma is not None or any(o.verdict == "refuted" for o in p.obligations):
         verdict = Cell("not proved: a claim is not inductive, or false", "bad")
     else:
