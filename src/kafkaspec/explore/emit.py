@@ -62,7 +62,7 @@ class Emitter:
     # ---- text
     def type(self, bits: int) -> str:
         if bits > WIDEST:
-            raise NoCode(f"has {bits:,} bits at these sizes; a value that is computed with has at most {WIDEST:,}")
+            raise NoCode(f"takes {bits:,} bits at once at these sizes, of at most {WIDEST:,}")
         return f"<{self.lanes} x i{bits}>" if self.lanes > 1 else f"i{bits}"
 
     def text(self, a: Num | Bit, bits: int = WORD) -> str:
