@@ -18,7 +18,7 @@ from typing import Annotated
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore, liveness
+from kafkaspec.explore import checkpoint, explore, liveness
 from kafkaspec.explore.checked import Expectation
 from kafkaspec.explore.engine import Exploration, Search
 from kafkaspec.explore.layout import Layout
@@ -478,6 +478,72 @@ def test_a_checkpoint_that_lacks_something_is_none(tmp_path: Path) -> None:
         file.write_bytes(json.dumps({n: v for n, v in told.items() if n != key}).encode() + b"\n" + states)
         with pytest.raises(UserError, match="run: is no checkpoint of an exploration"):
             explore(load(CleanerAnchor), CLEANER, checkpoint=file)
+
+
+def test_a_checkpoint_of_many_levels_is_one(tmp_path: Path) -> None:
+    """Where each level begins stands in its first line, which is as long as it must be."""
+    file = tmp_path / "run"
+    m = load(modules.module(WITNESS.replace("1000", "90_000"), tmp_path).Counting)
+    explore(m, {}, max_states=75_000, checkpoint=file)
+    with file.open("rb") as f:
+        assert len(f.readline()) > 1 << 20
+    assert explore(m, {}, max_states=76_000, checkpoint=file).distinct > 75_000
+
+
+@pytest.mark.parametrize("at", [-1, -40, -200, 100])
+def test_a_checkpoint_in_which_a_byte_has_changed_is_refused(tmp_path: Path, at: int) -> None:
+    file = tmp_path / "run"
+    explore(load(CleanerAnchor), CLEANER, max_states=100, checkpoint=file)
+    data = bytearray(file.read_bytes())
+    data[at] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(UserError, match=r"run: is (damaged|of another exploration)"):
+        explore(load(CleanerAnchor), CLEANER, checkpoint=file)
+    file.write_bytes(file.read_bytes() + b"more")
+    with pytest.raises(UserError, match=r"run: is (damaged|of another exploration)"):
+        explore(load(CleanerAnchor), CLEANER, checkpoint=file)
+
+
+def test_of_two_runs_that_write_a_checkpoint_each_writes_it_whole(tmp_path: Path) -> None:
+    """One run writes while the other does; what is there afterwards is one of the two."""
+    file = tmp_path / "run"
+    first, second = bytes([1]) * 5_000_000, bytes([2]) * 4_000_000
+    begun = threading.Event()
+
+    def other() -> None:
+        begun.set()
+        with checkpoint._beside(file) as out:
+            out.write(second)
+
+    thread = threading.Thread(target=other)
+    with checkpoint._beside(file) as out:
+        out.write(first[:1_000_000])
+        thread.start()
+        begun.wait()
+        assert not file.exists()
+        out.write(first[1_000_000:])
+    assert file.read_bytes() in (first, second)
+    thread.join()
+    assert file.read_bytes() == second
+    assert [f.name for f in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_checkpoint_that_is_half_written_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "run"
+    explore(load(CleanerAnchor), CLEANER, max_states=100, checkpoint=file)
+    before = file.read_bytes()
+
+    def killed() -> None:
+        with checkpoint._beside(file) as out:
+            out.write(b"half")
+            raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        killed()
+    assert file.read_bytes() == before
+    assert explore(load(CleanerAnchor), CLEANER, max_states=5_000, checkpoint=file).outcome == "limit"
+    assert file.read_bytes() != before
+    assert explore(load(CleanerAnchor), CLEANER, checkpoint=file).distinct == 8_792
 
 
 def test_a_checkpoint_stays_until_there_is_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from kafkaspec.errors import UserError
 from kafkaspec.explore import explore
 from kafkaspec.explore.emit import GREATEST
 from kafkaspec.language import Model, load
+from kafkaspec.language.concrete import Concrete
 from tests.modules import HEAD, module
 
 TEXT = """
@@ -79,3 +80,96 @@ def test_what_is_too_large_is_refused(tmp_path: Path, claim: str, more: str, siz
     with pytest.raises(UserError) as e:
         explore(m, sizes)
     assert message in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("claim", "more", "message"),
+    [
+        ("len({x * 9000 for x in range(0, s.n + 1)}) > 0", "", r"{\(x \* 9000\) for x in .* takes 9,024"),
+        ("len({0, 9000, s.n}) > 0", "", "takes 9,024 bits at once at these sizes, of at most 8,192"),
+        ("{s.n * 9000} != {1}", "", r"\(n \* 9000\)}\) takes 18,048"),
+        ("len(s.z) < 1", "    z: set[Annotated[int, Range(0, 9000)]]", "py:24: z takes 9,024 bits"),
+        ("s.z[s.n]", "    z: dict[Annotated[int, Range(0, 9000)], bool]", r"py:24: z\[n\] takes 9,024 bits"),
+        ("len(s.z) < 1", "    z: Annotated[list[Annotated[int, Range(0, 999)]], Bounded(900)]", "py:24: z takes 9,0"),
+        ("s.z is None", "    z: Annotated[list[Annotated[int, Range(0, 999)]], Bounded(900)] | None", "takes 9,0"),
+    ],
+)
+def test_what_is_too_wide_to_be_computed_with_is_refused(tmp_path: Path, claim: str, more: str, message: str) -> None:
+    m = load(text(tmp_path, claim, more + "\n"))
+    with pytest.raises(UserError, match=message):
+        explore(m, {"N": 2})
+
+
+def test_what_is_wide_and_read_in_place_is_explored(tmp_path: Path) -> None:
+    wide = "    z: dict[Annotated[int, Range(0, 9000)], bool]\n"
+    act = "    @action()\n    def put(s) -> None:\n        s.next.z[9000] = not s.z[0]\n"
+    assert explore(load(text(tmp_path, "not s.z[1]", wide + act)), {"N": 2}).distinct == 6
+
+
+GHOST = """
+class M(Model):
+    b: bool
+    g: Natural
+    S: set[Natural]
+    o: Natural | None
+    ghosts = ("g", "S", "o")
+
+    @action()
+    def count(s) -> None:
+        require(s.g < {most})
+        s.next.g = s.g + 1
+        s.next.b = not s.b
+        {effect}
+
+    @invariant()
+    def holds(s) -> bool:
+        return {claim}
+"""
+NATURAL = "Natural = Annotated[int, Range(0)]\n"
+
+
+@pytest.mark.parametrize(
+    ("claim", "most", "told"),
+    [
+        ("len({s.g, 1}) <= 2", 255, ""),
+        ("len({s.g + 1, 1}) <= 2", 255, "may be beyond 255"),  # 256 would be another's bit
+        ("len({s.g + s.g}) == 1", 130, "may be beyond 255"),
+        ("s.g + s.g in {s.g + s.g, 3} - {4}", 130, "may be beyond 255"),
+        ("(s.g + s.g if s.b else None) != (s.o if s.b else s.g) or s.g < 9", 130, ""),
+        ("[s.g + s.g, 1][1] == 1", 130, "may be beyond 255"),
+        ("sum(1 for x in range(0, s.g)) == s.g", 255, ""),
+        ("sum(1 for x in range(0, s.g + 1)) == s.g + 1", 255, ""),
+        ("sum(1 for x in range(0, s.g + 2)) == s.g + 2", 255, "asks numbers without an upper limit"),
+        ("all(x != 300 for x in range(0, s.g + s.g)) or s.g > 150", 160, "asks numbers without an upper limit"),
+        ("any(x == 300 for x in range(0, s.g + s.g)) or s.g < 151", 160, "asks numbers without an upper limit"),
+        ("max((x for x in range(0, s.g + s.g)), default=0) + 2 > s.g", 130, "asks numbers without an upper limit"),
+        ("len({x for x in range(0, s.g + s.g)}) == s.g + s.g", 130, "asks numbers without an upper limit"),
+        ("len({x // 2 for x in range(0, s.g)}) <= s.g", 200, ""),
+        ("len({x + 1 for x in s.S}) == len(s.S)", 200, "may be beyond 255"),
+        ("max((x + x for x in s.S), default=0) <= 2 * s.g", 200, ""),
+        ("all(s.o is None or x > s.o for x in range(s.g, s.g + 1))", 200, ""),
+    ],
+)
+def test_numbers_without_a_limit_are_exact_or_refused(tmp_path: Path, claim: str, most: int, told: str) -> None:
+    effect = "s.next.S = {s.g}\n        s.next.o = s.g"
+    source = HEAD + NATURAL + GHOST.format(claim=claim, most=most, effect=effect)
+    m = load(module(source, tmp_path).M)
+    assert all(Concrete(m.cls, {}).holds("holds", s) for s in Concrete(m.cls, {}).reachable()[0])
+    if told:
+        with pytest.raises(UserError, match=rf"py:\d+: .*{told}"):
+            explore(m, {}, ghosts=True, deadlock=True)
+        return
+    e = explore(m, {}, ghosts=True, deadlock=True)
+    assert (e.outcome, e.distinct) == ("complete", most + 1)
+
+
+def test_a_set_with_a_number_beyond_what_is_followed_is_a_limit(tmp_path: Path) -> None:
+    for effect in ("s.next.S = {s.g + 240}", "s.next.S = {s.g + 240, 1} - {2}", "s.next.S = {x + 240 for x in {s.g}}"):
+        m = load(module(HEAD + NATURAL + GHOST.format(claim="s.g < 99", most=50, effect=effect), tmp_path).M)
+        if "-" in effect:
+            with pytest.raises(UserError, match="may be beyond 255"):
+                explore(m, {}, ghosts=True, deadlock=True)
+            continue
+        e = explore(m, {}, ghosts=True, deadlock=True)
+        assert (e.outcome, e.depth) == ("limit", 17)
+        assert "a value of S beyond 255" in e.limit

@@ -1,16 +1,21 @@
-"""A search on disk: a line of JSON that says where it stands, then every thread's queue as it lies in memory.
+"""A search on disk: a line of JSON that says where it stands, then every thread's queue as it lies in memory, then a
+digest of both.
 
 The table is not kept: it is filled again from the queues. A checkpoint belongs to one model's code at one size, and to
-machines whose vectors are as wide.
+machines whose vectors are as wide. It is written beside the one that is there, which it then replaces. Of several runs
+that keep one checkpoint, each replaces it as a whole.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafkaspec.errors import UserError
 from kafkaspec.explore.kernels import COUNT, STUCK
@@ -18,7 +23,10 @@ from kafkaspec.explore.kernels import COUNT, STUCK
 if TYPE_CHECKING:
     from kafkaspec.explore.engine import Hit, Search
 
-FORMAT = "kafkaspec exploration 2"
+FORMAT = "kafkaspec exploration 3"
+BEGIN = json.dumps({"format": FORMAT}).encode()[:-1]
+"""What a checkpoint begins with."""
+DIGEST_BYTES = 32
 KEYS = frozenset(
     {
         "format", "model", "sizes", "code", "threads", "words", "counts", "generated", "first_count", "starts", "level",
@@ -62,15 +70,40 @@ def save(search: Search, path: Path) -> None:
         "chunk": p.chunk,
         "packed": s.packing is not None,
     }
-    part = path.with_name(path.name + ".part")
     try:
-        with part.open("wb") as out:
-            out.write(json.dumps(head).encode() + b"\n")
-            for t, n in enumerate(s.counts()):
-                out.write(s.queues[t].bytes(0, s.queue_bytes(n)))
-        os.replace(part, path)
+        with _beside(path) as out:
+            digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+            parts: list[bytes | memoryview] = [json.dumps(head).encode() + b"\n"]
+            parts += [s.queues[t].bytes(0, s.queue_bytes(n)) for t, n in enumerate(s.counts())]
+            for part in parts:
+                digest.update(part)
+                out.write(part)
+            out.write(digest.digest())
     except OSError as e:
         raise UserError(f"{path}: the checkpoint cannot be written: {e.strerror}") from None
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the checkpoint's place when it is written. No two runs write it at once: the other waits."""
+    part = path.with_name(path.name + ".part")
+    while True:
+        with part.open("ab") as out:
+            fcntl.flock(out, fcntl.LOCK_EX)
+            if not _is(out, part):  # meanwhile it has become the checkpoint
+                continue
+            out.truncate(0)
+            yield out
+            out.flush()
+            os.replace(part, path)
+            return
+
+
+def _is(file: BinaryIO, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def threads_of(path: Path) -> int:
@@ -90,14 +123,17 @@ def load(search: Search, path: Path) -> None:
         raise UserError(f"{path}: needs more memory than {s.budget_mb:,.0f} MB")
     try:
         with path.open("rb") as f:
-            f.readline()
+            digest = hashlib.blake2b(f.readline(), digest_size=DIGEST_BYTES)
             for t, n in enumerate(head["counts"]):
                 size = s.queue_bytes(n)
                 if size > s.queues[t].size:
                     raise UserError(f"{path}: needs more memory than {s.budget_mb:,.0f} MB")
                 if f.readinto(s.queues[t].bytes(0, size)) != size:
                     raise UserError(f"{path}: is cut short")
+                digest.update(s.queues[t].bytes(0, size))
                 s.own[t][COUNT] = n
+            if f.read() != digest.digest():
+                raise UserError(f"{path}: is damaged")
     except OSError as e:
         raise UserError(f"{path}: cannot be read: {e.strerror}") from None
     s.generated, s.first_count, s.starts = head["generated"], head["first_count"], head["starts"]
@@ -117,7 +153,10 @@ def load(search: Search, path: Path) -> None:
 def _head(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as f:
-            head = json.loads(f.readline(1 << 20))
+            if f.read(len(BEGIN)) != BEGIN:
+                raise ValueError
+            f.seek(0)
+            head = json.loads(f.readline())
         if head["format"] != FORMAT or head.keys() != KEYS:
             raise ValueError
     except OSError as e:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore.emit import ALL, GREATEST, WORD, Bit, Emitter, Num, Wire, Words, high, low
+from kafkaspec.explore.emit import ALL, GREATEST, WORD, Bit, Emitter, NoCode, Num, Wire, Words, high, low
 from kafkaspec.explore.layout import MOST_VALUES, UNBOUNDED, Layout
 from kafkaspec.language.expr import Expr, and_, join, name_of, of_type, or_, show, within
 from kafkaspec.language.model import Action
@@ -21,6 +21,7 @@ from kafkaspec.language.types import T, make
 MOST_READ = 500_000
 """Operations of one function's code, of which the largest shipped model takes a tenth."""
 
+_BEYOND = f"may be beyond {UNBOUNDED}, up to which numbers without an upper limit are kept in a set or an option"
 Env = dict[str, Num]
 Choice = tuple[Bit, Num]
 """A value that a bound variable may take, and whether it is there."""
@@ -67,7 +68,10 @@ class Reader:
                 f"{self.layout.model.name} takes more than {MOST_READ:,} operations to read at these sizes: "
                 "a comprehension is read once for each value of its variable"
             )
-        r = self.memo[-1][key] = compute(x, env)
+        try:
+            r = self.memo[-1][key] = compute(x, env)
+        except NoCode as e:
+            raise UserError(f"{_at(x)}{show(x)} {e}") from None
         return r
 
     # ---- places
@@ -196,6 +200,8 @@ class Reader:
     def fit(self, v: Num, t: T) -> Num:
         """A number's code in type t."""
         hi = self.layout.stored(t)[1]
+        if t.kind == "range" and t.hi is None and high(v) > hi:
+            raise NoCode(_BEYOND)
         code = self.e.sub(v, self.layout.bias(t))
         if isinstance(code, Wire) and (code.lo < 0 or code.hi > hi - self.layout.bias(t)):
             code = Wire(code.name, code.bits, 0, (1 << self.layout.width(t)) - 1)
@@ -277,6 +283,8 @@ class Reader:
         """The one bit of x in a set of type t; none if it cannot be in it."""
         e, n = self.e, self.layout.size(t.item)
         i = self.position(x, t.item, env)
+        if t.item.kind == "range" and t.item.hi is None and high(i) >= n:
+            raise NoCode(_BEYOND)
         if not within(of_type(x), t.item):
             inside = e.and_(e.compare("sle", 0, i), e.compare("slt", i, n))
             return e.choose(inside, e.shift("shl", 1, e.choose(inside, i, 0), self.room(t)), 0)
@@ -285,6 +293,7 @@ class Reader:
     def collected(self, x: Expr, env: Env) -> Num:
         e, r = self.e, 0
         v, cond = x.args
+        self.bounded(v, cond, True, env)
         for i, value in enumerate(self.layout.values(v.t)):
             bit = e.number(self.truth(cond, {**env, v.aux: value}))
             r = e.either(r, e.shift("shl", bit, i, self.room(x.t)))  # type: ignore[assignment]
@@ -383,7 +392,38 @@ class Reader:
                     s = q.args[1]
                     found = [self.record(c, s.t) for c in self.cells_of(self.own(s, env), s.t)]
                     return found, (or_ if negative else and_)(*[x for x in parts if x is not p])
+        self.bounded(v, body, not negative, env)
         return [(True, value) for value in self.layout.values(v.t)], body
+
+    def bounded(self, v: Expr, body: Expr, there: bool, env: Env) -> None:
+        """Raises NoCode unless every number that v must take is looked at: those for which the body is true, or false
+        if not `there`."""
+        if v.t.kind == "range" and v.t.hi is None and not self._low(v, body, there, env):
+            raise NoCode(f"asks numbers without an upper limit, of which those up to {UNBOUNDED} are looked at")
+
+    def _low(self, v: Expr, x: Expr, true: bool, env: Env) -> bool:
+        """Is v at most UNBOUNDED wherever x is true (or false)?"""
+
+        def at_most(y: Expr, more: int) -> bool:
+            return v.aux not in y.free and high(self.number(y, env)) <= UNBOUNDED + more
+
+        a = x.args
+        match x.op:
+            case "const":
+                return bool(x.aux) != true
+            case "and" | "or":
+                return (any if (x.op == "and") == true else all)([self._low(v, y, true, env) for y in a])
+            case "not":
+                return self._low(v, a[0], not true, env)
+            case "only":
+                return self._low(v, a[1], true, env)
+            case "in":
+                return true and a[0] is v and v.aux not in a[1].free
+            case "lt" | "le" if true:
+                return a[0] is v and at_most(a[1], int(x.op == "lt"))
+            case "lt" | "le":
+                return a[1] is v and at_most(a[0], int(x.op == "le"))
+        return False
 
     def chosen(self, v: Expr, cond: Expr, env: Env) -> list[tuple[Bit, Env]]:
         """For each value that v takes: does the condition hold of it, and the environment in which it is v."""
@@ -527,6 +567,7 @@ class Reader:
         e, (v, cond, value) = self.e, x.args[:3]
         r = self.number(x.args[3], env) if len(x.args) > 3 else 0
         if value is v and v.t.kind == "range":
+            self.bounded(v, cond, True, env)
             values = self.layout.values(v.t)
             for y in values if x.op == "greatest" else reversed(values):
                 r = e.choose(self.truth(cond, {**env, v.aux: y}), y, r)
@@ -679,6 +720,7 @@ class Reader:
         """The words of the state after, and when a value assigned leaves its type, by variable, or cannot be computed,
         by ""."""
         lay, e = self.layout, self.e
+        types = {n: limited(t) for n, t in lay.vars.items()}
         new: Words = list(self.before)
         for u in action.updates:
             if u.var not in lay.place:
@@ -686,7 +728,7 @@ class Reader:
             cond = self.truth(u.cond, env)
             if cond is False:
                 continue
-            t, at, plus = lay.vars[u.var], 0, 0
+            t, at, plus = types[u.var], 0, 0
             width = lay.width(t)
             for k in u.keys:
                 plus = 0
@@ -706,7 +748,6 @@ class Reader:
             self.store(new, u.var, at, width, value, cond)
         needs = [n.defined for n in action.needs if n.after == len(action.guard)]
         wrong = [("", e.not_(self.truth(d, env))) for d in needs if lay.visible(d)]
-        types = {n: limited(t) for n, t in lay.vars.items()}
         wrong += [(n, e.not_(self.truth(f, env))) for n, f in action.typed(types)]
         return new, [(n, b) for n, b in wrong if b is not False]
 

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kafkaspec.errors import UserError
+
 WORD = 64
 ALL = 2**WORD - 1
 GREATEST = 2 ** (WORD - 2)
 """Of the numbers that are added, multiplied and compared."""
+WIDEST = 8_192
+"""Bits of a value that is computed with, such as a set that has one for each element that there can be."""
 MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93)
 """Odd numbers by which hashes multiply."""
 NUMBERS = frozenset({"active", "n", "shift", "buckets"})
 """Arguments of the functions that are made which are no addresses."""
+
+
+class NoCode(UserError):
+    """There is no code for an expression at these sizes. The reader adds where it stands."""
 
 
 class Wire:
@@ -53,6 +61,8 @@ class Emitter:
 
     # ---- text
     def type(self, bits: int) -> str:
+        if bits > WIDEST:
+            raise NoCode(f"takes {bits:,} bits at once at these sizes, of at most {WIDEST:,}")
         return f"<{self.lanes} x i{bits}>" if self.lanes > 1 else f"i{bits}"
 
     def text(self, a: Num | Bit, bits: int = WORD) -> str:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import text
-from kafkaspec.language.expr import SizeName, sizes_now, static
+from kafkaspec.language.expr import SizeName, plain, sizes_now, static
 from kafkaspec.language.model import Action, Disabled, LoadedModel, Model, load
 from kafkaspec.language.trace import Value
 from kafkaspec.language.types import Sort, T, elements, resolve
@@ -202,7 +202,7 @@ def _fields(r: Any) -> None:
 STRICT = {
     "__ks_index": _index, "__ks_sliced": _sliced, "__ks_elements": _elements, "__ks_added": _added,
     "__ks_called": _called, "__ks_replace": _replaced, "__ks_wanted": _wanted,
-    "__ks_absent": text.ABSENT,
+    "__ks_plain": plain, "__ks_absent": text.ABSENT,
 }  # fmt: skip
 _UNDEFINED = (
     IndexError, KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError, AssertionError, UnboundLocalError,

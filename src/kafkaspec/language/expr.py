@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, cast
 
 from kafkaspec.errors import UserError
-from kafkaspec.language.types import BOOL, INT, Sort, T, make, resolve, tracing
+from kafkaspec.language.types import BOOL, INT, Sort, T, make, resolve, tracing, unhashable
 
 sizes_now: ContextVar[Mapping[str, int | bool] | None] = ContextVar("sizes_now", default=None)
 """While a text runs on concrete states: the values of its sizes and flags."""
@@ -177,10 +178,11 @@ def must(condition: Any) -> Expr:
 
 # ---- sizes and flags -----------------------------------------------------------------------------------------------
 class SizeName:
-    """A constant of the model: its value while a text runs on concrete states, its symbol otherwise."""
+    """A constant of the model, a size or flag or what a file makes of them: its value while a text runs on concrete
+    states, its symbol otherwise."""
 
-    def __init__(self, name: str, t: T) -> None:
-        self.name, self.expr = name, node("size", t, aux=name)
+    def __init__(self, name: str, t: T, expr: Expr | None = None) -> None:
+        self.name, self.expr = name, expr if expr is not None else node("size", t, aux=name)
 
     def _now(self) -> Any:
         known = sizes_now.get()
@@ -189,12 +191,15 @@ class SizeName:
             if trace is not None:
                 trace.named[self.expr.id] = self.expr
             return self.expr
-        return self._given(known)
+        value = static(self.expr, known)
+        return bool(value) if self.expr.t is BOOL else value
 
-    def _given(self, known: Mapping[str, int | bool]) -> int | bool:
-        if self.name not in known:
-            raise UserError(f"size {self.name} is not given")
-        return known[self.name]
+    def _made(self, operation: Callable[[Any, Any], Any], o: Any, *, behind: bool = False) -> Any:
+        """The constant that an operation makes of this one and another, which stands `behind` or before it."""
+        a, b = (self._now(), plain(o)) if behind else (plain(o), self._now())
+        made = operation(a, b)
+        nowhere = tracing.get() is None and sizes_now.get() is None
+        return SizeName(show(made), made.t, made) if nowhere and isinstance(made, Expr) else made
 
     def __repr__(self) -> str:
         return self.name
@@ -209,68 +214,56 @@ class SizeName:
         return int(self._now())
 
     def __eq__(self, o: object) -> Any:
-        return self._now() == plain(o)
+        return self._made(operator.eq, o, behind=True)
 
     def __ne__(self, o: object) -> Any:
-        return self._now() != plain(o)
+        return self._made(operator.ne, o, behind=True)
 
     def __lt__(self, o: Any) -> Any:
-        return self._now() < plain(o)
+        return self._made(operator.lt, o, behind=True)
 
     def __gt__(self, o: Any) -> Any:
-        return self._now() > plain(o)
+        return self._made(operator.gt, o, behind=True)
 
     def __le__(self, o: Any) -> Any:
-        return self._now() <= plain(o)
+        return self._made(operator.le, o, behind=True)
 
     def __ge__(self, o: Any) -> Any:
-        return self._now() >= plain(o)
+        return self._made(operator.ge, o, behind=True)
 
     def __add__(self, o: Any) -> Any:
-        return _at_the_top(self._now() + plain(o))
+        return self._made(operator.add, o, behind=True)
 
     def __radd__(self, o: Any) -> Any:
-        return _at_the_top(plain(o) + self._now())
+        return self._made(operator.add, o)
 
     def __sub__(self, o: Any) -> Any:
-        return _at_the_top(self._now() - plain(o))
+        return self._made(operator.sub, o, behind=True)
 
     def __rsub__(self, o: Any) -> Any:
-        return _at_the_top(plain(o) - self._now())
+        return self._made(operator.sub, o)
 
     def __mul__(self, o: Any) -> Any:
-        return _at_the_top(self._now() * plain(o))
+        return self._made(operator.mul, o, behind=True)
 
     def __rmul__(self, o: Any) -> Any:
-        return _at_the_top(plain(o) * self._now())
+        return self._made(operator.mul, o)
 
     def __floordiv__(self, o: Any) -> Any:
-        return _at_the_top(self._now() // plain(o))
+        return self._made(operator.floordiv, o, behind=True)
 
     def __mod__(self, o: Any) -> Any:
-        return _at_the_top(self._now() % plain(o))
+        return self._made(operator.mod, o, behind=True)
 
     def __neg__(self) -> Any:
-        return _at_the_top(-self._now())
-
-
-class SizeTerm(SizeName):
-    """A number made of sizes at the top of a file, as in `L = 2 * N - 1`: a number too while a text runs."""
-
-    def __init__(self, expr: Expr) -> None:
-        self.name, self.expr = show(expr), expr
-
-    def _given(self, known: Mapping[str, int | bool]) -> int:
-        return static(self.expr, known)
-
-
-def _at_the_top(x: Any) -> Any:
-    """What sizes are joined to, where no text is read or run."""
-    return SizeTerm(x) if isinstance(x, Expr) and tracing.get() is None else x
+        return self._made(operator.sub, 0)
 
 
 def plain(x: Any) -> Any:
-    """A size by its value or symbol; anything else itself."""
+    """A size by its value or symbol; anything else itself. Raises ModelError for what may be equal to something else
+    than it looks like."""
+    if isinstance(x, int | list | tuple) and type(x) not in (bool, int, list, tuple):
+        raise ModelError(f"{x!r} is a {type(x).__name__}: a constant is a number, a list or a tuple, and no more")
     return x._now() if isinstance(x, SizeName) else x
 
 
@@ -323,6 +316,10 @@ def static(x: int | Expr | None, sizes: Mapping[str, int | bool]) -> int:
             return int(a[0] < a[1])
         case "le":
             return int(a[0] <= a[1])
+        case "eq":
+            return int(a[0] == a[1])
+        case "not":
+            return int(not a[0])
         case "ite":
             return static(x.args[1] if static(x.args[0], sizes) else x.args[2], sizes)
     raise UserError(f"{x!r} is not a constant")
@@ -529,6 +526,8 @@ def has_values(t: T) -> bool:
             return t.hi is None or at_most(t.lo, t.hi)
         case "rec":
             return all(has_values(f) for _, f in t.fields)
+        case "set":
+            return not t.nonempty or has_values(t.item)
     return True
 
 
@@ -651,7 +650,10 @@ def lift(x: Any, t: T) -> Expr:
     if isinstance(x, MapLiteral) and t.kind == "map":
         return _literal_map(x, t)
     if dataclasses.is_dataclass(x) and not isinstance(x, type) and t.kind == "rec" and type(x) is t.cls:
-        return record(t, {n: getattr(x, n) for n, _ in t.fields})
+        made = record(t, {n: getattr(x, n) for n, _ in t.fields})
+        if not made.total:
+            raise ModelError(f"{written(x)} has fields that may be outside their types: build it where it is used")
+        return made
     if isinstance(x, enum.Enum) and t.kind == "enum" and type(x) is t.cls:
         return node("const", t, aux=list(type(x)).index(x))
     if isinstance(x, bool) and t.kind == "bool":
@@ -688,10 +690,17 @@ def _literal_set(x: SetLiteral, t: T | None) -> Expr:
         if not same(elem, y.t):
             raise ModelError(f"{show(y)} of type {y.t!r} is in one set with values of type {elem!r}")
         elem = join(elem, of_type(y))
-    if elem.kind not in ("sort", "enum", "bool", "int", "range", "rec"):
-        raise ModelError(f"an element of a set is of a Sort, a Range, an Enum, bool or a record, not {elem!r}")
+    _may_be_element(elem)
     e = node("empty", make("set", elem=elem, hi=len(items) if elem.kind == "rec" else None))
     return _with(e, items, e.t)
+
+
+def _may_be_element(t: T) -> None:
+    """Raises ModelError unless a set can hold values of a type."""
+    if t.kind not in ("sort", "enum", "bool", "int", "range", "rec"):
+        raise ModelError(f"an element of a set is of a Sort, a Range, an Enum, bool or a record, not {t!r}")
+    if (why := unhashable(t)) != "":
+        raise ModelError(why)
 
 
 def _with(s: Expr, items: Sequence[Expr], t: T) -> Expr:
@@ -1251,8 +1260,7 @@ def collected(domain: Any, cond: Condition, value: Condition, name: str) -> Expr
             raise ModelError("how many records a comprehension makes at most cannot be told")
     if e is d.v:
         return d(node("setof", make("set", elem=d.v.t, hi=hi), d.v, and_(d.inside, condition)))
-    if e.t.kind not in ("sort", "enum", "bool", "int", "range", "rec"):
-        raise ModelError(f"an element of a set is of a Sort, a Range, an Enum, bool or a record, not {e.t!r}")
+    _may_be_element(e.t)
     return d(node("image", make("set", elem=of_type(e), hi=hi), d.v, and_(d.inside, condition), e))
 
 

@@ -83,18 +83,18 @@ def body(tree: ast.ClassDef) -> tuple[int, str] | None:
 
 def sort(cls: type, base: type) -> str:
     """What is wrong with a sort: its elements must be equal or not, and nothing else."""
-    if cls.__bases__ != (base,):
+    if cls.__bases__ != (base,) or type(cls) is not type(base):
         return f"{cls.__name__}: a sort extends Sort alone"
-    return _with_methods(cls, "a sort")
+    return _with_methods(cls, "a sort", type("Plain", (base,), {}))
 
 
 def enumeration(cls: type[enum.Enum]) -> str:
     """What is wrong with an enum: its members must be equal or not, and nothing else."""
-    if cls.__bases__ != (enum.Enum,):
+    if cls.__bases__ != (enum.Enum,) or type(cls) is not enum.EnumMeta:
         return f"{cls.__name__}: an enum extends enum.Enum alone"
     if not len(cls):
         return f"{cls.__name__} has no members"
-    return _with_methods(cls, "an enum")
+    return _with_methods(cls, "an enum", _Plain)
 
 
 def record(cls: type[Any]) -> str:
@@ -106,9 +106,15 @@ def record(cls: type[Any]) -> str:
             return f"{c.__name__}: a record is a frozen dataclass: @dataclass(frozen=True)"
         if not c.__dataclass_params__.eq:  # type: ignore[attr-defined]
             return f"{c.__name__}: records are equal if their fields are: without eq=False"
-        if (wrong := _with_methods(c, "a record")) != "":
+        if type(c) is not type:
+            return f"{cls.__name__}: a record extends nothing but records, not {type(c).__name__}"
+        if (wrong := _with_methods(c, "a record", _Compared)) != "":
             return wrong
+    if {f.name for f in dataclasses.fields(cls)} != inspect.signature(cls).parameters.keys():
+        return f"{cls.__name__}: what a record is made of are its fields, without InitVar and init=False"
     for field in dataclasses.fields(cls):
+        if field.name.startswith("_"):
+            return f"{cls.__name__}.{field.name} is no name for a field"
         if not (field.compare and field.init) or field.hash is False:
             return f"{cls.__name__}.{field.name}: every field of a record is given and compared"
         if field.default_factory is not dataclasses.MISSING:
@@ -116,13 +122,32 @@ def record(cls: type[Any]) -> str:
     return ""
 
 
+class _Plain(enum.Enum):
+    """What Python gives every enum."""
+
+
+@dataclasses.dataclass(frozen=True, order=True, slots=True)
+class _Compared:
+    """What Python gives every record."""
+
+
 _BY_PYTHON = ("<string>", dataclasses.__file__, reprlib.__file__, enum.__file__)
 """Where the methods come from that Python itself gives a dataclass or an enum."""
 
 
-def _with_methods(cls: type, what: str) -> str:
+_OF_EVERY_CLASS = ("__annotations__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__")
+
+
+def _with_methods(cls: type, what: str, like: type) -> str:
+    """What is wrong if a class has more than plain values and what Python gives a class `like` it."""
     for name, v in vars(cls).items():
         f = v.__func__ if isinstance(v, staticmethod | classmethod) else v
-        if isinstance(f, property) or (isinstance(f, FunctionType) and f.__code__.co_filename not in _BY_PYTHON):
+        known = name in vars(like) or name in _OF_EVERY_CLASS or name[:2] != "__"
+        if isinstance(f, FunctionType):
+            made_here = f.__code__.co_filename == "<string>" and "." not in f.__qualname__  # by exec() in its body
+            more = f.__code__.co_filename not in _BY_PYTHON or made_here
+        else:
+            more = not known or isinstance(vars(like).get(name), FunctionType)
+        if more or isinstance(f, property):
             return f"{cls.__name__}: {what} has no methods, such as {name}()"
     return ""

@@ -22,6 +22,7 @@ from kafkaspec.language.expr import (
     and_,
     bound,
     contains,
+    has_values,
     index,
     lift,
     name_of,
@@ -149,6 +150,7 @@ def require(*conditions: bool) -> None:
         return
     action = _acting("require()")
     here = and_(*text.When.stack)
+    text.evaluated()
     for c in map(truth, conditions):
         text.met(c)
         action.guard += parts_of(implies(here, c))
@@ -408,7 +410,24 @@ _READING = (
     "add radd sub rsub mul rmul floordiv rfloordiv mod rmod neg or ror and rand eq ne lt le gt ge bool len iter "
     "contains call hash int index repr"
 )
-_NextPath.__kafkaspec_place__ = _NextPath.__kafkaspec_parts__ = True  # type: ignore[attr-defined]
+
+
+def _places(path: _NextPath) -> list[Expr]:
+    """What is evaluated on the way to a place: its keys, and what lies there now."""
+    t = path._model.vars[path._var]
+    there: list[Expr] = []
+    so_far = node("var", t, aux=path._var)
+    for k in path._keys:
+        if t.kind == "rec":
+            so_far, t = node("field", t.fields[k.aux][1], so_far, aux=k.aux), t.fields[k.aux][1]
+        else:
+            so_far, t = index(so_far, k), t.item
+            there.append(so_far)
+    return [*path._keys, *there]
+
+
+_NextPath.__kafkaspec_parts__ = True  # type: ignore[attr-defined]
+_NextPath.__kafkaspec_place__ = _places  # type: ignore[attr-defined]
 for _name in _READING.split(" "):
     setattr(_NextPath, f"__{_name}__", _unread)
 
@@ -420,20 +439,15 @@ def _assign(place: _NextPath, value: Any) -> None:
     new, t = lift(value, place._t), place._model.vars[place._var]
     if _has_places(place._t) and any(u.var == place._var and len(u.keys) > len(place._keys) for u in a.updates):
         raise ModelError(f"next.{place._var} is assigned at an index and as a whole: write it as one sequence")
-    needs: list[Expr] = []
-    so_far = node("var", t, aux=place._var)
     for i, k in enumerate(place._keys):
-        if t.kind == "rec":
-            so_far, t = node("field", t.fields[k.aux][1], so_far, aux=k.aux), t.fields[k.aux][1]
-            continue
         if t.kind == "seq" and any(u.var == place._var and len(u.keys) <= i for u in a.updates):
             raise ModelError(f"next.{place._var} is assigned as a whole and at an index: write it as one sequence")
-        so_far, t = index(so_far, k), t.item
-        needs.append(so_far)
+        t = t.fields[k.aux][1] if t.kind == "rec" else t.item
     as_it_is = new.op == "get" and new is not value  # None in a variable that is no option is a matter of its type
     given = new.args[0] if as_it_is else new
-    for e in (*place._keys, *needs, given):
+    for e in (*_places(place), given):
         text.met(e)
+    text.ended()
     a.updates.append(Update(place._var, place._keys, and_(*text.When.stack), new))
 
 
@@ -556,6 +570,7 @@ def _load(cls: type[Model], trace: Trace) -> LoadedModel:
             files.add(f.__code__.co_filename)
             text.When.stack.clear()
             text.Frame.stack.clear()
+            text.Frame.before.clear()
             text.Frame.binders = 0
             try:
                 _read(model, name, f, f.__kafkaspec__, trace)  # type: ignore[attr-defined]
@@ -672,7 +687,11 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
         raise ModelError(f"{name} returns nothing: a claim returns a truth value")
     e = frame.value(truth(result))
     for v in reversed(params):
-        e = e if e.op == "const" else node("exists" if mark.kind == "witness" else "forall", e.t, v, e)
+        e = (
+            e
+            if e.op == "const" and has_values(v.t)
+            else node("exists" if mark.kind == "witness" else "forall", e.t, v, e)
+        )
     table = {"invariant": model.invariants, "lemma": model.lemmas, "step": model.steps, "witness": model.witnesses}[
         mark.kind
     ]

@@ -24,27 +24,18 @@ _FORBIDDEN: dict[type[ast.AST], str] = {
     ast.For: "use a comprehension",
     ast.While: "use a quantifier",
     ast.AugAssign: "write s.next.x = s.x + ...",
-    ast.Try: "",
-    ast.With: "",
-    ast.Delete: "",
-    ast.Lambda: "",
-    ast.Global: "",
-    ast.Nonlocal: "",
     ast.Match: "use if and elif",
     ast.Raise: "write require(...)",
     ast.NamedExpr: "give the name in a line of its own",
-    ast.Starred: "",
     ast.ListComp: "a sequence is built by + [x]",
-    ast.JoinedStr: "",
-    ast.Await: "",
-    ast.Yield: "",
-    ast.YieldFrom: "",
-    ast.Import: "",
-    ast.ImportFrom: "",
-    ast.ClassDef: "",
-    ast.AsyncFor: "",
-    ast.AsyncWith: "",
 }
+"""What to write instead of what is not read."""
+_READ = (
+    ast.FunctionDef, ast.Return, ast.Assign, ast.AnnAssign, ast.If, ast.Expr, ast.Pass, ast.Assert,
+    ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Call, ast.Attribute, ast.Subscript, ast.Slice,
+    ast.Name, ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+)  # fmt: skip
+"""The statements and expressions that are read; any other has no meaning."""
 _QUANTIFIERS = {"all": "forall", "any": "exists"}
 
 
@@ -89,8 +80,8 @@ class _Rewrite(ast.NodeTransformer):
         fail(self.file, getattr(n, "lineno", 0), message)
 
     def visit(self, node: ast.AST) -> Any:
-        if type(node) in _FORBIDDEN:
-            hint = _FORBIDDEN[type(node)]
+        if isinstance(node, ast.stmt | ast.expr) and not isinstance(node, _READ):
+            hint = _FORBIDDEN.get(type(node), "")
             self.fail(node, f"'{type(node).__name__.lower()}' has no meaning in a model's text{hint and '; ' + hint}")
         new = super().visit(node)
         if isinstance(new, ast.AST) and new is not node:
@@ -104,6 +95,15 @@ class _Rewrite(ast.NodeTransformer):
         arguments = ast.arguments([], [ast.copy_location(ast.arg(name), at)], None, [], [], None, [])
         return ast.copy_location(ast.Lambda(arguments, body), at)
 
+    def in_order(self, *parts: ast.expr | None) -> list[bool]:
+        """Which of these parts, which Python evaluates from left to right, stand before a call? A helper may guard."""
+        calls = [p is not None and any(isinstance(m, ast.Call) for m in ast.walk(p)) for p in parts]
+        return [any(calls[i + 1 :]) for i in range(len(parts))]
+
+    def before(self, early: bool, e: ast.expr) -> ast.expr:
+        """A part that is evaluated `early`, before a call beside it."""
+        return ast.copy_location(self.call("early", e), e) if early else e
+
     def later(self, e: ast.expr) -> ast.Lambda:
         """An expression that is evaluated under a condition only."""
         return ast.copy_location(ast.Lambda(ast.arguments([], [], None, [], [], None, []), e), e)
@@ -114,6 +114,7 @@ class _Rewrite(ast.NodeTransformer):
                 n, "'functiondef' has no meaning in a model's text; a helper function stands outside, with @define"
             )
         self.inside, self.parameters = True, frozenset(a.arg for a in n.args.args)
+        self.state = n.args.args[0].arg if n.args.args else ""
         self.locals = _stored([n])
         self.branched = _stored([m for m in ast.walk(n) if isinstance(m, ast.If)])
         if n.body and isinstance(n.body[0], ast.Expr) and isinstance(n.body[0].value, ast.Constant):
@@ -127,6 +128,8 @@ class _Rewrite(ast.NodeTransformer):
 
     inside = False
     parameters: frozenset[str] = frozenset()
+    state = ""
+    """The first parameter, which is the state in a model's methods."""
     locals: tuple[str, ...] = ()
     branched: tuple[str, ...] = ()
     """The local names that are assigned below an `if`."""
@@ -144,10 +147,16 @@ class _Rewrite(ast.NodeTransformer):
 
     def visit_Assign(self, n: ast.Assign) -> ast.stmt:
         for t in [m for target in n.targets for m in ast.walk(target)]:
-            place = isinstance(t, ast.Attribute | ast.Subscript) and isinstance(t.ctx, ast.Store)
-            if place and not _of_next(t) and _owner(t) not in self.parameters:
-                self.fail(n, "an action assigns to s.next and its parts, and to local names")
+            if not isinstance(t, ast.Attribute | ast.Subscript) or not isinstance(t.ctx, ast.Store) or _of_next(t):
+                continue
+            if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) and t.value.id == self.state:
+                self.fail(n, f"assign to s.next.{t.attr}: s.{t.attr} is the state before")
+            if isinstance(t.value, ast.Attribute) and isinstance(t.value.value, ast.Name):
+                self.fail(n, f"assign to s.next: {t.value.attr} is read of the state before")
+            self.fail(n, "an action assigns to s.next and its parts, and to local names")
+        early = self.in_order(n.value, *n.targets)[0]
         self.generic_visit(n)
+        n.value = self.before(early, n.value)
         if all(isinstance(t, ast.Name | ast.Tuple) for t in n.targets):
             n.value = ast.copy_location(self.call("now", n.value), n)
         return n
@@ -170,7 +179,9 @@ class _Rewrite(ast.NodeTransformer):
         return self.call("not_", n.operand) if isinstance(n.op, ast.Not) else n
 
     def visit_BinOp(self, n: ast.BinOp) -> ast.expr:
+        early = self.in_order(n.left, n.right)[0]
         self.generic_visit(n)
+        n.left = self.before(early, n.left)
         if not isinstance(n.op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv | ast.Mod | ast.BitOr | ast.BitAnd):
             self.fail(n, f"'{type(n.op).__name__.lower()}' has no meaning in a model's text")
         return self.call("binary", ast.Constant(type(n.op).__name__), n.left, n.right)
@@ -180,16 +191,30 @@ class _Rewrite(ast.NodeTransformer):
         return self.call("ite", n.test, self.later(n.body), self.later(n.orelse))
 
     def visit_Set(self, n: ast.Set) -> ast.expr:
-        self.generic_visit(n)
+        self._several(n)
         return self.call("SetLiteral", ast.List(n.elts, ast.Load()))
+
+    def visit_List(self, n: ast.List) -> ast.expr:
+        return self._several(n)
+
+    def visit_Tuple(self, n: ast.Tuple) -> ast.expr:
+        return self._several(n)
+
+    def _several(self, n: ast.Set | ast.List | ast.Tuple) -> ast.expr:
+        early = self.in_order(*n.elts)
+        self.generic_visit(n)
+        if isinstance(n, ast.Set) or isinstance(n.ctx, ast.Load):
+            n.elts = [self.before(b, x) for b, x in zip(early, n.elts, strict=True)]
+        return n
 
     def visit_Dict(self, n: ast.Dict) -> ast.expr:
         self.fail(n, "a map is made by a comprehension over all its keys: {k: ... for k in ...}")
 
     def visit_Subscript(self, n: ast.Subscript) -> ast.expr:
-        place = not isinstance(n.ctx, ast.Load) or _of_next(n.value)
+        early = self.in_order(n.value, n.slice)[0]
         self.generic_visit(n)
-        if place:
+        n.value = self.before(early, n.value)
+        if not isinstance(n.ctx, ast.Load):
             return n
         key = n.slice
         if isinstance(key, ast.Slice):
@@ -197,12 +222,22 @@ class _Rewrite(ast.NodeTransformer):
             key = ast.Call(ast.Name("__ks_slice", ast.Load()), parts, [])
         return self.call("index", n.value, ast.copy_location(key, n))
 
+    def visit_Slice(self, n: ast.Slice) -> ast.expr:
+        early = self.in_order(n.lower, n.upper)[0]
+        self.generic_visit(n)
+        n.lower = n.lower and self.before(early, n.lower)
+        return n
+
     def visit_Attribute(self, n: ast.Attribute) -> ast.expr:
         self.generic_visit(n)
         return self.call("attribute", n.value, ast.Constant(n.attr)) if isinstance(n.ctx, ast.Load) else n
 
     def visit_Compare(self, n: ast.Compare) -> ast.expr:
+        early = self.in_order(n.left, *n.comparators)[:-1]
         self.generic_visit(n)
+        n.left, *n.comparators[:-1] = [
+            self.before(b, e) for b, e in zip(early, (n.left, *n.comparators[:-1]), strict=True)
+        ]
         out: list[ast.expr] = []
         left = n.left
         for op, right in zip(n.ops, n.comparators, strict=True):
@@ -243,24 +278,27 @@ class _Rewrite(ast.NodeTransformer):
         if any(k.arg is None for k in n.keywords):
             self.fail(n, "'**' has no meaning in a model's text")
         f = n.func.id if isinstance(n.func, ast.Name) else ""
+        early = self.in_order(*n.args, *[k.value for k in n.keywords])
         gen = n.args[0] if n.args and isinstance(n.args[0], ast.GeneratorExp) else None
         if gen is not None and f in ("all", "any", "max", "min", "sum"):
             self.generic_visit(gen)
             n.keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in n.keywords]
             if len(n.args) > 1:
                 self.fail(n, f"{f}() takes one comprehension")
+            gen.generators[0].iter = self.before(early[0], gen.generators[0].iter)
             return self.over(n, f, gen)
-        if isinstance(n.func, ast.Attribute):
+        if isinstance(n.func, ast.Attribute):  # a helper of the model, or of a module
             n.func = self.call("method", self.visit(n.func.value), ast.Constant(n.func.attr))
             ast.copy_location(n.func, n)
-            n.args, n.keywords = (
-                [self.visit(a) for a in n.args],
-                [ast.keyword(k.arg, self.visit(k.value)) for k in n.keywords],
-            )
-            return self.call("called", n.func, *n.args, **{str(k.arg): k.value for k in n.keywords})
-        self.generic_visit(n)
+            n.args = [self.visit(a) for a in n.args]
+            n.keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in n.keywords]
+        else:
+            self.generic_visit(n)
         if f == "require":
             return self.call("require", n.func, *map(self.later, n.args))
+        n.args = [self.before(b, x) for b, x in zip(early, n.args, strict=False)]
+        for k, b in zip(n.keywords, early[len(n.args) :], strict=True):
+            k.value = self.before(b, k.value)
         if f in ("max", "min"):
             if n.keywords:
                 self.fail(n, f"{f}() takes `default=` with a comprehension only")
@@ -394,13 +432,6 @@ def _of_next(n: ast.AST) -> bool:
     return False
 
 
-def _owner(n: ast.AST) -> str:
-    """The name before the dot in s.x or s.m[k], which is read to say what is wrong with it."""
-    while isinstance(n, ast.Subscript):
-        n = n.value
-    return n.value.id if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) else ""
-
-
 class When:
     """The condition under which what stands below is done: of an `if`, or of a part of an expression."""
 
@@ -454,11 +485,14 @@ class Frame:
     """A text that is being read: what it evaluates on its way, each under the conditions since it began."""
 
     stack: list[Frame] = []
+    before: list[tuple[tuple[Expr, ...], Any]] = []
+    """What an action's text has evaluated in statements that go on, with the conditions under which it did."""
     binders = 0
     """How many comprehensions are being read: what stands in one cannot guard or assign."""
 
     def __init__(self) -> None:
         self.base, self.evaluated = len(When.stack), list[Expr]()
+        self.begun = len(Frame.before)
 
     def __enter__(self) -> Frame:
         Frame.stack.append(self)
@@ -488,6 +522,30 @@ def met(e: Any) -> None:
             frame.evaluated.append(under(x.and_(*When.stack[frame.base :]), y))
 
 
+def _early(e: Any) -> Any:
+    """What the text evaluates here, before more of the same statement."""
+    if not Frame.binders and tracing.get().action is not None:
+        places = getattr(type(e), "__kafkaspec_place__", None)
+        Frame.before.append((tuple(When.stack), e if places is None else places(e)))
+    return e
+
+
+def evaluated() -> None:
+    """A guard is asked here: what its statement has evaluated must have a value also where the guard is false."""
+    action = tracing.get().action
+    for conditions, e in Frame.before:
+        when = x.and_(*conditions)
+        for y in _partial(e):
+            if not any(n.when is when and n.what is y for n in action.needs):
+                action.needs.append(Need(len(action.guard), when, y))
+    Frame.before.clear()
+
+
+def ended() -> None:
+    """A statement has ended: what it has evaluated was met."""
+    del Frame.before[Frame.stack[-1].begun if Frame.stack else 0 :]
+
+
 def _partial(e: Any) -> Iterator[Expr]:
     """What of a text's value may have no value, such as the limits of a range and the values of a map."""
     if isinstance(e, tuple | list):
@@ -515,28 +573,34 @@ def _now(e: Any) -> Any:
     if hasattr(type(e), "__kafkaspec_place__"):
         bool(e)  # a place in s.next, which is not read
     met(e)
+    ended()
     return e
 
 
 def _asserted(condition: Any) -> None:
     met(x.must(condition))
+    ended()
 
 
 def _in_turn(op: Callable[..., Expr], first: Any, *rest: Callable[[], Any]) -> Expr:
-    parts = [x.truth(first)]
+    begun = len(Frame.before)
+    parts = [_early(x.truth(first))]
     for r in rest:
         reached = x.and_(*parts) if op is x.and_ else x.not_(x.or_(*parts))
         with When(reached):
-            parts.append(x.truth(r()))
+            parts.append(_early(x.truth(r())))
+    del Frame.before[begun:]
     return op(*parts)
 
 
 def _ite(c: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
-    c = x.truth(c)
+    begun = len(Frame.before)
+    c = _early(x.truth(c))
     with When(c):
         yes = a()
     with When(x.not_(c)):
         no = b()
+    del Frame.before[begun:]
     return x.ite(c, yes, no)
 
 
@@ -592,8 +656,15 @@ def _method(owner: Any, name: str) -> Any:
     return getattr(owner, name)
 
 
+def _indexed(owner: Any, key: Any) -> Any:
+    """owner[key]: an element, or a place in s.next."""
+    return owner[key] if hasattr(type(owner), "__kafkaspec_place__") else x.index(owner, key)
+
+
 def _attribute(owner: Any, name: str) -> Any:
-    if isinstance(owner, Expr | ModuleType) or hasattr(type(owner), "__kafkaspec_parts__"):
+    if isinstance(owner, Expr):
+        return x.field(owner, name)
+    if isinstance(owner, ModuleType) or hasattr(type(owner), "__kafkaspec_parts__"):
         return getattr(owner, name)
     if isinstance(owner, type) and issubclass(owner, enum.Enum) and name in owner.__members__:
         return owner[name]
@@ -620,7 +691,10 @@ def _called(f: Any, /, *args: Any, **named: Any) -> Any:
 
 def _require(require: Callable[..., None], *conditions: Callable[[], Any]) -> None:
     for c in conditions:
-        require(c())
+        begun = len(Frame.before)
+        condition = c()
+        del Frame.before[begun:]  # the condition is met as a whole
+        require(condition)
 
 
 def _set(*args: Any) -> Any:
@@ -647,14 +721,14 @@ _HELPERS: dict[str, Any] = {
     "__ks_not_": x.not_, "__ks_eq": x.eq, "__ks_identical": x.identical, "__ks_less": x.less,
     "__ks_ite": _ite, "__ks_contains": x.contains, "__ks_SetLiteral": x.SetLiteral,
     "__ks_MapLiteral": _map, "__ks_len": x.length, "__ks_range": x.span, "__ks_replace": x.replaced,
-    "__ks_extreme": x.extreme, "__ks_set": _set, "__ks_when": When, "__ks_index": x.index,
+    "__ks_extreme": x.extreme, "__ks_set": _set, "__ks_when": When, "__ks_index": _indexed,
     "__ks_slice": _slice, "__ks_absent": ABSENT, "__ks_Unset": NoValue, "__ks_local": _local, "__ks_merged": _merged,
     "__ks_quantified": lambda op, d, body, name: x.quantified(op, d, _within(body), name),
     "__ks_chosen": lambda op, d, c, v, name, *rest: x.chosen(op, d, _within(c), _within(v), name, *rest),
     "__ks_summed": lambda d, c, v, name: x.summed(d, _within(c), _within(v), name),
     "__ks_collected": lambda d, c, v, name: x.collected(d, _within(c), _within(v), name),
-    "__ks_now": _now, "__ks_asserted": _asserted, "__ks_binary": _binary, "__ks_attribute": _attribute,
-    "__ks_method": _method,
+    "__ks_now": _now, "__ks_early": _early, "__ks_asserted": _asserted, "__ks_binary": _binary,
+    "__ks_attribute": _attribute, "__ks_method": _method,
     "__ks_called": _called, "__ks_require": _require,
 }  # fmt: skip
 
@@ -673,7 +747,8 @@ def _compiled(tree: ast.FunctionDef, f: FunctionType, extra: dict[str, Any]) -> 
     names = dict(f.__globals__)
     names.update(inspect.getclosurevars(f).nonlocals)
     names.update(extra)
-    exec(compile(module, file, "exec"), names)  # the model's own text, rewritten
+    code = compile(module, file, "exec", optimize=0)  # `assert` has its meaning also where Python leaves it out
+    exec(code, names)  # the model's own text, rewritten
     out = names[tree.name]
     assert isinstance(out, FunctionType)
     out.__defaults__ = f.__defaults__
@@ -766,13 +841,19 @@ class _Strict(ast.NodeTransformer):
 
     def visit_Subscript(self, n: ast.Subscript) -> ast.expr:
         self.generic_visit(n)
-        if not isinstance(n.ctx, ast.Load) or _of_next(n.value):
+        if not isinstance(n.ctx, ast.Load):
             return n
         key: ast.expr = n.slice
         if isinstance(key, ast.Slice):
             parts = [x or ast.Name("__ks_absent", ast.Load()) for x in (key.lower, key.upper)]
             return self.call("sliced", n.value, *parts, at=n)
         return self.call("index", n.value, key, at=n)
+
+    def visit_Compare(self, n: ast.Compare) -> ast.expr:
+        self.generic_visit(n)
+        if any(isinstance(op, ast.Is | ast.IsNot) for op in n.ops):  # a flag is its value
+            n.left, *n.comparators = [self.call("plain", x, at=n) for x in (n.left, *n.comparators)]
+        return n
 
     def visit_Set(self, n: ast.Set) -> ast.expr:
         self.generic_visit(n)

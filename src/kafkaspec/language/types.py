@@ -214,6 +214,8 @@ def resolve(annotation: Any) -> T:
                 elem = resolve(_only(inner))
                 if elem.kind != "rec":
                     raise TypeNotInLanguage(f"a bounded set holds records, not {elem!r}")
+                if (why := unhashable(elem)) != "":
+                    raise TypeNotInLanguage(why)
                 return make("set", elem=elem, hi=size_value(m.length))
             if m is NonEmpty and typing.get_origin(inner) in (set, frozenset):
                 return make("set", elem=_element(_only(inner)), nonempty=True)
@@ -233,6 +235,8 @@ def resolve(annotation: Any) -> T:
         key = resolve(args[0])
         if key.kind not in ("sort", "range", "enum", "bool"):
             raise TypeNotInLanguage(f"a map's key is a Sort, a Range, an Enum or bool, not {key!r}")
+        if key.kind == "range" and key.hi is None:
+            raise TypeNotInLanguage(f"{key!r}: a map's key has an upper limit")
         return make("map", elem=resolve(args[1]), key=key)
     if origin in (set, frozenset):
         return make("set", elem=_element(_only(annotation)))
@@ -273,6 +277,17 @@ def resolve(annotation: Any) -> T:
                 _resolving.pop()
             return make("rec", annotation.__name__, cls=annotation, fields=fields)
     raise TypeNotInLanguage(f"{annotation!r} is no type of the language")
+
+
+def unhashable(t: T) -> str:
+    """Why Python's sets cannot hold a record: it has a set, a map or a sequence. "" if they can."""
+    for name, f in t.fields:
+        inner = f.item if f.kind == "option" else f
+        if inner.kind in ("set", "map", "seq"):
+            return f"{t.name}.{name} is of type {f!r}: a record in a set has no sets, maps or sequences"
+        if (why := unhashable(inner)) != "":
+            return why
+    return ""
 
 
 def _only(annotation: Any) -> Any:
