@@ -393,6 +393,32 @@ def mutants(subsystem: SubsystemName, json: Json = False) -> int:
 
 
 @app.command(
+    short_help="Begin a subsystem of your own: a small one, whole.",
+    epilog="""\b
+Examples:
+  kafkaspec new storage quota QTA        then: kafkaspec verify quota
+\b
+In a checkout of kafkaspec the files are added to it. Elsewhere the current
+folder is made a project (kafkaspec.toml): every command that runs in it finds
+its subsystems beside the built-in ones. Nothing is overwritten.
+""",
+)
+def new(
+    area: Annotated[str, typer.Argument(metavar="AREA", help="The folder: storage, or a new one.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name in every folder.", show_default=False)],
+    prefix: Annotated[
+        str, typer.Argument(metavar="PREFIX", help="Of its clauses: three capital letters.", show_default=False)
+    ],
+    json: Json = False,
+) -> int:
+    """Write a small subsystem in all its forms (spec, impl, model, proof, tests, mutants, page), to be replaced rule by
+    rule."""
+    from kafkaspec.cli.new import run
+
+    return run(area, name, prefix, json=json)
+
+
+@app.command(
     short_help="Write a model as TLA+, SMT-LIB or ITF traces.",
     epilog="""\b
 Examples:
