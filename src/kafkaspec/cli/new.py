@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -12,7 +13,7 @@ from pathlib import Path
 from kafkaspec.cli import names
 from kafkaspec.cli.output import show_json
 from kafkaspec.contract.project import MARKER, project
-from kafkaspec.contract.subsystem import COMMON, LAYERS, ROLES, checkout, subsystems
+from kafkaspec.contract.subsystem import COMMON, ROLES, checkout, subsystems
 from kafkaspec.errors import UserError
 
 FILES: Mapping[str, str] = {
@@ -28,9 +29,9 @@ FILES: Mapping[str, str] = {
 """Each file of a subsystem, and the template of its text."""
 OF_A_PROJECT: Mapping[str, str] = {MARKER: "kafkaspec.toml.j2", "tests/conftest.py": "conftest.py.j2"}
 """What a project of the user's own has once."""
-MOST_LETTERS = 40
+MOST_LETTERS = 30
 """Of an area and of a name: lines of the skeleton are then at most 120 columns wide."""
-RESERVED = frozenset({"audit", "machine", "model", "spec"})
+RESERVED = frozenset({"audit", "model", "spec"})
 """Names that commands or the skeleton's imports use for something else."""
 NAV = "  - Subsystems:\n"
 """The line of mkdocs.yml behind which the pages of subsystems are listed."""
@@ -94,18 +95,14 @@ def checked(area: str, name: str, prefix: str) -> Skeleton:
 
 
 def texts(skeleton: Skeleton, root: Path, *, ours: bool) -> dict[str, str]:
-    """The files to write, by their paths below the root, without those that are there and any subsystem of the area may
-    have written. `ours`: in kafkaspec's checkout, whose pages have generated tables."""
+    """The files to write, by their paths below the root: those of the subsystem, and what its area and its project have
+    once, where it is not there yet. `ours`: in kafkaspec's checkout, whose pages have generated tables."""
     out = {path.format(**asdict(skeleton)): filled(template, skeleton) for path, template in FILES.items()}
     if ours:
         out[f"docs/{skeleton.area}/{skeleton.name}.md"] += filled("tables.md.j2", skeleton)
     shared = {} if ours else {path: filled(template, skeleton) for path, template in OF_A_PROJECT.items()}
-    packages = [
-        *(f"{layer}/{skeleton.area}" for layer in LAYERS if layer != "audits"),
-        "tests",
-        f"tests/{skeleton.area}",
-    ]
-    shared |= {f"{package}/__init__.py": "" for package in packages}
+    packages = ("spec", "impl", "models", "proofs", *(["tests"] if ours else []))
+    shared |= {f"{package}/{skeleton.area}/__init__.py": "" for package in packages}
     return {path: text for path, text in shared.items() if not (root / path).exists()} | out
 
 
@@ -123,7 +120,7 @@ def write(texts: Mapping[str, str], root: Path) -> list[Path]:
     sees them."""
     there = [path for path in texts if (root / path).exists()]
     if there:
-        raise UserError(f"{root / there[0]}: is there already; nothing was written")
+        raise UserError(f"{_short(root / there[0])}: is there already; nothing was written")
     for path, text in texts.items():
         try:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -135,8 +132,7 @@ def write(texts: Mapping[str, str], root: Path) -> list[Path]:
 
 
 def _short(path: Path) -> Path:
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+    return Path(os.path.relpath(path))
 
 
 def listed(contents: str, skeleton: Skeleton) -> str:

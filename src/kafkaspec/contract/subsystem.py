@@ -161,7 +161,7 @@ def roots() -> list[Path]:
 
 
 def _files(layer: str) -> Iterator[tuple[Traversable, str, str]]:
-    """Folder, area and name of each subsystem's file of a layer, in the order of areas and names, the package's first."""
+    """Folder, area and name of each subsystem's file in a layer, sorted by area and name, the package's first."""
     for folder in folders():
         there = (folder / layer).iterdir() if (folder / layer).is_dir() else ()
         for area in sorted(there, key=lambda f: f.name):
