@@ -288,7 +288,7 @@ def test_in_the_checkout_it_is_one_of_the_built_in_ones(linked: Path) -> None:
 def test_the_skeleton_has_the_project_s_style(skeleton: new.Skeleton, tmp_path: Path) -> None:
     new.write(new.texts(skeleton, tmp_path, ours=True), tmp_path)
     for style in (("check",), ("format", "--check", "--diff")):
-        first_party = f"src = ['{ROOT / 'src'}']"
+        first_party = "lint.isort.known-first-party = ['kafkaspec']"
         command("-m", "ruff", *style, "--config", f"{ROOT}/pyproject.toml", "--config", first_party, ".", cwd=tmp_path)
 
 
