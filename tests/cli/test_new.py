@@ -99,7 +99,8 @@ def test_its_tests_pass_without_a_warning(mine: Path) -> None:
         ("impl/toy/fence.py", "epoch <= self", "epoch < self", "spec beside impl"),
         ("models/toy/fence.py", "require(e > s.epoch)", "require(e >= s.epoch)", "model Fence"),
         ("models/toy/fence.py", "distinct=7", "distinct=8", "model Fence"),
-        ("spec/toy/fence.py", "if epoch > state.epoch else", "if epoch > state.epoch + 1 else", "spec beside Fence"),
+        ("spec/toy/fence.py", "Fence(epoch, client) if epoch", "Fence(epoch) if epoch", "spec beside Fence"),
+        ("spec/toy/fence.py", "if epoch > state.epoch else", "if epoch > state.epoch + 1 else", "spec beside impl"),
         ("tests/toy/fence_mutants.py", '"FEN-3"', '"FEN-2"', "clauses"),
     ],
 )
@@ -109,6 +110,24 @@ def test_what_is_broken_is_red(file: str, right: str, wrong: str, red: str, tmp_
     assert right in text
     (tmp_path / file).write_text(text.replace(right, wrong), "utf-8")
     assert rows(run("verify", "fence", "--seeds", "5", "--json", cwd=tmp_path, expect=1))[red]["why"]
+
+
+def test_an_error_in_ones_own_code_is_said_with_its_line(tmp_path: Path) -> None:
+    """It is no bug of kafkaspec."""
+    run("new", "toy", "fence", "FEN", cwd=tmp_path)
+    spec = tmp_path / "spec" / "toy" / "fence.py"
+    text = spec.read_text("utf-8")
+    line = text[: text.index("else STALE")].count("\n") + 1
+    spec.write_text(text.replace("else STALE", "else STALE[7]"), "utf-8")
+    found = rows(run("verify", "fence", "--seeds", "5", "--json", cwd=tmp_path, expect=2))
+    assert {w: r["why"] for w, r in found.items() if r["why"]} == {
+        what: f"spec/toy/fence.py:{line}: IndexError: tuple index out of range"
+        for what in ("spec beside model", "spec beside impl", "impl behind a pipe")
+    }
+    spec.write_text(text.replace("else STALE", "else"), "utf-8")
+    said = run("verify", "fence", cwd=tmp_path, expect=2)
+    assert said.startswith(f"kafkaspec: spec/toy/fence.py:{line}: SyntaxError: ")
+    assert "bug of kafkaspec" not in said
 
 
 def test_others_stand_beside_the_first_and_the_built_in_ones(tmp_path: Path) -> None:

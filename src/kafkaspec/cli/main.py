@@ -547,7 +547,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except Exception as e:
         if os.environ.get("KAFKASPEC_TRACEBACK"):
             raise
-        code = say(UserError(f"{_bug(e)}; this is a bug of kafkaspec (KAFKASPEC_TRACEBACK=1 shows where)"))
+        code = say(UserError(_bug(e)))
     sys.exit(code)
 
 
@@ -561,11 +561,17 @@ def _usage(e: typer.TyperException) -> str:
 
 
 def _bug(e: Exception) -> str:
+    """An error that nobody foresaw: in a project of the user's own, or a bug of ours."""
+    from kafkaspec.contract.project import line_of
+
+    line = line_of(e)
+    if line:
+        return f"{line}: {type(e).__name__}: {e} (KAFKASPEC_TRACEBACK=1 shows the calls)"
     frame = e.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     where = f" at {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame is not None else ""
-    return f"{type(e).__name__}: {e}{where}"
+    return f"{type(e).__name__}: {e}{where}; this is a bug of kafkaspec (KAFKASPEC_TRACEBACK=1 shows where)"
 
 
 if __name__ == "__main__":

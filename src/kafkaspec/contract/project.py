@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import traceback
 from collections.abc import MutableSequence
 from functools import cache
 from pathlib import Path
@@ -38,6 +39,16 @@ def _marked(folder: Path) -> bool:
     if not marker.is_file():
         return False
     return marker.stat().st_uid == os.getuid() or not folder.stat().st_mode & 0o002
+
+
+def line_of(error: BaseException) -> str:
+    """The line of the project at which an error came up, as file:line; "" if it was not there."""
+    places = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        places.append((error.filename or "", error.lineno))
+    root = project()
+    inside = [(f, n) for f, n in places if root is not None and Path(f).is_relative_to(root)]
+    return f"{os.path.relpath(inside[-1][0])}:{inside[-1][1]}" if inside else ""
 
 
 def extend(package: str, path: MutableSequence[str]) -> None:

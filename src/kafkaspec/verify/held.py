@@ -21,7 +21,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkaspec.contract.subsystem import LAYERS, PACKAGE, ROLES, find, folders, roots
+from kafkaspec.contract.project import PACKAGE
+from kafkaspec.contract.subsystem import LAYERS, ROLES, find, folders, roots
 
 if TYPE_CHECKING:
     from kafkaspec.verify.engine import Row, Unit
