@@ -1,0 +1,3 @@
+from kafkaspec.contract.project import extend
+
+extend(__name__, __path__)

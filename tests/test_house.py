@@ -78,7 +78,7 @@ def test_wheel_and_sdist_install_and_run(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     pip = (bin / "python", "-m", "pip", "install", "--quiet")
-    for install in ((*pip, wheel), (*pip, "--force-reinstall", "--no-deps", sdist)):
+    for name, install in (("fence", (*pip, wheel)), ("gate", (*pip, "--force-reinstall", "--no-deps", sdist))):
         run(*install, cwd=elsewhere)
         where = run(
             bin / "python",
@@ -88,7 +88,8 @@ def test_wheel_and_sdist_install_and_run(tmp_path: Path) -> None:
         )
         assert str(tmp_path / "empty") in where
         assert "explore" in run(bin / "kafkaspec", "--help", cwd=elsewhere)
-        assert "timeline" in run(bin / "kafkaspec", "verify", "timeline", cwd=elsewhere)
+        run(bin / "kafkaspec", "new", "toy", name, name[:3].upper(), cwd=elsewhere)
+        assert "spec beside impl" in run(bin / "kafkaspec", "verify", name, cwd=elsewhere)
 
 
 def test_the_version_is_the_same_wherever_it_stands() -> None:

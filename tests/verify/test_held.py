@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafkaspec.contract.subsystem import PACKAGE
+from kafkaspec.contract.project import PACKAGE
 from kafkaspec.report import describe
 from kafkaspec.verify import engine, held
 from kafkaspec.verify.engine import Row, Unit, established, units, verify

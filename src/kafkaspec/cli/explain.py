@@ -106,11 +106,11 @@ def _source(use: clauses.Use) -> tuple[str, str]:
     """Where the function stands that a use names, and its text; "" where there is none to show."""
     module, _, path = use.where.partition(":")
     if "/" in module:  # a test, by its file
-        return _line(module, path), ""
+        return _line(use.clause, module, path), ""
     try:
         thing: Any = importlib.import_module(module)
         if use.form == "mutant":
-            return _line(f"{module.replace('.', '/')}.py", path), ""
+            return _line(use.clause, f"{module.replace('.', '/')}.py", path), ""
         for name in path.split("."):
             thing = getattr(thing, name)
         thing = getattr(thing, "fget", None) or inspect.unwrap(thing)
@@ -121,21 +121,20 @@ def _source(use: clauses.Use) -> tuple[str, str]:
 
 
 def _short(file: str | None) -> str:
-    """A file of ours from the folder of the layers on."""
+    """A file of ours, or of the project, from the folder of the layers on."""
     path = Path(file or "?").resolve()
-    return str(path.relative_to(LAYERS)) if path.is_relative_to(LAYERS) else str(path)
+    over = [(Path(str(f)) / "spec").resolve().parent for f in subsystem.folders()]
+    return next((str(path.relative_to(f)) for f in over if path.is_relative_to(f)), str(path))
 
 
-def _line(file: str, name: str) -> str:
-    """The line of a test's file in which a name stands first."""
-    root = subsystem.checkout()
+def _line(id: str, file: str, name: str) -> str:
+    """The line of a test's file in which a name stands first; the test is one of that clause."""
+    of = subsystem.stating(id)
+    roots = [r for r in (of.root if of is not None else None, *subsystem.roots()) if r is not None]
+    root = next((r for r in roots if (r / file).is_file()), None)
     if root is None or not name:
         return file if root is not None else ""
     lines = (root / file).read_text("utf-8").splitlines()
     last = name.rpartition(":")[2]
     found = next((n for n, line in enumerate(lines, 1) if f"def {last}(" in line or f'"{name}"' in line), None)
     return file if found is None else f"{file}:{found}"
-
-
-LAYERS = (subsystem.PACKAGE / "spec").resolve().parent
-"""The folder that has spec/, impl/ and the others."""

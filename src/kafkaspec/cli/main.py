@@ -395,6 +395,32 @@ def mutants(subsystem: SubsystemName, json: Json = False) -> int:
 
 
 @app.command(
+    short_help="Begin a subsystem of your own: a small one, whole.",
+    epilog="""\b
+Examples:
+  kafkaspec new storage quota QTA        then: kafkaspec verify quota
+\b
+In a checkout of kafkaspec the files are added to it. Elsewhere the current
+folder is made a project (kafkaspec.toml): every command that runs in it finds
+its subsystems beside the built-in ones. Nothing is overwritten.
+""",
+)
+def new(
+    area: Annotated[str, typer.Argument(metavar="AREA", help="The folder: storage, or a new one.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name in every folder.", show_default=False)],
+    prefix: Annotated[
+        str, typer.Argument(metavar="PREFIX", help="Of its clauses: three capital letters.", show_default=False)
+    ],
+    json: Json = False,
+) -> int:
+    """Write a small subsystem in all its forms (spec, impl, model, proof, tests, mutants, page), to be replaced rule by
+    rule."""
+    from kafkaspec.cli.new import run
+
+    return run(area, name, prefix, json=json)
+
+
+@app.command(
     short_help="Write a model as TLA+, SMT-LIB or ITF traces.",
     epilog="""\b
 Examples:
@@ -523,7 +549,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except Exception as e:
         if os.environ.get("KAFKASPEC_TRACEBACK"):
             raise
-        code = say(UserError(f"{_bug(e)}; this is a bug of kafkaspec (KAFKASPEC_TRACEBACK=1 shows where)"))
+        code = say(UserError(_bug(e)))
     sys.exit(code)
 
 
@@ -537,11 +563,17 @@ def _usage(e: typer.TyperException) -> str:
 
 
 def _bug(e: Exception) -> str:
+    """An error that nobody foresaw: in a project of the user's own, or a bug of ours."""
+    from kafkaspec.contract.project import line_of
+
+    line = line_of(e)
+    if line:
+        return f"{line}: {type(e).__name__}: {e} (KAFKASPEC_TRACEBACK=1 shows the calls)"
     frame = e.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     where = f" at {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame is not None else ""
-    return f"{type(e).__name__}: {e}{where}"
+    return f"{type(e).__name__}: {e}{where}; this is a bug of kafkaspec (KAFKASPEC_TRACEBACK=1 shows where)"
 
 
 if __name__ == "__main__":

@@ -9,23 +9,23 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
-import kafkaspec
 from kafkaspec.contract import clauses
 from kafkaspec.contract.machine import Driver, Machine
+from kafkaspec.contract.project import PACKAGE, project
 from kafkaspec.contract.recording import Recording, manifest
-from kafkaspec.errors import unknown
+from kafkaspec.errors import UserError, unknown
 
 LAYERS = ("spec", "impl", "audits", "models", "proofs")
 """The folders in which a subsystem has a file of its name."""
-PACKAGE = Path(kafkaspec.__file__).parent
 FILES = resources.files("kafkaspec")
 """The package's files, also where it is a zip, as Spark ships it."""
 
@@ -46,25 +46,32 @@ class Subsystem:
 
     name: str
     area: str
+    folder: Traversable = field(default=FILES, repr=False)
+    """the folder of its layers: the package, or the project that it is of"""
+
+    @property
+    def root(self) -> Path | None:
+        """The folder that has its tests: the checkout, or the project that it is of; None if neither is there."""
+        return checkout() if self.folder == FILES else project()
 
     def layer(self, layer: str) -> ModuleType | None:
         """Its module in the folder of that layer, or the part of its spec of that role, imported; None if there is
         none."""
         folder, name = ("spec", f"{self.name}_{layer}") if layer in ROLES else (layer, self.name)
-        if not (FILES / folder / self.area / f"{name}.py").is_file():
+        if not (self.folder / folder / self.area / f"{name}.py").is_file():
             return None
         return importlib.import_module(f"kafkaspec.{folder}.{self.area}.{name}")
 
     def texts(self) -> list[str]:
         """The texts of its files, its mutants' included."""
-        files = [PACKAGE / layer / self.area / f"{self.name}.py" for layer in LAYERS]
-        files += [PACKAGE / "spec" / self.area / f"{self.name}_{role}.py" for role in ROLES]
-        files += [root / "tests" / self.area / f"{self.name}_mutants.py" for root in [checkout()] if root is not None]
+        files = [self.folder / layer / self.area / f"{self.name}.py" for layer in LAYERS]
+        files += [self.folder / "spec" / self.area / f"{self.name}_{role}.py" for role in ROLES]
+        files += [root / "tests" / self.area / f"{self.name}_mutants.py" for root in [self.root] if root is not None]
         return [f.read_text("utf-8") for f in files if f.is_file()]
 
     def beside(self, kind: Literal["mutants", "written"]) -> ModuleType | None:
-        """The module tests/<area>/<name>_<kind>.py of the checkout, imported; None if there is none."""
-        root, name = checkout(), f"tests.{self.area}.{self.name}_{kind}"
+        """The module tests/<area>/<name>_<kind>.py beside its layers, imported; None if there is none."""
+        root, name = self.root, f"tests.{self.area}.{self.name}_{kind}"
         path = None if root is None else root / f"{name.replace('.', '/')}.py"
         if path is None or not path.is_file():
             return None
@@ -79,7 +86,7 @@ class Subsystem:
     @property
     def is_component(self) -> bool:
         """It has an implementation, beside which another can be judged; else it is a rule of the audit."""
-        return (FILES / "impl" / self.area / f"{self.name}.py").is_file()
+        return (self.folder / "impl" / self.area / f"{self.name}.py").is_file()
 
     def pairs(self) -> list[Pair]:
         """Each machine of the spec with what answers to it: the implementation, the audit's rules, or both."""
@@ -115,7 +122,7 @@ class Subsystem:
 
     def _said(self, name: str) -> str:
         """A constant of the spec; from its text, where it has a file: nothing is imported."""
-        file = FILES / "spec" / self.area / f"{self.name}.py"
+        file = self.folder / "spec" / self.area / f"{self.name}.py"
         if not file.is_file():
             return str(getattr(self.spec, name))
         found = re.search(rf'^{name} = "(.+)"$', file.read_text("utf-8"), re.MULTILINE)
@@ -142,23 +149,46 @@ ROLES = ("released", "trial")
 """Parts of a spec that stand in files of their own, <name>_<role>.py."""
 
 
+def folders() -> tuple[Traversable, ...]:
+    """The folders that have layers: the package, and the project that this process runs in."""
+    own = project()
+    return (FILES,) if own is None else (FILES, own)
+
+
+def roots() -> list[Path]:
+    """The folders that have tests: the checkout, and the project."""
+    return [root for root in (checkout(), project()) if root is not None]
+
+
+def _files(layer: str) -> Iterator[tuple[Traversable, str, str]]:
+    """Folder, area and name of each subsystem's file in a layer, sorted by area and name, the package's first."""
+    for folder in folders():
+        there = (folder / layer).iterdir() if (folder / layer).is_dir() else ()
+        for area in sorted(there, key=lambda f: f.name):
+            if not area.is_dir() or area.name in (COMMON, "__pycache__"):
+                continue
+            for file in sorted(f.name for f in area.iterdir() if f.name.endswith(".py")):
+                name = file.removesuffix(".py")
+                if name != "__init__" and name.rpartition("_")[2] not in ROLES:
+                    yield folder, area.name, name
+
+
 def modules(layer: str) -> dict[str, str]:
-    """The subsystems' files in the folder of a layer: the area of each by its name, in the order of areas and names."""
-    out = {}
-    for area in sorted((FILES / layer).iterdir(), key=lambda f: f.name):
-        if not area.is_dir() or area.name in (COMMON, "__pycache__"):
-            continue
-        for file in sorted(f.name for f in area.iterdir() if f.name.endswith(".py")):
-            name = file.removesuffix(".py")
-            if name != "__init__" and name.rpartition("_")[2] not in ROLES:
-                out[name] = area.name
-    return out
+    """The area of each subsystem's file in the folders of a layer, by its name."""
+    return {name: area for _, area, name in _files(layer)}
 
 
 @cache
 def subsystems() -> dict[str, Subsystem]:
-    """Every subsystem by name, in the order of areas and names. Nothing is imported."""
-    return {name: Subsystem(name, area) for name, area in modules("spec").items()}
+    """Every subsystem by name, in the order of areas and names, the package's first. Nothing is imported. Raises
+    UserError if two have one name."""
+    out: dict[str, Subsystem] = {}
+    for folder, area, name in _files("spec"):
+        if name in out:
+            there = f"spec/{out[name].area}/{name}.py" + (" of kafkaspec" if out[name].folder == FILES else "")
+            raise UserError(f"spec/{area}/{name}.py: {there} has that name already; a subsystem has one of its own")
+        out[name] = Subsystem(name, area, folder)
+    return out
 
 
 def components() -> dict[str, Subsystem]:

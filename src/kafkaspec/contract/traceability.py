@@ -9,23 +9,22 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
+from pathlib import Path
 
 from kafkaspec.contract import clauses
-from kafkaspec.contract.subsystem import LAYERS, PACKAGE, Subsystem, checkout, stating, subsystems
+from kafkaspec.contract.subsystem import LAYERS, Subsystem, folders, roots, stating, subsystems
 
 
 @cache
 def in_tests(prefix: str = "") -> tuple[clauses.Use, ...]:
-    """Every test that names a clause of that prefix, from the text of the checkout's tests; none without a checkout."""
-    root = checkout()
-    if root is None:
-        return ()
+    """Every test that names a clause of that prefix, from the texts of the tests of the checkout and of the project."""
     out: list[clauses.Use] = []
-    for file in sorted((root / "tests").rglob("test_*.py")):
-        text = file.read_text("utf-8")
-        if f'clause("{prefix}' in text:
-            where = file.relative_to(root).as_posix()
-            _collect(ast.parse(text, str(file)), where, out)
+    for root in roots():
+        for file in sorted((root / "tests").rglob("test_*.py")):
+            text = file.read_text("utf-8")
+            if f'clause("{prefix}' in text:
+                where = file.relative_to(root).as_posix()
+                _collect(ast.parse(text, str(file)), where, out)
     return tuple(out)
 
 
@@ -72,7 +71,8 @@ def load(prefix: str = "") -> None:
 def reported(s: Subsystem) -> set[str]:
     """The clauses of a subsystem that the rules of the audit report under: those that their texts name, and those that
     come from elsewhere, which its own module lists as `CLAUSES`."""
-    texts = "\n".join(f.read_text("utf-8") for f in (PACKAGE / "audits").glob("*/*.py"))
+    rules = [f for folder in folders() for f in Path(str(folder)).glob("audits/*/*.py")]
+    texts = "\n".join(f.read_text("utf-8") for f in rules)
     texts = re.sub(r"@states\([^)]*\)", "", texts)  # what is said to be a rule is none of the reports
     named = re.findall(rf'"({s.prefix}-\d+)"|\b({s.prefix}_\d+)\b', texts)
     return {a or b.replace("_", "-") for a, b in named} | {*getattr(s.layer("audits"), "CLAUSES", ())}
@@ -89,11 +89,11 @@ def uses(id: str) -> list[clauses.Use]:
 
 def wanted(id: str) -> list[str]:
     """The forms that a clause ought to have, as far as they can be seen from here: the layers of its subsystem, a rule
-    of the audit where the audit reports under it, and with a checkout a test and a mutant."""
+    of the audit where the audit reports under it, and, where its tests are, a test and a mutant."""
     s = stating(id)
     if s is None:
         return []
-    seen = ["spec", "model", "proof", *(("test", "mutant") if checkout() is not None else ())]
+    seen = ["spec", "model", "proof", *(("test", "mutant") if s.root is not None else ())]
     seen += ["impl"] if s.is_component else []
     seen += ["audit"] if id in reported(s) or not s.is_component else []
     return [form for form in clauses.FORMS if form in seen]

@@ -27,7 +27,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import kafkaspec
+from kafkaspec.contract.project import PACKAGE, project
+from kafkaspec.contract.subsystem import LAYERS
 from kafkaspec.errors import UserError
 
 if TYPE_CHECKING:
@@ -236,13 +237,19 @@ def _first_line(said: Exception | str) -> str:
 
 
 def package_zip(folder: Path) -> Path:
-    """kafkaspec as a zip file, links followed, for workers that do not have it. They need its dependencies."""
-    root = Path(kafkaspec.__file__).parent
-    out = folder / "kafkaspec.zip"
+    """kafkaspec as a zip file, links followed, for workers that do not have it, with the layers of the project in those
+    of the package. They need its dependencies."""
+    own = project()
+    out, written = folder / "kafkaspec.zip", set[Path]()
+    parts = [(PACKAGE, PACKAGE), *((own / layer, own) for layer in LAYERS if own is not None)]
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as z:
-        for directory, subdirectories, files in os.walk(root, followlinks=True):
-            subdirectories[:] = sorted(d for d in subdirectories if d != "__pycache__")
-            for name in sorted(f for f in files if f.endswith((".py", ".j2", ".css", ".js"))):
-                path = Path(directory) / name
-                z.write(path, Path("kafkaspec") / path.relative_to(root))
+        for top, root in parts:
+            for directory, subdirectories, files in os.walk(top, followlinks=True):
+                subdirectories[:] = sorted(d for d in subdirectories if d != "__pycache__")
+                for name in sorted(f for f in files if f.endswith((".py", ".j2", ".css", ".js"))):
+                    path = Path(directory) / name
+                    there = Path("kafkaspec") / path.relative_to(root)
+                    if there not in written:
+                        written.add(there)
+                        z.write(path, there)
     return out

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Mapping, Sequence, Set
+from functools import partial
 from pathlib import PurePath
 from types import FunctionType
 from typing import Any
@@ -44,6 +45,8 @@ def _plain(value: Any) -> Any:
             return value.name
         case type() | FunctionType():
             return value.__qualname__
+        case partial():
+            return _plain(value.func)
         case Mapping():
             return {k if isinstance(k, str) else str(k): _plain(v) for k, v in value.items()}
         case Set():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import re
 import shlex
 import sys
 import time
@@ -20,8 +21,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import icontract
+
 from kafkaspec.audit.finding import Severity
 from kafkaspec.contract import subsystem, traceability
+from kafkaspec.contract.project import line_of
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
 from kafkaspec.verify import budget
@@ -138,9 +142,20 @@ def established(unit: Unit, seeds: int) -> tuple[Unit, list[Row]]:
             out.append(Row(unit.subsystem, c.what, c.word, c.detail, now - started, c.why, c.could_judge, work=c.work))
             started = now
     except UserError as e:
-        seconds = time.perf_counter() - started
-        out.append(Row(unit.subsystem, unit.check, "unknown", "", seconds, str(e), could_judge=False))
+        out.append(_failed(unit, started, str(e), could_judge=False))
+    except icontract.ViolationError as e:
+        said = re.search(r"[A-Z]{3}-\d+ .*", str(e), re.DOTALL)
+        out.append(_failed(unit, started, f"the spec breaks a contract of its own\n{said[0] if said else e}"))
+    except Exception as e:
+        if not (line := line_of(e)):
+            raise  # a bug of ours, not of the user's own subsystem
+        out.append(_failed(unit, started, f"{line}: {type(e).__name__}: {e}", could_judge=False))
     return unit, out
+
+
+def _failed(unit: Unit, started: float, why: str, could_judge: bool = True) -> Row:
+    """The row of a check that came to no claim."""
+    return Row(unit.subsystem, unit.check, "unknown", "", time.perf_counter() - started, why, could_judge)
 
 
 Each = Callable[[Callable[[Unit], tuple[Unit, list[Row]]], Sequence[Unit]], Iterator[tuple[Unit, list[Row]]]]

@@ -21,7 +21,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkaspec.contract.subsystem import LAYERS, PACKAGE, ROLES, checkout, find
+from kafkaspec.contract.project import PACKAGE
+from kafkaspec.contract.subsystem import LAYERS, ROLES, find, folders, roots
 
 if TYPE_CHECKING:
     from kafkaspec.verify.engine import Row, Unit
@@ -45,7 +46,7 @@ LONG: Mapping[str, float] = {"proofs": 60, "spec beside impl": 30, "models": 20,
 
 @cache
 def _imported(file: Path) -> frozenset[Path]:
-    """The files of the package that a file imports, at its top or within a function."""
+    """The files of the package and of the project that a file imports, at its top or within a function."""
     out: set[Path] = set()
     for n in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(n, ast.ImportFrom) and n.module:
@@ -57,11 +58,17 @@ def _imported(file: Path) -> frozenset[Path]:
         for name in names:
             head, _, rest = name.partition(".")
             if head == "kafkaspec" and rest:
-                place = PACKAGE / rest.replace(".", "/")
-                over = [p for p in place.parents if p.is_relative_to(PACKAGE)]
-                files = [place.with_suffix(".py"), *(p / "__init__.py" for p in (place, *over))]
-                out |= {f for f in files if f.is_file()}
+                for folder in _folders():
+                    place = folder / rest.replace(".", "/")
+                    over = [p for p in place.parents if p.is_relative_to(folder)]
+                    files = [place.with_suffix(".py"), *(p / "__init__.py" for p in (place, *over))]
+                    out |= {f for f in files if f.is_file()}
     return frozenset(out)
+
+
+def _folders() -> list[Path]:
+    """The folders that have layers."""
+    return [Path(str(f)) for f in folders()]
 
 
 def closure(files: Iterable[Path]) -> list[Path]:
@@ -82,16 +89,16 @@ def inputs(unit: Unit) -> list[Path]:
     data: list[Path] = []
     if layers:
         s = find(unit.subsystem)
-        areas = [PACKAGE / layer / s.area for layer in layers]
-        parts = [PACKAGE / "spec" / s.area / f"{s.name}_{role}.py" for role in ROLES if "spec" in layers]
+        folder = Path(str(s.folder))
+        areas = [folder / layer / s.area for layer in layers]
+        parts = [folder / "spec" / s.area / f"{s.name}_{role}.py" for role in ROLES if "spec" in layers]
         files += [f for a in areas for f in (a / f"{s.name}.py", a / "__init__.py") if f.is_file()]
         files += [f for f in parts if f.is_file()]
     else:
-        files += sorted((PACKAGE / "audits").glob("*/*.py"))
+        files += sorted(f for folder in _folders() for f in folder.glob("audits/*/*.py"))
         data += sorted((PACKAGE / "recordings" / "audit").rglob("*.gz"))
-    root = checkout()
-    if unit.check == "clauses" and root is not None:
-        data += sorted((root / "tests").rglob("*.py"))
+    if unit.check == "clauses":
+        data += sorted(f for root in roots() for f in (root / "tests").rglob("*.py"))
     if unit.check == "recordings":
         folder = PACKAGE / "recordings"
         data += [folder / "__init__.py", folder / "manifest.toml", *sorted(folder.glob("*.ndjson*"))]
