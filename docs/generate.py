@@ -51,7 +51,7 @@ from kafkaspec.audit.recorded import recorded
 from kafkaspec.cli import names
 from kafkaspec.contract import subsystem
 from kafkaspec.contract.deviation import Deviation, shown
-from kafkaspec.contract.history import answer_text, outcome
+from kafkaspec.contract.history import answer_text, outcome, record_text
 from kafkaspec.contract.subsystem import clause as find_clause
 from kafkaspec.errors import UserError
 from kafkaspec.explore import explore
@@ -211,11 +211,11 @@ def ran(command: str, where: Path) -> str:
 
 
 # ---- the tutorials ---------------------------------------------------------------------------------------------------
-PLAYED = ("tutorial.md", "judge.md")
+PLAYED = ("README.md", "docs/tutorial.md", "docs/judge.md")
 """Pages whose files are written and whose commands are run."""
 BLOCK = re.compile(r'^```(?:console\n|\w+ title="([^"]+)"\n)(.*?)^```$', re.MULTILINE | re.DOTALL)
 NOT_COPIED = shutil.ignore_patterns(
-    ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info", "build", "dist", "site", "out"
+    ".git", ".venv", "__pycache__", ".*_cache", ".cache", ".hypothesis", "*.egg-info", "build", "dist", "site", "out"
 )
 
 
@@ -266,7 +266,9 @@ def machine(name: str, variables: str, *sizes: str) -> str:
     def parts(state: Any) -> dict[str, str]:
         shown = concrete.show(state)
         keys = next((list(shown[v]) for v in chosen if isinstance(shown[v], dict)), [""])
-        return {k: state_name({v: shown[v][k] if isinstance(shown[v], dict) else shown[v] for v in chosen}) for k in keys}
+        return {
+            k: state_name({v: shown[v][k] if isinstance(shown[v], dict) else shown[v] for v in chosen}) for k in keys
+        }
 
     nodes: dict[str, None] = {}
     edges: dict[tuple[str, str], dict[str, None]] = {}
@@ -277,7 +279,9 @@ def machine(name: str, variables: str, *sizes: str) -> str:
             for k, after in parts(taken.state).items():
                 if before[k] != after:
                     edges.setdefault((before[k], after), {})[taken.action.replace("_", " ")] = None
-    return svg(state_machine(list(nodes), {k: list(v) for k, v in edges.items()}, f"{model.name}: {' and '.join(chosen)}"))
+    return svg(
+        state_machine(list(nodes), {k: list(v) for k, v in edges.items()}, f"{model.name}: {' and '.join(chosen)}")
+    )
 
 
 def state_name(values: Mapping[str, Any]) -> str:
@@ -369,6 +373,14 @@ def _field_texts(cls: type) -> dict[str, str]:
 def output(*words: str) -> str:
     """What a command prints."""
     return f"```console\n$ {' '.join(words)}\n{ran(' '.join(words), ROOT)}```"
+
+
+def readme(*words: str) -> str:
+    """A section of the README, without its heading."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    _, _, section = text.partition(f"\n## {' '.join(words)}\n")
+    section = re.sub(r"\]\(docs/", "](docs:", section.partition("\n## ")[0])
+    return re.sub(r"\[([^\]]+)\]\((?!docs:)[^)]*\)", r"\1", section)  # what is not in the site
 
 
 def audit() -> str:
@@ -492,12 +504,12 @@ def deviation(id: str) -> str:
     right, wrong = shown(s.spec.machine, d)
     seen, expected = answer_text(outcome(wrong.result)), answer_text(outcome(right.result))
     states = [f"- {x}" for x in differences(right.observation, wrong.observation, "state")]
-    calls = "\n".join([*d.history[:-1], f"{d.history[-1]}  {seen}"])
+    calls = "\n".join(map(record_text, histories.answered_by_kafka(s, d)))
     return "\n\n".join(
         [
             f"Breaks {id_linked(d.clause)}: {find_clause(d.clause).sentence}",
             f"**Versions.** {d.versions[0].upper()}{d.versions[1:]}.",
-            f"**If and only if.** {' '.join(d.condition.split())}",
+            f"**Condition** (if and only if). {' '.join(d.condition.split())}",
             f'**A minimal history.**\n\n```text title="tests/histories/{id}.history"\n{calls}\n```',
             *([f"The right answer is `{expected}`."] if seen != expected else []),
             *(["In the state after it:\n\n" + "\n".join(states)] if states else []),
@@ -587,6 +599,7 @@ GENERATORS: dict[str, Generator] = {
     "violation": violation,
     "fields": fields,
     "output": output,
+    "readme": readme,
     "audit": audit,
     "audited": audited,
     "deviations": deviations,
@@ -622,7 +635,7 @@ def main(arguments: Sequence[str]) -> int:
         measure()
     stale = out_of_date(write=not checking)
     for name in PLAYED:
-        page = DOCS / name
+        page = ROOT / name
         new = played(page.read_text("utf-8"))
         if new != page.read_text("utf-8"):
             stale.append(page)

@@ -138,7 +138,7 @@ def forms(clause: Clause) -> str:
     there = [form for form in FORMS if any(u.form == form for u in used)]
     title = ", ".join(there) + (f"; no {', no '.join(missing)}" if missing else "")
     lines = ["| form | name | where |", "| --- | --- | --- |", *rows]
-    return f'??? note "{clause.id} in its forms: {title}"\n\n' + textwrap.indent("\n".join(lines), "    ")
+    return f'??? note forms "Forms of {clause.id}: {title}"\n\n' + textwrap.indent("\n".join(lines), "    ")
 
 
 def _code(text: str) -> str:
