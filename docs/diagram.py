@@ -26,7 +26,8 @@ def state_machine(nodes: Sequence[str], edges: Mapping[tuple[str, str], Sequence
         for i, n in enumerate(nodes)
     }
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{escape(title)}" style="{STYLE}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" aria-label="{escape(title)}" style="{STYLE}">',
         f"<title>{escape(title)}</title>",
         '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0 10 5 0 10z" fill="currentColor"/></marker></defs>',

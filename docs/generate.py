@@ -91,7 +91,7 @@ def made(name: str, *words: str) -> str:
     if name not in SLOW:
         return GENERATORS[name](*words)
     digest = hashlib.blake2b("\n".join([content(), name, *words]).encode(), digest_size=16).hexdigest()
-    file = CACHE / f"{digest}.md"
+    file = CACHE / f"{digest}.txt"
     if not file.exists():
         text = GENERATORS[name](*words)
         CACHE.mkdir(exist_ok=True)
@@ -106,7 +106,7 @@ KEPT: set[Path] = set()
 
 def forget() -> None:
     """Delete from docs/.cache what this build did not ask for."""
-    for file in set(CACHE.glob("*.md")) - KEPT:
+    for file in set(CACHE.glob("*.txt")) - KEPT:
         file.unlink()
 
 
@@ -469,7 +469,7 @@ def established() -> str:
                 f"{len(judged)}: {total('judged', 'events') or total('judged', 'records'):,}" if judged else "",
             ]
         )
-    head = ["", "clauses", "models, explored", "obligations, proved", "spec beside impl, tested", "recordings, judged"]
+    head = ["", "clauses", "models, explored", "obligations, proved", "impl against spec, tested", "recordings, judged"]
     return table(head, rows)
 
 

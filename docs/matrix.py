@@ -176,7 +176,7 @@ def kills(table: Table, name: str) -> str:
     noticed = sum(any(r.detected.values()) for r in of)
     head = ["mutant", "fault", "breaks", *DETECTORS, *(f"judge, {g}" for g in GENERATORS), ""]
     said = [
-        f"{noticed} of {len(of)} written mutants are noticed by a detector or more ([all mutants](docs:kill-matrix.md)).",
+        f"{noticed} of {len(of)} written mutants are noticed ([all of them](docs:kill-matrix.md)).",
         f'??? note "{len(of)} mutants, and who notices each"\n\n' + textwrap.indent(table(head, body), "    "),
     ]
     if any(r.judged for r in of):

@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -85,10 +84,15 @@ def test_links_are_of_the_page_that_has_them(generate: ModuleType, monkeypatch: 
 def test_what_explores_is_kept_until_the_code_changes(
     generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
+    asked: list[str] = []
+
+    def witness(name: str) -> str:
+        asked.append(name)
+        return f"# {name}"
+
     monkeypatch.setattr(generate, "CACHE", tmp_path / "kept")
     monkeypatch.setattr(generate, "content", lambda: "one")
-    monkeypatch.setitem(generate.GENERATORS, "witness", lambda x: asked.append(x) or f"# {x}")
+    monkeypatch.setitem(generate.GENERATORS, "witness", witness)
     assert [generate.made("witness", "a"), generate.made("witness", "a")] == ["# a", "# a"]
     assert asked == ["a"]
     monkeypatch.setattr(generate, "content", lambda: "another")
@@ -127,15 +131,33 @@ def test_a_diagram_has_a_box_for_each_state(generate: ModuleType) -> None:
     assert not {"True", "False", "None", "0", ""} & {w for b in boxes for w in re.split(r"[ ,]+", b)}
 
 
+# ---- language --------------------------------------------------------------------------------------------------------
+NOT_PROSE = ("style.md", "engines/attempts.md", "engines/gate.md")
+"""The page that names the words, and two of texts that others wrote."""
+
+
+def test_the_pages_keep_to_their_words() -> None:
+    rows = re.findall(r"^\| [^|]+ \| [^|]+ \| ([^|]+) \|$", (DOCS / "style.md").read_text("utf-8"), re.MULTILINE)
+    words = [w for row in rows if row != "not" for w in row.split(", ")]
+    assert {"mend", "anew", "just when"} <= set(words)
+    pages = [p for p in PAGES if p.relative_to(DOCS).as_posix() not in NOT_PROSE]
+    found = []
+    for page in (*pages, *ROOT.glob("*.md")):
+        if page.name != "CHANGELOG.md":
+            text = " ".join(page.read_text("utf-8").split())
+            found += [f"{page.relative_to(ROOT)}: {w}" for w in words if re.search(rf"\b{w}", text, re.IGNORECASE)]
+    assert found == []
+
+
 # ---- the site --------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site as `make docs` builds it, where a warning (a link that leads nowhere, say) is an error."""
     out = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(out)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}\n{done.stderr}"
-    yield out
+    return out
 
 
 SHOWN = {
