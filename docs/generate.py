@@ -33,13 +33,15 @@ import sys
 import tempfile
 import textwrap
 import typing
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import histories
 import matrix
@@ -47,6 +49,7 @@ import orjson
 from diagram import state_machine
 from rules import rules
 
+import tests.attempts
 from kafkaspec.audit.recorded import recorded
 from kafkaspec.cli import names
 from kafkaspec.contract import subsystem
@@ -383,6 +386,25 @@ def readme(*words: str) -> str:
     return re.sub(r"\[([^\]]+)\]\((?!docs:)[^)]*\)", r"\1", section)  # what is not in the site
 
 
+def faults() -> str:
+    """The planted faults that the gate finds, as `python -m tests.gate --faults` left them; the texts folded."""
+    rows, _, texts = (MEASURED / "faults.md").read_text("utf-8").partition("\n\n")
+    return f"{rows}\n\n" + folded("A minimal text for each", texts)
+
+
+def attempts() -> str:
+    """How the attempts end, added up and one by one."""
+    of = tests.attempts.attempts()
+    ends = Counter(a.outcome for a in of)
+    head = "| | tried | what is said | then |\n|---|---|---|---|"
+    rows = "\n".join([head, *map(tests.attempts.row, of)])
+    return (
+        f"Of {len(of)} texts {ends['refused']} are refused when they are loaded or explored, {ends['broken']} break a "
+        f"claim in every engine and are not proved, {ends['holds']} hold. "
+        f"{sum(bool(a.was) for a in of)} met a fault at the time.\n\n" + folded(f"{len(of)} texts", rows)
+    )
+
+
 def audit() -> str:
     """The rules that the audit's checks report under, by subsystem: the clauses that their modules name."""
     titles = {s.name: s.title for s in subsystem.subsystems().values()}
@@ -601,6 +623,8 @@ GENERATORS: dict[str, Generator] = {
     "output": output,
     "readme": readme,
     "audit": audit,
+    "attempts": attempts,
+    "faults": faults,
     "audited": audited,
     "deviations": deviations,
     "verified": verified,
