@@ -4,7 +4,7 @@
 #   make deep     the long checks: more seeds, larger models, TLC where Java and TLC can be had
 #   make kafka-target   Apache Kafka's own classes behind the judge's protocol (needs a JDK of 17 or newer, and Maven)
 #   make docs     the documentation site, into site/
-#   make tables   write the generated parts of the docs anew, the kill matrices too (minutes)
+#   make tables   write again what is generated and committed: the README, histories, tutorials, docs/measured (minutes)
 #   make bench    the measurements that the performance claims rest on
 #   make clean    remove everything that was built
 

@@ -1,4 +1,4 @@
-"""State machines as inline SVG: nodes on an ellipse, one curved arrow for every pair, in the colours of the page."""
+"""State machines as SVG: nodes on an ellipse, one curved arrow for every pair. The build makes a file of each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def state_machine(nodes: Sequence[str], edges: Mapping[tuple[str, str], Sequence
         for i, n in enumerate(nodes)
     }
     out = [
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="{escape(title)}" style="{STYLE}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" aria-label="{escape(title)}" style="{STYLE}">',
         f"<title>{escape(title)}</title>",
         '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0 10 5 0 10z" fill="currentColor"/></marker></defs>',

@@ -1,8 +1,15 @@
-"""Writes the generated parts of the documentation: whatever stands between `<!-- generated:NAME ARGUMENTS -->` and
-`<!-- end -->`. `python docs/generate.py` writes them, `--check` names the pages that are out of date; a test does that.
-What stands after `<!-- measured:NAME ARGUMENTS -->` takes minutes: written too, but checked for what it is about only.
+"""What the documentation has from the code. A page has a directive on a line of its own,
 
-Each generator is a function from the marker's words to Markdown; the table of all of them, GENERATORS, is at the end.
+    [spec/storage/leader_epochs.py](../../spec/storage/leader_epochs.py) <!-- generated:rules leader_epochs -->
+
+and `mkdocs build` (docs/hooks.py) puts there what the generator of that name gives. The link is what a reader sees who
+reads the page without a build; it may be left out. Each generator is a function from the directive's words to Markdown,
+in which `docs:PATH` in a link is a page from the folder of the docs on; the table of all of them, GENERATORS, is at the
+end. What explores a model or runs a command is kept in docs/.cache until the code changes.
+
+Committed is only what is read without a build. `python docs/generate.py` writes it: the README's table, the protocol's
+schema, the histories of known deviations, and the output in the tutorials; `--check` names what is out of date; a test
+does that. `--measure` first runs what takes minutes, `verify` and the kill matrices, into docs/measured.
 """
 
 from __future__ import annotations
@@ -10,12 +17,14 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import hashlib
 import html
 import importlib
 import inspect
 import itertools
 import json
 import os
+import posixpath
 import re
 import shlex
 import shutil
@@ -24,24 +33,28 @@ import sys
 import tempfile
 import textwrap
 import typing
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import histories
 import matrix
 import orjson
 from diagram import state_machine
+from rules import rules
 
+import tests.attempts
 from kafkaspec.audit.recorded import recorded
 from kafkaspec.cli import names
 from kafkaspec.contract import subsystem
-from kafkaspec.contract import traceability as forms
-from kafkaspec.contract.clauses import FORMS, Use
-from kafkaspec.contract.deviation import shown
-from kafkaspec.contract.history import answer_text, outcome
+from kafkaspec.contract.deviation import Deviation, shown
+from kafkaspec.contract.history import answer_text, outcome, record_text
 from kafkaspec.contract.subsystem import clause as find_clause
 from kafkaspec.errors import UserError
 from kafkaspec.explore import explore
@@ -53,44 +66,103 @@ from kafkaspec.lockstep.compare import ABSENT, differences
 from kafkaspec.mutants.matrix import mutants_of, written
 from kafkaspec.report import sequence_svg
 from kafkaspec.report.section import condensed, sizes_text, value_text
+from kafkaspec.verify.held import TOOLS
 
-DOCS = Path(__file__).parent
-MARKER = re.compile(r"(<!-- (generated|measured):(\w+)([^>\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-CAPTURED: Any = {"check": True, "cwd": DOCS.parent, "capture_output": True, "text": True}
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+MEASURED = DOCS / "measured"
+CACHE = DOCS / ".cache"
+DIRECTIVE = re.compile(r"^(?:\[[^\]\n]+\]\([^)\n]+\) )?<!-- generated:(\w+)([^>\n]*?) -->$", re.MULTILINE)
+BLOCK_OF_README = re.compile(r"(<!-- generated:(\w+)([^>\n]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 Generator = Callable[..., str]
 
 
-def rewritten(text: str, generators: dict[str, Generator], measure: bool) -> str:
-    """`text` with every generated part written again, measured ones only if asked for. Raises KeyError for an unknown
-    generator."""
-
-    def one(m: re.Match[str]) -> str:
-        generator = generators[m[3]]
-        if m[2] == "measured" and not measure:
-            missing = [w for w in ABOUT[m[3]](*m[4].split()) if w not in m[5]]
-            return m[0] if not missing else f"{m[1]}\nnot measured yet: {', '.join(missing)}\n\n{m[6]}"
-        return f"{m[1]}\n{generator(*m[4].split()).strip()}\n\n{m[6]}"
-
-    return MARKER.sub(one, text)
+# ---- directives ------------------------------------------------------------------------------------------------------
+def rendered(text: str, page: str) -> str:
+    """A page with what is generated in the place of its directives; `page` is its path from the folder of the docs on.
+    Raises KeyError for an unknown generator."""
+    return DIRECTIVE.sub(lambda m: relinked(made(m[1], *m[2].split()).strip(), page), text)
 
 
-def out_of_date(generators: dict[str, Generator], write: bool, measure: bool = False) -> list[Path]:
-    """The pages whose generated parts differ from what is generated now; rewritten if `write`."""
+def relinked(text: str, page: str) -> str:
+    """Links from the folder of the docs on, as links from a page."""
+    return re.sub(r"\]\(docs:([^)#]+)", lambda m: f"]({posixpath.relpath(m[1], posixpath.dirname(page))}", text)
+
+
+def made(name: str, *words: str) -> str:
+    """What a generator gives; kept in docs/.cache, if it explores or runs something."""
+    if name not in SLOW:
+        return GENERATORS[name](*words)
+    digest = hashlib.blake2b("\n".join([content(), name, *words]).encode(), digest_size=16).hexdigest()
+    file = CACHE / f"{digest}.txt"
+    if not file.exists():
+        text = GENERATORS[name](*words)
+        CACHE.mkdir(exist_ok=True)
+        file.write_text(text, "utf-8")
+    KEPT.add(file)
+    return file.read_text("utf-8")
+
+
+KEPT: set[Path] = set()
+"""what this build has asked of docs/.cache"""
+
+
+def forget() -> None:
+    """Delete from docs/.cache what this build did not ask for."""
+    for file in set(CACHE.glob("*.txt")) - KEPT:
+        file.unlink()
+
+
+@cache
+def content() -> str:
+    """A digest of all that a generator may depend on: the code, the recordings of the audit, the versions of tools."""
+    found = hashlib.blake2b("\n".join([sys.version, *(version(t) for t in TOOLS)]).encode())
+    for folder in ("src", *subsystem.LAYERS, "docs", "tests"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            found.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
+    for file in sorted((ROOT / "tests" / "recordings" / "audit").rglob("*.gz")):
+        found.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
+    return found.hexdigest()
+
+
+# ---- what is committed -----------------------------------------------------------------------------------------------
+def committed() -> dict[Path, str]:
+    """Everything that is generated and committed, but the output in the tutorials and what is measured."""
+    readme = ROOT / "README.md"
+    text = BLOCK_OF_README.sub(
+        lambda m: f"{m[1]}\n{GENERATORS[m[2]](*m[3].split()).strip()}\n\n{m[5]}", readme.read_text("utf-8")
+    )
+    return {readme: text, DOCS / "protocol.schema.json": schema(), **histories.every()}
+
+
+def out_of_date(write: bool) -> list[Path]:
+    """The files of `committed` that differ from what is generated now, and histories that are of nothing any more;
+    put right if `write`."""
+    new = committed()
+    out = [f for f, text in new.items() if not f.exists() or f.read_text("utf-8") != text]
+    gone = [f for f in sorted(histories.FOLDER.glob("*.history")) if f not in new]
+    if write:
+        histories.FOLDER.mkdir(exist_ok=True)
+        for f in out:
+            f.write_text(new[f], "utf-8")
+        for f in gone:
+            f.unlink()
+    return out + gone
+
+
+def measure() -> None:
+    """Write docs/measured again: what `verify` establishes, and who notices which mutant, as far as it is new."""
+    VERIFIED.write_text(json.dumps(verification(), indent=1) + "\n", "utf-8")
+    for name in subsystem.subsystems():
+        matrix.measure(name)
+
+
+def unmeasured() -> list[str]:
+    """The written mutants, as `subsystem: name`, that docs/measured says nothing of."""
     out = []
-    for page in [DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))]:
-        text = page.read_text("utf-8")
-        new = rewritten(text, generators, measure)
-        if new != text:
-            out.append(page)
-            if write:
-                page.write_text(new, "utf-8")
-    for name, generator in FILES.items():
-        file = DOCS / name
-        new = generator()
-        if not file.exists() or file.read_text("utf-8") != new:
-            out.append(file)
-            if write:
-                file.write_text(new, "utf-8")
+    for s in subsystem.subsystems().values():
+        known = {r.name for r in matrix.rows(s.name)}
+        out += [f"{s.name}: {m.name}" for m in written(s) if m.name not in known]
     return out
 
 
@@ -108,8 +180,18 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def svg(drawing: str) -> str:
-    """A drawing in the page itself, so that the page needs no other file."""
+    """A drawing in a page; the build makes a file of it."""
     return f'<div class="diagram">{drawing}</div>'
+
+
+def folded(title: str, text: str) -> str:
+    """A part of a page that opens on demand."""
+    return f'??? note "{title}"\n\n' + textwrap.indent(text, "    ")
+
+
+def linked(ids: Iterable[str], page: str = "") -> str:
+    """Clause ids as links: on the same page, or on a subsystem's."""
+    return ", ".join(f"[{id}]({page}#{id})" for id in ids)
 
 
 def ran(command: str, where: Path) -> str:
@@ -132,11 +214,11 @@ def ran(command: str, where: Path) -> str:
 
 
 # ---- the tutorials ---------------------------------------------------------------------------------------------------
-PLAYED = ("tutorial.md", "judge.md")
+PLAYED = ("README.md", "docs/tutorial.md", "docs/judge.md")
 """Pages whose files are written and whose commands are run."""
 BLOCK = re.compile(r'^```(?:console\n|\w+ title="([^"]+)"\n)(.*?)^```$', re.MULTILINE | re.DOTALL)
 NOT_COPIED = shutil.ignore_patterns(
-    ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info", "build", "dist", "site", "out"
+    ".git", ".venv", "__pycache__", ".*_cache", ".cache", ".hypothesis", "*.egg-info", "build", "dist", "site", "out"
 )
 
 
@@ -145,7 +227,7 @@ def played(text: str) -> str:
     commands run, in their order."""
     with tempfile.TemporaryDirectory() as temporary:
         here = Path(temporary) / "kafkaspec"
-        shutil.copytree(DOCS.parent, here, symlinks=True, ignore=NOT_COPIED)
+        shutil.copytree(ROOT, here, symlinks=True, ignore=NOT_COPIED)
 
         def block(m: re.Match[str]) -> str:
             if m[1] is not None:
@@ -158,42 +240,11 @@ def played(text: str) -> str:
 
 
 # ---- the generators --------------------------------------------------------------------------------------------------
-def clauses(name: str) -> str:
-    """Every clause of a subsystem: id, sentence, source, and where its forms are."""
-    forms.load()
-    rows = []
-    for c in subsystem.find(name).clauses:
-        used = forms.uses(c.id)
-        cells = []
-        for form in FORMS:
-            here = [u for u in used if u.form == form]
-            if here:
-                cells.append(f"{form}: " + ", ".join(f"`{w}`" for w in dict.fromkeys(_name(u) for u in here)))
-            elif form in c.without:
-                cells.append(f"no {form}: {c.without[form]}")
-        rows.append(
-            [
-                f'<span id="{c.id}" class="clause">**{c.id}**</span>',
-                f"{c.sentence}<br><small>{c.source}</small>",
-                "<br>".join(cells),
-            ]
-        )
-    return table(["", "clause and source", "its forms"], rows)
-
-
-def _name(use: Use) -> str:
-    path, _, name = use.where.rpartition(":")
-    return (name if path else use.where.rpartition("/")[2]).rpartition(".")[2] or name
-
-
 def operations(name: str) -> str:
-    """The operations of a subsystem's spec as recordings call them."""
-    machine = subsystem.find(name).spec.machine
-    rows = [
-        [f"`{op.name}`", ", ".join(f"`{p}`" for p in op.parameters), ", ".join(op.clauses)]
-        for op in machine.operations.values()
-    ]
-    return table(["operation", "arguments", "clauses"], rows)
+    """The operations of a subsystem's spec as recordings call them, folded."""
+    found = subsystem.find(name).spec.machine.operations.values()
+    rows = [[f"`{op.name}`", ", ".join(f"`{p}`" for p in op.parameters), linked(op.clauses)] for op in found]
+    return folded(f"{len(rows)} operations", table(["operation", "arguments", "clauses"], rows))
 
 
 def pinned(name: str) -> str:
@@ -218,8 +269,9 @@ def machine(name: str, variables: str, *sizes: str) -> str:
     def parts(state: Any) -> dict[str, str]:
         shown = concrete.show(state)
         keys = next((list(shown[v]) for v in chosen if isinstance(shown[v], dict)), [""])
-        values = {k: [shown[v][k] if isinstance(shown[v], dict) else shown[v] for v in chosen] for k in keys}
-        return {k: " ".join(str(x) for x in v if x not in (None, 0, False)) or "0" for k, v in values.items()}
+        return {
+            k: state_name({v: shown[v][k] if isinstance(shown[v], dict) else shown[v] for v in chosen}) for k in keys
+        }
 
     nodes: dict[str, None] = {}
     edges: dict[tuple[str, str], dict[str, None]] = {}
@@ -230,7 +282,31 @@ def machine(name: str, variables: str, *sizes: str) -> str:
             for k, after in parts(taken.state).items():
                 if before[k] != after:
                     edges.setdefault((before[k], after), {})[taken.action.replace("_", " ")] = None
-    return svg(state_machine(list(nodes), {k: list(v) for k, v in edges.items()}, f"{name}: {variables}"))
+    return svg(
+        state_machine(list(nodes), {k: list(v) for k, v in edges.items()}, f"{model.name}: {' and '.join(chosen)}")
+    )
+
+
+def state_name(values: Mapping[str, Any]) -> str:
+    """What a diagram calls a state: a switch by its name, a number with its name, another value as it is; where there
+    is none of all these, what there is not.
+
+    >>> state_name({"status": "cleaning", "pauses": 2, "forced": True})
+    'cleaning, 2 pauses, forced'
+    >>> state_name({"taken": False, "changed": False}), state_name({"status": None, "pauses": 0})
+    ('not taken', 'no status')
+    """
+    words = []
+    for name, value in values.items():
+        name = name.replace("_", " ")
+        if value is True:
+            words.append(name)
+        elif isinstance(value, int | float) and value:
+            words.append(f"{value} {name.removesuffix('s') if value == 1 else name}")
+        elif value:
+            words.append(str(value).replace("_", " ").lower())
+    name, value = next((k.replace("_", " "), v) for k, v in values.items())
+    return ", ".join(words) or (f"not {name}" if value is False else f"no {name}")
 
 
 def witness(name: str, claim: str, *sizes: str) -> str:
@@ -299,24 +375,51 @@ def _field_texts(cls: type) -> dict[str, str]:
 
 def output(*words: str) -> str:
     """What a command prints."""
-    return f"```console\n$ {' '.join(words)}\n{ran(' '.join(words), DOCS.parent)}```"
+    return f"```console\n$ {' '.join(words)}\n{ran(' '.join(words), ROOT)}```"
+
+
+def readme(*words: str) -> str:
+    """A section of the README, without its heading."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    _, _, section = text.partition(f"\n## {' '.join(words)}\n")
+    section = re.sub(r"\]\(docs/", "](docs:", section.partition("\n## ")[0])
+    return re.sub(r"\[([^\]]+)\]\((?!docs:)[^)]*\)", r"\1", section)  # what is not in the site
+
+
+def faults() -> str:
+    """The planted faults that the gate finds, as `python -m tests.gate --faults` left them; the texts folded."""
+    rows, _, texts = (MEASURED / "faults.md").read_text("utf-8").partition("\n\n")
+    return f"{rows}\n\n" + folded("A minimal text for each", texts)
+
+
+def attempts() -> str:
+    """How the attempts end, added up and one by one."""
+    of = tests.attempts.attempts()
+    ends = Counter(a.outcome for a in of)
+    head = "| | tried | what is said | then |\n|---|---|---|---|"
+    rows = "\n".join([head, *map(tests.attempts.row, of)])
+    return (
+        f"Of {len(of)} texts {ends['refused']} are refused when they are loaded or explored, {ends['broken']} break a "
+        f"claim in every engine and are not proved, {ends['holds']} hold. "
+        f"{sum(bool(a.was) for a in of)} met a fault at the time.\n\n" + folded(f"{len(of)} texts", rows)
+    )
 
 
 def audit() -> str:
     """The rules that the audit's checks report under, by subsystem: the clauses that their modules name."""
     titles = {s.name: s.title for s in subsystem.subsystems().values()}
     rows = []
-    for file in sorted((DOCS.parent / "audits").glob("*/*.py")):
+    for file in sorted((ROOT / "audits").glob("*/*.py")):
         module = importlib.import_module(f"kafkaspec.audits.{file.parent.name}.{file.stem}")
         if not getattr(module, "AUDIT", ()):
             continue
         named = re.findall(r'"([A-Z]{3}-\d+)"|\bspec\.([A-Z]{3}_\d+)', file.read_text("utf-8"))
         ids = {a or b.replace("_", "-") for a, b in named} | {*getattr(module, "CLAUSES", ())}
         name = file.stem
-        page = f"[{titles.get(name, name)}]({file.parent.name}/{name}.md)"
+        page = f"[{titles.get(name, name)}](docs:{file.parent.name}/{name}.md)"
         for id in sorted(ids, key=lambda x: (x[:3], int(x[4:]))):
             with contextlib.suppress(KeyError, UserError):
-                rows.append([page, f"`{id}`", html.escape(find_clause(id).sentence)])
+                rows.append([page, id_linked(id), html.escape(find_clause(id).sentence)])
                 page = ""
     return table(["", "clause", "rule"], rows)
 
@@ -337,25 +440,37 @@ def audited(archive: str, file: str = "", at: str = "") -> str:
     return f"```console\n$ kafkaspec audit {where}\n{shown}$ echo $?\n{status}\n```"
 
 
-@cache
-def verification() -> list[dict[str, Any]]:
-    """The rows of `kafkaspec verify`. Raises CalledProcessError if anything does not hold."""
-    run = subprocess.run([sys.executable, "-m", "kafkaspec", "verify", "--json"], **CAPTURED)
-    return list(json.loads(run.stdout))
+VERIFIED = MEASURED / "verified.json"
+"""The rows of `kafkaspec verify`, without the times."""
+
+
+def verification() -> list[dict[str, str]]:
+    """The rows of `kafkaspec verify`, run now. Raises CalledProcessError if anything does not hold."""
+    command = [sys.executable, "-m", "kafkaspec", "verify", "--json"]
+    run = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True)
+    return [{k: r[k] for k in ("subsystem", "what", "word", "detail")} for r in json.loads(run.stdout)]
+
+
+def measured_rows() -> list[dict[str, str]]:
+    """The rows of `kafkaspec verify`, as they were when it was last measured."""
+    return list(json.loads(VERIFIED.read_text("utf-8")))
 
 
 def verified() -> str:
-    """What `kafkaspec verify` finds, row by row, without the times."""
-    return table(
-        ["subsystem", "what", "how", "found"],
-        [[r["subsystem"], r["what"], f"**{r['word']}**", r["detail"]] for r in verification()],
-    )
+    """What `kafkaspec verify` finds, row by row, a table for each subsystem."""
+    out = []
+    for name, rows in itertools.groupby(measured_rows(), lambda r: r["subsystem"]):
+        known = subsystem.subsystems().get(name)
+        title = "The audit" if known is None else f"[{known.title}](docs:{known.area}/{known.name}.md)"
+        cells = [[r["what"], f"**{r['word']}**", r["detail"]] for r in rows]
+        out.append(f"## {title}\n\n" + table(["what", "how", "found"], cells))
+    return "\n\n".join(out)
 
 
 def established() -> str:
     """The same, added up: a row a subsystem."""
     rows = []
-    for name, of in itertools.groupby(verification(), lambda r: r["subsystem"]):
+    for name, of in itertools.groupby(measured_rows(), lambda r: r["subsystem"]):
         by: dict[str, list[Any]] = {}
         for r in of:
             by.setdefault(r["word"], []).append(r)
@@ -376,51 +491,72 @@ def established() -> str:
                 f"{len(judged)}: {total('judged', 'events') or total('judged', 'records'):,}" if judged else "",
             ]
         )
-    head = ["", "clauses", "models, explored", "obligations, proved", "spec beside impl, tested", "recordings, judged"]
+    head = ["", "clauses", "models, explored", "obligations, proved", "impl against spec, tested", "recordings, judged"]
     return table(head, rows)
 
 
-def deviations(name: str) -> str:
-    """The known deviations of released Kafka in a subsystem."""
+def deviations(*of: str) -> str:
+    """The known deviations of released Kafka in a subsystem; in all of them, each below its title, if none is named."""
+    if not of:
+        having = [s for s in subsystem.subsystems().values() if s.spec.machine.deviations]
+        return "\n\n".join(f"## [{s.title}](docs:{s.area}/{s.name}.md)\n\n{deviations(s.name)}" for s in having)
     rows = [
-        [f"`{d.id}`", d.clause, d.title, html.escape(d.versions), d.condition]
-        for d in subsystem.find(name).spec.machine.deviations
+        [f"[{d.id}](docs:deviations/{d.id}.md)", id_linked(d.clause), d.title, html.escape(d.versions)]
+        for d in subsystem.find(*of).spec.machine.deviations
     ]
-    return table(["", "breaks", "what", "seen in", "exactly when"], rows)
+    return table(["", "breaks", "what", "seen in"], rows)
+
+
+def id_linked(id: str) -> str:
+    """A clause id as a link to its rule."""
+    s = subsystem.stating(id)
+    return f"[{id}](docs:{s.area}/{s.name}.md#{id})" if s is not None else id
+
+
+def all_deviations() -> dict[str, Deviation]:
+    """Every known deviation by its id."""
+    return {d.id: d for s in subsystem.subsystems().values() for d in s.spec.machine.deviations}
 
 
 def deviation(id: str) -> str:
-    """All that is recorded of one known deviation, with what its history shows and what would be right."""
-    for s in subsystem.subsystems().values():
-        for d in s.spec.machine.deviations:
-            if d.id == id:
-                right, wrong = shown(s.spec.machine, d)
-                seen, expected = answer_text(outcome(wrong.result)), answer_text(outcome(right.result))
-                states = [str(x) for x in differences(right.observation, wrong.observation, "state")]
-                calls = "\n".join([*d.history[:-1], f"{d.history[-1]}  {seen}", *(f"  {x}" for x in states)])
-                return "\n\n".join(
-                    [
-                        f"Breaks **{d.clause}**: {find_clause(d.clause).sentence}",
-                        f"**Versions.** {d.versions[0].upper()}{d.versions[1:]}.",
-                        f"**Exactly when.** {' '.join(d.condition.split())}",
-                        f"**A minimal history.**\n\n```text\n{calls}\n```",
-                        *([f"The right answer is `{expected}`."] if seen != expected else []),
-                        f"**Cause.** {' '.join(d.cause.split())}",
-                        f"**What it does to a user of Kafka.** {' '.join(d.effect.split())}",
-                        f"**Fix.** {' '.join(d.fix.split())}",
-                    ]
-                )
-    raise KeyError(id)
+    """All that is recorded of one known deviation, with its history."""
+    d = all_deviations()[id]
+    s = subsystem.stating(id)
+    assert s is not None
+    right, wrong = shown(s.spec.machine, d)
+    seen, expected = answer_text(outcome(wrong.result)), answer_text(outcome(right.result))
+    states = [f"- {x}" for x in differences(right.observation, wrong.observation, "state")]
+    calls = "\n".join(map(record_text, histories.answered_by_kafka(s, d)))
+    return "\n\n".join(
+        [
+            f"Breaks {id_linked(d.clause)}: {find_clause(d.clause).sentence}",
+            f"**Versions.** {d.versions[0].upper()}{d.versions[1:]}.",
+            f"**Condition** (if and only if). {' '.join(d.condition.split())}",
+            f'**A minimal history.**\n\n```text title="tests/histories/{id}.history"\n{calls}\n```',
+            *([f"The right answer is `{expected}`."] if seen != expected else []),
+            *(["In the state after it:\n\n" + "\n".join(states)] if states else []),
+            f"**Cause.** {' '.join(d.cause.split())}",
+            f"**What it does to a user of Kafka.** {' '.join(d.effect.split())}",
+            f"**Fix.** {' '.join(d.fix.split())}",
+        ]
+    )
 
 
-def protocol() -> str:
-    """The operations of every subsystem as the judge calls them, with the types of their signatures."""
-    return "\n\n".join(_protocol(described(s)) for s in subsystem.components().values())
+def protocol(*of: str) -> str:
+    """The operations of a subsystem as the judge calls them, with the types of their signatures; the list of all
+    subsystems, if none is named."""
+    if of:
+        return _protocol(described(subsystem.find(*of)))
+    rows = [
+        [f"[`{s.name}`](docs:protocol/{s.name}.md)", s.title, f"{len(described(s).calls)}"]
+        for s in subsystem.components().values()
+    ]
+    return table(["subsystem", "", "operations"], rows)
 
 
 def _protocol(d: Description) -> str:
     s = d.subsystem
-    page = f"{s.area}/{s.name}.md"
+    page = f"docs:{s.area}/{s.name}.md"
     walked = met(s)
 
     def given(p: Parameter) -> str:
@@ -452,7 +588,7 @@ def _protocol(d: Description) -> str:
         if c.operation.name in walked.examples
     ]
     lines = "\n".join(line if len(line) <= 400 else f"{line[:399]}…" for line in asked)
-    examples = f'??? example "A call of each, and its answer"\n\n    ```json\n{textwrap.indent(lines, "    ")}\n    ```'
+    examples = f"## A call of each, and its answer\n\n```json\n{lines}\n```"
     configuration = [
         f"`{p.name}`: `{word(p.hint)}`" + ("" if p.default is None else f" ({json.dumps(p.default)})")
         for p in d.configuration
@@ -460,10 +596,10 @@ def _protocol(d: Description) -> str:
     state = "no state" if d.state is Any else f"`{word(d.state)}`"
     return "\n\n".join(
         [
-            f"### {s.name}",
             f"[{s.title}]({page}). Configuration: {', '.join(configuration) or 'none'}. `observe` shows {state}.",
+            "## Operations",
             table(["operation", "arguments → result", "may be refused"], rows),
-            *([table(["record", "field", "type", ""], records)] if records else []),
+            *(["## Records", table(["record", "field", "type", ""], records)] if records else []),
             examples,
         ]
     )
@@ -477,7 +613,7 @@ def schema() -> str:
 GENERATORS: dict[str, Generator] = {
     "protocol": protocol,
     "deviation": deviation,
-    "clauses": clauses,
+    "rules": rules,
     "operations": operations,
     "pinned": pinned,
     "machine": machine,
@@ -485,35 +621,54 @@ GENERATORS: dict[str, Generator] = {
     "violation": violation,
     "fields": fields,
     "output": output,
+    "readme": readme,
     "audit": audit,
+    "attempts": attempts,
+    "faults": faults,
     "audited": audited,
     "deviations": deviations,
     "verified": verified,
     "established": established,
-    "kills": partial(matrix.kills, table=table),
+    "kills": partial(matrix.kills, table),
     "kill_totals": partial(matrix.kill_totals, table),
     "guided_and_uniform": partial(matrix.guided_and_uniform, table),
     "kill_bugs": partial(matrix.kill_bugs, table),
     "survivors": partial(matrix.survivors, table),
     "kill_rows": partial(matrix.kill_rows, table),
 }
+SLOW = frozenset({"machine", "witness", "violation", "output", "audited", "protocol"})
+"""Those that explore, walk, or run a command."""
 
-FILES: dict[str, Callable[[], str]] = {"protocol.schema.json": schema}
-"""Whole files that are generated."""
 
-ABOUT: dict[str, Callable[[str], list[str]]] = {"kills": lambda name: [m.name for m in written(subsystem.find(name))]}
-"""For what is measured: what it must speak of to be up to date."""
+# ---- pages that are generated whole ----------------------------------------------------------------------------------
+def pages() -> dict[str, str]:
+    """Pages that nobody writes, by their paths from the folder of the docs on: a directive below a title."""
+    out = {
+        f"protocol/{s.name}.md": f"# {s.title}: protocol\n\n<!-- generated:protocol {s.name} -->\n"
+        for s in subsystem.components().values()
+    }
+    for d in all_deviations().values():
+        out[f"deviations/{d.id}.md"] = f"# {d.id}: {d.title}\n\n<!-- generated:deviation {d.id} -->\n"
+    return out
 
-if __name__ == "__main__":
-    checking = "--check" in sys.argv[1:]
-    stale = out_of_date(GENERATORS, write=not checking, measure="--measure" in sys.argv[1:])
+
+def main(arguments: Sequence[str]) -> int:
+    """Write what is committed, or name what is out of date."""
+    checking = "--check" in arguments
+    if "--measure" in arguments:
+        measure()
+    stale = out_of_date(write=not checking)
     for name in PLAYED:
-        page = DOCS / name
+        page = ROOT / name
         new = played(page.read_text("utf-8"))
         if new != page.read_text("utf-8"):
             stale.append(page)
             if not checking:
                 page.write_text(new, "utf-8")
     for page in stale:
-        print(f"{page.relative_to(DOCS.parent)}: {'out of date' if checking else 'written'}")
-    sys.exit(1 if checking and stale else 0)
+        print(f"{page.relative_to(ROOT)}: {'out of date' if checking else 'written'}")
+    return int(checking and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -8,6 +8,7 @@ import re
 import statistics
 import subprocess
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -152,28 +153,39 @@ def titled(row: Row) -> str:
 
 
 # ---- a subsystem's page ----------------------------------------------------------------------------------------------
-def kills(name: str, table: Table) -> str:
-    """The kill matrix of a subsystem's written mutants, and what became of the generated ones."""
+def measure(name: str) -> None:
+    """Show the written mutants of a subsystem that are new to every detector, and keep what they notice."""
     script = DOCS.parent / "bench" / "kills.py"
     subprocess.run([sys.executable, str(script), name, "--matrix"], check=True, stdout=subprocess.DEVNULL)
     _read.cache_clear()
     rows.cache_clear()
+
+
+def kills(table: Table, name: str) -> str:
+    """The kill matrix of a subsystem's written mutants, folded, and what became of the generated ones."""
+    of = rows(name)
+    if not of:
+        return "Not measured yet."
     body = [
         [titled(r), r.what, ", ".join(r.clauses), *marks(r), *map(r.cell, GENERATORS), r.survives or r.unseen]
-        for r in rows(name)
+        for r in of
     ]
     generated = _read("kills.json")[name]["generated"]
     count, same, rest = generated["count"], generated.get("unchanged", 0), generated["survive"]
     excused = "".join(f"\n- {what} ({where}): {why}" for what, where, why in rest)
-    said = [table(["mutant", "fault", "breaks", *DETECTORS, *(f"judge, {g}" for g in GENERATORS), ""], body)]
-    if any(r.judged for r in rows(name)):
+    noticed = sum(any(r.detected.values()) for r in of)
+    head = ["mutant", "fault", "breaks", *DETECTORS, *(f"judge, {g}" for g in GENERATORS), ""]
+    said = [
+        f"{noticed} of {len(of)} written mutants are noticed ([all of them](docs:kill-matrix.md)).",
+        f'??? note "{len(of)} mutants, and who notices each"\n\n' + textwrap.indent(table(head, body), "    "),
+    ]
+    if any(r.judged for r in of):
         said.append(
-            "The judge: calls after which half of the campaigns have rejected the mutant, which runs as a target "
-            "([all mutants](../kill-matrix.md))."
+            "The judge: calls after which half of the campaigns have rejected the mutant, which runs as a target."
         )
     if count:
         said.append(
-            f"Of {count} [generated mutants](../engines/mutants.md) of the models {count - same - len(rest)} are "
+            f"Of {count} [generated mutants](docs:engines/mutants.md) of the models {count - same - len(rest)} are "
             f"killed, {same} change no step at the pinned sizes."
             + (f" The others survive for a reason:\n{excused}" if rest else "")
         )
@@ -183,7 +195,7 @@ def kills(name: str, table: Table) -> str:
 # ---- the page of all of them -----------------------------------------------------------------------------------------
 def _link(name: str) -> str:
     s = subsystem.find(name)
-    return f"[{s.title}]({s.area}/{s.name}.md)"
+    return f"[{s.title}](docs:{s.area}/{s.name}.md)"
 
 
 def _median(of: Iterable[Row], generator: str) -> float:

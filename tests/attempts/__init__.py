@@ -1,5 +1,5 @@
 """What a stranger wrote who wanted a false claim proved, and had read the documentation alone (the last 30: the engines
-too): 290 texts, each with its outcome. `attempts.txt` has them; `docs/engines/attempts.md` lists them."""
+too): 290 texts, each with its outcome. `attempts.txt` has them; the page of attempts lists them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FILE = Path(__file__).parent / "attempts.txt"
-PAGE = Path(__file__).parents[2] / "docs" / "engines" / "attempts.md"
 HEAD = """from __future__ import annotations
 import enum
 from dataclasses import dataclass, replace

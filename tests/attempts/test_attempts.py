@@ -1,4 +1,4 @@
-"""Each attempt ends as it is said to, in the text as Python runs it, the explorer and the prover; so does the page."""
+"""Each attempt ends as it is said to, in the text as Python runs it, the explorer and the prover."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkaspec.explore import explore
 from kafkaspec.language import Model, load
 from kafkaspec.language.expr import ModelError
 from kafkaspec.prove import prove
-from tests.attempts import PAGE, Attempt, attempts, row
+from tests.attempts import Attempt, attempts
 from tests.language.test_verdicts import said_by_the_explorer, said_by_the_text
 from tests.modules import module
 
@@ -49,8 +49,3 @@ def test_what_the_text_keeps_no_engine_breaks(a: Attempt, tmp_path: Path) -> Non
     model = model_of(a, tmp_path)
     assert said_by_the_text(model, a.sizes) == ""
     assert said_by_the_explorer(load(model), a.sizes) == ""
-
-
-def test_the_page_lists_them_all() -> None:
-    assert len(ALL) >= 30
-    assert [line for line in PAGE.read_text().splitlines() if re.match(r"\| \d", line)] == [row(a) for a in ALL]

@@ -14,7 +14,6 @@ import pytest
 
 from kafkaspec.cli import new
 from kafkaspec.cli.main import main
-from kafkaspec.contract import project as projects
 from kafkaspec.contract.project import MARKER, PACKAGE, project
 from kafkaspec.errors import UserError
 from kafkaspec.fleet import session
@@ -185,7 +184,7 @@ def test_a_stranger_s_marker_where_anybody_may_write_does_not_count(
     (tmp_path / MARKER).touch()
     tmp_path.chmod(0o777)
     assert found_from(tmp_path, monkeypatch) == tmp_path
-    monkeypatch.setattr(projects.os, "getuid", lambda: (tmp_path / MARKER).stat().st_uid + 1)
+    monkeypatch.setattr("os.getuid", lambda: (tmp_path / MARKER).stat().st_uid + 1)
     assert found_from(tmp_path, monkeypatch) is None
     tmp_path.chmod(0o755)
     assert found_from(tmp_path, monkeypatch) == tmp_path

@@ -1,4 +1,5 @@
-"""The table of planted faults in the docs: which case finds each, and the minimal text about which it is seen."""
+"""The table of planted faults, docs/measured/faults.md: which case finds each, and the minimal text about which it is
+seen."""
 
 from __future__ import annotations
 
@@ -10,16 +11,15 @@ from pathlib import Path
 from tests.gate.faults import FAULTS, Fault, found_by, planted
 from tests.gate.gate import case, compared, fixed, one_of, smaller
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/engines/gate.md"
-MARKS = ("<!-- faults -->\n", "<!-- end of faults -->")
+FILE = Path(__file__).resolve().parents[2] / "docs/measured/faults.md"
 ROW = re.compile(r"^\| ([^|]+?) \| ([^|]+?) \| (?:seed (\d+)|template `([^|]+?)`) \| `([^|]+?)` \|$", re.MULTILINE)
 TEXT = re.compile(r"^\*\*(.+?)\*\*\n\n```python\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 TRIES = 60
 
 
 def rows() -> dict[str, tuple[str, str]]:
-    """What the page says: by the fault's name, its engine and the case that finds it."""
-    found = ROW.findall(PAGE.read_text("utf-8"))
+    """What the table says: by the fault's name, its engine and the case that finds it."""
+    found = ROW.findall(FILE.read_text("utf-8"))
     return {name: (engine, seed or template) for name, engine, seed, template, _ in found}
 
 
@@ -43,10 +43,10 @@ def text_of(f: Fault, name: str, folder: Path) -> tuple[str, str]:
 
 
 def write(tell: Callable[[str], None]) -> None:
-    """Find every fault that the page does not show, and write the table. Takes minutes; needs TLC."""
+    """Find every fault that the table does not have, and write the table. Takes minutes; needs TLC."""
     known = rows()
-    texts = dict(TEXT.findall(PAGE.read_text("utf-8")))
-    lines: dict[str, str] = {m[1]: m[0] for m in ROW.finditer(PAGE.read_text("utf-8"))}
+    texts = dict(TEXT.findall(FILE.read_text("utf-8")))
+    lines: dict[str, str] = {m[1]: m[0] for m in ROW.finditer(FILE.read_text("utf-8"))}
     with tempfile.TemporaryDirectory() as folder:
         for f in FAULTS.values():
             if f.name in texts and f.name in known:
@@ -60,10 +60,7 @@ def write(tell: Callable[[str], None]) -> None:
 
 
 def _write(lines: list[str], texts: dict[str, str]) -> None:
-    page = PAGE.read_text("utf-8")
-    before, _, rest = page.partition(MARKS[0])
-    after = rest.partition(MARKS[1])[2]
     head = ["| fault | engine | found by | what is seen |", "|---|---|---|---|"]
     shown = [f"**{n}**\n\n```python\n{t.rstrip()}\n```\n" for n, t in texts.items()]
-    inside = "\n".join([*head, *lines, "", "The minimal texts, without what stands above the class:", "", *shown])
-    PAGE.write_text(f"{before}{MARKS[0]}{inside}{MARKS[1]}{after}", "utf-8")
+    said = "The minimal texts, without what stands above the class:"
+    FILE.write_text("\n".join([*head, *lines, "", said, "", *shown]), "utf-8")

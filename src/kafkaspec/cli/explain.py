@@ -35,7 +35,7 @@ def run(id: str, *, json: bool) -> int:
     """Print a clause. Raises UserError for an unknown id, naming the nearest."""
     clause = subsystem.clause(id.upper())
     traceability.load(clause.id[:3])
-    found = [Form(u.form, u.where, *_source(u)) for u in traceability.uses(clause.id)]
+    found = [Form(u.form, u.where, *source(u)) for u in traceability.uses(clause.id)]
     of = subsystem.stating(clause.id)
     deviations = [d for d in of.spec.machine.deviations if d.clause == clause.id] if of is not None else []
     if json:
@@ -102,7 +102,7 @@ def _code(text: str) -> list[Text]:
     return [Text("    ") + line for line in lines if line]
 
 
-def _source(use: clauses.Use) -> tuple[str, str]:
+def source(use: clauses.Use) -> tuple[str, str]:
     """Where the function stands that a use names, and its text; "" where there is none to show."""
     module, _, path = use.where.partition(":")
     if "/" in module:  # a test, by its file

@@ -25,7 +25,8 @@ import orjson
 import kafkaspec.contract
 import kafkaspec.lockstep
 from kafkaspec.contract.history import History
-from kafkaspec.contract.subsystem import COMMON, LAYERS, PACKAGE, Subsystem
+from kafkaspec.contract.project import PACKAGE
+from kafkaspec.contract.subsystem import COMMON, LAYERS, Subsystem
 from kafkaspec.errors import UserError
 from kafkaspec.fleet.session import INSTALL, session
 from kafkaspec.language.concrete import Concrete

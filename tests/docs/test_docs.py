@@ -1,0 +1,208 @@
+"""The documentation: what is committed is what the code says, and the site is whole."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from kafkaspec.contract.subsystem import subsystems
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(p for p in DOCS.rglob("*.md") if p.parent.name != "measured")
+
+
+# ---- what is committed -----------------------------------------------------------------------------------------------
+def test_what_is_generated_and_committed_is_up_to_date(generate: ModuleType) -> None:
+    stale = [str(p.relative_to(ROOT)) for p in generate.out_of_date(write=False)]
+    assert stale == [], "write them again with `make tables`"
+    assert generate.unmeasured() == [], "measure them with `make tables`"
+
+
+def test_verify_says_what_the_documentation_says_of_it(generate: ModuleType) -> None:
+    assert generate.verification() == generate.measured_rows(), "measure it again with `make tables`"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/judge.md"])
+def test_a_page_with_commands_works_as_it_stands(page: str, generate: ModuleType) -> None:
+    """Its files are written into a copy of the checkout, its commands run there, their output compared."""
+    assert page in generate.PLAYED
+    text = (ROOT / page).read_text("utf-8")
+    assert generate.played(text) == text, "write it again with `make tables`"
+
+
+def test_the_readme_names_targets_of_make_and_pages_that_there_are() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    named = re.findall(r"(?:^|`)make ([\w-]+)", text, re.MULTILINE)
+    assert {"verify", "test", "docs", "kafka-target"} <= set(named)
+    assert [t for t in named if f"\n{t}:" not in makefile] == []
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+    assert len(links) > 30
+    assert [x for x in links if not (ROOT / x).exists()] == []
+    missing = [s.name for s in subsystems().values() if f"docs/{s.area}/{s.name}.md" not in links]
+    assert missing == [], "subsystems that the README does not name"
+
+
+# ---- pages and directives --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(DOCS)))
+def test_a_page_has_prose_and_directives_and_nothing_that_is_generated(page: Path, generate: ModuleType) -> None:
+    text = re.sub(r"`[^`\n]*`", "", page.read_text("utf-8"))
+    whole = {m[0] for m in generate.DIRECTIVE.finditer(text)}
+    for line in text.splitlines():
+        if "<!-- generated" in line:
+            assert line in whole, f"no directive: {line}"
+    assert "<!-- end -->" not in text
+    for m in generate.DIRECTIVE.finditer(text):
+        assert m[1] in generate.GENERATORS, m[0]
+        link = re.match(r"\[[^\]]+\]\(([^)]+)\)", m[0])
+        assert link is not None, f"nothing to see without a build: {m[0]}"
+        assert (page.parent / link[1]).exists(), m[0]
+
+
+def test_every_generator_is_used_and_an_unknown_one_is_an_error(generate: ModuleType) -> None:
+    texts = [p.read_text("utf-8") for p in (ROOT / "README.md", *PAGES)]
+    used = {m for text in (*texts, *generate.pages().values()) for m in re.findall(r"<!-- generated:(\w+)", text)}
+    assert set(generate.GENERATORS) - used == set()
+    with pytest.raises(KeyError, match="nothing"):
+        generate.rendered("<!-- generated:nothing here -->", "index.md")
+
+
+def test_links_are_of_the_page_that_has_them(generate: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(generate.GENERATORS, "two", lambda x: f"[a](docs:storage/{x}.md#LEC-1) [b](docs:index.md)")
+    directive = "[spec](../../spec) <!-- generated:two batch -->"
+    assert generate.rendered(directive, "storage/segment.md") == "[a](batch.md#LEC-1) [b](../index.md)"
+    assert generate.rendered(f"x {directive}", "index.md") == f"x {directive}"
+
+
+def test_what_explores_is_kept_until_the_code_changes(
+    generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def witness(name: str) -> str:
+        asked.append(name)
+        return f"# {name}"
+
+    monkeypatch.setattr(generate, "CACHE", tmp_path / "kept")
+    monkeypatch.setattr(generate, "content", lambda: "one")
+    monkeypatch.setitem(generate.GENERATORS, "witness", witness)
+    assert [generate.made("witness", "a"), generate.made("witness", "a")] == ["# a", "# a"]
+    assert asked == ["a"]
+    monkeypatch.setattr(generate, "content", lambda: "another")
+    generate.made("witness", "a")
+    assert asked == ["a", "a"]
+    generate.KEPT.clear()
+    generate.made("witness", "a")
+    generate.forget()
+    assert len(list((tmp_path / "kept").iterdir())) == 1
+
+
+def test_a_digest_follows_the_code(generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "a.py").write_text("1")
+    first = generate.content()
+    generate.content.cache_clear()
+    (tmp_path / "models" / "a.py").write_text("2")
+    assert generate.content() != first
+
+
+def test_a_state_has_a_name_that_can_be_read(generate: ModuleType) -> None:
+    name = generate.state_name
+    assert name({"status": "IN_PROGRESS", "pauses": 0}) == "in progress"
+    assert name({"status": "paused", "pauses": 2}) == "paused, 2 pauses"
+    assert name({"pauses": 1}) == "1 pause"
+    assert name({"taken": True, "has_a_delta": True}) == "taken, has a delta"
+    assert name({"taken": False, "has_a_delta": False}) == "not taken"
+    assert name({"status": None, "pauses": 0}) == "no status"
+
+
+def test_a_diagram_has_a_box_for_each_state(generate: ModuleType) -> None:
+    drawn = generate.machine("checkpoints:Marker", "phase,marker", "Log=1")
+    boxes = re.findall(r'font-weight="600">([^<]+)<', drawn)
+    assert len(boxes) == len(set(boxes)) > 2
+    assert not {"True", "False", "None", "0", ""} & {w for b in boxes for w in re.split(r"[ ,]+", b)}
+
+
+# ---- language --------------------------------------------------------------------------------------------------------
+def test_the_pages_keep_to_their_words() -> None:
+    rows = re.findall(r"^\| [^|]+ \| [^|]+ \| ([^|]+) \|$", (DOCS / "style.md").read_text("utf-8"), re.MULTILINE)
+    words = [w for row in rows if row != "not" for w in row.split(", ")]
+    assert {"mend", "anew", "just when"} <= set(words)
+    pages = [p for p in PAGES if p != DOCS / "style.md"]
+    found = []
+    for page in (*pages, *ROOT.glob("*.md")):
+        if page.name != "CHANGELOG.md":
+            text = " ".join(page.read_text("utf-8").split())
+            found += [f"{page.relative_to(ROOT)}: {w}" for w in words if re.search(rf"\b{w}", text, re.IGNORECASE)]
+    assert found == []
+
+
+# ---- the site --------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site as `make docs` builds it, where a warning (a link that leads nowhere, say) is an error."""
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(out)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1200)
+    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}\n{done.stderr}"
+    return out
+
+
+SHOWN = {
+    "rules": ("storage/leader_epochs.html", 'id="LEC-10"'),
+    "operations": ("storage/leader_epochs.html", "<td><code>truncateFromEndAsyncFlush</code></td>"),
+    "pinned": ("storage/leader_epochs.html", "<td>10,512</td>"),
+    "witness": ("storage/leader_epochs.html", 'src="leader_epochs-1.svg"'),
+    "violation": ("controller/timeline.html", "With the fault"),
+    "machine": ("management/cleaner.html", 'src="cleaner-1.svg"'),
+    "kills": ("storage/leader_epochs.html", "KAFKA-7415"),
+    "deviation": ("deviations/TML-D1.html", "HistoricalIterator"),
+    "deviations": ("deviations/index.html", 'href="TML-D1.html"'),
+    "protocol": ("protocol/leader_epochs.html", "<code>endOffsetFor</code>"),
+    "fields": ("json.html", "<th>field</th>"),
+    "output": ("engines/prove.html", "proved for every size"),
+    "audited": ("audit.html", "BAT-3"),
+    "attempts": ("engines/attempts.html", "baseline: n&lt;N is false at N"),
+    "faults": ("engines/gate.html", "A minimal text for each"),
+    "audit": ("audit.html", 'href="storage/leader_epochs.html#LEC-20"'),
+    "verified": ("verified.html", "spec beside impl"),
+    "readme": ("index.html", "the CRC is not that of the bytes"),
+    "kill_totals": ("kill-matrix.html", "<strong>all</strong>"),
+    "guided_and_uniform": ("kill-matrix.html", "nine tenths"),
+    "kill_bugs": ("kill-matrix.html", "KAFKA-6568"),
+    "survivors": ("kill-matrix.html", "The judge does not notice"),
+    "kill_rows": ("kill-matrix.html", "the first entry does not move"),
+}
+"""By a generator: a page that has what it gives, and some of that."""
+
+
+def test_the_site(site: Path, generate: ModuleType) -> None:
+    """One test, as the site is built once for it."""
+    html = {str(p.relative_to(site)): p.read_text("utf-8") for p in site.rglob("*.html")}
+    wrong = [f"{page}: a directive is left" for page, text in html.items() if "<!-- generated" in text]
+    wrong += [f"{page}: a link of a generator is left" for page, text in html.items() if '"docs:' in text]
+    for page, text in html.items():
+        outside = re.findall(r'(?:<link[^>]*href|<script[^>]*src|<img[^>]*src)="(https?://[^"]+)"', text)
+        wrong += [f"{page} needs the network: {x}" for x in outside]
+        wrong += [f"{page}: a drawing in the page" for _ in re.findall(r'class="diagram"[^>]*>\s*<svg', text)]
+        images = re.findall(r'<img[^>]*src="([^":]+)"', text)
+        wrong += [f"{page}: no picture {x}" for x in images if not (site / page).parent.joinpath(x).is_file()]
+    for s in subsystems().values():
+        text = html[f"{s.area}/{s.name}.html"]
+        wrong += [f"{s.name}: {c.id} is not there once" for c in s.clauses if text.count(f'id="{c.id}"') != 1]
+        wrong += [f"{s.name}: the page of {d.id}" for d in s.spec.machine.deviations if f"/{d.id}.html" not in text]
+        if s.is_component and f'href="{s.name}.html"' not in html[f"protocol/{s.name}.html"]:
+            wrong += [f"protocol/{s.name}.html is not in the navigation"]
+    for d in generate.all_deviations():
+        wrong += [f"{d}: no link in the list" for _ in [0] if f'href="{d}.html"' not in html["deviations/index.html"]]
+    assert wrong == []
+    assert set(SHOWN) | {"established"} == set(generate.GENERATORS)  # that one is in the README
+    assert [g for g, (page, part) in SHOWN.items() if part not in html[page]] == []
