@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from kafkaspec.contract.machine import Json
@@ -40,6 +41,7 @@ def _batches(base: int, lengths: Sequence[int], epoch: int = 0, bad: int = -1) -
     return out
 
 
+@cache
 def _logs(base: int) -> list[Json]:
     room = {0: 5, 5: 5, 10: 10, 20: 4}[base]
     return [
@@ -61,6 +63,7 @@ _NAMES = [
 ]
 
 
+@cache
 def contents(name: str) -> list[Json]:
     """What a file of this name may hold."""
     if name == EPOCHS:

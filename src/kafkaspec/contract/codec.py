@@ -75,25 +75,61 @@ def _same(value: Any) -> Json:
 
 
 def _object(cls: Any) -> Callable[[Any], Json]:
-    names = [(camel(f.name), f.name) for f in dataclasses.fields(cls)]
+    hints = typing.get_type_hints(cls)
+    fields = [(camel(f.name), f.name, encoder(hints[f.name])) for f in dataclasses.fields(cls)]
     make = Fields if is_partial(cls) else dict
     absent = left_out(cls)
 
     def encoded(value: Any) -> Json:
-        return make({key: encode(getattr(value, name)) for key, name in names})
+        found = ((key, getattr(value, name), e) for key, name, e in fields)
+        return make((key, v if e is None else e(v)) for key, v, e in found)
 
     def encoded_but_none(value: Any) -> Json:
-        found = ((key, name, getattr(value, name)) for key, name in names)
-        return make((key, encode(v)) for key, name, v in found if v is not None or name not in absent)
+        found = ((key, name, getattr(value, name), e) for key, name, e in fields)
+        return make((key, v if e is None else e(v)) for key, name, v, e in found if v is not None or name not in absent)
 
     return encoded_but_none if absent else encoded
+
+
+def _each(write: Callable[[Any], Json]) -> Callable[[Any], Json]:
+    return lambda value: {key: write(v) for key, v in value.items()}
+
+
+@cache
+def encoder(hint: Any) -> Callable[[Any], Json] | None:
+    """What writes values of that annotation; None where they are JSON as they are. It is `encode`, but for the kinds
+    of which there are many: it looks at each value no more than it must."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint in _SCALARS or origin is Literal:
+        return None
+    if origin in (typing.Union, types.UnionType):
+        others = [h for h in arguments if h is not type(None)]
+        if all(encoder(h) is None for h in others):
+            return None
+        write_one = encoder(others[0]) if len(others) == 1 else None
+        return encode if write_one is None else lambda value: None if value is None else write_one(value)
+    if is_record(hint):
+        write = _encoder(hint)
+        return lambda value: write(value) if type(value) is hint else encode(value)
+    if is_named_tuple(hint):
+        return list if all(encoder(h) is None for h in typing.get_type_hints(hint).values()) else encode
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        inner = encoder(arguments[1])
+        return encode if inner is None else _each(inner)
+    several = len(arguments) == 1 or (len(arguments) == 2 and arguments[1] is ...)
+    if origin is tuple and not several and all(encoder(h) is None for h in arguments):
+        return list
+    if several and isinstance(origin, type) and issubclass(origin, Sequence):
+        inner = encoder(arguments[0])
+        return list if inner is None else lambda value: list(map(inner, value))
+    return encode
 
 
 @cache
 def _encoder(cls: Any) -> Callable[[Any], Json]:
     if cls in _SCALARS or issubclass(cls, float):
         return _same
-    if is_named_tuple(cls) and _SCALARS.issuperset(typing.get_type_hints(cls).values()):
+    if is_named_tuple(cls) and encoder(cls) is list:
         return list
     if dataclasses.is_dataclass(cls):
         return _object(cls)

@@ -49,7 +49,7 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol
 from typing_extensions import TypeVar
 
 from kafkaspec.contract import clauses
-from kafkaspec.contract.codec import Decode, Fields, Json, camel, decoder, encode
+from kafkaspec.contract.codec import Decode, Fields, Json, camel, decoder, encode, encoder
 from kafkaspec.errors import unknown
 
 __all__ = ["Fields", "Json"]
@@ -411,9 +411,9 @@ class Machine(Generic[S]):
     @cached_property
     def observe(self) -> Callable[[S], Json]:
         """What a recording or a target shows of a state, as JSON."""
-        if decoder(typing.get_type_hints(self.show).get("return", Any)) is None:
-            return self.show
-        return lambda state: encode(self.show(state))
+        hint, show = typing.get_type_hints(self.show).get("return", Any), self.show
+        write = None if decoder(hint) is None else encoder(hint)
+        return show if write is None else lambda state: write(show(state))
 
     def choices(self, op: Operation[S], state: S) -> dict[str, Sequence[Any]]:
         """Python parameter name -> candidate values of it in this state."""
