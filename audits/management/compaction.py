@@ -10,9 +10,11 @@ themselves are read and compared, so that a collision is no finding.
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -389,31 +391,36 @@ def bytes_of(batch: Sequence[Any]) -> bytes:
     return encode(made if rows else emptied(made))
 
 
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """One for the process, in memory where that can be had: to write files again on a disk takes longer than the rest."""
+    memory = Path("/dev/shm")
+    return tempfile.TemporaryDirectory(prefix="kafkaspec-", dir=memory if os.access(memory, os.W_OK) else None)
+
+
 def findings_in(batches: Sequence[Sequence[Any]], log_start: int, point: int, segments: int = 1) -> list[Finding]:
     """What the audit finds in a log with these batches, cut into segments."""
-    with tempfile.TemporaryDirectory() as folder:
-        listed: list[Segment] = []
-        for n in range(segments):
-            part = batches[len(batches) * n // segments : len(batches) * (n + 1) // segments]
-            if part or not listed:
-                base = part[0][0] if part and listed else 0
-                path = Path(folder) / f"{base:020}.log"
-                path.write_bytes(b"".join(map(bytes_of, part)))
-                listed.append(Segment(base, File(path, path.stat().st_size)))
-        active = Segment(max(batches[-1][1] + 1 if batches else 0, point))
-        log = Log(
-            PartitionFiles(Path(folder), "t", 0, segments=(*listed, active)), log_start=log_start, cleaner_point=point
-        )
-        if not CompactionCheck.applies(log):
-            return []
-        check = CompactionCheck(log)
-        found: list[Finding] = []
-        for segment in listed:
-            found += check.begin(segment)
-            assert segment.log is not None
-            for piece in read_segment(segment.log, records=True):
-                found += check.chunk(segment, piece) if isinstance(piece, Chunk) else check.ended(segment, piece)
-        return found + list(check.end())
+    folder = Path(_folder().name)
+    listed: list[Segment] = []
+    for n in range(segments):
+        part = batches[len(batches) * n // segments : len(batches) * (n + 1) // segments]
+        if part or not listed:
+            base = part[0][0] if part and listed else 0
+            path = folder / f"{base:020}.log"
+            path.write_bytes(b"".join(map(bytes_of, part)))
+            listed.append(Segment(base, File(path, path.stat().st_size)))
+    active = Segment(max(batches[-1][1] + 1 if batches else 0, point))
+    log = Log(PartitionFiles(folder, "t", 0, segments=(*listed, active)), log_start=log_start, cleaner_point=point)
+    if not CompactionCheck.applies(log):
+        return []
+    check = CompactionCheck(log)
+    found: list[Finding] = []
+    for segment in listed:
+        found += check.begin(segment)
+        assert segment.log is not None
+        for piece in read_segment(segment.log, records=True):
+            found += check.chunk(segment, piece) if isinstance(piece, Chunk) else check.ended(segment, piece)
+    return found + list(check.end())
 
 
 class Driver(ByName):
