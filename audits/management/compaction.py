@@ -393,7 +393,7 @@ def bytes_of(batch: Sequence[Any]) -> bytes:
 
 @cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
-    """One for the process, in memory where that can be had: to write files again on a disk takes longer than the rest."""
+    """One for the process, in memory where that can be had: writing files to a disk takes longer than the rest."""
     memory = Path("/dev/shm")
     return tempfile.TemporaryDirectory(prefix="kafkaspec-", dir=memory if os.access(memory, os.W_OK) else None)
 
