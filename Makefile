@@ -24,10 +24,10 @@ test: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy tests docs bench
-	$(BIN)/pytest -n $(JOBS)
+	$(BIN)/pytest -n $(JOBS) --durations=20 --durations-min=1
 
 deep: .venv/dev
-	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -m "deep or not deep" -n $(JOBS)
+	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -m "deep or not deep" -n $(JOBS) --passed .deep
 
 kafka-target:
 	@command -v mvn >/dev/null || { echo "kafka-target: needs Maven (mvn) and a JDK of 17 or newer" >&2; exit 2; }

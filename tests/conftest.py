@@ -1,9 +1,16 @@
-"""Hypothesis profiles, chosen by HYPOTHESIS_PROFILE: `test` (quick, always the same) and `deep` (many, new)."""
+"""Hypothesis profiles, chosen by HYPOTHESIS_PROFILE: `test` (quick, always the same) and `deep` (many, new).
+
+With `--passed FILE` a long run goes on where it was stopped: what passed with the code as it is now is noted in the
+file, and is not run again.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +21,54 @@ settings.register_profile(
 )
 settings.register_profile("deep", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--passed", type=Path, help="do not run what passed with this code, as noted in this file")
+
+
+def code() -> str:
+    """What the outcome of a test follows from: the texts that git knows, changed or not, and the profile."""
+
+    def git(*words: str) -> bytes:
+        return subprocess.run(["git", *words], cwd=Path(__file__).parent, capture_output=True, check=True).stdout
+
+    texts = git("rev-parse", "HEAD^{tree}") + git("diff", "HEAD")
+    return hashlib.blake2b(texts + os.environ.get("HYPOTHESIS_PROFILE", "").encode(), digest_size=12).hexdigest()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    file: Path | None = config.getoption("--passed")
+    if file is None:
+        return
+    head = f"{code()} "
+    passed = {line.removeprefix(head) for line in _lines(file) if line.startswith(head)}
+    before = [item for item in items if item.nodeid in passed]
+    if before:
+        config.hook.pytest_deselected(items=before)
+        items[:] = [item for item in items if item.nodeid not in passed]
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text("utf-8").splitlines() if file.is_file() else []
+
+
+class Noting:
+    """Notes what passes. Of several processes only the one that hears of all tests does."""
+
+    def __init__(self, file: Path) -> None:
+        self.file, self.code = file, code()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed:
+            with self.file.open("a", encoding="utf-8") as f:
+                f.write(f"{self.code} {report.nodeid}\n")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    file: Path | None = config.getoption("--passed")
+    if file is not None and "PYTEST_XDIST_WORKER" not in os.environ:
+        config.pluginmanager.register(Noting(file))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

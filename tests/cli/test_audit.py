@@ -74,7 +74,7 @@ def test_sound(capsys: pytest.CaptureFixture[str], archive: Any) -> None:
 def test_left_overs_are_listed_last_and_are_sound(capsys: pytest.CaptureFixture[str], archive: Any) -> None:
     code, out, _ = run(capsys, archive(KILLED))
     assert code == 0
-    assert "✓ sound; left-overs of a crash: " in out.splitlines()[0]
+    assert "✓ sound; leftovers of a crash: " in out.splitlines()[0]
     assert "no marker of a clean stop" in out
     assert "a restart removes it" in out
 

@@ -18,7 +18,7 @@ from kafkaspec.impl.storage.batch import Encoder
 from kafkaspec.spec.storage import batch as spec
 from kafkaspec.spec.storage import batch_trial
 from kafkaspec.spec.storage.batch import Timed
-from tests.kafka import needs_kafka, run_class
+from tests.kafka import run_class
 
 NAME = "00000000000000000000.log"
 NOW = 1_700_000_000_000
@@ -209,7 +209,7 @@ def theirs(text: str) -> Iterator[tuple[dict[str, str], list[dict[str, str]]]]:
         yield batch, records
 
 
-@needs_kafka
+@pytest.mark.deep
 def test_kafkas_own_tool_says_the_same(unpacked: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every field that both print, of every batch and record, of segments of every codec and with control batches."""
     files = chosen(unpacked, "*.log", 60) + chosen(unpacked, "0*.checkpoint", 2)

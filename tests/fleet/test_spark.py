@@ -55,13 +55,14 @@ def walk(out: Path, end: int, master: str | None) -> CampaignResult:
 
 def test_spark_and_one_process_agree_exactly(spark: Any, tmp_path: Path) -> None:
     here = walk(tmp_path / "here", 80, None)
-    walk(tmp_path / "spark", 30, "local[2]")
-    there = walk(tmp_path / "spark", 80, "local[2]")  # goes on where it was
+    out = tmp_path / "spark [2]{x}*?, 50 %"  # what is a pattern to Spark is a name here
+    walk(out, 30, "local[2]")
+    there = walk(out, 80, "local[2]")  # goes on where it was
     assert there == here
     assert there.failing
-    a, b = (Store(tmp_path / d).table(range(80)).drop_columns("seconds").to_pylist() for d in ("here", "spark"))
+    a, b = (Store(d).table(range(80)).drop_columns("seconds").to_pylist() for d in (tmp_path / "here", out))
     assert a == b
-    assert walk(tmp_path / "spark", 80, None) == here  # and rows of either kind are read by both
+    assert walk(out, 80, None) == here  # and rows of either kind are read by both
 
 
 def test_java_is_found_by_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kafkaspec import report
-from kafkaspec.contract.history import read
+from kafkaspec.contract.history import History, read
 from kafkaspec.contract.machine import Outside
 from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError
@@ -23,7 +23,7 @@ from kafkaspec.judge.campaign import judge, replay
 from kafkaspec.judge.check import check
 from kafkaspec.judge.generate import tour
 from kafkaspec.judge.hypothesis_source import CALL_BYTES
-from kafkaspec.judge.judging import BLOCK, HYPOTHESIS_EVERY, Session
+from kafkaspec.judge.judging import BLOCK, HYPOTHESIS_EVERY, Session, kind_of
 from kafkaspec.judge.result import Job, SubsystemVerdict, Tally
 from kafkaspec.judge.target import Target, TargetTrouble
 from kafkaspec.language.concrete import Concrete
@@ -340,3 +340,8 @@ def test_no_module_has_a_constant_that_hypothesis_would_take_for_a_call() -> Non
         if isinstance(n, ast.Constant) and isinstance(n.value, bytes) and len(n.value) == CALL_BYTES
     ]
     assert found == []
+
+
+def test_what_makes_rejections_one_is_not_in_their_text() -> None:
+    history = History(({"op": "push", "args": {}},), "anything", "TOY-1", "state.items")
+    assert kind_of(history) == kind_of(replace(history, why="other words")) == ("TOY-1", "push", "state.items")

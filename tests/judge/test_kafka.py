@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import gzip
+import re
 
 import pytest
 
+from kafkaspec.contract.history import read
+from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import find
-from kafkaspec.judge.campaign import judge
+from kafkaspec.judge.campaign import judge, replay
 from kafkaspec.judge.result import Job
 from kafkaspec.judge.target import Target
-from tests.kafka import LINES, kafka_target
-
-TARGETS = Path(__file__).parent.parent.parent / "targets" / "kafka"
+from tests.kafka import LINES, NEWEST, TARGETS, command
 
 
 def offered(line: str) -> list[str]:
@@ -22,14 +23,15 @@ def offered(line: str) -> list[str]:
     return [w.removeprefix("subsystem.") for w in words if w.startswith("subsystem.")]
 
 
-NEWEST = LINES[0]
-
-
-def command(line: str) -> str:
-    found = kafka_target(line)
-    if found is None:
-        pytest.skip("needs java, and Maven once: make kafka-target")
-    return found
+def test_the_readme_says_which_folder_is_compiled_into_which_release() -> None:
+    text = (TARGETS / "README.md").read_text("utf-8")
+    said = dict(re.findall(r"^\| `(shared/[\w.-]+)` \|.*\| ([\d., ]+) \|$", text, re.MULTILINE))
+    poms = {line: (TARGETS / f"kafka-{line}" / "pom.xml").read_text("utf-8") for line in LINES}
+    folders = [folder.name for folder in (TARGETS / "shared").iterdir()]
+    assert said == {
+        f"shared/{f}": ", ".join(line for line, pom in poms.items() if f"../shared/{f}/src<" in pom) for f in folders
+    }
+    assert [f"kafka-{line}" for line in LINES] == re.findall(r"^\| `(kafka-[\d.]+)` \|", text, re.MULTILINE)
 
 
 @pytest.mark.deep
@@ -49,3 +51,24 @@ def test_the_newest_kafka_is_accepted(name: str) -> None:
     assert judged.verdict == "accepted", f"{judged.why}\n{told}"
     assert not judged.not_called
     assert set(judged.tally.deviations) <= {d.id for d in find(name).spec.machine.deviations}
+
+
+RECORDED = [
+    pytest.param(name, recording, id=recording.file)
+    for name in offered(NEWEST)
+    for recording in find(name).spec.RECORDINGS
+    if recording.verdict != "outside"
+]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("name", "recording"), RECORDED)
+def test_kafka_answers_recorded_calls_as_it_did(name: str, recording: Recording) -> None:
+    """Each release its own recordings: the verdict is that of the recording, with the same known deviations."""
+    line = NEWEST if recording.release is None else recording.release.rpartition(".")[0]
+    data = recording.path.read_bytes()
+    histories = read(gzip.decompress(data) if recording.file.endswith(".gz") else data, recording.file)
+    judged = replay(Job(name, command(line)), histories, recording.file)
+    assert judged.verdict == recording.verdict, judged.why
+    assert judged.tally.calls == sum(record["op"] != "init" for history in histories for record in history) > 0
+    assert set(judged.tally.deviations) == set(recording.deviations)

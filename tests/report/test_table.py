@@ -66,7 +66,7 @@ def test_a_deadlock_needs_no_claim() -> None:
         ("outside", "the caller broke TOY-2: values are not negative"),
         ("explored", "ToyQueue  ✓ explored: every claim holds in every reachable state"),
         ("explored", "full and saved                   in 3 steps"),
-        ("broken", "ForgetsToSave  ✗ explored, but it says less than it seems to"),
+        ("broken", "ForgetsToSave  ✗ vacuous: a witness was not reached, or an action was never taken"),
         ("broken", "full and saved: never reached"),
         ("walked", "✓ tested: 1,600 steps of seed 1"),
         ("proved", "ToyQueue  ✓ proved for every size"),

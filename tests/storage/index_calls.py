@@ -1,20 +1,17 @@
-"""Random calls of an index for the released classes to answer: within the contract, by the spec's own candidates.
-
-    python -m tests.storage.index_calls offset_index SEED CALLS > calls.ndjson
+"""Random calls of an index for the released classes to answer: within the contract, by the spec's own candidates, from
+more base offsets and sizes than the judge's histories begin with.
 
 A history ends where a known deviation leaves a mark in the state: nothing after it would be comparable.
 """
 
 from __future__ import annotations
 
-import importlib
-import json
 import random
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from kafkaspec.contract.deviation import Deviation
+from kafkaspec.contract.history import Record
 from kafkaspec.contract.machine import Machine, Outside, Refused
 
 NOT_KAFKAS = ("pagesTouched", "judge", "fill")
@@ -25,8 +22,8 @@ MARKS = "TIX-5"
 LONGEST = 400
 
 
-def calls(machine: Machine[Any], seed: int, count: int) -> Iterator[dict[str, Any]]:
-    """That many calls, `init` lines included."""
+def histories(machine: Machine[Any], seed: int, count: int) -> Iterator[list[Record]]:
+    """Histories of so many calls together, each with its `init`, without answers."""
     r = random.Random(seed)
     names = [n for n in machine.operations if n not in NOT_KAFKAS]
     weights = [1 if n in ONES_THAT_END else 6 if "ppend" in n else 3 for n in names]
@@ -34,7 +31,7 @@ def calls(machine: Machine[Any], seed: int, count: int) -> Iterator[dict[str, An
     while made < count:
         size = r.choice([43, 65, 100, 120, 240, 2400])
         start = {"baseOffset": r.choice([0, 100, 2**40]), "maxIndexSize": size}
-        yield {"op": "init", "args": start}
+        history: list[Record] = [{"op": "init", "args": start}]
         made += 1
         state: Any = machine.start(start)
         ghosts = [d.initial() for d in machine.deviations]
@@ -45,7 +42,7 @@ def calls(machine: Machine[Any], seed: int, count: int) -> Iterator[dict[str, An
             step = machine.apply(state, op.name, arguments)
             if isinstance(step, Outside):
                 continue
-            yield {"op": op.name, "args": {t: arguments[p] for t, p in op.parameters.items()}}
+            history.append({"op": op.name, "args": {t: arguments[p] for t, p in op.parameters.items()}})
             made += 1
             marked = isinstance(step.result, Refused) and step.result.clause == MARKS
             for n, d in enumerate(machine.deviations):
@@ -54,15 +51,9 @@ def calls(machine: Machine[Any], seed: int, count: int) -> Iterator[dict[str, An
             state = step.state
             if marked:
                 break
+        yield history
 
 
 def _marks(machine: Machine[Any], d: Deviation, ghost: Any, state: Any, op: str, arguments: Any, result: Any) -> bool:
     seen = machine.observe(state)
     return bool(d.rewrite(ghost, state, op, arguments, result, seen)[1] != seen)
-
-
-if __name__ == "__main__":
-    name, seed, count = sys.argv[1:]
-    machine = importlib.import_module(f"kafkaspec.spec.storage.{name}").machine
-    for call in calls(machine, int(seed), int(count)):
-        print(json.dumps(call))

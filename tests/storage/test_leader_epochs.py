@@ -24,7 +24,6 @@ from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
 from kafkaspec.impl.management.checkpoints import CheckpointUnreadable
 from kafkaspec.impl.storage import leader_epochs as impl
 from kafkaspec.impl.storage.leader_epochs import EpochEntry, LeaderEpochCheckpoint, decode, encode
-from kafkaspec.judge.check import check
 from kafkaspec.lockstep.exhaustive import check_refinement
 from kafkaspec.lockstep.walk import Pair, draw, state_machine
 from kafkaspec.models.storage.leader_epochs import MODELS
@@ -32,7 +31,6 @@ from kafkaspec.proofs.storage.leader_epochs import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.storage import leader_epochs as spec
 from kafkaspec.spec.storage.leader_epochs import Cache, Entry, machine
-from tests.kafka import java, needs_kafka
 from tests.layers import walked
 
 # ---- the layers beside each other
@@ -89,20 +87,6 @@ def test_models_are_explored_as_pinned(checked: Any) -> None:
 def test_proofs_hold_for_every_size(proof: Proof) -> None:
     proved = proof.run()
     assert proved.complete, proved.summary()
-
-
-@needs_kafka
-@pytest.mark.clause("LEC-16")
-@pytest.mark.clause("LEC-17")
-def test_kafka_itself_answers_as_the_spec_says(tmp_path: Path) -> None:
-    """New random calls of the real class, judged."""
-    for seed, how in ((1001, "immediate"), (1002, "deferred")):
-        source = (Path(__file__).parent / "LeaderEpochs.java").read_text()
-        trace = tmp_path / f"{how}.ndjson"
-        trace.write_text(java(source, str(seed), "300", how))
-        verdict = check(machine, trace, name=trace.name)
-        assert verdict.verdict == "accepted", str(verdict)
-        assert set(verdict.deviations) <= {"LEC-D1"}
 
 
 # ---- histories

@@ -17,13 +17,15 @@ from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.storage import log_loader as audit
 from kafkaspec.contract import subsystem
+from kafkaspec.contract.history import Record
 from kafkaspec.contract.machine import Outside
 from kafkaspec.impl.common.disk import Crashed, SimulatedDisk
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
 from kafkaspec.impl.storage import log_loader as impl
-from kafkaspec.judge.check import check
+from kafkaspec.judge.campaign import replay
 from kafkaspec.judge.recorded import check_recording, unexpected
+from kafkaspec.judge.result import Job
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.log_loader import MODELS
 from kafkaspec.proofs.storage.log_loader import PROOFS
@@ -31,7 +33,7 @@ from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage import log_loader_trial
 from kafkaspec.spec.storage.log_loader import CLEANED, EPOCHS, INDEX, LOG, SNAPSHOT, SWAP, TIME_INDEX, name_of
-from tests.kafka import java, needs_kafka
+from tests.kafka import command
 from tests.layers import walked
 
 machine = spec.machine
@@ -176,8 +178,8 @@ def test_epochs_and_snapshots_follow_the_log() -> None:
 # ---- the released Kafka
 
 
-def left_overs(draw: random.Random) -> dict[str, Any]:
-    """A directory with left-overs of every kind, and what a start knows of it."""
+def left_overs(draw: random.Random) -> list[Record]:
+    """A directory with leftovers of every kind, and its load with what a start knows of it."""
     bases = draw.sample(spec.BASES, draw.choice([0, 1, 2, 3, 3, 4]))
     files: dict[str, Any] = {}
     for base in bases:
@@ -195,22 +197,20 @@ def left_overs(draw: random.Random) -> dict[str, Any]:
     files |= {name_of(o, SNAPSHOT): draw.choice(["", "corrupt"]) for o in (0, 3, 5, 7, 20, 24) if draw.random() < 0.25}
     files[EPOCHS] = draw.choice(log_loader_trial.contents(EPOCHS))
     known = {"recoveryPoint": draw.choice([0, 3, 5, 11, 20, 24, 99]), "logStart": draw.choice([0, 0, 0, 3, 12, 24, 40])}
-    return {"files": files, "clean": draw.random() < 0.4, **known}
+    return [
+        {"op": "init", "args": {"files": files}},
+        {"op": "load", "args": {"clean": draw.random() < 0.4, **known}},
+    ]
 
 
-@needs_kafka
 @pytest.mark.deep
 @pytest.mark.clause("LDR-7")
 @pytest.mark.clause("LDR-13")
-def test_kafka_loads_what_is_drawn_as_the_spec_does(tmp_path: Path) -> None:
+def test_kafka_loads_what_is_drawn_as_the_spec_does() -> None:
     draw = random.Random(7)
-    cases = [left_overs(draw) for _ in range(300)]
-    source = Path(__file__).with_name("LogLoads.java").read_text("utf-8")
-    trace = tmp_path / "loads.ndjson"
-    trace.write_text(java(source, stdin=json.dumps(cases)), "utf-8")
-    verdict = check(machine, trace, name="loads")
-    assert verdict.verdict == "accepted", verdict.what
-    assert verdict.events == 600
+    judged = replay(Job("log_loader", command()), [left_overs(draw) for _ in range(300)], "drawn")
+    assert judged.verdict == "accepted", judged.why
+    assert judged.tally.calls == 300
 
 
 # ---- crashes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,8 @@ from kafkaspec.impl.common.mapped_index import PAGE, MemoryFile, RealFile, Refus
 from kafkaspec.impl.storage import offset_index as impl
 from kafkaspec.impl.storage.offset_index import OffsetIndex, OffsetPosition, decode
 from kafkaspec.impl.storage.time_index import TimeIndex
-from kafkaspec.judge.check import check
+from kafkaspec.judge.campaign import replay
+from kafkaspec.judge.result import Job
 from kafkaspec.lockstep.exhaustive import check_refinement
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.offset_index import MODELS
@@ -31,12 +31,10 @@ from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.storage import offset_index as spec
 from kafkaspec.spec.storage.offset_index import machine
-from tests.kafka import java, needs_kafka
+from tests.kafka import command
 from tests.layers import abstracts, walked
-from tests.storage.index_calls import calls
+from tests.storage.index_calls import histories
 from tests.storage.index_logs import OFFSETS, B, Part, audited, packed
-
-HERE = Path(__file__).parent
 
 # ---- the layers beside each other
 
@@ -91,13 +89,10 @@ def test_deviations_show_at_the_last_call_of_their_history(deviation: Any) -> No
     assert right != wrong
 
 
-@needs_kafka
-def test_the_released_class_answers_so(tmp_path: Path) -> None:
-    lines = "".join(json.dumps(c) + "\n" for c in calls(machine, 5, 2000))
-    trace = tmp_path / "offset-index.ndjson"
-    trace.write_text(java((HERE / "IndexTrace.java").read_text(), "offset", stdin=lines))
-    verdict = check(machine, trace, name="offset-index.ndjson")
-    assert verdict.verdict == "accepted", str(verdict)
+@pytest.mark.deep
+def test_the_released_class_answers_so() -> None:
+    judged = replay(Job("offset_index", command()), list(histories(machine, 5, 2000)), "drawn")
+    assert judged.verdict == "accepted", judged.why
 
 
 # ---- one rule after the other
@@ -467,7 +462,9 @@ def test_recorded_indexes_are_sound_and_every_damaged_byte_of_one_shows(tmp_path
     from kafkaspec.impl.common.rows import Chunk
     from kafkaspec.impl.common.scan import read_segment
 
-    archive = HERE.parent / "recordings" / "audit" / "cluster3-faults" / "nodes-after-clean-stop.tar.gz"
+    archive = (
+        Path(__file__).parent.parent / "recordings" / "audit" / "cluster3-faults" / "nodes-after-clean-stop.tar.gz"
+    )
     with tarfile.open(archive) as tar:
         wanted = [m for m in tar.getmembers() if "/orders-0/" in m.name and "node-1" in m.name]
         tar.extractall(tmp_path, wanted, filter="data")

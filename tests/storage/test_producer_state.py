@@ -1,30 +1,25 @@
-"""Producer state: the spec, the implementation beside it, the models, the proofs, the recording, snapshot files,
-Kafka's own class."""
+"""Producer state: the spec, the implementation beside it, the models, the proofs, the recording, snapshot files."""
 
 from __future__ import annotations
 
 import struct
-from pathlib import Path
 from random import Random
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.contract import subsystem
 from kafkaspec.contract.deviation import shown
-from kafkaspec.contract.history import Record
 from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import find
 from kafkaspec.explore.checked import Expectation
 from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.storage import producer_state as impl
-from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.exhaustive import check_refinement
-from kafkaspec.lockstep.walk import draw, draw_init, state_machine, walk
+from kafkaspec.lockstep.walk import state_machine, walk
 from kafkaspec.models.storage import producer_state as model
 from kafkaspec.mutants.matrix import (
     Detector,
@@ -42,7 +37,6 @@ from kafkaspec.proofs.storage.producer_state import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.storage import producer_state as spec
 from kafkaspec.spec.storage.producer_state import SEQUENCES, UNKNOWN_VERSION, State, machine
-from tests.kafka import java, needs_kafka
 
 
 def do(state: State, operation: str, /, **arguments: Any) -> tuple[State, Any]:
@@ -553,56 +547,3 @@ def test_a_model_is_proved_for_every_size(proof: Proof) -> None:
 @pytest.mark.parametrize("recording", subsystem.find("producer_state").recordings, ids=lambda r: r.file)
 def test_recordings_get_their_verdict(recording: Recording) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""
-
-
-# Kafka's own class
-
-
-NOT_THE_CLASS_S = {"lastStableOffset", "readEmptiedMarker"}
-"""asked of a log, not of the manager, or not asked by the driver of these tests"""
-
-
-def calls_at_random(seed: int, steps: int) -> list[Record]:
-    """A history within the contract, without its answers."""
-    r = Random(seed)
-    init = draw_init(machine, r.choice)
-    state = machine.initial(**init)
-    operations = [op for op in machine.operations.values() if op.name not in NOT_THE_CLASS_S]
-    appends = {"appendDataBatch", "produce", "appendEndTxnMarker", "endTransaction"}
-    weights = [r.choice((0, 1, 1, 4)) * (8 if op.name in appends else 1) for op in operations]
-    records: list[Record] = [{"op": "init", "args": machine.init_names(init)}]
-    while len(records) <= steps:
-        (op,) = r.choices(operations, weights) if any(weights) else r.choices(operations)
-        arguments = draw(machine, op, state, r.choice)
-        step = None if arguments is None else machine.apply(state, op.name, arguments, contracts=False)
-        if arguments is not None and step is not None and not isinstance(step, Outside):
-            state = step.state
-            records.append({"op": op.name, "args": {t: arguments[p] for t, p in op.parameters.items()}})
-    return records
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (list, tuple)):
-        return (";" if value and isinstance(value[0], list) else ",").join(map(_text, value))
-    return str(value)
-
-
-def answered_by_kafka(records: list[Record]) -> list[bytes]:
-    """The records with what the released class answered, and what it then showed."""
-    lines = ["|".join([r["op"], *(f"{k}={_text(v)}" for k, v in r["args"].items())]) for r in records]
-    source = (Path(__file__).parent / "ProducerStates.java").read_text("utf-8")
-    answers = java(source, stdin="\n".join(lines)).splitlines()
-    assert len(answers) == len(records)
-    return [
-        orjson.dumps({"i": i, **r, **orjson.loads(x)}) for i, (r, x) in enumerate(zip(records, answers, strict=True))
-    ]
-
-
-@needs_kafka
-@pytest.mark.deep
-def test_kafka_s_own_class_answers_what_the_spec_says() -> None:
-    records = [r for seed in range(25) for r in calls_at_random(seed, 120)]
-    verdict = check(machine, answered_by_kafka(records), name="ProducerStateManager")
-    assert verdict.verdict == "accepted", verdict.text()

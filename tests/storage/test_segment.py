@@ -38,12 +38,11 @@ from kafkaspec.proofs.storage.segment import PROOFS
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
 from kafkaspec.spec.storage import segment as spec
 from kafkaspec.spec.storage.segment import Batch, Record, machine
-from tests.kafka import java, needs_kafka
+from tests.kafka import answers, run_class
 from tests.layers import walked
 
 PREALLOCATED = 60_000
 """Bytes: an index file that is larger was not trimmed, in these recordings."""
-SOURCE = Path(__file__).with_name("Segments.java")
 
 # ---- the layers beside each other
 
@@ -78,9 +77,11 @@ def test_proofs_hold_for_every_size(proof: Any) -> None:
 # ---- beside the released Kafka
 
 
-def answered(lines: Sequence[str]) -> list[bytes]:
-    """What Kafka's LogSegment answers to these calls, as a recording."""
-    return [line.encode() for line in java(SOURCE.read_text("utf-8"), stdin="\n".join(lines) + "\n").splitlines()]
+def answered(calls: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+    """What Kafka's LogSegment returns, which refuses none of these calls."""
+    answered = answers("segment", calls)
+    assert not [a for a in answered if "result" not in a]
+    return [a["result"] for a in answered]
 
 
 def history(seed: int, base: int) -> list[Batch]:
@@ -132,12 +133,12 @@ def written(directory: Path, batches: Sequence[Batch], base: int, state: Produce
     return segment
 
 
+SIZES = {"indexIntervalBytes": 300, "maxIndexBytes": 1000}
+"""of the segments that `written` writes"""
+
+
 def contents(directory: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in sorted(directory.iterdir()) if p.is_file()}
-
-
-def call(op: str, **args: Any) -> str:
-    return orjson.dumps({"op": op, "args": args}).decode()
 
 
 def questions(batches: Sequence[Batch]) -> list[tuple[str, dict[str, Any]]]:
@@ -159,40 +160,35 @@ def asked(segment: Segment, of: Sequence[tuple[str, dict[str, Any]]]) -> list[An
     return out
 
 
-@needs_kafka
+@pytest.mark.deep
 @pytest.mark.clause("SEG-1", "SEG-11", "SEG-13", "SEG-22")
 def test_kafka_opens_what_impl_wrote_and_closes_it_unchanged(tmp_path: Path) -> None:
     batches = history(1, 2**33)
     written(tmp_path, batches, 2**33)
     before = contents(tmp_path)
     of = questions(batches)
-    opened = call(
-        "init", directory=str(tmp_path), baseOffset=2**33, indexIntervalBytes=300, maxIndexBytes=1000,
-        openTransactions=[],
-    )  # fmt: skip
-    lines = [opened, *(call(op, **args) for op, args in of), call("close")]
-    records = [orjson.loads(r) for r in answered(lines)]
-    assert not [r for r in records if "error" in r]
+    opened = {"directory": str(tmp_path), "baseOffset": 2**33, **SIZES}
+    _, *theirs, _ = answered([("init", opened), *of, ("reopen", {"active": False})])
     assert contents(tmp_path) == before
     ours = asked(Segment(str(tmp_path), 2**33, RealDisk(), index_interval_bytes=300, max_index_bytes=1000), of)
-    assert [r["result"] for r in records[1:-1]] == ours
+    assert theirs == ours
 
 
-@needs_kafka
+@pytest.mark.deep
 @pytest.mark.clause("SEG-16", "SEG-18")
 def test_impl_opens_what_kafka_wrote_and_recovers_it_to_the_same_bytes(tmp_path: Path) -> None:
     batches = history(2, 100)
     kafka, ours = tmp_path / "kafka", tmp_path / "ours"
     kafka.mkdir()
     ours.mkdir()
-    lines = [call("init", directory=str(kafka), baseOffset=100, indexIntervalBytes=300, maxIndexBytes=1000)]
+    calls: list[tuple[str, dict[str, Any]]] = [("init", {"directory": str(kafka), "baseOffset": 100, **SIZES})]
     for b in batches:
         one = {"records": [list(r) for r in b.records], "valueBytes": b.value_bytes, "leaderEpoch": b.leader_epoch}
-        lines.append(call("append", batches=[{**one, "producerId": b.producer_id, "kind": b.kind}]))
+        calls.append(("append", {"batches": [{**one, "producerId": b.producer_id, "kind": b.kind}]}))
     for e in spec.transactions(batches, ()):
         fields = {"producerId": e[0], "firstOffset": e[1], "lastOffset": e[2], "lastStableOffset": e[3]}
-        lines.append(call("updateTxnIndex", **fields, aborted=True))
-    assert not [r for r in answered([*lines, call("close")]) if b'"error"' in r]
+        calls.append(("updateTxnIndex", {**fields, "aborted": True}))
+    answered([*calls, ("reopen", {"active": False})])
     shutil.copytree(kafka, ours, dirs_exist_ok=True)
     segment = Segment(str(ours), 100, RealDisk(), index_interval_bytes=300, max_index_bytes=1000)
     assert asked(segment, [("readNextOffset", {})]) == [batches[-1].last_offset + 1]
@@ -601,7 +597,7 @@ def test_transaction_indexes_of_real_brokers_are_what_their_records_say() -> Non
     assert seen > 10
 
 
-@needs_kafka
+@pytest.mark.deep
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.clause("SEG-16", "SEG-18", "SEG-22")
 def test_a_broker_s_log_opens_what_impl_wrote(tmp_path: Path, clean: bool) -> None:
@@ -615,12 +611,9 @@ def test_a_broker_s_log_opens_what_impl_wrote(tmp_path: Path, clean: bool) -> No
     for part in parts:
         segments.append(written(folder, part, part[0].base_offset, state=state))
     before = contents(folder)
-    said = java(SOURCE.with_name("OpenLog.java").read_text("utf-8"), str(folder), "100", str(clean).lower())
-    start, end, *shown = said.split()
-    assert (int(start), int(end)) == (100, batches[-1].last_offset + 1)
-    assert [s.rpartition(":")[0].rpartition(":")[0].rpartition(":")[0] for s in shown] == [
-        f"{s.base_offset}:{s.size}" for s in segments
-    ]
+    said = orjson.loads(run_class("kafkaspec.target.OpenLog", str(folder), "100", str(clean).lower(), "300", "1000"))
+    assert (said["logStart"], said["logEnd"]) == (100, batches[-1].last_offset + 1)
+    assert said["segments"] == [[s.base_offset, s.size] for s in segments]
     after = contents(folder)
     kept = (".log", ".index", ".timeindex", ".txnindex")
     assert {n: d for n, d in after.items() if n.endswith(kept)} == before

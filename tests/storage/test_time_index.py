@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,14 @@ from kafkaspec.contract.deviation import shown
 from kafkaspec.impl.common.mapped_index import MemoryFile, Refusal
 from kafkaspec.impl.storage import time_index as impl
 from kafkaspec.impl.storage.time_index import TimeIndex, TimestampOffset, decode
-from kafkaspec.judge.check import check
+from kafkaspec.judge.campaign import replay
+from kafkaspec.judge.result import Job
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.storage.time_index import machine
-from tests.kafka import java, needs_kafka
+from tests.kafka import command
 from tests.layers import abstracts, walked
-from tests.storage.index_calls import calls
+from tests.storage.index_calls import histories
 from tests.storage.index_logs import TIMES, B, Part, audited, packed
-
-HERE = Path(__file__).parent
 
 # ---- the layers beside each other
 
@@ -52,13 +50,10 @@ def test_deviations_show_at_the_last_call_of_their_history(deviation: Any) -> No
     assert right != wrong
 
 
-@needs_kafka
-def test_the_released_class_answers_so(tmp_path: Path) -> None:
-    lines = "".join(json.dumps(c) + "\n" for c in calls(machine, 5, 2000))
-    trace = tmp_path / "time-index.ndjson"
-    trace.write_text(java((HERE / "IndexTrace.java").read_text(), "time", stdin=lines))
-    verdict = check(machine, trace, name="time-index.ndjson")
-    assert verdict.verdict == "accepted", str(verdict)
+@pytest.mark.deep
+def test_the_released_class_answers_so() -> None:
+    judged = replay(Job("time_index", command()), list(histories(machine, 5, 2000)), "drawn")
+    assert judged.verdict == "accepted", judged.why
 
 
 # ---- one rule after the other

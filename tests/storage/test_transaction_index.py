@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,17 +22,15 @@ from kafkaspec.impl.common.disk import Crashed, SimulatedDisk
 from kafkaspec.impl.storage import transaction_index as impl
 from kafkaspec.impl.storage.segment import encode
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
-from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.walk import draw, draw_init, state_machine
+from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.transaction_index import MODELS, Aborts
 from kafkaspec.proofs.storage.transaction_index import PROOFS
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 from kafkaspec.spec.storage import transaction_index as spec
 from kafkaspec.spec.storage.segment import Batch, Record
 from kafkaspec.spec.storage.transaction_index import Aborted, Index, Log, machine
-from tests.kafka import java, needs_kafka
 from tests.layers import abstracts, walked
 
 # ---- the layers beside each other
@@ -96,41 +92,6 @@ def test_what_the_model_appends_is_in_order_for_the_spec_and_no_fetch_misses_any
                     got = spec.log_collect_aborted_txns(log, fetch, bound).result
                     assert got == spec.shown(spec.overlapping(entries, fetch, bound))
     assert len(seen) > 30
-
-
-# ---- beside the released Kafka
-
-
-def calls(seed: int, count: int) -> list[str]:
-    """A seeded history of calls that are within the contract, a JSON line each, without answers."""
-    rng = random.Random(seed)
-    init = draw_init(machine, rng.choice)
-    lines = [orjson.dumps({"op": "init", "args": machine.init_names(init)}).decode()]
-    state = machine.initial(**init)
-    operations = [op for op in machine.operations.values() if op.name != "log.collectAbortedTxns"]
-    weights = [5 if op.name in ("append", "collectAbortedTxns") else 1 for op in operations]
-    while len(lines) <= count:
-        op = rng.choices(operations, weights)[0]
-        arguments = draw(machine, op, state, rng.choice)
-        step = None if arguments is None else machine.apply(state, op.name, arguments, contracts=False)
-        if arguments is not None and isinstance(step, Step):
-            state = step.state
-            named = {t: arguments[p] for t, p in op.parameters.items()}
-            lines.append(orjson.dumps({"op": op.name, "args": named}).decode())
-    return lines
-
-
-def answered(lines: list[str]) -> list[bytes]:
-    """What Kafka's TransactionIndex answers to these calls, as a recording."""
-    source = Path(__file__).with_name("TransactionIndexes.java").read_text("utf-8")
-    return [line.encode() for line in java(source, stdin="\n".join(lines) + "\n").splitlines()]
-
-
-@pytest.mark.deep
-@needs_kafka
-def test_kafka_answers_as_the_spec_says() -> None:
-    verdict = check(machine, answered([line for seed in range(1000, 1010) for line in calls(seed, 150)]))
-    assert verdict.verdict == "accepted", str(verdict)
 
 
 # ---- the rules, one by one

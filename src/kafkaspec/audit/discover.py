@@ -34,7 +34,7 @@ OF_A_PARTITION = {"leader-epoch-checkpoint", "partition.metadata"}
 DEEPEST = 6
 """So far below a path log directories are looked for."""
 MOST_FOLDERS = 5_000
-"""So many folders are looked into before it is clear that the path is not one of Kafka's."""
+"""How many folders are looked into before it is clear that the path is not one of Kafka's."""
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,9 @@ from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.common.scan import read_segment
 
 MOST_ALIKE = 1_000
-"""So many findings of one clause in one file are kept; the rest is counted."""
+"""At most this many findings of one clause in one file are kept; the rest is counted."""
 ATTEMPTS = 10
-"""So often a log is judged again whose files change while it is read: a live broker's."""
+"""How often a log is read again whose files change meanwhile: a live broker's."""
 READ_AHEAD = 32 << 20
 """Files up to this size are read ahead of a growing segment, bytes."""
 

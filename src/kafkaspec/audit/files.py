@@ -65,6 +65,6 @@ class LogDirectory:
     path: Path
     partitions: tuple[PartitionFiles, ...] = ()
     files: dict[str, File] = field(default_factory=dict)
-    """the directory's own files by name: checkpoints, meta.properties, .kafka_cleanshutdown, .lock, left-over .tmp"""
+    """the directory's own files by name: checkpoints, meta.properties, .kafka_cleanshutdown, .lock, leftover .tmp"""
     folders: tuple[Path, ...] = ()
     """sub-directories that are no partition's"""

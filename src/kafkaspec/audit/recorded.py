@@ -45,7 +45,7 @@ class Archive:
 
     @property
     def killed(self) -> bool:
-        """Whether the brokers were killed, so that left-overs are to be expected; else they were stopped cleanly."""
+        """Whether the brokers were killed, so that leftovers are to be expected; else they were stopped cleanly."""
         return "sigkill" in self.archive.name or self.archive.name.startswith("crash-")
 
     @property
@@ -192,7 +192,7 @@ def _latest(of: dict[str, list[list[Any]]], found: Contents, unsure: set[str | N
 # ---- the audit beside it ---------------------------------------------------------------------------------------------
 def misjudged(r: Archive, a: Audit) -> list[str]:
     """What an audit of a recording says that is wrong, a line each: brokers of Kafka's wrote it, so all is sound but
-    for left-overs, and those only where a broker was killed or a partition was on its way out."""
+    for leftovers, and those only where a broker was killed or a partition was on its way out."""
     out = [f"{f.severity.name} {f.clause} {f.file}: {f.message}" for f in a.findings if f.severity >= Severity.WARNING]
     out += a.problems
     for f in a.findings:
@@ -201,7 +201,7 @@ def misjudged(r: Archive, a: Audit) -> list[str]:
         if f.severity is Severity.LEFTOVER and not r.killed and "-delete" not in f.file:
             out.append(f"LEFTOVER {f.clause} {f.file}: {f.message}")
     left = any(f.severity is Severity.LEFTOVER for f in a.findings)
-    return out + ([f"{r.name}: no left-overs, where a broker was killed"] if r.killed and not left else [])
+    return out + ([f"{r.name}: no leftovers, where a broker was killed"] if r.killed and not left else [])
 
 
 def miscounted(r: Archive, truth: dict[str, Any], a: Audit) -> list[str]:

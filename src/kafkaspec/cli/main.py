@@ -144,9 +144,9 @@ def explore(
         typer.Option(metavar="SORT", help="Explore up to renaming of this sort's elements; repeatable."),
     ] = None,
     max_states: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Stop after so many distinct states.")
+        int | None, typer.Option(min=1, metavar="N", help="Stop after at most N distinct states.")
     ] = None,
-    max_memory: Annotated[int | None, typer.Option(min=64, metavar="MB", help="Stop at so many MiB of memory.")] = None,
+    max_memory: Annotated[int | None, typer.Option(min=64, metavar="MB", help="Stop at MB MiB of memory.")] = None,
     resume: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep the run's state here, and go on from it if it is there.")
     ] = None,
@@ -441,7 +441,7 @@ def audit(
     json: Json = False,
 ) -> int:
     """Judge the log directories that brokers left: batches, indexes, producers, transactions, epochs, checkpoints,
-    compaction, left-overs of a crash, and replicas against each other."""
+    compaction, leftovers of a crash, and replicas against each other."""
     from kafkaspec.cli.audit import run
 
     return run(paths, master=spark, html=html, json=json)

@@ -32,11 +32,13 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class History:
-    """Calls and answers in order. Of a failure `why` says in plain lines what is wrong, `clause` by which rule."""
+    """Calls and answers in order. Of a failure `why` says in plain lines what is wrong, `clause` by which rule, and
+    `shape` what differs, without the values that vary: failures alike in clause, last operation and shape are one."""
 
     records: tuple[Record, ...]
     why: str = ""
     clause: str = ""
+    shape: str = ""
 
     def __str__(self) -> str:
         """The text, with `why` as its head."""

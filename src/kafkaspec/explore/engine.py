@@ -50,7 +50,7 @@ SAVE_S = 60.0
 
 
 class Progress(Protocol):
-    """What is told as a run goes on: so much is done, of a total if it is known."""
+    """What is told as a run goes on: how much is done, and of how much if that is known."""
 
     def __call__(self, done: float, total: float | None = None, text: str = "") -> None: ...
 
@@ -254,7 +254,7 @@ class Search:
         return self.base_mb + (self.table_bytes() + self.queue_bytes(self.distinct)) / 2**20
 
     def _reserve(self, size: int) -> list[Block]:
-        """A queue for each thread; of less than `size` bytes where the system does not promise so much."""
+        """A queue for each thread; of less than `size` bytes where the system does not promise that much."""
         while True:
             try:
                 return [Block(size) for _ in range(self.threads)]

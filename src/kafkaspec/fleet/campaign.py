@@ -29,7 +29,7 @@ from kafkaspec.errors import UserError
 from kafkaspec.fleet.session import INSTALL, session
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.exhaustive import RefinementMapping
-from kafkaspec.lockstep.shrink import shape, shrunk
+from kafkaspec.lockstep.shrink import shrunk
 from kafkaspec.lockstep.walk import ModelState, tried_beside, walk
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ covered array<struct<kind: string, name: string, count: bigint>>, seconds double
 """A row. `verdict` is "agree", "differ", or "broken" (the spec broke one of its own contracts); `history` is JSON."""
 
 MAX_SHRUNK = 50
-"""So many kinds of failure are made small; the others are told as they were found."""
+"""At most this many kinds of failure are made small; the others are told as they were found."""
 PART_SEEDS, PART_S = 2_000, 5.0
-"""In this process, a file is written after so many seeds or seconds."""
+"""In this process, a file is written after this many seeds or seconds."""
 WAVE_S = 30.0
-"""On Spark, the seeds of about so many seconds are one job, whose files are kept when the next one is interrupted."""
+"""On Spark, the seeds of about this many seconds are one job, whose files are kept when the next one is interrupted."""
 MERGE = """
 SELECT c.kind, c.name, SUM(c.count) AS count
 FROM {rows} LATERAL VIEW explode(covered) AS c
@@ -175,14 +175,19 @@ class _Model:
 
     how: RefinementMapping[Any]
     concrete: Concrete
+    digests: dict[Hashable, str] = field(default_factory=dict)
 
     def state(self, spec_state: Any) -> Hashable | None:
         """The model's state for a spec's, as a short text that is the same in every process."""
         values = self.how.to_model(spec_state)
         if values is None:
             return None
-        shown = self.concrete.show(self.concrete.freeze(values))
-        return hashlib.blake2b(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
+        state = self.concrete.freeze(values)
+        key = self.concrete.key(state)
+        if key not in self.digests:
+            text = orjson.dumps(self.concrete.show(state), option=orjson.OPT_SORT_KEYS)
+            self.digests[key] = hashlib.blake2b(text, digest_size=8).hexdigest()
+        return self.digests[key]
 
 
 def _model_of(subsystem: Subsystem) -> _Model | None:
@@ -205,8 +210,13 @@ def row(subsystem: Subsystem, seed: int, steps: int, model_state: ModelState | N
         return {"seed": seed, **out, **broken, "seconds": time.perf_counter() - began}
     if w.failure is not None:
         last = w.failure.records[-1]
-        told = {"records": w.failure.records, "why": w.failure.why, "clause": w.failure.clause}
-        out |= {"clause": w.failure.clause, "operation": last["op"], "shape": shape(w.failure.why)}
+        told = {
+            "records": w.failure.records,
+            "why": w.failure.why,
+            "clause": w.failure.clause,
+            "shape": w.failure.shape,
+        }
+        out |= {"clause": w.failure.clause, "operation": last["op"], "shape": w.failure.shape}
         out["history"] = orjson.dumps(told, default=float).decode()
     c = w.coverage
     counted = (("operation", c.operations), ("clause", c.clauses), ("refusal", c.refusals))
@@ -289,7 +299,8 @@ Covered = dict[str, dict[str, int]]
 
 
 def _merged_by_sql(spark: SparkSession, store: Store, seeds: range) -> Covered:
-    frame = spark.read.schema(COLUMNS).parquet(str(store.rows.absolute()))
+    path = re.sub(r"([\\\[\]{}*?])", r"\\\1", str(store.rows.absolute()))  # Spark reads paths as patterns
+    frame = spark.read.schema(COLUMNS).parquet(path)
     merged = spark.sql(MERGE, rows=frame, first=seeds.start, end=seeds.stop).collect()
     return _by_kind((r["kind"], r["name"], r["count"]) for r in merged)
 
@@ -426,10 +437,10 @@ def _told(subsystem: Subsystem, alike: Sequence[dict[str, Any]], small: bool) ->
         text = f"# seed {first['seed']}: {first['shape']}\n# {again}\n"
         return Failure(first["clause"], "", first["shape"], len(alike), first["seed"], 0, text, Path())
     told = orjson.loads(first["history"])
-    history = History(tuple(told["records"]), told["why"], told["clause"])
+    history = History(tuple(told["records"]), told["why"], told["clause"], told["shape"])
     pair = subsystem.pairs()[0]
     if small:
         history = shrunk(history, tried_beside(pair.machine, pair.driver()))
-    kind, calls = shape(history.why), len(history.records) - 1
+    calls = len(history.records) - 1
     text = str(replace(history, why=f"found by seed {first['seed']}\n{history.why}"))
-    return Failure(first["clause"], first["operation"], kind, len(alike), first["seed"], calls, text, Path())
+    return Failure(first["clause"], first["operation"], history.shape, len(alike), first["seed"], calls, text, Path())

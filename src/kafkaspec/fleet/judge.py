@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WAVE_S = 20.0
-"""The blocks of about so many seconds are one job; a verdict that ends the campaign is seen after each."""
+"""The blocks of about this many seconds are one job; a verdict that ends the campaign is seen after each."""
 
 Block = tuple[int, int]
 """Its number, and how many histories it has."""

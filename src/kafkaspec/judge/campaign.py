@@ -76,7 +76,7 @@ def judge(
 
 
 def blocks(examples: int | None) -> Iterator[tuple[int, int]]:
-    """The numbers of the blocks of so many histories, and how many each has; without end where there is no number.
+    """The numbers of the blocks of a number of histories, and how many each has; without end where there is no number.
 
     >>> list(blocks(600))
     [(0, 250), (1, 250), (2, 100)]

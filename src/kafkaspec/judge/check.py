@@ -26,7 +26,7 @@ import typing
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
 
@@ -90,6 +90,8 @@ class Verdict:
     """result or error, and state, that would have been accepted"""
     seen: Mapping[str, Json] = field(default_factory=dict)
     differences: tuple[Difference, ...] = ()
+    only_state: bool = False
+    """the answer is right, the state after it is not"""
     nearest: str = ""
 
     @property
@@ -641,6 +643,8 @@ class Check:
             what = f"this is known deviation {', '.join(known)}, and deviations are not accepted here (strict)"
         elif right_answer:
             what = "the answer is right, the state after it is not"
+            verdict = self.refuse(line, self.blame(line, a), a.result, a.observation, what, near)
+            return replace(verdict, only_state=True)
         else:
             expected, seen = history.answer_text(history.outcome(a.result)), history.answer_text(line.record)
             what = f"answered {seen}\nexpected {expected}"
@@ -796,7 +800,7 @@ def check(
     """Judge a trace: a file of NDJSON lines (`.gz` too), a `.history` in text, or the lines themselves.
 
     `strict` rejects known deviations; `release` is the release of Kafka that was recorded, if not the newest. Raises
-    UserError, with file and line, for what cannot be read, and for a trace that leaves out so much that more than
+    UserError, with file and line, for what cannot be read, and for a trace that leaves so much out that more than
     `max_states` states explain it.
     """
     if not isinstance(source, Path):

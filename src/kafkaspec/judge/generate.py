@@ -32,13 +32,13 @@ PROPOSALS: Final = 4
 OUTCOME, AFTER, ARGUMENTS = 4.0, 1.0, 4.0
 """How much it weighs that an outcome is new, that it is after the one before, and what is new of the arguments."""
 CANDIDATES: Final = 12
-"""So many candidates of a parameter are told apart."""
+"""At most this many candidates of a parameter are distinguished."""
 DUPLICATE, STALE, RANDOM, BURST = 0.04, 0.08, 0.25, 0.25
 """How often a call is made twice, an old argument taken up, guidance not taken; of histories, how many have harm in
 plenty."""
 TRIES: Final = 20
 NEAR: Final = 3
-"""A tour goes on to a state with something new if it is so many steps away; else a new history begins."""
+"""A tour goes on to a state with something new if it is at most this many steps away; else a new history begins."""
 
 
 class Call(NamedTuple):

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from kafkaspec.judge.judging import Session
 
 CALL_BYTES = 13
-"""A call is drawn as so many bytes, two for each choice in it, which costs a tenth of drawing each choice by itself.
+"""A call is drawn as this many bytes, two for each choice in it, which costs a tenth of drawing each choice by itself.
 Bytes, not numbers: Hypothesis draws numbers from the constants of the modules that happen to be loaded, and a campaign
 on a worker must find what it finds here. An odd size, which no such constant has."""
 
 
 def judge_drawn(judging: Session, number: int, examples: int) -> None:
-    """Judge so many histories drawn by Hypothesis, seeded by the block."""
+    """Judge a number of histories drawn by Hypothesis, seeded by the block."""
     guide, steps = Guide(), judging.job.steps
     draws = Draws(judging.machine, judging.operations, None, steps)
     failed: list[Exception] = []

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import random
 import time
 from collections import Counter, deque
@@ -30,33 +29,33 @@ from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Start, Tour, fixe
 from kafkaspec.judge.result import By, Job, Kind, Rejection, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.compare import differences, same
+from kafkaspec.lockstep.compare import Difference, differences, same, shape
 from kafkaspec.lockstep.exhaustive import RefinementMapping, model_state
-from kafkaspec.lockstep.shrink import shape, shrunk
+from kafkaspec.lockstep.shrink import shrunk
 
 BLOCK: Final = 250
 """Histories of a block."""
 AHEAD: Final = 3
 """Histories that are asked before the answers to the first of them are read."""
 HYPOTHESIS_EVERY: Final = 25
-"""One history in so many is drawn by Hypothesis."""
+"""One history in this many is drawn by Hypothesis."""
 OBSERVE: Final = (1, 1, 4, 16)
 """The state is asked for after every call of a history, or after every fourth, ...; and always at its end."""
 SHRINK_TRIES: Final = 2_000
 SHRINK_S: Final = 60.0
-"""So often, and so long, a rejected history is tried with less."""
+"""At most this often, and this long, a rejected history is tried with less."""
 MAX_DIFFERENCES: Final = 12
-"""So many differences of a rejection are told, of the answer and of the state."""
+"""At most this many differences of a rejection are told, of the answer and of the state."""
 ONE_BY_ONE: Final = ("hangs", "died", "garbage", "half a line", "too much")
 """Kinds of trouble in which the target is asked again, line by line, to see where it comes."""
 MAX_RIGHT: Final = 100_000
-"""So many pairs of an expected answer and one that is as good are remembered."""
+"""At most this many pairs of an expected answer and one that is as good are remembered."""
 MODEL_STATES_EVERY: Final = 4
-"""The model states of one drawn history in so many are looked up; those of tours always."""
+"""The model states of one drawn history in this many are looked up; those of tours always."""
 
 
 def kind_of(history: History) -> Kind:
-    return history.clause, str(history.records[-1]["op"]), shape(history.why)
+    return history.clause, str(history.records[-1]["op"]), history.shape
 
 
 def offered(machine: Machine[Any], hello: Hello, subsystem: str) -> list[Operation[Any]]:
@@ -152,7 +151,7 @@ class Session:
         until: float | None = None,
         tick: Callable[[int], None] = lambda n: None,
     ) -> Tally:
-        """Judge so many histories; those of a `number` are always the same. What is rejected is told as it was found.
+        """Judge several histories; those of a `number` are always the same. What is rejected is told as it was found.
         What the target does wrong on the pipe is the tally's `trouble`."""
         began = time.monotonic()
         self.tally = tally = Tally()
@@ -526,13 +525,16 @@ class Session:
         """A rejected history, with what is wrong in the words of lockstep."""
         rule = f"{verdict.clause}: {verdict.sentence}" if verdict.sentence else verdict.clause
         lines = [f"{self._who}: rejected at call {verdict.step}: {verdict.call}", rule]
-        what = verdict.what.replace("\nexpected ", ", expected ")
-        lines += [w for w in what.splitlines() if not w.startswith("the answer is right")]
+        found: list[Difference] = []
         if "result" in verdict.expected and "result" in verdict.seen:
-            found = differences(verdict.expected["result"], verdict.seen["result"], "result")
-            lines += [str(d) for d in itertools.islice(found, MAX_DIFFERENCES) if d.path != "result"]
+            found = list(differences(verdict.expected["result"], verdict.seen["result"], "result"))
+        if not verdict.only_state:
+            lines += verdict.what.replace("\nexpected ", ", expected ").splitlines()
+        lines += [str(d) for d in found[:MAX_DIFFERENCES] if d.path != "result"]
         lines += [str(d) for d in verdict.differences[:MAX_DIFFERENCES]]
-        return History(tuple(records), "\n".join(w for w in lines if w), verdict.clause)
+        outcomes = ({}, {}) if verdict.only_state else (verdict.expected, verdict.seen)
+        kind = shape(*outcomes, [*found, *verdict.differences[:MAX_DIFFERENCES]])
+        return History(tuple(records), "\n".join(w for w in lines if w), verdict.clause, kind)
 
     @property
     def _who(self) -> str:

@@ -34,7 +34,7 @@ from kafkaspec.lockstep.walk import draw, draw_init
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 WALKS: Final = 40
 STEPS: Final = 150
-"""So many walks of so many calls show refusals and examples."""
+"""The number of walks, and of calls in each, that show refusals and examples."""
 EXAMPLE: Final = 160
 """Bytes of an example, if there is one that is not longer."""
 

@@ -14,7 +14,7 @@ from kafkaspec.judge.generate import STEPS, Generator
 from kafkaspec.judge.target import TIMEOUT_S, TargetTrouble
 
 MAX_KINDS: Final = 50
-"""So many kinds of rejection are told; then the subsystem is judged no further."""
+"""After this many kinds of rejection the subsystem is judged no further."""
 
 By = Literal["deviation", "tour", "draw", "hypothesis", "replay"]
 """Where a history comes from."""

@@ -30,7 +30,7 @@ TIMEOUT_S = 10.0
 START_S = 60.0
 """How long it may take for the first one: a virtual machine starts, classes are loaded."""
 SLOW = 6.0
-"""A target is too slow if what it was sent at once takes longer than so many timeouts."""
+"""A target is too slow if what it was sent at once takes longer than this many timeouts."""
 END_S = 2.0
 """How long it has to end after its input is closed, and again after SIGTERM."""
 MAX_LINE = 64 << 20

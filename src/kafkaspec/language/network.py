@@ -1,4 +1,4 @@
-"""Networks to build a model on: messages are records in the variable `net`, a set of at most so many.
+"""Networks to build a model on: messages are records in the variable `net`, a set of at most N.
 
     class Protocol(Lossy):
         net: Annotated[set[Letter], Bounded(3)]

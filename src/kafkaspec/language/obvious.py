@@ -13,7 +13,7 @@ from kafkaspec.language.expr import FALSE, TRUE, Expr, limits, node, not_, numbe
 from kafkaspec.language.parts import kept
 
 CASES = 200
-"""So many cases are distinguished; with more, nothing is said."""
+"""At most this many cases are distinguished; with more, nothing is said."""
 
 Edges = dict[tuple[int, int], int]
 """x - y <= c, by the numbers of x and y."""

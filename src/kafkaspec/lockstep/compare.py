@@ -6,7 +6,8 @@ may have keys left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,6 +38,23 @@ class Difference:
 
     def __str__(self) -> str:
         return f"{self.path}: seen {_text(self.seen)}, expected {_text(self.expected)}"
+
+
+def shape(expected: Mapping[str, Json], seen: Mapping[str, Json], differing: Iterable[Difference]) -> str:
+    """What kind of difference it is: the paths that differ, without keys and numbers, and, where one of two outcomes
+    (as the fields of a trace's line) is an error, its class.
+
+    >>> shape({"result": 1}, {"result": 2}, [Difference("result", 1, 2), Difference("state.at[39].x", 1, 2)])
+    'answered, expected an answer; state.at[*].x'
+    >>> shape({"error": {"class": "java.lang.RuntimeException"}}, {"result": 3}, [])
+    'answered, expected java.lang.RuntimeException'
+    """
+    paths = [re.sub(r"\[[^\]]*\]", "[*]", d.path) for d in differing]
+    classes = [line["error"].get("class", "?") if "error" in line else "" for line in (seen, expected)]
+    out = {path for path in paths if path != "result"}
+    if "result" in paths or any(classes):
+        out.add(f"{classes[0] or 'answered'}, expected {classes[1] or 'an answer'}")
+    return "; ".join(sorted(out))
 
 
 def _text(value: Any) -> str:

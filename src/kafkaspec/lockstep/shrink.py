@@ -6,7 +6,6 @@ records of calls and returns what fails now, if anything.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 from kafkaspec.contract.history import History, Record
@@ -83,30 +82,3 @@ def simpler_values(value: Json) -> Iterator[Json]:
         yield []
         if len(value) > 1:
             yield from (value[:n] + value[n + 1 :] for n in reversed(range(len(value))))
-
-
-def shape(why: str) -> str:
-    """What kind of difference a failure's text tells, without the values, keys and numbers that vary from seed to seed.
-
-    >>> shape("seed 7: differs at call 3: push value=1\\nTOY-1: One more.\\nstate.at[39].x: seen 1, expected 2")
-    'state.at[*].x'
-    >>> shape("x: differs at call 3: pop\\nanswered -> 3, expected !! java.lang.IllegalStateException")
-    'answered, expected java.lang.IllegalStateException'
-    """
-    out = []
-    for line in why.splitlines()[1:]:
-        if re.match(r"[A-Z]{3}-\d+($|:)|and \d+ more", line):
-            continue
-        if m := re.match(r"answered (.*), expected (.*)$", line):
-            out.append(f"{_answer(m[1], 'answered')}, expected {_answer(m[2], 'an answer')}")
-        elif m := re.match(r"(the driver failed: \w+)", line):
-            out.append(m[1])
-        else:
-            path = line.partition(": seen ")[0]
-            out.append(re.sub(r"\[[^\]]*\]", "[*]", path))
-    return "; ".join(sorted(set(out)))
-
-
-def _answer(text: str, result: str) -> str:
-    m = re.match(r"!! ([\w.$]+)", text)
-    return m[1] if m else result

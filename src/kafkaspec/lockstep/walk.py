@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from kafkaspec.contract import clauses
 from kafkaspec.contract.history import History, Record, answer_text, call_text, outcome
 from kafkaspec.contract.machine import Driver, Json, Machine, Operation, Outside, Pick, Refused
-from kafkaspec.lockstep.compare import differences
+from kafkaspec.lockstep.compare import Difference, differences, same, shape
 from kafkaspec.lockstep.shrink import Again, fewer_calls
 
 ModelState = Callable[[Any], Hashable | None]
@@ -85,7 +85,7 @@ class Pair:
             driver.reset(init)
             seen = driver.observe()
         except Exception as e:
-            self.failure: History | None = self._failed(f"the driver failed: {type(e).__name__}: {e}", "")
+            self.failure: History | None = self._crashed(e, "")
         else:
             self.failure = self._compared("", None, None, seen)
         self._note_model_state()
@@ -110,7 +110,7 @@ class Pair:
             self.records[-1] |= outcome(answer)
             seen = self.driver.observe()
         except Exception as e:
-            self.failure = self._failed(f"the driver failed: {type(e).__name__}: {e}", clause)
+            self.failure = self._crashed(e, clause)
         else:
             self.failure = self._compared(clause, step.result, answer, seen)
         return None
@@ -121,20 +121,26 @@ class Pair:
 
     def _compared(self, clause: str, expected: Json | Refused, answer: Json | Refused, seen: Json) -> History | None:
         if why := unlike(expected, answer):
-            return self._failed(why, clause)
-        wrong = list(differences(self.machine.observe(self.state), seen, "state"))
-        if not wrong:
+            found = [Difference("result", None, None)]
+            return self._failed(why, clause, shape(outcome(expected), outcome(answer), found))
+        shown = self.machine.observe(self.state)
+        if same(shown, seen):
             return None
+        wrong = list(differences(shown, seen, "state"))
         self.records[-1]["state"] = seen
         more = f"\nand {len(wrong) - MAX_DIFFERENCES} more differences" if len(wrong) > MAX_DIFFERENCES else ""
-        return self._failed("\n".join(map(str, wrong[:MAX_DIFFERENCES])) + more, clause)
+        return self._failed("\n".join(map(str, wrong[:MAX_DIFFERENCES])) + more, clause, shape({}, {}, wrong))
 
-    def _failed(self, why: str, clause: str) -> History:
+    def _crashed(self, error: Exception, clause: str) -> History:
+        what = f"the driver failed: {type(error).__name__}"
+        return self._failed(f"{what}: {error}", clause, what)
+
+    def _failed(self, why: str, clause: str, kind: str) -> History:
         last = self.records[-1]
         known = {c.id: c.sentence for c in clauses.all_clauses()}
         head = f"{self.who}: differs at call {len(self.records) - 1}: {call_text(last['op'], last['args'])}"
         rule = f"\n{clause}: {known[clause]}" if clause in known else f"\n{clause}" if clause else ""
-        return History(tuple(self.records), f"{head}{rule}\n{why}", clause)
+        return History(tuple(self.records), f"{head}{rule}\n{why}", clause, kind)
 
 
 def _record(op: Operation[Any], arguments: Mapping[str, Any]) -> Record:

@@ -214,7 +214,7 @@ def campaigned(
     timeout_s: float = TIMEOUT_S,
     tick: Callable[[], None] = lambda: None,
 ) -> dict[str, Kill | None]:
-    """Run mutants of spec and impl, as targets, through one campaign of so many calls; None for one that survives.
+    """Run mutants of spec and impl, as targets, through one campaign of some calls; None for one that survives.
 
     `sound`: the sound spec and impl run along for as long as one mutant lives. Raises UserError if either is rejected.
     """

@@ -1,4 +1,4 @@
-"""Bounded symbolic search: every run of at most so many steps from the start, at given sizes or at every size."""
+"""Bounded symbolic search: every run of at most N steps from the start, at given sizes or at every size."""
 
 from __future__ import annotations
 

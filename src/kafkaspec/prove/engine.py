@@ -30,7 +30,7 @@ rounds look at all of them."""
 
 
 class Progress(Protocol):
-    """What is told as a proof goes on: so many obligations are done, of a total; the one at hand."""
+    """What is told as a proof goes on: how many obligations are done, of how many, and the one at hand."""
 
     def __call__(self, done: float, total: float | None = None, text: str = "") -> None: ...
 

@@ -14,9 +14,9 @@ from kafkaspec.prove.engine import Progress, ProofResult, asked_for, prove
 SMALL = (1, 2, 3)
 """Where no sizes are given, every sort and size is explored at these, as far as the states allow."""
 MOST_STATES = 200_000
-"""So many states are explored at each of them."""
+"""At most this many states are explored at each of them."""
 MOST_FLAGS = 3
-"""Up to so many flags are explored in all their combinations; more, with all of them off and all of them on."""
+"""Up to this many flags are explored in all their combinations; more, with all of them off and all of them on."""
 
 
 class ExplorationSummary(NamedTuple):

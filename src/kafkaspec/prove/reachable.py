@@ -35,7 +35,7 @@ from kafkaspec.prove.counterexample import Counterexample, Plain
 from kafkaspec.prove.obligations import Goal
 
 STATES_PER_SECOND = 300_000
-"""The search ends after so many states for each second of the obligation's time limit, and says so."""
+"""The search ends after this many states for each second of the obligation's time limit, and says so."""
 NAME = "the state of the counterexample"
 
 

@@ -18,7 +18,7 @@ from kafkaspec.prove.symbols import Formula, negated
 STEPS_PER_SECOND = 2_500_000
 """Z3's resource units that a quiet core does in about a second."""
 CLOCK = 3
-"""A budget ends too when the thread has used this many times its seconds of CPU time: on a core so much slower."""
+"""A budget ends too when the thread has used this many times its seconds of CPU time, as on a slower core."""
 PATIENCE = 10
 """One query ends when this many times its share of the budget, and a second, have passed: it does not count its steps,
 or the machine is that busy."""

@@ -22,9 +22,9 @@ from kafkaspec.prove.reading import conjuncts
 from kafkaspec.prove.solver import FIRST_S, Budget, Question
 
 MOST_CONDITIONS = 5
-"""Cases are told apart by so many conditions of an action's text."""
+"""Cases are told apart by at most this many conditions of an action's text."""
 MOST_CHOICES = 16
-"""A disjunct is tried with so many choices of its parameters."""
+"""A disjunct is tried with at most this many choices of its parameters."""
 SOON_S, SOON = 0.02, {"smt.mbqi": False}
 """The first attempt at a part: one that gives up soon where there is no proof."""
 Asking = Callable[[Question, Budget], bool]

@@ -90,7 +90,7 @@ def _exploration(e: Exploration) -> list[Section]:
     missed = [n for n, t in e.witnesses.items() if t is None]
     idle = [n for n, taken in e.taken.items() if not taken]
     if e.outcome == "complete" and (missed or idle):
-        mood, said = "bad", "explored, but it says less than it seems to"
+        mood, said = "bad", "vacuous: a witness was not reached, or an action was never taken"
     elif e.outcome == "complete" and e.unchecked:
         said = "explored: every claim that was checked holds in every reachable state"
     command = f"kafkaspec explore {_argument(e.model)}" + "".join(f" -s {w}" for w in sizes_text(e.sizes).split())
@@ -327,7 +327,7 @@ def _judged_row(j: SubsystemVerdict) -> list[str | Cell]:
 def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
     v = r.verdict
     facts: list[tuple[str, Cell]] = []
-    if v.what and not v.what.startswith(("answered ", "the answer is right")):
+    if v.what and not v.only_state and not v.what.startswith("answered "):
         facts.append(("why", Cell(v.what, "bad")))
     seen, right = answer_text(v.seen), answer_text(v.expected)
     facts += [("seen", Cell(seen, "bad")), ("right", Cell(right, "good"))] if seen != right and v.expected else []
@@ -514,12 +514,12 @@ def _verdict_of(row: verify.Row) -> Cell:
 
 # ---- audit -----------------------------------------------------------------------------------------------------------
 MOST_SHOWN, MOST_ON_PAGE = 5, 50
-"""So many findings of one clause are told in full, on a terminal and on a page."""
+"""At most this many findings of one clause are told in full, on a terminal and on a page."""
 SEVERITIES: Mapping[str, tuple[Mood, str]] = {
     "ERROR": ("bad", "error"),
     "WARNING": ("bad", "warning"),
     "UNJUDGED": ("unknown", "not judged"),
-    "LEFTOVER": ("dim", "left-over"),
+    "LEFTOVER": ("dim", "leftover"),
 }
 AUDITED: Mapping[str, Mood] = {"sound": "good", "unsound": "bad", "could not judge": "unknown"}
 
@@ -534,7 +534,7 @@ def _audit(a: Audit) -> list[Section]:
     if a.problems:
         said.append(f"could not be read: {len(a.problems):,}")
     if number[Severity.LEFTOVER]:
-        said.append(f"left-overs of a crash: {number[Severity.LEFTOVER]:,}")
+        said.append(f"leftovers of a crash: {number[Severity.LEFTOVER]:,}")
     facts: list[tuple[str, Cell]] = []
     for d in a.directories[:MOST_SHOWN]:
         who = "" if d.node is None else f"node {d.node}, "
@@ -607,12 +607,12 @@ def _leftovers(alike: Sequence[Finding], omitted: int, several: bool) -> list[Se
         return grid(titles, [(p, f.message, f.recovery) for p, f in zip(places, of, strict=True)])
 
     total = len(alike) + omitted
-    verdict = Cell(count(total, "left-over"), "dim")
+    verdict = Cell(count(total, "leftover"), "dim")
     shown, rest = alike[:MOST_SHOWN], alike[MOST_SHOWN:]
     more = (("more", Cell(f"{total - len(shown):,} like these; --json lists them")),) if total > len(shown) else ()
     clause = alike[0].clause
-    out = [Section(f"left-overs, {clause}", verdict, (clause,), more, (rows(shown, short=not several),))]
-    detail = Section(f"left-overs, {clause}, more", verdict, grids=(rows(rest, short=False),), detail=True)
+    out = [Section(f"leftovers, {clause}", verdict, (clause,), more, (rows(shown, short=not several),))]
+    detail = Section(f"leftovers, {clause}, more", verdict, grids=(rows(rest, short=False),), detail=True)
     return [*out, detail] if rest else out
 
 

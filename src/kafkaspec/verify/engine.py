@@ -1,19 +1,22 @@
 """Everything that is claimed, established again, a row a claim.
 
 A row says one thing in one of the words that are never mixed: *complete* (clauses), *explored* (exhaustively, at the
-printed size), *proved* (for all sizes), *tested* (seeds so many), *judged* (recordings). A row that could not be made
-is red: unknown is never green.
+printed size), *proved* (for all sizes), *tested* (with the printed number of seeds), *judged* (recordings). A row that
+could not be made is red: unknown is never green. What a subsystem's rows cost is *counted*, and may not grow beyond its
+budget.
 """
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -21,6 +24,7 @@ from kafkaspec.audit.finding import Severity
 from kafkaspec.contract import subsystem, traceability
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
+from kafkaspec.verify import budget
 from kafkaspec.verify.held import PastResults, key
 
 STEPS = 100
@@ -46,6 +50,8 @@ class Row:
     could_judge: bool = True
     held: str = ""
     """since when, if nothing has changed for it since, and it was not asked again"""
+    work: Mapping[str, int] = field(default_factory=dict)
+    """what it cost, by the kinds of `verify.budget`"""
 
     @property
     def ok(self) -> bool:
@@ -61,6 +67,7 @@ class _Claim:
     detail: str
     why: str = ""
     could_judge: bool = True
+    work: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ Check = Callable[[Subsystem, int, int], Iterator[_Claim]]
 def verify(
     wanted: Sequence[str], seeds: int, *, jobs: int = 1, changed: bool = False, progress: Progress | None = None
 ) -> list[Row]:
-    """The rows of the named subsystems, or of all and the audit, from so many processes. With `changed`, what nothing
+    """The rows of the named subsystems, or of all and the audit, from `jobs` processes. With `changed`, what nothing
     has changed for since it last held is not asked again, and the row says so. Raises UserError for an unknown name."""
     todo = units(wanted)
     store = PastResults()
@@ -95,7 +102,17 @@ def verify(
             store.note(unit, keys[unit], found)
             if progress is not None:
                 progress(len(rows), len(todo), f"{unit.subsystem}: {found[0].what}" if found else "")
-    return [row for u in todo for row in rows[u]]
+    out = [row for u in todo for row in rows[u]]
+    return [row for name, of in itertools.groupby(out, lambda r: r.subsystem) for row in _with_cost(name, list(of))]
+
+
+def _with_cost(name: str, rows: list[Row]) -> list[Row]:
+    """A subsystem's rows, and one more: what they cost."""
+    work = sum((Counter(r.work) for r in rows), Counter[str]())
+    if name == AUDIT or not work:
+        return rows
+    over = budget.over(name, work)
+    return [*rows, Row(name, "cost", "counted", budget.told(work), 0.0, "\n".join(over), work=dict(work))]
 
 
 def units(wanted: Sequence[str] = ()) -> list[Unit]:
@@ -118,7 +135,7 @@ def established(unit: Unit, seeds: int) -> tuple[Unit, list[Row]]:
     try:
         for c in claims:
             now = time.perf_counter()
-            out.append(Row(unit.subsystem, c.what, c.word, c.detail, now - started, c.why, c.could_judge))
+            out.append(Row(unit.subsystem, c.what, c.word, c.detail, now - started, c.why, c.could_judge, work=c.work))
             started = now
     except UserError as e:
         seconds = time.perf_counter() - started
@@ -131,7 +148,7 @@ Each = Callable[[Callable[[Unit], tuple[Unit, list[Row]]], Sequence[Unit]], Iter
 
 @contextmanager
 def running(jobs: int) -> Iterator[Each]:
-    """How units are done: in this process, or in so many others, as they are ready."""
+    """How units are done: in this process, or in `jobs` others, as they are ready."""
     if jobs < 2:
         yield map
         return
@@ -159,7 +176,8 @@ def _models(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
         seen = f"{reached} of {len(e.witnesses)} witnesses, {taken} of {len(e.taken)} actions"
         promises = f", {len(e.model.leads_to)} leads-to" if e.model.leads_to and not e.symmetry else ""
         detail = f"{at}: {counts}; {seen}{promises}"
-        yield _Claim(f"model {e.model.name}", "explored", detail, result.why, could_judge=e.outcome != "limit")
+        known, work = e.outcome != "limit", {budget.TRANSITIONS: e.generated}
+        yield _Claim(f"model {e.model.name}", "explored", detail, result.why, could_judge=known, work=work)
 
 
 def _proofs(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
@@ -179,6 +197,7 @@ def _proofs(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
             f"{detail} {held}".rstrip() + explored,
             why,
             could_judge=p.complete or refuted,
+            work={budget.OBLIGATIONS: len(p.obligations)},
         )
 
 
@@ -191,7 +210,8 @@ def _spec_beside_model(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]
             f"{c.states:,} of {c.reachable:,} model states, {c.steps:,} steps, {sum(c.refusals.values()):,} refusals"
         )
         why = str(c.problem) if c.problem is not None else ""
-        yield _Claim(f"spec beside {how.model.__name__}", "explored", detail, why)
+        work = {budget.CALLS: c.steps + sum(c.refusals.values()) + c.stutters}
+        yield _Claim(f"spec beside {how.model.__name__}", "explored", detail, why, work=work)
 
 
 def _spec_beside_drivers(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
@@ -215,7 +235,7 @@ def _spec_beside_drivers(s: Subsystem, which: int, seeds: int) -> Iterator[_Clai
             why = f"never called in {seeds} seeds: {', '.join(idle)}"
         n = len(covered.operations)
         detail = f"{seeds} seeds, {calls:,} calls, {n} operation{'s' * (n != 1)}"
-        yield _Claim(f"spec beside {pair.layer}", "tested", detail, why)
+        yield _Claim(f"spec beside {pair.layer}", "tested", detail, why, work={budget.CALLS: calls})
 
 
 def _impl_behind_a_pipe(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
@@ -227,7 +247,8 @@ def _impl_behind_a_pipe(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim
     judged = judge(Job(s.name, command, generator="uniform"), examples=PIPED)
     detail = f"{judged.tally.histories} histories, {judged.tally.calls:,} calls: {judged.verdict}"
     why = "\n".join([judged.why, *(str(r.history) for r in judged.tally.rejections.values())]).strip()
-    yield _Claim("impl behind a pipe", "judged", detail, why, could_judge=judged.verdict != "could not judge")
+    known, work = judged.verdict != "could not judge", {budget.CALLS: judged.tally.calls}
+    yield _Claim("impl behind a pipe", "judged", detail, why, could_judge=known, work=work)
 
 
 def _recordings(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
@@ -240,13 +261,14 @@ def _recordings(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
         got = verdict.verdict if verdict.step is None else f"{verdict.verdict} from step {verdict.step}"
         detail = f"{verdict.events:,} events: {got}" + (f"; known deviations {met}" if met else "")
         why = unexpected(r, verdict)
-        yield _Claim(r.file, "judged", detail, f"{why}\n{verdict.text()}" if why else "")
+        work = {budget.EVENTS: verdict.events}
+        yield _Claim(r.file, "judged", detail, f"{why}\n{verdict.text()}" if why else "", work=work)
         found = altered(s.spec.machine, r.path, share=ALTERED, release=r.release)
         holes = [f"{r.file}:{a.line}: {a.path} altered to {a.after!r}: {a.verdict}" for a in found.accepted]
         rejected = found.tried - len(holes) - found.righted
         detail = f"{found.tried:,} copies with one value changed: {rejected:,} rejected"
         detail += f", {found.righted:,} put right where a known deviation was" if found.righted else ""
-        yield _Claim(f"{r.file}, altered", "judged", detail, "\n".join(holes))
+        yield _Claim(f"{r.file}, altered", "judged", detail, "\n".join(holes), work={budget.EVENTS: found.tried})
 
 
 # ---- the audit, which is no one subsystem's --------------------------------------------------------------------------
@@ -277,7 +299,7 @@ def _real_log_directories(which: int) -> Iterator[_Claim]:
             leftovers += a.count(Severity.LEFTOVER)
             old += a.count(Severity.UNJUDGED)
         detail = f"{partitions} partitions, {records:,} records: sound"
-        detail += f", {leftovers} left-overs of crashes" if leftovers else ""
+        detail += f", {leftovers} leftovers of crashes" if leftovers else ""
         detail += f", {old} segments of old formats" if old else ""
         detail += f"; {told:,} acknowledged records as their clients saw them" if told else ""
         yield _Claim(f"log directories {recording}", "judged", detail, "\n".join(wrong))

@@ -13,6 +13,7 @@ import kafkaspec.target.CleanerManager.Grab;
 import kafkaspec.target.CleanerManager.Log;
 import kafkaspec.target.CleanerManager.Manager;
 import kafkaspec.target.CleanerManager.ToClean;
+import kafkaspec.target.Gauges;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Time;
 import scala.Option;
@@ -20,7 +21,7 @@ import scala.Tuple2;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** {@link LogCleanerManager} as it was in Scala, up to 4.0. {@code L} is the class of its logs. */
-abstract class ScalaCleanerManager<L> implements Manager {
+public class ScalaCleanerManager<L> implements Manager {
     private static final String STATES = "org.apache.kafka.storage.internals.log.LogCleaningState$LogCleaning";
     private static final Pattern STATE =
         Pattern.compile("(?:Some\\()?LogCleaning(?:(InProgress|Aborted)\\b|Paused\\((\\d+)\\))\\)?");
@@ -29,13 +30,16 @@ abstract class ScalaCleanerManager<L> implements Manager {
     private final Pool<TopicPartition, L> logs;
     private final Function<Log, L> kafkas;
     private final Time time;
+    private final Gauges gauges;
 
     /** {@code kafkas} gives Kafka's log of an adapter's. */
-    ScalaCleanerManager(LogCleanerManager manager, Pool<TopicPartition, L> logs, Function<Log, L> kafkas, Time time) {
+    public ScalaCleanerManager(LogCleanerManager manager, Pool<TopicPartition, L> logs, Function<Log, L> kafkas, Time time,
+                               Gauges gauges) {
         this.manager = manager;
         this.logs = logs;
         this.kafkas = kafkas;
         this.time = time;
+        this.gauges = gauges;
     }
 
     static TopicPartition partition(String name) {
@@ -44,19 +48,19 @@ abstract class ScalaCleanerManager<L> implements Manager {
     }
 
     /** A message with the states as 4.3.0 prints them. */
-    static String asNow(String message) {
+    public static String asNow(String message) {
         Matcher state = STATE.matcher(message);
         return state.replaceAll(m -> Matcher.quoteReplacement(m.group(1) == null
             ? "LogCleaningPaused{pausedCount=" + m.group(2) + "}" : STATES + m.group(1) + "@HASH"));
     }
 
     /** The class of an exception by the name that it has in 4.3.0. */
-    static String nameNow(Throwable thrown) {
+    public static String nameNow(Throwable thrown) {
         return thrown instanceof LogCleaningAbortedException
             ? "org.apache.kafka.storage.internals.log.LogCleaningAbortedException" : thrown.getClass().getName();
     }
 
-    static ToClean toClean(LogToClean log) {
+    public static ToClean toClean(LogToClean log) {
         return new ToClean(log.topicPartition().toString(), log.firstDirtyOffset(), log.firstUncleanableOffset(),
             log.cleanBytes(), log.cleanableBytes(), log.totalBytes(), log.cleanableRatio(), log.needCompactionNow());
     }
@@ -136,6 +140,7 @@ abstract class ScalaCleanerManager<L> implements Manager {
         manager.markPartitionUncleanable(dir.toString(), partition(partition));
     }
 
+    /** Later ones have it. */
     @Override
     public void maintainUncleanablePartitions() {
         throw new kafkaspec.target.Adapter.UnknownOperation("maintainUncleanablePartitions");
@@ -145,6 +150,11 @@ abstract class ScalaCleanerManager<L> implements Manager {
     public Collection<String> uncleanablePartitions(File dir) {
         return CollectionConverters.asJava(manager.uncleanablePartitions(dir.toString())).stream()
             .map(TopicPartition::toString).toList();
+    }
+
+    @Override
+    public Number uncleanableBytes(File dir) {
+        return gauges.value("uncleanable-bytes", dir);
     }
 
     @Override

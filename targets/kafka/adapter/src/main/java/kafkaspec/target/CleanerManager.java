@@ -30,6 +30,7 @@ import java.util.concurrent.TimeoutException;
 public abstract class CleanerManager implements Adapter {
     private static final long PATIENCE_MS = 5_000;
     private static final String FILE = "cleaner-offset-checkpoint";
+    private static final String POLICY = "cleanup.policy";
     /** A batch of one record without key and value. */
     private static final int BATCH_BYTES = 68;
 
@@ -44,10 +45,11 @@ public abstract class CleanerManager implements Adapter {
 
     /** One of Kafka's logs. */
     public interface Log {
-        /** It begins again, with other contents and this policy (and what else the settings of {@code init} say). */
-        void become(JsonNode settings, Shape shape) throws Exception;
+        /** The settings that hold from now on, by their names in the topic's configuration. */
+        void configure(Map<String, String> settings) throws Exception;
 
-        void policy(String cleanupPolicy) throws Exception;
+        /** It begins again, with other contents. */
+        void become(Shape shape) throws Exception;
 
         Shape shape() throws Exception;
 
@@ -149,7 +151,7 @@ public abstract class CleanerManager implements Adapter {
     private final Map<String, Log> made = new LinkedHashMap<>(); // by directory and partition, kept for later histories
     private final Map<String, Log> logs = new LinkedHashMap<>(); // of this history, known or not
     private final Map<String, File> home = new LinkedHashMap<>();
-    private final Map<String, String> policies = new LinkedHashMap<>();
+    private final Map<String, Map<String, String>> settings = new LinkedHashMap<>();
     private final Map<String, Read> directories = new TreeMap<>();
     private final TreeSet<String> known = new TreeSet<>();
     private final TreeMap<String, Caller> blocked = new TreeMap<>();
@@ -174,7 +176,7 @@ public abstract class CleanerManager implements Adapter {
     /** A new manager of these directories, without logs. */
     protected abstract Manager open(List<File> directories) throws Exception;
 
-    /** A log in its directory; {@link Log#become} comes next. */
+    /** A log in its directory; {@link Log#configure} and {@link Log#become} come next. */
     protected abstract Log log(String partition, File directory) throws Exception;
 
     /** LogCleanerManager.cleanableOffsets; {@code lastClean} may be null. */
@@ -193,11 +195,11 @@ public abstract class CleanerManager implements Adapter {
         if (partitions == null) {
             throw new AdapterFailure("init names no partitions");
         }
-        List.of(logs, home, policies, directories).forEach(Map::clear);
+        List.of(logs, home, settings, directories).forEach(Map::clear);
         known.clear();
-        for (JsonNode settings : partitions) {
-            String partition = settings.get("partition").textValue();
-            File dir = root.resolve(settings.get("logDir").textValue()).toFile();
+        for (JsonNode given : partitions) {
+            String partition = given.get("partition").textValue();
+            File dir = root.resolve(given.get("logDir").textValue()).toFile();
             String key = dir.getName() + "/" + partition;
             File own = new File(dir, partition);
             if (!made.containsKey(key)) {
@@ -205,10 +207,11 @@ public abstract class CleanerManager implements Adapter {
                 made.put(key, log(partition, own));
             }
             Log log = made.get(key);
-            log.become(settings, Shape.EMPTY);
+            settings.put(partition, settings(given));
+            log.configure(settings.get(partition));
+            log.become(Shape.EMPTY);
             logs.put(partition, log);
             home.put(partition, dir);
-            policies.put(partition, settings.path("cleanup.policy").asText("compact"));
             directories.putIfAbsent(dir.getName(), new Read(new File(dir, FILE).toPath()));
             known.add(partition);
         }
@@ -298,13 +301,13 @@ public abstract class CleanerManager implements Adapter {
                 return log(partition).maybeIncrementLogStartOffset(args.get("offset").longValue());
             case "logChanged": { // the log lies in its directory with other contents: what did that is not shown
                 Log log = log(partition);
-                log.become(null, shape(args.get("log")));
+                log.become(shape(args.get("log")));
                 known(partition, known.contains(partition));
                 return null;
             }
             case "updateConfig":
-                log(partition).policy(args.get("policy").textValue());
-                policies.put(partition, args.get("policy").textValue());
+                settings.get(partition).put(POLICY, args.get("policy").textValue());
+                log(partition).configure(settings.get(partition));
                 return null;
             case "forgetLog":
                 known(partition, false);
@@ -318,6 +321,15 @@ public abstract class CleanerManager implements Adapter {
             default:
                 throw new UnknownOperation(op);
         }
+    }
+
+    /** Of a partition as {@code init} gives it. */
+    private static Map<String, String> settings(JsonNode partition) {
+        Map<String, String> out = new LinkedHashMap<>();
+        out.put(POLICY, "compact");
+        partition.fields().forEachRemaining(e -> out.put(e.getKey(), e.getValue().asText()));
+        out.keySet().removeAll(List.of("partition", "logDir"));
+        return out;
     }
 
     private Log log(String partition) {
@@ -380,7 +392,7 @@ public abstract class CleanerManager implements Adapter {
 
     /**
      * What a grab finds of one log: a grab by another manager, of another directory, that has this log alone, and
-     * compacted. Its checkpoint has the first dirty offset that Kafka takes, so that there is none to fix. Of a log
+     * compacted. Its checkpoint has the first dirty offset that Kafka takes, so that there is none to mend. Of a log
      * that is not taken Kafka does not show what it found: the same LogToClean is made once more.
      */
     private Object logToClean(String partition, Long lastClean) throws Exception {
@@ -392,11 +404,13 @@ public abstract class CleanerManager implements Adapter {
         Offsets offsets = cleanableOffsets(log, lastClean);
         alone.updateCheckpoints(dir, partition, offsets.firstDirty, null);
         Grab grab;
-        log.policy("compact");
+        Map<String, String> compacted = new LinkedHashMap<>(settings.get(partition));
+        compacted.put(POLICY, "compact");
+        log.configure(compacted);
         try {
             grab = alone.grabFilthiestCompactedLog();
         } finally {
-            log.policy(policies.get(partition));
+            log.configure(settings.get(partition));
         }
         ToClean found = grab.log;
         if (found == null) {

@@ -1,8 +1,5 @@
 package kafka.log;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.yammer.metrics.core.Gauge;
-import com.yammer.metrics.core.MetricName;
 import java.io.File;
 import java.io.IOException;
 import java.lang.reflect.Method;
@@ -20,9 +17,10 @@ import kafka.server.LogDirFailureChannel;
 import kafka.utils.Pool;
 import kafkaspec.target.CleanerManager;
 import kafkaspec.target.Clock;
+import kafkaspec.target.Gauges;
 import kafkaspec.target.Idle;
+import kafkaspec.target.ToldSegment;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.record.CompressionType;
 import org.apache.kafka.common.record.FileRecords;
 import org.apache.kafka.common.record.MemoryRecords;
@@ -35,53 +33,23 @@ import scala.jdk.javaapi.CollectionConverters;
  * The Scala {@link LogCleanerManager} of 2.8 over {@link kafka.log.Log}s.
  *
  * <p>The logs are Kafka's, and so are their segments once something is appended. Where the specification says that a
- * log has changed, and what it looks like now, the log gets other segments, which only say so ({@link Told}).
+ * log has changed, and what it looks like now, the log gets other segments, which only say so ({@link ToldSegment}).
  */
 public final class CleanerAdapter extends CleanerManager {
 
     private final LogDirFailureChannel failures = new LogDirFailureChannel(8);
     private final BrokerTopicStats stats = new BrokerTopicStats();
-    private final Map<Map<String, Object>, LogConfig> configs = new HashMap<>();
+    private final Gauges gauges = new Gauges(KafkaYammerMetrics.defaultRegistry(), "LogCleanerManager");
+    private final Map<Map<String, String>, LogConfig> configs = new HashMap<>();
     private final Time time = new Clock(() -> now);
 
     @Override
     protected Manager open(List<File> directories) {
         Pool<TopicPartition, kafka.log.Log> logs = new Pool<>(Option.empty());
-        forgetGauges(directories);
-        return new TheManager(
-            new LogCleanerManager(CollectionConverters.asScala(directories), logs, failures), logs);
-    }
-
-    /** The gauges of a manager stay registered when it is gone, and a new one's do not replace them. */
-    private static void forgetGauges(List<File> directories) {
-        var registry = KafkaYammerMetrics.defaultRegistry();
-        for (MetricName name : List.copyOf(registry.allMetrics().keySet())) {
-            if (name.getType().equals("LogCleanerManager")
-                    && directories.stream().anyMatch(dir -> name.getMBeanName().contains(dir.getPath()))) {
-                registry.removeMetric(name);
-            }
-        }
-    }
-
-    private static Number gauge(String gauge, File dir) {
-        for (var metric : KafkaYammerMetrics.defaultRegistry().allMetrics().entrySet()) {
-            MetricName name = metric.getKey();
-            if (name.getName().equals(gauge) && name.getMBeanName().contains(dir.getPath())) {
-                return (Number) ((Gauge<?>) metric.getValue()).value();
-            }
-        }
-        throw new AdapterFailure("no gauge " + gauge);
-    }
-
-    private final class TheManager extends ScalaCleanerManager<kafka.log.Log> {
-        TheManager(LogCleanerManager manager, Pool<TopicPartition, kafka.log.Log> logs) {
-            super(manager, logs, log -> ((TheLog) log).log, time);
-        }
-
-        @Override
-        public Number uncleanableBytes(File dir) {
-            return gauge("uncleanable-bytes", dir);
-        }
+        gauges.forget(directories);
+        return new ScalaCleanerManager<>(
+            new LogCleanerManager(CollectionConverters.asScala(directories), logs, failures), logs,
+            log -> ((TheLog) log).log, time, gauges);
     }
 
     /** 2.8 keeps uncleanable partitions that it no longer knows. */
@@ -125,7 +93,7 @@ public final class CleanerAdapter extends CleanerManager {
     private final class TheLog implements Log {
         private final TopicPartition partition;
         private final File dir;
-        private final Map<String, Object> settings = new HashMap<>();
+        private LogConfig config;
         private kafka.log.Log log;
 
         TheLog(TopicPartition partition, File dir) {
@@ -134,18 +102,16 @@ public final class CleanerAdapter extends CleanerManager {
         }
 
         @Override
-        public void become(JsonNode given, Shape shape) throws Exception {
-            if (given != null) {
-                settings.clear();
-                settings.put(TopicConfig.CLEANUP_POLICY_CONFIG, "compact");
-                given.fields().forEachRemaining(e -> {
-                    switch (e.getKey()) {
-                        case "partition", "logDir" -> { }
-                        default -> settings.put(e.getKey(), e.getValue().asText());
-                    }
-                });
+        public void configure(Map<String, String> settings) {
+            config = configs.computeIfAbsent(Map.copyOf(settings),
+                s -> new LogConfig(s, CollectionConverters.asScala(Set.<String>of()).toSet()));
+            if (log != null) {
+                log.updateConfig(config);
             }
-            LogConfig config = config();
+        }
+
+        @Override
+        public void become(Shape shape) throws Exception {
             if (log == null) {
                 ProducerStateManager producers = new ProducerStateManager(partition, dir, 60_000);
                 log = new kafka.log.Log(dir, config, 0, 0, Idle.SCHEDULER, stats, time, 60_000, 1 << 30, partition, producers,
@@ -154,12 +120,11 @@ public final class CleanerAdapter extends CleanerManager {
             for (LogSegment segment : CollectionConverters.asJava(log.logSegments())) {
                 segment.deleteIfExists();
             }
-            log.updateConfig(config);
             ConcurrentNavigableMap<Long, LogSegment> segments = segments(log);
             segments.clear();
             int last = shape.segments().size() - 1;
             for (int n = 0; n < last; n++) {
-                log.addSegment(new Told(shape.segments().get(n)));
+                log.addSegment(new ToldSegment(shape.segments().get(n), time));
             }
             Segment active = shape.segments().get(last);
             log.addSegment(active.size() == 0
@@ -170,25 +135,11 @@ public final class CleanerAdapter extends CleanerManager {
             log.updateHighWatermark(shape.lastStableOffset()); // without transactions one is the other
         }
 
-        private LogConfig config() {
-            return configs.computeIfAbsent(Map.copyOf(settings),
-                s -> new LogConfig(s, CollectionConverters.asScala(Set.<String>of()).toSet()));
-        }
-
         @Override
-        public void policy(String cleanupPolicy) {
-            settings.put(TopicConfig.CLEANUP_POLICY_CONFIG, cleanupPolicy);
-            log.updateConfig(config());
-        }
-
-        @Override
-        public Shape shape() {
+        public Shape shape() throws IOException {
             List<Segment> segments = new ArrayList<>();
             for (LogSegment s : CollectionConverters.asJava(log.logSegments())) {
-                // an empty one would map its time index to say that it has no timestamp
-                long largest = s instanceof Told told ? told.segment.largestTimestamp()
-                    : s.size() == 0 ? -1 : s.maxTimestampSoFar();
-                segments.add(new Segment(s.baseOffset(), s.size(), largest, -1));
+                segments.add(ToldSegment.shown(s));
             }
             return new Shape(log.logStartOffset(), log.logEndOffset(), log.lastStableOffset(), segments);
         }
@@ -227,38 +178,6 @@ public final class CleanerAdapter extends CleanerManager {
     @SuppressWarnings("unchecked")
     private static ConcurrentNavigableMap<Long, LogSegment> segments(kafka.log.Log log) throws Exception {
         return (ConcurrentNavigableMap<Long, LogSegment>) SEGMENTS.invoke(log);
-    }
-
-    /**
-     * A segment that is not active and has no file: it only says how large it is and which timestamps it has, which is
-     * all that the cleaner's manager asks of one.
-     */
-    private final class Told extends LogSegment {
-        private final Segment segment;
-
-        Told(Segment segment) {
-            super(null, null, null, null, segment.baseOffset(), 4096, 0, time);
-            this.segment = segment;
-        }
-
-        @Override
-        public int size() {
-            return segment.size();
-        }
-
-        @Override
-        public long largestTimestamp() {
-            return segment.largestTimestamp();
-        }
-
-        @Override
-        public long getFirstBatchTimestamp() {
-            return segment.firstBatchTimestamp() < 0 ? Long.MAX_VALUE : segment.firstBatchTimestamp(); // as Kafka's
-        }
-
-        @Override
-        public void deleteIfExists() {
-        }
     }
 
     /**

@@ -12,8 +12,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Supplier;
 import kafkaspec.target.Adapter;
+import kafkaspec.target.Clock;
 import kafkaspec.target.Scratch;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.compress.Compression;
@@ -36,6 +36,7 @@ import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
  * <p>What the adapter adds:
  * <ul>
  * <li>the clock, which stands still but for {@code advance};
+ * <li>{@code directory}, which {@code init} may name: the segment's files are there, or will be, and stay;
  * <li>batches for {@code append}, built by {@link MemoryRecordsBuilder} from their offsets, timestamps and sizes;
  * <li>the start of a process: {@code reopen} and {@code crash} construct the segment on the files again. Kafka maps an
  * index when it is first asked for, and a close leaves the files of one alone that was not: here both indexes, if their
@@ -55,32 +56,11 @@ public final class SegmentAdapter implements Adapter {
         LogFileUtils.TXN_INDEX_FILE_SUFFIX};
     private static final int OFFSET_INDEX = 1, TIME_INDEX = 2, TRANSACTION_INDEX = 3;
 
-    private final class Clock implements Time {
-        @Override
-        public long milliseconds() {
-            return now;
-        }
-
-        @Override
-        public long nanoseconds() {
-            return now * 1_000_000;
-        }
-
-        @Override
-        public void sleep(long ms) {
-            now += ms;
-        }
-
-        @Override
-        public void waitObject(Object object, Supplier<Boolean> condition, long deadlineMs) {
-            throw new AdapterFailure("a segment waits for nothing");
-        }
-    }
-
     private final Scratch scratch = new Scratch("segment");
-    private final Clock clock = new Clock();
+    private final Time clock = new Clock(() -> this.now);
     private final Path beside;
     private final File[] files = new File[ENDS.length];
+    private Path directory;
     private long now;
     private long baseOffset;
     private int indexIntervalBytes;
@@ -97,11 +77,9 @@ public final class SegmentAdapter implements Adapter {
     @Override
     public void init(JsonNode a) throws Exception {
         if (segment != null) {
-            segment.closeHandlers();
-            for (File file : files) {
-                Files.deleteIfExists(file.toPath());
-            }
+            letGo();
         }
+        directory = a.hasNonNull("directory") ? Path.of(a.get("directory").asText()) : scratch.root();
         baseOffset = a.path("baseOffset").asLong(0);
         indexIntervalBytes = a.path("indexIntervalBytes").asInt(200);
         maxIndexBytes = a.path("maxIndexBytes").asInt(120);
@@ -114,10 +92,19 @@ public final class SegmentAdapter implements Adapter {
         segment.timeIndex();
     }
 
+    private void letGo() throws IOException {
+        segment.closeHandlers();
+        if (directory.equals(scratch.root())) {
+            for (File file : files) {
+                Files.deleteIfExists(file.toPath());
+            }
+        }
+    }
+
     private void name(String newSuffix) {
         suffix = newSuffix;
         for (int n = 0; n < ENDS.length; n++) {
-            files[n] = scratch.file(LogFileUtils.filenamePrefixFromOffset(baseOffset) + ENDS[n] + suffix);
+            files[n] = directory.resolve(LogFileUtils.filenamePrefixFromOffset(baseOffset) + ENDS[n] + suffix).toFile();
         }
     }
 
@@ -196,7 +183,7 @@ public final class SegmentAdapter implements Adapter {
                 return null;
             }
             case "advance":
-                clock.sleep(a.get("ms").asLong());
+                now += a.get("ms").asLong();
                 return null;
             case "shouldRoll":
                 return segment.shouldRoll(new RollParams(

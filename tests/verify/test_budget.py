@@ -1,0 +1,50 @@
+"""The evidence for one subsystem costs no more than its budget, counted in work, not in seconds."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+
+import pytest
+
+from kafkaspec.contract.recording import Recording
+from kafkaspec.contract.subsystem import subsystems
+from kafkaspec.verify import budget, engine
+from kafkaspec.verify.engine import STEPS, verify
+
+
+def events(recording: Recording) -> int:
+    data = recording.path.read_bytes()
+    return len((gzip.decompress(data) if recording.path.suffix == ".gz" else data).splitlines())
+
+
+@pytest.mark.parametrize("name", subsystems())
+def test_what_is_pinned_and_recorded_is_within_the_budget(name: str) -> None:
+    s = subsystems()[name]
+    models = s.layer("models")
+    work = Counter(
+        {
+            budget.TRANSITIONS: 0 if models is None else sum(c.generated for c in models.MODELS),
+            budget.CALLS: 200 * STEPS * len(s.pairs()),
+            budget.EVENTS: sum(map(events, s.recordings)),
+        }
+    )
+    assert budget.over(name, work) == []
+
+
+def test_every_exception_is_needed_and_has_a_reason() -> None:
+    for name, (more, why) in budget.MORE.items():
+        assert name in subsystems()
+        assert why
+        assert all(n > budget.LIMITS[kind] for kind, n in more.items())
+
+
+def test_what_costs_too_much_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cost() -> engine.Row:
+        (row,) = (r for r in verify(["replicas"], 4) if r.what == "cost")
+        return row
+
+    assert cost().ok
+    assert cost().work == {budget.CALLS: STEPS}
+    monkeypatch.setattr(budget, "LIMITS", {**budget.LIMITS, budget.CALLS: STEPS - 1})
+    assert cost().why == "100 calls, of 99 at most"
