@@ -67,6 +67,7 @@ def test_every_row_holds(mine: Path) -> None:
         "spec beside Fence": "explored",
         "spec beside impl": "tested",
         "impl behind a pipe": "judged",
+        "cost": "counted",
     }
     assert [r["why"] for r in found.values()] == [""] * len(found)
 
