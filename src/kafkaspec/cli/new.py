@@ -33,8 +33,6 @@ MOST_LETTERS = 30
 """Of an area and of a name: lines of the skeleton are then at most 120 columns wide."""
 RESERVED = frozenset({"audit", "model", "spec"})
 """Names that commands or the skeleton's imports use for something else."""
-NAV = "  - Subsystems:\n"
-"""The line of mkdocs.yml behind which the pages of subsystems are listed."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +51,6 @@ def run(area: str, name: str, prefix: str, *, json: bool) -> int:
     skeleton = checked(area, name, prefix)
     ours = root == checkout()
     written = write(texts(skeleton, root, ours=ours), root)
-    contents = root / "mkdocs.yml"
-    if ours and contents.is_file():
-        contents.write_text(listed(contents.read_text("utf-8"), skeleton), "utf-8")
     if json:
         show_json([str(f) for f in written])
         return 0
@@ -96,7 +91,7 @@ def checked(area: str, name: str, prefix: str) -> Skeleton:
 
 def texts(skeleton: Skeleton, root: Path, *, ours: bool) -> dict[str, str]:
     """The files to write, by their paths below the root: those of the subsystem, and what its area and its project have
-    once, where it is not there yet. `ours`: in kafkaspec's checkout, whose pages have generated tables."""
+    once, where it is not there yet. `ours`: in kafkaspec's checkout, whose pages show rules and tables."""
     out = {path.format(**asdict(skeleton)): filled(template, skeleton) for path, template in FILES.items()}
     if ours:
         out[f"docs/{skeleton.area}/{skeleton.name}.md"] += filled("tables.md.j2", skeleton)
@@ -133,12 +128,3 @@ def write(texts: Mapping[str, str], root: Path) -> list[Path]:
 
 def _short(path: Path) -> Path:
     return Path(os.path.relpath(path))
-
-
-def listed(contents: str, skeleton: Skeleton) -> str:
-    """The text of mkdocs.yml with the subsystem's page behind those of the others."""
-    head, _, rest = contents.partition(NAV)
-    pages = re.match(r"(?:      - .*\n)*", rest)
-    assert pages is not None
-    entry = f"      - {skeleton.title}: {skeleton.area}/{skeleton.name}.md\n"
-    return head + NAV + pages[0] + entry + rest[pages.end() :]
