@@ -82,8 +82,9 @@ def stated_by(clause: Clause) -> list[Any]:
     things = [t for _, t in found if t is not None]
     with_sentence = [t for t in things if clause.id in sentences(inspect.unwrap(t).__doc__ or "")]
     tagged = [t for t in things if clause.id in getattr(inspect.unwrap(t), "__clauses__", ())]
-    machine = importlib.import_module(clause.module).machine
-    governed = [op.function for op in machine.operations.values() if clause.id in op.clauses]
+    of = subsystem.stating(clause.id)
+    operations = of.spec.machine.operations.values() if of is not None else ()
+    governed = [op.function for op in operations if clause.id in op.clauses]
     return with_sentence or tagged or governed[:1] or things[:1]
 
 
