@@ -11,15 +11,16 @@ from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication
 from kafkaspec.prove import bounded
+from tests.language.texts import model
 from tests.prove.rooms import FalseCounter, Overflow
 
 UNFENCED = {"Replica": 2, "L": 1, "E": 2, "FENCED": False}
 
 
 def test_it_finds_the_shortest_violation_as_the_explorer_does() -> None:
-    model = load(Replication)
-    b = bounded(model, 6, UNFENCED)
-    e = explore(model, UNFENCED, ghosts=True, deadlock=True)
+    m = load(Replication)
+    b = bounded(m, 6, UNFENCED)
+    e = explore(m, UNFENCED, ghosts=True, deadlock=True)
     assert b.outcome == "violation"
     assert b.trace is not None
     assert e.trace is not None
@@ -49,6 +50,28 @@ def test_without_sizes_it_searches_every_size() -> None:
     assert b.trace.claim in ("defined", "type of n")
     assert len(b.trace.steps) == 3
     assert b.trace.sizes == {"L": 1}
+
+
+COUNTING = """
+@action()
+def act(s, p: P) -> None:
+    require(s.link[p] is not None, sum(1 for q in P if sum(1 for r in P if s.on[s.link[p]] or r == q) < 5) < 7)
+    s.next.on[p] = True
+@action()
+def put(s, p: P, q: P) -> None:
+    s.next.link[p] = q
+@invariant()
+def off(s) -> bool:
+    return not any(s.on[p] for p in P)
+"""
+
+
+def test_a_step_s_arguments_stay_its_own_in_later_steps() -> None:
+    """Numbers of elements that depend on an argument's partner are spoken of again when the next step is."""
+    b = bounded(model(COUNTING, "link: dict[P, P | None]\non: dict[P, bool]\n"), 2, timeout_s=2)
+    assert b.outcome == "violation"
+    assert b.trace is not None
+    assert [x.action for x in b.trace.steps] == ["", "put", "act"]
 
 
 def test_no_violation_within_its_steps_is_no_more_than_that() -> None:

@@ -82,8 +82,8 @@ class Reading(Values):
         super().__init__(model, given)
         self.definitions: list[Formula] = []
         self.constants: dict[str, list[Term]] = {}
-        self.ground: dict[str, Value] = {}
-        """The constants in the place of parameters and of bound variables, by the variable."""
+        self.ground: dict[str, list[Value]] = {}
+        """The constants in the place of parameters (of each step, where there are several) and of bound variables."""
         self._given_names: set[str] = set()
         self._counted_sorts: set[str] = set()
         self._memo: dict[object, tuple[Value, object]] = {}
@@ -132,7 +132,7 @@ class Reading(Values):
     def arbitrary(self, bound: Expr) -> Bound:
         """A new constant for a bound variable, which then is as good as a parameter of the action."""
         x = self.variable(bound.t, name_of(bound.aux))
-        self.ground[bound.aux] = x
+        self.ground.setdefault(bound.aux, []).append(x)
         for name, part in self._parts_of_sorts(bound.t, x):
             self.constants.setdefault(name, []).append(part)
         return x
@@ -140,13 +140,13 @@ class Reading(Values):
     def forget(self, bounds: list[Expr]) -> None:
         """End the use of such constants."""
         for b in reversed(bounds):
-            del self.ground[b.aux]
+            self.ground[b.aux].pop()
             for name, _ in self._parts_of_sorts(b.t, self.variable(b.t)):
                 self.constants[name].pop()
 
     def _is_ground(self, name: str, env: Environment) -> bool:
         """Does a constant stand for the variable here? Not where a comprehension binds it once more."""
-        return name in self.ground and name in env and env[name] is self.ground[name]
+        return name in env and any(env[name] is x for x in self.ground.get(name, ()))
 
     def _parts_of_sorts(self, t: T, x: Value) -> list[tuple[str, Bound]]:
         """The elements of sorts in a parameter's value, and the value itself if it is a record: by the type's name."""
@@ -599,7 +599,7 @@ class Reading(Values):
         for p in a.params:
             name = f"{a.name}({a.parameter(p)}){suffix}"
             env[p.aux] = self.fresh(p.t, name)
-            self.ground[p.aux] = env[p.aux]
+            self.ground.setdefault(p.aux, []).append(env[p.aux])
             self._given_names.add(p.aux)
             for sort, part in self._parts_of_sorts(p.t, env[p.aux]):
                 self.constants.setdefault(sort, []).append(part)
