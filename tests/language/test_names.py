@@ -269,7 +269,7 @@ def test_a_line_within_parentheses_may_begin_anywhere(tmp_path: Path) -> None:
     text = modules.HEAD + (
         "class M(Model):\n    n: Annotated[int, Range(0, 20)]\n"
         "    @action()\n    def f(s) -> None:\n        require(s.n < (\n00009 + 1))\n        s.next.n = (s.n +\n"
-        "# a word\n  10\n)\n        \"\"\"A text\nof lines\"\"\"\n"
+        '# a word\n  10\n)\n        """A text\nof lines"""\n'
         "    @invariant()\n    def i(s) -> bool:\n        return s.n < (\n10001)\n"
     ).replace("00009", "1009 - 1000")
     m = load(modules.module(text, tmp_path).M)
