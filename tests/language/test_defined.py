@@ -252,6 +252,7 @@ def test_what_no_engine_takes_is_refused_with_its_line(effect: str) -> None:
         ("action(who=3)", "f: who takes it is a word, not 3"),
         ("action(fair='Weak')", "f: fair is weak or strong, not 'Weak'"),
         ("action(fair='weak', per=('y',))", "fairness per y: f has no such parameter"),
+        ("action(fair='weak', per='y')", "f: per are several parameters, as in ('p',), not 'y'"),
     ],
 )
 def test_a_decorator_is_given_what_it_asks_for(mark: str, said: str) -> None:
@@ -283,6 +284,15 @@ def test_a_decorator_is_given_what_it_asks_for(mark: str, said: str) -> None:
             "F is no limit: a whole number or a size, not a flag",
         ),
         ("", "S: set[R]", "a set of records needs its greatest size"),
+        ("", "x: Annotated[Num, Range(0, 1)]", "is limited more than once"),
+        ("", "x: Annotated[list[Num], Bounded(2), NonEmpty]", "is limited more than once"),
+        ("", "x: Annotated[set[R], Bounded(2), NonEmpty]", "is limited more than once"),
+        ("", "x: Annotated[set[P], NonEmpty()]", "write NonEmpty"),
+        ("", "x: Annotated[R, Of]", "write Of(...), with a variable's name"),
+        ("", "x: bool\nghosts = 'x'", "ghosts are several names, as in ('n',), not 'x'"),
+        ("", "x: bool\nghosts = 5", "ghosts are several names, as in ('n',), not 5"),
+        ("K = Size(5)", "x: Annotated[int, Range(0, K)]", "5 is no name for a size or a flag"),
+        ("K = Flag(None)", "x: bool", "None is no name for a size or a flag"),
     ],
 )
 def test_a_name_has_one_meaning_and_a_type_is_one_of_the_language(head: str, variables: str, said: str) -> None:

@@ -262,3 +262,18 @@ def test_assert_has_its_meaning_where_python_leaves_it_out(tmp_path: Path) -> No
     command = [sys.executable, "-O", "-c", ASSERTS, str(tmp_path / "text"), str(tmp_path)]
     out = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=True).stdout
     assert "AssertionError" in out
+
+
+def test_a_line_within_parentheses_may_begin_anywhere(tmp_path: Path) -> None:
+    """It is read as Python reads it, whatever stands in its first columns."""
+    text = modules.HEAD + (
+        "class M(Model):\n    n: Annotated[int, Range(0, 20)]\n"
+        "    @action()\n    def f(s) -> None:\n        require(s.n < (\n00009 + 1))\n        s.next.n = (s.n +\n"
+        '# a word\n  10\n)\n        """A text\nof lines"""\n'
+        "    @invariant()\n    def i(s) -> bool:\n        return s.n < (\n10001)\n"
+    ).replace("00009", "1009 - 1000")
+    m = load(modules.module(text, tmp_path).M)
+    e = explore(m, {}, deadlock=True)
+    assert (interpreted(m), e.outcome, e.distinct) == ("", "complete", 2)
+    with pytest.raises(ModelError, match=r"\.py:2\d: True"):
+        load(modules.module(text.replace("\n  10\n", "\nTrue\n"), tmp_path).M)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kafkaspec.errors import UserError
@@ -12,6 +14,7 @@ from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication
 from kafkaspec.prove import bounded
 from tests.language.texts import model
+from tests.modules import HEAD, module
 from tests.prove.rooms import FalseCounter, Overflow
 
 UNFENCED = {"Replica": 2, "L": 1, "E": 2, "FENCED": False}
@@ -84,6 +87,28 @@ def test_a_search_that_gives_up_says_how_far_it_came() -> None:
     b = bounded(load(Replication), 6, {"Replica": 3, "L": 3, "E": 3, "FENCED": True}, timeout_s=0.0001)
     assert b.outcome == "unknown"
     assert "gave up" in b.summary()
+
+
+@pytest.mark.parametrize(
+    ("claim", "outcome"),
+    [
+        ("sum(1 for x in range(0, s.g + s.g)) == s.g + s.g", "unknown"),  # true, and more than is known of counts
+        ("len({s.g + s.g} - {1}) == 1", "complete"),
+        ("s.g < 1", "violation"),
+    ],
+)
+def test_what_is_counted_without_a_limit_is_no_violation(tmp_path: Path, claim: str, outcome: str) -> None:
+    text = f"""
+class M(Model):
+    g: Annotated[int, Range(0)]
+    @action()
+    def up(s) -> None:
+        s.next.g = s.g + 1
+    @invariant()
+    def holds(s) -> bool:
+        return {claim}
+"""
+    assert bounded(load(module(HEAD + text, tmp_path).M), 2).outcome == outcome
 
 
 def test_sizes_that_do_not_fit_are_refused() -> None:

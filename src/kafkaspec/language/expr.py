@@ -269,12 +269,19 @@ def plain(x: Any) -> Any:
 
 def Size(name: str) -> int:
     """A constant of the model: a number >= 1, given when it is explored, a symbol in the unbounded reading."""
-    return cast(int, SizeName(name, INT))
+    return cast(int, SizeName(_text(name), INT))
 
 
 def Flag(name: str) -> bool:
     """A constant of the model that is true or false."""
-    return cast(bool, SizeName(name, BOOL))
+    return cast(bool, SizeName(_text(name), BOOL))
+
+
+def _text(name: Any) -> str:
+    if not isinstance(name, str):
+        at = sys._getframe(2)
+        raise ModelError(f"{at.f_code.co_filename}:{at.f_lineno}: {name!r} is no name for a size or a flag")
+    return name
 
 
 def size_value(x: Any) -> int | Expr | None:

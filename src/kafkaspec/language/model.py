@@ -550,6 +550,8 @@ def _load(cls: type[Model], trace: Trace) -> LoadedModel:
             raise ModelError(f"{text.short(file)}:{_variable_line(cls, file, name)}: {name}: {e}") from None
     if not variables:
         raise ModelError(f"{text.short(file)}:{line}: {cls.__name__} has no variables")
+    if not isinstance(cls.ghosts, tuple | list):
+        raise ModelError(f"{text.short(file)}:{line}: ghosts are several names, as in ('n',), not {cls.ghosts!r}")
     for g in cls.ghosts:
         if g not in variables:
             raise ModelError(f"{text.short(file)}:{line}: ghost {g} is no variable of {cls.__name__}")
@@ -631,6 +633,8 @@ def _given(name: str, mark: Mark) -> None:
             raise ModelError(f"{name}: @{mark.kind} names clauses by their ids, such as ABC-1, not {id!r}")
     if not isinstance(mark.who, str):
         raise ModelError(f"{name}: who takes it is a word, not {mark.who!r}")
+    if not isinstance(mark.per, tuple | list):
+        raise ModelError(f"{name}: per are several parameters, as in ('p',), not {mark.per!r}")
     if mark.fair not in typing.get_args(Fairness):
         raise ModelError(f"{name}: fair is weak or strong, not {mark.fair!r}")
 

@@ -759,10 +759,11 @@ def _copy(f: FunctionType) -> ast.FunctionDef:
     # ast has no deep copy that is cheap: parse the function's own lines again, at their place
     n = definition(f)
     lines = linecache.getlines(f.__code__.co_filename)[n.lineno - 1 : n.end_lineno]
-    indent = len(lines[0]) - len(lines[0].lstrip())
-    text = "".join(line[indent:] if line.strip() else "\n" for line in lines)
-    (tree,) = ast.parse(text).body
-    ast.increment_lineno(tree, n.lineno - 1)
+    inside = lines[0][:1].isspace()  # within parentheses a line may begin anywhere, so that none is moved
+    (tree,) = ast.parse("".join(["if True:\n", *lines] if inside else lines)).body
+    if isinstance(tree, ast.If):
+        (tree,) = tree.body
+    ast.increment_lineno(tree, n.lineno - 1 - inside)
     assert isinstance(tree, ast.FunctionDef)
     return tree
 

@@ -201,7 +201,12 @@ def resolve(annotation: Any) -> T:
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
         inner, marks = args[0], args[1:]
+        limits = [m for m in marks if isinstance(m, Range | Bounded | NonEmpty) or m in (Range, Bounded, NonEmpty)]
+        if len(limits) > 1:
+            raise TypeNotInLanguage(f"{inner!r} is limited more than once, where one limit alone counts")
         for m in marks:
+            if isinstance(m, NonEmpty) or m is Of:
+                raise TypeNotInLanguage("write NonEmpty" if m is not Of else "write Of(...), with a variable's name")
             if isinstance(m, Range) and inner is int:
                 if m.lo is None:
                     raise TypeNotInLanguage(f"{m!r}: a number has a lower limit")

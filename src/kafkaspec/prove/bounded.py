@@ -177,6 +177,8 @@ class _Search:
         limit(solver, timeout_s)
         solver.add(*r.sizes(), *self.formulas, *r.definitions, *r.axioms(), either(self.denied.values()))
         answer = str(solver.check())
+        if answer == "sat" and r.unknowns():  # numbers of elements of which the axioms alone are known: may be no run
+            answer = "unknown"
         self.found = solver.model() if answer == "sat" else None
         return answer
 
