@@ -236,7 +236,9 @@ def fits(fields: BatchFields) -> bool:
 @machine.question("encode", "BAT-1", "BAT-3", "BAT-8", "BAT-12", "BAT-17", "BAT-19")
 @require(lambda batch: fits(batch), "BAT-8 every field fits its place")
 @ensure(
-    lambda batch, result: not is_well_formed(batch_of(batch)) or view(BatchFields, known(result)) == batch,
+    lambda batch, result: (
+        not is_well_formed(batch_of(batch)) or view(BatchFields, known(result)) == view(BatchFields, batch)
+    ),
     "BAT-19 what was written is read again",
 )
 @ensure(lambda batch, result: batch.records or len(result) == OVERHEAD, "BAT-17 a batch without records is its header")

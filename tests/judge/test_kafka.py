@@ -56,7 +56,7 @@ def test_the_newest_kafka_is_accepted(name: str) -> None:
 RECORDED = [
     pytest.param(name, recording, id=recording.file)
     for name in offered(NEWEST)
-    for recording in find(name).spec.RECORDINGS
+    for recording in find(name).recordings
     if recording.verdict != "outside"
 ]
 

@@ -210,7 +210,7 @@ def test_exploring_first_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_model_that_cannot_be_explored_to_the_end_says_so() -> None:
     p = Proof(Unbounded).run()
     assert p.complete
-    assert p.explored.startswith("the first 257 states")
+    assert p.explored.startswith("the first 256 states")
     assert "a value of n beyond 255" in p.explored
 
 
