@@ -18,11 +18,11 @@ CALLS = "calls"
 EVENTS = "events"
 """of recordings, those with one value changed included"""
 
-LIMITS: Mapping[str, int] = {TRANSITIONS: 2_000_000, OBLIGATIONS: 600, CALLS: 60_000, EVENTS: 60_000}
+LIMITS: Mapping[str, int] = {TRANSITIONS: 2_000_000, OBLIGATIONS: 800, CALLS: 60_000, EVENTS: 60_000}
 """For one subsystem."""
 MORE: Mapping[str, tuple[Mapping[str, int], str]] = {
     "cleaner": (
-        {TRANSITIONS: 12_500_000, OBLIGATIONS: 900},
+        {TRANSITIONS: 12_500_000, OBLIGATIONS: 1_200},
         "two threads, pauses that nest, and a checkpoint that may fail",
     ),
     "producer_state": ({TRANSITIONS: 7_000_000}, "sequences wrap, and a window of five batches is remembered"),
