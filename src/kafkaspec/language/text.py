@@ -151,8 +151,9 @@ class _Rewrite(ast.NodeTransformer):
                 continue
             if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) and t.value.id == self.state:
                 self.fail(n, f"assign to s.next.{t.attr}: s.{t.attr} is the state before")
-            if isinstance(t.value, ast.Attribute) and isinstance(t.value.value, ast.Name):
-                self.fail(n, f"assign to s.next: {t.value.attr} is read of the state before")
+            read = t.value
+            if isinstance(read, ast.Attribute) and isinstance(read.value, ast.Name) and read.value.id == self.state:
+                self.fail(n, f"assign to s.next: {read.attr} is read of the state before")
             self.fail(n, "an action assigns to s.next and its parts, and to local names")
         early = self.in_order(n.value, *n.targets)[0]
         self.generic_visit(n)
