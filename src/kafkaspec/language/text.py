@@ -665,6 +665,8 @@ def _indexed(owner: Any, key: Any) -> Any:
 def _attribute(owner: Any, name: str) -> Any:
     if isinstance(owner, Expr):
         return x.field(owner, name)
+    if hasattr(type(owner), "__kafkaspec_place__"):
+        return owner.__getattr__(name)  # a field may be called as a slot is
     if isinstance(owner, ModuleType) or hasattr(type(owner), "__kafkaspec_parts__"):
         return getattr(owner, name)
     if isinstance(owner, type) and issubclass(owner, enum.Enum) and name in owner.__members__:
