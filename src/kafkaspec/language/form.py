@@ -113,8 +113,6 @@ def record(cls: type[Any]) -> str:
     if {f.name for f in dataclasses.fields(cls)} != inspect.signature(cls).parameters.keys():
         return f"{cls.__name__}: what a record is made of are its fields, without InitVar and init=False"
     for field in dataclasses.fields(cls):
-        if field.name.startswith("_"):
-            return f"{cls.__name__}.{field.name} is no name for a field"
         if not (field.compare and field.init) or field.hash is False:
             return f"{cls.__name__}.{field.name}: every field of a record is given and compared"
         if field.default_factory is not dataclasses.MISSING:

@@ -399,7 +399,7 @@ class _NextPath:
         raise ModelError(f"next.{self._var} of type {self._t!r} has no field {name}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        _assign(getattr(self, name), value)
+        _assign(self.__getattr__(name), value)  # a field may be called as a slot is
 
 
 def _unread(self: _NextPath, *_: Any) -> typing.NoReturn:

@@ -151,8 +151,9 @@ class _Rewrite(ast.NodeTransformer):
                 continue
             if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) and t.value.id == self.state:
                 self.fail(n, f"assign to s.next.{t.attr}: s.{t.attr} is the state before")
-            if isinstance(t.value, ast.Attribute) and isinstance(t.value.value, ast.Name):
-                self.fail(n, f"assign to s.next: {t.value.attr} is read of the state before")
+            read = t.value
+            if isinstance(read, ast.Attribute) and isinstance(read.value, ast.Name) and read.value.id == self.state:
+                self.fail(n, f"assign to s.next: {read.attr} is read of the state before")
             self.fail(n, "an action assigns to s.next and its parts, and to local names")
         early = self.in_order(n.value, *n.targets)[0]
         self.generic_visit(n)
@@ -664,6 +665,8 @@ def _indexed(owner: Any, key: Any) -> Any:
 def _attribute(owner: Any, name: str) -> Any:
     if isinstance(owner, Expr):
         return x.field(owner, name)
+    if hasattr(type(owner), "__kafkaspec_place__"):
+        return owner.__getattr__(name)  # a field may be called as a slot is
     if isinstance(owner, ModuleType) or hasattr(type(owner), "__kafkaspec_parts__"):
         return getattr(owner, name)
     if isinstance(owner, type) and issubclass(owner, enum.Enum) and name in owner.__members__:
