@@ -105,6 +105,20 @@ def with_size(index: Index, layout: Struct, size: int) -> Index:
     return laid(index, layout, data + bytes(size - len(data)), min(used, size // layout.size))
 
 
+def keeps(index: Index, layout: Struct, size: int) -> bool:
+    """Whether the entries in use fit into a file of `size` bytes at most."""
+    return len(with_size(index, layout, rounded(size, layout)).used) == len(index.used)
+
+
+def resized(index: Index, layout: Struct, size: int) -> Index | None:
+    """The index in a file of the whole slots that fit into `size` bytes, filled up with zeros; None if entries do not
+    fit."""
+    after = with_size(index, layout, rounded(size, layout))
+    if after is index:
+        return index
+    return replace(after, writable=True) if keeps(index, layout, size) else None
+
+
 def closed(index: Index) -> Index:
     """Unmapped, and the file as it is."""
     return replace(index, used=(), beyond=written(index.used + index.beyond), is_open=False, writable=True)

@@ -11,7 +11,7 @@ LazyIndex, LogSegment, LogLoader and FileRecords, Kafka 4.3.0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from struct import Struct
@@ -361,12 +361,8 @@ def resized(state: Index, size: int) -> Step[Index, bool]:
 
     OIX-15: Resizing to less than the entries in use is refused, and nothing changes.
     """
-    after = mapped.with_size(state, LAYOUT, mapped.rounded(size, LAYOUT))
-    if after is state:
-        return Step(state, False)
-    if len(after.used) < len(state.used):
-        return Step(state, TOO_SHORT)
-    return Step(replace(after, writable=True), True)
+    after = mapped.resized(state, LAYOUT, size)
+    return Step(state, TOO_SHORT) if after is None else Step(after, after is not state)
 
 
 @machine.operation("resize", "OIX-14", "OIX-15", "OIX-19")

@@ -7,9 +7,9 @@ from typing import Any
 
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused
-from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.common.mapped_index import Index
-from kafkaspec.spec.storage.offset_index import LAYOUT, entries, machine, resized
+from kafkaspec.spec.common.mapped_index_released import advancing, rewriting
+from kafkaspec.spec.storage.offset_index import LAYOUT, entries, machine
 
 
 def _wraps(
@@ -27,24 +27,6 @@ def _passes_the_first(
         first, *rest = entries(state)
         if first.position == arguments["position"] + arguments["size"]:
             return list(rest[0]) if rest else None, observation
-    return result, observation
-
-
-def _cut(ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], after: Index) -> Any:
-    """Whether a refused resizing has cut the file, and it is the same file still."""
-    if op in mapped.NEW_FILE:
-        return False
-    return ghost or (
-        op == "resize" and before.is_open and isinstance(resized(before, arguments["new_size"]).result, Refused)
-    )
-
-
-def _cuts(
-    ghost: Any, state: Index, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
-) -> tuple[Json | Refused, Json]:
-    if op == "resize" and isinstance(result, Refused):
-        length = mapped.rounded(arguments["new_size"], LAYOUT)
-        return result, machine.observe(mapped.closed(mapped.with_size(state, LAYOUT, length)))
     return result, observation
 
 
@@ -98,9 +80,9 @@ machine.deviations += [
         entries, which costs time; the time index has lost its last entry, so that the segment is taken for older than
         it is. Seen after a clean stop with 99 entries and a new limit of 400 bytes.""",
         fix="Compare the new size with the entries in use first, and make the index again where it does not fit.",
-        rewrite=_cuts,
+        rewrite=rewriting(machine, LAYOUT),
         initial=bool,
-        advance=_cut,
+        advance=advancing(LAYOUT),
         lost=bool,
     ),
 ]

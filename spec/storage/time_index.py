@@ -12,7 +12,7 @@ LogLoader, Kafka 4.3.0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from struct import Struct
@@ -311,12 +311,8 @@ def resized(state: Index, size: int) -> Step[Index, bool]:
     TIX-9: Making a new file, resizing, trimming, closing, resetting and opening are as with the offset index (OIX-13 to
     OIX-19), in slots of 12 bytes. The last entry is read again where the length changed.
     """
-    after = mapped.with_size(state, LAYOUT, mapped.rounded(size, LAYOUT))
-    if after is state:
-        return Step(state, False)
-    if len(after.used) < len(state.used):
-        return Step(state, TOO_SHORT)
-    return Step(replace(after, writable=True), True)
+    after = mapped.resized(state, LAYOUT, size)
+    return Step(state, TOO_SHORT) if after is None else Step(after, after is not state)
 
 
 @machine.operation("resize", "TIX-9")

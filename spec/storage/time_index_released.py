@@ -10,7 +10,8 @@ from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Fields, Json, Refused
 from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.common.mapped_index import Index
-from kafkaspec.spec.storage.time_index import LAYOUT, entries, machine, resized, rising
+from kafkaspec.spec.common.mapped_index_released import advancing, rewriting
+from kafkaspec.spec.storage.time_index import LAYOUT, entries, machine, rising
 
 
 def _torn(ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], after: Index) -> Any:
@@ -64,24 +65,6 @@ def _longer(state: Index, entries: int) -> Index:
     """The state with `entries` entries in use."""
     held = (state.used + state.beyond)[:entries]
     return replace(state, used=held, beyond=state.beyond[entries - len(state.used) :])
-
-
-def _cut(ghost: Any, before: Index, op: str, arguments: Mapping[str, Any], after: Index) -> Any:
-    """Whether a refused resizing has cut the file, and it is the same file still."""
-    if op in mapped.NEW_FILE:
-        return False
-    return ghost or (
-        op == "resize" and before.is_open and isinstance(resized(before, arguments["new_size"]).result, Refused)
-    )
-
-
-def _cuts(
-    ghost: Any, state: Index, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
-) -> tuple[Json | Refused, Json]:
-    if op == "resize" and isinstance(result, Refused):
-        length = mapped.rounded(arguments["new_size"], LAYOUT)
-        return result, machine.observe(mapped.closed(mapped.with_size(state, LAYOUT, length)))
-    return result, observation
 
 
 machine.deviations += [
@@ -143,9 +126,9 @@ machine.deviations += [
         to load the log. When it is started again, the file is cut: the segment's largest timestamp is then the last
         one that is left, and retention by time and lookups by time take the segment for older than it is.""",
         fix="Compare the new size with the entries in use first, and make the index again where it does not fit.",
-        rewrite=_cuts,
+        rewrite=rewriting(machine, LAYOUT),
         initial=bool,
-        advance=_cut,
+        advance=advancing(LAYOUT),
         lost=bool,
     ),
 ]
