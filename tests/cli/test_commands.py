@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -158,7 +160,10 @@ def test_prove_only(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_check_accepts_rejects_and_cannot_judge(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(capsys, "check", RECORDING)[0] == 0
-    assert run(capsys, "check", RECORDING, "--strict")[0] == 1
+    code, out, _ = run(capsys, "check", RECORDING, "--strict")
+    assert code == 1
+    again = re.findall("to see it again: kafkaspec (.*)", out)
+    assert [run(capsys, *shlex.split(command))[0] for command in again] == [1]
     altered = tmp_path / "altered-timeline.ndjson"
     altered.write_bytes(RECORDING.read_bytes().replace(b'"mapSize":1', b'"mapSize":7', 1))
     code, out, _ = run(capsys, "check", altered)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -110,7 +111,10 @@ def results() -> dict[str, Any]:
     sizes = {"V": 2, "L": 2}
     return {
         "accepted": check(toy.machine, good, name="good.ndjson"),
-        "rejected": check(toy.machine, [*good[:3], orjson.dumps(altered), *good[4:]], name="bad.ndjson"),
+        "rejected": replace(
+            check(toy.machine, [*good[:3], orjson.dumps(altered), *good[4:]], name="bad.ndjson"),
+            again="kafkaspec check bad.ndjson",
+        ),
         "outside": check(toy.machine, [b'{"op":"push","args":{"value":-1}}'], name="outside.ndjson"),
         "explored": explore(queue, sizes),
         "broken": explore(wrong, sizes),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,10 +63,13 @@ def _judge(trace: str, wanted: Subsystem | None, strict: bool, release: str | No
     names.check_readable(path)
     if path.stat().st_size == 0:
         raise UserError(f"{path}: is empty")
+    options = [] if wanted is None else ["--subsystem", wanted.name]
     if wanted is None:
         wanted = guess(str(path), _first_lines(path))
     with progress(path.name) as bar:
-        return judge(wanted.spec.machine, path, strict=strict, release=release, progress=bar)
+        verdict = judge(wanted.spec.machine, path, strict=strict, release=release, progress=bar)
+    options += [*["--strict"] * strict, *(["--release", release] if release is not None else [])]
+    return replace(verdict, again=shlex.join(["kafkaspec", "check", trace, *options]))
 
 
 def _first_lines(path: Path) -> list[bytes]:

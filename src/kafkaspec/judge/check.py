@@ -93,6 +93,8 @@ class Verdict:
     only_state: bool = False
     """the answer is right, the state after it is not"""
     nearest: str = ""
+    again: str = ""
+    """the command that judges so again; "" where it was no command that judged, or what it read is gone"""
 
     @property
     def exit_code(self) -> int:

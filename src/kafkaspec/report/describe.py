@@ -260,7 +260,7 @@ def _verdict(v: Verdict) -> list[Section]:
             (v.clause,) if v.verdict == "rejected" and v.clause else (),
             tuple(facts),
             tuple(grids),
-            again=f"kafkaspec check {v.source}" if v.verdict != "accepted" else "",
+            again=v.again if v.verdict != "accepted" else "",
         )
     ]
     covered = (
