@@ -212,6 +212,7 @@ META = "class Meta({0}):\n    def __iter__(cls):\n        return iter(())\n    d
         ("", "", "try:\n    s.next.n = s.q[0]\nexcept* IndexError:\n    s.next.n = 1", "'trystar' has no meaning"),
         ("", "", "async def g(): ...\ns.next.n = 1", "'asyncfunctiondef' has no meaning"),
         ("", "", "s.r.a = 1", "assign to s.next: r is read of the state before"),
+        ("", "", "s.r.next = 1", "assign to s.next: r is read of the state before"),
     ],
 )
 def test_what_python_may_take_for_something_else_is_refused(head: str, variables: str, line: str, said: str) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 import pytest
 
+from kafkaspec.errors import UserError
 from kafkaspec.explore import explore
 from kafkaspec.language import LoadedModel, ModelError, load
 from kafkaspec.language.concrete import Concrete, Undefined
@@ -257,6 +259,21 @@ def test_a_refinement_of_another_model_leaves_the_parameters_without_a_limit_as_
     abstract = PLAIN + within("@action()\ndef to(s, i: Annotated[int, Range(0)]) -> None:\n    s.next.n = i\n")
     m = model(UP + SHOWS, "n: Num\n", abstract)
     other = m.refining("counter", m.refinements["counter"].abstract)
-    assert (m.unlimited, other.unlimited) == (["i"], ["i"])
+    (why,) = m.not_explored
+    assert re.search(r"text_of_a_test_\d+\.py:\d+: parameter i of type 0\.\. has no upper limit$", why)
+    assert other.not_explored == [why]
     plain = model(UP + SHOWS, "n: Num\n", PLAIN + within(UP)).refinements["counter"].abstract
-    assert (m.refining("counter", plain).unlimited, m.unlimited) == ([], ["i"])
+    assert (m.refining("counter", plain).not_explored, m.not_explored) == ([], [why])
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("Annotated[int, Range(0)]", "0.. has no upper limit"),
+        ("dict[bool, Num]", "dict[bool, 0..N] has too many values to go through"),
+        ("Annotated[list[Num], Bounded(2)] | None", "list[0..N] | None has too many values to go through"),
+    ],
+)
+def test_a_parameter_that_is_only_proved_is_refused_with_its_place_when_it_is_explored(kind: str, why: str) -> None:
+    with pytest.raises(UserError, match=r"text_of_a_test_\d+\.py:\d+: parameter i of type " + re.escape(why)):
+        explore(model(f"@action()\ndef to(s, i: {kind}) -> None:\n    s.next.n = 1\n", "n: Num\n"), {"N": 1})

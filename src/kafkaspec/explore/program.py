@@ -78,9 +78,8 @@ class Program:
         self.words = layout.words
         self.key_words = self.words if self.words <= exact_words else 1
         self.fingerprinted = self.words > exact_words
-        if model.unlimited:
-            names = ", ".join(model.unlimited)
-            raise UserError(f"{model.name}: {names} has no upper limit: a parameter that is explored has one")
+        for why in model.not_explored:
+            raise UserError(f"{why}, so that {model.name} is not explored")
         self.instances = [instance for a in model.actions for instance in self._chosen(a)]
         self.starts = self._chosen(model.initial)
         self.rows = max(len(self.instances), len(self.starts), 1)

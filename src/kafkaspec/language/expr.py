@@ -734,17 +734,26 @@ def _literal_seq(x: list[Any], t: T | None) -> Expr:
 
 
 def _literal_map(x: MapLiteral, t: T) -> Expr:
-    known = isinstance(x.domain, type | Span)
-    v = bound_over(x.domain, x.name) if known else None
-    whole = v is not None and (not isinstance(x.domain, Span) or x.domain.whole)
-    if v is None or not whole or not alike(t.domain, v.t):
+    if not _every_key(x.domain, x.name, t.domain):
         over = (
             f"range({show(x.domain.start)}, {show(x.domain.stop)})" if isinstance(x.domain, Span) else written(x.domain)
         )
-        raise ModelError(f"a map over {t.domain!r} is made by a comprehension over all its keys, not over {over}")
+        remedy = f"; write {{{x.name}: ... for {x.name} in {{False, True}}}}" if t.domain is BOOL else ""
+        raise ModelError(
+            f"a map over {t.domain!r} is made by a comprehension over all its keys, not over {over}{remedy}"
+        )
     v = bound(t.domain, x.name)
     value = lift(x.value(v), t.item)
     return node("mapof", make("map", elem=of_type(value), key=t.domain), v, value)
+
+
+def _every_key(domain: Any, name: str, key: T) -> bool:
+    """Is a comprehension's domain every value of the keys' type?"""
+    if isinstance(domain, SetLiteral):
+        return key is BOOL and all(isinstance(x, bool) for x in domain.items) and set(domain.items) == {False, True}
+    if not isinstance(domain, type | Span) or (isinstance(domain, Span) and not domain.whole):
+        return False
+    return domain is not bool and alike(key, bound_over(domain, name).t)
 
 
 def symbolic(x: Any) -> Expr:

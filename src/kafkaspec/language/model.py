@@ -289,13 +289,20 @@ class LoadedModel:
     sizes: dict[str, Literal["sort", "size", "flag"]] = field(default_factory=dict)
     sorts: dict[str, type[Any]] = field(default_factory=dict)
     """The class of each sort, by its name."""
+    too_many: list[str] = field(default_factory=list)
+    """Its own parameters that hold a map or a sequence: where each stands, and why it is not explored."""
     without_limit: list[str] = field(default_factory=list)
-    """Its own parameters without an upper limit."""
+    """Its own parameters without an upper limit, likewise."""
+
+    @property
+    def not_explored(self) -> list[str]:
+        """The parameters that keep it from being explored, also those without a limit of models that it refines."""
+        return self.too_many + self.unlimited
 
     @property
     def unlimited(self) -> list[str]:
-        """Parameters without an upper limit, also those of models that it refines: they are proved, not explored."""
-        return self.without_limit + [n for r in self.refinements.values() for n in r.abstract.unlimited]
+        """Parameters without an upper limit, also those of models that it refines."""
+        return self.without_limit + [p for r in self.refinements.values() for p in r.abstract.unlimited]
 
     def refining(self, name: str, abstract: LoadedModel) -> LoadedModel:
         """The model with another abstract model (a mutant of it) in a refinement of that name."""
@@ -651,7 +658,9 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
         if n not in hints:
             raise ModelError(f"parameter {n} of {name} has no type")
     drawn: dict[str, Expr] = {}
-    params = [_parameter(model, n, hints[n], drawn) for n in names]
+    params = [_parameter(model, n, hints[n], drawn, loc) for n in names]
+    for p in params:
+        p.loc = loc
     trace.named.update({p.id: p for p in params})
     doc = _doc(f)
     if mark.kind in ("action", "initial"):
@@ -691,24 +700,24 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
         raise ModelError(f"{name} returns nothing: a claim returns a truth value")
     e = frame.value(truth(result))
     for v in reversed(params):
-        e = (
-            e
-            if e.op == "const" and has_values(v.t)
-            else node("exists" if mark.kind == "witness" else "forall", e.t, v, e)
-        )
+        if e.op != "const" or not has_values(v.t):
+            e = node("exists" if mark.kind == "witness" else "forall", e.t, v, e)
     table = {"invariant": model.invariants, "lemma": model.lemmas, "step": model.steps, "witness": model.witnesses}[
         mark.kind
     ]
     table[name] = Claim(name, mark.clauses, e, doc, loc)
 
 
-def _parameter(model: LoadedModel, name: str, hint: Any, drawn: dict[str, Expr]) -> Expr:
+def _parameter(model: LoadedModel, name: str, hint: Any, drawn: dict[str, Expr], loc: tuple[str, int]) -> Expr:
     """A parameter as a bound variable; noted in `drawn` if it is an element of a variable's set."""
     marks = [m for m in typing.get_args(hint)[1:] if isinstance(m, Of)] if typing.get_origin(hint) is Annotated else []
     if not marks:
         t = resolve(hint)
+        here = f"{text.short(loc[0])}:{loc[1]}: parameter {name} of type {t!r}"
         if unlimited(t):
-            model.without_limit.append(name)
+            model.without_limit.append(f"{here} has no upper limit")
+        elif _holds_map_or_sequence(t):
+            model.too_many.append(f"{here} has too many values to go through")
         return bound(t, name)
     t = _type_of(model, marks[0].variable)
     if t.kind != "set":
@@ -720,8 +729,15 @@ def _parameter(model: LoadedModel, name: str, hint: Any, drawn: dict[str, Expr])
 
 def unlimited(t: T) -> bool:
     """Has it a number without an upper limit?"""
-    inner = (t.elem, t.key, *[f for _, f in t.fields])
-    return (t.kind == "range" and t.hi is None) or any(unlimited(u) for u in inner if u is not None)
+    return (t.kind == "range" and t.hi is None) or any(map(unlimited, _within(t)))
+
+
+def _holds_map_or_sequence(t: T) -> bool:
+    return t.kind in ("map", "seq") or any(map(_holds_map_or_sequence, _within(t)))
+
+
+def _within(t: T) -> list[T]:
+    return [u for u in (t.elem, t.key, *[f for _, f in t.fields]) if u is not None]
 
 
 def _doc(x: Any) -> str:

@@ -427,7 +427,7 @@ def _free(n: ast.AST) -> set[str]:
 def _of_next(n: ast.AST) -> bool:
     """Is it a place in `s.next`, such as s.next.m[k]?"""
     while isinstance(n, ast.Attribute | ast.Subscript):
-        if isinstance(n, ast.Attribute) and n.attr == "next":
+        if isinstance(n, ast.Attribute) and n.attr == "next" and isinstance(n.value, ast.Name):
             return True
         n = n.value
     return False

@@ -131,11 +131,15 @@ class Reading(Values):
     # ---- constants in the place of bound variables
     def arbitrary(self, bound: Expr) -> Bound:
         """A new constant for a bound variable, which then is as good as a parameter of the action."""
-        x = self.variable(bound.t, name_of(bound.aux))
+        x = self._constant_for(bound)
         self.ground.setdefault(bound.aux, []).append(x)
         for name, part in self._parts_of_sorts(bound.t, x):
             self.constants.setdefault(name, []).append(part)
         return x
+
+    def _constant_for(self, bound: Expr) -> Bound:
+        self._where = bound.loc or self._where
+        return self.variable(bound.t, name_of(bound.aux))
 
     def forget(self, bounds: list[Expr]) -> None:
         """End the use of such constants."""
@@ -246,7 +250,7 @@ class Reading(Values):
         while True:  # one quantifier over many variables is easier than many quantifiers: pull the inner ones out
             if e.op == op and self.elements(e.args[0].t) is None:
                 v = e.args[0]
-                x = self.variable(v.t, name_of(v.aux))
+                x = self._constant_for(v)
                 variables.append(x)
                 sort_of.append(v.t)
                 domains.append(self.limits(v.t, x))
