@@ -1,5 +1,5 @@
-"""What a stranger wrote who wanted a false claim proved, and had read the documentation alone (the last 30: the engines
-too): 290 texts, each with its outcome. `attempts.txt` has them; the page of attempts lists them."""
+"""What strangers wrote who wanted a false claim proved, or engines to disagree, and had read the documentation alone
+(261 to 290: the engines too): each text with its outcome. `attempts.txt` has them; the page of attempts lists them."""
 
 from __future__ import annotations
 

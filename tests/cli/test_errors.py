@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,10 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "empty.py").write_text("")
     (tmp_path / "broken.py").write_text("x = 1\ndef f(:\n")
     (tmp_path / "failing.py").write_text("x = 1\ny = 1 / 0\n")
+    (tmp_path / "leaving.py").write_text("import sys\nsys.exit()\n")
+    (tmp_path / "mute.py").write_text("class Mute(Exception):\n    __str__ = None\nraise Mute\n")
+    (tmp_path / "wrong.py").write_text("raise ValueError\n")
+    (tmp_path / "asked.py").write_text(MODEL + "L = 1 if N > 2 else 0\n")
     (tmp_path / "binary.py").write_bytes(bytes(range(256)))
     (tmp_path / "faulty.py").write_text(MODEL.replace("s.next.n[p] = s.n[p] - 1", "s.next.m[p] = s.n[p] - 1"))
     (tmp_path / "folder").mkdir()
@@ -56,6 +61,18 @@ ERRORS: list[tuple[list[str], str]] = [
     (["exploer"], "no such command 'exploer'. Did you mean 'explore', 'export'? (see kafkaspec --help)"),
     (["explore", "--thrads"], "no such option: --thrads (Possible options: --threads) (see kafkaspec explore --help)"),
     (["explore"], "missing argument 'MODEL' (see kafkaspec explore --help)"),
+    (["explore", "leaving.py"], "leaving.py:2: SystemExit"),
+    (["explore", "mute.py"], "mute.py:3: Mute"),
+    (["explore", "wrong.py"], "wrong.py:1: ValueError"),
+    (
+        ["explore", "asked.py"],
+        "asked.py:17: a size has no value here, so that Python cannot test it",
+    ),
+    (
+        ["explore", "small.py", *SIZES, "--walk", "1", "--resume", "x"],
+        "--resume: a random walk has none",
+    ),
+    (["explore", "small.py", *SIZES, "--max-memory", "9" * 30], "invalid value for '--max-memory': Input should"),
     (["explore", "cleanr"], "unknown model 'cleanr'; did you mean 'cleaner'?"),
     (["explore", "small.py:Smal"], "unknown model of small.py 'Smal'; did you mean 'Small'? (known: Small)"),
     (["explore", "no.such.module"], "no module named 'no'"),
@@ -127,3 +144,23 @@ def test_an_interrupt_says_so_and_is_status_130(
     monkeypatch.setattr("kafkaspec.cli.explain.run", interrupted)
     code, _, err = run(capsys, "explain", "TML-1")
     assert (code, err) == (130, "kafkaspec: interrupted\n")
+
+
+def test_a_model_may_import_its_neighbours_and_hides_no_library(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "folder" / "neighbour.py").write_text("MOST = 3\n")
+    (tmp_path / "folder" / "z3.py").write_text("raise RuntimeError\n")
+    (tmp_path / "folder" / "model.py").write_text(
+        "import neighbour\n" + MODEL.replace("N)", "neighbour.MOST)").replace("< N", "< neighbour.MOST")
+    )
+    code, out, err = run(capsys, "prove", "folder/model.py")
+    assert (code, err) == (0, ""), out
+
+
+def test_a_walk_is_seen_again_at_its_sizes(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "explore", "small.py", *SIZES, "--walk", "1", "--steps", "50")
+    (again,) = re.findall("to see it again: kafkaspec (.*)", out)
+    assert "-s FAST=true" in again
+    taken = [re.findall(r"^ +(up|down) +([0-9]+)$", text, re.M) for text in (out, run(capsys, *again.split())[1])]
+    assert taken[0] == taken[1] != []

@@ -222,3 +222,39 @@ class Wide(Model):
     @invariant()
     def within(s) -> bool:
         return all(x in (0, 1, 2) for x in s.small) and len(s.few) >= 1
+
+
+class Öl(Sort):
+    pass
+
+
+class Farbe(enum.Enum):
+    rot = 0
+    grün = 1
+
+
+@dataclass(frozen=True)
+class Maß:
+    wahr_: bool
+    größe: Farbe
+    grufc__: bool
+
+
+class Init(Model):
+    """Names that TLA+ has no letters for, or has for something else; and what they could be mistaken for."""
+
+    ü: Farbe
+    ufc_: bool
+    maß: Maß
+    von: dict[Öl, Farbe]
+
+    @action()
+    def fülle(s, größe: Öl) -> None:
+        s.next.ü = Farbe.grün
+        s.next.ufc_ = not s.ufc_
+        s.next.maß.größe = s.von[größe]
+        s.next.von[größe] = s.ü
+
+    @invariant()
+    def gültig(s) -> bool:
+        return s.ü == Farbe.grün or s.von == {k: Farbe.rot for k in Öl}

@@ -9,11 +9,11 @@ from typing import Annotated
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.export import tla
+from kafkaspec.export import module_name, tla
 from kafkaspec.language import Model, Range, Sort, action, initial, load, require, step
 from kafkaspec.language.concrete import Concrete
 from tests.export.everything import Everything
-from tests.export.further import Letters, Lines, Wide
+from tests.export.further import Init, Letters, Lines, Wide
 from tests.export.tlc import Counted, tlc
 from tests.language import verdicts
 
@@ -274,6 +274,19 @@ def test_names_of_tla_are_not_taken() -> None:
     assert "VARIABLES at, on, CHOOSE_, Len_" in module
 
 
+def test_names_are_in_letters_that_tla_has_and_stay_apart() -> None:
+    module, configuration = tla(load(Init), {"Öl": 2})
+    assert (module + configuration).isascii()
+    assert "VARIABLES ufc__, ufc_, maudf_, von" in module
+    assert "MODULE Init_ " in module
+    assert module_name(load(Init)) == "Init_"
+
+
+def test_a_configuration_lists_so_many_elements_and_no_more() -> None:
+    with pytest.raises(UserError, match="Öl=999999999: a configuration of TLC lists each element, 10,000 at most"):
+        tla(load(Init), {"Öl": 999_999_999})
+
+
 def test_branches_keep_their_order() -> None:
     module, _ = tla(load(Branching), {"Item": 2})
     assert "at' = [at EXCEPT ![i] = IF on THEN FALSE ELSE IF same THEN TRUE ELSE @]" in part(module, "implied")
@@ -314,7 +327,7 @@ def test_tlc_agrees_on_everything(tmp_path: Path, sizes: dict[str, int | bool]) 
 @pytest.mark.deep
 @pytest.mark.parametrize(
     ("model", "sizes"),
-    [(Letters, LETTERS), (Lines, LINES), (Wide, {"Voter": 2, "K": 2}), (Wide, {"Voter": 3, "K": 1})],
+    [(Letters, LETTERS), (Lines, LINES), (Wide, {"Voter": 2, "K": 2}), (Wide, {"Voter": 3, "K": 1}), (Init, {"Öl": 2})],
     ids=lambda x: getattr(x, "__name__", ""),
 )
 def test_tlc_agrees_on_what_else_there_is(tmp_path: Path, model: type[Model], sizes: dict[str, int | bool]) -> None:

@@ -294,11 +294,11 @@ def export(name: str, words: list[str], *, to: str, out: Path, json: bool) -> in
 
 
 def _tla(model: LoadedModel, sizes: names.Sizes, checked: Expectation) -> Iterator[tuple[str, str]]:
-    from kafkaspec.export import tla
+    from kafkaspec.export import module_name, tla
 
     module, configuration = tla(model, sizes, ghosts=checked.ghosts, deadlock=checked.deadlock)
-    yield f"{model.name}.tla", module
-    yield f"{model.name}.cfg", configuration
+    yield f"{module_name(model)}.tla", module
+    yield f"{module_name(model)}.cfg", configuration
 
 
 def _smtlib(model: LoadedModel, sizes: names.Sizes, checked: Expectation) -> Iterator[tuple[str, str]]:

@@ -144,16 +144,20 @@ def explore(
         typer.Option(metavar="SORT", help="Explore up to renaming of this sort's elements; repeatable."),
     ] = None,
     max_states: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Stop after at most N distinct states.")
+        int | None, typer.Option(min=1, metavar="N", help="Stop after N distinct states, or a few more.")
     ] = None,
-    max_memory: Annotated[int | None, typer.Option(min=64, metavar="MB", help="Stop at MB MiB of memory.")] = None,
+    max_memory: Annotated[
+        int | None, typer.Option(min=64, max=2**30, metavar="MB", help="Stop at MB MiB of memory.")
+    ] = None,
     resume: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep the run's state here, and go on from it if it is there.")
     ] = None,
     ghosts: Annotated[bool, typer.Option("--ghosts", help="Keep the variables that only proofs need.")] = False,
     deadlock: Annotated[bool, typer.Option("--deadlock", help="The system may come to a stop.")] = False,
     walk: Annotated[int | None, typer.Option(min=0, metavar="SEED", help="A random walk instead.")] = None,
-    steps: Annotated[int, typer.Option(min=1, metavar="N", help="Steps of the random walk.")] = 1_000_000,
+    steps: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Steps of the random walk, rounded up to all of its walkers.")
+    ] = 1_000_000,
     schedule: Annotated[str, typer.Option(metavar="NAME", help="Of the walk: uniform, swarm or priority.")] = "uniform",
     html: Html = None,
     json: Json = False,
@@ -162,6 +166,9 @@ def explore(
     from kafkaspec.cli import engines
 
     if walk is not None:
+        given = {"--symmetry": symmetry, "--max-states": max_states, "--max-memory": max_memory, "--resume": resume}
+        for option in [n for n, value in given.items() if value]:
+            raise UserError(f"{option}: a random walk has none; it has --size, --ghosts, --steps and --schedule")
         return engines.walk(
             model, size or [], seed=walk, steps=steps, schedule=schedule, ghosts=ghosts, html=html, json=json
         )

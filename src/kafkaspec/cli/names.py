@@ -113,20 +113,31 @@ def _module_of_file(path: Path) -> ModuleType:
         raise UserError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # the file may import its neighbours, and hides no library
     try:
         spec.loader.exec_module(module)
-    except UserError:
+    except (KeyboardInterrupt, MemoryError):
         raise
-    except SyntaxError as e:
-        at = f"{e.filename or path}" + (f":{e.lineno}" if e.lineno is not None else "")
-        raise UserError(f"{at}: {e.msg}") from e
-    except (UnicodeDecodeError, ValueError) as e:
-        raise UserError(f"{path}: cannot be loaded: {e}") from e
-    except Exception as e:
-        frames = [f for f in traceback.extract_tb(e.__traceback__) if Path(f.filename).resolve() == path.resolve()]
-        line = frames[-1].lineno if frames else 1
-        raise UserError(f"{path}:{line}: {type(e).__name__}: {e}") from e
+    except BaseException as e:  # sys.exit() too: the file would end the command, with its own status
+        raise UserError(_what_failed(e, path)) from e
     return module
+
+
+def _what_failed(e: BaseException, path: Path) -> str:
+    """The error that a file's text raised, with file and line."""
+    if isinstance(e, SyntaxError):
+        return f"{e.filename or path}" + (f":{e.lineno}" if e.lineno is not None else "") + f": {e.msg}"
+    frames = [f for f in traceback.extract_tb(e.__traceback__) if Path(f.filename).resolve() == path.resolve()]
+    here = f"{path}:{frames[-1].lineno if frames else 1}"
+    try:
+        said = str(e)
+    except Exception:
+        said = ""
+    if isinstance(e, UserError):
+        return said if re.match(r".+\.py:\d+: ", said) else f"{here}: {said}"
+    return f"{here}: {type(e).__name__}" + (f": {said}" if said else "")
 
 
 def check_readable(path: Path) -> None:

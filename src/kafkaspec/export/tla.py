@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
+from kafkaspec.errors import UserError
 from kafkaspec.export import needs
 from kafkaspec.export.needs import Requirement, sure
 from kafkaspec.language.defined import Update, defined
@@ -50,6 +51,8 @@ from kafkaspec.language.obvious import essential
 from kafkaspec.language.parts import nodes, parts_of, variables
 from kafkaspec.language.types import T
 
+MOST_ELEMENTS = 10_000
+"""Of a sort, in a configuration of TLC."""
 _RESERVED = frozenset(
     """ACTION ASSUME ASSUMPTION AXIOM BOOLEAN BY CASE CHOOSE CONSTANT CONSTANTS COROLLARY DEF DEFINE DEFS DOMAIN ELSE
     ENABLED EXCEPT EXTENDS FALSE HAVE HIDE IF IN INSTANCE LAMBDA LEMMA LET LOCAL MODULE NEW OBVIOUS OMITTED ONLY
@@ -101,6 +104,16 @@ def tla(
     return _Module(model, sizes, ghosts).texts(deadlock)
 
 
+def module_name(model: LoadedModel) -> str:
+    """The name of a model's module, which is that of its file too."""
+    return spelled(model.name) + "_" * (model.name in _RESERVED)
+
+
+def spelled(name: str) -> str:
+    """A name in the letters that TLA+ has."""
+    return "".join(c if c.isascii() else f"u{ord(c):x}_" for c in name)
+
+
 class _Over(NamedTuple):
     """What a binder's variable takes: all of its type, the elements of a set, the indexes of a sequence, or the numbers
     below a limit; and the condition besides."""
@@ -128,11 +141,12 @@ class _Module:
         own = _RESERVED | set(_HELPERS) | {"Sum"}
         self.names: dict[str, str] = {}
         for n in sorted(names, key=str.isidentifier, reverse=True):  # "x: start" is x_start, unless there is one
-            name = re.sub(r"\W+", "_", n)
-            while name in own or (name != n and name in names):
+            name = re.sub(r"\W+", "_", spelled(n))
+            while name in own or (name != n and name in names) or name in self.names.values():
                 name += "_"
             self.names[n] = name
         self.taken = own | set(self.names.values())
+        self.fields: dict[str, str] = {}
         self.scope: dict[str, str] = {}
         self.from_one: set[str] = set()
         """Bound variables that are indexes of a sequence, counted from 1."""
@@ -201,7 +215,7 @@ class _Module:
         if left_out:
             parts.append(f"\\* Left out, for they speak of ghosts: {', '.join(left_out)}.")
         constants = [self.name(n) for n in m.sizes] + (["NONE"] if "NONE" in self.used else [])
-        head = [f" MODULE {m.name + '_' * (m.name in _RESERVED)} ".center(100, "-")]
+        head = [f" MODULE {module_name(m)} ".center(100, "-")]
         if m.doc:
             head.append(textwrap.fill(m.doc, _WIDTH, initial_indent="\\* ", subsequent_indent="\\* "))
         head.append("EXTENDS Integers, Sequences, FiniteSets")
@@ -218,7 +232,12 @@ class _Module:
         for name, kind in self.model.sizes.items():
             value = self.sizes[name]
             if kind == "sort":
-                text = "{" + ", ".join(f"{name[0].lower()}{i}" for i in range(int(value))) + "}"
+                if int(value) > MOST_ELEMENTS:
+                    raise UserError(
+                        f"{name}={value}: a configuration of TLC lists each element, {MOST_ELEMENTS:,} at most"
+                    )
+                letter = spelled(name[0].lower())
+                text = "{" + ", ".join(f"{letter}{i}" for i in range(int(value))) + "}"
             else:
                 text = str(value).upper()
             lines.append(f"    {self.name(name)} = {text}")
@@ -541,7 +560,7 @@ class _Module:
             case "sort":
                 return self.name(t.name)
             case "enum":
-                return "{" + ", ".join(f'"{m.name}"' for m in cast(type[enum.Enum], t.cls)) + "}"
+                return "{" + ", ".join(map(_member, cast(type[enum.Enum], t.cls))) + "}"
             case "range":
                 if t.hi is None:
                     n = self.fresh("n")
@@ -574,7 +593,7 @@ class _Module:
             case "bool":
                 return "FALSE"
             case "enum":
-                return f'"{next(iter(cast(type[enum.Enum], t.cls))).name}"'
+                return _member(next(iter(cast(type[enum.Enum], t.cls))))
             case "option":
                 self.used.add("NONE")
                 return "NONE"
@@ -604,12 +623,18 @@ class _Module:
 
     def field(self, n: str) -> str:
         """A record's field, where it is a word of TLA+ with an underscore."""
-        return n + "_" if n in _WORDS else n
+        if n not in self.fields:
+            name = spelled(n)
+            while name in _WORDS or name in self.fields.values():
+                name += "_"
+            self.fields[n] = name
+        return self.fields[n]
 
     # ---- names in scope
     def fresh(self, wanted: str, besides: Iterable[str] = ()) -> str:
         """A bound name that nothing in scope has: TLA+ has no shadowing."""
         taken = {*self.taken, *self.scope.values(), *self.lets.values(), *besides}
+        wanted = spelled(wanted)
         name, n = wanted, 2
         while name in taken:
             name, n = f"{wanted}_{n}", n + 1
@@ -1028,9 +1053,14 @@ def _plainness(e: Expr) -> int:
     return _PLAIN.get(e.op, len(_PLAIN))
 
 
+def _member(m: enum.Enum) -> str:
+    """An enum's member as a string: "#" stands in no name, so that different members stay different."""
+    return '"' + "".join(c if c.isascii() else f"#{ord(c):x}" for c in m.name) + '"'
+
+
 def _constant(e: Expr) -> str:
     if e.t.kind == "enum":
-        return f'"{list(cast(type[enum.Enum], e.t.cls))[e.aux].name}"'
+        return _member(list(cast(type[enum.Enum], e.t.cls))[e.aux])
     return ("TRUE" if e.aux else "FALSE") if e.t.kind == "bool" else str(e.aux)
 
 

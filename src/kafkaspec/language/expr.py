@@ -42,6 +42,8 @@ class Expr:
     __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
+        if tracing.get() is None:
+            raise ModelError("a size has no value here, so that Python cannot test it: ask it in the model's text")
         raise ModelError("a symbolic truth value was tested by plain Python: decorate the helper function with @define")
 
     def __iter__(self) -> Any:
@@ -410,10 +412,20 @@ def of_type(e: Expr) -> T:
 Bounded = int | Expr
 
 
-def _linear(x: Bounded) -> tuple[dict[int, int], int] | None:
+Linear = tuple[dict[int, int], int]
+_linears: dict[int, Linear | None] = {}
+
+
+def _linear(x: Bounded) -> Linear | None:
     """A limit as numbers of sizes, by the size's node, and a constant; None if it is no such sum."""
     if isinstance(x, int):
         return {}, x
+    if x.id not in _linears:
+        _linears[x.id] = _linear_of(x)
+    return _linears[x.id]
+
+
+def _linear_of(x: Expr) -> Linear | None:
     match x.op:
         case "const":
             return {}, int(x.aux)
@@ -543,8 +555,18 @@ def size_of(cls: type[Sort]) -> Expr:
     return node("sortsize", INT, node("full", make("set", elem=resolve(cls), nonempty=True)), aux=cls.__name__)
 
 
+_limits: dict[int, tuple[Bounded | None, Bounded | None]] = {}
+
+
 def limits(e: Expr) -> tuple[Bounded | None, Bounded | None]:
     """The least and greatest value that a number can have by its form; None where there is none."""
+    hit = _limits.get(e.id)
+    if hit is None:
+        hit = _limits[e.id] = _limits_of(e)
+    return hit
+
+
+def _limits_of(e: Expr) -> tuple[Bounded | None, Bounded | None]:
     match e.op:
         case "const":
             return int(e.aux), int(e.aux)
@@ -625,9 +647,8 @@ def typeof(x: Any) -> T | None:
         return INT
     if isinstance(x, enum.Enum):
         return resolve(type(x))
-    if isinstance(x, type) and issubclass(x, Sort | enum.Enum):
-        return make("set", elem=resolve(x))
-    if dataclasses.is_dataclass(x) and not isinstance(x, type):
+    _no_class(x)
+    if dataclasses.is_dataclass(x):
         return resolve(type(x))
     if isinstance(x, SetLiteral) and x.items:
         return _literal_set(x, None).t
@@ -636,10 +657,22 @@ def typeof(x: Any) -> T | None:
     return None
 
 
+def everything(cls: type[Any]) -> Expr:
+    """All elements of a sort, or members of an enum: set(Node)."""
+    return node("full", make("set", elem=resolve(cls), nonempty=True))
+
+
+def _no_class(x: Any) -> None:
+    """Python reads a sort, where a value is wanted, as the class that it is."""
+    if isinstance(x, type) and issubclass(x, Sort | enum.Enum):
+        raise ModelError(f"{x.__name__} is a class; write set({x.__name__}) for the set of all its elements")
+
+
 def lift(x: Any, t: T) -> Expr:
     """x as a node of t's shape, with limits of its own: constants, and the coercions X -> X | None, X | None -> X.
     Raises ModelError for another shape."""
     x = plain(x)
+    _no_class(x)
     if isinstance(x, Expr):
         if same(t, x.t):
             return x
@@ -667,8 +700,6 @@ def lift(x: Any, t: T) -> Expr:
         return TRUE if x else FALSE
     if isinstance(x, int) and not isinstance(x, bool) and t.numeric:
         return node("const", INT, aux=x)
-    if isinstance(x, type) and issubclass(x, Sort | enum.Enum) and t.kind == "set" and t.item is resolve(x):
-        return node("full", make("set", elem=t.item, nonempty=True))
     raise ModelError(f"{written(x)} stands where a value of type {t!r} is wanted")
 
 

@@ -65,6 +65,8 @@ def body(tree: ast.ClassDef) -> tuple[int, str] | None:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 continue
             case ast.AnnAssign(target=ast.Name(id=name), value=value):
+                if name == "ghosts":
+                    return n.lineno, "ghosts are written without a type, as in ghosts = ('n',)"
                 if value is not None and "ClassVar" not in ast.unparse(n.annotation):
                     return n.lineno, f"{name} has no value here: assign it in @initial"
             case ast.Assign(targets=[ast.Name(id="ghosts" as name)]):
@@ -97,6 +99,14 @@ def enumeration(cls: type[enum.Enum]) -> str:
     return _with_methods(cls, "an enum", _Plain)
 
 
+PRIVATE = "another name within a class, to Python: let it begin with one underscore"
+
+
+def private(name: str) -> bool:
+    """Does Python read a name as another one within a class?"""
+    return name.startswith("__") and not name.endswith("__")
+
+
 def record(cls: type[Any]) -> str:
     """What is wrong with a record: equal must mean that all of its fields are."""
     for c in cls.__mro__[:-1]:
@@ -113,6 +123,9 @@ def record(cls: type[Any]) -> str:
     if {f.name for f in dataclasses.fields(cls)} != inspect.signature(cls).parameters.keys():
         return f"{cls.__name__}: what a record is made of are its fields, without InitVar and init=False"
     for field in dataclasses.fields(cls):
+        mangled = f"_{cls.__name__.lstrip('_')}__"
+        if field.name.startswith(mangled):
+            return f"{cls.__name__}.{field.name.removeprefix(mangled[:-2])}: {PRIVATE}"
         if not (field.compare and field.init) or field.hash is False:
             return f"{cls.__name__}.{field.name}: every field of a record is given and compared"
         if field.default_factory is not dataclasses.MISSING:

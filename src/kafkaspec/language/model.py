@@ -41,6 +41,8 @@ from kafkaspec.language.types import INT, Of, T, TypeNotInLanguage, elements, re
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound="Model")
 Fairness = Literal["", "weak", "strong"]
+MOST_CALLS = 20_000
+"""Of helpers, in one model's text."""
 MarkKind = Literal["action", "initial", "invariant", "lemma", "step", "witness", "leads_to", "refines"]
 
 
@@ -100,19 +102,27 @@ def refines(abstract: type[M], *ids: str) -> Callable[[F], F]:
     return _marked(Mark("refines", ids, abstract=abstract))
 
 
-def initial(f: F) -> F:
+def _only(decorator: str, given: tuple[F, ...]) -> F:
+    """What a decorator without brackets decorates."""
+    if len(given) != 1 or not callable(given[0]):
+        raise ModelError(f"write @{decorator}, without brackets, over a method")
+    return given[0]
+
+
+def initial(*method: F) -> F:
     """The first state: assigns to `s.next`; what is not assigned is its type's first value (False, 0, empty, None)."""
-    return _marked(Mark("initial"))(f)
+    return _marked(Mark("initial"))(_only("initial", method))
 
 
-def witness(f: F) -> F:
+def witness(*method: F) -> F:
     """A state that must be reachable, else the model is vacuous. Parameters are read as "for some"."""
-    return _marked(Mark("witness"))(f)
+    return _marked(Mark("witness"))(_only("witness", method))
 
 
-def define(f: F) -> F:
+def define(*method: F) -> F:
     """A helper that actions and claims share; may contain require and assignments to s.next."""
 
+    f = _only("define", method)
     function = typing.cast(FunctionType, f)
 
     def helper(*args: Any, **named: Any) -> Any:
@@ -124,6 +134,9 @@ def define(f: F) -> F:
 
             return text.concrete(function, STRICT)(*args, **named)
         trace.files.add(function.__code__.co_filename)
+        trace.calls += 1
+        if trace.calls > MOST_CALLS:
+            raise ModelError(f"helpers are called more than {MOST_CALLS:,} times: too many to read the text")
         with text.Frame() as frame:
             for a in (*args, *named.values()):
                 text.met(a)
@@ -370,6 +383,8 @@ class Trace:
         self.sorts: list[T] = []
         self.mappings: list[tuple[str, FunctionType, AbstractState, text.Frame]] = []
         self.texts: Texts = {}
+        self.calls = 0
+        """of helpers"""
 
 
 class _NextPath:
@@ -398,6 +413,11 @@ class _NextPath:
         _assign(self[key], value)
 
     def __getattr__(self, name: str) -> _NextPath:
+        if self._t.kind == "option" and self._t.item.kind == "rec" and name in dict(self._t.item.fields):
+            raise ModelError(
+                f"next.{self._var} of type {self._t!r} may be None there, so that none of its parts is assigned: "
+                f"write it whole, with replace(..., {name}=...)"
+            )
         if self._t.kind != "rec" or name.startswith("__"):
             raise ModelError(f"next.{self._var} is read: in an action, every value read is of the state before")
         for i, (n, ft) in enumerate(self._t.fields):
@@ -544,6 +564,10 @@ def _load(cls: type[Model], trace: Trace) -> LoadedModel:
     classes = [c for c in cls.__mro__ if c.__module__ != __name__ and c is not object]
     files = trace.files
     files.update(map(_file, classes))
+    if type(cls) is not type(Model):
+        raise ModelError(
+            f"{text.short(file)}:{line}: {cls.__name__} has a metaclass, {type(cls).__name__}: a model has none"
+        )
     hints = _annotations(cls, classes)
     for c in classes:
         _check_body(c)
@@ -804,6 +828,8 @@ def _undecorated(tree: ast.ClassDef, cls: type) -> tuple[int, str] | None:
     """What is wrong, with its line, if no decorator of the language has made a method what it is."""
     for n in tree.body:
         if isinstance(n, ast.FunctionDef):
+            if form.private(n.name):
+                return n.lineno, f"{n.name}: {form.PRIVATE}"
             f = vars(cls).get(n.name)
             if not (hasattr(f, "__kafkaspec__") or hasattr(f, "__kafkaspec_define__")):
                 written = ast.unparse(n.decorator_list[0])
@@ -873,7 +899,8 @@ def _check_start(model: LoadedModel) -> None:
         if why and name not in given:
             file = model.file
             raise ModelError(
-                f"{text.short(file)}:{_variable_line(model.cls, file, name)}: {name}: {why}: assign it in @initial"
+                f"{text.short(file)}:{_variable_line(model.cls, file, name)}: {name}: {why}: assign it in @initial, "
+                "outside any 'if'"
             )
     a = model.initial
     values = [*a.guard, *[n.when for n in a.needs], *[e for u in a.updates for e in (*u.keys, u.cond, u.value)]]

@@ -18,7 +18,7 @@ from kafkaspec.language import expr as x
 from kafkaspec.language import form
 from kafkaspec.language.defined import Need
 from kafkaspec.language.expr import Expr, ModelError
-from kafkaspec.language.types import BOOL, TypeNotInLanguage, resolve, tracing
+from kafkaspec.language.types import BOOL, Sort, TypeNotInLanguage, resolve, tracing
 
 _FORBIDDEN: dict[type[ast.AST], str] = {
     ast.For: "use a comprehension",
@@ -114,6 +114,10 @@ class _Rewrite(ast.NodeTransformer):
                 n, "'functiondef' has no meaning in a model's text; a helper function stands outside, with @define"
             )
         self.inside, self.parameters = True, frozenset(a.arg for a in n.args.args)
+        for m in ast.walk(n):
+            for name in (getattr(m, part, None) for part in ("id", "arg", "attr")):
+                if isinstance(name, str) and form.private(name):
+                    self.fail(m, f"{name}: {form.PRIVATE}")
         self.state = n.args.args[0].arg if n.args.args else ""
         self.locals = _stored([n])
         self.branched = _stored([m for m in ast.walk(n) if isinstance(m, ast.If)])
@@ -295,6 +299,8 @@ class _Rewrite(ast.NodeTransformer):
             n.keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in n.keywords]
         else:
             self.generic_visit(n)
+        if n.keywords and f in ("require", "set", "frozenset", "len", "range"):
+            self.fail(n, f"{f}() takes no value by name")
         if f == "require":
             return self.call("require", n.func, *map(self.later, n.args))
         n.args = [self.before(b, x) for b, x in zip(early, n.args, strict=False)]
@@ -706,6 +712,8 @@ def _set(*args: Any) -> Any:
     if len(args) > 1:
         raise ModelError("set() takes a sort, an enum or nothing")
     d = x.plain(args[0])
+    if isinstance(d, type) and issubclass(d, Sort | enum.Enum):
+        return x.everything(d)
     if isinstance(d, Expr) and d.t.kind == "seq":
         return x.collected(d, lambda _: True, lambda v: v, "x")
     if isinstance(d, Expr | type | x.SetLiteral):

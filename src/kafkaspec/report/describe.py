@@ -93,7 +93,7 @@ def _exploration(e: Exploration) -> list[Section]:
         mood, said = "bad", "vacuous: a witness was not reached, or an action was never taken"
     elif e.outcome == "complete" and e.unchecked:
         said = "explored: every claim that was checked holds in every reachable state"
-    command = f"kafkaspec explore {_argument(e.model)}" + "".join(f" -s {w}" for w in sizes_text(e.sizes).split())
+    command = f"kafkaspec explore {_argument(e.model)}{_sizes(e.sizes)}"
     command += "".join(f" --symmetry {s}" for s in e.symmetry) + " --ghosts" * e.ghosts + " --deadlock" * e.deadlock
     facts: list[tuple[str, Cell]] = [
         (
@@ -124,6 +124,11 @@ def _exploration(e: Exploration) -> list[Section]:
     return out
 
 
+def _sizes(sizes: Mapping[str, int | bool]) -> str:
+    """Sizes as options of the command line."""
+    return "".join(f" -s {w}" for w in sizes_text(sizes).split())
+
+
 def _argument(model: LoadedModel) -> str:
     """A model as the command line takes it: a name for those of ours, a file for others."""
     file = Path(model.file)
@@ -143,7 +148,8 @@ def _random_walk(w: RandomWalk) -> list[Section]:
         *[("not checked", Cell(f"{words(n)}: {why}", "unknown")) for n, why in w.unchecked.items()],
     )
     taken = grid(("action", counts("taken")), [(n, f"{k:,}") for n, k in w.taken.items()])
-    command = f"kafkaspec explore {_argument(w.model)} --walk {w.seed} --steps {w.steps} --schedule {w.schedule}"
+    command = f"kafkaspec explore {_argument(w.model)}{_sizes(w.sizes)}"
+    command += f" --walk {w.seed} --steps {w.steps} --schedule {w.schedule}"
     command += " --ghosts" * w.ghosts
     out = [Section(f"{w.model.name}: random walk", verdict, facts=facts, grids=(taken,), again=command)]
     return out + (_trace(w.trace, w.model) if w.trace is not None else [])
