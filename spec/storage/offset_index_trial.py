@@ -116,6 +116,7 @@ def refinement(sizes: Mapping[str, int]) -> RefinementMapping[Index]:
         calls,
         {"begin": inside, "choose": inside, "halve": inside, "done": inside, "forget": inside},
         {"base_offset": BASE, "max_index_size": slots * LAYOUT.size},
+        partly="the others are states within a lookup",
     )
 
 

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from kafkaspec.contract.machine import Step
+from kafkaspec.errors import UserError
 from kafkaspec.lockstep.exhaustive import RefinementMapping, check_refinement
 from tests.lockstep import toy
 from tests.lockstep.toy_model import ForgetsToSave, ToyQueue
@@ -59,4 +62,26 @@ def test_a_spec_that_refuses_too_much_or_too_little_is_found() -> None:
 def test_both_begin_alike() -> None:
     c = check_refinement(toy.machine, replace(HOW, set_up=[("push", {"value": 1})]))
     assert c.problem is not None
-    assert c.problem.why == "the spec's first state is not one of the model's"
+    assert c.problem.why.startswith("the spec's first state is not one of the model's: it stands for\n")
+    assert "[1]" in c.problem.why
+
+
+def test_what_a_mapping_leaves_out_is_a_difference_unless_there_is_a_reason() -> None:
+    def why(how: RefinementMapping[toy.Queue]) -> str:
+        problem = check_refinement(toy.machine, how).problem
+        return "" if problem is None else problem.why
+
+    assert why(replace(HOW, calls=lambda *_: None)).startswith("the spec never takes pop, push, restore, save: give")
+    no_restore = replace(HOW, calls=lambda s, a, given: None if a == "restore" else calls(s, a, given))
+    assert why(no_restore) == "the spec never takes restore: give it the calls, or a reason in `without`"
+    short = replace(HOW, to_model=lambda s: to_model(s) if len(s.items) < 2 else None)
+    assert why(short).startswith("the spec reaches")
+    assert why(short).endswith("of the model's 182 states: say in `partly` why it is not all")
+    assert why(replace(short, partly="longer queues are the same")) == ""
+    assert why(replace(HOW, partly="none")).endswith("there is nothing to be said in `partly`")
+
+
+def test_a_mapping_gives_every_variable_of_the_model_and_no_other() -> None:
+    typo = replace(HOW, to_model=lambda s: {"item": [], "saved": [], "is_saved": False})
+    with pytest.raises(UserError, match="to_model has not the variables of ToyQueue: item, items"):
+        check_refinement(toy.machine, typo)

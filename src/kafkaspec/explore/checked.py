@@ -91,7 +91,12 @@ class Expectation:
                 assert e.trace is not None
                 out.append(Finding(e.trace.claim, f"{name}: {e.trace.claim} is broken in {steps} steps"))
             case "deadlock":
-                out.append(Finding("deadlock", f"{name}: no action is possible after {steps} steps"))
+                out.append(
+                    Finding(
+                        "deadlock",
+                        f"{name}: no action is possible after {steps} steps (if it may end so: deadlock=True in its Expectation)",
+                    )
+                )
             case "liveness":
                 assert e.trace is not None
                 out.append(Finding(e.trace.claim, f"{name}: {e.trace.claim} need never come true"))

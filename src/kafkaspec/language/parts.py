@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from kafkaspec.language.expr import BINDERS, TRUE, Expr
 
@@ -44,6 +44,33 @@ def variables_bound(e: Expr) -> frozenset[str]:
         own = {e.args[0].aux} if e.op in BINDERS else set[str]()
         hit = _bound[e.id] = frozenset(own.union(*map(variables_bound, e.args)))
     return hit
+
+
+def shape(e: Expr) -> Hashable:
+    """What is the same of expressions that differ in the names of the variables they bind, and in nothing else."""
+    known: dict[Hashable, Hashable] = {}
+    depth_of: dict[str, int] = {}
+
+    def of(x: Expr) -> Hashable:
+        x = kept(x)
+        around = tuple((n, depth_of[n]) for n in sorted(x.free & depth_of.keys()))
+        here = (x.id, around, len(depth_of))
+        if here not in known:
+            known[here] = within(x) if around or variables_bound(x) else x.id
+        return known[here]
+
+    def within(x: Expr) -> Hashable:
+        if x.op == "bound":
+            return ("bound", depth_of[x.aux], id(x.t))
+        if x.op not in BINDERS:
+            return (x.op, id(x.t), x.aux, *map(of, x.args))
+        v = x.args[0]
+        depth_of[v.aux] = len(depth_of)
+        found = (x.op, id(x.t), x.aux, id(v.t), *map(of, x.args[1:]))
+        del depth_of[v.aux]
+        return found
+
+    return of(e)
 
 
 def parts_of(e: Expr) -> tuple[Expr, ...]:

@@ -3,7 +3,8 @@
 A model is written afresh from the prose, so this is where a misreading in one of the two shows. In each model state
 that the spec reaches (by the first spec state found for it), each action with each argument must do the same: where the
 model can take the action, the spec answers, and its state after stands for the model's state after; where the model
-cannot, the spec refuses, or the call is outside the contract, or nothing changes.
+cannot, the spec refuses, or the call is outside the contract, or nothing changes. A mapping that leaves out a state of
+the model, or an action, without a reason is a difference as well: what is not asked agrees always.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from kafkaspec.contract.history import History, Record, outcome
 from kafkaspec.contract.machine import Json, Machine, Outside, Refused
+from kafkaspec.errors import UserError
 from kafkaspec.language import Model
 from kafkaspec.language.concrete import Concrete, State
 
@@ -41,6 +43,8 @@ class RefinementMapping(Generic[S]):
     """the configuration for these sizes, by Python names"""
     set_up: Sequence[Call] = ()
     """calls that then lead to the model's first state"""
+    partly: str = ""
+    """why some of the model's reachable states stand for none of the spec's, if that is meant"""
 
     def first(self, machine: Machine[S]) -> S:
         """The spec's state that stands for the model's first. ValueError if the set-up is outside the contract."""
@@ -75,13 +79,14 @@ def check_refinement(machine: Machine[S], how: RefinementMapping[S]) -> Refineme
     first = how.first(machine)
     start = model_state(concrete, how, first)
     if start is None or concrete.key(start) not in {concrete.key(s) for s in concrete.initial_states()}:
-        return RefinementResult(
-            0, len(reachable), 0, {}, 0, History((), "the spec's first state is not one of the model's")
-        )
+        shown = "one beyond the sizes" if start is None else f"\n{concrete.show(start)}"
+        why = f"the spec's first state is not one of the model's: it stands for {shown}".replace(" \n", "\n")
+        return RefinementResult(0, len(reachable), 0, {}, 0, History((), why))
     seen: dict[Hashable, tuple[S, State, tuple[Record, ...]]] = {concrete.key(start): (first, start, ())}
     queue = deque(seen)
     refusals: Counter[str] = Counter()
-    steps = stutters = 0
+    taken: Counter[str] = Counter()
+    stutters = 0
     while queue:
         state, here, path = seen[queue.popleft()]
         for action, arguments in actions(concrete, how):
@@ -111,14 +116,24 @@ def check_refinement(machine: Machine[S], how: RefinementMapping[S]) -> Refineme
                 pair = f"the model is at\n{concrete.show(expected)}\nthe spec stands for\n{concrete.show(there)}"
                 why = f"after {what} {pair}"
             else:
-                steps += 1
+                taken[action] += 1
             if why:
                 problem = History(path + records, f"spec and model {how.model.__name__} differ: {why}", said)
-                return RefinementResult(len(seen), len(reachable), steps, dict(refusals), stutters, problem)
+                return RefinementResult(len(seen), len(reachable), taken.total(), dict(refusals), stutters, problem)
             if expected is not None and there is not None and concrete.key(there) not in seen:
                 seen[concrete.key(there)] = (after, there, path + records)
                 queue.append(concrete.key(there))
-    return RefinementResult(len(reachable & seen.keys()), len(reachable), steps, dict(refusals), stutters, None)
+    reached = len(reachable & seen.keys())
+    idle = sorted({a.name for a in concrete.model.actions} - how.without.keys() - taken.keys())
+    left_out = ""
+    if idle:
+        left_out = f"the spec never takes {', '.join(idle)}: give it the calls, or a reason in `without`"
+    elif (reached < len(reachable)) != bool(how.partly):
+        left_out = f"the spec reaches {reached:,} of the model's {len(reachable):,} states: " + (
+            "there is nothing to be said in `partly`" if how.partly else "say in `partly` why it is not all"
+        )
+    gap = History((), left_out) if left_out else None
+    return RefinementResult(reached, len(reachable), taken.total(), dict(refusals), stutters, gap)
 
 
 def actions(concrete: Concrete, how: RefinementMapping[Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -133,9 +148,15 @@ def actions(concrete: Concrete, how: RefinementMapping[Any]) -> list[tuple[str, 
 
 
 def model_state(concrete: Concrete, how: RefinementMapping[S], state: S) -> State | None:
-    """The model's state for a spec's; None beyond the sizes."""
+    """The model's state for a spec's; None beyond the sizes. Raises UserError unless it has the model's variables."""
     values = how.to_model(state)
-    return None if values is None else concrete.freeze(values)
+    if values is None:
+        return None
+    if wrong := sorted(values.keys() ^ concrete.vars.keys()):
+        raise UserError(
+            f"{how.to_model.__module__}: to_model has not the variables of {how.model.__name__}: {', '.join(wrong)}"
+        )
+    return concrete.freeze(values)
 
 
 def _made(machine: Machine[S], state: S, calls: Sequence[Call]) -> tuple[S, str, tuple[Record, ...]]:

@@ -241,10 +241,14 @@ def lockstep_detector(seeds: int = 20, steps: int = 200) -> Detector:
             failure = walk(machine, driver, seed, steps, contracts=False).failure
             if failure is not None:
                 short = shrink(machine, driver, failure, contracts=False)
-                return f"{' '.join(short.clause.split())} after {len(short.records) - 1} calls (seed {seed})".strip()
+                return f"{' '.join(short.clause.split())} after {_calls(len(short.records) - 1)} (seed {seed})".strip()
         return ""
 
     return Detector("lockstep", frozenset({"spec", "impl", "audit"}), look)
+
+
+def _calls(n: int) -> str:
+    return f"{n} call" + "s" * (n != 1)
 
 
 def check_detector() -> Detector:

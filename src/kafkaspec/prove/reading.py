@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import itertools
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,7 +23,7 @@ from kafkaspec.language.expr import at_most as surely_at_most
 from kafkaspec.language.expr import less as less_expr
 from kafkaspec.language.model import must_have_values
 from kafkaspec.language.obvious import essential, obvious
-from kafkaspec.language.parts import kept, used, variables_bound
+from kafkaspec.language.parts import kept, shape, used, variables_bound
 from kafkaspec.language.types import INT
 from kafkaspec.prove.counting import Count, majorities, numbers
 from kafkaspec.prove.symbols import (
@@ -87,8 +87,8 @@ class Reading(Values):
         self._given_names: set[str] = set()
         self._counted_sorts: set[str] = set()
         self._memo: dict[object, tuple[Value, object]] = {}
-        self._counts: dict[int, dict[int, Count]] = {}
-        self._majorities: dict[int, dict[int, Count]] = {}
+        self._counts: dict[Hashable, dict[int, Count]] = {}
+        self._majorities: dict[Hashable, dict[int, Count]] = {}
         self._worlds: dict[int, World] = {}
 
     # ---- what is known beforehand
@@ -550,7 +550,7 @@ class Reading(Values):
 
     def _unknown(
         self,
-        table: dict[int, dict[int, Count]],
+        table: dict[Hashable, dict[int, Count]],
         name: str,
         sort: z3.SortRef,
         e: Expr,
@@ -560,7 +560,7 @@ class Reading(Values):
         """What is said of elements as a whole, as an unknown of which the axioms below say what is known."""
         if any(n[0] == "=" for n in env):
             raise self.error(f"{show(e)}: bind what it speaks of (`for x in ... if y == x`) before counting")
-        of_world = table.setdefault(e.id, {})
+        of_world = table.setdefault(shape(e), {})
         if id(world) not in of_world:
             t, _ = self._members(e, env, world)
             types = {x.aux: x.t for x in used(e) if x.op == "bound" and x.aux in e.free}

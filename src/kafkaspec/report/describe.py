@@ -502,7 +502,7 @@ def _verified(rows: Sequence[verify.Row]) -> list[Section]:
         last = r.subsystem
     titles = ("subsystem", "what", "how", "found", Column("s", number=True), "verdict")
     failed = [r for r in rows if not r.ok]
-    work = duration(sum(r.seconds for r in rows if not r.held))
+    work = duration(sum(r.seconds for r in rows if not r.held)) + " of work"
     held = sum(bool(r.held) for r in rows)
     work += f"; {held} held before, and nothing has changed for them" if held else ""
     said = f"all {len(rows)} hold, {work}" if not failed else f"{len(failed)} of {len(rows)} do not hold, {work}"

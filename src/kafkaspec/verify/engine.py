@@ -261,7 +261,10 @@ def _impl_behind_a_pipe(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim
     command = shlex.join([sys.executable, "-m", "kafkaspec", "serve", s.name])
     judged = judge(Job(s.name, command, generator="uniform"), examples=PIPED)
     detail = f"{judged.tally.histories} histories, {judged.tally.calls:,} calls: {judged.verdict}"
-    why = "\n".join([judged.why, *(str(r.history) for r in judged.tally.rejections.values())]).strip()
+    last_words = judged.tally.trouble.stderr if judged.tally.trouble is not None else ()
+    rejections = sorted((r.history for r in judged.tally.rejections.values()), key=lambda h: len(h.records))
+    first = {h.clause: h for h in reversed(rejections)}  # the shortest by each clause
+    why = "\n".join([judged.why, *last_words, *map(str, reversed(first.values()))]).strip()
     known, work = judged.verdict != "could not judge", {budget.CALLS: judged.tally.calls}
     yield _Claim("impl behind a pipe", "judged", detail, why, could_judge=known, work=work)
 
