@@ -88,6 +88,13 @@ def test_the_version_is_the_same_wherever_it_stands() -> None:
 
 
 # ---- habits ----------------------------------------------------------------------------------------------------------
+def test_no_rules_are_too_long_to_be_read_at_a_sitting() -> None:
+    files = (ROOT / "spec").rglob("*.py")
+    lines = {str(p.relative_to(ROOT)): len(p.read_text("utf-8").splitlines()) for p in files}
+    assert len(lines) > 40
+    assert {name: n for name, n in lines.items() if n > 800} == {}
+
+
 def ci_commands() -> dict[str, str]:
     """The steps of the workflow in docs/ci.md that call kafkaspec, by name."""
     (text,) = re.findall(
