@@ -511,9 +511,10 @@ def _kills(mutants: list[Mutant], detectors: list[Detector]) -> None:
     assert [row.wrong for row in kill_matrix(find("producer_state"), mutants, detectors) if row.wrong] == []
 
 
+@pytest.mark.parametrize("each", [5, pytest.param(1, marks=pytest.mark.deep)])
 @pytest.mark.parametrize("layers", ["spec and impl", "model"])
-def test_every_written_mutant_is_killed(layers: str) -> None:
-    faults = [m for m in written(find("producer_state")) if m.layer in layers]
+def test_written_mutants_are_killed(layers: str, each: int) -> None:
+    faults = [m for m in written(find("producer_state")) if m.layer in layers][::each]
     if layers == "model":
         _kills(faults, [explorer_detector()])
     else:
