@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,16 @@ def run(program: Program, form: Form, **options: Any) -> Exploration:
     return explore(lay.model, lay.sizes, program=program, form=form, deadlock=True, **options)
 
 
+def plain(model: type[Model], sizes: dict[str, int | bool], threads: int = 2) -> Exploration:
+    """In the fast form; once for all tests that ask."""
+    return _plain(model, tuple(sizes.items()), threads)
+
+
+@cache
+def _plain(model: type[Model], sizes: tuple[tuple[str, int | bool], ...], threads: int) -> Exploration:
+    return explore(load(model), dict(sizes), threads=threads, deadlock=True)
+
+
 def found(e: Exploration) -> tuple[object, ...]:
     """What may not depend on the form."""
     return e.distinct, e.generated, e.depth, e.states_per_level, e.taken, e.witnesses, e.trace, e.outcome
@@ -65,7 +76,7 @@ WAYS += [(form, *lay, 1, threads) for form in FORMS[:2] for lay, threads in zip(
 
 @pytest.mark.parametrize(("form", "usable", "exact", "lanes", "threads"), WAYS)
 def test_every_form_finds_the_same(form: Form, usable: int, exact: int, lanes: int | None, threads: int) -> None:
-    fast = explore(load(CleanerAnchor), CLEANER, deadlock=True)
+    fast = plain(CleanerAnchor, CLEANER)
     e = run(small_steps(CleanerAnchor, CLEANER, exact, usable=usable, lanes=lanes), form, threads=threads)
     assert (fast.packed, e.packed) == (False, True)
     assert found(e) == found(fast)
@@ -134,7 +145,7 @@ def test_orbits_are_counted_alike() -> None:
 def test_leads_to_claims_are_judged_alike(model: type[Model], sizes: dict[str, int | bool], form: Form) -> None:
     packed = run(small_steps(model, sizes), form, threads=1)
     assert packed.packed
-    assert found(packed) == found(explore(load(model), sizes, threads=1, deadlock=True))
+    assert found(packed) == found(plain(model, sizes, threads=1))
 
 
 # ---- limits and resuming
@@ -142,7 +153,7 @@ def test_leads_to_claims_are_judged_alike(model: type[Model], sizes: dict[str, i
 @pytest.mark.parametrize("forms", [(Form(), PACKED, Form()), (PACKED,) * 3, (REFERENCES, Form(), CROWDED)])
 def test_a_run_goes_on_in_either_form(tmp_path: Path, threads: int, forms: tuple[Form, ...]) -> None:
     file = tmp_path / "run"
-    whole = explore(load(CleanerAnchor), LARGER)
+    whole = plain(CleanerAnchor, LARGER)
     packed = False
     for form, most in zip(forms, (60_000, 100_000, None), strict=True):
         e = run(small_steps(CleanerAnchor, LARGER), form, threads=threads, max_states=most, checkpoint=file)
@@ -215,7 +226,7 @@ def test_a_table_that_fits_has_room_for_its_states_too(width: int) -> None:
 
 
 def test_small_runs_stay_fast() -> None:
-    assert not explore(load(CleanerAnchor), LARGER).packed
+    assert not plain(CleanerAnchor, LARGER).packed
     assert explore(load(CleanerAnchor), LARGER, form=Form(fast_mb=1)).packed
 
 
