@@ -39,7 +39,7 @@ for name, enforce in ENFORCED.items():
     setattr(enforcing, name, enforce)
 
 STATES = 6
-PATHS = 16
+PATHS = 8
 """Each path begins in one of the states."""
 CASES = [
     pytest.param(pair.machine, op, id=f"{s.name}-{op.name}")
