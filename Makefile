@@ -24,7 +24,7 @@ test: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy tests docs bench
-	$(BIN)/pytest -n $(JOBS) --durations=20 --durations-min=1
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup --durations=20 --durations-min=1
 
 deep: .venv/dev
 	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -m "deep or not deep" -n $(JOBS) --passed .deep

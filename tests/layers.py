@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
 from kafkaspec.contract.machine import Driver, Machine
 from kafkaspec.lockstep.walk import Coverage, Pair, draw, walk
+
+a_row_of_verify = pytest.mark.deep
+"""What a row of `kafkaspec verify` does too. `make test` verifies everything once, in tests/docs."""
 
 
 def walked(machine: Machine[Any], driver: Callable[[], Driver], *, seeds: int, steps: int) -> Coverage:

@@ -1,7 +1,8 @@
 """CrossHair on the contracts of the specs: each operation called with symbolic arguments, in states that walks reached.
 
 A state drawn from thin air would break contracts that only reachable states keep; so states are concrete and reachable,
-and the arguments are what is searched. `make test` gives each operation a second, `make deep` a minute.
+and the arguments are what is searched. `make test` follows PATHS paths through each operation, `make deep` as many as
+fifteen seconds allow.
 
 Importing CrossHair switches icontract off in the whole process. That is undone at once, for all other tests' sake; here
 the conditions are evaluated one by one, which also keeps icontract's own machinery out of the search.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import random
+import sys
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,6 +39,8 @@ for name, enforce in ENFORCED.items():
     setattr(enforcing, name, enforce)
 
 STATES = 6
+PATHS = 8
+"""Each path begins in one of the states."""
 CASES = [
     pytest.param(pair.machine, op, id=f"{s.name}-{op.name}")
     for s in subsystems().values()
@@ -105,10 +109,13 @@ def caller(machine: Machine[Any], op: Operation[Any]) -> Callable[..., None]:
     return call
 
 
-def broken(machine: Machine[Any], op: Operation[Any], seconds: float) -> list[str]:
+def broken(machine: Machine[Any], op: Operation[Any], seconds: float, paths: int = sys.maxsize) -> list[str]:
     """What CrossHair found: a call that breaks a contract."""
     options = AnalysisOptionSet(
-        analysis_kind=[AnalysisKind.PEP316], per_condition_timeout=seconds, per_path_timeout=max(0.5, seconds / 10)
+        analysis_kind=[AnalysisKind.PEP316],
+        per_condition_timeout=seconds,
+        per_path_timeout=max(0.5, seconds / 10),
+        max_iterations=paths,
     )
     try:
         messages = run_checkables(analyze_function(caller(machine, op), options))
@@ -120,7 +127,7 @@ def broken(machine: Machine[Any], op: Operation[Any], seconds: float) -> list[st
 
 @pytest.mark.parametrize(("machine", "op"), CASES)
 def test_no_arguments_break_a_contract(machine: Machine[Any], op: Operation[Any]) -> None:
-    assert broken(machine, op, 1.0) == []
+    assert broken(machine, op, 1.0, PATHS) == []
 
 
 @pytest.mark.deep

@@ -93,22 +93,38 @@ def test_its_tests_pass_without_a_warning(mine: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "right", "wrong", "red"),
+    ("file", "right", "wrong", "check", "red"),
     [
-        ("impl/toy/fence.py", "epoch <= self", "epoch < self", "spec beside impl"),
-        ("models/toy/fence.py", "require(e > s.epoch)", "require(e >= s.epoch)", "model Fence"),
-        ("models/toy/fence.py", "distinct=7", "distinct=8", "model Fence"),
-        ("spec/toy/fence.py", "Fence(epoch, client) if epoch", "Fence(epoch) if epoch", "spec beside Fence"),
-        ("spec/toy/fence.py", "if epoch > state.epoch else", "if epoch > state.epoch + 1 else", "spec beside impl"),
-        ("tests/toy/fence_mutants.py", '"FEN-3"', '"FEN-2"', "clauses"),
+        ("impl/toy/fence.py", "epoch <= self", "epoch < self", "spec beside impl", "spec beside impl"),
+        ("models/toy/fence.py", "require(e > s.epoch)", "require(e >= s.epoch)", "models", "model Fence"),
+        ("models/toy/fence.py", "distinct=7", "distinct=8", "models", "model Fence"),
+        ("spec/toy/fence.py", "Fence(epoch, client) if epoch", "Fence(epoch) if epoch", "spec beside model",
+         "spec beside Fence"),
+        ("spec/toy/fence.py", "if epoch > state.epoch else", "if epoch > state.epoch + 1 else", "spec beside impl",
+         "spec beside impl"),
+        ("tests/toy/fence_mutants.py", '"FEN-3"', '"FEN-2"', "clauses", "clauses"),
     ],
-)
-def test_what_is_broken_is_red(file: str, right: str, wrong: str, red: str, tmp_path: Path) -> None:
-    run("new", "toy", "fence", "FEN", cwd=tmp_path)
-    text = (tmp_path / file).read_text("utf-8")
+)  # fmt: skip
+def test_what_is_broken_is_red(file: str, right: str, wrong: str, check: str, red: str, tmp_path: Path) -> None:
+    broken(tmp_path, file, right, wrong)
+    program = f"from kafkaspec.verify.engine import Unit, established as e; print(e(Unit('fence', {check!r}, 0), 5)[1])"
+    said = command("-c", program, cwd=tmp_path)
+    assert f"what={red!r}" in said
+    assert "why=''" not in said
+
+
+def broken(folder: Path, file: str, right: str, wrong: str) -> None:
+    """A new subsystem with one text exchanged."""
+    new.write(new.texts(FENCE, folder, ours=False), folder)
+    text = (folder / file).read_text("utf-8")
     assert right in text
-    (tmp_path / file).write_text(text.replace(right, wrong), "utf-8")
-    assert rows(run("verify", "fence", "--seeds", "5", "--json", cwd=tmp_path, expect=1))[red]["why"]
+    (folder / file).write_text(text.replace(right, wrong), "utf-8")
+
+
+def test_what_is_red_is_told_and_is_the_status(tmp_path: Path) -> None:
+    broken(tmp_path, "models/toy/fence.py", "distinct=7", "distinct=8")
+    found = rows(run("verify", "fence", "--seeds", "5", "--json", cwd=tmp_path, expect=1))
+    assert {what for what, r in found.items() if r["why"]} == {"model Fence"}
 
 
 def test_an_error_in_ones_own_code_is_said_with_its_line(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH, NO_EPOCH, Timeline
 from kafkaspec.spec.controller.timeline import machine
 from kafkaspec.spec.controller.timeline_released import released_capacity
+from tests.layers import a_row_of_verify
 
 MONOTONIC = next(r for r in subsystem.find("timeline").recordings if r.file == "timeline-monotonic.ndjson")
 
@@ -340,8 +341,9 @@ def _kills(mutants: list[Mutant], detectors: list[Detector]) -> None:
     assert [row.wrong for row in kill_matrix(find("timeline"), mutants, detectors) if row.wrong] == []
 
 
-def test_every_written_mutant_is_killed() -> None:
-    _kills(written(find("timeline")), [contract_detector(5, 150), lockstep_detector(), explorer_detector()])
+@pytest.mark.parametrize("each", [5, pytest.param(1, marks=pytest.mark.deep)])
+def test_written_mutants_are_killed(each: int) -> None:
+    _kills(written(find("timeline"))[::each], [contract_detector(5, 150), lockstep_detector(), explorer_detector()])
 
 
 @pytest.mark.deep
@@ -349,6 +351,7 @@ def test_every_generated_mutant_is_killed_or_has_a_reason_to_live() -> None:
     _kills(mutants_of(find("timeline")), [lockstep_detector(), explorer_detector(), prover_detector()])
 
 
+@a_row_of_verify
 def test_the_spec_does_what_the_model_says() -> None:
     (how,) = subsystem.find("timeline").refinements
     done = check_refinement(machine, how)
@@ -356,11 +359,13 @@ def test_the_spec_does_what_the_model_says() -> None:
     assert done.states == done.reachable == 999
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("checked", model.MODELS, ids=lambda c: c.model.__name__)
 def test_a_model_is_explored(checked: Expectation) -> None:
     assert checked.run().findings == []
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
 def test_a_model_is_proved_for_every_size(proof: Proof) -> None:
     proved = proof.run()
@@ -368,6 +373,7 @@ def test_a_model_is_proved_for_every_size(proof: Proof) -> None:
     assert proved.complete
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("recording", subsystem.find("timeline").recordings, ids=lambda r: r.file)
 def test_recordings_get_their_verdict(recording: Recording) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""

@@ -25,7 +25,7 @@ from tests.gate import oracle
 from tests.gate.templates import LEAVING, SIZES, leaving
 
 Small = Annotated[int, Range(0, 3)]
-STATES = 60
+STATES = 25
 TRIES = 4_000
 NEVER = ("field",)
 """What fits in a record's field fits in the record."""

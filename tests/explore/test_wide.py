@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
@@ -178,19 +179,19 @@ class Sent(Model):
         return s.net == {Letter(to=n) for n in Node}
 
 
-@pytest.mark.parametrize("lanes", [None, 1])
-@pytest.mark.parametrize("usable", [WORD - 1, 9])
 @pytest.mark.parametrize(
     ("model", "sizes"),
     [(OfWords, {}), (OfWider, {}), (Sent, {"Node": 1}), (Sent, {"Node": 3})],
     ids=["word", "wider", "one", "three"],
 )
-def test_counts_are_the_text_s(model: type[Model], sizes: Mapping[str, int], lanes: int | None, usable: int) -> None:
+def test_counts_are_the_text_s(model: type[Model], sizes: Mapping[str, int]) -> None:
     states, generated = Concrete(model, sizes).reachable()
-    program = Program(Layout(load(model), sizes, usable=usable), lanes=lanes)
-    e = explore(load(model), sizes, deadlock=True, program=program)
-    assert (e.outcome, e.distinct, e.generated, e.depth) == ("complete", len(states), generated, max(states.values()))
-    assert all(e.witnesses.values())
+    counts = ("complete", len(states), generated, max(states.values()))
+    for usable, lanes in itertools.product((WORD - 1, 9), (None, 1)):
+        program = Program(Layout(load(model), sizes, usable=usable), lanes=lanes)
+        e = explore(load(model), sizes, deadlock=True, program=program)
+        assert (e.outcome, e.distinct, e.generated, e.depth) == counts, (usable, lanes)
+        assert all(e.witnesses.values()), (usable, lanes)
 
 
 def test_elements_in_wide_options_are_renamed() -> None:

@@ -1,8 +1,11 @@
-"""Campaigns on Spark: the same rows and sums as in this process. Java is hidden, so that the wheel's is used."""
+"""On Spark: campaigns, judged campaigns and audits come to what one process comes to, to the letter. Java is hidden, so
+that the wheel's is used. All that needs a session is in this module, so that one is started."""
 
 from __future__ import annotations
 
 import importlib.util
+import itertools
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,10 +15,20 @@ from typing import Any
 
 import pytest
 
+from kafkaspec import report
+from kafkaspec.audit.engine import audit
+from kafkaspec.audit.recorded import recorded
 from kafkaspec.errors import UserError
+from kafkaspec.fleet import judge as fleet
+from kafkaspec.fleet.audit import on
 from kafkaspec.fleet.campaign import CampaignResult, Store, campaign
 from kafkaspec.fleet.session import find_java, java_version, package_zip, session
+from kafkaspec.judge.campaign import judge
+from kafkaspec.judge.judging import BLOCK
+from kafkaspec.judge.result import Job, SubsystemVerdict
 from tests.fleet.faulty import FaultyToy
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 FAULTY = FaultyToy("toy", "lockstep")
 
@@ -47,13 +60,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             yield s
 
 
+# ---- campaigns -------------------------------------------------------------------------------------------------------
 def walk(out: Path, end: int, master: str | None) -> CampaignResult:
     r = campaign(FAULTY, seeds=range(end), steps=40, out=out, master=master)
     nowhere = tuple(replace(f, file=Path()) for f in r.failures)
     return replace(r, seconds=0, out=Path(), walked=0, failures=nowhere)
 
 
-def test_spark_and_one_process_agree_exactly(spark: Any, tmp_path: Path) -> None:
+def test_campaigns_agree_exactly(spark: Any, tmp_path: Path) -> None:
     here = walk(tmp_path / "here", 80, None)
     out = tmp_path / "spark [2]{x}*?, 50 %"  # what is a pattern to Spark is a name here
     walk(out, 30, "local[2]")
@@ -65,6 +79,96 @@ def test_spark_and_one_process_agree_exactly(spark: Any, tmp_path: Path) -> None
     assert walk(out, 80, None) == here  # and rows of either kind are read by both
 
 
+# ---- judged campaigns ------------------------------------------------------------------------------------------------
+TEMPLATES = Path(__file__).parents[2] / "targets" / "examples" / "python"
+DIES = """
+import os, sys
+sys.path.insert(0, {folder!r})
+from faulty import Faulty, serve
+class Dies(Faulty):
+    def clear(self):
+        if self.entries and self.entries[-1] == [2, 2]:
+            os._exit(9)
+        super().clear()
+    OPERATIONS = {{**Faulty.OPERATIONS, "clearAndFlush": clear}}
+serve("Dies", "1", {{"leader_epochs": Dies}})
+"""
+
+
+def plain(r: SubsystemVerdict) -> Any:
+    """The result as JSON, without what a clock says."""
+
+    def timeless(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: timeless(v) for k, v in value.items() if k != "seconds"}
+        return [timeless(v) for v in value] if isinstance(value, list) else value
+
+    return timeless(report.to_json(r))
+
+
+def job(*words: str, seed: int = 0) -> Job:
+    return Job("leader_epochs", shlex.join([sys.executable, *words]), seed, timeout_s=30.0)
+
+
+def test_judged_campaigns_agree_exactly(spark: Any) -> None:
+    faulty = job(str(TEMPLATES / "faulty.py"), seed=1)
+    here, there = judge(faulty, examples=520), fleet.judge(spark, faulty, examples=520)
+    assert plain(here) == plain(there)
+    assert here.verdict == "rejected"
+    assert here.tally.histories == 520
+    assert here.tally.model_states == there.tally.model_states
+    assert here.rejections == there.rejections
+    other = fleet.judge(spark, job(str(TEMPLATES / "faulty.py"), seed=2), examples=20)
+    assert other.tally.histories == 20
+
+
+def test_trouble_on_a_worker_ends_it_where_one_process_ends(spark: Any, tmp_path: Path) -> None:
+    script = tmp_path / "dies.py"
+    script.write_text(DIES.format(folder=str(TEMPLATES)))
+    here, there = judge(job(str(script)), examples=600), fleet.judge(spark, job(str(script)), examples=600)
+    assert here.tally.trouble is not None
+    assert there.tally.trouble is not None
+    assert here.tally.trouble.kind == there.tally.trouble.kind == "died"
+    assert here.tally.last == there.tally.last
+    assert here.tally.last is not None
+    assert here.tally.last.records[-1]["op"] == "clearAndFlush"
+    assert max(here.tally.histories, there.tally.histories) < 600
+    none = fleet.judge(spark, job(str(tmp_path / "nothing.py")), examples=30)
+    assert (none.verdict, none.tally.trouble is not None) == ("could not judge", True)
+
+
+def test_ctrl_c_tells_what_was_merged(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = itertools.count()
+
+    def interrupt(done: int, total: int | None, text: str) -> None:
+        if next(calls) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(fleet, "WAVE_S", 0.0)
+    r = fleet.judge(spark, job(str(TEMPLATES / "leader_epochs.py")), examples=5000, progress=interrupt)
+    assert (r.verdict, r.why, r.interrupted) == ("could not judge", "interrupted", True)
+    assert r.tally.histories == 2 * BLOCK
+
+
+# ---- audits ----------------------------------------------------------------------------------------------------------
+def test_audits_agree_exactly(spark: Any, tmp_path: Path) -> None:
+    names = ("single-basic/nodes-after-clean-stop", "compaction-retention/node-after-sigkill-1")
+    for r in (r for r in recorded() if r.name in names):
+        with r.unpacked() as directories:
+            log = directories[0] / ("ledger-1" if "basic" in r.name else "users-0")
+            first = min(f for f in log.glob("*.log") if f.stat().st_size > 200)
+            data = bytearray(first.read_bytes())
+            data[150] ^= 4
+            first.write_bytes(data)
+            unread = max(log.glob("*.log"))
+            unread.unlink()
+            unread.mkdir()  # a folder with the name of a segment is none
+            here, there = audit(directories), audit(directories, fan=on(spark))
+            assert report.to_json(here) == report.to_json(there)
+            assert here.verdict == "unsound"
+
+
+# ---- without a session -----------------------------------------------------------------------------------------------
 def test_java_is_found_by_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fake(version: str) -> Path:
         java = tmp_path / version / "bin/java"

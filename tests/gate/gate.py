@@ -1,6 +1,6 @@
 """The gate: texts in, disagreements out, each as a minimal text with the command that shows it again.
 
-A case is a seed, or the name of a template. The fixed cases are what `make test` compares.
+A case is a seed, or the name of a template. `make deep` compares all fixed cases, `make test` some of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.gate.generate import Model, generated
 from tests.gate.shrink import MOST_TRIES, shrunk
 
 SEEDS = (*range(80), 95)
-"""The fixed seeds: with the templates some 60 s of a quiet core."""
+"""The fixed seeds."""
 STATES = ("graph", "transitions", "pinned")
 """What is compared of a template in which all is said by single states."""
 CLAIMED = ("graph", "explorer", "bounded", "prover")

@@ -17,10 +17,10 @@ TEXT = re.compile(r"^\*\*(.+?)\*\*\n\n```python\n(.*?)\n```$", re.MULTILINE | re
 TRIES = 60
 
 
-def rows() -> dict[str, tuple[str, str]]:
-    """What the table says: by the fault's name, its engine and the case that finds it."""
+def rows() -> dict[str, tuple[str, str, str]]:
+    """What the table says: by the fault's name, its engine, the case that finds it, and what is seen."""
     found = ROW.findall(FILE.read_text("utf-8"))
-    return {name: (engine, seed or template) for name, engine, seed, template, _ in found}
+    return {name: (engine, seed or template, seen) for name, engine, seed, template, seen in found}
 
 
 def row(f: Fault, name: str, seen: str) -> str:

@@ -36,7 +36,7 @@ from kafkaspec.spec.common.kafka import STORAGE_EXCEPTION
 from kafkaspec.spec.management import checkpoints as spec
 from kafkaspec.spec.management import checkpoints_trial
 from kafkaspec.spec.management.checkpoints import machine
-from tests.layers import walked
+from tests.layers import a_row_of_verify, walked
 
 # ---- the layers beside each other
 
@@ -65,6 +65,7 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
                 assert found == pair.state
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
 @pytest.mark.clause("CKP-6")
 @pytest.mark.clause("CKP-9")
@@ -75,6 +76,7 @@ def test_models_are_explored_as_pinned(checked: Any) -> None:
     assert checked.run().why == ""
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
 @pytest.mark.clause("CKP-6")
 @pytest.mark.clause("CKP-10")
@@ -84,6 +86,7 @@ def test_proofs_hold_for_every_size(proof: Proof) -> None:
     assert proved.complete, proved.summary()
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("recording", subsystem.find("checkpoints").recordings, ids=lambda r: r.file)
 @pytest.mark.clause("CKP-3")
 @pytest.mark.clause("CKP-7")

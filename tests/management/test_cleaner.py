@@ -25,7 +25,7 @@ from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.management import cleaner as spec
 from kafkaspec.spec.management import cleaner_trial
 from kafkaspec.spec.management.cleaner import machine
-from tests.layers import abstracts, walked
+from tests.layers import a_row_of_verify, abstracts, walked
 
 # ---- the layers beside each other
 
@@ -44,6 +44,7 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
     abstracts(data, machine, impl.Driver(), impl.Driver.state)
 
 
+@a_row_of_verify
 @pytest.mark.clause("CLN-1")
 @pytest.mark.clause("CLN-4")
 def test_spec_and_model_agree_in_every_state() -> None:
@@ -61,6 +62,7 @@ def test_spec_and_model_agree_in_every_state_of_two_partitions() -> None:
     assert compared.states == compared.reachable == 6400
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
 @pytest.mark.clause("CLN-20")
 @pytest.mark.clause("CLN-21")
@@ -71,6 +73,7 @@ def test_models_are_explored_as_pinned(checked: Any) -> None:
     assert checked.run().why == ""
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
 @pytest.mark.clause("CLN-20")
 @pytest.mark.clause("CLN-21")

@@ -22,7 +22,7 @@ from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.management import meta_properties as spec
 from kafkaspec.spec.management.meta_properties import machine
-from tests.layers import walked
+from tests.layers import a_row_of_verify, walked
 
 V1 = "version=1\ncluster.id=c\nnode.id=1\n"
 D, E = "Wz2UP7E_QO2kiOpi3I8jIQ", "Xz2UP7E_QO2kiOpi3I8jIQ"
@@ -36,6 +36,7 @@ def test_long_walks_cover_every_operation() -> None:
     walked(machine, impl.Driver, seeds=10, steps=150)
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("recording", subsystem.find("meta_properties").recordings, ids=lambda r: r.file)
 @pytest.mark.clause("MTP-3")
 @pytest.mark.clause("MTP-4")

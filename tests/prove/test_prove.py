@@ -127,7 +127,9 @@ def test_contradictory_assumptions_prove_nothing() -> None:
 
 def test_unknown_is_never_green() -> None:
     wanted = ("become_follower", "later_isr_has_earlier_commits")
-    p = prove(load(Replication), fixed={"FENCED": True}, timeout_s=0.0001, only=lambda a, c: (a, c) == wanted)
+    m = load(Replication)
+    m = replace(m, actions=[a for a in m.actions if a.name == wanted[0]])
+    p = prove(m, fixed={"FENCED": True}, timeout_s=0.0001, only=lambda a, c: (a, c) == wanted)
     assert [o.verdict for o in p.obligations] == ["unknown"]
     assert not replace(p, partial=False).complete
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import os
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -133,6 +134,7 @@ def test_every_step_is_what_the_text_makes(cls: type[Model], sizes: Mapping[str,
     assert steps > 50
 
 
+STATES = 500 if os.environ.get("HYPOTHESIS_PROFILE") == "deep" else 40
 FORMS: list[Mapping[str, int | bool]] = [
     {"Node": 1, "N": 1, "K": 1, "L": 1},
     {"Node": 2, "N": 2, "K": 2, "L": 2},
@@ -161,7 +163,7 @@ def test_each_form_says_what_the_text_says(sizes: Mapping[str, int | bool]) -> N
     text has a value, and whether what it leaves is of its type."""
     model, c, chance = load(Forms), Concrete(Forms, sizes), random.Random(5)
     met: Counter[tuple[str, object]] = Counter()
-    for _ in range(60):
+    for _ in range(STATES):
         (state, before), (after, following) = any_state(c, chance), any_state(c, chance)
         r = Reading(model, sizes)
         now, next_ = ({n: symbolic(r, t, values[n]) for n, t in model.vars.items()} for values in (before, following))

@@ -42,7 +42,7 @@ from kafkaspec.spec.storage import batch_trial
 from kafkaspec.spec.storage.batch import machine
 from kafkaspec.spec.storage.batch_trial import EPOCH, NOW
 from tests.kafka import command
-from tests.layers import walked
+from tests.layers import a_row_of_verify, walked
 
 RECORDINGS = Path(__file__).parent.parent / "recordings" / "audit"
 
@@ -58,6 +58,7 @@ def test_long_walks_cover_every_operation() -> None:
     assert decoded | {f"validate BAT-{n}" for n in (20, 21, 22)} | {"build BAT-18"} <= covered.refusals.keys()
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("recording", subsystem.find("batch").recordings, ids=lambda r: r.file)
 def test_recordings_are_judged_as_they_must(recording: Any) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""

@@ -31,7 +31,7 @@ from kafkaspec.proofs.storage.leader_epochs import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.storage import leader_epochs as spec
 from kafkaspec.spec.storage.leader_epochs import Cache, Entry, machine
-from tests.layers import walked
+from tests.layers import a_row_of_verify, walked
 
 # ---- the layers beside each other
 
@@ -63,6 +63,7 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
             assert driver.state() == pair.state
 
 
+@a_row_of_verify
 @pytest.mark.clause("LEC-1")
 @pytest.mark.clause("LEC-5")
 @pytest.mark.clause("LEC-6")
@@ -74,12 +75,14 @@ def test_spec_and_model_agree_in_every_state() -> None:
         assert compared.states == compared.reachable
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
 @pytest.mark.clause("LEC-4")
 def test_models_are_explored_as_pinned(checked: Any) -> None:
     assert checked.run().why == ""
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
 @pytest.mark.clause("LEC-1")
 @pytest.mark.clause("LEC-9")

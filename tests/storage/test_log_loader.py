@@ -35,7 +35,7 @@ from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage import log_loader_trial
 from kafkaspec.spec.storage.log_loader import CLEANED, EPOCHS, INDEX, LOG, SNAPSHOT, SWAP, TIME_INDEX, name_of
 from tests.kafka import command
-from tests.layers import walked
+from tests.layers import a_row_of_verify, walked
 
 machine = spec.machine
 
@@ -50,6 +50,7 @@ def test_long_walks_cover_every_operation() -> None:
     walked(machine, impl.Driver, seeds=30, steps=40)
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("recording", subsystem.find("log_loader").recordings, ids=lambda r: r.file)
 @pytest.mark.clause("LDR-1")
 @pytest.mark.clause("LDR-2")
@@ -77,6 +78,7 @@ def test_impl_loads_as_kafka_does() -> None:
     assert loads > 150
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
 @pytest.mark.clause("LDR-14")
 @pytest.mark.clause("LDR-15")
@@ -84,6 +86,7 @@ def test_models_are_explored_as_pinned(checked: Any) -> None:
     assert checked.run().why == ""
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
 @pytest.mark.clause("LDR-14")
 @pytest.mark.clause("LDR-15")

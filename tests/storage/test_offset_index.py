@@ -33,7 +33,7 @@ from kafkaspec.spec.common.mapped_index import PAGE
 from kafkaspec.spec.storage import offset_index as spec
 from kafkaspec.spec.storage.offset_index import machine
 from tests.kafka import command
-from tests.layers import abstracts, walked
+from tests.layers import a_row_of_verify, abstracts, walked
 from tests.storage.index_calls import histories
 from tests.storage.index_logs import OFFSETS, B, Part, audited, packed
 
@@ -58,6 +58,7 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
     abstracts(data, machine, impl.Driver(), impl.Driver.state)
 
 
+@a_row_of_verify
 @pytest.mark.clause("OIX-3")
 @pytest.mark.clause("OIX-4")
 @pytest.mark.clause("OIX-11")
@@ -68,6 +69,7 @@ def test_spec_and_model_agree_between_lookups() -> None:
         assert (compared.states, compared.steps) == (102, 640)
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
 @pytest.mark.clause("OIX-6")
 @pytest.mark.clause("OIX-22")
@@ -75,6 +77,7 @@ def test_models_are_explored_as_pinned(checked: Any) -> None:
     assert checked.run().why == ""
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
 @pytest.mark.clause("OIX-6")
 @pytest.mark.clause("OIX-8")

@@ -40,6 +40,7 @@ from kafkaspec.spec.common import producers as tables
 from kafkaspec.spec.common.producers import SEQUENCES, UNKNOWN_VERSION, State
 from kafkaspec.spec.storage import producer_state as spec
 from kafkaspec.spec.storage.producer_state import machine
+from tests.layers import a_row_of_verify
 
 
 def do(state: State, operation: str, /, **arguments: Any) -> tuple[State, Any]:
@@ -510,9 +511,10 @@ def _kills(mutants: list[Mutant], detectors: list[Detector]) -> None:
     assert [row.wrong for row in kill_matrix(find("producer_state"), mutants, detectors) if row.wrong] == []
 
 
+@pytest.mark.parametrize("each", [5, pytest.param(1, marks=pytest.mark.deep)])
 @pytest.mark.parametrize("layers", ["spec and impl", "model"])
-def test_every_written_mutant_is_killed(layers: str) -> None:
-    faults = [m for m in written(find("producer_state")) if m.layer in layers]
+def test_written_mutants_are_killed(layers: str, each: int) -> None:
+    faults = [m for m in written(find("producer_state")) if m.layer in layers][::each]
     if layers == "model":
         _kills(faults, [explorer_detector()])
     else:
@@ -524,6 +526,7 @@ def test_every_generated_mutant_is_killed_or_has_a_reason_to_live() -> None:
     _kills(mutants_of(find("producer_state")), [lockstep_detector(40), explorer_detector(), prover_detector()])
 
 
+@a_row_of_verify
 def test_the_spec_does_what_the_model_says() -> None:
     (how,) = subsystem.find("producer_state").refinements
     done = check_refinement(machine, how)
@@ -531,22 +534,21 @@ def test_the_spec_does_what_the_model_says() -> None:
     assert done.states == done.reachable == 1_102
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("checked", model.MODELS, ids=lambda c: c.model.__name__)
 def test_a_model_is_explored(checked: Expectation) -> None:
     assert checked.run().findings == []
 
 
-@pytest.mark.parametrize(
-    "proof",
-    [pytest.param(p, marks=[pytest.mark.deep] if p.loaded.name == "Log" else []) for p in PROOFS],
-    ids=lambda p: p.loaded.name,
-)
+@a_row_of_verify
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
 def test_a_model_is_proved_for_every_size(proof: Proof) -> None:
     proved = proof.run()
     assert [f"{o.verdict}: {o.action} keeps {o.claim}" for o in proved.obligations if o.verdict != "proved"] == []
     assert proved.complete
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("recording", subsystem.find("producer_state").recordings, ids=lambda r: r.file)
 def test_recordings_get_their_verdict(recording: Recording) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""

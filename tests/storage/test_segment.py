@@ -41,7 +41,7 @@ from kafkaspec.spec.common.segment_contents import Batch, Record
 from kafkaspec.spec.storage import segment as spec
 from kafkaspec.spec.storage.segment import machine
 from tests.kafka import answers, run_class
-from tests.layers import walked
+from tests.layers import a_row_of_verify, walked
 
 PREALLOCATED = 60_000
 """Bytes: an index file that is larger was not trimmed, in these recordings."""
@@ -58,17 +58,20 @@ def test_long_walks_cover_every_operation() -> None:
     assert {"append SEG-3", "read SEG-12", "sanityCheck SEG-21"} <= covered.refusals.keys()
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("recording", subsystem.find("segment").recordings, ids=lambda r: r.file)
 def test_recordings_are_judged_as_they_must(recording: Any) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
 @pytest.mark.clause("SEG-23", "SEG-24")
 def test_models_are_explored_as_pinned(checked: Any) -> None:
     assert checked.run().why == ""
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
 @pytest.mark.clause("SEG-20", "SEG-23", "SEG-24", "SEG-25", "SEG-26")
 def test_proofs_hold_for_every_size(proof: Any) -> None:

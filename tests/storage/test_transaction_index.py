@@ -31,7 +31,7 @@ from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 from kafkaspec.spec.common.segment_contents import Batch, Record
 from kafkaspec.spec.storage import transaction_index as spec
 from kafkaspec.spec.storage.transaction_index import AbortedTransaction, Index, Log, SearchResult, machine
-from tests.layers import abstracts, walked
+from tests.layers import a_row_of_verify, abstracts, walked
 
 # ---- the layers beside each other
 
@@ -50,17 +50,20 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
     abstracts(data, machine, impl.Driver())
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("recording", subsystem.find("transaction_index").recordings, ids=lambda r: r.file)
 def test_recordings_are_judged_as_they_must(recording: Any) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
 @pytest.mark.clause("TXI-12")
 def test_models_are_explored_as_pinned(checked: Any) -> None:
     assert checked.run().why == ""
 
 
+@a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
 @pytest.mark.clause("TXI-7")
 @pytest.mark.clause("TXI-12")
