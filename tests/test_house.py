@@ -68,7 +68,7 @@ def test_the_wheel_that_is_made_of_the_sdist_installs_and_runs(tmp_path: Path) -
     assert str(tmp_path / "empty") in run(bin / "python", "-c", program, cwd=elsewhere)
     assert "explore" in run(bin / "kafkaspec", "--help", cwd=elsewhere)
     run(bin / "kafkaspec", "new", "toy", "fence", "FEN", cwd=elsewhere)
-    assert "spec beside impl" in run(bin / "kafkaspec", "verify", "fence", cwd=elsewhere)
+    assert "impl against spec" in run(bin / "kafkaspec", "verify", "fence", cwd=elsewhere)
 
 
 def test_the_version_is_the_same_wherever_it_stands() -> None:

@@ -63,8 +63,8 @@ def test_every_row_holds(mine: Path) -> None:
         "clauses": "complete",
         "model Fence": "explored",
         "invariants of Fence": "proved",
-        "spec beside Fence": "explored",
-        "spec beside impl": "tested",
+        "spec against Fence": "explored",
+        "impl against spec": "tested",
         "impl behind a pipe": "judged",
         "cost": "counted",
     }
@@ -95,13 +95,13 @@ def test_its_tests_pass_without_a_warning(mine: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "right", "wrong", "check", "red"),
     [
-        ("impl/toy/fence.py", "epoch <= self", "epoch < self", "spec beside impl", "spec beside impl"),
+        ("impl/toy/fence.py", "epoch <= self", "epoch < self", "impl against spec", "impl against spec"),
         ("models/toy/fence.py", "require(e > s.epoch)", "require(e >= s.epoch)", "models", "model Fence"),
         ("models/toy/fence.py", "distinct=7", "distinct=8", "models", "model Fence"),
-        ("spec/toy/fence.py", "Fence(epoch, client) if epoch", "Fence(epoch) if epoch", "spec beside model",
-         "spec beside Fence"),
-        ("spec/toy/fence.py", "if epoch > state.epoch else", "if epoch > state.epoch + 1 else", "spec beside impl",
-         "spec beside impl"),
+        ("spec/toy/fence.py", "Fence(epoch, client) if epoch", "Fence(epoch) if epoch", "spec against model",
+         "spec against Fence"),
+        ("spec/toy/fence.py", "if epoch > state.epoch else", "if epoch > state.epoch + 1 else", "impl against spec",
+         "impl against spec"),
         ("tests/toy/fence_mutants.py", '"FEN-3"', '"FEN-2"', "clauses", "clauses"),
     ],
 )  # fmt: skip
@@ -137,7 +137,7 @@ def test_an_error_in_ones_own_code_is_said_with_its_line(tmp_path: Path) -> None
     found = rows(run("verify", "fence", "--seeds", "5", "--json", cwd=tmp_path, expect=2))
     assert {w: r["why"] for w, r in found.items() if r["why"]} == {
         what: f"spec/toy/fence.py:{line}: IndexError: tuple index out of range"
-        for what in ("spec beside model", "spec beside impl", "impl behind a pipe")
+        for what in ("spec against model", "impl against spec", "impl behind a pipe")
     }
     spec.write_text(text.replace("else STALE", "else"), "utf-8")
     said = run("verify", "fence", cwd=tmp_path, expect=2)

@@ -42,7 +42,7 @@ def test_verify_has_a_row_of_every_model_proof_refinement_and_recording(generate
         models, proofs = s.layer("models"), s.layer("proofs")
         wanted = [f"model {c.loaded.name}" for c in getattr(models, "MODELS", ())]
         wanted += [f"invariants of {p.loaded.name}" for p in getattr(proofs, "PROOFS", ())]
-        wanted += [f"spec beside {how.model.__name__}" for how in s.refinements]
+        wanted += [f"spec against {how.model.__name__}" for how in s.refinements]
         wanted += [what for r in s.recordings for what in (r.file, f"{r.file}, altered")]
         assert Counter((s.name, what) for what in wanted) <= rows
 
@@ -191,7 +191,7 @@ SHOWN = {
     "attempts": ("engines/attempts.html", "baseline: n&lt;N is false at N"),
     "faults": ("engines/gate.html", "A minimal text for each"),
     "audit": ("audit.html", 'href="storage/leader_epochs.html#LEC-20"'),
-    "verified": ("verified.html", "spec beside impl"),
+    "verified": ("verified.html", "impl against spec"),
     "readme": ("index.html", "the CRC is not that of the bytes"),
     "kill_totals": ("kill-matrix.html", "<strong>all</strong>"),
     "guided_and_uniform": ("kill-matrix.html", "nine tenths"),

@@ -1,4 +1,4 @@
-"""The small files of a log directory: spec beside impl, the models, recordings, and every crash of a replacement."""
+"""The small files of a log directory: impl against spec, the models, recordings, and every crash of a replacement."""
 
 from __future__ import annotations
 

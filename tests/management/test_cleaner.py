@@ -1,4 +1,4 @@
-"""The log cleaner's manager: spec beside impl and models, and the checkpoint file through every crash."""
+"""The log cleaner's manager: impl against spec and models, and the checkpoint file through every crash."""
 
 from __future__ import annotations
 

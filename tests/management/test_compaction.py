@@ -1,4 +1,4 @@
-"""Compaction's promises: spec beside the audit over real bytes, rounds of cleaning, and many keys in little memory."""
+"""Compaction's promises: spec against the audit over real bytes, rounds of cleaning, and many keys in little memory."""
 
 from __future__ import annotations
 

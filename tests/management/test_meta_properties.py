@@ -1,4 +1,4 @@
-"""meta.properties: spec beside impl, Kafka's own answers, and every crash of a replacement."""
+"""meta.properties: impl against spec, Kafka's own answers, and every crash of a replacement."""
 
 from __future__ import annotations
 

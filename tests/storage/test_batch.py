@@ -1,4 +1,4 @@
-"""The record batch: spec beside impl, beside kafka-python, beside what Kafka wrote; and the rules one by one."""
+"""The record batch: impl against spec, beside kafka-python, beside what Kafka wrote; and the rules one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leader epochs: spec beside impl and models, the file through every crash, and the audit of logs at rest."""
+"""Leader epochs: impl against spec and models, the file through every crash, and the audit of logs at rest."""
 
 from __future__ import annotations
 

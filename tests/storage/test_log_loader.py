@@ -1,4 +1,4 @@
-"""Loading a log: spec beside impl, Kafka's own loads, every crash of a replacement and of a load, and the audit."""
+"""Loading a log: impl against spec, Kafka's own loads, every crash of a replacement and of a load, and the audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The offset index: spec beside impl, model and the released class; its search on pages; the audit of index files."""
+"""The offset index: impl against spec, model and the released class; its search on pages; the audit of index files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replicas side by side: spec beside the streaming comparison, and findings with their places."""
+"""Replicas side by side: spec against the streaming comparison, and findings with their places."""
 
 from __future__ import annotations
 

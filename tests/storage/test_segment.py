@@ -1,4 +1,4 @@
-"""A log segment: spec beside impl, models and the released Kafka, and the rules one by one."""
+"""A log segment: impl against spec, models and the released Kafka, and the rules one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time index: spec beside impl and the released class, and the audit of time index files."""
+"""The time index: impl against spec and the released class, and the audit of time index files."""
 
 from __future__ import annotations
 

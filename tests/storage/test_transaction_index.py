@@ -1,4 +1,4 @@
-"""The transaction index: spec beside impl and model, and the rules one by one."""
+"""The transaction index: impl against spec and model, and the rules one by one."""
 
 from __future__ import annotations
 

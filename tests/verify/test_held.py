@@ -15,7 +15,7 @@ from kafkaspec.report import describe
 from kafkaspec.verify import engine, held
 from kafkaspec.verify.engine import Row, Unit, established, units, verify
 
-UNIT = Unit("leader_epochs", "spec beside model", 0)
+UNIT = Unit("leader_epochs", "spec against model", 0)
 SEEDS = 4
 RIGHT = held._digest.__wrapped__
 
@@ -59,7 +59,7 @@ def test_what_held_is_not_asked_again_and_says_so(asked: list[Unit]) -> None:
     ("file", "names", "checks"),
     [
         ("spec/storage/leader_epochs.py", ["leader_epochs"], None),
-        ("impl/storage/leader_epochs.py", ["leader_epochs"], {"clauses", "spec beside impl", "impl behind a pipe"}),
+        ("impl/storage/leader_epochs.py", ["leader_epochs"], {"clauses", "impl against spec", "impl behind a pipe"}),
         ("models/storage/leader_epochs.py", ["leader_epochs"], None),
         ("proofs/storage/leader_epochs.py", ["leader_epochs"], {"clauses", "proofs"}),
         ("audits/storage/leader_epochs.py", ["leader_epochs", "audit"], None),
@@ -93,7 +93,7 @@ def test_a_text_that_changes_while_it_is_asked_is_asked_again(
         verify(["replicas"], SEEDS, changed=True)
     changed(monkeypatch, "spec/storage/replicas.py")
     verify(["replicas"], SEEDS, changed=True)
-    assert {u.check for u in asked} >= {"spec beside impl"}
+    assert {u.check for u in asked} >= {"impl against spec"}
 
 
 def test_another_subsystem_s_spec_changes_nothing_here(asked: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_a_store_that_is_damaged_is_as_good_as_none(asked: list[Unit], tmp_path:
 
 def test_every_module_that_a_unit_imports_is_among_its_inputs() -> None:
     """What a unit has really loaded, in a process of its own, is what it is said to depend on."""
-    for unit in (UNIT, Unit("leader_epochs", "recordings", 0), Unit("leader_epochs", "spec beside impl", 0)):
+    for unit in (UNIT, Unit("leader_epochs", "recordings", 0), Unit("leader_epochs", "impl against spec", 0)):
         text = (
             "import sys; from kafkaspec.verify.engine import Unit, established\n"
             f"established({unit!r}, 2)\n"

@@ -246,7 +246,7 @@ def prove(
 
 # ---- campaigns, mutants ----------------------------------------------------------------------------------------------
 def campaign(name: str, *, seeds: range, steps: int, out: Path, master: str | None, json: bool) -> int:
-    """Walk spec beside impl over many seeds. 1 if a seed fails."""
+    """Walk impl against spec over many seeds. 1 if a seed fails."""
     from kafkaspec.contract import subsystem
     from kafkaspec.fleet import campaign as run
 

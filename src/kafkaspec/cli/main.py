@@ -106,7 +106,7 @@ def verify(
         list[str] | None,
         typer.Argument(metavar="[SUBSYSTEM]...", help="All, if none is named.", autocompletion=_complete_subsystem),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds for spec beside impl.")] = 200,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds for impl against spec.")] = 200,
     changed: Annotated[
         bool, typer.Option("--changed", help="Do not ask again what held, if nothing has changed for it since.")
     ] = False,
@@ -114,8 +114,8 @@ def verify(
 ) -> int:
     """Re-establish everything that is claimed, and print it as one table.
 
-    Clauses complete, models explored at their pinned counts, invariants proved for all sizes, spec walked beside impl
-    and model, recordings of the real Kafka accepted, altered ones rejected. All cores are used.
+    Clauses complete, models explored at their pinned counts, invariants proved for all sizes, spec walked against
+    models and impl against spec, recordings of the real Kafka accepted, altered ones rejected. All cores are used.
     """
     from kafkaspec.cli.verify import run
 
@@ -359,7 +359,7 @@ def serve(
 
 
 @app.command(
-    short_help="Walk spec beside impl over many seeds; shrink what fails.",
+    short_help="Walk impl against spec over many seeds; shrink what fails.",
     epilog="""\b
 Examples:
   kafkaspec campaign timeline --seeds 0:1000 --steps 200 --out out/timeline
@@ -378,7 +378,7 @@ def campaign(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Walk spec beside impl over many seeds; shrink what fails."""
+    """Walk impl against spec over many seeds; shrink what fails."""
     from kafkaspec.cli import engines
     from kafkaspec.cli.names import seeds as parse
 

@@ -1,4 +1,4 @@
-"""A campaign: the seeded lockstep walk of spec beside impl for very many seeds, in this process or on Spark.
+"""A campaign: the seeded lockstep walk of impl against spec for very many seeds, in this process or on Spark.
 
 A seed gives one row, and the row depends on the seed, the number of steps and the code alone (the column `seconds`
 excepted), so it does not matter where, when or in which order rows are made. They are kept as Parquet files in

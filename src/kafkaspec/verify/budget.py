@@ -14,7 +14,7 @@ TRANSITIONS = "transitions"
 OBLIGATIONS = "obligations"
 """of proofs"""
 CALLS = "calls"
-"""of spec beside impl, of spec beside model, and of our implementation behind a pipe"""
+"""of impl against spec, of spec against model, and of our implementation behind a pipe"""
 EVENTS = "events"
 """of recordings, those with one value changed included"""
 

@@ -32,7 +32,7 @@ from kafkaspec.verify import budget
 from kafkaspec.verify.held import PastResults, key
 
 STEPS = 100
-"""Operations a seed, spec beside impl."""
+"""Operations a seed, impl against spec."""
 PIPED = 30
 """Histories on our implementation behind a pipe."""
 AUDIT = "audit"
@@ -216,7 +216,7 @@ def _proofs(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
         )
 
 
-def _spec_beside_model(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
+def _spec_against_model(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
     from kafkaspec.lockstep.exhaustive import check_refinement
 
     for how in [s.refinements[which]]:
@@ -226,15 +226,15 @@ def _spec_beside_model(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]
         )
         why = str(c.problem) if c.problem is not None else ""
         work = {budget.CALLS: c.steps + sum(c.refusals.values()) + c.stutters}
-        yield _Claim(f"spec beside {how.model.__name__}", "explored", detail, why, work=work)
+        yield _Claim(f"spec against {how.model.__name__}", "explored", detail, why, work=work)
 
 
-def _spec_beside_drivers(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
+def _drivers_against_spec(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
     from kafkaspec.lockstep.walk import Coverage, shrink, walk
 
     if not s.pairs():
         nothing = "there is neither impl nor audit"
-        yield _Claim("spec beside impl", "unknown", nothing, nothing, could_judge=False)
+        yield _Claim("impl against spec", "unknown", nothing, nothing, could_judge=False)
     for pair in s.pairs()[which : which + 1]:
         covered, calls, why = Coverage(), 0, ""
         seeds = seeds if pair.layer == "impl" else -(-seeds // 4)  # questions: there are no states to come to
@@ -250,7 +250,7 @@ def _spec_beside_drivers(s: Subsystem, which: int, seeds: int) -> Iterator[_Clai
             why = f"never called in {seeds} seeds: {', '.join(idle)}"
         n = len(covered.operations)
         detail = f"{seeds} seeds, {calls:,} calls, {n} operation{'s' * (n != 1)}"
-        yield _Claim(f"spec beside {pair.layer}", "tested", detail, why, work={budget.CALLS: calls})
+        yield _Claim(f"{pair.layer} against spec", "tested", detail, why, work={budget.CALLS: calls})
 
 
 def _impl_behind_a_pipe(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
@@ -345,8 +345,8 @@ CHECKS: dict[str, tuple[Callable[[Subsystem], int], Check]] = {
     "clauses": (lambda s: 1, _clauses),
     "models": (lambda s: len(_of(s, "models", "MODELS")), _models),
     "proofs": (lambda s: len(_of(s, "proofs", "PROOFS")), _proofs),
-    "spec beside model": (lambda s: len(s.refinements), _spec_beside_model),
-    "spec beside impl": (lambda s: max(1, len(s.pairs())), _spec_beside_drivers),
+    "spec against model": (lambda s: len(s.refinements), _spec_against_model),
+    "impl against spec": (lambda s: max(1, len(s.pairs())), _drivers_against_spec),
     "impl behind a pipe": (lambda s: int(s.is_component), _impl_behind_a_pipe),
     "recordings": (lambda s: len(s.recordings), _recordings),
 }

@@ -32,15 +32,15 @@ READS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "clauses": (("contract/traceability.py",), LAYERS),
     "models": (("explore/checked.py", "explore/engine.py"), ("models",)),
     "proofs": (("prove/proof.py", "explore/engine.py"), ("models", "proofs")),
-    "spec beside model": (("lockstep/exhaustive.py",), ("spec", "models")),
-    "spec beside impl": (("lockstep/walk.py",), ("spec", "impl", "audits")),
+    "spec against model": (("lockstep/exhaustive.py",), ("spec", "models")),
+    "impl against spec": (("lockstep/walk.py",), ("spec", "impl", "audits")),
     "impl behind a pipe": (("judge/campaign.py", "judge/serve.py", "cli/judge.py"), ("spec", "impl")),
     "recordings": (("judge/recorded.py", "judge/alter.py"), ("spec",)),
     "log directories": (("audit/engine.py", "audit/recorded.py"), ()),
     "log directories, damaged": (("audit/engine.py", "audit/recorded.py"), ()),
 }
 """By a check's name: the engines that it asks, and the layers of the subsystem that it looks at."""
-LONG: Mapping[str, float] = {"proofs": 60, "spec beside impl": 30, "models": 20, "log directories": 10}
+LONG: Mapping[str, float] = {"proofs": 60, "impl against spec": 30, "models": 20, "log directories": 10}
 """How long a unit may take that was never done, in seconds: the longest is begun first."""
 
 
