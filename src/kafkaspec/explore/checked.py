@@ -91,11 +91,8 @@ class Expectation:
                 assert e.trace is not None
                 out.append(Finding(e.trace.claim, f"{name}: {e.trace.claim} is broken in {steps} steps"))
             case "deadlock":
-                out.append(
-                    Finding(
-                        "deadlock",
-                        f"{name}: no action is possible after {steps} steps (if it may end so: deadlock=True in its Expectation)",
-                    )
+                hint = "if it may end so, its Expectation has deadlock=True"
+                out.append(Finding("deadlock", f"{name}: no action is possible after {steps} steps ({hint})"))
                 )
             case "liveness":
                 assert e.trace is not None
