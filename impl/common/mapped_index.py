@@ -394,8 +394,14 @@ class IndexDriver(ByName):
         self.open_(max_index_size, writable)
 
     def fill(self, count: int) -> None:
-        slots = filled(type(self), count)
+        slots = self.filled(count)
         self.open_file(slots.hex(), len(slots), True)
+
+    @classmethod
+    @cache
+    def filled(cls, count: int) -> bytes:
+        """A file with that many entries."""
+        return b"".join(cls.layout.pack(*cls.filling(n)) for n in range(1, count + 1))
 
     @classmethod
     @abstractmethod
@@ -420,11 +426,5 @@ class IndexDriver(ByName):
         entries = i.all()
         if entries is not self.shown[0]:
             self.shown = entries, [list(e) for e in entries]
-        of_itself = ([], i.max_entries, i.length, i.is_full, self.last())
-        return {**encode(self.observation(True, len(content), file, *of_itself)), "entries": self.shown[1]}
-
-
-@cache
-def filled(driver: type[IndexDriver], count: int) -> bytes:
-    """The file of an index with that many entries."""
-    return b"".join(driver.layout.pack(*driver.filling(n)) for n in range(1, count + 1))
+        shown = self.observation(True, len(content), file, [], i.max_entries, i.length, i.is_full, self.last())
+        return {**encode(shown), "entries": self.shown[1]}

@@ -19,7 +19,7 @@ def remembered(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate
     older = newer
 
     @wraps(function)
-    def answer(about: S, *more: P.args, **named: P.kwargs) -> R:
+    def answer(about: S, /, *more: P.args, **named: P.kwargs) -> R:
         nonlocal newer, older
         for known, asked, result in (newer, older):
             if known is about and asked == (more, named):

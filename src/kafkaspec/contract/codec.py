@@ -25,6 +25,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cache
 from typing import Any, Final, Literal, TypeVar
 
+import orjson
+
 T = TypeVar("T")
 Json = Any
 """A JSON value as Python has it: None, bool, int, float, str, list, dict with str keys."""
@@ -287,6 +289,38 @@ def decoder(hint: Any) -> Decode | None:
             inner = decoder(arguments[0]) if arguments else None
             return None if inner is None else _array(inner, list)
     raise TypeError(f"{hint!r} has no form in JSON")
+
+
+INTERNED: Final = 1024
+
+
+def _is_constant(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def interned(decode: Decode) -> Decode:
+    """The same. Of equal JSON a value that cannot change is made once, but for what was long ago."""
+    known: dict[bytes, Any] = {}
+
+    def decoded(value: Any) -> Any:
+        try:
+            text = orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+        except TypeError:  # it is of the type already, or no JSON
+            return decode(value)
+        if text in known:
+            return known[text]
+        made = decode(value)
+        if _is_constant(made):
+            if len(known) == INTERNED:
+                known.clear()
+            known[text] = made
+        return made
+
+    return decoded
 
 
 def decode(hint: Any, value: Json) -> Any:

@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from kafkaspec.contract import clauses
 from kafkaspec.contract.history import History, Record, answer_text, call_text, outcome
 from kafkaspec.contract.machine import Driver, Json, Machine, Operation, Outside, Pick, Refused
-from kafkaspec.lockstep.compare import Difference, differences, same, shape, written
+from kafkaspec.lockstep.compare import Difference, differences, matches, same, shape, written
 from kafkaspec.lockstep.shrink import Again, fewer_calls
 
 ModelState = Callable[[Any], Hashable | None]
@@ -172,10 +172,8 @@ def unlike(expected: Json | Refused, answer: Json | Refused) -> str:
             return ""
         if expected.error == answer.error and expected.clause != answer.clause and answer.clause:
             return f"refused by {answer.clause}, expected a refusal by {expected.clause}"
-    elif not isinstance(expected, Refused) and not isinstance(answer, Refused):
-        wrong = list(differences(expected, answer, "result"))
-        if not wrong:
-            return ""
+    elif not isinstance(expected, Refused) and not isinstance(answer, Refused) and matches(expected, answer):
+        return ""
     return f"answered {answer_text(outcome(answer))}, expected {answer_text(outcome(expected))}"
 
 
