@@ -199,7 +199,7 @@ def first_difference(a: Side, b: Side, end: int, missing: bool) -> Difference | 
 
 def _same(items: NDArray[Any]) -> NDArray[Any]:
     """The columns of SAME."""
-    return items.view("<i8").reshape(-1, len(ITEM))[:, SAME_COLUMNS]
+    return items.view("<i8").reshape(-1, len(ITEM.names or ()))[:, SAME_COLUMNS]
 
 
 @states("RPL-5")

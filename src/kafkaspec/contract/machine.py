@@ -439,7 +439,8 @@ class Machine(Generic[S]):
 
     def candidates_of(self, op: Operation[S], parameter: str) -> Callable[[S], Sequence[Any]]:
         """What gives the candidates of a parameter. ValueError if there is nothing."""
-        f = self.candidates.get(f"{op.name}:{parameter}") or self.candidates.get(parameter)
+        known = self.candidates
+        f = known.get(f"{op.name}:{parameter}") or known.get(parameter)
         if f is None:
             raise ValueError(f"{self.name}: no candidates for parameter {parameter!r} of {op.name!r}")
         return f

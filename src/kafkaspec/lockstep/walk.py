@@ -8,6 +8,7 @@ contract. A failure is a `History`: it prints as a conversation and replays by `
 from __future__ import annotations
 
 import inspect
+import itertools
 import random
 import re
 from collections import Counter
@@ -199,13 +200,14 @@ def walk(
     weights = [rng.choice((0, 1, 1, 4)) for _ in operations]
     if not any(weights):
         weights = [1] * len(operations)
+    cumulative = list(itertools.accumulate(weights))
     init, who = draw_init(machine, pick), f"lockstep, seed {seed}"
     pair = Pair(machine, driver, init, model_state=model_state, who=who, contracts=contracts)
     done = drawn = 0
     left: Outside | None = None
     while left is None and pair.failure is None and done < steps and drawn < 10 * steps:
         drawn += 1
-        op = rng.choices(operations, weights)[0]
+        op = rng.choices(operations, cum_weights=cumulative)[0]
         arguments = draw(machine, op, pair.state, pick)
         if arguments is None:
             continue
