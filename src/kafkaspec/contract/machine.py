@@ -235,7 +235,7 @@ def compiled(
 ) -> Callable[[S, Mapping[str, Any]], Step[S] | Outside]:
     """An operation's preconditions and body as one expression over a state and arguments; `keys` says under which key
     each argument stands, by its Python name. `watched`: with the postconditions, of arguments that are decoded."""
-    body = inspect.unwrap(op.function) if watched else op.body
+    body = _bare(op) if watched else op.body
     env: dict[str, Any] = {"body": body, "function": op.function, "step": op.step}
 
     def value(name: str) -> str:
@@ -266,6 +266,15 @@ def compiled(
         text = f"({text} if p{n}({of(p.arguments)}) else o{n})"
     call: Callable[[S, Mapping[str, Any]], Step[S] | Outside] = eval(f"lambda state, a: {text}", env)
     return call
+
+
+def _bare(op: Operation[S]) -> Callable[..., Any]:
+    """The function without its contracts, if all of them are the operation's too: those are looked at outside."""
+    groups = getattr(op.function, "__preconditions__", [])
+    own = [*(c for group in groups for c in group), *getattr(op.function, "__postconditions__", [])]
+    known = [p.condition for p in (*op.preconditions, *op.postconditions)]
+    bare: Callable[..., Any] = inspect.unwrap(op.function)
+    return bare if all(c.condition in known for c in own) else op.function
 
 
 def _returns_step(body: Callable[..., Any]) -> bool:
