@@ -9,12 +9,11 @@ def test_the_last_two_are_kept_by_identity_and_what_more_is_asked_by_value() -> 
     asked = []
 
     @remembered
-    def total(numbers: tuple[int, ...], more: int = 0) -> int:
+    def total(numbers: list[int], more: int = 0) -> int:
         asked.append((numbers, more))
         return sum(numbers) + more
 
-    first, equal, other = tuple([1, 2]), tuple([1, 2]), tuple([3])
-    assert first is not equal
+    first, equal, other = [1, 2], [1, 2], [3]
     assert [total(first), total(first), total(equal), total(first)] == [3, 3, 3, 3]
     assert asked == [(first, 0), (equal, 0)]
     assert total(first, 1) == total(first, more=1) == 4
