@@ -216,8 +216,10 @@ def pass_2(files: Files) -> Files:
     and snapshots.
     """
     swaps = {offset_of(n) or 0: c for n, c in files.items() if n.endswith(LOG + SWAP) and isinstance(c, LogFile)}
-    first = min(swaps, default=LONG_MAX)
-    end = max((next_offset(base, log) for base, log in swaps.items()), default=-1)
+    if not swaps:
+        return files
+    first = min(swaps)
+    end = max(next_offset(base, log) for base, log in swaps.items())
 
     def replaced(name: str) -> bool:
         offset = offset_of(name)
