@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkaspec.contract.codec import Fields, decode, decoder, encode, interned, is_partial, partial
+from kafkaspec.contract.codec import Fields, decode, decoder, encode, is_partial, partial
 from kafkaspec.lockstep.compare import matches
 
 
@@ -222,17 +222,3 @@ def test_an_annotation_without_a_form_in_json_is_refused(hint: Any) -> None:
 def test_a_value_without_a_form_in_json_is_refused(value: Any) -> None:
     with pytest.raises(TypeError):
         encode(value)
-
-
-def test_equal_json_is_decoded_once_and_what_changed_is_decoded_again() -> None:
-    made, listed = decoder(tuple[Entry, ...]), decoder(Sequence[Entry])
-    assert made is not None
-    assert listed is not None
-    once, lists = interned(made), interned(listed)
-    value = [[1, 2]]
-    assert once(value) is once([[1, 2]])
-    value[0][1] = 3
-    assert once(value) == (Entry(1, 3),)
-    assert once((Entry(1, 2),)) == (Entry(1, 2),)
-    lists([[1, 2]]).clear()
-    assert lists([[1, 2]]) == [Entry(1, 2)]
