@@ -14,9 +14,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,10 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.evidence import fitting
 from kafkaspec.audits.common.findings import MOST_FINDINGS
 from kafkaspec.contract.clauses import states
+from kafkaspec.contract.codec import decode as from_json
 from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.files import File
-from kafkaspec.impl.common.rows import Chunk
+from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.common.scan import read_segment
 from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.common.record_format import (
@@ -253,7 +254,7 @@ class CompactionCheck(LogCheck):
         control = (rows["attributes"] & CONTROL) != 0
         data = ~control & (rows["count"] > 0) & (rows["first_record"] < self.point)
         data &= rows["last_record"] >= self.start
-        markers = control & np.isin(rows["control_type"], (ABORT, COMMIT))
+        markers = control & ((rows["control_type"] == ABORT) | (rows["control_type"] == COMMIT))
         for i in np.flatnonzero(data | markers).tolist():
             producer = int(rows["producer_id"][i])
             if not markers[i]:
@@ -367,7 +368,7 @@ def _bytes(text: str | None) -> bytes | None:
     return None if text is None else text.encode()
 
 
-def bytes_of(batch: Sequence[Any]) -> bytes:
+def bytes_of(batch: spec.Batch) -> bytes:
     """A batch as the spec writes it, as Kafka does."""
     base, last, kind, producer, records = batch
     rows = [LogRecord(o, 1000 + o, _bytes(k), _bytes(v)) for o, k, v in records]
@@ -398,27 +399,56 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="kafkaspec-", dir=memory if os.access(memory, os.W_OK) else None)
 
 
-def findings_in(batches: Sequence[Sequence[Any]], log_start: int, point: int, segments: int = 1) -> list[Finding]:
-    """What the audit finds in a log with these batches, cut into segments."""
-    folder = Path(_folder().name)
-    listed: list[Segment] = []
+class LaidOut(NamedTuple):
+    """A segment of a small log, with what a scan reads of it."""
+
+    segment: Segment
+    read: tuple[Chunk | Ending, ...]
+
+
+def laid_out(batches: spec.Log, segments: int, folder: Path) -> list[LaidOut]:
+    """Write a log with these batches, cut into segments, and read it."""
+    out: list[LaidOut] = []
     for n in range(segments):
         part = batches[len(batches) * n // segments : len(batches) * (n + 1) // segments]
-        if part or not listed:
-            base = part[0][0] if part and listed else 0
+        if part or not out:
+            base = part[0].base_offset if part and out else 0
             path = folder / f"{base:020}.log"
             path.write_bytes(b"".join(map(bytes_of, part)))
-            listed.append(Segment(base, File(path, path.stat().st_size)))
-    active = Segment(max(batches[-1][1] + 1 if batches else 0, point))
-    log = Log(PartitionFiles(folder, "t", 0, segments=(*listed, active)), log_start=log_start, cleaner_point=point)
+            file = File(path, path.stat().st_size)
+            out.append(LaidOut(Segment(base, file), tuple(read_segment(file, records=True))))
+    return out
+
+
+@lru_cache(maxsize=256)
+def kept(batches: spec.Log, segments: int) -> list[LaidOut]:
+    """The same in a folder of its own, once a log: nobody can change what was read."""
+    out = laid_out(batches, segments, Path(tempfile.mkdtemp(dir=_folder().name)))
+    for piece in itertools.chain.from_iterable(s.read for s in out):
+        for rows in (piece.batches, piece.records) if isinstance(piece, Chunk) else ():
+            if rows is not None:
+                rows.flags.writeable = False
+    return out
+
+
+def findings_in(batches: Sequence[Any], log_start: int, point: int, segments: int = 1) -> list[Finding]:
+    """What the audit finds in a log with these batches, as JSON has them, cut into segments."""
+    log: spec.Log = from_json(spec.Log, batches)
+    return found_in(laid_out(log, segments, Path(_folder().name)), log, log_start, point)
+
+
+def found_in(listed: Sequence[LaidOut], batches: spec.Log, log_start: int, point: int) -> list[Finding]:
+    """What the audit finds in a log that was laid out."""
+    active = Segment(max(batches[-1].last_offset + 1 if batches else 0, point))
+    files = PartitionFiles(Path(_folder().name), "t", 0, segments=(*(s.segment for s in listed), active))
+    log = Log(files, log_start=log_start, cleaner_point=point)
     if not CompactionCheck.applies(log):
         return []
     check = CompactionCheck(log)
     found: list[Finding] = []
-    for segment in listed:
+    for segment, read in listed:
         found += check.begin(segment)
-        assert segment.log is not None
-        for piece in read_segment(segment.log, records=True):
+        for piece in read:
             found += check.chunk(segment, piece) if isinstance(piece, Chunk) else check.ended(segment, piece)
     return found + list(check.end())
 
@@ -429,7 +459,8 @@ class Driver(ByName):
     machine = spec.machine
 
     def breaches(self, log: spec.Log, log_start: int, point: int) -> spec.Breaches:
-        found = [(f, f.offset) for f in findings_in(log, log_start, point, 3) if f.offset is not None]
+        findings = found_in(kept(log, 3), log, log_start, point)
+        found = [(f, f.offset) for f in findings if f.offset is not None]
         twice, keyless, aborted = ([(f, o) for f, o in found if f.clause == c] for c in ("CMP-2", "CMP-3", "CMP-4"))
         return spec.Breaches(
             sorted((offset, int(f.message.split("at offset ")[1].split(",")[0])) for f, offset in twice),

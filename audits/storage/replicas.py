@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ ITEM = np.dtype(
     ]
 )
 SAME = ("offset", "last", "a", "b")
+SAME_COLUMNS = [(ITEM.names or ()).index(name) for name in SAME]
 
 Reread = Callable[[Log, bool], Iterable[tuple[Segment, Chunk]]]
 """The chunks of a log once more; with records if asked."""
@@ -114,10 +116,11 @@ class Side:
             items = of_records(chunk, number) if self.records else self._sound(chunk, number)
             items = items[items["last" if self.straddling else "offset"] >= self.start]
             if len(items):
-                self.items = np.concatenate((self.items, items)) if len(self.items) else items
+                self.items = np.concatenate((self.items, items), dtype=ITEM) if len(self.items) else items
                 return
         if len(self.held):
-            self.items = np.concatenate((self.items, self._fitting(self.held, np.array([LARGEST]))))
+            last = self._fitting(self.held, np.array([LARGEST]))
+            self.items = np.concatenate((self.items, last), dtype=ITEM)
             self.held = self.held[:0]
         self.exhausted = True
 
@@ -128,7 +131,7 @@ class Side:
         if not sound.all():
             self._hole(items, sound)
             items = items[sound]
-        items = np.concatenate((self.held, items))
+        items = np.concatenate((self.held, items), dtype=ITEM)
         self.held = items[-1:]
         return self._fitting(items[:-1], items["offset"][1:])
 
@@ -184,8 +187,7 @@ def first_difference(a: Side, b: Side, end: int, missing: bool) -> Difference | 
     while True:
         limit = min(a.reach(), b.reach(), end - 1)
         ours, theirs = a.take(limit), b.take(limit)
-        same = len(ours) == len(theirs) and all(np.array_equal(ours[c], theirs[c]) for c in SAME)
-        if not same:
+        if not np.array_equal(_same(ours), _same(theirs)):
             found = _look(a, b, ours, theirs, missing)
             if found is not None:
                 return found
@@ -193,6 +195,11 @@ def first_difference(a: Side, b: Side, end: int, missing: bool) -> Difference | 
             return None
         behind = a if a.reach() <= b.reach() else b
         behind.more()
+
+
+def _same(items: NDArray[Any]) -> NDArray[Any]:
+    """The columns of SAME."""
+    return items.view("<i8").reshape(-1, len(ITEM.names or ()))[:, SAME_COLUMNS]
 
 
 @states("RPL-5")
@@ -205,8 +212,9 @@ def _look(a: Side, b: Side, ours: NDArray[Any], theirs: NDArray[Any], missing: b
     differ &= (x["magic"] >= 2) & (y["magic"] >= 2)
     places = [(int(offsets[n]), x[n], y[n]) for n in np.flatnonzero(differ).tolist()]
     if missing:
-        for items, others, mine in ((ours, theirs, True), (theirs, ours, False)):
-            lone = items[~np.isin(items["offset"], others["offset"]) & (items["magic"] >= 2)]
+        for items, paired, mine in ((ours, i, True), (theirs, j, False)):
+            lone = np.delete(items, paired)
+            lone = lone[lone["magic"] >= 2]
             places += [(int(r["offset"]), r if mine else None, None if mine else r) for r in lone]
     for offset, p, q in sorted(places, key=lambda place: place[0]):
         if a.damaged_at(offset) or b.damaged_at(offset):
@@ -471,14 +479,28 @@ class SmallLog:
             for r in b.records:
                 self.records[n]["offset"], self.records[n]["batch"], self.records[n]["hash"] = r.offset, i, r.content
                 n += 1
+        self.batches.flags.writeable = False
+        self.read = [self._chunk(i) for i in range(0, len(self.batches), size)]
         facts = Facts(epochs=tuple((e.epoch, e.start_offset) for e in replica.epochs))
         self.summary = Summary(self.log, replica.start, replica.end, 1, len(self.batches), n, 0, facts)
 
+    def _chunk(self, first: int) -> Chunk:
+        """The batches from there on, with their records; nobody can change them."""
+        end = first + self.size
+        records = self.records[(self.records["batch"] >= first) & (self.records["batch"] < end)]
+        records["batch"] -= first
+        records.flags.writeable = False
+        return Chunk(self.batches[first:end], records)
+
     def chunks(self, records: bool) -> Iterator[tuple[Segment, Chunk]]:
-        for i in range(0, len(self.batches), self.size):
-            of = self.records[(self.records["batch"] >= i) & (self.records["batch"] < i + self.size)].copy()
-            of["batch"] -= i
-            yield self.segment, Chunk(self.batches[i : i + self.size].copy(), of if records else None)
+        for chunk in self.read:
+            yield self.segment, chunk if records else Chunk(chunk.batches)
+
+
+@lru_cache(maxsize=1024)
+def small_logs(replica: spec.Replica, node: int, topic: str) -> list[SmallLog]:
+    """One replica's log for each of CHUNKS."""
+    return [SmallLog(replica, node, topic, sizes[node]) for sizes in CHUNKS]
 
 
 class Driver(ByName):
@@ -490,8 +512,7 @@ class Driver(ByName):
         """The kind and the offset of the difference; all that were found, where that hangs on the chunks."""
         topic = METADATA_TOPIC if metadata else "t"
         answers = []
-        for sizes in CHUNKS:
-            logs = [SmallLog(r, node, topic, size) for node, (r, size) in enumerate(zip((a, b), sizes, strict=True))]
+        for logs in zip(small_logs(a, 0, topic), small_logs(b, 1, topic), strict=True):
 
             def reread(log: Log, records: bool, logs: Sequence[SmallLog] = logs) -> Iterator[tuple[Segment, Chunk]]:
                 return next(x for x in logs if x.log is log).chunks(records)
@@ -501,7 +522,7 @@ class Driver(ByName):
         return answers[0] if len(set(answers)) == 1 else tuple(answers)
 
     def compare_epochs(self, a: spec.Replica, b: spec.Replica) -> int | None:
-        found = epochs_differ(*(SmallLog(r, node, "t", 1).summary for node, r in enumerate((a, b))))
+        found = epochs_differ(*(small_logs(r, node, "t")[0].summary for node, r in enumerate((a, b))))
         return None if found is None else found[0]
 
     def replicas_of_one(self, a: spec.Directory, b: spec.Directory) -> bool:

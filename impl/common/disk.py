@@ -150,7 +150,7 @@ class SimulatedDisk:
         self._check(path)
 
     def _check(self, path: str) -> None:
-        if path.rpartition("/")[0] in self.broken or path in self.broken:
+        if self.broken and (path.rpartition("/")[0] in self.broken or path in self.broken):
             raise OSError(5, "simulated disk error", path)
 
     def _file(self, path: str) -> SimulatedFile:

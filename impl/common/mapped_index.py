@@ -13,6 +13,7 @@ import mmap
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from struct import Struct
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -187,6 +188,8 @@ class MappedIndex(Generic[E]):
         self.entries = 0 if new else self.max_entries
         self.touched: list[int] = []
         """the slots that the last lookup read, in order"""
+        self.listed: tuple[bytes, list[E]] = b"", []
+        """the entries that `all` answered last, and their bytes"""
 
     def rounded(self, size: int) -> int:
         """The most whole slots that fit, bytes."""
@@ -194,9 +197,13 @@ class MappedIndex(Generic[E]):
 
     # ---- entries
 
+    @abstractmethod
+    def meaning(self, first: int, second: int, /) -> E:
+        """The entry of a slot that holds these two."""
+
     def parse(self, slot: int) -> E:
         """The entry in a slot."""
-        raise NotImplementedError
+        return self.meaning(*self.cell(slot))
 
     def cell(self, slot: int) -> tuple[int, ...]:
         """A slot as it is stored."""
@@ -210,7 +217,11 @@ class MappedIndex(Generic[E]):
         return self.entries >= self.max_entries
 
     def all(self) -> list[E]:
-        return [self.parse(n) for n in range(self.entries)]
+        """Those in use; the list of before where the file still holds the same ones."""
+        used = self.file.get(0, self.entries * self.size)
+        if used != self.listed[0]:
+            self.listed = used, [self.meaning(*cell) for cell in self.layout.iter_unpack(used)]
+        return self.listed[1]
 
     @states("OIX-21", "TIX-11")
     def entry(self, n: int) -> E:
@@ -355,6 +366,8 @@ class IndexDriver(ByName):
     def reset(self, arguments: Mapping[str, Any]) -> None:
         first = self.machine.initial(**arguments)
         self.file = MemoryFile()
+        self.shown: tuple[Any, Json] = None, None
+        """the entries that were observed last, and their JSON"""
         self.subject = self.index_class(self.file, first.base_offset, first.max_index_size)
 
     def reset_index(self) -> None:
@@ -381,11 +394,18 @@ class IndexDriver(ByName):
         self.open_(max_index_size, writable)
 
     def fill(self, count: int) -> None:
-        slots = b"".join(self.layout.pack(*self.filling(n)) for n in range(1, count + 1))
+        slots = self.filled(count)
         self.open_file(slots.hex(), len(slots), True)
 
+    @classmethod
+    @cache
+    def filled(cls, count: int) -> bytes:
+        """A file with that many entries."""
+        return b"".join(cls.layout.pack(*cls.filling(n)) for n in range(1, count + 1))
+
+    @classmethod
     @abstractmethod
-    def filling(self, n: int) -> tuple[int, int]:
+    def filling(cls, n: int) -> tuple[int, int]:
         """What the n-th slot of a filled index holds, from 1."""
 
     @abstractmethod
@@ -403,5 +423,8 @@ class IndexDriver(ByName):
         file = content.hex() if len(content) <= SHOWN else None
         if not i.open:
             return encode(self.observation(False, len(content), file))
-        of_itself = (i.all(), i.max_entries, i.length, i.is_full, self.last())
-        return encode(self.observation(True, len(content), file, *of_itself))
+        entries = i.all()
+        if entries is not self.shown[0]:
+            self.shown = entries, [list(e) for e in entries]
+        shown = self.observation(True, len(content), file, [], i.max_entries, i.length, i.is_full, self.last())
+        return {**encode(shown), "entries": self.shown[1]}

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import crc32c
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import ByName
+from kafkaspec.contract.codec import encode
+from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk
 from kafkaspec.impl.management.checkpoints import decode_epochs
 from kafkaspec.impl.storage import segment as segments
@@ -345,6 +347,7 @@ def encode_log(log: spec.LogFile) -> bytes:
     return bytes(out)
 
 
+@lru_cache(maxsize=1024)
 def _batch(b: spec.Batch) -> bytes:
     records = tuple(Record(offset, TIME_MS) for offset in range(b.base, b.last + 1))
     data = bytearray(segments.encode(RecordBatch(records, 1, b.epoch)))
@@ -379,6 +382,7 @@ def encode_content(name: str, content: spec.Content) -> bytes:
     return CORRUPT_TXN_INDEX if content == "corrupt" else b""
 
 
+@lru_cache(maxsize=4096)
 def decode_content(name: str, data: bytes) -> spec.Content:
     """What the spec sees of a file."""
     if LOG in name:
@@ -390,6 +394,12 @@ def decode_content(name: str, data: bytes) -> spec.Content:
     return "corrupt" if TXN_INDEX in name and data == CORRUPT_TXN_INDEX else ""
 
 
+@lru_cache(maxsize=4096)
+def shown(name: str, data: bytes) -> Json:
+    """The same as an observation has it."""
+    return encode(decode_content(name, data))
+
+
 class Driver(ByName):
     """The loader over a simulated disk."""
 
@@ -399,14 +409,17 @@ class Driver(ByName):
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
         self.disk = SimulatedDisk()
-        for file in spec.initial(**arguments).files.items():
-            self.put(spec.File(*file))
+        self._put(*(spec.File(*file) for file in spec.initial(**arguments).files.items()))
+
+    def _put(self, *files: spec.File) -> None:
+        for file in files:
+            path = f"{DIRECTORY}/{file.name}"
+            self.disk.write(path, encode_content(*file))
+            self.disk.flush(path)
+        self.disk.flush_directory(DIRECTORY)
 
     def put(self, file: spec.File) -> None:
-        path = f"{DIRECTORY}/{file.name}"
-        self.disk.write(path, encode_content(*file))
-        self.disk.flush(path)
-        self.disk.flush_directory(DIRECTORY)
+        self._put(file)
 
     def drop(self, name: str) -> None:
         self.disk.remove(f"{DIRECTORY}/{name}")
@@ -414,9 +427,8 @@ class Driver(ByName):
 
     def write_cleaned(self, new: Sequence[int]) -> None:
         for n in new:
-            self.put(spec.File(name_of(n, LOG, CLEANED), spec.LogFile((spec.Batch(n, n),))))
-            self.put(spec.File(name_of(n, INDEX, CLEANED), ""))
-            self.put(spec.File(name_of(n, TIME_INDEX, CLEANED), ""))
+            log = spec.File(name_of(n, LOG, CLEANED), spec.LogFile((spec.Batch(n, n),)))
+            self._put(log, *(spec.File(name_of(n, end, CLEANED), "") for end in (INDEX, TIME_INDEX)))
 
     def replace_segments(self, old: Sequence[int], new: Sequence[int], steps: int) -> int:
         return self.replacement_class(DIRECTORY, self.disk, old, new).run(steps)
@@ -434,6 +446,11 @@ class Driver(ByName):
     def load(self, clean: bool, recovery_point: int, log_start: int) -> LoadedOffsets:
         return self._loader(clean, recovery_point, log_start).load()
 
+    def _files(self) -> Iterator[tuple[str, bytes]]:
+        return ((n, self.disk.read(f"{DIRECTORY}/{n}")) for n in self.disk.files(DIRECTORY))
+
     def state(self) -> spec.Directory:
-        names = self.disk.files(DIRECTORY)
-        return spec.Directory(Frozen({n: decode_content(n, self.disk.read(f"{DIRECTORY}/{n}")) for n in names}))
+        return spec.Directory(Frozen({n: decode_content(n, data) for n, data in self._files()}))
+
+    def observe(self) -> Json:
+        return {"files": {n: shown(n, data) for n, data in self._files()}}

@@ -58,8 +58,7 @@ class OffsetIndex(MappedIndex[OffsetPosition]):
     layout = Struct(">ii")
 
     @states("OIX-1")
-    def parse(self, slot: int) -> OffsetPosition:
-        relative, position = self.cell(slot)
+    def meaning(self, relative: int, position: int) -> OffsetPosition:
         return OffsetPosition(self.base_offset + relative, position)
 
     @property
@@ -124,7 +123,8 @@ class Driver(IndexDriver):
     index_class = OffsetIndex
     layout, observation = spec.LAYOUT, spec.Observation
 
-    def filling(self, n: int) -> tuple[int, int]:
+    @classmethod
+    def filling(cls, n: int) -> tuple[int, int]:
         return n, 10 * n
 
     def last(self) -> int:

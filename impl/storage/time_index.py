@@ -67,8 +67,7 @@ class TimeIndex(MappedIndex[TimestampOffset]):
     layout = Struct(">qi")
 
     @states("TIX-1")
-    def parse(self, slot: int) -> TimestampOffset:
-        timestamp, relative = self.cell(slot)
+    def meaning(self, timestamp: int, relative: int) -> TimestampOffset:
         return TimestampOffset(timestamp, self.base_offset + relative)
 
     @property
@@ -148,7 +147,8 @@ class Driver(IndexDriver):
     index_class = TimeIndex
     layout, observation = spec.LAYOUT, spec.Observation
 
-    def filling(self, n: int) -> tuple[int, int]:
+    @classmethod
+    def filling(cls, n: int) -> tuple[int, int]:
         return 10 * n, n // 2
 
     def last(self) -> TimestampOffset:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from struct import Struct
+from itertools import chain
+from struct import Struct, pack
 
 from icontract import require
+
+from kafkaspec.spec.common.remembered import remembered
 
 Cell = tuple[int, int]
 """What a slot holds, as it is stored: two signed numbers."""
@@ -69,9 +72,11 @@ def size(index: Index, layout: Struct) -> int:
     return index.slots * layout.size + len(index.odd)
 
 
+@remembered
 def content(index: Index, layout: Struct) -> bytes:
     """The file's bytes."""
-    cells = b"".join(layout.pack(*c) for c in index.used + index.beyond)
+    held = index.used + index.beyond
+    cells = pack(layout.format[0] + layout.format[1:] * len(held), *chain.from_iterable(held))
     return cells + bytes(index.slots * layout.size - len(cells)) + index.odd
 
 

@@ -23,6 +23,7 @@ from kafkaspec.contract.codec import decode
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import LONG_MAX
+from kafkaspec.spec.common.remembered import remembered
 
 PREFIX = "LDR"
 TITLE = "Loading a log after a stop"
@@ -155,6 +156,7 @@ def log_of(files: Mapping[str, Content], base: int) -> LogFile:
 
 
 @states("LDR-18", source="LogFileUtils and LogSegments, Kafka 4.3.0", without=OF_LOGS_AT_REST)
+@remembered
 def sensible(files: Mapping[str, Content]) -> bool:
     """Whether names are those that Kafka makes, and the offsets of each .log rise from its base on.
 
@@ -214,8 +216,10 @@ def pass_2(files: Files) -> Files:
     and snapshots.
     """
     swaps = {offset_of(n) or 0: c for n, c in files.items() if n.endswith(LOG + SWAP) and isinstance(c, LogFile)}
-    first = min(swaps, default=LONG_MAX)
-    end = max((next_offset(base, log) for base, log in swaps.items()), default=-1)
+    if not swaps:
+        return files
+    first = min(swaps)
+    end = max(next_offset(base, log) for base, log in swaps.items())
 
     def replaced(name: str) -> bool:
         offset = offset_of(name)
@@ -432,6 +436,7 @@ class Ends:
 @states("LDR-9", source=f"{CHAPTER}; {LOADER}", without=ONE_DIRECTORY)
 @states("LDR-10", source=LOADER, without=ONE_DIRECTORY)
 @states("LDR-11", source=f"{CHAPTER}; {LOADER}; KAFKA-10101", without=ONE_DIRECTORY)
+@remembered
 def loaded(files: Mapping[str, Content], clean: bool, point: int, log_start: int) -> tuple[Files, Ends]:
     """The files after a load, and the log's start, recovery point and end.
 

@@ -73,6 +73,9 @@ def contents(name: str) -> list[Json]:
     return ["", "", "corrupt"] if TXN_INDEX in name or SNAPSHOT in name else [""]
 
 
+_FILES = [[name, c] for name in _NAMES for c in contents(name)]
+
+
 def _whole_segments() -> dict[str, Json]:
     files: dict[str, Json] = {}
     for base in BASES:
@@ -102,7 +105,7 @@ def _has(state: Directory, base: int, suffix: str = "") -> bool:
 
 machine.candidates |= {
     "init:files": lambda state: [{}, _whole_segments(), _compacted(), _compacted(), _split(), _split(), SWAPPED],
-    "file": lambda state: [[name, c] for name in _NAMES for c in contents(name)],
+    "file": lambda state: _FILES,
     "name": lambda state: [*state.files],
     "old": lambda state: [o for o in ([0, 5], [0], [0, 5], [0, 5, 10]) if all(_has(state, b) for b in o)],
     "new": lambda state: [n for n in ([0], [0, 5], [0, 5, 10]) if all(_has(state, b, CLEANED) for b in n)],

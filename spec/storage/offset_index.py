@@ -24,7 +24,8 @@ from kafkaspec.contract.codec import partial
 from kafkaspec.contract.machine import Machine, Refused, Step, without_state
 from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
-from kafkaspec.spec.common.mapped_index import CORRUPT, INVALID_OFFSET, OVERFLOW, READ_ONLY, Index, needs_open
+from kafkaspec.spec.common.mapped_index import CORRUPT, INVALID_OFFSET, OVERFLOW, READ_ONLY, Cell, Index, needs_open
+from kafkaspec.spec.common.remembered import remembered
 
 PREFIX = "OIX"
 TITLE = "Offset index"
@@ -104,18 +105,28 @@ def entries(index: Index) -> list[Entry]:
     position in the .log file, 4 bytes, both signed and big-endian. Entries fill it from the start; nothing in it says
     how many there are.
     """
-    return [Entry(index.base_offset + relative, position) for relative, position in index.used]
+    return entries_of(index.used, index.base_offset)
+
+
+@remembered
+def entries_of(used: tuple[Cell, ...], base_offset: int) -> list[Entry]:
+    return [Entry(base_offset + relative, position) for relative, position in used]
 
 
 @states("OIX-3")
 def rising(state: Index) -> bool:
     """Whether offsets rise from entry to entry: what a search relies on."""
-    return all(a[0] < b[0] for a, b in pairwise(state.used))
+    return numbers_rise(state.used, 0)
 
 
 def positions_rise(state: Index) -> bool:
     """Whether positions rise from entry to entry."""
-    return all(a[1] < b[1] for a, b in pairwise(state.used))
+    return numbers_rise(state.used, 1)
+
+
+@remembered
+def numbers_rise(used: tuple[Cell, ...], n: int) -> bool:
+    return all(a[n] < b[n] for a, b in pairwise(used))
 
 
 def initial(base_offset: int = BASE, max_index_size: int = MAX_SIZE) -> Index:

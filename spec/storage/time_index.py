@@ -34,6 +34,7 @@ from kafkaspec.spec.common.mapped_index import (
     Index,
     needs_open,
 )
+from kafkaspec.spec.common.remembered import remembered
 
 PREFIX = "TIX"
 TITLE = "Time index"
@@ -95,13 +96,23 @@ def entries(index: Index) -> list[Entry]:
     base offset, 4 bytes, both signed and big-endian. Entries fill it from the start; nothing in it says how many there
     are.
     """
-    return [Entry(timestamp, index.base_offset + relative) for timestamp, relative in index.used]
+    return entries_of(index.used, index.base_offset)
+
+
+@remembered
+def entries_of(used: tuple[mapped.Cell, ...], base_offset: int) -> list[Entry]:
+    return [Entry(timestamp, base_offset + relative) for timestamp, relative in used]
 
 
 @states("TIX-2")
 def rising(state: Index) -> bool:
     """Whether timestamps rise and offsets never fall from entry to entry: what a search relies on."""
-    return all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(state.used))
+    return cells_rise(state.used)
+
+
+@remembered
+def cells_rise(used: tuple[mapped.Cell, ...]) -> bool:
+    return all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(used))
 
 
 def initial(base_offset: int = BASE, max_index_size: int = MAX_SIZE) -> Index:

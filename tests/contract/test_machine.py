@@ -196,6 +196,14 @@ def test_a_broken_postcondition_is_a_bug_of_the_spec(name: str, body: Callable[.
         machine.apply(state, name, {p: arguments[p] for p in op.parameters.values()})
 
 
+def test_a_contract_that_the_operation_does_not_know_is_watched_all_the_same() -> None:
+    machine = build()
+    op = machine.find("neighboursOf")
+    machine.operations["neighboursOf"] = replace(op, preconditions=())
+    with pytest.raises(ViolationError, match="CTR-3 an epoch"):
+        machine.apply(Cache(), "neighboursOf", {"epoch": -1})
+
+
 def test_what_an_operation_is() -> None:
     machine = build()
     assert [op.returns for op in machine.operations.values()] == ["state", "step", "answer", "answer", "answer"]

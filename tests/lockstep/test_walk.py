@@ -81,6 +81,29 @@ def test_other_failures_are_said(driver: toy.Driver, said: str) -> None:
     assert said in shrink(toy.machine, driver, found(driver)).why
 
 
+def test_a_spec_that_changes_a_state_in_place_is_seen_when_it_is_looked_at_again() -> None:
+    machine = toy.build()
+
+    @machine.question("count", "TOY-4")
+    def count(state: toy.Queue) -> int:
+        object.__setattr__(state, "turned_away", state.turned_away + 1)
+        return len(state.items)
+
+    class Counts(toy.Driver):
+        def count(self) -> int:
+            return len(self.items)
+
+    calls = [{"op": "init", "args": {}}, {"op": "count", "args": {}}]
+    failure = replay(machine, Counts(), calls)
+    assert failure is not None
+    assert "state.turnedAway: seen 0, expected 1" in failure.why
+    machine.operations = {"count": machine.operations["count"]}
+    assert walk(machine, Counts(), 1, 20).failure is not None
+    quick = settings(max_examples=5, stateful_step_count=5, deadline=None, database=None)
+    with pytest.raises(AssertionError, match="turnedAway"):
+        run_state_machine_as_test(state_machine(machine, Counts), settings=quick)
+
+
 def test_refusals_agree_in_class_and_in_what_both_say() -> None:
     spec = Refused("TOY-5", "E", "why")
     assert unlike(spec, Refused("", "E")) == unlike(spec, Refused("TOY-5", "E", "why")) == ""

@@ -218,3 +218,15 @@ def test_one_key_all_over_fits_into_little_memory(monkeypatch: pytest.MonkeyPatc
     assert MOST_FINDINGS < len(group) <= 1000
     keys.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_check_that_changes_what_was_read_is_noticed() -> None:
+    class Forgets(CompactionCheck):
+        def chunk(self, segment: Segment, chunk: Any) -> Any:
+            chunk.batches["problem"] = 1
+            return super().chunk(segment, chunk)
+
+    with patch.object(audit, "CompactionCheck", Forgets):
+        failure = walk(machine, audit.Driver(), 0, 100).failure
+    assert failure is not None
+    assert "read-only" in failure.why

@@ -75,6 +75,16 @@ def test_an_entry_is_twelve_bytes() -> None:
     assert decode(data, 100) == [TimestampOffset(7, 105), TimestampOffset(9, 109)]
 
 
+def test_entries_that_changed_in_the_file_are_seen() -> None:
+    driver = impl.Driver()
+    driver.reset({})
+    driver.apply("maybeAppend", {"timestamp": 7, "offset": 105, "skip_full_check": False})
+    assert driver.observe()["entries"] == [[7, 105]]
+    driver.subject.file.put(8, (6).to_bytes(4, "big"))
+    assert driver.observe()["entries"] == [[7, 106]]
+    assert driver.subject.all() == [(7, 106)]
+
+
 @pytest.mark.clause("TIX-2")
 @pytest.mark.clause("TIX-3")
 def test_entries_rise_and_what_is_not_later_is_passed_over() -> None:

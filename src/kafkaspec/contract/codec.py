@@ -25,6 +25,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cache
 from typing import Any, Final, Literal, TypeVar
 
+import orjson
+
 T = TypeVar("T")
 Json = Any
 """A JSON value as Python has it: None, bool, int, float, str, list, dict with str keys."""
@@ -75,20 +77,17 @@ def _same(value: Any) -> Json:
 
 
 def _object(cls: Any) -> Callable[[Any], Json]:
-    hints = typing.get_type_hints(cls)
-    fields = [(camel(f.name), f.name, encoder(hints[f.name])) for f in dataclasses.fields(cls)]
-    make = Fields if is_partial(cls) else dict
-    absent = left_out(cls)
-
-    def encoded(value: Any) -> Json:
-        found = ((key, getattr(value, name), e) for key, name, e in fields)
-        return make((key, v if e is None else e(v)) for key, v, e in found)
-
-    def encoded_but_none(value: Any) -> Json:
-        found = ((key, name, getattr(value, name), e) for key, name, e in fields)
-        return make((key, v if e is None else e(v)) for key, name, v, e in found if v is not None or name not in absent)
-
-    return encoded_but_none if absent else encoded
+    """What writes a dataclass, compiled: there are many, and their fields are known."""
+    hints, absent = typing.get_type_hints(cls), left_out(cls)
+    env: dict[str, Any] = {"Fields": Fields}
+    parts = []
+    for f in dataclasses.fields(cls):
+        write = env[f"write_{f.name}"] = encoder(hints[f.name])
+        field = f"{camel(f.name)!r}: " + (f"value.{f.name}" if write is None else f"write_{f.name}(value.{f.name})")
+        parts.append(f"**({{{field}}} if value.{f.name} is not None else {{}})" if f.name in absent else field)
+    text = f"{{{', '.join(parts)}}}"
+    encoded: Callable[[Any], Json] = eval(f"lambda value: {f'Fields({text})' if is_partial(cls) else text}", env)
+    return encoded
 
 
 def _each(write: Callable[[Any], Json]) -> Callable[[Any], Json]:
@@ -287,6 +286,38 @@ def decoder(hint: Any) -> Decode | None:
             inner = decoder(arguments[0]) if arguments else None
             return None if inner is None else _array(inner, list)
     raise TypeError(f"{hint!r} has no form in JSON")
+
+
+INTERNED: Final = 1024
+
+
+def _is_constant(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def interned(decode: Decode) -> Decode:
+    """The same. Of equal JSON a value that cannot change is made once, but for what was long ago."""
+    known: dict[bytes, Any] = {}
+
+    def decoded(value: Any) -> Any:
+        try:
+            text = orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+        except TypeError:  # it is of the type already, or no JSON
+            return decode(value)
+        if text in known:
+            return known[text]
+        made = decode(value)
+        if _is_constant(made):
+            if len(known) == INTERNED:
+                known.clear()
+            known[text] = made
+        return made
+
+    return decoded
 
 
 def decode(hint: Any, value: Json) -> Any:

@@ -49,7 +49,7 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol
 from typing_extensions import TypeVar
 
 from kafkaspec.contract import clauses
-from kafkaspec.contract.codec import Decode, Fields, Json, camel, decoder, encode, encoder
+from kafkaspec.contract.codec import Decode, Fields, Json, camel, decoder, encode, encoder, interned
 from kafkaspec.errors import unknown
 
 __all__ = ["Fields", "Json"]
@@ -173,9 +173,14 @@ class Operation(Generic[S]):
 
     def decoded(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments, by Python names, as the function takes them."""
-        if not self.decoders:
+        if not self._decoders_interned:
             return arguments
-        return {p: self.decoders[p](v) if p in self.decoders else v for p, v in arguments.items()}
+        known = self._decoders_interned
+        return {p: known[p](v) if p in known else v for p, v in arguments.items()}
+
+    @cached_property
+    def _decoders_interned(self) -> Mapping[str, Decode]:
+        return {p: interned(d) for p, d in self.decoders.items()}
 
     def call(self, function: Callable[..., Any], state: S, arguments: Mapping[str, Any]) -> Any:
         """Call the function or the body with arguments as it takes them."""
@@ -207,6 +212,12 @@ class Operation(Generic[S]):
         return compiled(self, {p: p for p in self.parameters.values()})
 
     @cached_property
+    def watched(self) -> Callable[[S, Mapping[str, Any]], Step[S] | Outside]:
+        """The same with the postconditions, of arguments that are decoded. Where one is broken the function is called
+        with its contracts, which says so by icontract.ViolationError."""
+        return compiled(self, {p: p for p in self.parameters.values()}, watched=True)
+
+    @cached_property
     def traced(self) -> Callable[[S, Mapping[str, Any]], Step[S] | Outside]:
         """The same; arguments by the names of traces."""
         return compiled(self, {p: t for t, p in self.parameters.items()})
@@ -219,32 +230,51 @@ def _unless_refused(hint: Any) -> Any:
     return typing.Union[tuple(h for h in typing.get_args(hint) if h is not Refused)]  # noqa: UP007
 
 
-def compiled(op: Operation[S], keys: Mapping[str, str]) -> Callable[[S, Mapping[str, Any]], Step[S] | Outside]:
+def compiled(
+    op: Operation[S], keys: Mapping[str, str], *, watched: bool = False
+) -> Callable[[S, Mapping[str, Any]], Step[S] | Outside]:
     """An operation's preconditions and body as one expression over a state and arguments; `keys` says under which key
-    each argument stands, by its Python name."""
-    env: dict[str, Any] = {"body": op.body, "step": op.step}
+    each argument stands, by its Python name. `watched`: with the postconditions, of arguments that are decoded."""
+    body = _bare(op) if watched else op.body
+    env: dict[str, Any] = {"body": body, "function": op.function, "step": op.step}
 
     def value(name: str) -> str:
-        if name == "state":
-            return "state"
+        if name in ("state", "result"):
+            return name
         found = f"a[{keys[name]!r}]"
         if name in op.defaults:
             env[f"d_{name}"] = op.defaults[name]
             found = f"a.get({keys[name]!r}, d_{name})"
-        if name in op.decoders:
+        if name in op.decoders and not watched:
             env[f"j_{name}"] = op.decoders[name]
             found = f"j_{name}({found})"
         return found
 
-    given = [*(["state"] if op.takes_state else []), *(f"{p}={value(p)}" for p in op.parameters.values())]
-    text = f"body({', '.join(given)})"
+    def of(names: Iterable[str]) -> str:
+        return ", ".join(f"{name}={value(name)}" for name in names)
+
+    given = of([*(["state"] if op.takes_state else []), *op.parameters.values()])
+    text = f"body({given})"
+    if watched and op.postconditions:
+        env |= {f"q{n}": p.condition for n, p in enumerate(op.postconditions)}
+        hold = " and ".join(f"q{n}({of(p.arguments)})" for n, p in enumerate(op.postconditions))
+        text = f"(result if [result := {text}] and {hold} else function({given}))"
     if op.returns != "step" or op.result_decoder is not None:
         text = f"step(state, {text})"
     for n, p in reversed(list(enumerate(op.preconditions))):
         env[f"p{n}"], env[f"o{n}"] = p.condition, Outside(p.clause, p.text)
-        text = f"({text} if p{n}({', '.join(f'{name}={value(name)}' for name in p.arguments)}) else o{n})"
+        text = f"({text} if p{n}({of(p.arguments)}) else o{n})"
     call: Callable[[S, Mapping[str, Any]], Step[S] | Outside] = eval(f"lambda state, a: {text}", env)
     return call
+
+
+def _bare(op: Operation[S]) -> Callable[..., Any]:
+    """The function without its contracts, if all of them are the operation's too: those are looked at outside."""
+    groups = getattr(op.function, "__preconditions__", [])
+    own = [*(c for group in groups for c in group), *getattr(op.function, "__postconditions__", [])]
+    known = [p.condition for p in (*op.preconditions, *op.postconditions)]
+    bare: Callable[..., Any] = inspect.unwrap(op.function)
+    return bare if all(c.condition in known for c in own) else op.function
 
 
 def _returns_step(body: Callable[..., Any]) -> bool:
@@ -403,10 +433,7 @@ class Machine(Generic[S]):
     def apply(self, state: S, name: str, arguments: Mapping[str, Any], contracts: bool = True) -> Step[S] | Outside:
         """One step. `contracts=False` evaluates the preconditions only (fast paths)."""
         op = self.find(name)
-        if not contracts:
-            return op.direct(state, arguments)
-        out = self.outside(op, state, arguments)
-        return op.step(state, op.call(op.function, state, op.decoded(arguments))) if out is None else out
+        return op.watched(state, op.decoded(arguments)) if contracts else op.direct(state, arguments)
 
     @cached_property
     def observe(self) -> Callable[[S], Json]:
@@ -421,7 +448,8 @@ class Machine(Generic[S]):
 
     def candidates_of(self, op: Operation[S], parameter: str) -> Callable[[S], Sequence[Any]]:
         """What gives the candidates of a parameter. ValueError if there is nothing."""
-        f = self.candidates.get(f"{op.name}:{parameter}") or self.candidates.get(parameter)
+        known = self.candidates
+        f = known.get(f"{op.name}:{parameter}") or known.get(parameter)
         if f is None:
             raise ValueError(f"{self.name}: no candidates for parameter {parameter!r} of {op.name!r}")
         return f
