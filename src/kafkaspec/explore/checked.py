@@ -93,7 +93,6 @@ class Expectation:
             case "deadlock":
                 hint = "if it may end so, its Expectation has deadlock=True"
                 out.append(Finding("deadlock", f"{name}: no action is possible after {steps} steps ({hint})"))
-                )
             case "liveness":
                 assert e.trace is not None
                 out.append(Finding(e.trace.claim, f"{name}: {e.trace.claim} need never come true"))
