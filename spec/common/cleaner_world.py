@@ -18,7 +18,7 @@ POLICIES = ("compact", "delete", "compact,delete")
 OUT_OF_RANGE = "org.apache.kafka.common.errors.OffsetOutOfRangeException"
 
 
-@states("CLN-32", source="UnifiedLog, LogSegment.shouldRoll and LogConfig.maxSegmentMs, Kafka 4.3.0; KIP-354")
+@states()
 @require(lambda count: 0 <= count <= 1000, "CLN-32 at most a thousand batches at once")
 @require(
     lambda state, partition: (
@@ -55,7 +55,8 @@ def append(
     order of their base offsets, the last of which is active and begins below the log end, or at it and is empty; an
     empty segment has no timestamps. An append adds to the active segment, and rolls to a new one at the log end when
     the batch would not fit into segment.bytes, or the segment's first batch is older than segment.ms (of a compacted
-    log: or than max.compaction.lag.ms).
+    log: or than max.compaction.lag.ms). [UnifiedLog, LogSegment.shouldRoll and LogConfig.maxSegmentMs, Kafka 4.3.0;
+    KIP-354]
     """
     log = appended(state.logs[partition], state.now, count, state.batch_bytes)
     if then_high_watermark is not None:

@@ -33,7 +33,6 @@ from kafkaspec.spec.common.record_format import (
     NO_PRODUCER,
     OVERHEAD,
     TRANSACTIONAL,
-    VALIDATOR,
     Batch,
     BatchFields,
     DecodedBatch,
@@ -77,7 +76,7 @@ from kafkaspec.spec.common.record_reader import (
 PREFIX = "BAT"
 TITLE = "Record batch"
 
-ASSIGNMENT = "Kafka Internals, ch. 03, 'Offset, timestamp & epoch assignment (LogValidator)'"
+LEADER = "Kafka Internals, ch. 03, 'Offset, timestamp & epoch assignment (LogValidator)'; LogValidator, Kafka 4.3.0"
 
 INVALID_TIMESTAMP = "org.apache.kafka.common.errors.InvalidTimestampException"
 VALIDATION = "org.apache.kafka.storage.internals.log.RecordValidationException"
@@ -560,12 +559,12 @@ def corrupt(base64: str, of: str = "previous build", byte: int = -1) -> SoundBat
 
 
 # ---- the leader ------------------------------------------------------------------------------------------------------
-@states("BAT-20", source=f"{ASSIGNMENT}; {VALIDATOR}", without=ONE_CALL)
+@states(without=ONE_CALL)
 def allowed(batch: Batch, origin: str) -> Refused | None:
     """What the leader asks of the batch as a whole.
 
     BAT-20: A leader takes from a client one batch, whose offset range is 1 or more and its count, that is no control
-    batch, and that has a base sequence of 0 or more if it has a producer id.
+    batch, and that has a base sequence of 0 or more if it has a producer id. [LEADER]
     """
     wrong = (
         len(batch.records) == 0
@@ -576,22 +575,17 @@ def allowed(batch: Batch, origin: str) -> Refused | None:
     return NOT_ALLOWED if origin == "CLIENT" and wrong else None
 
 
-@states("BAT-21", source=f"{ASSIGNMENT}; {VALIDATOR}", without=ONE_CALL)
-@states(
-    "BAT-22",
-    source=f"{ASSIGNMENT}; {VALIDATOR}; that of 3.5.2 for the producer's LogAppendTime",
-    without=ONE_CALL,
-)
+@states(without=ONE_CALL)
 def faults(
     batch: Batch, compacted: bool, create_time: bool, now: int, before_ms: int, after_ms: int
 ) -> Iterator[tuple[str, int]]:
     """The records that the leader refuses: the clause, and which it is.
 
-    BAT-21: For a compacted topic every record has a key, or the whole batch is refused.
+    BAT-21: For a compacted topic every record has a key, or the whole batch is refused. [LEADER]
 
     BAT-22: For a topic of CreateTime a record's timestamp is -1, or at most before.max.ms before and after.max.ms after
     now; else the whole batch is refused. So it is if the producer set LogAppendTime. Where one record lacks a key and
-    another's timestamp is wrong, that is the error.
+    another's timestamp is wrong, that is the error. [LEADER; that of 3.5.2 for the producer's LogAppendTime]
     """
     for n, r in enumerate(log_records(batch)):
         age = signed(now - r.timestamp, 64)
@@ -642,7 +636,7 @@ class ValidationResult:
     batches: tuple[BuiltBatch, ...]
 
 
-@states("BAT-23", source=f"{ASSIGNMENT}; {VALIDATOR}", without=ONE_CALL)
+@states(without=ONE_CALL)
 def taken(
     batch: Batch, initial_offset: int, timestamp_type: str, partition_leader_epoch: int, now: int, target: int
 ) -> ValidationResult:
@@ -651,7 +645,7 @@ def taken(
     BAT-23: The leader gives consecutive offsets from its log end on, its leader epoch, its topic's timestamp type and
     the largest timestamp. It does so in the header of the bytes that came if codec and topic's codec are one and, of
     compressed records, the offsets are 0, 1, 2, ...; otherwise it writes the batch again in the topic's codec, with
-    producer and transactional flag kept.
+    producer and transactional flag kept. [LEADER]
     """
     records, flags = log_records(batch), TIMESTAMP_TYPES[timestamp_type]
     keeps = in_place(batch, target)

@@ -207,7 +207,7 @@ def test_what_an_operation_is() -> None:
     assert isinstance(machine.observe(ONE), Fields)
 
 
-def test_the_ids_of_an_operation_are_those_of_states_below_it() -> None:
+def test_an_operation_states_what_its_docstring_and_states_below_it_say() -> None:
     machine = build()
 
     @machine.operation("clear")
@@ -221,10 +221,12 @@ def test_the_ids_of_an_operation_are_those_of_states_below_it() -> None:
     @machine.question("size", "CTR-8")
     @states("CTR-5")
     def size(state: Cache) -> int:
+        """CTR-9: It is the number of entries. [A class]"""
         return len(state.entries)
 
     assert machine.find("clear").clauses == ("CTR-5", "CTR-6")
-    assert machine.find("size").clauses == ("CTR-8",)
+    assert machine.find("size").clauses == ("CTR-9", "CTR-5", "CTR-8")
+    assert (clauses.find("CTR-9").sentence, clauses.find("CTR-9").source) == ("It is the number of entries.", "A class")
     stated = {u.clause for u in clauses.all_uses() if u.form == "spec" and u.where.endswith(":clear")}
     assert stated == {"CTR-5", "CTR-6", "CTR-7"}
     assert machine.apply(ONE, "clear", {}) == Step(Cache())

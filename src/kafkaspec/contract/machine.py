@@ -4,11 +4,11 @@ The spec module says
 
     machine = Machine("timeline", initial, observe)
 
-    @machine.operation("map.put", "TML-4")
+    @machine.operation("map.put")
     @icontract.require(lambda value: ..., "TML-2 the caller's duty, in words")
     @icontract.ensure(lambda state, result: ..., "TML-4 ...")
     def map_put(state: Timeline, key: int, value: int | None) -> Step[Timeline, int | None]:
-        ...
+        "TML-4: What is put is what is got at that key from then on. [TimelineHashMap, Kafka 4.3.0]"
         return Step(after, result)           # or Step(state, Refused("TML-9", "java.lang.NullPointerException"))
 
     @machine.operation("map.clear", "TML-5")
@@ -324,8 +324,8 @@ class Machine(Generic[S]):
         self, name: str, *ids: str, generated: bool = True, chosen: tuple[str, ...] = (), kind: Kind = "call"
     ) -> Callable[[F], F]:
         """Decorator (outermost): registers a pure function with contracts as operation `name` that states `ids`. It
-        returns a `Step`, or, where it answers nothing, the state after it, or `Refused`. Without ids it states those of
-        `@states` below it."""
+        returns a `Step`, or, where it answers nothing, the state after it, or `Refused`. It states the clauses of its
+        docstring and of `@states` below it, too."""
         return self._registering(name, ids, generated, chosen, kind, question=False)
 
     def question(self, name: str, *ids: str, generated: bool = True) -> Callable[[F], F]:
@@ -341,7 +341,8 @@ class Machine(Generic[S]):
 
         def register(function: F) -> F:
             body: Any = inspect.unwrap(function)
-            stated = ids or getattr(body, "__clauses__", ())
+            clauses.read(body)
+            stated = (*(id for id in getattr(body, "__clauses__", ()) if id not in ids), *ids)
             parameters = dict(inspect.signature(body).parameters)
             takes_state = parameters.pop("state", None) is not None
             if not (takes_state or question):
