@@ -15,20 +15,12 @@ from typing import Any, NamedTuple
 from crc32c import crc32c
 
 from kafkaspec.contract.clauses import states
+from kafkaspec.contract.codec import view
 from kafkaspec.contract.machine import ByName, Json, Refused
+from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.compression import CODEC_IDS, CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, NULL_POINTER
-from kafkaspec.spec.common.record_format import (
-    CONTROL_TYPES,
-    BatchFields,
-    DecodedBatch,
-    Header,
-    Legacy,
-    Malformed,
-    Unread,
-    view,
-)
-from kafkaspec.spec.common.record_format import Record as RecordFields
+from kafkaspec.spec.common.record_format import Legacy, Malformed, Unread
 from kafkaspec.spec.common.record_reader import CORRUPT, INVALID, UNDERFLOW, ReadBatch, ReadRecord
 from kafkaspec.spec.storage import batch as spec
 
@@ -280,23 +272,14 @@ class Batch:
         """Of compressed records the first byte is named."""
         return Malformed(clause, first if packed else first + at, f"{why}, byte {at} of the records" if packed else why)
 
-    def described(self, records: Sequence[Record]) -> DecodedBatch:
+    def described(self, records: Sequence[Record]) -> fmt.DecodedBatch:
         """All fields, and what follows from them."""
         said = control(records[0].key, records[0].value) if self.control and records else None
+        base = self.base_offset
         return view(
-            DecodedBatch,
+            fmt.DecodedBatch,
             self,
-            records=tuple(
-                RecordFields(
-                    wrapped(r.offset - self.base_offset),
-                    r.timestamp_delta,
-                    r.key,
-                    r.value,
-                    tuple(Header(*h) for h in r.headers),
-                    r.attributes,
-                )
-                for r in records
-            ),
+            records=tuple(view(fmt.Record, r, offset_delta=wrapped(r.offset - base)) for r in records),
             offsets=tuple(r.offset for r in records),
             timestamps=tuple(r.timestamp for r in records),
             sequences=tuple(r.sequence for r in records),
@@ -322,7 +305,7 @@ def control(key: bytes | None, value: bytes | None) -> Control:
     version, kind = CONTROL_KEY.unpack_from(key)
     if version < 0:
         raise ValueError(f"a control record's key of version {version}")
-    name = CONTROL_TYPES[kind] if 0 <= kind < len(CONTROL_TYPES) else "UNKNOWN"
+    name = fmt.CONTROL_TYPES[kind] if 0 <= kind < len(fmt.CONTROL_TYPES) else "UNKNOWN"
     if kind not in (0, 1):
         value_version = int.from_bytes(value[:2], "big", signed=True) if value and len(value) > 1 else None
         return Control(name, version, kind, None, value_version)
@@ -476,9 +459,7 @@ class Lenient(Batch):
             self,
             compression=self.codec,
             count=len(records),
-            records=tuple(
-                ReadRecord(r.offset, r.timestamp, r.sequence, r.key, r.value, _named(r.headers)) for r in records
-            ),
+            records=tuple(view(ReadRecord, r, headers=_named(r.headers)) for r in records),
             marker=self.marker(records[0]) if self.control and records else None,
         )
 
@@ -683,19 +664,19 @@ def stamp(data: bytes, base_offset: int, leader_epoch: int, append_time: bool, l
 @states("BAT-20", "BAT-21", "BAT-22", "BAT-23")
 def assign(
     data: bytes,
-    offset: int,
     *,
-    compacted: bool,
+    initial_offset: int,
+    compacted_topic: bool,
     log_append_time: bool,
-    before_max_ms: int,
-    after_max_ms: int,
-    leader_epoch: int,
+    timestamp_before_max_ms: int,
+    timestamp_after_max_ms: int,
+    partition_leader_epoch: int,
     now: int,
-    codec: str,
+    target_compression: str,
     client: bool = True,
 ) -> tuple[bytes, bool]:
-    """What a leader writes of a producer's batch, from `offset` on, and whether it wrote the records again. Raises
-    InvalidRecords, Malformed."""
+    """What a leader writes of a producer's batch, from `initial_offset` on, and whether it wrote the records again.
+    Raises InvalidRecords, Malformed."""
     batch = Batch(data)
     if client and (
         batch.count == 0
@@ -704,20 +685,20 @@ def assign(
         or (batch.producer_id > -1 and batch.base_sequence < 0)
     ):
         raise InvalidRecords("BAT-20", INVALID)
-    target, largest = CODEC_IDS[codec], -1
+    target, largest = CODEC_IDS[target_compression], -1
     source = batch.attributes & CODEC_MASK
     keep = source == target or (source == 0 and batch.control)
     keyless: list[int] = []
     untimely = False
     records = []
     for n, r in enumerate(batch.records()):
-        if compacted and r.key is None:
+        if compacted_topic and r.key is None:
             keyless.append(n)
         else:
             untimely |= batch.log_append_time
             if not log_append_time and r.timestamp != -1:
                 age = wrapped(now - r.timestamp)
-                untimely |= age > before_max_ms or wrapped(-age) > after_max_ms
+                untimely |= age > timestamp_before_max_ms or wrapped(-age) > timestamp_after_max_ms
         largest = max(largest, r.timestamp)
         keep = keep and (source == 0 or r.offset == n)
         records.append(r)
@@ -727,12 +708,12 @@ def assign(
     if keyless:
         raise InvalidRecords("BAT-21", spec.VALIDATION, _keyless(keyless))
     if keep:
-        base = offset + len(records) - 1 - batch.last_offset_delta
-        return stamp(data, base, leader_epoch, log_append_time, now if log_append_time else largest), False
+        base = initial_offset + len(records) - 1 - batch.last_offset_delta
+        return stamp(data, base, partition_leader_epoch, log_append_time, now if log_append_time else largest), False
     encoder = Encoder(
-        offset,
-        codec=codec,
-        leader_epoch=leader_epoch,
+        initial_offset,
+        codec=target_compression,
+        leader_epoch=partition_leader_epoch,
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         base_sequence=batch.base_sequence,
@@ -790,7 +771,7 @@ class Driver(ByName):
         batch = self.batch(data)
         return batch.described(list(batch.records()))
 
-    def encode_fields(self, batch: BatchFields) -> bytes:
+    def encode_fields(self, batch: fmt.BatchFields) -> bytes:
         out = bytearray()
         for r in batch.records:
             self.put_record(out, r.offset_delta, r.timestamp_delta, r.key, r.value, r.headers, r.attributes)
@@ -818,26 +799,16 @@ class Driver(ByName):
         self,
         magic: int,
         compression: str,
-        base_offset: int,
         timestamp_type: str,
-        producer_id: int,
-        producer_epoch: int,
-        base_sequence: int,
-        transactional: bool,
-        leader_epoch: int,
+        partition_leader_epoch: int,
         records: Iterable[spec.RecordToBuild],
-        append_time: int,
+        log_append_time: int,
+        **header: Any,
     ) -> spec.BuildResult | Refused:
+        append_time = log_append_time if TYPES[timestamp_type] else None
         try:
             encoder = self.encoder(
-                base_offset,
-                codec=compression,
-                leader_epoch=leader_epoch,
-                producer_id=producer_id,
-                producer_epoch=producer_epoch,
-                base_sequence=base_sequence,
-                transactional=transactional,
-                append_time=append_time if TYPES[timestamp_type] else None,
+                codec=compression, leader_epoch=partition_leader_epoch, append_time=append_time, **header
             )
             for r in records:
                 key, value = (x if x is None else x.encode("latin-1") for x in (r.k, r.v))
@@ -858,33 +829,10 @@ class Driver(ByName):
     def retain(self, data: bytes, kept: frozenset[int], delete_horizon: int) -> list[ReadBatch]:
         return [Lenient(self.retained(self.batch(data), kept, delete_horizon)).shown()]
 
-    def validate(
-        self,
-        to_magic: int,
-        offset: int,
-        compacted: bool,
-        timestamp_type: str,
-        before_max_ms: int,
-        after_max_ms: int,
-        leader_epoch: int,
-        now: int,
-        codec: str,
-        origin: str,
-        of: str,
-    ) -> spec.ValidationResult:
-        data, again = self.assign(
-            self.data,
-            offset,
-            compacted=compacted,
-            log_append_time=TYPES[timestamp_type] != 0,
-            before_max_ms=before_max_ms,
-            after_max_ms=after_max_ms,
-            leader_epoch=leader_epoch,
-            now=now,
-            codec=codec,
-            client=origin == "CLIENT",
-        )
-        return spec.ValidationResult(now, Batch(data).max_timestamp, again, (self.shown(data),))
+    def validate(self, to_magic: int, timestamp_type: str, origin: str, of: str, **told: Any) -> spec.ValidationResult:
+        log_append_time = TYPES[timestamp_type] != 0
+        data, again = self.assign(self.data, log_append_time=log_append_time, client=origin == "CLIENT", **told)
+        return spec.ValidationResult(told["now"], Batch(data).max_timestamp, again, (self.shown(data),))
 
     def shown(self, data: bytes) -> spec.BuiltBatch:
         """As the recordings show a batch."""

@@ -13,11 +13,12 @@ import itertools
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from crc32c import crc32c
 
 from kafkaspec.contract.clauses import A_FORMAT, states
+from kafkaspec.contract.codec import view
 from kafkaspec.spec.common.compression import CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
 from kafkaspec.spec.common.kafka import INT_MAX, NO_TIMESTAMP
 
@@ -194,13 +195,6 @@ class BatchFields(BatchIdentity):
 
 
 HEADER_FIELDS = tuple(f.name for f in fields(BatchFields) if f.name in LAYOUT)
-S = TypeVar("S")
-
-
-def view(shape: type[S], batch: Any, **more: Any) -> S:
-    """A dataclass made of a batch: its fields are the batch's attributes of these names, but for those given."""
-    names = [f.name for f in fields(shape)]  # type: ignore[arg-type]
-    return shape(**{name: more[name] if name in more else getattr(batch, name) for name in names})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.codec import partial
+from kafkaspec.contract.codec import partial, view
 from kafkaspec.contract.machine import Refused
 from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.compression import CODECS, NotDecompressed, TooMuch, decompress
@@ -194,7 +194,7 @@ def as_read(batch: Batch, size: int) -> ReadBatch:
         for r in batch.records
     )
     found = marker_as_read(batch)
-    return fmt.view(ReadBatch, batch, size=size, magic=fmt.MAGIC, count=len(records), records=records, marker=found)
+    return view(ReadBatch, batch, size=size, magic=fmt.MAGIC, count=len(records), records=records, marker=found)
 
 
 @lru_cache(maxsize=4096)

@@ -21,7 +21,7 @@ from functools import lru_cache
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import ONE_CALL, states
-from kafkaspec.contract.codec import partial
+from kafkaspec.contract.codec import partial, view
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common import record_reader as reader
@@ -93,7 +93,7 @@ def contents(batch: Batch) -> list[tuple[int, int, bytes | None, bytes | None]]:
 
 # ---- decoding --------------------------------------------------------------------------------------------------------
 def batch_of(fields: fmt.BatchFields) -> Batch:
-    return fmt.view(Batch, fields, compressed=None)
+    return view(Batch, fields, compressed=None)
 
 
 @machine.question("decode", *(f"BAT-{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13)))
@@ -195,8 +195,7 @@ def fits(fields: fmt.BatchFields) -> bool:
 @require(lambda batch: fits(batch), "BAT-8 every field fits its place")
 @ensure(
     lambda batch, result: (
-        not fmt.is_well_formed(batch_of(batch))
-        or fmt.view(fmt.BatchFields, known(result)) == fmt.view(fmt.BatchFields, batch)
+        not fmt.is_well_formed(batch_of(batch)) or view(fmt.BatchFields, known(result)) == view(fmt.BatchFields, batch)
     ),
     "BAT-19 what was written is read again",
 )
@@ -365,9 +364,7 @@ def shown(batch: Batch, size: int) -> BuiltBatch:
         return None if content is None else content.decode("latin-1")
 
     records = tuple(BuiltRecord(r.offset, r.timestamp, text(r.key), text(r.value)) for r in fmt.log_records(batch))
-    return fmt.view(
-        BuiltBatch, batch, size=size, magic=fmt.MAGIC, delete_horizon_ms=batch.delete_horizon, records=records
-    )
+    return view(BuiltBatch, batch, size=size, magic=fmt.MAGIC, delete_horizon_ms=batch.delete_horizon, records=records)
 
 
 @partial

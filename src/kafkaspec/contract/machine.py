@@ -443,8 +443,8 @@ class Driver(Protocol):
 
 class ByName:
     """A driver for whose operations something has methods, by the names of the spec's functions: itself, or its
-    `subject`. They take the arguments of those functions in the same order, without the state; None for a choice of the
-    system's own that they are not told."""
+    `subject`. They take the arguments of those functions in the same order, without the state, or, with `**` in their
+    parameters, by their names; None for a choice of the system's own that they are not told."""
 
     machine: ClassVar[Machine[Any]]
     refusals: ClassVar[Mapping[type[Exception], Refused]] = {}
@@ -459,8 +459,9 @@ class ByName:
         given = {**dict.fromkeys(op.chosen), **op.defaults, **op.decoded(arguments)}
         method = op.body.__name__
         call = getattr(self, method, None) or getattr(self.subject, method)
+        by_name = getattr(call, "__code__", self.apply.__code__).co_flags & inspect.CO_VARKEYWORDS
         try:
-            answer = call(*(given[p] for p in op.parameters.values()))
+            answer = call(**given) if by_name else call(*(given[p] for p in op.parameters.values()))
         except tuple(self.refusals) as e:
             return next(r for error, r in self.refusals.items() if isinstance(e, error))
         return answer if isinstance(answer, Refused) else encode(answer)
