@@ -215,12 +215,12 @@ class Driver(ByName):
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
         self.deferred: bool = arguments.get("deferred", False)
-        self.disk = SimulatedDisk()
-        self._open()
+        self._open(SimulatedDisk())
 
-    def _open(self) -> None:
+    def _open(self, disk: SimulatedDisk) -> None:
+        subject = self.cache_class(self.checkpoint_class(self.directory, disk), self.schedule)
+        self.disk, self.subject = disk, subject
         self.waiting: list[Callable[[], None]] = []
-        self.subject = self.cache_class(self.checkpoint_class(self.directory, self.disk), self.schedule)
 
     def schedule(self, task: Callable[[], None]) -> None:
         if self.deferred:
@@ -234,21 +234,21 @@ class Driver(ByName):
             task()
 
     def reopen(self) -> None:
-        self.disk = self.disk.lose()
-        self._open()
+        self._open(self.disk.lose())
 
     def load(self, log_start: int, log_end: int) -> None:
         self.reopen()
         self.subject.fit(log_start, log_end)
 
     def open_text(self, file: str) -> None:
-        disk = SimulatedDisk()
-        path = f"{self.directory}/{FILE_NAME}"
+        self._open(self._disk_with(file))
+
+    def _disk_with(self, file: str) -> SimulatedDisk:
+        disk, path = SimulatedDisk(), f"{self.directory}/{FILE_NAME}"
         disk.write(path, file.encode())
         disk.flush(path)
         disk.flush_directory(self.directory)
-        cache = self.cache_class(self.checkpoint_class(self.directory, disk), self.schedule)
-        self.disk, self.subject, self.waiting = disk, cache, []
+        return disk
 
     def neighbours(self, epoch: int) -> spec.Neighbours:
         return spec.Neighbours(self.subject.previous_epoch(epoch), self.subject.next_epoch(epoch))
@@ -257,9 +257,7 @@ class Driver(ByName):
         return encode(EpochEntry(*e) for e in entries).decode()
 
     def checkpoint_read(self, file: str) -> list[EpochEntry]:
-        disk = SimulatedDisk()
-        disk.write(f"{self.directory}/{FILE_NAME}", file.encode())
-        return self.checkpoint_class(self.directory, disk).read()
+        return self.checkpoint_class(self.directory, self._disk_with(file)).read()
 
     def state(self) -> spec.Cache:
         """The file is as a crash would leave it."""

@@ -211,7 +211,7 @@ def assigned(entries: Entries, new: Entry) -> Entries:
     return (*kept, new)
 
 
-@machine.operation("assign", "LEC-2", "LEC-3", "LEC-4", "LEC-1")
+@machine.operation("assign", "LEC-1", "LEC-2")
 @states(without={"LEC-3": not_modelled("the model has no negative numbers")})
 @rises
 @ensure(
@@ -322,7 +322,7 @@ def reopen(state: Cache) -> Cache:
     return replace(state, entries=loaded(state.on_disk), scheduled=False)
 
 
-@machine.operation("load", "LEC-9", "LEC-17", kind="restart")
+@machine.operation("load", "LEC-17", kind="restart")
 @require(lambda log_start, log_end: 0 <= log_start <= log_end, "LEC-9 a log begins before it ends")
 @rises
 @ensure(
