@@ -5,7 +5,8 @@ its return is part of the step that lets it go. Of logs the manager reads offset
 writes a record.
 
 In `spec/common`: a log, and what of it may be cleaned (`cleanable_log`); the state of a partition and its moves
-(`cleaning_state`); the manager's state (`cleaner_state`); what others do to the logs, and the clock (`cleaner_world`).
+(`cleaning_state`); the manager's state (`cleaner_state`), and what many of its steps keep (`cleaner_contracts`); what
+others do to the logs, and the clock (`cleaner_world`).
 
 Source: Kafka Internals, ch. 04, "Choosing the filthiest log", "Cleaning state in LogCleanerManager" and "The cleaning
 state machine"; LogCleanerManager, LogToClean, Kafka 4.3.0.
@@ -21,27 +22,10 @@ from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, clause, states
 from kafkaspec.contract.machine import Machine, Refused, Step
+from kafkaspec.spec.common import cleanable_log as logs
 from kafkaspec.spec.common import cleaner_world as world
-from kafkaspec.spec.common.cleanable_log import (
-    Candidate,
-    CleanableOffsets,
-    LogToClean,
-    MeasuredLog,
-    bytes_of,
-    cleanable_offsets,
-    config,
-    empty_log,
-    measure,
-)
-from kafkaspec.spec.common.cleaner_state import (
-    Cleaner,
-    a_directory,
-    a_partition,
-    legal_moves,
-    observe,
-    refused_changes_nothing,
-    waiters,
-)
+from kafkaspec.spec.common.cleaner_contracts import a_directory, a_partition, legal_moves, unchanged_if_refused, waiters
+from kafkaspec.spec.common.cleaner_state import Cleaner, observe
 from kafkaspec.spec.common.cleaning_state import Aborted, InProgress, NoMove, Paused, java_name, moved
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import ILLEGAL_STATE
@@ -118,11 +102,12 @@ PARTITIONS: list[dict[str, Any]] = [
 
 def initial(partitions: Sequence[Mapping[str, Any]] | None = None, batch_bytes: int = 72) -> Cleaner:
     """Empty logs, no checkpoints. `batch_bytes` is the size of the batches that the history appends."""
-    logs = Frozen({p["partition"]: empty_log(config(p)) for p in (PARTITIONS if partitions is None else partitions)})
-    directories = sorted({log.config.log_dir for log in logs.values()})
+    settings = PARTITIONS if partitions is None else partitions
+    empty = Frozen({p["partition"]: logs.empty_log(logs.config(p)) for p in settings})
+    directories = sorted({log.config.log_dir for log in empty.values()})
     return Cleaner(
         now=1_000_000,
-        logs=logs,
+        logs=empty,
         cleaning=Frozen(),
         blocked=Frozen(),
         checkpoints=Frozen({d: Frozen() for d in directories}),
@@ -150,7 +135,7 @@ def free(state: Cleaner, partition: str) -> bool:
 
 
 @states()
-def looked_at(state: Cleaner) -> list[Candidate]:
+def looked_at(state: Cleaner) -> list[logs.Candidate]:
     """The logs that a grab looks at, empty ones included.
 
     CLN-2: Only a log that the manager knows, whose policy has compact, whose partition has no cleaning state and is not
@@ -159,7 +144,7 @@ def looked_at(state: Cleaner) -> list[Candidate]:
     """
     last_clean = state.last_clean()
     return [
-        measure(p, log, last_clean.get(p), state.now)
+        logs.measure(p, log, last_clean.get(p), state.now)
         for p, log in state.logs.items()
         if state.compacts(p) and free(state, p)
     ]
@@ -179,14 +164,14 @@ def filthiest(state: Cleaner) -> list[str | None]:
 class Grab:
     """What a cleaner thread got, and among how many."""
 
-    log: LogToClean | None
+    log: logs.LogToClean | None
     cleanable_partitions: int
     delayed_partitions: int
     max_compaction_delay_ms: int
 
 
 @states(without=ONE_CALL)
-def grab_of(grabbed: Candidate | None, looked: Sequence[Candidate]) -> Grab:
+def grab_of(grabbed: logs.Candidate | None, looked: Sequence[logs.Candidate]) -> Grab:
     """CLN-6: A grab reports how many logs were cleanable, how many are delayed beyond max.compaction.lag.ms, and the
     longest such delay, over all logs that were looked at. [PreCleanStats, Kafka 4.3.0]"""
     return Grab(
@@ -226,7 +211,7 @@ def grab_of(grabbed: Candidate | None, looked: Sequence[Candidate]) -> Grab:
     lambda state, result: (
         ambiguous(state)
         or all(
-            cleanable_offsets(log, entry, state.now).force_update_checkpoint is False
+            logs.cleanable_offsets(log, entry, state.now).force_update_checkpoint is False
             for p, log in state.known()
             if log.config.compact and free(state, p) and log.config.log_dir not in state.failed
             for entry in [result.state.checkpoints[log.config.log_dir].get(p)]
@@ -282,9 +267,9 @@ def grab_filthiest_compacted_log(state: Cleaner, chosen: str | None) -> Step[Cle
     ),
     "CLN-9 a checkpoint outside the log needs a forced update",
 )
-def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int | None) -> CleanableOffsets:
+def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int | None) -> logs.CleanableOffsets:
     """What of a log may be cleaned, if that offset is what is checkpointed."""
-    return cleanable_offsets(state.logs[partition], last_clean_offset, state.now)
+    return logs.cleanable_offsets(state.logs[partition], last_clean_offset, state.now)
 
 
 @machine.question("logToClean", "CLN-5", "CLN-3", "CLN-7", "CLN-2")
@@ -300,12 +285,12 @@ def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int 
     lambda result: result is None or result.need_compaction_now or not result.cleanable or result.cleanable_ratio > 0,
     "CLN-3 what nothing forces is cleanable by its ratio alone",
 )
-def log_to_clean(state: Cleaner, partition: str, last_clean_offset: int | None) -> MeasuredLog | None:
+def log_to_clean(state: Cleaner, partition: str, last_clean_offset: int | None) -> logs.MeasuredLog | None:
     """What a grab would find of a log, if that offset is what is checkpointed; nothing if the log is empty."""
-    c = measure(partition, state.logs[partition], last_clean_offset, state.now)
+    c = logs.measure(partition, state.logs[partition], last_clean_offset, state.now)
     if c.total_bytes == 0:
         return None
-    return MeasuredLog(**vars(c.report()), cleanable=c.cleanable, compaction_delay_ms=c.delay_ms)
+    return logs.MeasuredLog(**vars(c.report()), cleanable=c.cleanable, compaction_delay_ms=c.delay_ms)
 
 
 # ---- who may stop a cleaning -----------------------------------------------------------------------------------------
@@ -337,7 +322,7 @@ def _pause(state: Cleaner, partition: str, caller: str) -> Step[Cleaner, Wait]:
     ),
     "CLN-11 the caller waits if and only if the partition was in progress",
 )
-@refused_changes_nothing("CLN-11")
+@unchanged_if_refused("CLN-11")
 @legal_moves
 @waiters
 def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Wait]:
@@ -356,7 +341,7 @@ def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Wa
     lambda state, result: isinstance(result.result, Refused) or result.result.blocked or result.state == state,
     "CLN-13 an abort that need not wait leaves no trace",
 )
-@refused_changes_nothing("CLN-13")
+@unchanged_if_refused("CLN-13")
 @legal_moves
 @waiters
 def abort_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Wait]:
@@ -439,7 +424,7 @@ waiter_returns = ensure(_lets_the_caller_go, "CLN-12 the caller that waited retu
     "CLN-15 an aborted cleaning is not checkpointed",
 )
 @waiter_returns
-@refused_changes_nothing("CLN-15")
+@unchanged_if_refused("CLN-15")
 @legal_moves
 @waiters
 def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Cleaner, Release]:
@@ -460,7 +445,7 @@ def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Clean
 @a_partition("CLN-16")
 @ensure(lambda state, result: result.state.checkpoints == state.checkpoints, "CLN-16 deleting is not checkpointed")
 @waiter_returns
-@refused_changes_nothing("CLN-16")
+@unchanged_if_refused("CLN-16")
 @legal_moves
 @waiters
 def done_deleting(state: Cleaner, partition: str) -> Step[Cleaner, Release]:
@@ -569,7 +554,7 @@ def maintain_uncleanable_partitions(state: Cleaner) -> Cleaner:
 @require(lambda state: not ambiguous(state), "CLN-30 no partition stands in the checkpoints of two directories")
 @ensure(
     lambda state, dir, result: (
-        0 <= result <= sum(bytes_of(state.logs[p].segments[:-1]) for p in state.uncleanable[dir] if state.knows(p))
+        0 <= result <= sum(logs.bytes_of(state.logs[p].segments[:-1]) for p in state.uncleanable[dir] if state.knows(p))
     ),
     "CLN-34 no more than what they have before their active segments",
 )
@@ -581,7 +566,7 @@ def uncleanable_bytes(state: Cleaner, dir: str) -> int:
     """
     last_clean = state.last_clean()
     marked = [p for p in state.uncleanable[dir] if state.knows(p)]
-    return sum(measure(p, state.logs[p], last_clean.get(p), WALL_CLOCK_MS).cleanable_bytes for p in marked)
+    return sum(logs.measure(p, state.logs[p], last_clean.get(p), WALL_CLOCK_MS).cleanable_bytes for p in marked)
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------------
@@ -718,9 +703,9 @@ def restart(state: Cleaner) -> Cleaner:
 
 # ---- what happens to the logs and to the clock -----------------------------------------------------------------------
 machine.operation("append")(world.append)
-machine.operation("maybeIncrementLogStartOffset")(world.maybe_increment_log_start_offset)
-machine.operation("logChanged")(world.log_changed)
-machine.operation("updateConfig")(world.update_config)
-machine.operation("forgetLog")(world.forget_log)
-machine.operation("restoreLog")(world.restore_log)
-machine.operation("advance", kind="time")(world.advance)
+machine.operation("maybeIncrementLogStartOffset", "CLN-32")(world.maybe_increment_log_start_offset)
+machine.operation("logChanged", "CLN-32")(world.log_changed)
+machine.operation("updateConfig", "CLN-2")(world.update_config)
+machine.operation("forgetLog", "CLN-2")(world.forget_log)
+machine.operation("restoreLog", "CLN-2")(world.restore_log)
+machine.operation("advance", "CLN-7", kind="time")(world.advance)
