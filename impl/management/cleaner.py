@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Protocol
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.contract.codec import view
+from kafkaspec.contract.machine import Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
 from kafkaspec.impl.management.checkpoints import ByPartition, CheckpointFile, TopicPartition, decode, topic_partition
 from kafkaspec.spec.common import cleanable_log as log_spec
@@ -66,35 +68,24 @@ LogCleaningState = LogCleaningInProgress | LogCleaningAborted | LogCleaningPause
 class CleanableSegment(Protocol):
     """One segment. Sizes in bytes; timestamps in ms, -1 where there is none."""
 
-    @property
-    def base_offset(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def largest_timestamp(self) -> int: ...
-    @property
-    def first_batch_timestamp(self) -> int: ...
+    base_offset: int
+    size: int
+    largest_timestamp: int
+    first_batch_timestamp: int
 
 
 class CleanableLog(Protocol):
     """What the manager reads of a log. The last of its segments is the active one."""
 
-    @property
-    def log_dir(self) -> str: ...
-    @property
-    def compact(self) -> bool: ...
-    @property
-    def min_compaction_lag_ms(self) -> int: ...
-    @property
-    def max_compaction_lag_ms(self) -> int: ...
-    @property
-    def min_cleanable_dirty_ratio(self) -> float: ...
-    @property
-    def log_start_offset(self) -> int: ...
-    @property
-    def log_end_offset(self) -> int: ...
-    @property
-    def last_stable_offset(self) -> int: ...
+    log_dir: str
+    compact: bool
+    min_compaction_lag_ms: int
+    max_compaction_lag_ms: int
+    min_cleanable_dirty_ratio: float
+    log_start_offset: int
+    log_end_offset: int
+    last_stable_offset: int
+
     @property
     def segments(self) -> Sequence[CleanableSegment]: ...
 
@@ -533,14 +524,14 @@ class MemoryLog:
         self.log_start_offset = extent.log_start_offset
         self.log_end_offset = extent.log_end_offset
         self.last_stable_offset = extent.last_stable_offset
-        self.segments = [MemorySegment(**vars(s)) for s in extent.segments]
+        self.segments = [view(MemorySegment, s) for s in extent.segments]
 
 
 class Driver(ByPartition):
     """The manager over logs in memory and a simulated disk, for the spec to walk beside."""
 
     machine = spec.machine
-    refusals = {CleaningAborted: spec.STOPPED}
+    refusals = {CleaningAborted: spec.STOPPED, Refusal: attrgetter("refused")}
     partitions = frozenset({"partition", "chosen", "update", "remove"})
     manager_class = LogCleanerManager
 
@@ -556,31 +547,23 @@ class Driver(ByPartition):
     def _open(self) -> None:
         self.subject: LogCleanerManager = self.manager_class(self.known, self.directories, self.disk)
 
-    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        try:
-            return super().apply(name, arguments)
-        except Refusal as e:
-            return e.refused
-
     def grab_filthiest_compacted_log(self, chosen: TopicPartition | None) -> spec.Grab:
         stats = PreCleanStats()
         grabbed = self.subject.grab_filthiest_compacted_log(self.now, stats, chosen)
-        log = None if grabbed is None else log_spec.LogToClean(**_measures(grabbed))
-        return spec.Grab(log, stats.cleanable_partitions, stats.delayed_partitions, stats.max_compaction_delay_ms)
+        log = None if grabbed is None else view(log_spec.LogToClean, grabbed, partition=str(grabbed.partition))
+        return view(spec.Grab, stats, log=log)
 
     def cleanable_offsets_of(self, partition: TopicPartition, last_clean_offset: int | None) -> OffsetsToClean:
         return cleanable_offsets(self.all_logs[partition], last_clean_offset, self.now)
 
     def log_to_clean(self, partition: TopicPartition, last_clean_offset: int | None) -> log_spec.MeasuredLog | None:
-        log = self.all_logs[partition]
-        offsets = cleanable_offsets(log, last_clean_offset, self.now)
-        delay_ms = compaction_delay_ms(log, offsets.first_dirty_offset, self.now)
-        measured = log_to_clean(partition, log, offsets, delay_ms > 0)
-        if not measured.total_bytes:
+        offsets = self.cleanable_offsets_of(partition, last_clean_offset)
+        delay_ms = compaction_delay_ms(self.all_logs[partition], offsets.first_dirty_offset, self.now)
+        found = log_to_clean(partition, self.all_logs[partition], offsets, delay_ms > 0)
+        if not found.total_bytes:
             return None
-        return log_spec.MeasuredLog(
-            **_measures(measured), cleanable=measured.is_cleanable, compaction_delay_ms=delay_ms
-        )
+        more = {"cleanable": found.is_cleanable, "compaction_delay_ms": delay_ms}
+        return view(log_spec.MeasuredLog, found, partition=str(partition), **more)
 
     def abort_and_pause_cleaning(self, partition: TopicPartition) -> spec.Wait:
         return spec.Wait(self.subject.abort_and_pause_cleaning(partition).waits)
@@ -665,16 +648,9 @@ class Driver(ByPartition):
         )
 
 
-def _measures(log: LogToClean) -> dict[str, Any]:
-    """The fields of the spec's type of that name."""
-    measures = {f.name: getattr(log, f.name) for f in fields(log_spec.LogToClean)}
-    return {**measures, "partition": str(log.partition)}
-
-
 def _log(log: MemoryLog, known: bool) -> log_spec.Log:
-    config = log_spec.Config(*(getattr(log, f.name) for f in fields(log_spec.Config)))
-    segments = tuple(log_spec.Segment(**vars(s)) for s in log.segments)
-    return log_spec.Log(log.log_start_offset, log.log_end_offset, log.last_stable_offset, segments, config, known)
+    segments = tuple(view(log_spec.Segment, s) for s in log.segments)
+    return view(log_spec.Log, log, segments=segments, config=view(log_spec.Config, log), known=known)
 
 
 def _cleaning(state: LogCleaningState) -> state_spec.Cleaning:

@@ -16,7 +16,7 @@ from crc32c import crc32c
 
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.codec import view
-from kafkaspec.contract.machine import ByName, Json, Refused
+from kafkaspec.contract.machine import ByName, Refused
 from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.compression import CODEC_IDS, CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, NULL_POINTER
@@ -740,6 +740,10 @@ class Driver(ByName):
     """The batch that was built or loaded last, and the operations over bytes."""
 
     machine = spec.machine
+    refusals = {
+        Malformed: lambda e: Refused(e.clause, spec.ERRORS.get(e.clause, INVALID), f"byte {e.position}"),
+        InvalidRecords: lambda e: Refused(e.clause, e.error, e.words),
+    }
     batch = Batch
     encoder = Encoder
     put_varint = staticmethod(put_varint)
@@ -755,14 +759,6 @@ class Driver(ByName):
 
     def state(self) -> spec.CurrentBatch:
         return spec.CurrentBatch(self.data)
-
-    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        try:
-            return super().apply(name, arguments)
-        except Malformed as e:
-            return Refused(e.clause, spec.ERRORS.get(e.clause, INVALID), f"byte {e.position}")
-        except InvalidRecords as e:
-            return Refused(e.clause, e.error, e.words)
 
     def load(self, data: bytes) -> None:
         self.data = data

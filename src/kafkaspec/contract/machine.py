@@ -447,8 +447,8 @@ class ByName:
     parameters, by their names; None for a choice of the system's own that they are not told."""
 
     machine: ClassVar[Machine[Any]]
-    refusals: ClassVar[Mapping[type[Exception], Refused]] = {}
-    """which refusal an exception is; of several that fit, the first"""
+    refusals: ClassVar[Mapping[type[Exception], Refused | Callable[[Any], Refused]]] = {}
+    """which refusal an exception is, or what makes one of it; of several that fit, the first"""
     subject: Any = None
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
@@ -463,7 +463,8 @@ class ByName:
         try:
             answer = call(**given) if by_name else call(*(given[p] for p in op.parameters.values()))
         except tuple(self.refusals) as e:
-            return next(r for error, r in self.refusals.items() if isinstance(e, error))
+            refusal = next(r for error, r in self.refusals.items() if isinstance(e, error))
+            return refusal if isinstance(refusal, Refused) else refusal(e)
         return answer if isinstance(answer, Refused) else encode(answer)
 
     def state(self) -> Any:
