@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from crc32c import crc32c
 
-from kafkaspec.contract.clauses import states
 from kafkaspec.contract.codec import view
 from kafkaspec.contract.machine import ByName, Refused
 from kafkaspec.spec.common import record_format as fmt
@@ -78,9 +77,8 @@ class Record(NamedTuple):
 
 
 # ---- varints ---------------------------------------------------------------------------------------------------------
-@states("BAT-12")
 def put_varint(out: bytearray, n: int) -> None:
-    """The shortest form, at the end of `out`; of a number of 32 or 64 bits."""
+    """The shortest form, at the end of `out`; of a number of 32 or 64 bits. [BAT-12]"""
     n = (n << 1) ^ (n >> 63)
     while n > 127:
         out.append(n & 127 | 128)
@@ -88,9 +86,8 @@ def put_varint(out: bytearray, n: int) -> None:
     out.append(n)
 
 
-@states("BAT-12")
 def get_varint(data: bytes, at: int, end: int, most: int = INT_VARINT) -> tuple[int, int]:
-    """The number at a byte and the byte behind it, of `most` bytes. IndexError if it does not end in time."""
+    """The number at a byte and the byte behind it, of `most` bytes. IndexError if it does not end in time. [BAT-12]"""
     if at < end and (byte := data[at]) < 128:
         return (byte >> 1) ^ -(byte & 1), at + 1
     stop = min(end, at + most)
@@ -130,9 +127,9 @@ class Batch:
     producer_epoch: int
     producer_id: int
 
-    @states("BAT-1", "BAT-2", "BAT-3", "BAT-4", "BAT-5", "BAT-6", "BAT-13")
     def __init__(self, data: bytes, position: int = 0) -> None:
-        """`data` is the batch, whole; `position` of its first byte is for what is said. Raises Malformed."""
+        """`data` is the batch, whole; `position` of its first byte is for what is said. Raises Malformed.
+        [BAT-1, BAT-2, BAT-3, BAT-4, BAT-5, BAT-6, BAT-13]"""
         self.data, self.position = data, position
         size = len(data)
         if size <= MAGIC_AT:
@@ -191,29 +188,26 @@ class Batch:
         return self.attributes & CONTROL != 0
 
     @property
-    @states("BAT-15")
     def delete_horizon(self) -> int | None:
-        """ms."""
+        """ms. [BAT-15]"""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     @property
-    @states("BAT-5")
     def last_offset(self) -> int:
+        """The last offset that the batch takes. [BAT-5]"""
         return wrapped(self.base_offset + self.last_offset_delta)
 
     @property
-    @states("BAT-16")
     def last_sequence(self) -> int:
+        """That of the last offset. [BAT-16]"""
         return self.sequence(self.last_offset_delta)
 
-    @states("BAT-16")
     def sequence(self, offset_delta: int) -> int:
-        """That of a record; -1 if the batch has none."""
+        """That of a record; -1 if the batch has none. [BAT-16]"""
         return -1 if self.base_sequence < 0 else (self.base_sequence + offset_delta) & LARGEST_SEQUENCE
 
-    @states("BAT-7")
     def section(self, limit: int = LIMIT) -> tuple[bytes, bool]:
-        """The records' bytes, and whether they were compressed. Raises Malformed, Unread beyond the limit."""
+        """The records' bytes, and whether they were compressed. Raises Malformed, Unread beyond the limit. [BAT-7]"""
         data, codec = self.data[OVERHEAD:], self.attributes & CODEC_MASK
         if codec == 0 or (self.count == 0 and not data):
             return data, False
@@ -224,9 +218,9 @@ class Batch:
         except NotDecompressed as e:
             raise Malformed("BAT-7", self.position + OVERHEAD, f"{CODECS[codec].name}: {e}") from None
 
-    @states("BAT-6", "BAT-8", "BAT-9", "BAT-10", "BAT-13", "BAT-14", "BAT-16")
     def records(self, limit: int = LIMIT) -> Iterator[Record]:
-        """The records, each checked as it comes, and behind the last one what is left. Raises Malformed."""
+        """The records, each checked as it comes, and behind the last one what is left. Raises Malformed.
+        [BAT-6, BAT-8, BAT-9, BAT-10, BAT-13, BAT-14, BAT-16]"""
         data, packed = self.section(limit)
         first = self.position + OVERHEAD
         at, size, before, last = 0, len(data), -1, self.last_offset_delta
@@ -267,9 +261,8 @@ class Batch:
             why = f"largest timestamp {self.max_timestamp}, where the records have {largest}"
             raise Malformed("BAT-10", self.position + MAX_TIMESTAMP_AT, why)
 
-    @states("BAT-13")
     def inside(self, clause: str, first: int, at: int, packed: bool, why: str) -> Malformed:
-        """Of compressed records the first byte is named."""
+        """Of compressed records the first byte is named. [BAT-13]"""
         return Malformed(clause, first if packed else first + at, f"{why}, byte {at} of the records" if packed else why)
 
     def described(self, records: Sequence[Record]) -> fmt.DecodedBatch:
@@ -297,9 +290,8 @@ class Control(NamedTuple):
     value_version: int | None = None
 
 
-@states("BAT-11")
 def control(key: bytes | None, value: bytes | None) -> Control:
-    """Of a control record's key and value. ValueError if they are malformed."""
+    """Of a control record's key and value. ValueError if they are malformed. [BAT-11]"""
     if key is None or len(key) < CONTROL_KEY.size:
         raise ValueError("a control record's key is 4 bytes or more")
     version, kind = CONTROL_KEY.unpack_from(key)
@@ -351,9 +343,9 @@ class InvalidRecords(ValueError):
         self.clause, self.error, self.words = clause, error, words
 
 
-@states("BAT-1", "BAT-2", "BAT-3")
 def framed(data: bytes) -> Iterator[bytes]:
-    """The batches in memory, CRCs compared, as Kafka finds them; one that is cut ends them. Raises InvalidRecords."""
+    """The batches in memory, CRCs compared, as Kafka finds them; one that is cut ends them. Raises InvalidRecords.
+    [BAT-1, BAT-2, BAT-3]"""
     while len(data) >= LOG_OVERHEAD:
         size = LOG_OVERHEAD + int.from_bytes(data[LENGTH_AT:EPOCH_AT], "big", signed=True)
         if size < LEAST_FRAMED:
@@ -382,15 +374,15 @@ class Lenient(Batch):
     __slots__ = ()
     null = -(2**31)
 
-    @states("BAT-4")
     def __init__(self, data: bytes) -> None:
+        """Only the codec is asked for. Raises InvalidRecords. [BAT-4]"""
         self.data, self.position = data, 0
         self.unpack()
         if self.attributes & CODEC_MASK not in CODECS:
             raise InvalidRecords("BAT-4", ILLEGAL_ARGUMENT)
 
-    @states("BAT-6", "BAT-7", "BAT-8", "BAT-12")
     def records(self, limit: int = LIMIT) -> Iterator[Record]:
+        """The records, in as many bytes as they say. Raises InvalidRecords. [BAT-6, BAT-7, BAT-8, BAT-12]"""
         if self.count == 0:
             return
         try:
@@ -419,8 +411,8 @@ class Lenient(Batch):
         if at != size:
             raise InvalidRecords("BAT-6", INVALID)
 
-    @states("BAT-8", "BAT-14", "BAT-16")
     def _record(self, data: bytes, at: int, end: int) -> tuple[Record, int]:
+        """The record that ends at a byte, and the byte behind it. Raises IndexError. [BAT-8, BAT-14, BAT-16]"""
         end = min(end, len(data))
         if at >= end:
             raise IndexError("no attributes")
@@ -435,9 +427,8 @@ class Lenient(Batch):
         record = Record(wrapped(self.base_offset + delta), time, key, value, headers, sequence, time_delta, attributes)
         return record, at
 
-    @states("BAT-11")
     def marker(self, first: Record) -> tuple[str, int | None]:
-        """Of the first record."""
+        """Of the first record. [BAT-11]"""
         if first.key is None:
             raise InvalidRecords("BAT-11", NULL_POINTER)
         if len(first.key) >= CONTROL_KEY.size and first.key[0] < 128 and int.from_bytes(first.key[2:4], "big") < 2:
@@ -468,10 +459,9 @@ def _named(headers: Headers) -> tuple[tuple[str, bytes | None], ...]:
     return tuple((key.decode("utf-8", "replace"), value) for key, value in headers)
 
 
-@states("BAT-1")
 def batches(data: bytes, position: int = 0) -> Iterator[Batch]:
     """The batches behind each other in `data`, the first of which begins at `position`. Raises Malformed where one is
-    wrong or cut."""
+    wrong or cut. [BAT-1]"""
     at = 0
     while at < len(data):
         length = int.from_bytes(data[at + LENGTH_AT : at + EPOCH_AT], "big", signed=True)
@@ -483,7 +473,6 @@ def batches(data: bytes, position: int = 0) -> Iterator[Batch]:
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
-@states("BAT-8", "BAT-19")
 def put_record(
     out: bytearray,
     offset_delta: int,
@@ -493,7 +482,7 @@ def put_record(
     headers: Headers = (),
     attributes: int = 0,
 ) -> None:
-    """One record at the end of `out`."""
+    """One record at the end of `out`. [BAT-8, BAT-19]"""
     body = bytearray((attributes,))
     put_varint(body, timestamp_delta)
     put_varint(body, offset_delta)
@@ -516,9 +505,9 @@ def put_record(
     out += body
 
 
-@states("BAT-18")
 class Encoder:
-    """Builds one batch, a record at a time, as MemoryRecordsBuilder does. Raises ValueError for what that refuses."""
+    """Builds one batch, a record at a time, as MemoryRecordsBuilder does. Raises ValueError for what that refuses.
+    [BAT-18]"""
 
     def __init__(
         self,
@@ -560,7 +549,6 @@ class Encoder:
         self.count = 0
         self.section = bytearray()
 
-    @states("BAT-9")
     def append(
         self,
         timestamp: int,
@@ -569,7 +557,8 @@ class Encoder:
         headers: Headers = (),
         offset: int | None = None,
     ) -> None:
-        """One record, `timestamp` in ms, at an offset above the one before; at the next one if none is given."""
+        """One record, `timestamp` in ms, at an offset above the one before; at the next one if none is given.
+        [BAT-9]"""
         if offset is None:
             offset = self.base_offset if self.last_offset is None else self.last_offset + 1
         if self.last_offset is not None and offset <= self.last_offset:
@@ -583,9 +572,8 @@ class Encoder:
         self.last_offset = offset
         self.count += 1
 
-    @states("BAT-10")
     def finish(self, last_offset: int | None = None) -> bytes:
-        """The batch; b"" without records. `last_offset`: another than the last record's, after compaction."""
+        """The batch; b"" without records. `last_offset`: another than the last record's, after compaction. [BAT-10]"""
         if self.last_offset is None or self.base_timestamp is None:
             return b""
         last = self.last_offset if last_offset is None else last_offset
@@ -600,25 +588,22 @@ def covered(batch: Any, **other: int) -> bytes:
     return COVERED.pack(*(other[f] if f in other else getattr(batch, f) for f in COVERED_FIELDS))
 
 
-@states("BAT-1", "BAT-3", "BAT-19")
 def assembled(base_offset: int, leader_epoch: int, content: bytes) -> bytes:
-    """A batch of what its CRC covers."""
+    """A batch of what its CRC covers. [BAT-1, BAT-3, BAT-19]"""
     length = ATTRIBUTES_AT - LOG_OVERHEAD + len(content)
     return LEADING.pack(base_offset, length, leader_epoch, MAGIC, crc32c(content)) + content
 
 
-@states("BAT-17")
 def empty(batch: Batch) -> bytes:
-    """What the cleaner keeps of a batch without records."""
+    """What the cleaner keeps of a batch without records. [BAT-17]"""
     attributes = batch.attributes & ~(CODEC_MASK | DELETE_HORIZON)
     header = covered(batch, attributes=attributes, base_timestamp=-1, count=0)
     return assembled(batch.base_offset, batch.leader_epoch, header)
 
 
-@states("BAT-24")
 def retain(batch: Batch, kept: frozenset[int], delete_horizon: int) -> bytes:
     """What the cleaner writes of a batch of which it keeps these records, by their numbers, and the batch in any case.
-    `delete_horizon`, ms, is set if a tombstone is kept and there is none yet."""
+    `delete_horizon`, ms, is set if a tombstone is kept and there is none yet. [BAT-24]"""
     records = list(batch.records())
     left = [r for n, r in enumerate(records) if n in kept]
     if not left:
@@ -647,9 +632,8 @@ def retain(batch: Batch, kept: frozenset[int], delete_horizon: int) -> bytes:
 
 
 # ---- the leader ------------------------------------------------------------------------------------------------------
-@states("BAT-23")
 def stamp(data: bytes, base_offset: int, leader_epoch: int, append_time: bool, largest: int) -> bytes:
-    """The header's fields that a leader sets, in place; the CRC only where bytes that it covers change."""
+    """The header's fields that a leader sets, in place; the CRC only where bytes that it covers change. [BAT-23]"""
     out = bytearray(data)
     struct.pack_into(">q", out, 0, base_offset)
     struct.pack_into(">i", out, EPOCH_AT, leader_epoch)
@@ -661,7 +645,6 @@ def stamp(data: bytes, base_offset: int, leader_epoch: int, append_time: bool, l
     return bytes(out)
 
 
-@states("BAT-20", "BAT-21", "BAT-22", "BAT-23")
 def assign(
     data: bytes,
     *,
@@ -676,7 +659,7 @@ def assign(
     client: bool = True,
 ) -> tuple[bytes, bool]:
     """What a leader writes of a producer's batch, from `initial_offset` on, and whether it wrote the records again.
-    Raises InvalidRecords, Malformed."""
+    Raises InvalidRecords, Malformed. [BAT-20, BAT-21, BAT-22, BAT-23]"""
     batch = Batch(data)
     if client and (
         batch.count == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -277,3 +278,42 @@ def test_paragraphs_of_a_docstring() -> None:
         """
     )
     assert found == {"CTR-1": "The first, over two lines.", "CTR-2": "The last."}
+
+
+CITING = '''
+from collections.abc import Sequence
+from functools import cached_property
+
+def rule():
+    """What it does. [CTR-1, CTR-2]"""
+
+    def inner():
+        """[CTR-9]"""
+
+class Index:
+    """Both. [CTR-3]"""
+
+    def search(self):
+        """It finds [1, 2]. See CTR-8 (CTR-9).
+
+        More of it. [CTR-4]
+        """
+
+    @property
+    def size(self):
+        """[CTR-5]"""
+
+    @staticmethod
+    def of():
+        """[CTR-6]"""
+'''
+
+
+def test_an_implementation_cites_clauses_in_its_docstrings() -> None:
+    module = ModuleType("kafkaspec.impl.storage.citing")
+    exec(CITING, vars(module))
+    clauses.cited(module)
+    clauses.cited(module)  # it was loaded for another subsystem's sake
+    there = {"CTR-1": "rule", "CTR-2": "rule", "CTR-3": "Index", "CTR-4": "Index.search", "CTR-5": "Index.size"}
+    there |= {"CTR-6": "Index.of"}
+    assert clauses.all_uses() == [Use(id, "impl", f"{module.__name__}:{name}") for id, name in there.items()]

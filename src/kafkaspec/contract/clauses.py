@@ -5,8 +5,9 @@ A clause is written once: in the docstring of the spec's function that states it
 operation's docstring is read for it; any other function has `@states()` over it, and so has an operation whose clauses
 lack forms, with the reasons: `@states(without=...)`. The source may also stand in the decorator, and the id with it:
 `@states("TML-1", source="...")`. Everything else that says the same rule in another form names the id: an operation or
-contract of the spec, an action or invariant of a model, an obligation of a proof, a test, a mutant. The registry below
-is therefore built by importing the code; nobody keeps a list by hand.
+contract of the spec, a function of the impl (`@states("TML-1")`, or `[TML-1]` in its docstring), an action or invariant
+of a model, an obligation of a proof, a test, a mutant. The registry below is therefore built by importing the code;
+nobody keeps a list by hand.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, TypeVar
 
 from kafkaspec.errors import unknown
@@ -157,6 +159,25 @@ def _state(function: Any, ids: tuple[str, ...], source: str, without: Reasons | 
     for id, (sentence, of) in stated.items():
         _register(id, sentence, of or source, reasons.get(id, {}), function.__module__)
     function.__clauses__ = (*ids, *getattr(function, "__clauses__", ()))
+
+
+def cited(module: ModuleType) -> None:
+    """Record the clauses that the docstrings of an implementation cite in brackets, `[TML-4, TML-5]`: each class,
+    function and method that does so is what they say."""
+    for function in _of(module, module.__name__):
+        for ids in re.findall(r"\[([A-Z]{3}-\d+(?:, [A-Z]{3}-\d+)*)\]", function.__doc__ or ""):
+            for id in ids.split(", "):
+                used(id, "impl", f"{module.__name__}:{function.__qualname__}")
+
+
+def _of(thing: Any, module: str) -> Iterator[Any]:
+    """The classes and functions of a module, or of a class of it."""
+    for member in vars(thing).values():
+        found = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
+        if (inspect.isclass(found) or inspect.isfunction(found)) and found.__module__ == module:
+            yield found
+            if inspect.isclass(found):
+                yield from _of(found, module)
 
 
 _CONSTANT = r"\b[A-Z][A-Z_]+\b(?!-)"
