@@ -529,11 +529,11 @@ class Driver(ByPartition):
         self.all_logs = {topic_partition(p): MemoryLog(**vars(log.config)) for p, log in first.logs.items()}
         self.directories = list(first.checkpoints)
         self.known: dict[TopicPartition, CleanableLog] = dict(self.all_logs)
-        self.disk = SimulatedDisk()
-        self._open()
+        self._open(SimulatedDisk())
 
-    def _open(self) -> None:
-        self.subject: LogCleanerManager = self.manager_class(self.known, self.directories, self.disk)
+    def _open(self, disk: SimulatedDisk) -> None:
+        self.disk = disk
+        self.subject: LogCleanerManager = self.manager_class(self.known, self.directories, disk)
 
     def grab_filthiest_compacted_log(self, chosen: TopicPartition | None) -> spec.Grab:
         stats = PreCleanStats()
@@ -590,8 +590,7 @@ class Driver(ByPartition):
         self.subject.update_checkpoints(dir, new, remove)
 
     def restart(self) -> None:
-        self.disk = self.disk.lose()
-        self._open()
+        self._open(self.disk.lose())
 
     def append(self, partition: TopicPartition, key: str, count: int, then_high_watermark: str | None) -> int:
         log = self.all_logs[partition]
@@ -642,10 +641,6 @@ def _log(log: MemoryLog, known: bool) -> log_spec.Log:
 
 
 def _cleaning(state: LogCleaningState) -> state_spec.Cleaning:
-    match state:
-        case LogCleaningInProgress():
-            return state_spec.InProgress()
-        case LogCleaningAborted():
-            return state_spec.Aborted()
-        case LogCleaningPaused(n):
-            return state_spec.Paused(n)
+    if isinstance(state, LogCleaningPaused):
+        return state_spec.Paused(state.paused_count)
+    return state_spec.InProgress() if state == LogCleaningInProgress() else state_spec.Aborted()

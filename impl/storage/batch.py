@@ -268,11 +268,15 @@ class Batch:
     def described(self, records: Sequence[Record]) -> fmt.DecodedBatch:
         """All fields, and what follows from them."""
         said = control(records[0].key, records[0].value) if self.control and records else None
-        base = self.base_offset
+
+        def relative(r: Record) -> fmt.Record:
+            headers = tuple(fmt.Header(*h) for h in r.headers)
+            return view(fmt.Record, r, offset_delta=wrapped(r.offset - self.base_offset), headers=headers)
+
         return view(
             fmt.DecodedBatch,
             self,
-            records=tuple(view(fmt.Record, r, offset_delta=wrapped(r.offset - base)) for r in records),
+            records=tuple(map(relative, records)),
             offsets=tuple(r.offset for r in records),
             timestamps=tuple(r.timestamp for r in records),
             sequences=tuple(r.sequence for r in records),

@@ -224,7 +224,7 @@ class Candidate:
     first_uncleanable_offset: int
     clean_bytes: int
     cleanable_bytes: int
-    delay_ms: int
+    compaction_delay_ms: int
     force_update_checkpoint: bool
     min_ratio: float
 
@@ -234,20 +234,20 @@ class Candidate:
 
     @property
     @states("CLN-5")
-    def ratio(self) -> float:
+    def cleanable_ratio(self) -> float:
         return float(self.cleanable_bytes) / float(self.total_bytes)
+
+    @property
+    def need_compaction_now(self) -> bool:
+        return self.compaction_delay_ms > 0
 
     @property
     @states("CLN-2", "CLN-3")
     def cleanable(self) -> bool:
         """CLN-3: Such a log is cleanable if its cleanable ratio is strictly above min.cleanable.dirty.ratio, or if it
         must be compacted now (CLN-7) and has cleanable bytes. [FILTHIEST]"""
-        overdue = self.delay_ms > 0 and self.cleanable_bytes > 0
-        return self.total_bytes > 0 and (overdue or self.ratio > self.min_ratio)
-
-    def report(self) -> LogToClean:
-        of = self.partition, self.first_dirty_offset, self.first_uncleanable_offset
-        return LogToClean(*of, self.clean_bytes, self.cleanable_bytes, self.total_bytes, self.ratio, self.delay_ms > 0)
+        overdue = self.need_compaction_now and self.cleanable_bytes > 0
+        return self.total_bytes > 0 and (overdue or self.cleanable_ratio > self.min_ratio)
 
 
 @states(without=ONE_CALL)

@@ -21,6 +21,7 @@ from typing import Any
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, clause, states
+from kafkaspec.contract.codec import view
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.spec.common import cleanable_log as logs
 from kafkaspec.spec.common import cleaner_world as world
@@ -36,7 +37,7 @@ TITLE = "Log cleaner manager"
 CHAPTER = "Kafka Internals, ch. 04"
 MANAGER = "LogCleanerManager, Kafka 4.3.0"
 FILTHIEST = f"{CHAPTER}, 'Choosing the filthiest log'; {MANAGER}"
-STATE_MACHINE = f"{CHAPTER}, 'The cleaning state machine'"
+STATES = f"{CHAPTER}, 'The cleaning state machine'"
 
 OF_THE_DIRECTORY = {
     "model": "the model has one directory: nothing here depends on who acts at the same time",
@@ -50,18 +51,16 @@ clause(
     does, and no two cleaner threads work on one. [CHAPTER, 'Invariants & guarantees'; KAFKA-7322]
 
     CLN-21: While every user resumes exactly what it paused, the pause count of a partition is the number of its
-    holders, no resume is refused, and no partition stays paused that nobody holds. [STATE_MACHINE; KAFKA-7441,
-    KAFKA-3123]
+    holders, no resume is refused, and no partition stays paused that nobody holds. [STATES; KAFKA-7441, KAFKA-3123]
 
     CLN-22: A blocked abort-and-pause returns, if cleaner threads go on running and a woken waiter runs sooner or
-    later. [STATE_MACHINE; KAFKA-6568]
+    later. [STATES; KAFKA-6568]
 
-    CLN-23: A paused partition whose holders all resume becomes cleanable again. [STATE_MACHINE; KAFKA-7441, KAFKA-3123]
+    CLN-23: A paused partition whose holders all resume becomes cleanable again. [STATES; KAFKA-7441, KAFKA-3123]
 
     CLN-33: Who works on a partition's segments aborts and pauses its cleaning, works, and resumes, on the way of
     failure too; truncation also lowers the checkpoint, deletion removes it, and giving up the compact policy aborts a
-    cleaning. [STATE_MACHINE; LogManager, Kafka sources of October 2024; KAFKA-3123, KAFKA-3330, KAFKA-1819,
-    KAFKA-12840]""",
+    cleaning. [STATES; LogManager, Kafka sources of October 2024; KAFKA-3123, KAFKA-3330, KAFKA-1819, KAFKA-12840]""",
     without={
         "CLN-20": {
             "spec": "about who works, not about the manager's state: the model has the workers",
@@ -156,8 +155,8 @@ def filthiest(state: Cleaner) -> list[str | None]:
     if ambiguous(state):
         return [None]
     cleanable = [c for c in looked_at(state) if c.cleanable]
-    highest = max((c.ratio for c in cleanable), default=0.0)
-    return [*sorted(c.partition for c in cleanable if c.ratio == highest)] or [None]
+    highest = max((c.cleanable_ratio for c in cleanable), default=0.0)
+    return [*sorted(c.partition for c in cleanable if c.cleanable_ratio == highest)] or [None]
 
 
 @dataclass(frozen=True)
@@ -175,10 +174,10 @@ def grab_of(grabbed: logs.Candidate | None, looked: Sequence[logs.Candidate]) ->
     """CLN-6: A grab reports how many logs were cleanable, how many are delayed beyond max.compaction.lag.ms, and the
     longest such delay, over all logs that were looked at. [PreCleanStats, Kafka 4.3.0]"""
     return Grab(
-        None if grabbed is None else grabbed.report(),
+        None if grabbed is None else view(logs.LogToClean, grabbed),
         sum(c.cleanable for c in looked),
-        sum(c.delay_ms > 0 for c in looked),
-        max((c.delay_ms for c in looked), default=0),
+        sum(c.need_compaction_now for c in looked),
+        max((c.compaction_delay_ms for c in looked), default=0),
     )
 
 
@@ -288,9 +287,7 @@ def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int 
 def log_to_clean(state: Cleaner, partition: str, last_clean_offset: int | None) -> logs.MeasuredLog | None:
     """What a grab would find of a log, if that offset is what is checkpointed; nothing if the log is empty."""
     c = logs.measure(partition, state.logs[partition], last_clean_offset, state.now)
-    if c.total_bytes == 0:
-        return None
-    return logs.MeasuredLog(**vars(c.report()), cleanable=c.cleanable, compaction_delay_ms=c.delay_ms)
+    return None if c.total_bytes == 0 else view(logs.MeasuredLog, c)
 
 
 # ---- who may stop a cleaning -----------------------------------------------------------------------------------------
@@ -330,7 +327,7 @@ def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Wa
 
     CLN-11: Abort-and-pause of a partition without a state pauses it once; of a paused one, once more; of one in
     progress, marks it aborted and its caller waits. Of an aborted one it is refused: one caller waits at most.
-    [STATE_MACHINE; MANAGER; KAFKA-7441]
+    [STATES; MANAGER; KAFKA-7441]
     """
     return _pause(state, partition, "abortAndPauseCleaning")
 
@@ -373,8 +370,7 @@ def _resumed(state: Cleaner, partition: str) -> Cleaner:
 def resume_cleaning(state: Cleaner, partition: str) -> Cleaner | Refused:
     """Whoever paused the partition no longer needs it.
 
-    CLN-14: A resume undoes one pause. It is refused unless the partition is paused. [STATE_MACHINE; MANAGER;
-    KAFKA-7441]
+    CLN-14: A resume undoes one pause. It is refused unless the partition is paused. [STATES; MANAGER; KAFKA-7441]
     """
     before = state.state(partition)
     if isinstance(before, Paused):
@@ -395,7 +391,7 @@ def _done(state: Cleaner, partition: str, id: str) -> Step[Cleaner, Release]:
     """The cleaner thread is done, checkpoint apart. A waiting abort resumes as soon as it is let go (CLN-13).
 
     CLN-12: A caller waits on a partition exactly while it is aborted. The cleaner's done makes it paused(1) and lets
-    the caller go: no waiter is forgotten. [STATE_MACHINE; MANAGER; KAFKA-6568]
+    the caller go: no waiter is forgotten. [STATES; MANAGER; KAFKA-6568]
     """
     before = state.state(partition)
     after = moved(before, "done")
@@ -431,8 +427,7 @@ def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Clean
     """The cleaner thread that had the partition has finished, or has stopped because it was asked to.
 
     CLN-15: Done cleaning, of a partition in progress, checkpoints the end offset in the log's directory and ends the
-    state; of an aborted one it pauses it once and checkpoints nothing; of any other it is refused. [STATE_MACHINE;
-    MANAGER]
+    state; of an aborted one it pauses it once and checkpoints nothing; of any other it is refused. [STATES; MANAGER]
     """
     step = _done(state, partition, "CLN-15")
     if state.state(partition) != InProgress():
@@ -469,7 +464,7 @@ def check_cleaning_aborted(state: Cleaner, partition: str) -> Refused | None:
     """The cleaner thread looks up from its work.
 
     CLN-17: Checking whether the cleaning of a partition is aborted throws if and only if it is, and changes nothing.
-    [STATE_MACHINE; MANAGER]
+    [STATES; MANAGER]
     """
     return STOPPED if state.state(partition) == Aborted() else None
 
@@ -525,7 +520,7 @@ def mark_partition_uncleanable(state: Cleaner, dir: str, partition: str) -> Clea
     """A cleaner thread got an unexpected exception from the partition's log.
 
     CLN-24: A partition is uncleanable in a directory once it is marked there, and is then neither grabbed nor taken for
-    deletion while its log lies in that directory. [STATE_MACHINE; MANAGER]
+    deletion while its log lies in that directory. [STATES; MANAGER]
     """
     return state.with_marks(dir, state.uncleanable[dir] | {partition})
 
