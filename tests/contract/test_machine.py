@@ -345,7 +345,7 @@ class Impl:
 
 class Driver(ByName):
     machine = build()
-    refusals: ClassVar[Mapping[type[Exception], Refused]] = {
+    refusals: ClassVar[Mapping[type[Exception], Refused | Callable[[Any], Refused]]] = {
         NotThere: EMPTY,
         LookupError: NEGATIVE,
         ValueError: NEGATIVE,
@@ -394,13 +394,45 @@ def test_of_several_refusals_that_fit_it_is_the_first() -> None:
     assert driver.apply("latest", {}) == EMPTY, "NotThere is a LookupError too"
 
     class Turned(Driver):
-        refusals: ClassVar[Mapping[type[Exception], Refused]] = {LookupError: NEGATIVE, NotThere: EMPTY}
+        refusals: ClassVar[Mapping[type[Exception], Refused | Callable[[Any], Refused]]] = {
+            LookupError: NEGATIVE,
+            NotThere: EMPTY,
+        }
 
     turned = Turned()
     turned.reset({})
     assert turned.apply("latest", {}) == NEGATIVE
     with pytest.raises(ValueError):
         turned.apply("assign", {"entry": [-1, 5]})
+
+
+def test_a_refusal_is_made_of_the_exception_where_a_function_says_so() -> None:
+    class Told(Driver):
+        refusals: ClassVar[Mapping[type[Exception], Refused | Callable[[Any], Refused]]] = {
+            NotThere: lambda e: Refused("CTR-2", type(e).__name__),
+            ValueError: NEGATIVE,
+        }
+
+    told = Told()
+    told.reset({})
+    assert told.apply("latest", {}) == Refused("CTR-2", "NotThere")
+    assert told.apply("assign", {"entry": [-1, 5]}) == NEGATIVE
+
+
+def test_a_method_with_keywords_is_given_the_arguments_by_their_names() -> None:
+    class Named(Driver):
+        def assign(self, **given: Any) -> None:
+            self.given = given
+
+        def neighbours(self, *, epoch: int, **given: Any) -> Neighbours:
+            assert not given
+            return Neighbours(epoch, None)
+
+    named = Named()
+    named.reset({})
+    assert named.apply("assign", {"entry": [1, 5]}) is None
+    assert named.given == {"entry": Entry(1, 5)}
+    assert named.apply("neighboursOf", {"epoch": 4}) == {"previous": 4, "nextEpoch": None}
 
 
 def test_a_driver_without_a_method_of_that_name_fails() -> None:
