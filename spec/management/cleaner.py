@@ -182,8 +182,10 @@ def grab_of(grabbed: logs.Candidate | None, looked: Sequence[logs.Candidate]) ->
 
 
 @machine.operation(
-    "grabFilthiestCompactedLog", "CLN-2", "CLN-3", "CLN-5", "CLN-6", "CLN-7", "CLN-30", chosen=("chosen",)
-)
+    "grabFilthiestCompactedLog",
+    "CLN-4", "CLN-2", "CLN-3", "CLN-5", "CLN-6", "CLN-7", "CLN-10", "CLN-30",
+    chosen=("chosen",),
+)  # fmt: skip
 @require(lambda state, chosen: chosen in filthiest(state), "CLN-4 what is chosen is among the filthiest cleanable logs")
 @ensure(
     lambda state, result: (

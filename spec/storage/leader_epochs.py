@@ -211,7 +211,7 @@ def assigned(entries: Entries, new: Entry) -> Entries:
     return (*kept, new)
 
 
-@machine.operation("assign", "LEC-1", "LEC-2")
+@machine.operation("assign", "LEC-2", "LEC-3", "LEC-4", "LEC-1")
 @states(without={"LEC-3": not_modelled("the model has no negative numbers")})
 @rises
 @ensure(
@@ -356,7 +356,7 @@ class EndOffset:
 UNKNOWN = EndOffset(NO_EPOCH, NO_OFFSET)
 
 
-@machine.question("endOffsetFor")
+@machine.question("endOffsetFor", "LEC-10", "LEC-12", "LEC-11")
 @states(without={"LEC-12": A_QUESTION})
 @require(
     lambda state, log_end_offset: log_end_offset >= 0 and all(e.start_offset <= log_end_offset for e in state.entries),

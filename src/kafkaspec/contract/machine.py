@@ -325,7 +325,8 @@ class Machine(Generic[S]):
     ) -> Callable[[F], F]:
         """Decorator (outermost): registers a pure function with contracts as operation `name` that states `ids`. It
         returns a `Step`, or, where it answers nothing, the state after it, or `Refused`. It states the clauses of its
-        docstring and of `@states` below it, too."""
+        docstring and of `@states` below it, too: before those, unless they are among them. A failure of it that is of
+        no contract is put down to the first."""
         return self._registering(name, ids, generated, chosen, kind, question=False)
 
     def question(self, name: str, *ids: str, generated: bool = True) -> Callable[[F], F]:
