@@ -214,7 +214,8 @@ class Driver(ByName):
             task()
 
     def reopen(self) -> None:
-        self._open(self.disk.lose())
+        self.disk, self.waiting = self.disk.lose(), []
+        self._open(self.disk)
 
     def load(self, log_start: int, log_end: int) -> None:
         self.reopen()
