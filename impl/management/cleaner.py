@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Protocol
 
-from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.contract.codec import view
+from kafkaspec.contract.machine import Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
 from kafkaspec.impl.management.checkpoints import ByPartition, CheckpointFile, TopicPartition, decode, topic_partition
 from kafkaspec.spec.common import cleanable_log as log_spec
@@ -66,42 +67,31 @@ LogCleaningState = LogCleaningInProgress | LogCleaningAborted | LogCleaningPause
 class CleanableSegment(Protocol):
     """One segment. Sizes in bytes; timestamps in ms, -1 where there is none."""
 
-    @property
-    def base_offset(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def largest_timestamp(self) -> int: ...
-    @property
-    def first_batch_timestamp(self) -> int: ...
+    base_offset: int
+    size: int
+    largest_timestamp: int
+    first_batch_timestamp: int
 
 
 class CleanableLog(Protocol):
     """What the manager reads of a log. The last of its segments is the active one."""
 
-    @property
-    def log_dir(self) -> str: ...
-    @property
-    def compact(self) -> bool: ...
-    @property
-    def min_compaction_lag_ms(self) -> int: ...
-    @property
-    def max_compaction_lag_ms(self) -> int: ...
-    @property
-    def min_cleanable_dirty_ratio(self) -> float: ...
-    @property
-    def log_start_offset(self) -> int: ...
-    @property
-    def log_end_offset(self) -> int: ...
-    @property
-    def last_stable_offset(self) -> int: ...
+    log_dir: str
+    compact: bool
+    min_compaction_lag_ms: int
+    max_compaction_lag_ms: int
+    min_cleanable_dirty_ratio: float
+    log_start_offset: int
+    log_end_offset: int
+    last_stable_offset: int
+
     @property
     def segments(self) -> Sequence[CleanableSegment]: ...
 
 
-@states("CLN-5")
 def segments_between(log: CleanableLog, start: int, end: int) -> Sequence[CleanableSegment]:
-    """The segments that hold [start, end); none if that is empty, even in the middle of a segment (KAFKA-9826)."""
+    """The segments that hold [start, end); none if that is empty, even in the middle of a segment (KAFKA-9826).
+    [CLN-5]"""
     if end <= start:
         return ()
     bases = [s.base_offset for s in log.segments]
@@ -126,9 +116,9 @@ class OffsetsToClean:
     force_update_checkpoint: bool
 
 
-@states("CLN-8", "CLN-9")
 def cleanable_offsets(log: CleanableLog, checkpoint: int | None, now: int) -> OffsetsToClean:
-    """From the checkpoint, or the log start where that is unusable, to what is undecided, active or too young."""
+    """From the checkpoint, or the log start where that is unusable, to what is undecided, active or too young.
+    [CLN-8, CLN-9]"""
     dirty = log.log_start_offset if checkpoint is None else checkpoint
     force = not log.log_start_offset <= dirty <= log.log_end_offset
     if force:
@@ -143,9 +133,8 @@ def cleanable_offsets(log: CleanableLog, checkpoint: int | None, now: int) -> Of
     return OffsetsToClean(dirty, max(dirty, uncleanable), force)
 
 
-@states("CLN-7")
 def compaction_delay_ms(log: CleanableLog, first_dirty_offset: int, now: int) -> int:
-    """By how much the earliest dirty batch is older than the log's maximum compaction lag allows."""
+    """By how much the earliest dirty batch is older than the log's maximum compaction lag allows. [CLN-7]"""
     clean_until = now - max(log.max_compaction_lag_ms, 0)
     earliest = LONG_MAX
     for segment in non_active_segments_from(log, first_dirty_offset):
@@ -171,19 +160,19 @@ class LogToClean:
         return self.clean_bytes + self.cleanable_bytes
 
     @property
-    @states("CLN-5")
     def cleanable_ratio(self) -> float:
+        """The share of the cleanable bytes, as doubles divide. [CLN-5]"""
         return float(self.cleanable_bytes) / float(self.total_bytes)
 
     @property
-    @states("CLN-3")
     def is_cleanable(self) -> bool:
+        """It is dirty enough, or must be compacted now. [CLN-3]"""
         forced = self.need_compaction_now and self.cleanable_bytes > 0
         return forced or self.cleanable_ratio > self.log.min_cleanable_dirty_ratio
 
 
-@states("CLN-5")
 def log_to_clean(partition: TopicPartition, log: CleanableLog, offsets: OffsetsToClean, needed: bool) -> LogToClean:
+    """What a cleaning would find of a log. [CLN-5]"""
     dirty = offsets.first_dirty_offset
     closed = non_active_segments_from(log, offsets.first_uncleanable_dirty_offset)
     uncleanable = (closed[0] if closed else log.segments[-1]).base_offset
@@ -200,8 +189,8 @@ class PreCleanStats:
     delayed_partitions: int = 0
     max_compaction_delay_ms: int = 0
 
-    @states("CLN-6")
     def add_delay(self, delay_ms: int) -> None:
+        """Count a log that was looked at, by the delay of its compaction. [CLN-6]"""
         self.max_compaction_delay_ms = max(self.max_compaction_delay_ms, delay_ms)
         self.delayed_partitions += delay_ms > 0
 
@@ -231,15 +220,15 @@ class LogCleanerManager:
     failed_directories: list[str] = field(default_factory=list)
     """reported as failed, for whoever takes directories out of service"""
 
-    @states("CLN-31")
     def __post_init__(self) -> None:
+        """The checkpoints are on the disk; all else begins empty. [CLN-31]"""
         self.checkpoints = {d: CheckpointFile(d, OFFSET_CHECKPOINT_FILE, self.disk) for d in self.directories}
 
     # checkpoints
 
-    @states("CLN-29")
     def _read(self, directory: str) -> dict[TopicPartition, int] | None:
-        """A directory's entries; None if it is out of service, or its file is unreadable, which is reported."""
+        """A directory's entries; None if it is out of service, or its file is unreadable, which is reported.
+        [CLN-29]"""
         checkpoint = self.checkpoints.get(directory)
         try:
             return None if checkpoint is None else checkpoint.read()
@@ -253,9 +242,8 @@ class LogCleanerManager:
         except StorageError as e:
             self.failed_directories.append(e.directory)
 
-    @states("CLN-30")
     def all_cleaner_checkpoints(self) -> dict[TopicPartition, int] | None:
-        """The entries of all live directories; None while a partition stands in two of them (CLN-30)."""
+        """The entries of all live directories; None while a partition stands in two of them. [CLN-30]"""
         entries: dict[TopicPartition, int] = {}
         for directory in self.checkpoints:
             for partition, offset in (self._read(directory) or {}).items():
@@ -264,17 +252,17 @@ class LogCleanerManager:
                 entries[partition] = offset
         return entries
 
-    @states("CLN-26")
     def update_checkpoints(
         self, directory: str, update: Mapping[TopicPartition, int], remove: TopicPartition | None = None
     ) -> None:
+        """Set entries and remove one; those of partitions that are not known go. [CLN-26]"""
         entries = self._read(directory)
         if entries is not None:
             kept = {p: offset for p, offset in entries.items() if p in self.logs and p != remove}
             self._write(directory, {**kept, **update})
 
-    @states("CLN-27")
     def maybe_truncate_checkpoint(self, directory: str, partition: TopicPartition, offset: int) -> None:
+        """The log was truncated to that offset: the entry is not above it. [CLN-27]"""
         log = self.logs.get(partition)
         if log is None or not log.compact:
             return
@@ -282,8 +270,8 @@ class LogCleanerManager:
         if entries is not None and entries.get(partition, 0) > offset:
             self._write(directory, {**entries, partition: offset})
 
-    @states("CLN-28")
     def alter_checkpoint_dir(self, partition: TopicPartition, source: str, dest: str) -> None:
+        """The log has moved, and its entry and mark go with it. [CLN-28]"""
         offset = (self._read(source) or {}).get(partition)
         if offset is not None:
             self.update_checkpoints(source, {}, remove=partition)
@@ -292,21 +280,21 @@ class LogCleanerManager:
             self.uncleanable[source].remove(partition)
             self.mark_partition_uncleanable(dest, partition)
 
-    @states("CLN-29")
     def handle_log_dir_failure(self, directory: str) -> None:
+        """Its checkpoint is not used any more. [CLN-29]"""
         self.checkpoints.pop(directory, None)
 
     # choosing
 
-    @states("CLN-2", "CLN-19", "CLN-24")
     def _is_free(self, partition: TopicPartition, log: CleanableLog) -> bool:
+        """Nobody holds it, and it is not uncleanable where its log lies. [CLN-2, CLN-19, CLN-24]"""
         return partition not in self.in_progress and partition not in self.uncleanable.get(log.log_dir, ())
 
-    @states("CLN-1", "CLN-2", "CLN-4", "CLN-6", "CLN-10", "CLN-30", "CKP-14")
     def grab_filthiest_compacted_log(
         self, now: int, stats: PreCleanStats, prefer: TopicPartition | None = None
     ) -> LogToClean | None:
-        """Mark the filthiest cleanable log as in progress. `prefer` decides between equally filthy ones."""
+        """Mark the filthiest cleanable log as in progress. `prefer` decides between equally filthy ones.
+        [CLN-1, CLN-2, CLN-4, CLN-6, CLN-10, CLN-30, CKP-14]"""
         last_clean = self.all_cleaner_checkpoints()
         if last_clean is None:
             return None
@@ -330,25 +318,22 @@ class LogCleanerManager:
         self.in_progress[filthiest.partition] = LogCleaningInProgress()
         return filthiest
 
-    @states("CLN-1", "CLN-18")
     def pause_cleaning_for_non_compacted_partitions(self) -> list[TopicPartition]:
-        """Claim for retention every log that only retention works on and nobody holds."""
+        """Claim for retention every log that only retention works on and nobody holds. [CLN-1, CLN-18]"""
         taken = [p for p, log in self.logs.items() if not log.compact and p not in self.in_progress]
         self.in_progress |= dict.fromkeys(taken, LogCleaningPaused(1))
         return taken
 
-    @states("CLN-1", "CLN-19")
     def deletable_logs(self) -> list[TopicPartition]:
-        """Claim every compacted log that nobody holds, to delete its old segments."""
+        """Claim every compacted log that nobody holds, to delete its old segments. [CLN-1, CLN-19]"""
         taken = [p for p, log in self.logs.items() if log.compact and self._is_free(p, log)]
         self.in_progress |= dict.fromkeys(taken, LogCleaningInProgress())
         return taken
 
     # the state machine
 
-    @states("CLN-1", "CLN-11")
     def abort_and_pause_cleaning(self, partition: TopicPartition, operation: str = "abortAndPauseCleaning") -> Caller:
-        """Raises Refusal if another caller waits already."""
+        """Raises Refusal if another caller waits already. [CLN-1, CLN-11]"""
         match self.in_progress.get(partition):
             case None:
                 after: LogCleaningState = LogCleaningPaused(1)
@@ -369,13 +354,13 @@ class LogCleanerManager:
         self._go_on(caller)
         return caller
 
-    @states("CLN-13")
     def abort_cleaning(self, partition: TopicPartition) -> Caller:
+        """The same, and the pause is undone as soon as the caller returns. [CLN-13]"""
         return self.abort_and_pause_cleaning(partition, "abortCleaning")
 
-    @states("CLN-12", "CLN-13")
     def _go_on(self, caller: Caller) -> None:
-        """A caller looks whether the partition is paused by now, and returns if it is; an abort resumes first."""
+        """A caller looks whether the partition is paused by now, and returns if it is; an abort resumes first.
+        [CLN-12, CLN-13]"""
         if isinstance(self.in_progress.get(caller.partition), LogCleaningPaused):
             caller.waits = False
             self.waiting.remove(caller)
@@ -385,17 +370,16 @@ class LogCleanerManager:
     def _signal_all(self) -> None:
         self.signalled = list(self.waiting)
 
-    @states("CLN-12")
     def run_signalled(self) -> list[Caller]:
-        """Let the callers run that were signalled; those that returned."""
+        """Let the callers run that were signalled; those that returned. [CLN-12]"""
         woken, self.signalled = self.signalled, []
         for caller in woken:
             self._go_on(caller)
         return [c for c in woken if not c.waits]
 
-    @states("CLN-1", "CLN-14")
     def resume_cleaning(self, partitions: Iterable[TopicPartition]) -> None:
-        """Undo one pause of each. Raises Refusal at the first that is not paused; those before it are resumed."""
+        """Undo one pause of each. Raises Refusal at the first that is not paused; those before it are resumed.
+        [CLN-1, CLN-14]"""
         for partition in partitions:
             match self.in_progress.get(partition):
                 case LogCleaningPaused(1):
@@ -411,14 +395,13 @@ class LogCleanerManager:
             message = f"Compaction for partition {partition} cannot be resumed since {why}"
             raise Refusal("CLN-14", ILLEGAL_STATE, message)
 
-    @states("CLN-17")
     def check_cleaning_aborted(self, partition: TopicPartition) -> None:
-        """Raises CleaningAborted if the cleaner thread that works on the partition is to stop."""
+        """Raises CleaningAborted if the cleaner thread that works on the partition is to stop. [CLN-17]"""
         if isinstance(self.in_progress.get(partition), LogCleaningAborted):
             raise CleaningAborted(partition)
 
-    @states("CLN-1", "CLN-12", "CLN-15", "CLN-16")
     def _done(self, partition: TopicPartition, clause: str, when_undisturbed: Callable[[], None]) -> None:
+        """A cleaner thread lets go of a partition. Raises Refusal unless it had it. [CLN-1, CLN-12, CLN-15, CLN-16]"""
         match self.in_progress.get(partition):
             case None:
                 raise Refusal(clause, ILLEGAL_STATE, f"State for partition {partition} should exist.")
@@ -432,31 +415,28 @@ class LogCleanerManager:
                 message = f"In-progress partition {partition} cannot be in {_java_name(paused)} state."
                 raise Refusal(clause, ILLEGAL_STATE, message)
 
-    @states("CLN-15", "CKP-14")
     def done_cleaning(self, partition: TopicPartition, directory: str, end_offset: int) -> None:
-        """Raises Refusal unless a cleaner thread had the partition."""
+        """Raises Refusal unless a cleaner thread had the partition. [CLN-15, CKP-14]"""
         self._done(partition, "CLN-15", lambda: self.update_checkpoints(directory, {partition: end_offset}))
 
-    @states("CLN-16")
     def done_deleting(self, partitions: Iterable[TopicPartition]) -> None:
-        """Raises Refusal at the first that no cleaner thread had."""
+        """Raises Refusal at the first that no cleaner thread had. [CLN-16]"""
         for partition in partitions:
             self._done(partition, "CLN-16", lambda: None)
 
     # uncleanable partitions
 
-    @states("CLN-24")
     def mark_partition_uncleanable(self, directory: str, partition: TopicPartition) -> None:
+        """It is not cleaned while its log lies in that directory. [CLN-24]"""
         self.uncleanable.setdefault(directory, set()).add(partition)
 
-    @states("CLN-25")
     def maintain_uncleanable_partitions(self) -> None:
+        """Forget those that are not known. [CLN-25]"""
         known = {d: {p for p in marked if p in self.logs} for d, marked in self.uncleanable.items()}
         self.uncleanable = {d: marked for d, marked in known.items() if marked}
 
-    @states("CLN-34")
     def uncleanable_bytes(self, directory: str, now: int) -> int:
-        """What could be cleaned, were it not for the failures; a gauge."""
+        """What could be cleaned, were it not for the failures; a gauge. [CLN-34]"""
         checkpoints = self.all_cleaner_checkpoints() or {}
         total = 0
         for partition in self.uncleanable.get(directory, ()):
@@ -499,8 +479,8 @@ class MemoryLog:
     last_stable_offset: int = 0
     segments: list[MemorySegment] = field(default_factory=lambda: [MemorySegment(0)])
 
-    @states("CLN-32")
     def append(self, now: int, size: int) -> None:
+        """A batch of that size, after a roll where it is due. [CLN-32]"""
         active = self.segments[-1]
         waited_ms = now - active.first_batch_timestamp if active.size else 0
         longest_ms = WEEK_MS if not self.compact else min(WEEK_MS, self.max_compaction_lag_ms or WEEK_MS)
@@ -515,9 +495,8 @@ class MemoryLog:
         active.largest_timestamp = max(active.largest_timestamp, now)
         self.log_end_offset += 1
 
-    @states("CLN-32")
     def start_at(self, partition: TopicPartition, offset: int) -> bool:
-        """Give up the records below `offset`; whether there were any."""
+        """Give up the records below `offset`; whether there were any. [CLN-32]"""
         if offset > self.last_stable_offset:
             message = (
                 f"Cannot increment the log start offset to {offset} of partition {partition} since it is larger than "
@@ -533,14 +512,14 @@ class MemoryLog:
         self.log_start_offset = extent.log_start_offset
         self.log_end_offset = extent.log_end_offset
         self.last_stable_offset = extent.last_stable_offset
-        self.segments = [MemorySegment(**vars(s)) for s in extent.segments]
+        self.segments = [view(MemorySegment, s) for s in extent.segments]
 
 
 class Driver(ByPartition):
     """The manager over logs in memory and a simulated disk, for the spec to walk beside."""
 
     machine = spec.machine
-    refusals = {CleaningAborted: spec.STOPPED}
+    refusals = {CleaningAborted: spec.STOPPED, Refusal: attrgetter("refused")}
     partitions = frozenset({"partition", "chosen", "update", "remove"})
     manager_class = LogCleanerManager
 
@@ -550,37 +529,29 @@ class Driver(ByPartition):
         self.all_logs = {topic_partition(p): MemoryLog(**vars(log.config)) for p, log in first.logs.items()}
         self.directories = list(first.checkpoints)
         self.known: dict[TopicPartition, CleanableLog] = dict(self.all_logs)
-        self.disk = SimulatedDisk()
-        self._open()
+        self._open(SimulatedDisk())
 
-    def _open(self) -> None:
-        self.subject: LogCleanerManager = self.manager_class(self.known, self.directories, self.disk)
-
-    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        try:
-            return super().apply(name, arguments)
-        except Refusal as e:
-            return e.refused
+    def _open(self, disk: SimulatedDisk) -> None:
+        self.disk = disk
+        self.subject: LogCleanerManager = self.manager_class(self.known, self.directories, disk)
 
     def grab_filthiest_compacted_log(self, chosen: TopicPartition | None) -> spec.Grab:
         stats = PreCleanStats()
         grabbed = self.subject.grab_filthiest_compacted_log(self.now, stats, chosen)
-        log = None if grabbed is None else log_spec.LogToClean(**_measures(grabbed))
-        return spec.Grab(log, stats.cleanable_partitions, stats.delayed_partitions, stats.max_compaction_delay_ms)
+        log = None if grabbed is None else view(log_spec.LogToClean, grabbed, partition=str(grabbed.partition))
+        return view(spec.Grab, stats, log=log)
 
     def cleanable_offsets_of(self, partition: TopicPartition, last_clean_offset: int | None) -> OffsetsToClean:
         return cleanable_offsets(self.all_logs[partition], last_clean_offset, self.now)
 
     def log_to_clean(self, partition: TopicPartition, last_clean_offset: int | None) -> log_spec.MeasuredLog | None:
-        log = self.all_logs[partition]
-        offsets = cleanable_offsets(log, last_clean_offset, self.now)
-        delay_ms = compaction_delay_ms(log, offsets.first_dirty_offset, self.now)
-        measured = log_to_clean(partition, log, offsets, delay_ms > 0)
-        if not measured.total_bytes:
+        offsets = self.cleanable_offsets_of(partition, last_clean_offset)
+        delay_ms = compaction_delay_ms(self.all_logs[partition], offsets.first_dirty_offset, self.now)
+        found = log_to_clean(partition, self.all_logs[partition], offsets, delay_ms > 0)
+        if not found.total_bytes:
             return None
-        return log_spec.MeasuredLog(
-            **_measures(measured), cleanable=measured.is_cleanable, compaction_delay_ms=delay_ms
-        )
+        more = {"cleanable": found.is_cleanable, "compaction_delay_ms": delay_ms}
+        return view(log_spec.MeasuredLog, found, partition=str(partition), **more)
 
     def abort_and_pause_cleaning(self, partition: TopicPartition) -> spec.Wait:
         return spec.Wait(self.subject.abort_and_pause_cleaning(partition).waits)
@@ -619,8 +590,7 @@ class Driver(ByPartition):
         self.subject.update_checkpoints(dir, new, remove)
 
     def restart(self) -> None:
-        self.disk = self.disk.lose()
-        self._open()
+        self._open(self.disk.lose())
 
     def append(self, partition: TopicPartition, key: str, count: int, then_high_watermark: str | None) -> int:
         log = self.all_logs[partition]
@@ -665,23 +635,12 @@ class Driver(ByPartition):
         )
 
 
-def _measures(log: LogToClean) -> dict[str, Any]:
-    """The fields of the spec's type of that name."""
-    measures = {f.name: getattr(log, f.name) for f in fields(log_spec.LogToClean)}
-    return {**measures, "partition": str(log.partition)}
-
-
 def _log(log: MemoryLog, known: bool) -> log_spec.Log:
-    config = log_spec.Config(*(getattr(log, f.name) for f in fields(log_spec.Config)))
-    segments = tuple(log_spec.Segment(**vars(s)) for s in log.segments)
-    return log_spec.Log(log.log_start_offset, log.log_end_offset, log.last_stable_offset, segments, config, known)
+    segments = tuple(view(log_spec.Segment, s) for s in log.segments)
+    return view(log_spec.Log, log, segments=segments, config=view(log_spec.Config, log), known=known)
 
 
 def _cleaning(state: LogCleaningState) -> state_spec.Cleaning:
-    match state:
-        case LogCleaningInProgress():
-            return state_spec.InProgress()
-        case LogCleaningAborted():
-            return state_spec.Aborted()
-        case LogCleaningPaused(n):
-            return state_spec.Paused(n)
+    if isinstance(state, LogCleaningPaused):
+        return state_spec.Paused(state.paused_count)
+    return state_spec.InProgress() if state == LogCleaningInProgress() else state_spec.Aborted()

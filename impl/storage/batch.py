@@ -14,21 +14,12 @@ from typing import Any, NamedTuple
 
 from crc32c import crc32c
 
-from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import ByName, Json, Refused
+from kafkaspec.contract.codec import view
+from kafkaspec.contract.machine import ByName, Refused
+from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.compression import CODEC_IDS, CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, NULL_POINTER
-from kafkaspec.spec.common.record_format import (
-    CONTROL_TYPES,
-    BatchFields,
-    DecodedBatch,
-    Header,
-    Legacy,
-    Malformed,
-    Unread,
-    view,
-)
-from kafkaspec.spec.common.record_format import Record as RecordFields
+from kafkaspec.spec.common.record_format import Legacy, Malformed, Unread
 from kafkaspec.spec.common.record_reader import CORRUPT, INVALID, UNDERFLOW, ReadBatch, ReadRecord
 from kafkaspec.spec.storage import batch as spec
 
@@ -86,9 +77,8 @@ class Record(NamedTuple):
 
 
 # ---- varints ---------------------------------------------------------------------------------------------------------
-@states("BAT-12")
 def put_varint(out: bytearray, n: int) -> None:
-    """The shortest form, at the end of `out`; of a number of 32 or 64 bits."""
+    """The shortest form, at the end of `out`; of a number of 32 or 64 bits. [BAT-12]"""
     n = (n << 1) ^ (n >> 63)
     while n > 127:
         out.append(n & 127 | 128)
@@ -96,9 +86,8 @@ def put_varint(out: bytearray, n: int) -> None:
     out.append(n)
 
 
-@states("BAT-12")
 def get_varint(data: bytes, at: int, end: int, most: int = INT_VARINT) -> tuple[int, int]:
-    """The number at a byte and the byte behind it, of `most` bytes. IndexError if it does not end in time."""
+    """The number at a byte and the byte behind it, of `most` bytes. IndexError if it does not end in time. [BAT-12]"""
     if at < end and (byte := data[at]) < 128:
         return (byte >> 1) ^ -(byte & 1), at + 1
     stop = min(end, at + most)
@@ -138,9 +127,9 @@ class Batch:
     producer_epoch: int
     producer_id: int
 
-    @states("BAT-1", "BAT-2", "BAT-3", "BAT-4", "BAT-5", "BAT-6", "BAT-13")
     def __init__(self, data: bytes, position: int = 0) -> None:
-        """`data` is the batch, whole; `position` of its first byte is for what is said. Raises Malformed."""
+        """`data` is the batch, whole; `position` of its first byte is for what is said. Raises Malformed.
+        [BAT-1, BAT-2, BAT-3, BAT-4, BAT-5, BAT-6, BAT-13]"""
         self.data, self.position = data, position
         size = len(data)
         if size <= MAGIC_AT:
@@ -199,29 +188,26 @@ class Batch:
         return self.attributes & CONTROL != 0
 
     @property
-    @states("BAT-15")
     def delete_horizon(self) -> int | None:
-        """ms."""
+        """ms. [BAT-15]"""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     @property
-    @states("BAT-5")
     def last_offset(self) -> int:
+        """The last offset that the batch takes. [BAT-5]"""
         return wrapped(self.base_offset + self.last_offset_delta)
 
     @property
-    @states("BAT-16")
     def last_sequence(self) -> int:
+        """That of the last offset. [BAT-16]"""
         return self.sequence(self.last_offset_delta)
 
-    @states("BAT-16")
     def sequence(self, offset_delta: int) -> int:
-        """That of a record; -1 if the batch has none."""
+        """That of a record; -1 if the batch has none. [BAT-16]"""
         return -1 if self.base_sequence < 0 else (self.base_sequence + offset_delta) & LARGEST_SEQUENCE
 
-    @states("BAT-7")
     def section(self, limit: int = LIMIT) -> tuple[bytes, bool]:
-        """The records' bytes, and whether they were compressed. Raises Malformed, Unread beyond the limit."""
+        """The records' bytes, and whether they were compressed. Raises Malformed, Unread beyond the limit. [BAT-7]"""
         data, codec = self.data[OVERHEAD:], self.attributes & CODEC_MASK
         if codec == 0 or (self.count == 0 and not data):
             return data, False
@@ -232,9 +218,9 @@ class Batch:
         except NotDecompressed as e:
             raise Malformed("BAT-7", self.position + OVERHEAD, f"{CODECS[codec].name}: {e}") from None
 
-    @states("BAT-6", "BAT-8", "BAT-9", "BAT-10", "BAT-13", "BAT-14", "BAT-16")
     def records(self, limit: int = LIMIT) -> Iterator[Record]:
-        """The records, each checked as it comes, and behind the last one what is left. Raises Malformed."""
+        """The records, each checked as it comes, and behind the last one what is left. Raises Malformed.
+        [BAT-6, BAT-8, BAT-9, BAT-10, BAT-13, BAT-14, BAT-16]"""
         data, packed = self.section(limit)
         first = self.position + OVERHEAD
         at, size, before, last = 0, len(data), -1, self.last_offset_delta
@@ -275,28 +261,22 @@ class Batch:
             why = f"largest timestamp {self.max_timestamp}, where the records have {largest}"
             raise Malformed("BAT-10", self.position + MAX_TIMESTAMP_AT, why)
 
-    @states("BAT-13")
     def inside(self, clause: str, first: int, at: int, packed: bool, why: str) -> Malformed:
-        """Of compressed records the first byte is named."""
+        """Of compressed records the first byte is named. [BAT-13]"""
         return Malformed(clause, first if packed else first + at, f"{why}, byte {at} of the records" if packed else why)
 
-    def described(self, records: Sequence[Record]) -> DecodedBatch:
+    def described(self, records: Sequence[Record]) -> fmt.DecodedBatch:
         """All fields, and what follows from them."""
         said = control(records[0].key, records[0].value) if self.control and records else None
+
+        def relative(r: Record) -> fmt.Record:
+            headers = tuple(fmt.Header(*h) for h in r.headers)
+            return view(fmt.Record, r, offset_delta=wrapped(r.offset - self.base_offset), headers=headers)
+
         return view(
-            DecodedBatch,
+            fmt.DecodedBatch,
             self,
-            records=tuple(
-                RecordFields(
-                    wrapped(r.offset - self.base_offset),
-                    r.timestamp_delta,
-                    r.key,
-                    r.value,
-                    tuple(Header(*h) for h in r.headers),
-                    r.attributes,
-                )
-                for r in records
-            ),
+            records=tuple(map(relative, records)),
             offsets=tuple(r.offset for r in records),
             timestamps=tuple(r.timestamp for r in records),
             sequences=tuple(r.sequence for r in records),
@@ -314,15 +294,14 @@ class Control(NamedTuple):
     value_version: int | None = None
 
 
-@states("BAT-11")
 def control(key: bytes | None, value: bytes | None) -> Control:
-    """Of a control record's key and value. ValueError if they are malformed."""
+    """Of a control record's key and value. ValueError if they are malformed. [BAT-11]"""
     if key is None or len(key) < CONTROL_KEY.size:
         raise ValueError("a control record's key is 4 bytes or more")
     version, kind = CONTROL_KEY.unpack_from(key)
     if version < 0:
         raise ValueError(f"a control record's key of version {version}")
-    name = CONTROL_TYPES[kind] if 0 <= kind < len(CONTROL_TYPES) else "UNKNOWN"
+    name = fmt.CONTROL_TYPES[kind] if 0 <= kind < len(fmt.CONTROL_TYPES) else "UNKNOWN"
     if kind not in (0, 1):
         value_version = int.from_bytes(value[:2], "big", signed=True) if value and len(value) > 1 else None
         return Control(name, version, kind, None, value_version)
@@ -368,9 +347,9 @@ class InvalidRecords(ValueError):
         self.clause, self.error, self.words = clause, error, words
 
 
-@states("BAT-1", "BAT-2", "BAT-3")
 def framed(data: bytes) -> Iterator[bytes]:
-    """The batches in memory, CRCs compared, as Kafka finds them; one that is cut ends them. Raises InvalidRecords."""
+    """The batches in memory, CRCs compared, as Kafka finds them; one that is cut ends them. Raises InvalidRecords.
+    [BAT-1, BAT-2, BAT-3]"""
     while len(data) >= LOG_OVERHEAD:
         size = LOG_OVERHEAD + int.from_bytes(data[LENGTH_AT:EPOCH_AT], "big", signed=True)
         if size < LEAST_FRAMED:
@@ -399,15 +378,15 @@ class Lenient(Batch):
     __slots__ = ()
     null = -(2**31)
 
-    @states("BAT-4")
     def __init__(self, data: bytes) -> None:
+        """Only the codec is asked for. Raises InvalidRecords. [BAT-4]"""
         self.data, self.position = data, 0
         self.unpack()
         if self.attributes & CODEC_MASK not in CODECS:
             raise InvalidRecords("BAT-4", ILLEGAL_ARGUMENT)
 
-    @states("BAT-6", "BAT-7", "BAT-8", "BAT-12")
     def records(self, limit: int = LIMIT) -> Iterator[Record]:
+        """The records, in as many bytes as they say. Raises InvalidRecords. [BAT-6, BAT-7, BAT-8, BAT-12]"""
         if self.count == 0:
             return
         try:
@@ -436,8 +415,8 @@ class Lenient(Batch):
         if at != size:
             raise InvalidRecords("BAT-6", INVALID)
 
-    @states("BAT-8", "BAT-14", "BAT-16")
     def _record(self, data: bytes, at: int, end: int) -> tuple[Record, int]:
+        """The record that ends at a byte, and the byte behind it. Raises IndexError. [BAT-8, BAT-14, BAT-16]"""
         end = min(end, len(data))
         if at >= end:
             raise IndexError("no attributes")
@@ -452,9 +431,8 @@ class Lenient(Batch):
         record = Record(wrapped(self.base_offset + delta), time, key, value, headers, sequence, time_delta, attributes)
         return record, at
 
-    @states("BAT-11")
     def marker(self, first: Record) -> tuple[str, int | None]:
-        """Of the first record."""
+        """Of the first record. [BAT-11]"""
         if first.key is None:
             raise InvalidRecords("BAT-11", NULL_POINTER)
         if len(first.key) >= CONTROL_KEY.size and first.key[0] < 128 and int.from_bytes(first.key[2:4], "big") < 2:
@@ -476,9 +454,7 @@ class Lenient(Batch):
             self,
             compression=self.codec,
             count=len(records),
-            records=tuple(
-                ReadRecord(r.offset, r.timestamp, r.sequence, r.key, r.value, _named(r.headers)) for r in records
-            ),
+            records=tuple(view(ReadRecord, r, headers=_named(r.headers)) for r in records),
             marker=self.marker(records[0]) if self.control and records else None,
         )
 
@@ -487,10 +463,9 @@ def _named(headers: Headers) -> tuple[tuple[str, bytes | None], ...]:
     return tuple((key.decode("utf-8", "replace"), value) for key, value in headers)
 
 
-@states("BAT-1")
 def batches(data: bytes, position: int = 0) -> Iterator[Batch]:
     """The batches behind each other in `data`, the first of which begins at `position`. Raises Malformed where one is
-    wrong or cut."""
+    wrong or cut. [BAT-1]"""
     at = 0
     while at < len(data):
         length = int.from_bytes(data[at + LENGTH_AT : at + EPOCH_AT], "big", signed=True)
@@ -502,7 +477,6 @@ def batches(data: bytes, position: int = 0) -> Iterator[Batch]:
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
-@states("BAT-8", "BAT-19")
 def put_record(
     out: bytearray,
     offset_delta: int,
@@ -512,7 +486,7 @@ def put_record(
     headers: Headers = (),
     attributes: int = 0,
 ) -> None:
-    """One record at the end of `out`."""
+    """One record at the end of `out`. [BAT-8, BAT-19]"""
     body = bytearray((attributes,))
     put_varint(body, timestamp_delta)
     put_varint(body, offset_delta)
@@ -535,9 +509,9 @@ def put_record(
     out += body
 
 
-@states("BAT-18")
 class Encoder:
-    """Builds one batch, a record at a time, as MemoryRecordsBuilder does. Raises ValueError for what that refuses."""
+    """Builds one batch, a record at a time, as MemoryRecordsBuilder does. Raises ValueError for what that refuses.
+    [BAT-18]"""
 
     def __init__(
         self,
@@ -579,7 +553,6 @@ class Encoder:
         self.count = 0
         self.section = bytearray()
 
-    @states("BAT-9")
     def append(
         self,
         timestamp: int,
@@ -588,7 +561,8 @@ class Encoder:
         headers: Headers = (),
         offset: int | None = None,
     ) -> None:
-        """One record, `timestamp` in ms, at an offset above the one before; at the next one if none is given."""
+        """One record, `timestamp` in ms, at an offset above the one before; at the next one if none is given.
+        [BAT-9]"""
         if offset is None:
             offset = self.base_offset if self.last_offset is None else self.last_offset + 1
         if self.last_offset is not None and offset <= self.last_offset:
@@ -602,9 +576,8 @@ class Encoder:
         self.last_offset = offset
         self.count += 1
 
-    @states("BAT-10")
     def finish(self, last_offset: int | None = None) -> bytes:
-        """The batch; b"" without records. `last_offset`: another than the last record's, after compaction."""
+        """The batch; b"" without records. `last_offset`: another than the last record's, after compaction. [BAT-10]"""
         if self.last_offset is None or self.base_timestamp is None:
             return b""
         last = self.last_offset if last_offset is None else last_offset
@@ -619,25 +592,22 @@ def covered(batch: Any, **other: int) -> bytes:
     return COVERED.pack(*(other[f] if f in other else getattr(batch, f) for f in COVERED_FIELDS))
 
 
-@states("BAT-1", "BAT-3", "BAT-19")
 def assembled(base_offset: int, leader_epoch: int, content: bytes) -> bytes:
-    """A batch of what its CRC covers."""
+    """A batch of what its CRC covers. [BAT-1, BAT-3, BAT-19]"""
     length = ATTRIBUTES_AT - LOG_OVERHEAD + len(content)
     return LEADING.pack(base_offset, length, leader_epoch, MAGIC, crc32c(content)) + content
 
 
-@states("BAT-17")
 def empty(batch: Batch) -> bytes:
-    """What the cleaner keeps of a batch without records."""
+    """What the cleaner keeps of a batch without records. [BAT-17]"""
     attributes = batch.attributes & ~(CODEC_MASK | DELETE_HORIZON)
     header = covered(batch, attributes=attributes, base_timestamp=-1, count=0)
     return assembled(batch.base_offset, batch.leader_epoch, header)
 
 
-@states("BAT-24")
 def retain(batch: Batch, kept: frozenset[int], delete_horizon: int) -> bytes:
     """What the cleaner writes of a batch of which it keeps these records, by their numbers, and the batch in any case.
-    `delete_horizon`, ms, is set if a tombstone is kept and there is none yet."""
+    `delete_horizon`, ms, is set if a tombstone is kept and there is none yet. [BAT-24]"""
     records = list(batch.records())
     left = [r for n, r in enumerate(records) if n in kept]
     if not left:
@@ -666,9 +636,8 @@ def retain(batch: Batch, kept: frozenset[int], delete_horizon: int) -> bytes:
 
 
 # ---- the leader ------------------------------------------------------------------------------------------------------
-@states("BAT-23")
 def stamp(data: bytes, base_offset: int, leader_epoch: int, append_time: bool, largest: int) -> bytes:
-    """The header's fields that a leader sets, in place; the CRC only where bytes that it covers change."""
+    """The header's fields that a leader sets, in place; the CRC only where bytes that it covers change. [BAT-23]"""
     out = bytearray(data)
     struct.pack_into(">q", out, 0, base_offset)
     struct.pack_into(">i", out, EPOCH_AT, leader_epoch)
@@ -680,22 +649,21 @@ def stamp(data: bytes, base_offset: int, leader_epoch: int, append_time: bool, l
     return bytes(out)
 
 
-@states("BAT-20", "BAT-21", "BAT-22", "BAT-23")
 def assign(
     data: bytes,
-    offset: int,
     *,
-    compacted: bool,
+    initial_offset: int,
+    compacted_topic: bool,
     log_append_time: bool,
-    before_max_ms: int,
-    after_max_ms: int,
-    leader_epoch: int,
+    timestamp_before_max_ms: int,
+    timestamp_after_max_ms: int,
+    partition_leader_epoch: int,
     now: int,
-    codec: str,
+    target_compression: str,
     client: bool = True,
 ) -> tuple[bytes, bool]:
-    """What a leader writes of a producer's batch, from `offset` on, and whether it wrote the records again. Raises
-    InvalidRecords, Malformed."""
+    """What a leader writes of a producer's batch, from `initial_offset` on, and whether it wrote the records again.
+    Raises InvalidRecords, Malformed. [BAT-20, BAT-21, BAT-22, BAT-23]"""
     batch = Batch(data)
     if client and (
         batch.count == 0
@@ -704,20 +672,20 @@ def assign(
         or (batch.producer_id > -1 and batch.base_sequence < 0)
     ):
         raise InvalidRecords("BAT-20", INVALID)
-    target, largest = CODEC_IDS[codec], -1
+    target, largest = CODEC_IDS[target_compression], -1
     source = batch.attributes & CODEC_MASK
     keep = source == target or (source == 0 and batch.control)
     keyless: list[int] = []
     untimely = False
     records = []
     for n, r in enumerate(batch.records()):
-        if compacted and r.key is None:
+        if compacted_topic and r.key is None:
             keyless.append(n)
         else:
             untimely |= batch.log_append_time
             if not log_append_time and r.timestamp != -1:
                 age = wrapped(now - r.timestamp)
-                untimely |= age > before_max_ms or wrapped(-age) > after_max_ms
+                untimely |= age > timestamp_before_max_ms or wrapped(-age) > timestamp_after_max_ms
         largest = max(largest, r.timestamp)
         keep = keep and (source == 0 or r.offset == n)
         records.append(r)
@@ -727,12 +695,12 @@ def assign(
     if keyless:
         raise InvalidRecords("BAT-21", spec.VALIDATION, _keyless(keyless))
     if keep:
-        base = offset + len(records) - 1 - batch.last_offset_delta
-        return stamp(data, base, leader_epoch, log_append_time, now if log_append_time else largest), False
+        base = initial_offset + len(records) - 1 - batch.last_offset_delta
+        return stamp(data, base, partition_leader_epoch, log_append_time, now if log_append_time else largest), False
     encoder = Encoder(
-        offset,
-        codec=codec,
-        leader_epoch=leader_epoch,
+        initial_offset,
+        codec=target_compression,
+        leader_epoch=partition_leader_epoch,
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         base_sequence=batch.base_sequence,
@@ -759,6 +727,10 @@ class Driver(ByName):
     """The batch that was built or loaded last, and the operations over bytes."""
 
     machine = spec.machine
+    refusals = {
+        Malformed: lambda e: Refused(e.clause, spec.ERRORS.get(e.clause, INVALID), f"byte {e.position}"),
+        InvalidRecords: lambda e: Refused(e.clause, e.error, e.words),
+    }
     batch = Batch
     encoder = Encoder
     put_varint = staticmethod(put_varint)
@@ -775,14 +747,6 @@ class Driver(ByName):
     def state(self) -> spec.CurrentBatch:
         return spec.CurrentBatch(self.data)
 
-    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        try:
-            return super().apply(name, arguments)
-        except Malformed as e:
-            return Refused(e.clause, spec.ERRORS.get(e.clause, INVALID), f"byte {e.position}")
-        except InvalidRecords as e:
-            return Refused(e.clause, e.error, e.words)
-
     def load(self, data: bytes) -> None:
         self.data = data
 
@@ -790,7 +754,7 @@ class Driver(ByName):
         batch = self.batch(data)
         return batch.described(list(batch.records()))
 
-    def encode_fields(self, batch: BatchFields) -> bytes:
+    def encode_fields(self, batch: fmt.BatchFields) -> bytes:
         out = bytearray()
         for r in batch.records:
             self.put_record(out, r.offset_delta, r.timestamp_delta, r.key, r.value, r.headers, r.attributes)
@@ -818,26 +782,16 @@ class Driver(ByName):
         self,
         magic: int,
         compression: str,
-        base_offset: int,
         timestamp_type: str,
-        producer_id: int,
-        producer_epoch: int,
-        base_sequence: int,
-        transactional: bool,
-        leader_epoch: int,
+        partition_leader_epoch: int,
         records: Iterable[spec.RecordToBuild],
-        append_time: int,
+        log_append_time: int,
+        **header: Any,
     ) -> spec.BuildResult | Refused:
+        append_time = log_append_time if TYPES[timestamp_type] else None
         try:
             encoder = self.encoder(
-                base_offset,
-                codec=compression,
-                leader_epoch=leader_epoch,
-                producer_id=producer_id,
-                producer_epoch=producer_epoch,
-                base_sequence=base_sequence,
-                transactional=transactional,
-                append_time=append_time if TYPES[timestamp_type] else None,
+                codec=compression, leader_epoch=partition_leader_epoch, append_time=append_time, **header
             )
             for r in records:
                 key, value = (x if x is None else x.encode("latin-1") for x in (r.k, r.v))
@@ -858,33 +812,10 @@ class Driver(ByName):
     def retain(self, data: bytes, kept: frozenset[int], delete_horizon: int) -> list[ReadBatch]:
         return [Lenient(self.retained(self.batch(data), kept, delete_horizon)).shown()]
 
-    def validate(
-        self,
-        to_magic: int,
-        offset: int,
-        compacted: bool,
-        timestamp_type: str,
-        before_max_ms: int,
-        after_max_ms: int,
-        leader_epoch: int,
-        now: int,
-        codec: str,
-        origin: str,
-        of: str,
-    ) -> spec.ValidationResult:
-        data, again = self.assign(
-            self.data,
-            offset,
-            compacted=compacted,
-            log_append_time=TYPES[timestamp_type] != 0,
-            before_max_ms=before_max_ms,
-            after_max_ms=after_max_ms,
-            leader_epoch=leader_epoch,
-            now=now,
-            codec=codec,
-            client=origin == "CLIENT",
-        )
-        return spec.ValidationResult(now, Batch(data).max_timestamp, again, (self.shown(data),))
+    def validate(self, to_magic: int, timestamp_type: str, origin: str, of: str, **told: Any) -> spec.ValidationResult:
+        log_append_time = TYPES[timestamp_type] != 0
+        data, again = self.assign(self.data, log_append_time=log_append_time, client=origin == "CLIENT", **told)
+        return spec.ValidationResult(told["now"], Batch(data).max_timestamp, again, (self.shown(data),))
 
     def shown(self, data: bytes) -> spec.BuiltBatch:
         """As the recordings show a batch."""

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
 from kafkaspec.impl.management.checkpoints import decode_epochs, encode_entries, replace_file, storage_errors
@@ -43,15 +42,13 @@ class InvalidEntry(ValueError):
 
 
 # ---- the file --------------------------------------------------------------------------------------------------------
-@states("LEC-16")
 def encode(entries: Iterable[EpochEntry]) -> bytes:
-    """The file's bytes."""
+    """The file's bytes. [LEC-16]"""
     return encode_entries([f"{e.epoch} {e.start_offset}" for e in entries])
 
 
-@states("LEC-17")
 def decode(data: bytes) -> list[EpochEntry]:
-    """The entries of a file's bytes, in the order of its lines. Raises CheckpointUnreadable."""
+    """The entries of a file's bytes, in the order of its lines. Raises CheckpointUnreadable. [LEC-17]"""
     return [EpochEntry(*entry) for _, entry in decode_epochs(data)]
 
 
@@ -67,15 +64,13 @@ class LeaderEpochCheckpoint:
                 disk.write(self.path, b"")
                 disk.flush_directory(directory)
 
-    @states("LEC-17")
     def read(self) -> list[EpochEntry]:
-        """The entries. Raises StorageError for what cannot be read."""
+        """The entries. Raises StorageError for what cannot be read. [LEC-17]"""
         with storage_errors(self.directory, "reading", self.path):
             return decode(self.disk.read(self.path))
 
-    @states("LEC-18")
     def write(self, entries: Iterable[EpochEntry]) -> None:
-        """Replace the file; once this returns a crash does not undo it. Raises StorageError."""
+        """Replace the file; once this returns a crash does not undo it. Raises StorageError. [LEC-18]"""
         with storage_errors(self.directory, "writing", self.path):
             replace_file(self.disk, self.path, encode(entries))
 
@@ -84,9 +79,8 @@ class LeaderEpochCheckpoint:
 class LeaderEpochCache:
     """The entries: two columns, both strictly rising. `schedule` is given what is to be done soon."""
 
-    @states("LEC-9")
     def __init__(self, checkpoint: LeaderEpochCheckpoint, schedule: Callable[[Callable[[], None]], None]) -> None:
-        """Reads the file; raises StorageError if it cannot, InvalidEntry for a negative number in it."""
+        """Reads the file; raises StorageError if it cannot, InvalidEntry for a negative number in it. [LEC-9]"""
         self.checkpoint = checkpoint
         self.schedule = schedule
         self.epochs: list[int] = []
@@ -98,9 +92,8 @@ class LeaderEpochCache:
     def entries(self) -> list[EpochEntry]:
         return [EpochEntry(*e) for e in zip(self.epochs, self.starts, strict=True)]
 
-    @states("LEC-1", "LEC-2", "LEC-3")
     def _assign(self, epoch: int, start_offset: int) -> bool:
-        """Whether that changed anything. Raises InvalidEntry."""
+        """Whether that changed anything. Raises InvalidEntry. [LEC-1, LEC-2, LEC-3]"""
         if epoch < 0 or start_offset < 0:
             raise InvalidEntry(f"epoch {epoch} at offset {start_offset}")
         if self.epochs and self.epochs[-1] == epoch and self.starts[-1] <= start_offset:
@@ -109,72 +102,62 @@ class LeaderEpochCache:
         self.epochs[keep:], self.starts[keep:] = [epoch], [start_offset]
         return True
 
-    @states("LEC-4")
     def assign(self, epoch: int, start_offset: int) -> None:
-        """The file has the entry when this returns. Raises InvalidEntry, StorageError."""
+        """The file has the entry when this returns. Raises InvalidEntry, StorageError. [LEC-4]"""
         if self._assign(epoch, start_offset):
             self.flush()
 
-    @states("LEC-7")
     def flush(self) -> None:
-        """The entries of this moment into the file."""
+        """The entries of this moment into the file. [LEC-7]"""
         self.checkpoint.write(self.entries)
 
     @staticmethod
-    @states("LEC-5")
     def _cut_end(epochs: list[int], starts: list[int], end_offset: int) -> bool:
-        """Whether any entry was dropped."""
+        """Whether any entry was dropped. [LEC-5]"""
         keep = len(starts) if end_offset < 0 else bisect_left(starts, end_offset)
         dropped = keep < len(starts)
         del epochs[keep:], starts[keep:]
         return dropped
 
     @staticmethod
-    @states("LEC-6")
     def _cut_start(epochs: list[int], starts: list[int], start_offset: int) -> bool:
-        """Whether any entry began at or before the offset."""
+        """Whether any entry began at or before the offset. [LEC-6]"""
         begun = bisect_right(starts, start_offset)
         if begun:
             starts[begun - 1] = start_offset
             del epochs[: begun - 1], starts[: begun - 1]
         return begun > 0
 
-    @states("LEC-7")
     def truncate_from_end(self, end_offset: int) -> None:
-        """The log was cut there; the file follows when the scheduler gets to it."""
+        """The log was cut there; the file follows when the scheduler gets to it. [LEC-7]"""
         if self._cut_end(self.epochs, self.starts, end_offset):
             self.schedule(self.flush)
 
-    @states("LEC-9")
     def fit(self, log_start: int, log_end: int) -> None:
-        """Keep what lies in a log that was loaded with these ends. Raises StorageError."""
+        """Keep what lies in a log that was loaded with these ends. Raises StorageError. [LEC-9]"""
         self.truncate_from_end(log_end)
         self.truncate_from_start(log_start)
 
-    @states("LEC-7")
     def truncate_from_start(self, start_offset: int) -> None:
-        """The log begins there; the file follows when the scheduler gets to it."""
+        """The log begins there; the file follows when the scheduler gets to it. [LEC-7]"""
         if self._cut_start(self.epochs, self.starts, start_offset):
             self.schedule(self.flush)
 
-    @states("LEC-8")
     def clear_and_flush(self) -> None:
-        """No entry is left, here and in the file. Raises StorageError."""
+        """No entry is left, here and in the file. Raises StorageError. [LEC-8]"""
         self.epochs, self.starts = [], []
         self.flush()
 
-    @states("LEC-15")
     def entries_in_range(self, start_offset: int, end_offset: int) -> list[EpochEntry]:
-        """What truncations to the range would leave; the entries stay."""
+        """What truncations to the range would leave; the entries stay. [LEC-15]"""
         epochs, starts = list(self.epochs), list(self.starts)
         if start_offset >= 0:
             self._cut_start(epochs, starts, start_offset)
         self._cut_end(epochs, starts, end_offset)
         return [EpochEntry(*e) for e in zip(epochs, starts, strict=True)]
 
-    @states("LEC-10", "LEC-11", "LEC-12")
     def end_offset_for(self, requested_epoch: int, log_end_offset: int) -> EpochEnd:
-        """Where the epoch ended."""
+        """Where the epoch ended. [LEC-10, LEC-11, LEC-12]"""
         if requested_epoch == UNDEFINED or not self.epochs:
             return EpochEnd(UNDEFINED, UNDEFINED)
         if requested_epoch == self.epochs[-1]:
@@ -184,21 +167,18 @@ class LeaderEpochCache:
             return EpochEnd(UNDEFINED, UNDEFINED)
         return EpochEnd(self.epochs[above - 1] if above else requested_epoch, self.starts[above])
 
-    @states("LEC-13")
     def epoch_for_offset(self, offset: int) -> int | None:
-        """The epoch of an offset; None before the first entry."""
+        """The epoch of an offset; None before the first entry. [LEC-13]"""
         begun = bisect_right(self.starts, offset)
         return self.epochs[begun - 1] if begun else None
 
-    @states("LEC-14")
     def previous_epoch(self, epoch: int) -> int | None:
-        """The nearest lower epoch that has an entry."""
+        """The nearest lower epoch that has an entry. [LEC-14]"""
         lower = bisect_left(self.epochs, epoch)
         return self.epochs[lower - 1] if lower else None
 
-    @states("LEC-14")
     def next_epoch(self, epoch: int) -> int | None:
-        """The nearest higher epoch that has an entry."""
+        """The nearest higher epoch that has an entry. [LEC-14]"""
         higher = bisect_right(self.epochs, epoch)
         return self.epochs[higher] if higher < len(self.epochs) else None
 
@@ -215,12 +195,12 @@ class Driver(ByName):
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
         self.deferred: bool = arguments.get("deferred", False)
-        self.disk = SimulatedDisk()
-        self._open()
+        self._open(SimulatedDisk())
 
-    def _open(self) -> None:
+    def _open(self, disk: SimulatedDisk) -> None:
+        subject = self.cache_class(self.checkpoint_class(self.directory, disk), self.schedule)
+        self.disk, self.subject = disk, subject
         self.waiting: list[Callable[[], None]] = []
-        self.subject = self.cache_class(self.checkpoint_class(self.directory, self.disk), self.schedule)
 
     def schedule(self, task: Callable[[], None]) -> None:
         if self.deferred:
@@ -234,21 +214,22 @@ class Driver(ByName):
             task()
 
     def reopen(self) -> None:
-        self.disk = self.disk.lose()
-        self._open()
+        self.disk, self.waiting = self.disk.lose(), []
+        self._open(self.disk)
 
     def load(self, log_start: int, log_end: int) -> None:
         self.reopen()
         self.subject.fit(log_start, log_end)
 
     def open_text(self, file: str) -> None:
-        disk = SimulatedDisk()
-        path = f"{self.directory}/{FILE_NAME}"
+        self._open(self._disk_with(file))
+
+    def _disk_with(self, file: str) -> SimulatedDisk:
+        disk, path = SimulatedDisk(), f"{self.directory}/{FILE_NAME}"
         disk.write(path, file.encode())
         disk.flush(path)
         disk.flush_directory(self.directory)
-        cache = self.cache_class(self.checkpoint_class(self.directory, disk), self.schedule)
-        self.disk, self.subject, self.waiting = disk, cache, []
+        return disk
 
     def neighbours(self, epoch: int) -> spec.Neighbours:
         return spec.Neighbours(self.subject.previous_epoch(epoch), self.subject.next_epoch(epoch))
@@ -257,9 +238,7 @@ class Driver(ByName):
         return encode(EpochEntry(*e) for e in entries).decode()
 
     def checkpoint_read(self, file: str) -> list[EpochEntry]:
-        disk = SimulatedDisk()
-        disk.write(f"{self.directory}/{FILE_NAME}", file.encode())
-        return self.checkpoint_class(self.directory, disk).read()
+        return self.checkpoint_class(self.directory, self._disk_with(file)).read()
 
     def state(self) -> spec.Cache:
         """The file is as a crash would leave it."""

@@ -162,18 +162,18 @@ class CleanableOffsets:
     force_update_checkpoint: bool
 
 
-@states("CLN-8", source=f"{FILTHIEST}; KAFKA-13194, KAFKA-9133, KAFKA-8724")
-@states("CLN-9", source=FILTHIEST)
+@states()
 def cleanable_offsets(log: Log, checkpoint: int | None, now: int) -> CleanableOffsets:
     """The part of a log that may be cleaned, by what is checkpointed.
 
     CLN-8: The first uncleanable offset is the smallest of the last stable offset, the active segment's base offset and,
     if min.compaction.lag.ms > 0, the base of the first non-active segment from the first dirty offset on whose
-    largest timestamp is after now - min.compaction.lag.ms; but never below the first dirty offset.
+    largest timestamp is after now - min.compaction.lag.ms; but never below the first dirty offset. [FILTHIEST;
+    KAFKA-13194, KAFKA-9133, KAFKA-8724]
 
     CLN-9: The first dirty offset is the checkpointed one if that lies between log start and log end, else the log
     start; it is the log start, too, where nothing is checkpointed. The checkpoint needs a forced update if and only if
-    there is one and it lies outside.
+    there is one and it lies outside. [FILTHIEST]
     """
     valid = checkpoint is not None and log.log_start_offset <= checkpoint <= log.log_end_offset
     dirty = checkpoint if checkpoint is not None and valid else log.log_start_offset
@@ -183,10 +183,11 @@ def cleanable_offsets(log: Log, checkpoint: int | None, now: int) -> CleanableOf
     return CleanableOffsets(dirty, max(dirty, min(bounds)), checkpoint is not None and not valid)
 
 
-@states("CLN-7", source=f"{FILTHIEST}; KIP-354", without=ONE_CALL)
+@states(without=ONE_CALL)
 def compaction_delay_ms(log: Log, first_dirty_offset: int, now: int) -> int:
     """CLN-7: A log must be compacted now if the earliest positive first-batch timestamp of its non-active segments from
-    the first dirty offset on is before now - max.compaction.lag.ms; the delay is the difference."""
+    the first dirty offset on is before now - max.compaction.lag.ms; the delay is the difference. [FILTHIEST; KIP-354]
+    """
     stamps = [s.first_batch_timestamp for s in log.non_active_from(first_dirty_offset)]
     due = now - max(log.config.max_compaction_lag_ms, 0)
     return max(due - min((t for t in stamps if t > 0), default=LONG_MAX), 0)
@@ -223,7 +224,7 @@ class Candidate:
     first_uncleanable_offset: int
     clean_bytes: int
     cleanable_bytes: int
-    delay_ms: int
+    compaction_delay_ms: int
     force_update_checkpoint: bool
     min_ratio: float
 
@@ -233,33 +234,29 @@ class Candidate:
 
     @property
     @states("CLN-5")
-    def ratio(self) -> float:
+    def cleanable_ratio(self) -> float:
         return float(self.cleanable_bytes) / float(self.total_bytes)
 
     @property
-    @states("CLN-2")
-    @states("CLN-3", source=FILTHIEST)
+    def need_compaction_now(self) -> bool:
+        return self.compaction_delay_ms > 0
+
+    @property
+    @states("CLN-2", "CLN-3")
     def cleanable(self) -> bool:
         """CLN-3: Such a log is cleanable if its cleanable ratio is strictly above min.cleanable.dirty.ratio, or if it
-        must be compacted now (CLN-7) and has cleanable bytes."""
-        overdue = self.delay_ms > 0 and self.cleanable_bytes > 0
-        return self.total_bytes > 0 and (overdue or self.ratio > self.min_ratio)
-
-    def report(self) -> LogToClean:
-        of = self.partition, self.first_dirty_offset, self.first_uncleanable_offset
-        return LogToClean(*of, self.clean_bytes, self.cleanable_bytes, self.total_bytes, self.ratio, self.delay_ms > 0)
+        must be compacted now (CLN-7) and has cleanable bytes. [FILTHIEST]"""
+        overdue = self.need_compaction_now and self.cleanable_bytes > 0
+        return self.total_bytes > 0 and (overdue or self.cleanable_ratio > self.min_ratio)
 
 
-@states(
-    "CLN-5",
-    source="LogToClean and LogCleanerManager.calculateCleanableBytes, Kafka 4.3.0; KAFKA-6030, KAFKA-9826",
-    without=ONE_CALL,
-)
+@states(without=ONE_CALL)
 def measure(partition: str, log: Log, checkpoint: int | None, now: int) -> Candidate:
     """CLN-5: The cleanable ratio is cleanable / (clean + cleanable) bytes, 64-bit sums of whole segments divided as
     doubles: clean are the segments whose base offset is below the first dirty offset, cleanable those from the segment
     that holds the first dirty offset up to the segment that holds the first uncleanable offset, this one not included
-    (none if both are one). A segment in which the dirty part begins counts in both."""
+    (none if both are one). A segment in which the dirty part begins counts in both. [LogToClean and
+    LogCleanerManager.calculateCleanableBytes, Kafka 4.3.0; KAFKA-6030, KAFKA-9826]"""
     offsets = cleanable_offsets(log, checkpoint, now)
     dirty = offsets.first_dirty_offset
     after = log.non_active_from(offsets.first_uncleanable_dirty_offset)

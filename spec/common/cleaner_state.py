@@ -1,4 +1,4 @@
-"""The state of the log cleaner's manager, what is shown of it, and contracts that many of its steps keep.
+"""The state of the log cleaner's manager, and what is shown of it.
 
 Source: Kafka Internals, ch. 04, "Cleaning state in LogCleanerManager"; LogCleanerManager, Kafka 4.3.0.
 """
@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from icontract import ensure, require
-
-from kafkaspec.contract.machine import Refused, Step
+from kafkaspec.contract.codec import view
 from kafkaspec.spec.common.cleanable_log import Log
-from kafkaspec.spec.common.cleaning_state import Aborted, Cleaning, legal_move, state_text
+from kafkaspec.spec.common.cleaning_state import Cleaning, state_text
 from kafkaspec.spec.common.frozen import Frozen
 
 
@@ -115,66 +112,16 @@ class Observation:
     logs: Mapping[str, LogView]
 
 
-def view(log: Log) -> LogView:
-    segments = [SegmentView(s.base_offset, s.size, s.largest_timestamp) for s in log.segments]
-    return LogView(log.known, log.log_start_offset, log.log_end_offset, log.last_stable_offset, segments)
-
-
 def observe(state: Cleaner) -> Observation:
     """The state as the recordings show it."""
-    return Observation(
-        state.now,
-        {p: state_text(state.state(p)) for p in state.logs},
-        state.checkpoints,
-        state.uncleanable,
-        frozenset(state.blocked),
-        {p: view(log) for p, log in state.logs.items()},
+
+    def shown(log: Log) -> LogView:
+        return view(LogView, log, segments=[view(SegmentView, s) for s in log.segments])
+
+    return view(
+        Observation,
+        state,
+        cleaning={p: state_text(state.state(p)) for p in state.logs},
+        blocked_callers=frozenset(state.blocked),
+        logs={p: shown(log) for p, log in state.logs.items()},
     )
-
-
-# ---- contracts -------------------------------------------------------------------------------------------------------
-# The conditions are functions: a broken contract prints the text of a lambda only where it stands in the decorator
-# itself.
-def _after(state: Cleaner, result: Step[Cleaner] | Cleaner | Refused) -> Cleaner:
-    """The state after an operation that returned that."""
-    return state if isinstance(result, Refused) else result.state if isinstance(result, Step) else result
-
-
-def _moves_legally(state: Cleaner, result: Any) -> bool:
-    return all(legal_move(state.state(p), _after(state, result).state(p)) for p in state.logs)
-
-
-def _aborted_have_waiters(state: Cleaner, result: Any) -> bool:
-    after = _after(state, result)
-    return set(after.blocked) == {p for p, s in after.cleaning.items() if s == Aborted()}
-
-
-def _is_a_partition(state: Cleaner, partition: str) -> bool:
-    return partition in state.logs
-
-
-def _is_a_directory(state: Cleaner, dir: str) -> bool:
-    return dir in state.checkpoints
-
-
-def _refusal_changes_nothing(state: Cleaner, result: Step[Cleaner]) -> bool:
-    return not isinstance(result.result, Refused) or result.state == state
-
-
-legal_moves = ensure(_moves_legally, "CLN-1 each state moves as the machine allows")
-waiters = ensure(_aborted_have_waiters, "CLN-12 a caller waits on exactly the aborted partitions")
-
-
-def a_partition(id: str) -> require:
-    """Of an operation of that clause: the history began with the partition."""
-    return require(_is_a_partition, f"{id} the partition is one that the history began with")
-
-
-def a_directory(id: str) -> require:
-    """Of an operation of that clause."""
-    return require(_is_a_directory, f"{id} the directory is one of the manager's")
-
-
-def refused_changes_nothing(id: str) -> ensure:
-    """Of an operation of that clause."""
-    return ensure(_refusal_changes_nothing, f"{id} what is refused changes nothing")

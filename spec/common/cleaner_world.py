@@ -9,16 +9,15 @@ from dataclasses import replace
 
 from icontract import ensure, require
 
-from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import Refused, Step
 from kafkaspec.spec.common.cleanable_log import LogExtent, appended, well_formed
-from kafkaspec.spec.common.cleaner_state import Cleaner, a_partition, refused_changes_nothing
+from kafkaspec.spec.common.cleaner_contracts import a_partition, unchanged_if_refused
+from kafkaspec.spec.common.cleaner_state import Cleaner
 
 POLICIES = ("compact", "delete", "compact,delete")
 OUT_OF_RANGE = "org.apache.kafka.common.errors.OffsetOutOfRangeException"
 
 
-@states("CLN-32", source="UnifiedLog, LogSegment.shouldRoll and LogConfig.maxSegmentMs, Kafka 4.3.0; KIP-354")
 @require(lambda count: 0 <= count <= 1000, "CLN-32 at most a thousand batches at once")
 @require(
     lambda state, partition: (
@@ -55,7 +54,8 @@ def append(
     order of their base offsets, the last of which is active and begins below the log end, or at it and is empty; an
     empty segment has no timestamps. An append adds to the active segment, and rolls to a new one at the log end when
     the batch would not fit into segment.bytes, or the segment's first batch is older than segment.ms (of a compacted
-    log: or than max.compaction.lag.ms).
+    log: or than max.compaction.lag.ms). [UnifiedLog, LogSegment.shouldRoll and LogConfig.maxSegmentMs, Kafka 4.3.0;
+    KIP-354]
     """
     log = appended(state.logs[partition], state.now, count, state.batch_bytes)
     if then_high_watermark is not None:
@@ -63,7 +63,6 @@ def append(
     return Step(state.with_log(partition, log), log.log_end_offset)
 
 
-@states("CLN-32")
 @a_partition("CLN-32")
 @ensure(
     lambda state, partition, result: (
@@ -72,7 +71,7 @@ def append(
     ),
     "CLN-32 the log start never goes back, nor beyond what is stable",
 )
-@refused_changes_nothing("CLN-32")
+@unchanged_if_refused("CLN-32")
 def maybe_increment_log_start_offset(state: Cleaner, partition: str, offset: int) -> Step[Cleaner, bool]:
     """Records below `offset` are given up. Segments stay until somebody deletes them."""
     log = state.logs[partition]
@@ -87,7 +86,6 @@ def maybe_increment_log_start_offset(state: Cleaner, partition: str, offset: int
     return Step(state.with_log(partition, replace(log, log_start_offset=offset)), True)
 
 
-@states("CLN-32")
 @require(lambda log: well_formed(log), "CLN-32 the log is well-formed")
 @a_partition("CLN-32")
 def log_changed(state: Cleaner, partition: str, log: LogExtent) -> Cleaner:
@@ -95,7 +93,6 @@ def log_changed(state: Cleaner, partition: str, log: LogExtent) -> Cleaner:
     return state.with_log(partition, state.logs[partition].with_extent(log))
 
 
-@states("CLN-2")
 @a_partition("CLN-2")
 @require(lambda policy: policy in POLICIES, "CLN-2 the policy is one of Kafka's")
 def update_config(state: Cleaner, partition: str, policy: str) -> Cleaner:
@@ -104,21 +101,18 @@ def update_config(state: Cleaner, partition: str, policy: str) -> Cleaner:
     return state.with_log(partition, replace(log, config=log.config.with_policy(policy)))
 
 
-@states("CLN-2")
 @a_partition("CLN-2")
 def forget_log(state: Cleaner, partition: str) -> Cleaner:
     """The log is deleted, or taken offline: the manager no longer has it."""
     return state.with_log(partition, replace(state.logs[partition], known=False))
 
 
-@states("CLN-2")
 @a_partition("CLN-2")
 def restore_log(state: Cleaner, partition: str) -> Cleaner:
     """The manager has the log again."""
     return state.with_log(partition, replace(state.logs[partition], known=True))
 
 
-@states("CLN-7")
 @require(lambda ms: ms >= 0, "CLN-7 the clock does not go back")
 def advance(state: Cleaner, ms: int) -> Cleaner:
     """Time passes."""

@@ -40,11 +40,12 @@ class NoMove:
     """The event cannot happen in that state."""
 
 
-@states("CLN-1", source="Kafka Internals, ch. 04, 'The cleaning state machine'; LogCleaningState, Kafka 4.3.0")
+@states()
 def moved(before: Cleaning, event: Event) -> Cleaning | NoMove:
     """CLN-1: A partition's cleaning state is none, in progress, aborted or paused(n) with n >= 1. It moves from none to
     in progress or paused(1); from in progress to none or aborted; from aborted to paused(1); from paused(n) to
-    paused(n+1), to paused(n-1) when n > 1, and from paused(1) to none."""
+    paused(n+1), to paused(n-1) when n > 1, and from paused(1) to none. [Kafka Internals, ch. 04, 'The cleaning state
+    machine'; LogCleaningState, Kafka 4.3.0]"""
     match before, event:
         case None, "take":
             return InProgress()

@@ -14,32 +14,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.codec import partial
+from kafkaspec.contract.codec import partial, view
 from kafkaspec.contract.machine import Refused
+from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.compression import CODECS, NotDecompressed, TooMuch, decompress
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, NULL_POINTER
-from kafkaspec.spec.common.record_format import (
-    CONTROL_KEY,
-    END_MARKER,
-    LOG_OVERHEAD,
-    MAGIC,
-    MAGIC_END,
-    NO_SEQUENCE,
-    OVERHEAD,
-    USED,
-    Batch,
-    BatchIdentity,
-    Record,
-    TooLong,
-    crc_of,
-    decoded_record,
-    field_of,
-    header_of,
-    marker,
-    signed,
-    varint,
-    view,
-)
+from kafkaspec.spec.common.record_format import Batch
 
 CORRUPT = "org.apache.kafka.common.errors.CorruptRecordException"
 INVALID = "org.apache.kafka.common.InvalidRecordException"
@@ -59,7 +39,7 @@ class Unaffordable(ValueError):
     """What Kafka's reader takes so much memory for that it may not have it."""
 
 
-LEAST_FRAMED = LOG_OVERHEAD + 14
+LEAST_FRAMED = fmt.LOG_OVERHEAD + 14
 """Bytes of the smallest message of any format, which is all that a reader asks for at first."""
 
 
@@ -67,23 +47,23 @@ LEAST_FRAMED = LOG_OVERHEAD + 14
 def framed(data: bytes) -> Iterator[bytes]:
     """The batches behind each other, as Kafka's reader of bytes in memory finds them, with their CRC compared. One that
     is cut at the end is left out. Raises Denied."""
-    while len(data) >= LOG_OVERHEAD:
-        size = LOG_OVERHEAD + field_of(data, "length")
+    while len(data) >= fmt.LOG_OVERHEAD:
+        size = fmt.LOG_OVERHEAD + fmt.field_of(data, "length")
         if size < LEAST_FRAMED:
             raise Denied("BAT-1", CORRUPT)
-        if len(data) < MAGIC_END:
+        if len(data) < fmt.MAGIC_END:
             return
-        magic = field_of(data, "magic")
-        if magic not in (0, 1, MAGIC):
+        magic = fmt.field_of(data, "magic")
+        if magic not in (0, 1, fmt.MAGIC):
             raise Denied("BAT-2", CORRUPT)
         if size > len(data):
             return
         one, data = data[:size], data[size:]
-        if magic != MAGIC:
+        if magic != fmt.MAGIC:
             raise Denied("BAT-2", CORRUPT)
-        if size < OVERHEAD:
+        if size < fmt.OVERHEAD:
             raise Denied("BAT-1", CORRUPT)
-        stored, right = field_of(one, "crc"), crc_of(one)
+        stored, right = fmt.field_of(one, "crc"), fmt.crc_of(one)
         if stored != right:
             raise Denied("BAT-3", CORRUPT, f"Record is corrupt (stored crc = {stored}, computed crc = {right})")
         yield one
@@ -97,11 +77,11 @@ memory for as many as the bytes say before it looks whether they are there."""
 @states("BAT-4", "BAT-6", "BAT-7", "BAT-8")
 def leniently(data: bytes) -> Batch:
     """A framed batch, as Kafka's reader takes it: more than `decode` does. Raises Denied, Unaffordable."""
-    batch, count = header_of(data)
-    codec, plain = batch.codec, data[OVERHEAD:]
+    batch, count = fmt.header_of(data)
+    codec, plain = batch.codec, data[fmt.OVERHEAD :]
     if codec not in CODECS:
         raise Denied("BAT-4", ILLEGAL_ARGUMENT)
-    batch = replace(batch, attributes=batch.attributes & USED)
+    batch = replace(batch, attributes=batch.attributes & fmt.USED)
     if count == 0:
         return batch
     if codec:
@@ -115,19 +95,19 @@ def leniently(data: bytes) -> Batch:
         raise Denied("BAT-6", INVALID)
     if codec and count > AFFORDABLE:
         raise Unaffordable("records")
-    records: list[Record] = []
+    records: list[fmt.Record] = []
     at = 0
     for _ in range(count):
         try:
-            length, _ = varint(plain, at, len(plain))
-        except TooLong:  # nothing catches it if there is no codec
+            length, _ = fmt.varint(plain, at, len(plain))
+        except fmt.TooLong:  # nothing catches it if there is no codec
             raise Denied("BAT-12", INVALID if codec else ILLEGAL_ARGUMENT) from None
         except ValueError:
             raise Denied("BAT-8", INVALID) from None
         if codec and length > AFFORDABLE:
             raise Unaffordable("bytes of a record")
         try:
-            record, at, _ = decoded_record(plain, at, null=-(2**31))
+            record, at, _ = fmt.decoded_record(plain, at, null=-(2**31))
         except ValueError:
             raise Denied("BAT-8", INVALID) from None
         records.append(record)
@@ -145,16 +125,16 @@ def marker_as_read(batch: Batch) -> tuple[str, int | None] | None:
     key, value = batch.records[0].key, batch.records[0].value
     if key is None:
         raise Denied("BAT-11", NULL_POINTER)
-    if len(key) < CONTROL_KEY.size or signed(key[0], 8) < 0:
+    if len(key) < fmt.CONTROL_KEY.size or fmt.signed(key[0], 8) < 0:
         raise Denied("BAT-11", INVALID)
     if key[2:4] in (b"\0\0", b"\0\1"):
         if value is None:
             raise Denied("BAT-11", NULL_POINTER)
-        if len(value) >= 2 and signed(value[0], 8) < 0:
+        if len(value) >= 2 and fmt.signed(value[0], 8) < 0:
             raise Denied("BAT-11", INVALID)
-        if len(value) < END_MARKER.size:
+        if len(value) < fmt.END_MARKER.size:
             raise Denied("BAT-11", UNDERFLOW)
-    said = marker(batch.records[0])
+    said = fmt.marker(batch.records[0])
     return said.name, said.coordinator_epoch
 
 
@@ -173,7 +153,7 @@ class ReadRecord:
 
 @partial
 @dataclass(frozen=True, kw_only=True)
-class BatchSummary(BatchIdentity):
+class BatchSummary(fmt.BatchIdentity):
     """A batch without its records."""
 
     last_offset: int
@@ -214,7 +194,7 @@ def as_read(batch: Batch, size: int) -> ReadBatch:
         for r in batch.records
     )
     found = marker_as_read(batch)
-    return view(ReadBatch, batch, size=size, magic=MAGIC, count=len(records), records=records, marker=found)
+    return view(ReadBatch, batch, size=size, magic=fmt.MAGIC, count=len(records), records=records, marker=found)
 
 
 @lru_cache(maxsize=4096)
@@ -224,7 +204,7 @@ def reading(data: bytes) -> list[ReadBatch] | Refused | str:
     try:
         for one in framed(data):
             batch = leniently(one)
-            if batch.base_sequence < NO_SEQUENCE or (
+            if batch.base_sequence < fmt.NO_SEQUENCE or (
                 batch.base_sequence >= 0
                 and any(n < 0 for n in (batch.last_offset_delta, *(r.offset_delta for r in batch.records)))
             ):

@@ -5,7 +5,8 @@ its return is part of the step that lets it go. Of logs the manager reads offset
 writes a record.
 
 In `spec/common`: a log, and what of it may be cleaned (`cleanable_log`); the state of a partition and its moves
-(`cleaning_state`); the manager's state (`cleaner_state`); what others do to the logs, and the clock (`cleaner_world`).
+(`cleaning_state`); the manager's state (`cleaner_state`), and what many of its steps keep (`cleaner_contracts`); what
+others do to the logs, and the clock (`cleaner_world`).
 
 Source: Kafka Internals, ch. 04, "Choosing the filthiest log", "Cleaning state in LogCleanerManager" and "The cleaning
 state machine"; LogCleanerManager, LogToClean, Kafka 4.3.0.
@@ -20,28 +21,12 @@ from typing import Any
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, clause, states
+from kafkaspec.contract.codec import view
 from kafkaspec.contract.machine import Machine, Refused, Step
+from kafkaspec.spec.common import cleanable_log as logs
 from kafkaspec.spec.common import cleaner_world as world
-from kafkaspec.spec.common.cleanable_log import (
-    Candidate,
-    CleanableOffsets,
-    LogToClean,
-    MeasuredLog,
-    bytes_of,
-    cleanable_offsets,
-    config,
-    empty_log,
-    measure,
-)
-from kafkaspec.spec.common.cleaner_state import (
-    Cleaner,
-    a_directory,
-    a_partition,
-    legal_moves,
-    observe,
-    refused_changes_nothing,
-    waiters,
-)
+from kafkaspec.spec.common.cleaner_contracts import a_directory, a_partition, legal_moves, unchanged_if_refused, waiters
+from kafkaspec.spec.common.cleaner_state import Cleaner, observe
 from kafkaspec.spec.common.cleaning_state import Aborted, InProgress, NoMove, Paused, java_name, moved
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import ILLEGAL_STATE
@@ -52,61 +37,47 @@ TITLE = "Log cleaner manager"
 CHAPTER = "Kafka Internals, ch. 04"
 MANAGER = "LogCleanerManager, Kafka 4.3.0"
 FILTHIEST = f"{CHAPTER}, 'Choosing the filthiest log'; {MANAGER}"
-CLEANING_STATES = f"{CHAPTER}, 'The cleaning state machine'; {MANAGER}"
+STATES = f"{CHAPTER}, 'The cleaning state machine'"
 
 OF_THE_DIRECTORY = {
     "model": "the model has one directory: nothing here depends on who acts at the same time",
     "proof": "see the model",
 }
-OF_THE_USERS = {
-    "spec": "about the users of the manager: the model has them",
-    "impl": "about the users of the manager: the model has them",
-}
+
+OF_THE_USERS = dict.fromkeys(("spec", "impl"), "about the users of the manager: the model has them")
 
 clause(
-    "CLN-20",
-    """Retention, truncation, deletion or a move of directory never works on a partition while a cleaner thread does,
-    and no two cleaner threads work on one.""",
-    source=f"{CHAPTER}, 'Invariants & guarantees'; KAFKA-7322",
+    """CLN-20: Retention, truncation, deletion or a move of directory never works on a partition while a cleaner thread
+    does, and no two cleaner threads work on one. [CHAPTER, 'Invariants & guarantees'; KAFKA-7322]
+
+    CLN-21: While every user resumes exactly what it paused, the pause count of a partition is the number of its
+    holders, no resume is refused, and no partition stays paused that nobody holds. [STATES; KAFKA-7441, KAFKA-3123]
+
+    CLN-22: A blocked abort-and-pause returns, if cleaner threads go on running and a woken waiter runs sooner or
+    later. [STATES; KAFKA-6568]
+
+    CLN-23: A paused partition whose holders all resume becomes cleanable again. [STATES; KAFKA-7441, KAFKA-3123]
+
+    CLN-33: Who works on a partition's segments aborts and pauses its cleaning, works, and resumes, on the way of
+    failure too; truncation also lowers the checkpoint, deletion removes it, and giving up the compact policy aborts a
+    cleaning. [STATES; LogManager, Kafka sources of October 2024; KAFKA-3123, KAFKA-3330, KAFKA-1819, KAFKA-12840]""",
     without={
-        "spec": "about who works, not about the manager's state: the model has the workers",
-        "impl": "about who works: the manager, which is all that there is of it, has its part by CLN-11 to CLN-19",
+        "CLN-20": {
+            "spec": "about who works, not about the manager's state: the model has the workers",
+            "impl": "about who works: the manager, which is all that there is of it, has its part by CLN-11 to CLN-19",
+        },
+        "CLN-21": OF_THE_USERS,
+        "CLN-22": {
+            "spec": "liveness",
+            "impl": "liveness: of runs, which callers and their scheduler make; what the manager does for it is CLN-12",
+            "proof": "liveness is explored; proved for every size is that the way out is never closed (CLN-12)",
+        },
+        "CLN-23": {
+            "spec": "liveness",
+            "impl": "liveness: of runs, which callers make; what the manager does for it is CLN-14",
+        },
+        "CLN-33": OF_THE_USERS,
     },
-)
-clause(
-    "CLN-21",
-    """While every user resumes exactly what it paused, the pause count of a partition is the number of its holders, no
-    resume is refused, and no partition stays paused that nobody holds.""",
-    source=f"{CHAPTER}, 'The cleaning state machine'; KAFKA-7441, KAFKA-3123",
-    without=OF_THE_USERS,
-)
-clause(
-    "CLN-22",
-    "A blocked abort-and-pause returns, if cleaner threads go on running and a woken waiter runs sooner or later.",
-    source=f"{CHAPTER}, 'The cleaning state machine'; KAFKA-6568",
-    without={
-        "spec": "liveness",
-        "impl": "liveness: of runs, which callers and their scheduler make; what the manager does for it is CLN-12",
-        "proof": "liveness is explored; proved for every size is that the way out is never closed (CLN-12)",
-    },
-)
-clause(
-    "CLN-23",
-    "A paused partition whose holders all resume becomes cleanable again.",
-    source=f"{CHAPTER}, 'The cleaning state machine'; KAFKA-7441, KAFKA-3123",
-    without={
-        "spec": "liveness",
-        "impl": "liveness: of runs, which callers make; what the manager does for it is CLN-14",
-    },
-)
-clause(
-    "CLN-33",
-    """Who works on a partition's segments aborts and pauses its cleaning, works, and resumes, on the way of failure
-    too; truncation also lowers the checkpoint, deletion removes it, and giving up the compact policy aborts a
-    cleaning.""",
-    source=f"{CHAPTER}, 'The cleaning state machine'; LogManager, Kafka sources of October 2024; "
-    "KAFKA-3123, KAFKA-3330, KAFKA-1819, KAFKA-12840",
-    without=OF_THE_USERS,
 )
 
 WALL_CLOCK_MS = 2**60
@@ -130,11 +101,12 @@ PARTITIONS: list[dict[str, Any]] = [
 
 def initial(partitions: Sequence[Mapping[str, Any]] | None = None, batch_bytes: int = 72) -> Cleaner:
     """Empty logs, no checkpoints. `batch_bytes` is the size of the batches that the history appends."""
-    logs = Frozen({p["partition"]: empty_log(config(p)) for p in (PARTITIONS if partitions is None else partitions)})
-    directories = sorted({log.config.log_dir for log in logs.values()})
+    settings = PARTITIONS if partitions is None else partitions
+    empty = Frozen({p["partition"]: logs.empty_log(logs.config(p)) for p in settings})
+    directories = sorted({log.config.log_dir for log in empty.values()})
     return Cleaner(
         now=1_000_000,
-        logs=logs,
+        logs=empty,
         cleaning=Frozen(),
         blocked=Frozen(),
         checkpoints=Frozen({d: Frozen() for d in directories}),
@@ -147,10 +119,10 @@ machine: Machine[Cleaner] = Machine("cleaner", initial, observe)
 
 
 # ---- choosing the filthiest log --------------------------------------------------------------------------------------
-@states("CLN-30", source=f"KAFKA-8362; {MANAGER}", without=OF_THE_DIRECTORY)
+@states(without=OF_THE_DIRECTORY)
 def ambiguous(state: Cleaner) -> bool:
     """CLN-30: A partition's entry stands in the checkpoint of one live directory at most. While it stands in two, it is
-    not known how far the partition is clean, and nothing is grabbed."""
+    not known how far the partition is clean, and nothing is grabbed. [KAFKA-8362; MANAGER]"""
     entries = [p for checkpoint in state.live_checkpoints() for p in checkpoint]
     return len(entries) != len(set(entries))
 
@@ -161,16 +133,17 @@ def free(state: Cleaner, partition: str) -> bool:
     return state.state(partition) is None and not state.is_uncleanable(partition)
 
 
-@states("CLN-2", source=FILTHIEST)
-def looked_at(state: Cleaner) -> list[Candidate]:
+@states()
+def looked_at(state: Cleaner) -> list[logs.Candidate]:
     """The logs that a grab looks at, empty ones included.
 
     CLN-2: Only a log that the manager knows, whose policy has compact, whose partition has no cleaning state and is not
     uncleanable in the log's directory, and whose clean and cleanable bytes are more than 0 together, may be grabbed.
+    [FILTHIEST]
     """
     last_clean = state.last_clean()
     return [
-        measure(p, log, last_clean.get(p), state.now)
+        logs.measure(p, log, last_clean.get(p), state.now)
         for p, log in state.logs.items()
         if state.compacts(p) and free(state, p)
     ]
@@ -182,37 +155,37 @@ def filthiest(state: Cleaner) -> list[str | None]:
     if ambiguous(state):
         return [None]
     cleanable = [c for c in looked_at(state) if c.cleanable]
-    highest = max((c.ratio for c in cleanable), default=0.0)
-    return [*sorted(c.partition for c in cleanable if c.ratio == highest)] or [None]
+    highest = max((c.cleanable_ratio for c in cleanable), default=0.0)
+    return [*sorted(c.partition for c in cleanable if c.cleanable_ratio == highest)] or [None]
 
 
 @dataclass(frozen=True)
 class Grab:
     """What a cleaner thread got, and among how many."""
 
-    log: LogToClean | None
+    log: logs.LogToClean | None
     cleanable_partitions: int
     delayed_partitions: int
     max_compaction_delay_ms: int
 
 
-@states("CLN-6", source="PreCleanStats, Kafka 4.3.0", without=ONE_CALL)
-def grab_of(grabbed: Candidate | None, looked: Sequence[Candidate]) -> Grab:
+@states(without=ONE_CALL)
+def grab_of(grabbed: logs.Candidate | None, looked: Sequence[logs.Candidate]) -> Grab:
     """CLN-6: A grab reports how many logs were cleanable, how many are delayed beyond max.compaction.lag.ms, and the
-    longest such delay, over all logs that were looked at."""
+    longest such delay, over all logs that were looked at. [PreCleanStats, Kafka 4.3.0]"""
     return Grab(
-        None if grabbed is None else grabbed.report(),
+        None if grabbed is None else view(logs.LogToClean, grabbed),
         sum(c.cleanable for c in looked),
-        sum(c.delay_ms > 0 for c in looked),
-        max((c.delay_ms for c in looked), default=0),
+        sum(c.need_compaction_now for c in looked),
+        max((c.compaction_delay_ms for c in looked), default=0),
     )
 
 
-@machine.operation("grabFilthiestCompactedLog", chosen=("chosen",))
-@states("CLN-4", source=FILTHIEST)
-@states("CLN-2", "CLN-3", "CLN-5", "CLN-6", "CLN-7")
-@states("CLN-10", source=f"{MANAGER}; KAFKA-6266")
-@states("CLN-30")
+@machine.operation(
+    "grabFilthiestCompactedLog",
+    "CLN-4", "CLN-2", "CLN-3", "CLN-5", "CLN-6", "CLN-7", "CLN-10", "CLN-30",
+    chosen=("chosen",),
+)  # fmt: skip
 @require(lambda state, chosen: chosen in filthiest(state), "CLN-4 what is chosen is among the filthiest cleanable logs")
 @ensure(
     lambda state, result: (
@@ -239,7 +212,7 @@ def grab_of(grabbed: Candidate | None, looked: Sequence[Candidate]) -> Grab:
     lambda state, result: (
         ambiguous(state)
         or all(
-            cleanable_offsets(log, entry, state.now).force_update_checkpoint is False
+            logs.cleanable_offsets(log, entry, state.now).force_update_checkpoint is False
             for p, log in state.known()
             if log.config.compact and free(state, p) and log.config.log_dir not in state.failed
             for entry in [result.state.checkpoints[log.config.log_dir].get(p)]
@@ -254,10 +227,10 @@ def grab_filthiest_compacted_log(state: Cleaner, chosen: str | None) -> Step[Cle
 
     CLN-4: Of the cleanable logs one with the highest cleanable ratio is grabbed and becomes in progress; a log that
     must be compacted now has no precedence over a filthier one. Which of equally filthy logs it is, is not promised.
-    With no cleanable log nothing is grabbed.
+    With no cleanable log nothing is grabbed. [FILTHIEST]
 
     CLN-10: A grab writes a forced update to the checkpoint of the log's directory for every log that it looks at,
-    whether or not that log is then cleaned.
+    whether or not that log is then cleaned. [MANAGER; KAFKA-6266]
     """
     if ambiguous(state):
         return Step(state, grab_of(None, []))
@@ -295,9 +268,9 @@ def grab_filthiest_compacted_log(state: Cleaner, chosen: str | None) -> Step[Cle
     ),
     "CLN-9 a checkpoint outside the log needs a forced update",
 )
-def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int | None) -> CleanableOffsets:
+def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int | None) -> logs.CleanableOffsets:
     """What of a log may be cleaned, if that offset is what is checkpointed."""
-    return cleanable_offsets(state.logs[partition], last_clean_offset, state.now)
+    return logs.cleanable_offsets(state.logs[partition], last_clean_offset, state.now)
 
 
 @machine.question("logToClean", "CLN-5", "CLN-3", "CLN-7", "CLN-2")
@@ -313,12 +286,10 @@ def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int 
     lambda result: result is None or result.need_compaction_now or not result.cleanable or result.cleanable_ratio > 0,
     "CLN-3 what nothing forces is cleanable by its ratio alone",
 )
-def log_to_clean(state: Cleaner, partition: str, last_clean_offset: int | None) -> MeasuredLog | None:
+def log_to_clean(state: Cleaner, partition: str, last_clean_offset: int | None) -> logs.MeasuredLog | None:
     """What a grab would find of a log, if that offset is what is checkpointed; nothing if the log is empty."""
-    c = measure(partition, state.logs[partition], last_clean_offset, state.now)
-    if c.total_bytes == 0:
-        return None
-    return MeasuredLog(**vars(c.report()), cleanable=c.cleanable, compaction_delay_ms=c.delay_ms)
+    c = logs.measure(partition, state.logs[partition], last_clean_offset, state.now)
+    return None if c.total_bytes == 0 else view(logs.MeasuredLog, c)
 
 
 # ---- who may stop a cleaning -----------------------------------------------------------------------------------------
@@ -342,9 +313,7 @@ def _pause(state: Cleaner, partition: str, caller: str) -> Step[Cleaner, Wait]:
     return Step(paused, Wait(False))
 
 
-@machine.operation("abortAndPauseCleaning")
-@states("CLN-11", source=f"{CLEANING_STATES}; KAFKA-7441")
-@states("CLN-1", "CLN-12")
+@machine.operation("abortAndPauseCleaning", "CLN-1", "CLN-12")
 @a_partition("CLN-11")
 @ensure(
     lambda state, partition, result: (
@@ -352,7 +321,7 @@ def _pause(state: Cleaner, partition: str, caller: str) -> Step[Cleaner, Wait]:
     ),
     "CLN-11 the caller waits if and only if the partition was in progress",
 )
-@refused_changes_nothing("CLN-11")
+@unchanged_if_refused("CLN-11")
 @legal_moves
 @waiters
 def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Wait]:
@@ -360,25 +329,24 @@ def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Wa
 
     CLN-11: Abort-and-pause of a partition without a state pauses it once; of a paused one, once more; of one in
     progress, marks it aborted and its caller waits. Of an aborted one it is refused: one caller waits at most.
+    [STATES; MANAGER; KAFKA-7441]
     """
     return _pause(state, partition, "abortAndPauseCleaning")
 
 
-@machine.operation("abortCleaning")
-@states("CLN-13", source=MANAGER)
-@states("CLN-11", "CLN-12")
+@machine.operation("abortCleaning", "CLN-11", "CLN-12")
 @a_partition("CLN-13")
 @ensure(
     lambda state, result: isinstance(result.result, Refused) or result.result.blocked or result.state == state,
     "CLN-13 an abort that need not wait leaves no trace",
 )
-@refused_changes_nothing("CLN-13")
+@unchanged_if_refused("CLN-13")
 @legal_moves
 @waiters
 def abort_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Wait]:
     """Somebody needs a cleaning of the partition to end, and does not mind the next one.
 
-    CLN-13: Abort is abort-and-pause, the waiting included, and then a resume of that one pause.
+    CLN-13: Abort is abort-and-pause, the waiting included, and then a resume of that one pause. [MANAGER]
     """
     step = _pause(state, partition, "abortCleaning")
     if step.result == Wait(False):
@@ -393,9 +361,7 @@ def _resumed(state: Cleaner, partition: str) -> Cleaner:
     return state.with_state(partition, after)
 
 
-@machine.operation("resumeCleaning")
-@states("CLN-14", source=f"{CLEANING_STATES}; KAFKA-7441")
-@states("CLN-1")
+@machine.operation("resumeCleaning", "CLN-1")
 @a_partition("CLN-14")
 @ensure(
     lambda state, partition, result: isinstance(result, Refused) != isinstance(state.state(partition), Paused),
@@ -406,7 +372,7 @@ def _resumed(state: Cleaner, partition: str) -> Cleaner:
 def resume_cleaning(state: Cleaner, partition: str) -> Cleaner | Refused:
     """Whoever paused the partition no longer needs it.
 
-    CLN-14: A resume undoes one pause. It is refused unless the partition is paused.
+    CLN-14: A resume undoes one pause. It is refused unless the partition is paused. [STATES; MANAGER; KAFKA-7441]
     """
     before = state.state(partition)
     if isinstance(before, Paused):
@@ -422,12 +388,12 @@ class Release:
     released: str | None
 
 
-@states("CLN-12", source=f"{CLEANING_STATES}; KAFKA-6568")
+@states()
 def _done(state: Cleaner, partition: str, id: str) -> Step[Cleaner, Release]:
     """The cleaner thread is done, checkpoint apart. A waiting abort resumes as soon as it is let go (CLN-13).
 
     CLN-12: A caller waits on a partition exactly while it is aborted. The cleaner's done makes it paused(1) and lets
-    the caller go: no waiter is forgotten.
+    the caller go: no waiter is forgotten. [STATES; MANAGER; KAFKA-6568]
     """
     before = state.state(partition)
     after = moved(before, "done")
@@ -447,9 +413,7 @@ def _lets_the_caller_go(state: Cleaner, partition: str, result: Step[Cleaner, Re
 waiter_returns = ensure(_lets_the_caller_go, "CLN-12 the caller that waited returns")
 
 
-@machine.operation("doneCleaning")
-@states("CLN-15", source=CLEANING_STATES)
-@states("CLN-12")
+@machine.operation("doneCleaning", "CLN-12")
 @a_partition("CLN-15")
 @ensure(
     lambda state, partition, result: (
@@ -458,14 +422,14 @@ waiter_returns = ensure(_lets_the_caller_go, "CLN-12 the caller that waited retu
     "CLN-15 an aborted cleaning is not checkpointed",
 )
 @waiter_returns
-@refused_changes_nothing("CLN-15")
+@unchanged_if_refused("CLN-15")
 @legal_moves
 @waiters
 def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Cleaner, Release]:
     """The cleaner thread that had the partition has finished, or has stopped because it was asked to.
 
     CLN-15: Done cleaning, of a partition in progress, checkpoints the end offset in the log's directory and ends the
-    state; of an aborted one it pauses it once and checkpoints nothing; of any other it is refused.
+    state; of an aborted one it pauses it once and checkpoints nothing; of any other it is refused. [STATES; MANAGER]
     """
     step = _done(state, partition, "CLN-15")
     if state.state(partition) != InProgress():
@@ -474,19 +438,17 @@ def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Clean
     return Step(checkpoint_updated(step.state, directory, {partition: end_offset}), step.result)
 
 
-@machine.operation("doneDeleting")
-@states("CLN-16", source=f"{MANAGER}; KAFKA-6568")
-@states("CLN-12")
+@machine.operation("doneDeleting", "CLN-12")
 @a_partition("CLN-16")
 @ensure(lambda state, result: result.state.checkpoints == state.checkpoints, "CLN-16 deleting is not checkpointed")
 @waiter_returns
-@refused_changes_nothing("CLN-16")
+@unchanged_if_refused("CLN-16")
 @legal_moves
 @waiters
 def done_deleting(state: Cleaner, partition: str) -> Step[Cleaner, Release]:
     """The cleaner thread has deleted the old segments of a partition that it took by `deletableLogs`.
 
-    CLN-16: Done deleting does the same without a checkpoint.
+    CLN-16: Done deleting does the same without a checkpoint. [MANAGER; KAFKA-6568]
     """
     return _done(state, partition, "CLN-16")
 
@@ -495,7 +457,6 @@ STOPPED = Refused("CLN-17", "org.apache.kafka.storage.internals.log.LogCleaningA
 
 
 @machine.question("checkCleaningAborted")
-@states("CLN-17", source=CLEANING_STATES)
 @a_partition("CLN-17")
 @ensure(
     lambda state, partition, result: (result == STOPPED) == (state.state(partition) == Aborted()),
@@ -505,12 +466,12 @@ def check_cleaning_aborted(state: Cleaner, partition: str) -> Refused | None:
     """The cleaner thread looks up from its work.
 
     CLN-17: Checking whether the cleaning of a partition is aborted throws if and only if it is, and changes nothing.
+    [STATES; MANAGER]
     """
     return STOPPED if state.state(partition) == Aborted() else None
 
 
 @machine.operation("pauseCleaningForNonCompactedPartitions")
-@states("CLN-18", source=f"{CHAPTER}, 'Detailed mechanics, retention'; {MANAGER}; KAFKA-7322")
 @ensure(
     lambda state, result: all(
         state.state(p) is None and not state.logs[p].config.compact and result.state.state(p) == Paused(1)
@@ -524,15 +485,14 @@ def pause_cleaning_for_non_compacted_partitions(state: Cleaner) -> Step[Cleaner,
     """The retention task asks for work.
 
     CLN-18: Before retention, every known log without compact in its policy and without a cleaning state is paused once;
-    retention works on these and no others, and resumes them at the end.
+    retention works on these and no others, and resumes them at the end. [CHAPTER, 'Detailed mechanics, retention';
+    MANAGER; KAFKA-7322]
     """
     taken = sorted(p for p, log in state.known() if not log.config.compact and state.state(p) is None)
     return Step(replace(state, cleaning=Frozen({**state.cleaning, **dict.fromkeys(taken, Paused(1))})), taken)
 
 
-@machine.operation("deletableLogs")
-@states("CLN-19", source=f"{MANAGER}; KAFKA-7400")
-@states("CLN-24")
+@machine.operation("deletableLogs", "CLN-24")
 @ensure(
     lambda state, result: all(
         free(state, p) and state.logs[p].config.compact and result.state.state(p) == InProgress() for p in result.result
@@ -546,7 +506,7 @@ def deletable_logs(state: Cleaner) -> Step[Cleaner, list[str]]:
 
     CLN-19: After cleaning, every known log with compact in its policy (without delete too, for segments below the log
     start), without a cleaning state and not uncleanable in its directory is marked in progress, for its old segments
-    to be deleted.
+    to be deleted. [MANAGER; KAFKA-7400]
     """
     taken = sorted(p for p in state.logs if state.compacts(p) and free(state, p))
     return Step(replace(state, cleaning=Frozen({**state.cleaning, **dict.fromkeys(taken, InProgress())})), taken)
@@ -554,7 +514,6 @@ def deletable_logs(state: Cleaner) -> Step[Cleaner, list[str]]:
 
 # ---- uncleanable partitions ------------------------------------------------------------------------------------------
 @machine.operation("markPartitionUncleanable")
-@states("CLN-24", source=CLEANING_STATES)
 @a_partition("CLN-24")
 @a_directory("CLN-24")
 @ensure(lambda dir, partition, result: partition in result.uncleanable[dir], "CLN-24 it is marked")
@@ -563,13 +522,13 @@ def mark_partition_uncleanable(state: Cleaner, dir: str, partition: str) -> Clea
     """A cleaner thread got an unexpected exception from the partition's log.
 
     CLN-24: A partition is uncleanable in a directory once it is marked there, and is then neither grabbed nor taken for
-    deletion while its log lies in that directory.
+    deletion while its log lies in that directory. [STATES; MANAGER]
     """
     return state.with_marks(dir, state.uncleanable[dir] | {partition})
 
 
 @machine.operation("maintainUncleanablePartitions")
-@states("CLN-25", source=MANAGER, without={"proof": "a step without consequences for who may do what"})
+@states(without={"proof": "a step without consequences for who may do what"})
 @ensure(
     lambda state, result: all(
         result.uncleanable[d] == {p for p in marked if state.knows(p)} for d, marked in state.uncleanable.items()
@@ -580,19 +539,19 @@ def maintain_uncleanable_partitions(state: Cleaner) -> Cleaner:
     """A cleaner thread, after each round.
 
     CLN-25: Maintenance of the uncleanable partitions drops, in every directory, those that the manager no longer knows.
+    [MANAGER]
     """
     kept = {d: frozenset(p for p in marked if state.knows(p)) for d, marked in state.uncleanable.items()}
     return replace(state, uncleanable=Frozen(kept))
 
 
-@machine.question("uncleanableBytes")
-@states("CLN-34", source=f"KIP-346; KAFKA-13305; {MANAGER}", without=A_QUESTION)
-@states("CLN-24")
+@machine.question("uncleanableBytes", "CLN-24")
+@states(without=A_QUESTION)
 @a_directory("CLN-34")
 @require(lambda state: not ambiguous(state), "CLN-30 no partition stands in the checkpoints of two directories")
 @ensure(
     lambda state, dir, result: (
-        0 <= result <= sum(bytes_of(state.logs[p].segments[:-1]) for p in state.uncleanable[dir] if state.knows(p))
+        0 <= result <= sum(logs.bytes_of(state.logs[p].segments[:-1]) for p in state.uncleanable[dir] if state.knows(p))
     ),
     "CLN-34 no more than what they have before their active segments",
 )
@@ -600,23 +559,23 @@ def uncleanable_bytes(state: Cleaner, dir: str) -> int:
     """Somebody reads the gauge. Kafka asks the machine's clock for it, and no other.
 
     CLN-34: The uncleanable bytes of a directory, a gauge, are the cleanable bytes (CLN-5) of the known partitions that
-    are uncleanable there, all together.
+    are uncleanable there, all together. [KIP-346; KAFKA-13305; MANAGER]
     """
     last_clean = state.last_clean()
     marked = [p for p in state.uncleanable[dir] if state.knows(p)]
-    return sum(measure(p, state.logs[p], last_clean.get(p), WALL_CLOCK_MS).cleanable_bytes for p in marked)
+    return sum(logs.measure(p, state.logs[p], last_clean.get(p), WALL_CLOCK_MS).cleanable_bytes for p in marked)
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------------
-@states("CLN-26", source=f"{MANAGER}; KAFKA-1819", without=OF_THE_DIRECTORY)
-@states("CLN-29")
+@states("CLN-26", "CLN-29", without=OF_THE_DIRECTORY)
 def checkpoint_updated(
     state: Cleaner, directory: str, update: Mapping[str, int] | None = None, remove: str | None = None
 ) -> Cleaner:
     """Entries set, one removed, those of unknown partitions dropped. A directory that failed keeps its file.
 
     CLN-26: Updating a directory's checkpoint sets or removes the named partition's offset, silently drops every other
-    entry whose partition is not known, and leaves the rest. The partition that is set need not be known.
+    entry whose partition is not known, and leaves the rest. The partition that is set need not be known. [MANAGER;
+    KAFKA-1819]
     """
     if directory in state.failed:
         return state
@@ -651,9 +610,7 @@ def update_checkpoints(
     return checkpoint_updated(state, dir, new, remove)
 
 
-@machine.operation("maybeTruncateCheckpoint")
-@states("CLN-27", source=f"{CHAPTER}, 'Truncation during compaction'; {MANAGER}; KAFKA-3330")
-@states("CLN-29")
+@machine.operation("maybeTruncateCheckpoint", "CLN-29")
 @a_partition("CLN-27")
 @a_directory("CLN-27")
 @ensure(
@@ -668,7 +625,8 @@ def maybe_truncate_checkpoint(state: Cleaner, dir: str, partition: str, offset: 
     """The log was truncated, and its active segment now begins at `offset`.
 
     CLN-27: Truncating a checkpoint sets a compacted partition's offset in that directory to the given one if it is
-    above it, and otherwise, an unknown partition included, changes nothing.
+    above it, and otherwise, an unknown partition included, changes nothing. [CHAPTER, 'Truncation during compaction';
+    MANAGER; KAFKA-3330]
     """
     entries = state.checkpoints[dir]
     if not state.compacts(partition) or dir in state.failed or entries.get(partition, 0) <= offset:
@@ -676,9 +634,8 @@ def maybe_truncate_checkpoint(state: Cleaner, dir: str, partition: str, offset: 
     return state.with_entries(dir, entries.with_(partition, offset))
 
 
-@machine.operation("alterCheckpointDir")
-@states("CLN-28", source=f"{MANAGER}; KAFKA-8362", without=OF_THE_DIRECTORY)
-@states("CLN-26", "CLN-29")
+@machine.operation("alterCheckpointDir", "CLN-26", "CLN-29")
+@states(without=OF_THE_DIRECTORY)
 @a_partition("CLN-28")
 @require(
     lambda state, source, dest: {source, dest} <= state.checkpoints.keys(),
@@ -702,7 +659,7 @@ def alter_checkpoint_dir(state: Cleaner, partition: str, source: str, dest: str)
     """The partition's log now lies in `dest`.
 
     CLN-28: When a partition moves, its entry goes from the source directory's checkpoint to the destination's, and so
-    does its mark as uncleanable, each if there is one.
+    does its mark as uncleanable, each if there is one. [MANAGER; KAFKA-8362]
     """
     after = state
     offset = None if source in state.failed else state.checkpoints[source].get(partition)
@@ -716,25 +673,26 @@ def alter_checkpoint_dir(state: Cleaner, partition: str, source: str, dest: str)
 
 
 @machine.operation("handleLogDirFailure")
-@states("CLN-29", source=f"{CHAPTER}, 'Disk failure'; {MANAGER}", without=OF_THE_DIRECTORY)
+@states(without=OF_THE_DIRECTORY)
 @a_directory("CLN-29")
 @ensure(lambda state, result: result == replace(state, failed=result.failed), "CLN-29 all else stays")
 def handle_log_dir_failure(state: Cleaner, dir: str) -> Cleaner:
     """The directory's disk failed.
 
     CLN-29: After the failure of a directory, of which a checkpoint that cannot be read is one (CKP-4), its checkpoint
-    is neither read nor written; the file stays as it was, and cleaning states and uncleanable marks stay.
+    is neither read nor written; the file stays as it was, and cleaning states and uncleanable marks stay. [CHAPTER,
+    'Disk failure'; MANAGER]
     """
     return replace(state, failed=state.failed | {dir})
 
 
 @machine.operation("restart", kind="restart")
-@states("CLN-31", source=f"{CHAPTER}, 'On-disk: the offset checkpoint file'; {MANAGER}")
 @ensure(lambda state, result: result.checkpoints == state.checkpoints, "CLN-31 checkpoints outlive it")
 def restart(state: Cleaner) -> Cleaner:
     """The broker crashes and comes back.
 
-    CLN-31: Checkpoints outlive a restart; cleaning states, uncleanable marks and waiting callers do not.
+    CLN-31: Checkpoints outlive a restart; cleaning states, uncleanable marks and waiting callers do not. [CHAPTER,
+    'On-disk: the offset checkpoint file'; MANAGER]
     """
     marks = Frozen({d: frozenset[str]() for d in state.checkpoints})
     return replace(state, cleaning=Frozen(), blocked=Frozen(), uncleanable=marks, failed=frozenset())
@@ -742,9 +700,9 @@ def restart(state: Cleaner) -> Cleaner:
 
 # ---- what happens to the logs and to the clock -----------------------------------------------------------------------
 machine.operation("append")(world.append)
-machine.operation("maybeIncrementLogStartOffset")(world.maybe_increment_log_start_offset)
-machine.operation("logChanged")(world.log_changed)
-machine.operation("updateConfig")(world.update_config)
-machine.operation("forgetLog")(world.forget_log)
-machine.operation("restoreLog")(world.restore_log)
-machine.operation("advance", kind="time")(world.advance)
+machine.operation("maybeIncrementLogStartOffset", "CLN-32")(world.maybe_increment_log_start_offset)
+machine.operation("logChanged", "CLN-32")(world.log_changed)
+machine.operation("updateConfig", "CLN-2")(world.update_config)
+machine.operation("forgetLog", "CLN-2")(world.forget_log)
+machine.operation("restoreLog", "CLN-2")(world.restore_log)
+machine.operation("advance", "CLN-7", kind="time")(world.advance)

@@ -103,8 +103,8 @@ def _earlier_grab(
             causes.add("CLN-D5")
         found.append(c)
     cleanable = [c for c in found if c.cleanable]
-    highest = max((c.ratio for c in cleanable), default=0.0)
-    filthiest = {c.partition: c for c in cleanable if c.ratio == highest}
+    highest = max((c.cleanable_ratio for c in cleanable), default=0.0)
+    filthiest = {c.partition: c for c in cleanable if c.cleanable_ratio == highest}
     grabbed = next(iter(filthiest.values()), None)
     if chosen is not None and free_choice == sorted(filthiest):
         grabbed = filthiest[chosen]

@@ -21,77 +21,35 @@ from functools import lru_cache
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import ONE_CALL, states
-from kafkaspec.contract.codec import partial
+from kafkaspec.contract.codec import partial, view
 from kafkaspec.contract.machine import Machine, Refused, Step
+from kafkaspec.spec.common import record_format as fmt
+from kafkaspec.spec.common import record_reader as reader
 from kafkaspec.spec.common.compression import CODEC_IDS
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, NO_TIMESTAMP
-from kafkaspec.spec.common.record_format import (
-    DELETE_HORIZON,
-    LOG_APPEND_TIME,
-    LOG_OVERHEAD,
-    MAGIC,
-    NO_PRODUCER,
-    OVERHEAD,
-    TRANSACTIONAL,
-    VALIDATOR,
-    Batch,
-    BatchFields,
-    DecodedBatch,
-    Header,
-    LogRecord,
-    Malformed,
-    TooLong,
-    built,
-    crc_of,
-    decode,
-    decoded,
-    emptied,
-    encode,
-    field_of,
-    filled,
-    header_bytes,
-    is_refused_by_the_writer,
-    is_well_formed,
-    largest,
-    log_records,
-    retained,
-    signed,
-    varint,
-    varint_bytes,
-    varint_limit,
-    view,
-)
-from kafkaspec.spec.common.record_reader import (
-    CORRUPT,
-    INVALID,
-    UNDERFLOW,
-    BatchSummary,
-    Denied,
-    ReadBatch,
-    as_read,
-    framed,
-    is_text,
-    reading,
-)
+from kafkaspec.spec.common.record_format import Batch
 
 PREFIX = "BAT"
 TITLE = "Record batch"
 
-ASSIGNMENT = "Kafka Internals, ch. 03, 'Offset, timestamp & epoch assignment (LogValidator)'"
+LEADER = "Kafka Internals, ch. 03, 'Offset, timestamp & epoch assignment (LogValidator)'; LogValidator, Kafka 4.3.0"
 
 INVALID_TIMESTAMP = "org.apache.kafka.common.errors.InvalidTimestampException"
 VALIDATION = "org.apache.kafka.storage.internals.log.RecordValidationException"
-ERRORS = {"BAT-1": CORRUPT, "BAT-2": CORRUPT, "BAT-3": CORRUPT, "BAT-4": ILLEGAL_ARGUMENT, "BAT-7": KAFKA_EXCEPTION}
+ERRORS = dict.fromkeys(("BAT-1", "BAT-2", "BAT-3"), reader.CORRUPT) | {
+    "BAT-4": ILLEGAL_ARGUMENT,
+    "BAT-7": KAFKA_EXCEPTION,
+}
 """Kafka's exception where it finds what decoding refuses; InvalidRecordException for the rest."""
-VARINT_TOO_LONG, VARINT_CUT = Refused("BAT-12", ILLEGAL_ARGUMENT), Refused("BAT-12", UNDERFLOW)
+VARINT_TOO_LONG, VARINT_CUT = Refused("BAT-12", ILLEGAL_ARGUMENT), Refused("BAT-12", reader.UNDERFLOW)
 NOT_WRITTEN = Refused("BAT-18", ILLEGAL_ARGUMENT)
-NOT_ALLOWED = Refused("BAT-20", INVALID)
+NOT_ALLOWED = Refused("BAT-20", reader.INVALID)
 UNTIMELY = Refused(
     "BAT-22",
     VALIDATION,
     f"{INVALID_TIMESTAMP}: One or more records have been rejected due to invalid timestamp",
 )
-TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": LOG_APPEND_TIME}
+TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": fmt.LOG_APPEND_TIME}
 
 
 # ---- the state -------------------------------------------------------------------------------------------------------
@@ -117,7 +75,7 @@ machine: Machine[CurrentBatch] = Machine("batch", initial, observe)
 @lru_cache(maxsize=512)
 def known(data: bytes) -> Batch:
     """The same as `decode`, at once for bytes that come again."""
-    return decode(data)
+    return fmt.decode(data)
 
 
 def held(state: CurrentBatch) -> Batch:
@@ -130,11 +88,11 @@ def in_bits(number: int, bits: int) -> bool:
 
 def contents(batch: Batch) -> list[tuple[int, int, bytes | None, bytes | None]]:
     """Offset, timestamp, key and value of each record."""
-    return [r[:4] for r in log_records(batch)]
+    return [r[:4] for r in fmt.log_records(batch)]
 
 
 # ---- decoding --------------------------------------------------------------------------------------------------------
-def batch_of(fields: BatchFields) -> Batch:
+def batch_of(fields: fmt.BatchFields) -> Batch:
     return view(Batch, fields, compressed=None)
 
 
@@ -144,19 +102,19 @@ def batch_of(fields: BatchFields) -> Batch:
     "BAT-13 the byte is one of the batch, or the one behind it",
 )
 @ensure(
-    lambda data, result: isinstance(result, Refused) or field_of(data, "length") == len(data) - LOG_OVERHEAD,
+    lambda data, result: isinstance(result, Refused) or fmt.field_of(data, "length") == len(data) - fmt.LOG_OVERHEAD,
     "BAT-1 the length is that of the bytes",
 )
 @ensure(
-    lambda data, result: isinstance(result, Refused) or field_of(data, "crc") == crc_of(data),
+    lambda data, result: isinstance(result, Refused) or fmt.field_of(data, "crc") == fmt.crc_of(data),
     "BAT-3 the CRC is that of the bytes",
 )
 @ensure(
-    lambda result: isinstance(result, Refused) or is_well_formed(batch_of(result)),
+    lambda result: isinstance(result, Refused) or fmt.is_well_formed(batch_of(result)),
     "BAT-9 what is read keeps the rules of its records",
 )
 @ensure(
-    lambda data, result: isinstance(result, Refused) or field_of(data, "count") == len(result.records),
+    lambda data, result: isinstance(result, Refused) or fmt.field_of(data, "count") == len(result.records),
     "BAT-6 as many records as the count says",
 )
 @ensure(
@@ -170,31 +128,31 @@ def batch_of(fields: BatchFields) -> Batch:
 @ensure(
     lambda result: (
         isinstance(result, Refused)
-        or not result.attributes & LOG_APPEND_TIME
+        or not result.attributes & fmt.LOG_APPEND_TIME
         or set(result.timestamps) <= {result.max_timestamp}
     ),
     "BAT-14 LogAppendTime is every record's",
 )
 @ensure(
     lambda result: (
-        isinstance(result, Refused) or (result.delete_horizon is None) == (result.attributes & DELETE_HORIZON == 0)
+        isinstance(result, Refused) or (result.delete_horizon is None) == (result.attributes & fmt.DELETE_HORIZON == 0)
     ),
     "BAT-15 a horizon where the flag is",
 )
-def decode_bytes(data: bytes) -> DecodedBatch | Refused:
+def decode_bytes(data: bytes) -> fmt.DecodedBatch | Refused:
     """Read a batch. `data` in hexadecimal."""
     try:
-        return decoded(decode(data))
-    except Malformed as e:
-        return Refused(e.clause, ERRORS.get(e.clause, INVALID), f"byte {e.position}")
+        return fmt.decoded(fmt.decode(data))
+    except fmt.Malformed as e:
+        return Refused(e.clause, ERRORS.get(e.clause, reader.INVALID), f"byte {e.position}")
 
 
 # ---- Kafka's reader --------------------------------------------------------------------------------------------------
-def reads_alike(data: bytes, answer: list[ReadBatch] | Refused) -> bool:
+def reads_alike(data: bytes, answer: list[reader.ReadBatch] | Refused) -> bool:
     """Whether a batch that `decode` takes is read, to the same records; and what it refuses may be."""
     try:
         batch = known(data)
-    except Malformed:
+    except fmt.Malformed:
         return True
     return (
         not isinstance(answer, Refused)
@@ -205,26 +163,26 @@ def reads_alike(data: bytes, answer: list[ReadBatch] | Refused) -> bool:
 
 @machine.question("read", *(f"BAT-{n}" for n in (1, 2, 3, 4, 6, 7, 8, 11, 12, 14, 15, 16)))
 @require(
-    lambda data: not isinstance(reading(data), str),
+    lambda data: not isinstance(reader.reading(data), str),
     "BAT-16 sequences are of offset deltas of 0 or more, headers have names, and the bytes ask for no huge memory",
 )
 @ensure(
     lambda data, result: reads_alike(data, result),
     "BAT-8 a reader asks for no more than a writer keeps: what is well-formed is read",
 )
-def read_bytes(data: bytes) -> list[ReadBatch] | Refused:
+def read_bytes(data: bytes) -> list[reader.ReadBatch] | Refused:
     """Kafka's reader of bytes in memory, and of a control batch's marker: the batches. It compares the CRC,
     decompresses a batch to its end, then reads its records. A batch cut at the end is left out."""
-    answer = reading(data)
+    answer = reader.reading(data)
     assert not isinstance(answer, str)
     return answer
 
 
 # ---- encoding --------------------------------------------------------------------------------------------------------
-def fits(fields: BatchFields) -> bool:
+def fits(fields: fmt.BatchFields) -> bool:
     """Whether every field fits its place."""
     try:
-        header_bytes(batch_of(fields), 0)
+        fmt.header_bytes(batch_of(fields), 0)
         return all(
             0 <= r.attributes <= 255 and in_bits(r.timestamp_delta, 64) and in_bits(r.offset_delta, 32)
             for r in fields.records
@@ -237,14 +195,16 @@ def fits(fields: BatchFields) -> bool:
 @require(lambda batch: fits(batch), "BAT-8 every field fits its place")
 @ensure(
     lambda batch, result: (
-        not is_well_formed(batch_of(batch)) or view(BatchFields, known(result)) == view(BatchFields, batch)
+        not fmt.is_well_formed(batch_of(batch)) or view(fmt.BatchFields, known(result)) == view(fmt.BatchFields, batch)
     ),
     "BAT-19 what was written is read again",
 )
-@ensure(lambda batch, result: batch.records or len(result) == OVERHEAD, "BAT-17 a batch without records is its header")
-def encode_fields(batch: BatchFields) -> bytes:
+@ensure(
+    lambda batch, result: batch.records or len(result) == fmt.OVERHEAD, "BAT-17 a batch without records is its header"
+)
+def encode_fields(batch: fmt.BatchFields) -> bytes:
     """Write a batch, well-formed or not: hexadecimal."""
-    return encode(batch_of(batch))
+    return fmt.encode(batch_of(batch))
 
 
 # ---- compaction ------------------------------------------------------------------------------------------------------
@@ -252,14 +212,14 @@ def is_whole(data: bytes) -> bool:
     """Whether it is a batch that some producer can have written."""
     try:
         batch = known(data)
-    except Malformed:
+    except fmt.Malformed:
         return False
-    return not is_refused_by_the_writer(replace(batch, base_sequence=0))
+    return not fmt.is_refused_by_the_writer(replace(batch, base_sequence=0))
 
 
 def is_unsequenced(batch: Batch) -> bool:
     """Whether a producer's batch lacks its sequence; markers have none."""
-    return batch.producer_id != NO_PRODUCER and batch.base_sequence < 0 and not batch.control
+    return batch.producer_id != fmt.NO_PRODUCER and batch.base_sequence < 0 and not batch.control
 
 
 STAY_EMPTY = ("base_offset", "leader_epoch", "magic", "last_offset_delta", "max_timestamp", "producer_id",
@@ -269,7 +229,7 @@ STAY_EMPTY = ("base_offset", "leader_epoch", "magic", "last_offset_delta", "max_
 
 @machine.question("retainEmpty", "BAT-17")
 @require(lambda data: is_whole(data), "BAT-17 the batch is well-formed")
-@ensure(lambda result: len(result) == OVERHEAD, "BAT-17 the header alone")
+@ensure(lambda result: len(result) == fmt.OVERHEAD, "BAT-17 the header alone")
 @ensure(
     lambda data, result: (
         known(result).last_sequence == known(data).last_sequence
@@ -278,12 +238,12 @@ STAY_EMPTY = ("base_offset", "leader_epoch", "magic", "last_offset_delta", "max_
     "BAT-17 the last offset and the last sequence stay",
 )
 @ensure(
-    lambda data, result: all(field_of(result, name) == field_of(data, name) for name in STAY_EMPTY),
+    lambda data, result: all(fmt.field_of(result, name) == fmt.field_of(data, name) for name in STAY_EMPTY),
     "BAT-17 offsets, leader epoch, largest timestamp and producer as they were",
 )
 def retain_empty(data: bytes) -> bytes:
     """What the cleaner keeps of a batch of which it keeps no record. Hexadecimal."""
-    return encode(emptied(known(data)))
+    return fmt.encode(fmt.emptied(known(data)))
 
 
 @machine.question("retain", "BAT-24", "BAT-9", "BAT-10", "BAT-15", "BAT-17", "BAT-19")
@@ -298,12 +258,12 @@ def retain_empty(data: bytes) -> bytes:
 @require(
     lambda data, delete_horizon: (
         0 <= delete_horizon < 2**62
-        and all(in_bits(r.timestamp, 63) for r in log_records(known(data)))
+        and all(in_bits(r.timestamp, 63) for r in fmt.log_records(known(data)))
         and known(data).base_offset >= 0
     ),
     "BAT-15 a horizon and offsets from 0 up, and times with room for their differences",
 )
-@require(lambda data: is_text(known(data)), "BAT-8 the keys of headers are UTF-8")
+@require(lambda data: reader.is_text(known(data)), "BAT-8 the keys of headers are UTF-8")
 @require(
     lambda data: not is_unsequenced(known(data)),
     "BAT-20 what a leader took: a producer id has a sequence, but for control batches",
@@ -323,18 +283,18 @@ def retain_empty(data: bytes) -> bytes:
     ),
     "BAT-24 offsets and producer as they were",
 )
-def retain(data: bytes, kept: frozenset[int], delete_horizon: int) -> list[ReadBatch]:
+def retain(data: bytes, kept: frozenset[int], delete_horizon: int) -> list[reader.ReadBatch]:
     """What the cleaner writes of a batch of which it keeps these records (their numbers), and the batch in any case.
     `delete_horizon`, ms, is set where there is reason. The answer is what a reader makes of it."""
-    after = retained(known(data), kept, delete_horizon)
-    return [as_read(after, len(encode(after)))]
+    after = fmt.retained(known(data), kept, delete_horizon)
+    return [reader.as_read(after, len(fmt.encode(after)))]
 
 
 # ---- varints ---------------------------------------------------------------------------------------------------------
 @machine.question("varint", "BAT-12")
 @require(lambda number, bits: bits in (32, 64) and in_bits(number, bits), "BAT-12 a number of that width")
 @ensure(
-    lambda number, bits, result: varint(result, 0, 20, bits) == (number, len(result)),
+    lambda number, bits, result: fmt.varint(result, 0, 20, bits) == (number, len(result)),
     "BAT-12 it is read as it was written",
 )
 @ensure(
@@ -343,20 +303,20 @@ def retain(data: bytes, kept: frozenset[int], delete_horizon: int) -> list[ReadB
 )
 def write_varint(number: int, bits: int) -> bytes:
     """The bytes of a number of 32 or 64 bits, hexadecimal."""
-    return varint_bytes(number, bits)
+    return fmt.varint_bytes(number, bits)
 
 
 @machine.question("readVarint", "BAT-12")
 @require(lambda bits: bits in (32, 64), "BAT-12 for 32 bits or 64")
 @ensure(
-    lambda bits, result: isinstance(result, Refused) or 1 <= result[1] <= varint_limit(bits),
+    lambda bits, result: isinstance(result, Refused) or 1 <= result[1] <= fmt.varint_limit(bits),
     "BAT-12 5 bytes at most, or 10",
 )
 def read_varint(data: bytes, bits: int) -> tuple[int, int] | Refused:
     """The number that bytes begin with, and how many bytes it takes."""
     try:
-        return varint(data, 0, len(data), bits)
-    except TooLong:
+        return fmt.varint(data, 0, len(data), bits)
+    except fmt.TooLong:
         return VARINT_TOO_LONG
     except ValueError:
         return VARINT_CUT
@@ -390,7 +350,7 @@ class BuiltRecord:
 
 @partial
 @dataclass(frozen=True, kw_only=True)
-class BuiltBatch(BatchSummary):
+class BuiltBatch(reader.BatchSummary):
     """A batch that was written."""
 
     delete_horizon_ms: int | None
@@ -403,8 +363,8 @@ def shown(batch: Batch, size: int) -> BuiltBatch:
     def text(content: bytes | None) -> str | None:
         return None if content is None else content.decode("latin-1")
 
-    records = tuple(BuiltRecord(r.offset, r.timestamp, text(r.key), text(r.value)) for r in log_records(batch))
-    return view(BuiltBatch, batch, size=size, magic=MAGIC, delete_horizon_ms=batch.delete_horizon, records=records)
+    records = tuple(BuiltRecord(r.offset, r.timestamp, text(r.key), text(r.value)) for r in fmt.log_records(batch))
+    return view(BuiltBatch, batch, size=size, magic=fmt.MAGIC, delete_horizon_ms=batch.delete_horizon, records=records)
 
 
 @partial
@@ -425,17 +385,17 @@ def load(state: CurrentBatch, data: bytes) -> CurrentBatch:
     return CurrentBatch(data)
 
 
-HEADER_OF_THE_TRACES = Header(b"h", b"hv")
+HEADER_OF_THE_TRACES = fmt.Header(b"h", b"hv")
 
 
-def records_to_build(base_offset: int, records: Sequence[RecordToBuild]) -> list[LogRecord]:
+def records_to_build(base_offset: int, records: Sequence[RecordToBuild]) -> list[fmt.LogRecord]:
     """Records as the writer takes them, of consecutive offsets."""
 
     def content(text: str | None) -> bytes | None:
         return None if text is None else text.encode("latin-1")
 
     return [
-        LogRecord(base_offset + n, r.t, content(r.k), content(r.v), (HEADER_OF_THE_TRACES,) * r.headers)
+        fmt.LogRecord(base_offset + n, r.t, content(r.k), content(r.v), (HEADER_OF_THE_TRACES,) * r.headers)
         for n, r in enumerate(records)
     ]
 
@@ -458,7 +418,7 @@ def are_records(records: Sequence[RecordToBuild]) -> bool:
 
 
 @machine.operation("build", "BAT-10", "BAT-18")
-@require(lambda magic: magic == MAGIC, "BAT-2 formats 0 and 1 are not written")
+@require(lambda magic: magic == fmt.MAGIC, "BAT-2 formats 0 and 1 are not written")
 @require(
     lambda compression, timestamp_type, records: (
         compression in CODEC_IDS and timestamp_type in TIMESTAMP_TYPES and are_records(records)
@@ -510,19 +470,19 @@ def build(
 ) -> Step[CurrentBatch, BuildResult]:
     """Kafka's writer, fed records of consecutive offsets. `log_append_time`, ms, matters with LogAppendTime alone. The
     result's `base64` is the batch if it is not compressed."""
-    batch = built(
+    batch = fmt.built(
         base_offset,
         records_to_build(base_offset, records),
         append_time=log_append_time,
-        attributes=CODEC_IDS[compression] | TIMESTAMP_TYPES[timestamp_type] | TRANSACTIONAL * transactional,
+        attributes=CODEC_IDS[compression] | TIMESTAMP_TYPES[timestamp_type] | fmt.TRANSACTIONAL * transactional,
         leader_epoch=partition_leader_epoch,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         base_sequence=base_sequence,
     )
-    if is_refused_by_the_writer(batch, [r.t for r in records]):
+    if fmt.is_refused_by_the_writer(batch, [r.t for r in records]):
         return Step(state, NOT_WRITTEN)
-    data = encode(batch)
+    data = fmt.encode(batch)
     text = None if batch.codec else base_64.b64encode(data).decode()
     return Step(CurrentBatch(data), BuildResult(len(data), text, (shown(batch, len(data)),)))
 
@@ -553,52 +513,47 @@ def corrupt(base64: str, of: str = "previous build", byte: int = -1) -> SoundBat
     """What Kafka's reader of bytes in memory, with `ensureValid` of each batch, makes of these: the base offsets.
     A batch cut at the end is left out."""
     try:
-        found = [field_of(one, "base_offset") for one in framed(base_64.b64decode(base64))]
-    except Denied as e:
+        found = [fmt.field_of(one, "base_offset") for one in reader.framed(base_64.b64decode(base64))]
+    except reader.Denied as e:
         return e.refused
     return SoundBatches(True, tuple(found))
 
 
 # ---- the leader ------------------------------------------------------------------------------------------------------
-@states("BAT-20", source=f"{ASSIGNMENT}; {VALIDATOR}", without=ONE_CALL)
+@states(without=ONE_CALL)
 def allowed(batch: Batch, origin: str) -> Refused | None:
     """What the leader asks of the batch as a whole.
 
     BAT-20: A leader takes from a client one batch, whose offset range is 1 or more and its count, that is no control
-    batch, and that has a base sequence of 0 or more if it has a producer id.
+    batch, and that has a base sequence of 0 or more if it has a producer id. [LEADER]
     """
     wrong = (
         len(batch.records) == 0
         or batch.last_offset_delta + 1 != len(batch.records)
         or batch.control
-        or (batch.producer_id > NO_PRODUCER and batch.base_sequence < 0)
+        or (batch.producer_id > fmt.NO_PRODUCER and batch.base_sequence < 0)
     )
     return NOT_ALLOWED if origin == "CLIENT" and wrong else None
 
 
-@states("BAT-21", source=f"{ASSIGNMENT}; {VALIDATOR}", without=ONE_CALL)
-@states(
-    "BAT-22",
-    source=f"{ASSIGNMENT}; {VALIDATOR}; that of 3.5.2 for the producer's LogAppendTime",
-    without=ONE_CALL,
-)
+@states(without=ONE_CALL)
 def faults(
     batch: Batch, compacted: bool, create_time: bool, now: int, before_ms: int, after_ms: int
 ) -> Iterator[tuple[str, int]]:
     """The records that the leader refuses: the clause, and which it is.
 
-    BAT-21: For a compacted topic every record has a key, or the whole batch is refused.
+    BAT-21: For a compacted topic every record has a key, or the whole batch is refused. [LEADER]
 
     BAT-22: For a topic of CreateTime a record's timestamp is -1, or at most before.max.ms before and after.max.ms after
     now; else the whole batch is refused. So it is if the producer set LogAppendTime. Where one record lacks a key and
-    another's timestamp is wrong, that is the error.
+    another's timestamp is wrong, that is the error. [LEADER; that of 3.5.2 for the producer's LogAppendTime]
     """
-    for n, r in enumerate(log_records(batch)):
-        age = signed(now - r.timestamp, 64)
+    for n, r in enumerate(fmt.log_records(batch)):
+        age = fmt.signed(now - r.timestamp, 64)
         if compacted and r.key is None:
             yield "BAT-21", n
         elif batch.log_append_time or (
-            create_time and r.timestamp != NO_TIMESTAMP and (age > before_ms or signed(-age, 64) > after_ms)
+            create_time and r.timestamp != NO_TIMESTAMP and (age > before_ms or fmt.signed(-age, 64) > after_ms)
         ):
             yield "BAT-22", n
 
@@ -614,13 +569,13 @@ def refusal(found: Sequence[tuple[str, int]]) -> Refused | None:
     three = ", ".join(f"RecordError(batchIndex={n}, message='{keyless}')" for _, n in found[:3])
     words = f"One or more records have been rejected due to {len(found)} record errors in total"
     return Refused(
-        "BAT-21", VALIDATION, f"{INVALID}: {words}, and only showing the first three errors at most: [{three}]"
+        "BAT-21", VALIDATION, f"{reader.INVALID}: {words}, and only showing the first three errors at most: [{three}]"
     )
 
 
 def consecutive(batch: Batch) -> bool:
     """Whether the records' offsets are 0, 1, 2, ..., as a producer sends them."""
-    return [r.offset for r in log_records(batch)] == list(range(len(batch.records)))
+    return [r.offset for r in fmt.log_records(batch)] == list(range(len(batch.records)))
 
 
 @states("BAT-23")
@@ -642,7 +597,7 @@ class ValidationResult:
     batches: tuple[BuiltBatch, ...]
 
 
-@states("BAT-23", source=f"{ASSIGNMENT}; {VALIDATOR}", without=ONE_CALL)
+@states(without=ONE_CALL)
 def taken(
     batch: Batch, initial_offset: int, timestamp_type: str, partition_leader_epoch: int, now: int, target: int
 ) -> ValidationResult:
@@ -651,22 +606,24 @@ def taken(
     BAT-23: The leader gives consecutive offsets from its log end on, its leader epoch, its topic's timestamp type and
     the largest timestamp. It does so in the header of the bytes that came if codec and topic's codec are one and, of
     compressed records, the offsets are 0, 1, 2, ...; otherwise it writes the batch again in the topic's codec, with
-    producer and transactional flag kept.
+    producer and transactional flag kept. [LEADER]
     """
-    records, flags = log_records(batch), TIMESTAMP_TYPES[timestamp_type]
+    records, flags = fmt.log_records(batch), TIMESTAMP_TYPES[timestamp_type]
     keeps = in_place(batch, target)
     after = replace(batch, leader_epoch=partition_leader_epoch)
     if keeps:
         after = replace(
             after,
             base_offset=initial_offset + len(records) - 1 - batch.last_offset_delta,
-            max_timestamp=now if flags else largest(r.timestamp for r in records),
-            attributes=batch.attributes & ~LOG_APPEND_TIME | flags,
+            max_timestamp=now if flags else fmt.largest(r.timestamp for r in records),
+            attributes=batch.attributes & ~fmt.LOG_APPEND_TIME | flags,
         )
     else:
-        after = replace(after, base_offset=initial_offset, attributes=batch.attributes & TRANSACTIONAL | target | flags)
-        after = filled(after, [r._replace(offset=initial_offset + n) for n, r in enumerate(records)], now)
-    return ValidationResult(now, after.max_timestamp, not keeps, (shown(after, len(encode(after))),))
+        after = replace(
+            after, base_offset=initial_offset, attributes=batch.attributes & fmt.TRANSACTIONAL | target | flags
+        )
+        after = fmt.filled(after, [r._replace(offset=initial_offset + n) for n, r in enumerate(records)], now)
+    return ValidationResult(now, after.max_timestamp, not keeps, (shown(after, len(fmt.encode(after))),))
 
 
 def is_a_brokers(batch: Batch) -> bool:
@@ -681,7 +638,7 @@ KEPT_BY_THE_LEADER = ("producer_id", "producer_epoch", "base_sequence", "transac
 @machine.question("validate", "BAT-20", "BAT-21", "BAT-22", "BAT-23")
 @require(
     lambda to_magic, timestamp_type, target_compression, origin, initial_offset, partition_leader_epoch, now: (
-        to_magic == MAGIC
+        to_magic == fmt.MAGIC
         and in_bits(initial_offset, 48)
         and in_bits(partition_leader_epoch, 32)
         and in_bits(now, 48)
@@ -696,7 +653,7 @@ KEPT_BY_THE_LEADER = ("producer_id", "producer_epoch", "base_sequence", "transac
     "BAT-20 a broker's own batches have a record an offset and a sequence; control batches begin at 0, not compressed",
 )
 @require(
-    lambda state: all(in_bits(r.timestamp, 63) for r in log_records(held(state))),
+    lambda state: all(in_bits(r.timestamp, 63) for r in fmt.log_records(held(state))),
     "BAT-22 times with room for their differences",
 )
 @require(lambda state: is_whole(state.data), "BAT-18 the batch is well-formed, its producer as a writer has it")

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from kafkaspec.contract.codec import encode as as_json
+from kafkaspec.contract.codec import view
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.spec.common.compression import CODEC_IDS, CODECS, compress
 from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
@@ -37,7 +38,6 @@ from kafkaspec.spec.common.record_format import (
     record_bytes,
     sealed,
     varint_bytes,
-    view,
 )
 from kafkaspec.spec.storage.batch import TIMESTAMP_TYPES, CurrentBatch, machine
 

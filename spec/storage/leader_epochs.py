@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from icontract import ensure, require
 
-from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, AT_REST, clause, states
+from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, AT_REST, clause, not_modelled, states
 from kafkaspec.contract.codec import partial
 from kafkaspec.contract.machine import Machine, Refused, without_state
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, LONG_MAX, STORAGE_EXCEPTION
@@ -37,10 +37,8 @@ NO_EPOCH = -1
 NO_OFFSET = -1
 
 clause(
-    "LEC-18",
-    """The file is written beside its place, flushed, and renamed over it: a crash at any moment leaves the old one or
-    the new one, whole.""",
-    source=f"{FILE}; Utils.atomicMoveWithFallback, Kafka 4.3.0",
+    """LEC-18: The file is written beside its place, flushed, and renamed over it: a crash at any moment leaves the old
+    one or the new one, whole. [FILE; Utils.atomicMoveWithFallback, Kafka 4.3.0]""",
     without={
         "spec": "the spec's file changes in one step",
         "model": "replacement of a file is modelled beside the checkpoint files",
@@ -59,19 +57,19 @@ class Entry(NamedTuple):
 Entries = tuple[Entry, ...]
 
 
-@states("LEC-1", source=f"{CHAPTER}; {CACHE}")
+@states()
 def rising(entries: Entries) -> bool:
     """LEC-1: The entries are pairs of a leader epoch and the offset at which it began. In every state the epochs rise
-    strictly from entry to entry, and so do the offsets; none is negative."""
+    strictly from entry to entry, and so do the offsets; none is negative. [CHAPTER; CACHE]"""
     return all(e.epoch >= 0 and e.start_offset >= 0 for e in entries) and all(
         a.epoch < b.epoch and a.start_offset < b.start_offset for a, b in itertools.pairwise(entries)
     )
 
 
-@states("LEC-13", source=CACHE, without=A_QUESTION)
+@states(without=A_QUESTION)
 def epoch_at(entries: Entries, offset: int) -> int | None:
     """LEC-13: The epoch of an offset is that of the last entry that begins at or before it; before the first entry
-    none."""
+    none. [CACHE]"""
     return next((e.epoch for e in reversed(entries) if e.start_offset <= offset), None)
 
 
@@ -85,12 +83,12 @@ class Unreadable:
     text: str = ""
 
 
-@states("LEC-16", source=f"{CHAPTER}; {FILE}", without=A_FORMAT)
+@states(without=A_FORMAT)
 def text_of(entries: Sequence[Entry]) -> str:
     """The text of a file with these entries.
 
     LEC-16: The checkpoint file is text: a line with the version 0, a line with the number of entries, and a line
-    `epoch offset` for each, from the lowest epoch up, every line ended by a newline.
+    `epoch offset` for each, from the lowest epoch up, every line ended by a newline. [CHAPTER; FILE]
     """
     return "".join(f"{line}\n" for line in ("0", len(entries), *(f"{e.epoch} {e.start_offset}" for e in entries)))
 
@@ -103,13 +101,13 @@ def _integer(text: str, largest: int) -> int | None:
     return value if -largest - 1 <= value <= largest else None
 
 
-@states("LEC-17", source=FILE, without=A_FORMAT)
+@states(without=A_FORMAT)
 def entries_of(text: str) -> Entries | Unreadable:
     """The entries of a file with this text, or why it cannot be read.
 
     LEC-17: Reading the file gives its entries in the order of its lines; nothing if it has no second line. Another
     version, a line that is no number or no entry, or a number of entries that is not the one announced makes it
-    unreadable: a storage error, which takes the log's directory out of service.
+    unreadable: a storage error, which takes the log's directory out of service. [FILE]
     """
     lines = re.split(r"\r\n|\r|\n", text)
     if lines[-1] == "":
@@ -158,12 +156,13 @@ class Cache:
         """The state with these entries, which are in the file."""
         return replace(self, entries=entries, file=text_of(entries))
 
-    @states("LEC-7", source=f"{CHAPTER}; {CACHE}; KafkaScheduler.shutdown, Kafka 4.3.0; KAFKA-15046, KAFKA-16541")
+    @states()
     def truncated(self, entries: Entries) -> Cache:
         """The state after a truncation that left these entries.
 
         LEC-7: A truncation reaches the file later, if it dropped anything: until then, and after a crash or a stop
         before then, the file has the entries from before it. What is written is the entries of the moment of writing.
+        [CHAPTER; CACHE; KafkaScheduler.shutdown, Kafka 4.3.0; KAFKA-15046, KAFKA-16541]
         """
         return replace(self, entries=entries, scheduled=True) if self.deferred else self.written(entries)
 
@@ -199,11 +198,11 @@ rises = ensure(lambda result: isinstance(result, Refused) or rising(result.entri
 
 
 # ---- the entries change ----------------------------------------------------------------------------------------------
-@states("LEC-2", source=f"{CHAPTER}; {CACHE}")
+@states()
 def assigned(entries: Entries, new: Entry) -> Entries:
     """LEC-2: Assigning an epoch and an offset changes nothing if the epoch is the latest one and began no later.
     Otherwise every entry from the latest one down that has no lower epoch or no lower offset is dropped, and the new
-    one is the latest."""
+    one is the latest. [CHAPTER; CACHE]"""
     if entries and entries[-1].epoch == new.epoch and entries[-1].start_offset <= new.start_offset:
         return entries
     kept = entries
@@ -213,12 +212,7 @@ def assigned(entries: Entries, new: Entry) -> Entries:
 
 
 @machine.operation("assign", "LEC-2", "LEC-3", "LEC-4", "LEC-1")
-@states(
-    "LEC-3",
-    source=CACHE,
-    without={"model": "the model has no negative numbers", "proof": "the model has no negative numbers"},
-)
-@states("LEC-4", source=f"{CACHE}; UnifiedLog.append, Kafka 4.3.0")
+@states(without={"LEC-3": not_modelled("the model has no negative numbers")})
 @rises
 @ensure(
     lambda state, epoch, start_offset, result: (
@@ -235,10 +229,10 @@ def assigned(entries: Entries, new: Entry) -> Entries:
 def assign(state: Cache, epoch: int, start_offset: int) -> Cache | Refused:
     """A leader's first offset, before its first batch is appended, or a batch that a follower is about to append.
 
-    LEC-3: Assigning a negative epoch or a negative offset is refused.
+    LEC-3: Assigning a negative epoch or a negative offset is refused. [CACHE]
 
     LEC-4: An assignment that changes something is in the file, and outlives a crash, before it returns: no batch is in
-    the log whose epoch is not in the file.
+    the log whose epoch is not in the file. [CACHE; UnifiedLog.append, Kafka 4.3.0]
     """
     if epoch < 0 or start_offset < 0:
         return NEGATIVE
@@ -246,10 +240,10 @@ def assign(state: Cache, epoch: int, start_offset: int) -> Cache | Refused:
     return state if entries == state.entries else state.written(entries)
 
 
-@states("LEC-5", source=f"{CHAPTER}; {CACHE}")
+@states()
 def cut_from_end(entries: Entries, end_offset: int) -> Entries:
     """LEC-5: Truncating from the end drops the entries that begin at the given offset or beyond; a negative offset
-    drops none."""
+    drops none. [CHAPTER; CACHE]"""
     return tuple(e for e in entries if end_offset < 0 or e.start_offset < end_offset)
 
 
@@ -265,10 +259,10 @@ def truncate_from_end(state: Cache, end_offset: int) -> Cache:
     return state if entries == state.entries else state.truncated(entries)
 
 
-@states("LEC-6", source=f"{CHAPTER}; {CACHE}")
+@states()
 def cut_from_start(entries: Entries, start_offset: int) -> Entries:
     """LEC-6: Truncating from the start drops the entries that begin at or before the given offset and puts the last of
-    them back, as one that begins there. Without any such entry nothing changes."""
+    them back, as one that begins there. Without any such entry nothing changes. [CHAPTER; CACHE]"""
     before = [e for e in entries if e.start_offset <= start_offset]
     moved = (Entry(before[-1].epoch, start_offset),) if before else ()
     return moved + entries[len(before) :]
@@ -300,12 +294,11 @@ def run_scheduled(state: Cache) -> Cache:
 
 
 @machine.operation("clearAndFlush")
-@states("LEC-8", source=CACHE)
 @ensure(lambda result: result.entries == () == result.on_disk, "LEC-8 no entry is left, here and in the file")
 def clear_and_flush(state: Cache) -> Cache:
     """The log was emptied, or got a batch of a format without epochs.
 
-    LEC-8: Clearing drops all entries, and the file has none when it returns.
+    LEC-8: Clearing drops all entries, and the file has none when it returns. [CACHE]
     """
     return state.written(())
 
@@ -329,8 +322,7 @@ def reopen(state: Cache) -> Cache:
     return replace(state, entries=loaded(state.on_disk), scheduled=False)
 
 
-@machine.operation("load", "LEC-9", "LEC-17", kind="restart")
-@states("LEC-9", source="LogLoader.load and UnifiedLog.create, Kafka 4.3.0; KAFKA-15046, KAFKA-16541")
+@machine.operation("load", "LEC-17", kind="restart")
 @require(lambda log_start, log_end: 0 <= log_start <= log_end, "LEC-9 a log begins before it ends")
 @rises
 @ensure(
@@ -346,7 +338,7 @@ def load(state: Cache, log_start: int, log_end: int) -> Cache:
     begins at the log's end or beyond, and moves the first entry to the checkpointed log start. So it comes to the
     entries that there were, whatever truncation had not reached the file, unless batches were appended since to the
     epoch that the truncation had left as the latest: those write nothing, and what was cut away may come back over
-    them.
+    them. [LogLoader.load and UnifiedLog.create, Kafka 4.3.0; KAFKA-15046, KAFKA-16541]
     """
     cache = replace(state, entries=loaded(state.on_disk), scheduled=False)
     return truncate_from_start(truncate_from_end(cache, log_end), log_start)
@@ -364,10 +356,8 @@ class EndOffset:
 UNKNOWN = EndOffset(NO_EPOCH, NO_OFFSET)
 
 
-@machine.question("endOffsetFor")
-@states("LEC-10", source=f"{CHAPTER}; {CACHE}; KIP-101, KIP-279")
-@states("LEC-12", source=f"{CACHE}; KIP-101", without=A_QUESTION)
-@states("LEC-11", source=f"{CHAPTER}; KIP-101, KIP-279")
+@machine.question("endOffsetFor", "LEC-10", "LEC-12", "LEC-11")
+@states(without={"LEC-12": A_QUESTION})
 @require(
     lambda state, log_end_offset: log_end_offset >= 0 and all(e.start_offset <= log_end_offset for e in state.entries),
     "LEC-11 no entry begins above the log's end",
@@ -384,13 +374,13 @@ def end_offset_for(state: Cache, requested_epoch: int, log_end_offset: int) -> E
 
     LEC-10: The end offset of the latest epoch is the log's end. Of any other epoch it is the offset at which the next
     higher entry begins; the epoch answered is the highest entry's that is not above the requested one, or the
-    requested one itself where all are above it.
+    requested one itself where all are above it. [CHAPTER; CACHE; KIP-101, KIP-279]
 
     LEC-11: Where the end offset of a requested epoch is known, it is not above the log's end, and no record of the log
-    below it is of a higher epoch.
+    below it is of a higher epoch. [CHAPTER; KIP-101, KIP-279]
 
     LEC-12: The end offset of epoch -1, of an epoch above the latest one, and of any epoch where there is no entry, is
-    unknown: epoch -1, offset -1.
+    unknown: epoch -1, offset -1. [CACHE; KIP-101]
     """
     above = [e for e in state.entries if e.epoch > requested_epoch]
     not_above = [e for e in state.entries if e.epoch <= requested_epoch]
@@ -416,7 +406,7 @@ class Neighbours:
 
 
 @machine.question("previousEpoch/nextEpoch")
-@states("LEC-14", source=CACHE, without=A_QUESTION)
+@states(without=A_QUESTION)
 @ensure(
     lambda epoch, result: (
         (result.previous is None or result.previous < epoch) and (result.next is None or result.next > epoch)
@@ -425,19 +415,19 @@ class Neighbours:
 )
 def neighbours(state: Cache, epoch: int) -> Neighbours:
     """LEC-14: The previous epoch of an epoch is the nearest lower one that has an entry, the next epoch the nearest
-    higher."""
+    higher. [CACHE]"""
     lower = [e.epoch for e in state.entries if e.epoch < epoch]
     higher = [e.epoch for e in state.entries if e.epoch > epoch]
     return Neighbours(max(lower, default=None), min(higher, default=None))
 
 
 @machine.question("epochEntriesInRange")
-@states("LEC-15", source=CACHE, without=A_QUESTION)
+@states(without=A_QUESTION)
 def entries_in_range(state: Cache, start_offset: int, end_offset: int) -> Entries:
     """What tiered storage keeps beside a segment.
 
     LEC-15: The entries in a range are what the two truncations, from the start unless it is negative and then from the
-    end, would leave of them; the entries themselves stay.
+    end, would leave of them; the entries themselves stay. [CACHE]
     """
     entries = state.entries if start_offset < 0 else cut_from_start(state.entries, start_offset)
     return cut_from_end(entries, end_offset)
@@ -499,41 +489,36 @@ def with_epochs(batches: Batches, log_start: int) -> Batches:
     return tuple(b for b in batches[last_old + 1 :] if b.epoch >= 0 and b.last_offset >= log_start)
 
 
-@states(
-    "LEC-19",
-    source=f"{CHAPTER}; UnifiedLog.append and MemoryRecords.filterTo, Kafka 4.3.0; KIP-101",
-    without=AT_REST,
-)
+@states(without=AT_REST)
 def epochs_never_fall(batches: Batches) -> bool:
     """LEC-19: The leader epochs in a log's batches after the last one of a format before 2 never fall. A batch without
-    one (-1: of a format before 2, and converted by the cleaner) says nothing."""
+    one (-1: of a format before 2, and converted by the cleaner) says nothing. [CHAPTER; UnifiedLog.append and
+    MemoryRecords.filterTo, Kafka 4.3.0; KIP-101]"""
     return all(a.epoch <= b.epoch for a, b in itertools.pairwise(with_epochs(batches, 0)))
 
 
-@states("LEC-20", source=f"{CHAPTER}; UnifiedLog.append, Kafka 4.3.0", without=AT_REST)
+@states(without=AT_REST)
 def known_to(entries: Entries, b: Batch, log_start: int) -> bool:
     """Whether the entries know a batch whose epoch counts.
 
     LEC-20: For every batch with an epoch that lies at or above the log start, and after the last batch of a format
     before 2, the last entry that begins at or before it (for one in which the log start lies, at or before the log
     start) is its epoch's, and the next entry begins above its last offset. An entry whose epoch no batch has is legal.
+    [CHAPTER; UnifiedLog.append, Kafka 4.3.0]
     """
     begun = [e for e in entries if e.start_offset <= max(b.base_offset, log_start)]
     later = entries[len(begun) :]
     return bool(begun) and begun[-1].epoch == b.epoch and all(e.start_offset > b.last_offset for e in later)
 
 
-@states(
-    "LEC-21",
-    source="LogLoader.load and UnifiedLog.maybeIncrementLogStartOffset, Kafka 4.3.0; KAFKA-15046",
-    without=AT_REST | {"proof": "it says what may be left, not what must"},
-)
+@states(without=AT_REST | {"proof": "it says what may be left, not what must"})
 def left_over(entries: Entries, log_start: int, log_end: int) -> bool:
     """Whether the entries show a truncation that had not reached the file.
 
     LEC-21: Entries that begin above the log's end, and a first entry that begins below the log start, are what a
     truncation leaves that had not reached the file. A first entry above the log start of a log that was not stopped
-    cleanly is one whose log start had not been checkpointed.
+    cleanly is one whose log start had not been checkpointed. [LogLoader.load and
+    UnifiedLog.maybeIncrementLogStartOffset, Kafka 4.3.0; KAFKA-15046]
     """
     return any(e.start_offset > log_end for e in entries) or (bool(entries) and entries[0].start_offset < log_start)
 

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from kafkaspec.contract import clauses
-from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, AT_REST, FORMS, ONE_CALL, Use, clause, find, states
+from kafkaspec.contract.clauses import (
+    A_FORMAT,
+    A_QUESTION,
+    AT_REST,
+    FORMS,
+    ONE_CALL,
+    Use,
+    clause,
+    find,
+    not_modelled,
+    states,
+)
 
 SOURCE = "A class, Kafka 4.3.0"
 
@@ -53,6 +65,82 @@ def test_clauses_of_different_sources_are_stacked() -> None:
     assert (find("CTR-1").without, find("CTR-2").without) == ({}, AT_REST)
     assert rule.__clauses__ == ("CTR-1", "CTR-2", "CTR-9")  # type: ignore[attr-defined]
     assert [c.id for c in clauses.all_clauses("CTR")] == ["CTR-1", "CTR-2"]
+
+
+def test_the_source_stands_behind_the_sentence() -> None:
+    @states()
+    def rule() -> None:
+        """What it is.
+
+        CTR-1: A sentence [with brackets] of its own. [SOURCE, "A chapter";
+        KIP-101, KAFKA-7415]
+
+        CTR-2: Another one. [A book]
+        """
+
+    assert find("CTR-1").sentence == "A sentence [with brackets] of its own."
+    assert find("CTR-1").source == f'{SOURCE}, "A chapter"; KIP-101, KAFKA-7415'
+    assert find("CTR-2").source == "A book"
+    assert rule.__clauses__ == ("CTR-1", "CTR-2")  # type: ignore[attr-defined]
+
+
+def test_a_source_names_constants_of_its_module() -> None:
+    with pytest.raises(ValueError, match="CTR-1: its source names NO_SUCH, which is no text of the module"):
+
+        @states()
+        def rule() -> None:
+            """CTR-1: It holds. [NO_SUCH; A book]"""
+
+    with pytest.raises(ValueError, match="its source names FORMS, which is no text"):
+        clause("CTR-1: It holds. [FORMS]")
+
+
+def test_ids_say_which_paragraphs_are_clauses_of_the_function() -> None:
+    @states("CTR-2", "CTR-7")
+    def rule() -> None:
+        """CTR-1: Not of this one. [A book]
+
+        CTR-2: Of this one. [A book]
+        """
+
+    assert [c.id for c in clauses.all_clauses("CTR")] == ["CTR-2"]
+    assert rule.__clauses__ == ("CTR-2", "CTR-7")  # type: ignore[attr-defined]
+
+
+def test_reasons_are_for_all_clauses_or_by_their_ids() -> None:
+    @states(without=not_modelled("a number"))
+    def both() -> None:
+        """CTR-1: One. [A book]
+
+        CTR-2: Two. [A book]
+        """
+
+    @states(without={"CTR-4": AT_REST})
+    def one() -> None:
+        """CTR-3: Three. [A book]
+
+        CTR-4: Four. [A book]
+        """
+
+    assert find("CTR-1").without == find("CTR-2").without == {"model": "a number", "proof": "a number"}
+    assert (find("CTR-3").without, find("CTR-4").without) == ({}, AT_REST)
+    with pytest.raises(ValueError, match="'CTR-8' is not a form"):
+        states(without={"CTR-8": AT_REST})(one)
+
+
+def test_clauses_without_a_function_stand_in_a_text() -> None:
+    clause(
+        """CTR-1: One that goes on
+        over the line. [SOURCE]
+
+        CTR-2: Two. [A book]""",
+        without={"CTR-2": AT_REST},
+    )
+    assert (find("CTR-1").sentence, find("CTR-1").source) == ("One that goes on over the line.", SOURCE)
+    assert (find("CTR-1").without, find("CTR-2").without) == ({}, AT_REST)
+    for text in ("CTR-3: Whose rule?", "No clause at all. [A book]", ""):
+        with pytest.raises(ValueError, match="a clause is a sentence with a source"):
+            clause(text)
 
 
 def test_methods_properties_and_classes_state_clauses_too() -> None:
@@ -121,6 +209,22 @@ def test_a_sentence_without_a_source_is_an_error() -> None:
             """CTR-1: Whose rule?"""
 
 
+def test_a_source_is_said_once() -> None:
+    with pytest.raises(ValueError, match="belong together"):
+
+        @states("CTR-1", source=SOURCE)
+        def rule() -> None:
+            """CTR-1: Whose rule? [A book]"""
+
+
+def test_what_states_nothing_is_an_error() -> None:
+    with pytest.raises(ValueError, match="belong together"):
+
+        @states()
+        def rule() -> None:
+            """Nothing of a clause, nor CTR-1."""
+
+
 def test_a_source_without_a_sentence_is_an_error() -> None:
     for text in (None, "Nothing of a clause.", "CTR-2: Of another clause.", "See CTR-1: not the beginning of a line."):
 
@@ -170,7 +274,46 @@ def test_paragraphs_of_a_docstring() -> None:
 
         Prose, that names CTR-3: not a clause.
 
-        CTR-2: The last.
+        CTR-2: The last. [A_BOOK]
         """
     )
     assert found == {"CTR-1": "The first, over two lines.", "CTR-2": "The last."}
+
+
+CITING = '''
+from collections.abc import Sequence
+from functools import cached_property
+
+def rule():
+    """What it does. [CTR-1, CTR-2]"""
+
+    def inner():
+        """[CTR-9]"""
+
+class Index:
+    """Both. [CTR-3]"""
+
+    def search(self):
+        """It finds [1, 2]. See CTR-8 (CTR-9).
+
+        More of it. [CTR-4]
+        """
+
+    @property
+    def size(self):
+        """[CTR-5]"""
+
+    @staticmethod
+    def of():
+        """[CTR-6]"""
+'''
+
+
+def test_an_implementation_cites_clauses_in_its_docstrings() -> None:
+    module = ModuleType("kafkaspec.impl.storage.citing")
+    exec(CITING, vars(module))
+    clauses.cited(module)
+    clauses.cited(module)  # it was loaded for another subsystem's sake
+    there = {"CTR-1": "rule", "CTR-2": "rule", "CTR-3": "Index", "CTR-4": "Index.search", "CTR-5": "Index.size"}
+    there |= {"CTR-6": "Index.of"}
+    assert clauses.all_uses() == [Use(id, "impl", f"{module.__name__}:{name}") for id, name in there.items()]

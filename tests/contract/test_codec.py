@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkaspec.contract.codec import Fields, decode, decoder, encode, is_partial, partial
+from kafkaspec.contract.codec import Fields, decode, decoder, encode, is_partial, partial, view
 from kafkaspec.lockstep.compare import matches
 
 
@@ -222,3 +222,24 @@ def test_an_annotation_without_a_form_in_json_is_refused(hint: Any) -> None:
 def test_a_value_without_a_form_in_json_is_refused(value: Any) -> None:
     with pytest.raises(TypeError):
         encode(value)
+
+
+def test_a_view_has_the_fields_of_its_type_and_what_is_given() -> None:
+    @dataclass(frozen=True)
+    class Whole(Log):
+        size: int = 7
+
+        @property
+        def kind(self) -> Kind:
+            return Kind.FUTURE
+
+    @dataclass(frozen=True)
+    class Some:
+        size: int
+        kind: Kind
+        is_torn: bool
+
+    assert view(Log, Whole((Entry(1, 2),))) == Log((Entry(1, 2),))
+    assert view(Some, Whole(), is_torn=True) == Some(7, Kind.FUTURE, True)
+    with pytest.raises(AttributeError, match="size"):
+        view(Some, Log())

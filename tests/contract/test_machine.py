@@ -215,7 +215,7 @@ def test_what_an_operation_is() -> None:
     assert isinstance(machine.observe(ONE), Fields)
 
 
-def test_the_ids_of_an_operation_are_those_of_states_below_it() -> None:
+def test_an_operation_states_what_its_docstring_and_states_below_it_say() -> None:
     machine = build()
 
     @machine.operation("clear")
@@ -229,10 +229,12 @@ def test_the_ids_of_an_operation_are_those_of_states_below_it() -> None:
     @machine.question("size", "CTR-8")
     @states("CTR-5")
     def size(state: Cache) -> int:
+        """CTR-9: It is the number of entries. [A class]"""
         return len(state.entries)
 
     assert machine.find("clear").clauses == ("CTR-5", "CTR-6")
-    assert machine.find("size").clauses == ("CTR-8",)
+    assert machine.find("size").clauses == ("CTR-9", "CTR-5", "CTR-8")
+    assert (clauses.find("CTR-9").sentence, clauses.find("CTR-9").source) == ("It is the number of entries.", "A class")
     stated = {u.clause for u in clauses.all_uses() if u.form == "spec" and u.where.endswith(":clear")}
     assert stated == {"CTR-5", "CTR-6", "CTR-7"}
     assert machine.apply(ONE, "clear", {}) == Step(Cache())
@@ -351,7 +353,7 @@ class Impl:
 
 class Driver(ByName):
     machine = build()
-    refusals: ClassVar[Mapping[type[Exception], Refused]] = {
+    refusals: ClassVar[Mapping[type[Exception], Refused | Callable[[Any], Refused]]] = {
         NotThere: EMPTY,
         LookupError: NEGATIVE,
         ValueError: NEGATIVE,
@@ -400,13 +402,45 @@ def test_of_several_refusals_that_fit_it_is_the_first() -> None:
     assert driver.apply("latest", {}) == EMPTY, "NotThere is a LookupError too"
 
     class Turned(Driver):
-        refusals: ClassVar[Mapping[type[Exception], Refused]] = {LookupError: NEGATIVE, NotThere: EMPTY}
+        refusals: ClassVar[Mapping[type[Exception], Refused | Callable[[Any], Refused]]] = {
+            LookupError: NEGATIVE,
+            NotThere: EMPTY,
+        }
 
     turned = Turned()
     turned.reset({})
     assert turned.apply("latest", {}) == NEGATIVE
     with pytest.raises(ValueError):
         turned.apply("assign", {"entry": [-1, 5]})
+
+
+def test_a_refusal_is_made_of_the_exception_where_a_function_says_so() -> None:
+    class Told(Driver):
+        refusals: ClassVar[Mapping[type[Exception], Refused | Callable[[Any], Refused]]] = {
+            NotThere: lambda e: Refused("CTR-2", type(e).__name__),
+            ValueError: NEGATIVE,
+        }
+
+    told = Told()
+    told.reset({})
+    assert told.apply("latest", {}) == Refused("CTR-2", "NotThere")
+    assert told.apply("assign", {"entry": [-1, 5]}) == NEGATIVE
+
+
+def test_a_method_with_keywords_is_given_the_arguments_by_their_names() -> None:
+    class Named(Driver):
+        def assign(self, **given: Any) -> None:
+            self.given = given
+
+        def neighbours(self, *, epoch: int, **given: Any) -> Neighbours:
+            assert not given
+            return Neighbours(epoch, None)
+
+    named = Named()
+    named.reset({})
+    assert named.apply("assign", {"entry": [1, 5]}) is None
+    assert named.given == {"entry": Entry(1, 5)}
+    assert named.apply("neighboursOf", {"epoch": 4}) == {"previous": 4, "nextEpoch": None}
 
 
 def test_a_driver_without_a_method_of_that_name_fails() -> None:

@@ -389,8 +389,8 @@ def _with_encoder(kind: type[Encoder]) -> type[Driver]:
 def _assigning(change: Callable[[bytes, dict[str, Any]], tuple[bytes, bool]]) -> type[Driver]:
     class Assigning(Driver):
         @staticmethod
-        def assign(data: bytes, offset: int, **how: Any) -> tuple[bytes, bool]:
-            return change(data, how | {"offset": offset})
+        def assign(data: bytes, **how: Any) -> tuple[bytes, bool]:
+            return change(data, how)
 
     return Assigning
 
@@ -403,10 +403,11 @@ def _never_anew(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
     """Compressed records are kept whatever their offsets."""
     out, again = _as_it_should(data, how)
     b = Batch(data)
-    if not again or b.attributes & 7 != CODEC_IDS[how["codec"]]:
+    if not again or b.attributes & 7 != CODEC_IDS[how["target_compression"]]:
         return out, again
     largest = how["now"] if how["log_append_time"] else b.max_timestamp
-    return impl.stamp(data, how["offset"], how["leader_epoch"], how["log_append_time"], largest), False
+    base, epoch = how["initial_offset"], how["partition_leader_epoch"]
+    return impl.stamp(data, base, epoch, how["log_append_time"], largest), False
 
 
 def _stale_crc(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
@@ -415,18 +416,18 @@ def _stale_crc(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
 
 
 def _no_epoch(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
-    return _as_it_should(data, how | {"leader_epoch": Batch(data).leader_epoch})
+    return _as_it_should(data, how | {"partition_leader_epoch": Batch(data).leader_epoch})
 
 
 def _one_more(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
     """A timestamp just beyond a bound is taken."""
     most = 2**63 - 1
-    before, after = (min(how[n] + 1, most) for n in ("before_max_ms", "after_max_ms"))
-    return _as_it_should(data, how | {"before_max_ms": before, "after_max_ms": after})
+    bounds = ("timestamp_before_max_ms", "timestamp_after_max_ms")
+    return _as_it_should(data, how | {name: min(how[name] + 1, most) for name in bounds})
 
 
 def _keyless(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
-    return _as_it_should(data, how | {"compacted": False})
+    return _as_it_should(data, how | {"compacted_topic": False})
 
 
 def _key_first(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
@@ -434,7 +435,7 @@ def _key_first(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
     try:
         return _as_it_should(data, how)
     except InvalidRecords as e:
-        if e.clause == "BAT-22" and how["compacted"] and any(r.key is None for r in Batch(data).records()):
+        if e.clause == "BAT-22" and how["compacted_topic"] and any(r.key is None for r in Batch(data).records()):
             raise InvalidRecords("BAT-21", e.error) from None
         raise
 

@@ -69,6 +69,13 @@ def camel(name: str) -> str:
     return head + "".join(w.capitalize() for w in rest)
 
 
+def view(shape: type[T], thing: Any, **more: Any) -> T:
+    """A dataclass made of a thing that has more: its fields are the thing's attributes of these names, but for those
+    that are given."""
+    names = [f.name for f in dataclasses.fields(shape)]  # type: ignore[arg-type]
+    return shape(**{name: more[name] if name in more else getattr(thing, name) for name in names})
+
+
 _SCALARS: Final = frozenset({type(None), bool, int, float, str})
 
 

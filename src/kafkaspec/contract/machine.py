@@ -4,11 +4,11 @@ The spec module says
 
     machine = Machine("timeline", initial, observe)
 
-    @machine.operation("map.put", "TML-4")
+    @machine.operation("map.put")
     @icontract.require(lambda value: ..., "TML-2 the caller's duty, in words")
     @icontract.ensure(lambda state, result: ..., "TML-4 ...")
     def map_put(state: Timeline, key: int, value: int | None) -> Step[Timeline, int | None]:
-        ...
+        "TML-4: What is put is what is got at that key from then on. [TimelineHashMap, Kafka 4.3.0]"
         return Step(after, result)           # or Step(state, Refused("TML-9", "java.lang.NullPointerException"))
 
     @machine.operation("map.clear", "TML-5")
@@ -354,8 +354,9 @@ class Machine(Generic[S]):
         self, name: str, *ids: str, generated: bool = True, chosen: tuple[str, ...] = (), kind: Kind = "call"
     ) -> Callable[[F], F]:
         """Decorator (outermost): registers a pure function with contracts as operation `name` that states `ids`. It
-        returns a `Step`, or, where it answers nothing, the state after it, or `Refused`. Without ids it states those of
-        `@states` below it."""
+        returns a `Step`, or, where it answers nothing, the state after it, or `Refused`. It states the clauses of its
+        docstring and of `@states` below it, too: before those, unless they are among them. A failure of it that is of
+        no contract is put down to the first."""
         return self._registering(name, ids, generated, chosen, kind, question=False)
 
     def question(self, name: str, *ids: str, generated: bool = True) -> Callable[[F], F]:
@@ -371,7 +372,8 @@ class Machine(Generic[S]):
 
         def register(function: F) -> F:
             body: Any = inspect.unwrap(function)
-            stated = ids or getattr(body, "__clauses__", ())
+            clauses.read(body)
+            stated = (*(id for id in getattr(body, "__clauses__", ()) if id not in ids), *ids)
             parameters = dict(inspect.signature(body).parameters)
             takes_state = parameters.pop("state", None) is not None
             if not (takes_state or question):
@@ -470,12 +472,12 @@ class Driver(Protocol):
 
 class ByName:
     """A driver for whose operations something has methods, by the names of the spec's functions: itself, or its
-    `subject`. They take the arguments of those functions in the same order, without the state; None for a choice of the
-    system's own that they are not told."""
+    `subject`. They take the arguments of those functions in the same order, without the state, or, with `**` in their
+    parameters, by their names; None for a choice of the system's own that they are not told."""
 
     machine: ClassVar[Machine[Any]]
-    refusals: ClassVar[Mapping[type[Exception], Refused]] = {}
-    """which refusal an exception is; of several that fit, the first"""
+    refusals: ClassVar[Mapping[type[Exception], Refused | Callable[[Any], Refused]]] = {}
+    """which refusal an exception is, or what makes one of it; of several that fit, the first"""
     subject: Any = None
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
@@ -486,10 +488,12 @@ class ByName:
         given = {**dict.fromkeys(op.chosen), **op.defaults, **op.decoded(arguments)}
         method = op.body.__name__
         call = getattr(self, method, None) or getattr(self.subject, method)
+        by_name = getattr(call, "__code__", self.apply.__code__).co_flags & inspect.CO_VARKEYWORDS
         try:
-            answer = call(*(given[p] for p in op.parameters.values()))
+            answer = call(**given) if by_name else call(*(given[p] for p in op.parameters.values()))
         except tuple(self.refusals) as e:
-            return next(r for error, r in self.refusals.items() if isinstance(e, error))
+            refusal = next(r for error, r in self.refusals.items() if isinstance(e, error))
+            return refusal if isinstance(refusal, Refused) else refusal(e)
         return answer if isinstance(answer, Refused) else encode(answer)
 
     def state(self) -> Any:

@@ -53,7 +53,9 @@ def load(prefix: str = "") -> None:
         if not any(f"{prefix}-" in text for text in s.texts()):
             continue
         for layer in LAYERS:
-            s.layer(layer)
+            module = s.layer(layer)
+            if layer == "impl" and module is not None:
+                clauses.cited(module)
         for proof in getattr(s.layer("proofs"), "PROOFS", ()):
             m = proof.loaded
             for claim in (*m.invariants.values(), *m.lemmas.values(), *m.steps.values()):
