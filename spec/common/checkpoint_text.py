@@ -46,22 +46,18 @@ def integer(text: str, largest: int) -> int | None:
     return value if -largest - 1 <= value <= largest else None
 
 
-@states(
-    "CKP-2",
-    source="CheckpointFile, OffsetCheckpointFile and LeaderEpochCheckpointFile, Kafka 4.3.0",
-    without=A_FORMAT,
-)
-@states("CKP-3", source="CheckpointFile, Kafka 4.3.0", without=A_FORMAT)
+@states(without=A_FORMAT)
 def read_entries(text: str, numbers: Sequence[tuple[int, int]], fields: int) -> list[list[str]] | Unreadable:
     """The entries of a checkpoint file of version 0, each of that many fields. `numbers` says which fields are numbers,
     and the largest of each.
 
     CKP-2: Reading a checkpoint file gives its entries in their order; nothing if it has no second line. Any line end
     will do, and none after the last line; fields may be any blanks apart, and blanks may follow the last, but not come
-    before the first; a number may have a sign.
+    before the first; a number may have a sign. [CheckpointFile, OffsetCheckpointFile and LeaderEpochCheckpointFile,
+    Kafka 4.3.0]
 
     CKP-3: Any other version, a line that is no number or no entry, or a number of entries that is not the one announced
-    makes the file unreadable.
+    makes the file unreadable. [CheckpointFile, Kafka 4.3.0]
     """
     lines = lines_of(text)
     if not lines:
@@ -92,12 +88,12 @@ def read_entries(text: str, numbers: Sequence[tuple[int, int]], fields: int) -> 
     return entries if len(entries) == count else Unreadable("count", lines[1], 2)
 
 
-@states("CKP-1", source=f"{CHAPTER}; CheckpointFile, Kafka 4.3.0", without=A_FORMAT)
+@states(without=A_FORMAT)
 def text_of(entries: Sequence[Sequence[object]]) -> str:
     """A checkpoint file of version 0 with these entries.
 
     CKP-1: A checkpoint file is UTF-8 text: a line with a version, a line with the number of entries, and a line for
-    each entry, its fields separated by a blank, every line ended by a newline.
+    each entry, its fields separated by a blank, every line ended by a newline. [{CHAPTER}; CheckpointFile, Kafka 4.3.0]
     """
     lines = ["0", str(len(entries)), *(" ".join(map(str, entry)) for entry in entries)]
     return "".join(line + "\n" for line in lines)
@@ -122,12 +118,12 @@ def checkpoint_text(offsets: Mapping[str, int]) -> str:
     return text_of([(*topic_and_partition(p), offset) for p, offset in offsets.items()])
 
 
-@states("CKP-5", source=f"{CHAPTER}; OffsetCheckpointFile, Kafka 4.3.0", without=A_FORMAT)
+@states(without=A_FORMAT)
 def checkpoint_entries(text: str) -> dict[str, int] | Unreadable:
     """The offsets of an offset checkpoint, by partition.
 
     CKP-5: An offset checkpoint has version 0 and entries `topic partition offset`, in any order; a partition stands in
-    it once, and where it stands twice the last one counts.
+    it once, and where it stands twice the last one counts. [{CHAPTER}; OffsetCheckpointFile, Kafka 4.3.0]
     """
     entries = read_entries(text, ((1, INT_MAX), (2, LONG_MAX)), fields=3)
     if isinstance(entries, Unreadable):
@@ -151,17 +147,14 @@ def epoch_entries(text: str) -> list[EpochEntry] | Unreadable:
 ZERO_ID = "A" * 22
 
 
-@states(
-    "CKP-7",
-    source="PartitionMetadataFile and PartitionMetadataReadBuffer, Kafka 4.3.0; KIP-516",
-    without=A_FORMAT,
-)
+@states(without=A_FORMAT)
 def metadata_text(topic_id: str) -> str:
     """A partition.metadata.
 
     CKP-7: The file partition.metadata is a line `version: 0` and a line `topic_id: ` with the topic's id, 16 bytes in
     URL-safe base64, without a newline at its end. A version of 0 or more is read; a file without these two lines, or
-    with the id that is all zero, is a storage error.
+    with the id that is all zero, is a storage error. [PartitionMetadataFile and PartitionMetadataReadBuffer, Kafka
+    4.3.0; KIP-516]
     """
     return f"version: 0\ntopic_id: {topic_id}"
 
@@ -204,12 +197,13 @@ def metadata_id(text: str) -> str | Unreadable:
     return Unreadable("line", lines[1], 2) if id == ZERO_ID else id
 
 
-@states("CKP-8", source="CleanShutdownFileHandler, Kafka 4.3.0; KIP-966", without=A_FORMAT)
+@states(without=A_FORMAT)
 def marker_epoch(text: str) -> int | None:
     """The broker epoch of a marker; None if it tells none.
 
     CKP-8: The file .kafka_cleanshutdown is a JSON object with version 0 and the broker epoch. That the file is there
     says that the stop was clean, whatever is in it; the broker epoch is known if the file begins with such an object.
+    [CleanShutdownFileHandler, Kafka 4.3.0; KIP-966]
     """
     try:
         # what Python reads as a constant, such as NaN, is not JSON's: no whole number, so that this fails

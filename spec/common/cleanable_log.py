@@ -168,12 +168,12 @@ def cleanable_offsets(log: Log, checkpoint: int | None, now: int) -> CleanableOf
 
     CLN-8: The first uncleanable offset is the smallest of the last stable offset, the active segment's base offset and,
     if min.compaction.lag.ms > 0, the base of the first non-active segment from the first dirty offset on whose
-    largest timestamp is after now - min.compaction.lag.ms; but never below the first dirty offset. [FILTHIEST;
+    largest timestamp is after now - min.compaction.lag.ms; but never below the first dirty offset. [{FILTHIEST};
     KAFKA-13194, KAFKA-9133, KAFKA-8724]
 
     CLN-9: The first dirty offset is the checkpointed one if that lies between log start and log end, else the log
     start; it is the log start, too, where nothing is checkpointed. The checkpoint needs a forced update if and only if
-    there is one and it lies outside. [FILTHIEST]
+    there is one and it lies outside. [{FILTHIEST}]
     """
     valid = checkpoint is not None and log.log_start_offset <= checkpoint <= log.log_end_offset
     dirty = checkpoint if checkpoint is not None and valid else log.log_start_offset
@@ -186,7 +186,7 @@ def cleanable_offsets(log: Log, checkpoint: int | None, now: int) -> CleanableOf
 @states(without=ONE_CALL)
 def compaction_delay_ms(log: Log, first_dirty_offset: int, now: int) -> int:
     """CLN-7: A log must be compacted now if the earliest positive first-batch timestamp of its non-active segments from
-    the first dirty offset on is before now - max.compaction.lag.ms; the delay is the difference. [FILTHIEST; KIP-354]
+    the first dirty offset on is before now - max.compaction.lag.ms; the delay is the difference. [{FILTHIEST}; KIP-354]
     """
     stamps = [s.first_batch_timestamp for s in log.non_active_from(first_dirty_offset)]
     due = now - max(log.config.max_compaction_lag_ms, 0)
@@ -245,7 +245,7 @@ class Candidate:
     @states("CLN-2", "CLN-3")
     def cleanable(self) -> bool:
         """CLN-3: Such a log is cleanable if its cleanable ratio is strictly above min.cleanable.dirty.ratio, or if it
-        must be compacted now (CLN-7) and has cleanable bytes. [FILTHIEST]"""
+        must be compacted now (CLN-7) and has cleanable bytes. [{FILTHIEST}]"""
         overdue = self.need_compaction_now and self.cleanable_bytes > 0
         return self.total_bytes > 0 and (overdue or self.cleanable_ratio > self.min_ratio)
 

@@ -124,7 +124,7 @@ def varint(data: bytes, at: int, end: int, bits: int = 32) -> tuple[int, int]:
 
     BAT-12: A varint is the zig-zag form of a signed number, 7 bits a byte, the lowest first, each byte but the last
     with bit 7 set; at most 5 bytes for 32 bits, 10 for 64. Kafka writes the shortest form and reads longer ones; bits
-    beyond the number's width are dropped. [CHAPTER; ByteUtils, Kafka 4.3.0]
+    beyond the number's width are dropped. [{CHAPTER}; ByteUtils, Kafka 4.3.0]
     """
     raw = shift = 0
     limit = varint_limit(bits)
@@ -233,8 +233,8 @@ class Batch(BatchFields):
         """ms; None without the flag.
 
         BAT-15: With the delete horizon flag the base timestamp is the horizon, in ms, after which tombstones and
-        markers of the batch may go; timestamp deltas count from it, and records keep their timestamps. [CHAPTER; BATCH;
-        KIP-534]
+        markers of the batch may go; timestamp deltas count from it, and records keep their timestamps. [{CHAPTER};
+        {BATCH}; KIP-534]
         """
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
@@ -243,7 +243,7 @@ class Batch(BatchFields):
     def last_offset(self) -> int:
         """BAT-5: The last offset delta is 0 or more, and the batch takes the offsets from base offset to base offset +
         last offset delta, whether or not they still have records. The leader checks it of a client's batch; a reader
-        does not. [CHAPTER; VALIDATOR]"""
+        does not. [{CHAPTER}; {VALIDATOR}]"""
         return signed(self.base_offset + self.last_offset_delta, 64)
 
     @property
@@ -254,7 +254,8 @@ class Batch(BatchFields):
     @states(without=A_FORMAT)
     def offset(self, record: Record) -> int:
         """BAT-14: A record's offset is the base offset + its offset delta; its timestamp the base timestamp + its
-        timestamp delta, or with LogAppendTime the batch's largest timestamp; sums wrap at 64 bits. [CHAPTER; RECORD]"""
+        timestamp delta, or with LogAppendTime the batch's largest timestamp; sums wrap at 64 bits. [{CHAPTER};
+        {RECORD}]"""
         return signed(self.base_offset + record.offset_delta, 64)
 
     @states("BAT-14")
@@ -268,7 +269,7 @@ class Batch(BatchFields):
 
         BAT-16: A record's sequence is the base sequence + its offset delta, going on from 2147483647 to 0; the batch's
         last sequence follows from the last offset delta, so that compaction does not change it. With a base sequence
-        below 0, which is -1 in what Kafka writes, there is none. [CHAPTER; BATCH; KAFKA-7692]
+        below 0, which is -1 in what Kafka writes, there is none. [{CHAPTER}; {BATCH}; KAFKA-7692]
         """
         if self.base_sequence < 0:
             return NO_SEQUENCE
@@ -315,8 +316,8 @@ def marker(record: Record) -> Marker:
     BAT-11: A control batch's first record has a key of a version, 16 bits, 0 or more, and a type, 16 bits: 0 abort, 1
     commit, 2 leader change, 3 snapshot header, 4 snapshot footer, 5 kraft.version, 6 voters; others are unknown and
     skipped. The value of an abort or a commit is a version, 16 bits, 0 or more, and the coordinator's epoch, 32 bits.
-    Bytes behind these are a later version's. Kafka checks it when it replays the batch. [CHAPTER; ControlRecordType and
-    EndTransactionMarker, Kafka 4.3.0]
+    Bytes behind these are a later version's. Kafka checks it when it replays the batch. [{CHAPTER}; ControlRecordType
+    and EndTransactionMarker, Kafka 4.3.0]
     """
     if record.key is None or len(record.key) < CONTROL_KEY.size:
         raise ValueError("a control record's key is 4 bytes or more")
@@ -368,11 +369,11 @@ def check_framing(data: bytes) -> None:
     """Raises Malformed.
 
     BAT-1: A batch is a base offset, 64 bits, a length, 32 bits, and as many bytes as the length says, at least 49; all
-    numbers are big-endian. Kafka checks it on every read, before anything else. [CHAPTER; BATCH; STREAMS]
+    numbers are big-endian. Kafka checks it on every read, before anything else. [{CHAPTER}; {BATCH}; {STREAMS}]
 
     BAT-2: The magic byte, byte 16, is 2. 0 and 1 are message sets of the formats before; they are named and not
-    decoded. Kafka refuses any other magic of bytes in memory; of a file it takes every magic above 1 for 2. [CHAPTER;
-    STREAMS]
+    decoded. Kafka refuses any other magic of bytes in memory; of a file it takes every magic above 1 for 2. [{CHAPTER};
+    {STREAMS}]
     """
     if len(data) < MAGIC_END:
         raise Malformed("BAT-1", 0, f"{len(data)} bytes, where a batch begins with {MAGIC_END} up to its magic byte")
@@ -402,7 +403,7 @@ def header_of(data: bytes) -> tuple[Batch, int]:
 def crc_of(data: bytes | bytearray) -> int:
     """BAT-3: The CRC, bytes 17 to 20, is the CRC-32C of the bytes from the attributes to the batch's end: base offset,
     length, leader epoch and magic are outside it. Kafka checks it when a batch is appended, recovered or fetched.
-    [CHAPTER; BATCH]"""
+    [{CHAPTER}; {BATCH}]"""
     return int(crc32c(bytes(data[COVERED_AT:])))
 
 
@@ -418,7 +419,7 @@ def check_crc(data: bytes) -> None:
 def attributes_are_valid(attributes: int) -> bool:
     """BAT-4: Of the attributes, bits 0 to 2 are the codec (0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd), then one bit each:
     LogAppendTime, transactional, control, delete horizon; bits 7 to 15 are 0. Kafka's reader refuses another codec and
-    does not look at the unused bits, which its writer keeps 0. [CHAPTER; BATCH; CompressionType, Kafka 4.3.0]"""
+    does not look at the unused bits, which its writer keeps 0. [{CHAPTER}; {BATCH}; CompressionType, Kafka 4.3.0]"""
     return not attributes & ~USED and attributes & CODEC_MASK in CODECS
 
 
@@ -444,7 +445,7 @@ def unpacked(batch: Batch, section: bytes, limit: int) -> bytes:
 
     BAT-7: The records, all bytes behind the header, are compressed together by the batch's codec and decompress as
     spec.common.compression says. Here to a bounded size, beyond which a batch is not checked; Kafka has no bound.
-    [CHAPTER; Compression, Kafka 4.3.0]
+    [{CHAPTER}; Compression, Kafka 4.3.0]
     """
     try:
         return decompress(batch.codec, section, limit)
@@ -459,11 +460,11 @@ def decoded_records(batch: Batch, count: int, plain: bytes) -> tuple[Record, ...
     """The records. Raises Malformed, with the byte of `plain`.
 
     BAT-6: The count is that of the records, 0 or more, and nothing stands behind the last one. Kafka checks it as it
-    reads the records, but for a count of 0, with which it reads nothing. [CHAPTER; BATCH]
+    reads the records, but for a count of 0, with which it reads nothing. [{CHAPTER}; {BATCH}]
 
     BAT-9: The offset deltas of the records rise strictly, from 0 or more to the last offset delta or less; compaction
     leaves gaps. Only Kafka's writer keeps this; a leader rewrites a compressed batch of a client whose offsets are not
-    consecutive. [CHAPTER; WRITER; VALIDATOR]
+    consecutive. [{CHAPTER}; {WRITER}; {VALIDATOR}]
     """
     records: list[Record] = []
     at, before, last = 0, -1, batch.last_offset_delta
@@ -496,7 +497,7 @@ def decoded_record(data: bytes, at: int, null: int = -1) -> tuple[Record, int, i
     BAT-8: A record is its length, attributes (a byte, unused), timestamp delta, offset delta, key, value and headers,
     and takes up its length exactly. A key, a value or a header's value is its size and as many bytes, or the size -1
     for null; a header's key is never null. Kafka's reader checks it of each record, but that it takes any negative size
-    for null. [CHAPTER; RECORD]
+    for null. [{CHAPTER}; {RECORD}]
     """
     if at == len(data):
         raise ValueError("the records end before it")
@@ -533,7 +534,8 @@ def decoded_record(data: bytes, at: int, null: int = -1) -> tuple[Record, int, i
 def largest(timestamps: Iterable[int]) -> int:
     """BAT-10: With CreateTime the largest timestamp is the largest of the records, -1 if none is above; compaction
     computes it again from those that are left, and keeps it where none is. With LogAppendTime it is the time of the
-    append, for every record. Leader and cleaner write it; nobody checks it on a read. [CHAPTER; VALIDATOR; WRITER]"""
+    append, for every record. Leader and cleaner write it; nobody checks it on a read. [{CHAPTER}; {VALIDATOR};
+    {WRITER}]"""
     return max([NO_TIMESTAMP, *timestamps])
 
 
@@ -624,7 +626,7 @@ def encode(batch: Batch) -> bytes:
     """Kafka's bytes. The compressed part is taken as it was read, if it was; struct.error if a field is too large.
 
     BAT-19: A batch that Kafka wrote is, decoded and encoded again, the same bytes, as long as its compressed part is
-    kept. [WRITER; BATCH]
+    kept. [{WRITER}; {BATCH}]
     """
     section = batch.compressed
     if section is None:
@@ -669,7 +671,7 @@ def filled(
     BAT-18: The writer takes for base timestamp that of the first record (or the delete horizon), for the last offset
     delta that of the last record unless told another, for the largest timestamp what BAT-10 says. It refuses a
     timestamp below -1, a transactional batch without a producer id, a producer id without an epoch, or with a base
-    sequence below 0 unless it is a control batch, and writes nothing without records. [WRITER]
+    sequence below 0 unless it is a control batch, and writes nothing without records. [{WRITER}]
     """
     base, base_time = batch.base_offset, records[0].timestamp if delete_horizon is None else delete_horizon
     return replace(
@@ -702,7 +704,7 @@ def emptied(batch: Batch) -> Batch:
 
     BAT-17: A batch that compaction empties but must keep, for its producer's sequence or as the log's last, is its
     header alone: count 0, no codec, no delete horizon, base timestamp -1, and base offset, last offset delta, largest
-    timestamp, producer, base sequence, leader epoch and the other flags as they were. [CHAPTER; BATCH]
+    timestamp, producer, base sequence, leader epoch and the other flags as they were. [{CHAPTER}; {BATCH}]
     """
     return replace(
         batch,
@@ -720,7 +722,7 @@ def retained(batch: Batch, kept: frozenset[int], delete_horizon: int) -> Batch:
     BAT-24: Of a batch of which compaction keeps some records these keep their offsets, timestamps, keys, values and
     headers, and the batch its base offset, last offset, producer, flags, codec and timestamp type. A delete horizon is
     set where a tombstone is kept and there is none yet; one that is there stays. If all records are kept and no horizon
-    is set, the bytes are copied. [MemoryRecords.filterTo, Kafka 4.3.0; WRITER; KIP-534]
+    is set, the bytes are copied. [MemoryRecords.filterTo, Kafka 4.3.0; {WRITER}; KIP-534]
     """
     left = [r for n, r in enumerate(log_records(batch)) if n in kept]
     if not left:

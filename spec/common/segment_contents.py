@@ -123,11 +123,12 @@ class PlacedBatch(NamedTuple):
     batch: Batch
 
 
-@states("SEG-2", source=f"{WRITING}; {LOG_SEGMENT}")
+@states()
 def placed(batches: Iterable[Batch]) -> tuple[PlacedBatch, ...]:
     """The batches with their positions.
 
     SEG-2: An append writes its batches at the end, in order. A batch's position is where it begins in the file.
+    [{WRITING}; {LOG_SEGMENT}]
     """
     out, position = [], 0
     for b in batches:
@@ -136,12 +137,13 @@ def placed(batches: Iterable[Batch]) -> tuple[PlacedBatch, ...]:
     return tuple(out)
 
 
-@states("SEG-18", source=f"{FAILURES}; {LOG_SEGMENT}")
+@states()
 def transactions(batches: Iterable[Batch], before: Iterable[tuple[int, int]]) -> tuple[AbortedTransaction, ...]:
     """The aborted ones, in the order of their markers, if those before were open.
 
     SEG-18: Recovery makes the transaction index again: an entry for each abort marker that ends an open transaction,
-    those that were open where the segment begins included, with the last stable offset as it was.
+    those that were open where the segment begins included, with the last stable offset as it was. [{FAILURES};
+    {LOG_SEGMENT}]
     """
     running = dict(before)
     out = []
@@ -163,16 +165,12 @@ class EpochEntry(NamedTuple):
     start_offset: int
 
 
-@states(
-    "SEG-19",
-    source=f"{RECOVERY}; {LOG_SEGMENT}; KAFKA-10432",
-    without={"model": "who uses it is a model of its own: see LEC-9", "proof": "see LEC-9"},
-)
+@states(without={"model": "who uses it is a model of its own: see LEC-9", "proof": "see LEC-9"})
 def epochs(batches: Iterable[Batch]) -> tuple[EpochEntry, ...]:
     """What recovery assigns to leader epochs of which there was none before.
 
     SEG-19: Recovery assigns to the leader epochs every epoch from 0 up that is above all before it, with the base
-    offset of its batch.
+    offset of its batch. [{RECOVERY}; {LOG_SEGMENT}; KAFKA-10432]
     """
     out: list[EpochEntry] = []
     for b in batches:
@@ -205,18 +203,18 @@ class IndexState(NamedTuple):
     since: int
 
 
-@states("SEG-4", source=f"{CHAPTER}, 'LogSegment: a file pair plus indexes'; {LOG_SEGMENT}", without=ONE_CALL)
-@states("SEG-5", source=f"{TIMES}; {LOG_SEGMENT}")
+@states(without={"SEG-4": ONE_CALL})
 def indexed(batches: Iterable[PlacedBatch], interval: int, before: IndexState) -> IndexState:
     """The entries after appending these batches, one by one.
 
     SEG-4: The indexes are sparse: a batch gets an entry if more than index.interval.bytes were appended from the batch
     of the last entry on, or from the first batch on where there is none; each batch of an append is asked on its own.
-    After a truncation and after the segment was opened, counting begins again.
+    After a truncation and after the segment was opened, counting begins again. [{CHAPTER}, 'LogSegment: a file pair
+    plus indexes'; {LOG_SEGMENT}]
 
     SEG-5: A batch's entry in the offset index is its last offset and its position. With it the time index gets the
     largest timestamp so far and the last offset of the first batch that has it, unless its last entry has that
-    timestamp already.
+    timestamp already. [{TIMES}; {LOG_SEGMENT}]
     """
     offsets, times, largest, since = list(before.offsets), list(before.times), before.largest, before.since
     for position, b in batches:
@@ -277,9 +275,10 @@ class Segment:
         return sum(b.size for b in self.batches) + self.rest
 
     @property
-    @states("SEG-14", source=LOG_SEGMENT, without=A_QUESTION)
+    @states(without=A_QUESTION)
     def next_offset(self) -> int:
-        """SEG-14: The next offset is that after the last batch's last, the base offset without a batch."""
+        """SEG-14: The next offset is that after the last batch's last, the base offset without a batch.
+        [{LOG_SEGMENT}]"""
         return self.batches[-1].last_offset + 1 if self.batches else self.base_offset
 
     @property
@@ -290,20 +289,21 @@ class Segment:
     def full_slots(self) -> tuple[int, int]:
         return self.max_index_bytes // OFFSET_ENTRY, self.max_index_bytes // TIME_ENTRY
 
-    @states("SEG-3", source=f"{WRITING}; {LOG_SEGMENT}; KAFKA-5413, KAFKA-4451", without=ONE_CALL)
+    @states(without=ONE_CALL)
     def fits(self, offset: int) -> bool:
         """Whether an offset can be written relative to the base.
 
         SEG-3: An append is refused, and nothing is written, unless its largest offset is from the base offset to
-        2^31 - 1 above it.
+        2^31 - 1 above it. [{WRITING}; {LOG_SEGMENT}; KAFKA-5413, KAFKA-4451]
         """
         return 0 <= offset - self.base_offset <= INT_MAX
 
     @property
-    @states("SEG-8", source=f"{TIMES}; AbstractIndex, TimeIndex, Kafka 4.3.0; KAFKA-6492", without=ONE_CALL)
+    @states(without=ONE_CALL)
     def index_full(self) -> bool:
         """SEG-8: A segment is to be rolled if one of its indexes is full. The time index is full one entry early, to
-        have room for the last one. A file that was trimmed is full until it is given its full size again."""
+        have room for the last one. A file that was trimmed is full until it is given its full size again. [{TIMES};
+        AbstractIndex, TimeIndex, Kafka 4.3.0; KAFKA-6492]"""
         return len(self.offsets) >= self.offset_slots or len(self.times) >= self.time_slots - 1
 
     @property
@@ -321,32 +321,32 @@ class Segment:
         return IndexState(self.offsets, self.times, self.largest, self.since)
 
 
-@states(
-    "SEG-11", source=f"{CHAPTER}, 'The read / fetch-by-offset path'; {LOG_SEGMENT} and FileRecords", without=A_QUESTION
-)
+@states(without=A_QUESTION)
 def place(state: Segment, offset: int, from_position: int = 0) -> PlacedBatch | None:
     """SEG-11: The place of an offset is that of the first batch whose last offset is at or above it, at or beyond a
-    given position; none if there is no such batch."""
+    given position; none if there is no such batch. [{CHAPTER}, 'The read / fetch-by-offset path'; {LOG_SEGMENT} and
+    FileRecords]"""
     return next((p for p in state.placed if p.position >= from_position and p.batch.last_offset >= offset), None)
 
 
-@states("SEG-17", source=f"{FAILURES}; {LOG_SEGMENT}")
+@states()
 def whole(state: Segment) -> tuple[Batch, ...]:
     """The batches before the first that is damaged.
 
     SEG-17: At the first batch that is not whole or whose CRC is wrong recovery cuts the file: whatever stands behind is
-    lost, valid or not. It answers how many bytes it cut.
+    lost, valid or not. It answers how many bytes it cut. [{FAILURES}; {LOG_SEGMENT}]
     """
     return tuple(itertools.takewhile(lambda b: not b.damaged, state.batches))
 
 
-@states("SEG-25", source=f"{CHAPTER}, 'Data structures: the index files, field by field'; {LOG_SEGMENT}")
+@states()
 def sound(state: Segment) -> bool:
     """Whether the entries of both indexes say the truth about the batches.
 
     SEG-25: After recovery every entry of the offset index has the last offset and the position of a batch that is
     there; every entry of the time index a timestamp and the last offset of the first batch that has it, no batch before
-    having a larger one; the last one is the segment's largest.
+    having a larger one; the last one is the segment's largest. [{CHAPTER}, 'Data structures: the index files, field by
+    field'; {LOG_SEGMENT}]
     """
     places = {p.position: p.batch for p in state.placed}
     first: dict[int, int] = {}
@@ -388,10 +388,11 @@ def largest_is_true(state: Segment) -> bool:
     return state.largest.timestamp == max((b.max_timestamp for b in state.batches), default=NO_TIMESTAMP)
 
 
-@states("SEG-10", source=f"{CHAPTER}, 'Segment rolling'; {LOG_SEGMENT}; KAFKA-4734", without=ONE_CALL)
+@states(without=ONE_CALL)
 def inactive(state: Segment) -> Segment:
     """SEG-10: A segment that is no longer the active one, or is closed, gets its largest timestamp as the last entry of
-    the time index, unless it is that already, and its index files are trimmed to their entries."""
+    the time index, unless it is that already, and its index files are trimmed to their entries. [{CHAPTER}, 'Segment
+    rolling'; {LOG_SEGMENT}; KAFKA-4734]"""
     times = tuple(with_last(list(state.times), state.largest))
     return replace(state, times=times, offset_slots=len(state.offsets), time_slots=len(times))
 
@@ -421,12 +422,12 @@ def as_if_appended(state: Segment) -> IndexState:
     return indexed(state.placed, state.index_interval_bytes, IndexState((), (), state.no_time, 0))
 
 
-@states("SEG-16", source=f"{RECOVERY}; {LOG_SEGMENT}")
+@states()
 def recovered(state: Segment) -> Segment:
     """The segment after recovery.
 
     SEG-16: Recovery reads the batches from the first byte on and makes the indexes again as appending them one by one
-    to an empty segment would (SEG-4, SEG-5), with the last time entry and trimmed (SEG-10).
+    to an empty segment would (SEG-4, SEG-5), with the last time entry and trimmed (SEG-10). [{RECOVERY}; {LOG_SEGMENT}]
     """
     kept = replace(state, batches=whole(state), rest=0)
     made = as_if_appended(kept)

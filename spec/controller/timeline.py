@@ -85,18 +85,20 @@ def _epochs(state: Timeline) -> str:
     return ", ".join(map(str, state.past))
 
 
-@states("TML-6", source="SnapshotRegistry.getSnapshot, Kafka 4.3.0")
+@states()
 def missing(state: Timeline, epoch: Epoch) -> Refused:
-    """TML-6: A read of any collection at an epoch that has no snapshot is an error: no answer is made up."""
+    """TML-6: A read of any collection at an epoch that has no snapshot is an error: no answer is made up.
+    [SnapshotRegistry.getSnapshot, Kafka 4.3.0]"""
     message = f"No in-memory snapshot for epoch {epoch}. Snapshot epochs are: {_epochs(state)}"
     return Refused("TML-6", RUNTIME_EXCEPTION, message)
 
 
-@states("TML-5", source="SnapshotRegistry.LATEST_EPOCH, Kafka 4.3.0")
+@states()
 def read(state: Timeline, epoch: Epoch, of: Callable[[View], T]) -> T | Refused:
     """What is read of the view at an epoch.
 
     TML-5: A read at the latest epoch (the greatest long) shows the present, whether or not there are snapshots.
+    [SnapshotRegistry.LATEST_EPOCH, Kafka 4.3.0]
     """
     view = state.present if epoch == LATEST_EPOCH else state.past.get(epoch)
     return missing(state, epoch) if view is None else of(view)
@@ -112,10 +114,10 @@ def after(state: Timeline, result: Any) -> Timeline:
     return state if isinstance(result, Refused) else result.state if isinstance(result, Step) else result
 
 
-@states("TML-4", source=f"{TIERS}; SnapshottableHashTable, Kafka 4.3.0")
+@states()
 def unchanged_past(state: Timeline, result: Any) -> bool:
     """TML-4: The past does not change: what a collection shows at the epoch of a snapshot equals, as a whole, the copy
-    taken then, whatever is done to the present.
+    taken then, whatever is done to the present. [{TIERS}; SnapshottableHashTable, Kafka 4.3.0]
     """
     return after(state, result).past == state.past
 
@@ -130,7 +132,6 @@ refused_without_snapshot = ensure(
 
 # ---- the map ---------------------------------------------------------------------------------------------------------
 @machine.operation("map.put")
-@states("TML-13", source="TimelineHashMap (a java.util.Map), Kafka 4.3.0")
 @past_stays
 @ensure(
     lambda state, key, value, result: is_refused(result) == (key is None or value is None),
@@ -147,7 +148,8 @@ def map_put(state: Timeline, key: int | None, value: int | None) -> Step[Timelin
     """`put`: the value before, or null.
 
     TML-13: The present of a timeline map is a map: put and remove answer the value before, what is put is found, a key
-    or value null is refused; its key set, values and equality are those of any map.
+    or value null is refused; its key set, values and equality are those of any map. [TimelineHashMap (a java.util.Map),
+    Kafka 4.3.0]
     """
     if key is None or value is None:
         return Step(state, Refused("TML-13", NULL_POINTER))
@@ -189,11 +191,11 @@ def map_get(state: Timeline, key: int, epoch: Epoch = LATEST_EPOCH) -> int | Ref
 
 
 @machine.question("map.size")
-@states("TML-16", source="SnapshottableHashTable.snapshottableSize, Kafka 4.3.0")
 def map_size(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> int | Refused:
     """`size` at an epoch.
 
     TML-16: The size of a collection at an epoch is the number of its elements then.
+    [SnapshottableHashTable.snapshottableSize, Kafka 4.3.0]
     """
     return read(state, epoch, lambda view: len(view.entries))
 
@@ -230,7 +232,6 @@ def map_key_set_iterator_remove(state: Timeline, key: int) -> Step[Timeline, boo
 
 
 @machine.operation("map.keySetAtRemove")
-@states("TML-12", source="TimelineHashMap.keySet, Kafka 4.3.0")
 @ensure(unchanged_past, "TML-12 the past is read-only")
 @ensure(
     lambda state, epoch, result: epoch == LATEST_EPOCH or (is_refused(result) and result.state == state),
@@ -240,6 +241,7 @@ def map_key_set_at_remove(state: Timeline, key: int, epoch: Epoch) -> Step[Timel
     """`keySet(epoch).remove`; refused at every epoch but the latest, whether or not there is a snapshot.
 
     TML-12: The past is read-only: a change through a view of an epoch is refused, and changes nothing.
+    [TimelineHashMap.keySet, Kafka 4.3.0]
     """
     if epoch != LATEST_EPOCH:
         return Step(state, READ_ONLY)
@@ -248,7 +250,6 @@ def map_key_set_at_remove(state: Timeline, key: int, epoch: Epoch) -> Step[Timel
 
 # ---- the set ---------------------------------------------------------------------------------------------------------
 @machine.operation("set.add")
-@states("TML-14", source="TimelineHashSet (a java.util.Set), Kafka 4.3.0")
 @past_stays
 @ensure(
     lambda state, value, result: (
@@ -262,6 +263,7 @@ def set_add(state: Timeline, value: int | None) -> Step[Timeline, bool]:
     """`add`: whether it was not there.
 
     TML-14: The present of a timeline set is a set: add and remove tell whether they changed it; null is refused.
+    [TimelineHashSet (a java.util.Set), Kafka 4.3.0]
     """
     if value is None:
         return Step(state, Refused("TML-14", NULL_POINTER))
@@ -335,12 +337,13 @@ def set_size(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> int | Refused:
 
 
 # ---- numbers and the object ------------------------------------------------------------------------------------------
-@states("TML-15", source="TimelineLong, TimelineInteger, TimelineObject, Kafka 4.3.0; KAFKA-12792")
+@states()
 def wrapped(value: int, bits: int) -> int:
     """The number as `bits` bits hold it.
 
     TML-15: A timeline long, integer and object hold one value, read at an epoch like any collection; the long and the
     integer begin at 0 and wrap as 64 and 32 bits do, an object begins at the value it was made with and is never null.
+    [TimelineLong, TimelineInteger, TimelineObject, Kafka 4.3.0; KAFKA-12792]
     """
     return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
 
@@ -400,26 +403,26 @@ def object_get(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> str | Refused:
 
 
 # ---- snapshots -------------------------------------------------------------------------------------------------------
-@states("TML-2", source="Kafka Internals, ch. 11 (an epoch is a metadata offset); SnapshottableHashTable, Kafka 4.3.0")
+@states()
 def may_be_used(state: Timeline, epoch: Epoch) -> bool:
     """Whether a snapshot may be taken there. An epoch at or below the latest snapshot's makes no new snapshot.
 
     TML-2: The caller's duty: the epoch of a new snapshot lies above every epoch used since the last reset, or since the
     revert that lowered it, even if the snapshots of those epochs are gone; and it is neither of the two extreme longs.
+    [Kafka Internals, ch. 11 (an epoch is a metadata offset); SnapshottableHashTable, Kafka 4.3.0]
     """
     return NO_EPOCH < epoch < LATEST_EPOCH and (epoch > state.highest or epoch <= state.latest_epoch)
 
 
-@states("TML-1", source=f"{REGISTRY}; SnapshotRegistry.getOrCreateSnapshot, Kafka 4.3.0")
-@states("TML-3", source="SnapshotRegistry.getOrCreateSnapshot and idempotentCreateSnapshot, Kafka 4.3.0")
+@states()
 def with_snapshot(state: Timeline, epoch: Epoch) -> Timeline | Refused:
     """The state with a copy of the present at that epoch.
 
     TML-1: Snapshots are taken at rising epochs: taking one at an epoch below that of the latest snapshot is refused,
-    and changes nothing.
+    and changes nothing. [{REGISTRY}; SnapshotRegistry.getOrCreateSnapshot, Kafka 4.3.0]
 
     TML-3: Taking a snapshot at the epoch of the latest snapshot again gives that snapshot, and changes nothing,
-    whatever was written since.
+    whatever was written since. [SnapshotRegistry.getOrCreateSnapshot and idempotentCreateSnapshot, Kafka 4.3.0]
     """
     latest = state.latest_epoch
     if epoch == latest:
@@ -458,13 +461,12 @@ def takes_a_copy(function: Any) -> Any:
 
 
 @machine.operation("getOrCreateSnapshot", "TML-1", "TML-3", "TML-4", "TML-17")
-@states("TML-17", source=f"{REGISTRY}; KAFKA-12792")
 @takes_a_copy
 def get_or_create_snapshot(state: Timeline, epoch: Epoch) -> Step[Timeline, int]:
     """`getOrCreateSnapshot`: the epoch of the snapshot.
 
     TML-17: One registry serves many collections: a snapshot, a revert, a deletion or a reset means all of them at once,
-    and a change of one shows in no other.
+    and a change of one shows in no other. [{REGISTRY}; KAFKA-12792]
     """
     made = with_snapshot(state, epoch)
     return Step(state, made) if isinstance(made, Refused) else Step(made, epoch)
@@ -484,7 +486,6 @@ def with_past(state: Timeline, present: View, past: dict[Epoch, View], highest: 
 
 
 @machine.operation("revertToSnapshot", "TML-7", "TML-17", "TML-18")
-@states("TML-7", source=f"{REGISTRY}; SnapshotRegistry.revertToSnapshot, Kafka 4.3.0")
 @ensure(
     lambda state, epoch, result: is_refused(result) == (epoch not in state.past), "TML-7 refused without a snapshot"
 )
@@ -502,7 +503,8 @@ def revert_to_snapshot(state: Timeline, epoch: Epoch) -> Timeline | Refused:
     """`revertToSnapshot`.
 
     TML-7: Reverting to a snapshot makes every registered collection what it was then; all later snapshots are gone,
-    that one and the earlier ones stay. Without a snapshot at that epoch it is refused.
+    that one and the earlier ones stay. Without a snapshot at that epoch it is refused. [{REGISTRY};
+    SnapshotRegistry.revertToSnapshot, Kafka 4.3.0]
     """
     view = state.past.get(epoch)
     if view is None:
@@ -511,7 +513,6 @@ def revert_to_snapshot(state: Timeline, epoch: Epoch) -> Timeline | Refused:
 
 
 @machine.operation("deleteSnapshot")
-@states("TML-8", source="SnapshotRegistry.deleteSnapshot, Kafka 4.3.0; KAFKA-14035, KAFKA-14946")
 @ensure(
     lambda state, epoch, result: is_refused(result) == (epoch not in state.past), "TML-8 refused without a snapshot"
 )
@@ -524,7 +525,8 @@ def delete_snapshot(state: Timeline, epoch: Epoch) -> Timeline | Refused:
     """`deleteSnapshot`.
 
     TML-8: Deleting a snapshot, in the middle too, takes away that epoch alone: the present, and what is read at every
-    remaining epoch, stay as they are. Without a snapshot at that epoch it is refused.
+    remaining epoch, stay as they are. Without a snapshot at that epoch it is refused. [SnapshotRegistry.deleteSnapshot,
+    Kafka 4.3.0; KAFKA-14035, KAFKA-14946]
     """
     if epoch not in state.past:
         return missing(state, epoch)
@@ -532,7 +534,6 @@ def delete_snapshot(state: Timeline, epoch: Epoch) -> Timeline | Refused:
 
 
 @machine.operation("deleteSnapshotsUpTo")
-@states("TML-9", source=f"{REGISTRY}; SnapshotRegistry.deleteSnapshotsUpTo, Kafka 4.3.0")
 @ensure(
     lambda state, epoch, result: result.past == {e: v for e, v in state.past.items() if e >= epoch},
     "TML-9 the epochs below are gone, the others stay as they are",
@@ -542,13 +543,13 @@ def delete_snapshots_up_to(state: Timeline, epoch: Epoch) -> Timeline:
     """`deleteSnapshotsUpTo`.
 
     TML-9: Deleting up to an epoch takes away the snapshots below it, not one at it; the present, and what is read at
-    every remaining epoch, stay as they are. There need be no snapshot at it.
+    every remaining epoch, stay as they are. There need be no snapshot at it. [{REGISTRY};
+    SnapshotRegistry.deleteSnapshotsUpTo, Kafka 4.3.0]
     """
     return with_past(state, state.present, {e: v for e, v in state.past.items() if e >= epoch}, state.highest)
 
 
 @machine.operation("reset", "TML-10", "TML-17")
-@states("TML-10", source=f"{REGISTRY}; SnapshotRegistry.reset, Kafka 4.3.0")
 @ensure(lambda result: not result.past, "TML-10 no snapshot is left")
 @ensure(
     lambda state, result: result.present == state.first,
@@ -558,6 +559,7 @@ def reset_registry(state: Timeline) -> Timeline:
     """`reset`.
 
     TML-10: A reset takes away all snapshots and makes every registered collection what it was when it was made.
+    [{REGISTRY}; SnapshotRegistry.reset, Kafka 4.3.0]
     """
     return with_past(state, state.first, {}, NO_EPOCH)._replace(made=state.held)
 
@@ -575,14 +577,14 @@ def elements_of(state: Timeline, iterator: OpenIterator) -> list[Any]:
 
 
 @machine.operation("iterator.open")
-@states("TML-11", source="SnapshottableHashTable.HistoricalIterator, Kafka 4.3.0")
 @of_a_snapshot
 @a_read
 def iterator_open(state: Timeline, collection: Literal["map", "set"], epoch: Epoch) -> Timeline | Refused:
     """An iterator of the map's entries, or of the set, at an epoch; the one before is forgotten.
 
     TML-11: An iteration at the epoch of a snapshot gives each element of that epoch exactly once, however the present
-    changes while the iterator is open, as long as the snapshot is there.
+    changes while the iterator is open, as long as the snapshot is there. [SnapshottableHashTable.HistoricalIterator,
+    Kafka 4.3.0]
     """
     if epoch not in state.past:
         return missing(state, epoch)
@@ -629,9 +631,7 @@ is_held = require(lambda state, name: name in state.held, "TML-19 somebody holds
 
 @machine.operation("collection.create", "TML-18", "TML-17")
 @states(
-    "TML-18",
-    source="SnapshottableHashTable, TimelineLong, TimelineObject, Kafka 4.3.0",
-    without={"proof": "to the models a collection that was not made yet is one in its first state: TML-7 is the proof"},
+    without={"proof": "to the models a collection that was not made yet is one in its first state: TML-7 is the proof"}
 )
 @require(lambda state, name: name not in state.made, "TML-18 the name is free")
 @ensure(unchanged_past, "TML-18 no snapshot knows it")
@@ -639,7 +639,7 @@ def collection_create(state: Timeline, name: str) -> Timeline:
     """A further timeline set of that name, registered and held.
 
     TML-18: A collection made after a snapshot was taken is, at that epoch and after a revert to it, what it was when it
-    was made.
+    was made. [SnapshottableHashTable, TimelineLong, TimelineObject, Kafka 4.3.0]
     """
     return state._replace(held=state.held | {name}, made=state.made | {name})
 
@@ -673,11 +673,7 @@ OF_THE_LANGUAGE = "whether an object is alive is the language's matter, not a pr
 
 
 @machine.operation("collection.drop")
-@states(
-    "TML-19",
-    source="Kafka Internals, ch. 11 (WeakReference); SnapshotRegistry.register and scrub, Kafka 4.3.0",
-    without={"model": OF_THE_LANGUAGE, "proof": OF_THE_LANGUAGE},
-)
+@states(without={"model": OF_THE_LANGUAGE, "proof": OF_THE_LANGUAGE})
 @is_held
 @ensure(
     lambda state, result: all(
@@ -692,7 +688,8 @@ def collection_drop(state: Timeline, name: str) -> Timeline:
     """Nobody holds the set any more, and so nobody can read it.
 
     TML-19: A registry keeps no collection alive: one that nobody holds, and that no snapshot holds changes of, is no
-    longer registered, and the others notice nothing.
+    longer registered, and the others notice nothing. [Kafka Internals, ch. 11 (WeakReference);
+    SnapshotRegistry.register and scrub, Kafka 4.3.0]
     """
     past = {epoch: without(view, name) for epoch, view in state.past.items()}
     return state._replace(present=without(state.present, name), past=past, held=state.held - {name})
@@ -715,7 +712,7 @@ MAX_CAPACITY = 1 << 30
 
 
 @machine.question("capacity")
-@states("TML-22", source="BaseHashTable.expectedSizeToCapacity, Kafka 4.3.0; f6884cc6ddb", without=ONE_CALL)
+@states(without=ONE_CALL)
 @require(lambda expected_size: 0 <= expected_size < 2**31, "TML-22 an expected size is a non-negative int")
 @ensure(
     lambda expected_size, result: (
@@ -728,7 +725,7 @@ def capacity(expected_size: int) -> int:
     """How many slots a table has that is made for `expected_size` elements.
 
     TML-22: A hash table made for an expected size has the smallest power of two slots that is at least the size divided
-    by 0.75, but at least 2 and at most 2^30.
+    by 0.75, but at least 2 and at most 2^30. [BaseHashTable.expectedSizeToCapacity, Kafka 4.3.0; f6884cc6ddb]
     """
     needed = -(-4 * expected_size // 3)
     return min(MAX_CAPACITY, max(MIN_CAPACITY, 1 << (needed - 1).bit_length() if needed else 0))

@@ -325,18 +325,18 @@ def _written(state: Directory, name: str, offsets: Mapping[str, int]) -> Directo
     return replace(state, files=state.files.with_(name, Frozen(offsets)))
 
 
-@states("CKP-11", source=f"{MANAGER}; Kafka Internals, ch. 03, 'Flush'; KAFKA-10101")
+@states()
 def _with_recovery_points(state: Directory) -> Directory:
     """CKP-11: The file recovery-point-offset-checkpoint has an entry for each log of the directory, and no other: the
     offset below which the log is flushed or given up, which when it is written is not below the log start and not above
-    the end. After a clean stop it is the end."""
+    the end. After a clean stop it is the end. [{MANAGER}; Kafka Internals, ch. 03, 'Flush'; KAFKA-10101]"""
     return _written(state, RECOVERY_POINTS, {p: log.recovery_point for p, log in state.logs.items()})
 
 
-@states("CKP-12", source=MANAGER, without=ONE_CALL)
+@states(without=ONE_CALL)
 def _with_log_starts(state: Directory) -> Directory:
     """CKP-12: The file log-start-offset-checkpoint has an entry for exactly those logs whose log start is above the
-    base offset of their first segment: the log start."""
+    base offset of their first segment: the log start. [{MANAGER}]"""
     return _written(state, LOG_STARTS, {p: log.start for p, log in state.logs.items() if log.start > log.first_base})
 
 
@@ -363,7 +363,7 @@ def truncate(state: Directory, partition: str, offset: int) -> Directory:
 
 
 @machine.operation("deleteLog")
-@states("CKP-16", source=MANAGER, without=ONE_CALL)
+@states(without=ONE_CALL)
 @loaded("CKP-16")
 @a_log("CKP-16")
 @ensure(
@@ -375,6 +375,7 @@ def delete_log(state: Directory, partition: str) -> Directory:
 
     CKP-16: Deleting a log takes its entries out of the recovery-point and log-start checkpoints at once, after its
     directory was renamed. An entry whose partition has no directory is not looked at, and is gone with the next write.
+    [{MANAGER}]
     """
     left = replace(state, logs=state.logs.without(partition))
     return _with_log_starts(_with_recovery_points(left))
@@ -407,11 +408,7 @@ def checkpoint_log_starts(state: Directory) -> Directory:
 
 
 @machine.operation("checkpointHighWatermarks")
-@states(
-    "CKP-13",
-    source="ReplicaManager.checkpointHighWatermarks and UnifiedLog.updateHighWatermark, Kafka 4.3.0",
-    without=ONE_CALL,
-)
+@states(without=ONE_CALL)
 @loaded("CKP-13")
 @ensure(
     lambda state, result: all(
@@ -424,30 +421,25 @@ def checkpoint_high_watermarks(state: Directory) -> Directory:
 
     CKP-13: The file replication-offset-checkpoint has the high watermark of each partition, which lies between log
     start and log end when it is written. A start raises one that is below the log start to it, and lowers one that is
-    above the log end to that.
+    above the log end to that. [ReplicaManager.checkpointHighWatermarks and UnifiedLog.updateHighWatermark, Kafka 4.3.0]
     """
     return _written(state, HIGH_WATERMARKS, {p: log.high_watermark for p, log in state.logs.items()})
 
 
 # ---- stop and start --------------------------------------------------------------------------------------------------
-@states(
-    "CKP-4",
-    source="CheckpointFileWithFailureHandler and LogManager.handleLogDirFailure, Kafka 4.3.0; Kafka Internals, ch. 04, "
-    "'Disk failure'",
-    without=ONE_CALL,
-)
+@states(without=ONE_CALL)
 def stopping(state: Directory) -> list[Unreadable]:
     """Why a start does not succeed: the files that it reads and cannot. High watermarks are read for the first log.
 
     CKP-4: A checkpoint file that cannot be read is a storage error: its directory is taken out of service, and a broker
-    with no other directory stops.
+    with no other directory stops. [CheckpointFileWithFailureHandler and LogManager.handleLogDirFailure, Kafka 4.3.0;
+    Kafka Internals, ch. 04, 'Disk failure']
     """
     read = (state.files[name] for name in CHECKPOINTS if state.logs or name != HIGH_WATERMARKS)
     return [content for content in read if isinstance(content, Unreadable)]
 
 
 @machine.operation("shutdown", "CKP-9", "CKP-11", "CKP-12")
-@states("CKP-9", source=MANAGER)
 @require(lambda state: state.running, "CKP-9 a broker that runs")
 @ensure(lambda result: honest(result), "CKP-10 a marker says the truth")
 @ensure(
@@ -472,6 +464,7 @@ def shutdown(state: Directory, broker_epoch: int) -> Directory:
 
     CKP-9: The marker is written last in a clean stop: after every log of the directory was flushed, and both
     checkpoints were written; and only if there was a marker when the broker started, or all logs were loaded since.
+    [{MANAGER}]
     """
     if state.loaded:
         flushed = {p: replace(log, flushed=log.end, recovery_point=log.end) for p, log in state.logs.items()}
@@ -514,7 +507,6 @@ class LastStop:
 
 
 @machine.operation("start", "CKP-10", "CKP-15", "CKP-4", "CKP-13", kind="restart")
-@states("CKP-10", source=f"{MANAGER}; KAFKA-10471")
 @require(lambda state: not state.running, "CKP-10 a broker that is stopped")
 @require(
     lambda state, crash_while_loading: not crash_while_loading or (bool(state.logs) and not stopping(state)),
@@ -529,7 +521,7 @@ def start(state: Directory, crash_while_loading: bool) -> Step[Directory, LastSt
     of the last stop.
 
     CKP-10: A start deletes the marker before it reads a log, and what it said counts for this start alone. So where a
-    marker is, no log of the directory was written since the clean stop that made it.
+    marker is, no log of the directory was written since the clean stop that made it. [{MANAGER}; KAFKA-10471]
     """
     clean = state.marker is not None
     gone = replace(state, marker=None, was_clean=clean, loaded=False)
@@ -544,14 +536,13 @@ def start(state: Directory, crash_while_loading: bool) -> Step[Directory, LastSt
     return Step(after, LastStop(clean, halted))
 
 
-@states("CKP-15", source=f"{MANAGER}; LogLoader, Kafka 4.3.0; KAFKA-10101")
-@states("CKP-13")
+@states("CKP-13", "CKP-15")
 def _loaded(log: LogView, clean: bool, point: int, start: int, mark: int) -> LogView:
     """A log after a start, by three checkpoints. One that ends below its log start is emptied and begins there.
 
     CKP-15: At a start a log without an entry has recovery point 0 and begins at its first segment; so have all logs if
     the file cannot be read. With a marker the recovery point becomes the log end, without one it is lowered to the end
-    where it is above, and raised to the log start where it is below.
+    where it is above, and raised to the log start where it is below. [{MANAGER}; LogLoader, Kafka 4.3.0; KAFKA-10101]
     """
     if log.end < start:
         log = replace(log, first_base=start, end=start, flushed=start)

@@ -48,19 +48,19 @@ OF_THE_USERS = dict.fromkeys(("spec", "impl"), "about the users of the manager: 
 
 clause(
     """CLN-20: Retention, truncation, deletion or a move of directory never works on a partition while a cleaner thread
-    does, and no two cleaner threads work on one. [CHAPTER, 'Invariants & guarantees'; KAFKA-7322]
+    does, and no two cleaner threads work on one. [{CHAPTER}, 'Invariants & guarantees'; KAFKA-7322]
 
     CLN-21: While every user resumes exactly what it paused, the pause count of a partition is the number of its
-    holders, no resume is refused, and no partition stays paused that nobody holds. [STATES; KAFKA-7441, KAFKA-3123]
+    holders, no resume is refused, and no partition stays paused that nobody holds. [{STATES}; KAFKA-7441, KAFKA-3123]
 
     CLN-22: A blocked abort-and-pause returns, if cleaner threads go on running and a woken waiter runs sooner or
-    later. [STATES; KAFKA-6568]
+    later. [{STATES}; KAFKA-6568]
 
-    CLN-23: A paused partition whose holders all resume becomes cleanable again. [STATES; KAFKA-7441, KAFKA-3123]
+    CLN-23: A paused partition whose holders all resume becomes cleanable again. [{STATES}; KAFKA-7441, KAFKA-3123]
 
     CLN-33: Who works on a partition's segments aborts and pauses its cleaning, works, and resumes, on the way of
     failure too; truncation also lowers the checkpoint, deletion removes it, and giving up the compact policy aborts a
-    cleaning. [STATES; LogManager, Kafka sources of October 2024; KAFKA-3123, KAFKA-3330, KAFKA-1819, KAFKA-12840]""",
+    cleaning. [{STATES}; LogManager, Kafka sources of October 2024; KAFKA-3123, KAFKA-3330, KAFKA-1819, KAFKA-12840]""",
     without={
         "CLN-20": {
             "spec": "about who works, not about the manager's state: the model has the workers",
@@ -122,7 +122,7 @@ machine: Machine[Cleaner] = Machine("cleaner", initial, observe)
 @states(without=OF_THE_DIRECTORY)
 def ambiguous(state: Cleaner) -> bool:
     """CLN-30: A partition's entry stands in the checkpoint of one live directory at most. While it stands in two, it is
-    not known how far the partition is clean, and nothing is grabbed. [KAFKA-8362; MANAGER]"""
+    not known how far the partition is clean, and nothing is grabbed. [KAFKA-8362; {MANAGER}]"""
     entries = [p for checkpoint in state.live_checkpoints() for p in checkpoint]
     return len(entries) != len(set(entries))
 
@@ -139,7 +139,7 @@ def looked_at(state: Cleaner) -> list[logs.Candidate]:
 
     CLN-2: Only a log that the manager knows, whose policy has compact, whose partition has no cleaning state and is not
     uncleanable in the log's directory, and whose clean and cleanable bytes are more than 0 together, may be grabbed.
-    [FILTHIEST]
+    [{FILTHIEST}]
     """
     last_clean = state.last_clean()
     return [
@@ -227,10 +227,10 @@ def grab_filthiest_compacted_log(state: Cleaner, chosen: str | None) -> Step[Cle
 
     CLN-4: Of the cleanable logs one with the highest cleanable ratio is grabbed and becomes in progress; a log that
     must be compacted now has no precedence over a filthier one. Which of equally filthy logs it is, is not promised.
-    With no cleanable log nothing is grabbed. [FILTHIEST]
+    With no cleanable log nothing is grabbed. [{FILTHIEST}]
 
     CLN-10: A grab writes a forced update to the checkpoint of the log's directory for every log that it looks at,
-    whether or not that log is then cleaned. [MANAGER; KAFKA-6266]
+    whether or not that log is then cleaned. [{MANAGER}; KAFKA-6266]
     """
     if ambiguous(state):
         return Step(state, grab_of(None, []))
@@ -329,7 +329,7 @@ def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Wa
 
     CLN-11: Abort-and-pause of a partition without a state pauses it once; of a paused one, once more; of one in
     progress, marks it aborted and its caller waits. Of an aborted one it is refused: one caller waits at most.
-    [STATES; MANAGER; KAFKA-7441]
+    [{STATES}; {MANAGER}; KAFKA-7441]
     """
     return _pause(state, partition, "abortAndPauseCleaning")
 
@@ -346,7 +346,7 @@ def abort_and_pause_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Wa
 def abort_cleaning(state: Cleaner, partition: str) -> Step[Cleaner, Wait]:
     """Somebody needs a cleaning of the partition to end, and does not mind the next one.
 
-    CLN-13: Abort is abort-and-pause, the waiting included, and then a resume of that one pause. [MANAGER]
+    CLN-13: Abort is abort-and-pause, the waiting included, and then a resume of that one pause. [{MANAGER}]
     """
     step = _pause(state, partition, "abortCleaning")
     if step.result == Wait(False):
@@ -372,7 +372,7 @@ def _resumed(state: Cleaner, partition: str) -> Cleaner:
 def resume_cleaning(state: Cleaner, partition: str) -> Cleaner | Refused:
     """Whoever paused the partition no longer needs it.
 
-    CLN-14: A resume undoes one pause. It is refused unless the partition is paused. [STATES; MANAGER; KAFKA-7441]
+    CLN-14: A resume undoes one pause. It is refused unless the partition is paused. [{STATES}; {MANAGER}; KAFKA-7441]
     """
     before = state.state(partition)
     if isinstance(before, Paused):
@@ -393,7 +393,7 @@ def _done(state: Cleaner, partition: str, id: str) -> Step[Cleaner, Release]:
     """The cleaner thread is done, checkpoint apart. A waiting abort resumes as soon as it is let go (CLN-13).
 
     CLN-12: A caller waits on a partition exactly while it is aborted. The cleaner's done makes it paused(1) and lets
-    the caller go: no waiter is forgotten. [STATES; MANAGER; KAFKA-6568]
+    the caller go: no waiter is forgotten. [{STATES}; {MANAGER}; KAFKA-6568]
     """
     before = state.state(partition)
     after = moved(before, "done")
@@ -429,7 +429,8 @@ def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Clean
     """The cleaner thread that had the partition has finished, or has stopped because it was asked to.
 
     CLN-15: Done cleaning, of a partition in progress, checkpoints the end offset in the log's directory and ends the
-    state; of an aborted one it pauses it once and checkpoints nothing; of any other it is refused. [STATES; MANAGER]
+    state; of an aborted one it pauses it once and checkpoints nothing; of any other it is refused. [{STATES};
+    {MANAGER}]
     """
     step = _done(state, partition, "CLN-15")
     if state.state(partition) != InProgress():
@@ -448,7 +449,7 @@ def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Clean
 def done_deleting(state: Cleaner, partition: str) -> Step[Cleaner, Release]:
     """The cleaner thread has deleted the old segments of a partition that it took by `deletableLogs`.
 
-    CLN-16: Done deleting does the same without a checkpoint. [MANAGER; KAFKA-6568]
+    CLN-16: Done deleting does the same without a checkpoint. [{MANAGER}; KAFKA-6568]
     """
     return _done(state, partition, "CLN-16")
 
@@ -466,7 +467,7 @@ def check_cleaning_aborted(state: Cleaner, partition: str) -> Refused | None:
     """The cleaner thread looks up from its work.
 
     CLN-17: Checking whether the cleaning of a partition is aborted throws if and only if it is, and changes nothing.
-    [STATES; MANAGER]
+    [{STATES}; {MANAGER}]
     """
     return STOPPED if state.state(partition) == Aborted() else None
 
@@ -485,8 +486,8 @@ def pause_cleaning_for_non_compacted_partitions(state: Cleaner) -> Step[Cleaner,
     """The retention task asks for work.
 
     CLN-18: Before retention, every known log without compact in its policy and without a cleaning state is paused once;
-    retention works on these and no others, and resumes them at the end. [CHAPTER, 'Detailed mechanics, retention';
-    MANAGER; KAFKA-7322]
+    retention works on these and no others, and resumes them at the end. [{CHAPTER}, 'Detailed mechanics, retention';
+    {MANAGER}; KAFKA-7322]
     """
     taken = sorted(p for p, log in state.known() if not log.config.compact and state.state(p) is None)
     return Step(replace(state, cleaning=Frozen({**state.cleaning, **dict.fromkeys(taken, Paused(1))})), taken)
@@ -506,7 +507,7 @@ def deletable_logs(state: Cleaner) -> Step[Cleaner, list[str]]:
 
     CLN-19: After cleaning, every known log with compact in its policy (without delete too, for segments below the log
     start), without a cleaning state and not uncleanable in its directory is marked in progress, for its old segments
-    to be deleted. [MANAGER; KAFKA-7400]
+    to be deleted. [{MANAGER}; KAFKA-7400]
     """
     taken = sorted(p for p in state.logs if state.compacts(p) and free(state, p))
     return Step(replace(state, cleaning=Frozen({**state.cleaning, **dict.fromkeys(taken, InProgress())})), taken)
@@ -522,7 +523,7 @@ def mark_partition_uncleanable(state: Cleaner, dir: str, partition: str) -> Clea
     """A cleaner thread got an unexpected exception from the partition's log.
 
     CLN-24: A partition is uncleanable in a directory once it is marked there, and is then neither grabbed nor taken for
-    deletion while its log lies in that directory. [STATES; MANAGER]
+    deletion while its log lies in that directory. [{STATES}; {MANAGER}]
     """
     return state.with_marks(dir, state.uncleanable[dir] | {partition})
 
@@ -539,7 +540,7 @@ def maintain_uncleanable_partitions(state: Cleaner) -> Cleaner:
     """A cleaner thread, after each round.
 
     CLN-25: Maintenance of the uncleanable partitions drops, in every directory, those that the manager no longer knows.
-    [MANAGER]
+    [{MANAGER}]
     """
     kept = {d: frozenset(p for p in marked if state.knows(p)) for d, marked in state.uncleanable.items()}
     return replace(state, uncleanable=Frozen(kept))
@@ -559,7 +560,7 @@ def uncleanable_bytes(state: Cleaner, dir: str) -> int:
     """Somebody reads the gauge. Kafka asks the machine's clock for it, and no other.
 
     CLN-34: The uncleanable bytes of a directory, a gauge, are the cleanable bytes (CLN-5) of the known partitions that
-    are uncleanable there, all together. [KIP-346; KAFKA-13305; MANAGER]
+    are uncleanable there, all together. [KIP-346; KAFKA-13305; {MANAGER}]
     """
     last_clean = state.last_clean()
     marked = [p for p in state.uncleanable[dir] if state.knows(p)]
@@ -574,7 +575,7 @@ def checkpoint_updated(
     """Entries set, one removed, those of unknown partitions dropped. A directory that failed keeps its file.
 
     CLN-26: Updating a directory's checkpoint sets or removes the named partition's offset, silently drops every other
-    entry whose partition is not known, and leaves the rest. The partition that is set need not be known. [MANAGER;
+    entry whose partition is not known, and leaves the rest. The partition that is set need not be known. [{MANAGER};
     KAFKA-1819]
     """
     if directory in state.failed:
@@ -625,8 +626,8 @@ def maybe_truncate_checkpoint(state: Cleaner, dir: str, partition: str, offset: 
     """The log was truncated, and its active segment now begins at `offset`.
 
     CLN-27: Truncating a checkpoint sets a compacted partition's offset in that directory to the given one if it is
-    above it, and otherwise, an unknown partition included, changes nothing. [CHAPTER, 'Truncation during compaction';
-    MANAGER; KAFKA-3330]
+    above it, and otherwise, an unknown partition included, changes nothing. [{CHAPTER}, 'Truncation during compaction';
+    {MANAGER}; KAFKA-3330]
     """
     entries = state.checkpoints[dir]
     if not state.compacts(partition) or dir in state.failed or entries.get(partition, 0) <= offset:
@@ -659,7 +660,7 @@ def alter_checkpoint_dir(state: Cleaner, partition: str, source: str, dest: str)
     """The partition's log now lies in `dest`.
 
     CLN-28: When a partition moves, its entry goes from the source directory's checkpoint to the destination's, and so
-    does its mark as uncleanable, each if there is one. [MANAGER; KAFKA-8362]
+    does its mark as uncleanable, each if there is one. [{MANAGER}; KAFKA-8362]
     """
     after = state
     offset = None if source in state.failed else state.checkpoints[source].get(partition)
@@ -680,8 +681,8 @@ def handle_log_dir_failure(state: Cleaner, dir: str) -> Cleaner:
     """The directory's disk failed.
 
     CLN-29: After the failure of a directory, of which a checkpoint that cannot be read is one (CKP-4), its checkpoint
-    is neither read nor written; the file stays as it was, and cleaning states and uncleanable marks stay. [CHAPTER,
-    'Disk failure'; MANAGER]
+    is neither read nor written; the file stays as it was, and cleaning states and uncleanable marks stay. [{CHAPTER},
+    'Disk failure'; {MANAGER}]
     """
     return replace(state, failed=state.failed | {dir})
 
@@ -691,8 +692,8 @@ def handle_log_dir_failure(state: Cleaner, dir: str) -> Cleaner:
 def restart(state: Cleaner) -> Cleaner:
     """The broker crashes and comes back.
 
-    CLN-31: Checkpoints outlive a restart; cleaning states, uncleanable marks and waiting callers do not. [CHAPTER,
-    'On-disk: the offset checkpoint file'; MANAGER]
+    CLN-31: Checkpoints outlive a restart; cleaning states, uncleanable marks and waiting callers do not. [{CHAPTER},
+    'On-disk: the offset checkpoint file'; {MANAGER}]
     """
     marks = Frozen({d: frozenset[str]() for d in state.checkpoints})
     return replace(state, cleaning=Frozen(), blocked=Frozen(), uncleanable=marks, failed=frozenset())

@@ -105,53 +105,48 @@ def in_order(log: Log) -> bool:
     )
 
 
-@states("CMP-5", source="Cleaner.cleanSegments and LogCleaner.cleanLog, Kafka 4.3.0", without=A_PREDICATE)
+@states(without=A_PREDICATE)
 def promised(log: Log, log_start: int, point: int) -> list[Record]:
     """The records that something is promised about.
 
     CMP-5: Above the cleaner point, and below the log start, nothing is promised: a key may stand more than once, and
     records may be gone too, where segments were swapped and the cleaner stopped before it wrote its point. A point
     above the active segment's base promises nothing: a truncation was not followed by the lowering of the point.
+    [Cleaner.cleanSegments and LogCleaner.cleanLog, Kafka 4.3.0]
     """
     return [r for b in log for r in b.records if log_start <= r.offset < point]
 
 
-@states(
-    "CMP-2",
-    source=f"{CHAPTER}, 'Detailed mechanics, compaction'; Cleaner, Kafka 4.3.0; KIP-58",
-    without=A_PREDICATE,
-)
-@states("CMP-6", "CMP-7")
+@states("CMP-2", "CMP-6", "CMP-7", without=A_PREDICATE)
 def superseded(log: Log, log_start: int, point: int) -> list[tuple[int, int]]:
     """Records whose key stands again below the point: their offset, and the last one's.
 
     CMP-2: From the log start to the checkpointed cleaner point a key stands at most once; the record that stands is the
-    last one that the key had below the point.
+    last one that the key had below the point. [{CHAPTER}, 'Detailed mechanics, compaction'; Cleaner, Kafka 4.3.0;
+    KIP-58]
     """
     keyed = [(r.key, r.offset) for r in promised(log, log_start, point) if r.key is not None]
     last = dict(keyed)
     return [(offset, last[key]) for key, offset in keyed if offset < last[key]]
 
 
-@states("CMP-3", source=f"{CHAPTER}, 'Recopy pass'; Cleaner.shouldRetainRecord, Kafka 4.3.0", without=A_PREDICATE)
+@states(without=A_PREDICATE)
 def keyless(log: Log, log_start: int, point: int) -> list[int]:
     """The offsets of records without a key.
 
-    CMP-3: Below the cleaner point, from the log start on, every data record has a key.
+    CMP-3: Below the cleaner point, from the log start on, every data record has a key. [{CHAPTER}, 'Recopy pass';
+    Cleaner.shouldRetainRecord, Kafka 4.3.0]
     """
     return [r.offset for r in promised(log, log_start, point) if r.key is None]
 
 
-@states(
-    "CMP-4",
-    source=f"{CHAPTER}, 'Transactions'; CleanedTransactionMetadata, Kafka 4.3.0; KIP-98",
-    without=A_PREDICATE,
-)
+@states(without=A_PREDICATE)
 def aborted(log: Log, log_start: int, point: int) -> list[int]:
     """For each aborted transaction with records below the point the base offset of its first such batch.
 
     CMP-4: Below the cleaner point no record of an aborted transaction is left; a marker that aborts has then no data
-    before it of that producer's transaction.
+    before it of that producer's transaction. [{CHAPTER}, 'Transactions'; CleanedTransactionMetadata, Kafka 4.3.0;
+    KIP-98]
     """
     out = []
     for i, marker in enumerate(log):
@@ -175,20 +170,20 @@ def _ends(batch: Batch, producer: int) -> bool:
 
 
 # ---- a round of cleaning, as far as the promise needs it -------------------------------------------------------------
-@states("CMP-1", source=f"{CHAPTER}, 'Recopy pass'; MemoryRecords.filterTo, Kafka 4.3.0", without=OF_ANOTHER)
-@states("CMP-8", source=f"{CHAPTER}, 'Invariants & guarantees'; Cleaner.cleanInto, Kafka 4.3.0", without=A_PREDICATE)
-@states("CMP-9", source="MemoryRecords.filterTo, Kafka 4.3.0; commit 37433638271", without=OF_ANOTHER)
+@states(without={"CMP-1": OF_ANOTHER, "CMP-8": A_PREDICATE, "CMP-9": OF_ANOTHER})
 def round_of_cleaning(log: Log, point: int, end: int, capacity: int) -> tuple[Log, int]:
     """The log after one round over [point, end), and the new point. `capacity`: how many keys the map takes.
 
     CMP-1: Compaction only takes records away: what is left stands in the order of its offsets, each offset once, with
-    key, value, headers and timestamp as they were.
+    key, value, headers and timestamp as they were. [{CHAPTER}, 'Recopy pass'; MemoryRecords.filterTo, Kafka 4.3.0]
 
     CMP-8: Offsets may be missing anywhere below the active segment. A batch without records stays where it has a live
-    producer's last sequence, or the last offset of a round; control batches may be empty too.
+    producer's last sequence, or the last offset of a round; control batches may be empty too. [{CHAPTER}, 'Invariants &
+    guarantees'; Cleaner.cleanInto, Kafka 4.3.0]
 
     CMP-9: A batch that lost records keeps its base offset, last offset, sequence, producer and leader epoch; its
-    largest timestamp is that of what is left, or, of an empty batch, what it was.
+    largest timestamp is that of what is left, or, of an empty batch, what it was. [MemoryRecords.filterTo, Kafka 4.3.0;
+    commit 37433638271]
     """
     undone = _aborted_batches(log)
     latest: dict[str, int] = {}

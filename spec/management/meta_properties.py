@@ -66,13 +66,13 @@ _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ESCAPE = re.compile(r"\\(?:(u)([0-9a-fA-F]{4})?|(.?))", re.DOTALL)
 
 
-@states("MTP-2", source=JAVA, without=A_FORMAT)
+@states(without=A_FORMAT)
 def _unescaped(text: str) -> str | None:
     """The text without its backslashes; None if it is malformed.
 
     MTP-2: A backslash before t, n, r or f stands for the control character, before u and four hexadecimal digits for
     that character, and otherwise for the character that follows it. A u without four such digits makes the file
-    unreadable.
+    unreadable. [{JAVA}]
     """
     if any(m[1] is not None and m[2] is None for m in _ESCAPE.finditer(text)):
         return None
@@ -101,9 +101,8 @@ def logical_lines(text: str) -> list[str]:
     return out if joined is None else [*out, joined]
 
 
-@machine.question("properties.read")
-@states("MTP-1", source=f"{JAVA}; PropertiesUtils, Kafka 4.3.0", without=A_FORMAT)
-@states("MTP-2")
+@machine.question("properties.read", "MTP-2")
+@states(without=A_FORMAT)
 def properties(file: str) -> dict[str, str] | Refused:
     """The properties of a file with this text.
 
@@ -111,7 +110,7 @@ def properties(file: str) -> dict[str, str] | Refused:
     first =, : or blank that no backslash precedes, blanks around that and before the key left out, those after the
     value not; lines that begin with # or !, and empty ones, are comments; a backslash at the end of a line joins it to
     the next one, which may be a comment only if there is nothing before the backslash; of two lines with one key the
-    last counts.
+    last counts. [{JAVA}; PropertiesUtils, Kafka 4.3.0]
     """
     found = {}
     for line in logical_lines(file):
@@ -136,8 +135,7 @@ class MetaProperties:
 
 
 @machine.question("metaProperties.read")
-@states("MTP-3", source=f"{PROPERTIES}; KIP-858; Kafka Internals, ch. 01, 'Formatting storage'", without=A_FORMAT)
-@states("MTP-4", source=PROPERTIES, without=A_FORMAT)
+@states(without=A_FORMAT)
 @ensure(
     lambda result: isinstance(result, Refused) or result.version == 0 or result.node_id is not None,
     "MTP-3 version 1 has a node id",
@@ -147,9 +145,10 @@ def meta_properties(file: str) -> MetaProperties | Refused:
 
     MTP-3: Version 1 has version, cluster.id and node.id, and mostly directory.id; version 0, of the times of ZooKeeper
     and the one where none is said, has broker.id in the place of node.id, and may lack that and cluster.id.
+    [{PROPERTIES}; KIP-858; Kafka Internals, ch. 01, 'Formatting storage']
 
     MTP-4: A file of another version, of version 1 without cluster.id or node.id, or with a version or node id that is
-    no number, or a directory.id that is not the base64 of 16 bytes, is unreadable.
+    no number, or a directory.id that is not the base64 of 16 bytes, is unreadable. [{PROPERTIES}]
     """
     found = properties(file)
     if isinstance(found, Refused):
@@ -236,9 +235,7 @@ class Ensemble:
 
 
 @machine.question("ensemble.verify")
-@states("MTP-5", source=ENSEMBLE, without=A_QUESTION)
-@states("MTP-6", source=f"{ENSEMBLE}; DirectoryId, Kafka 4.3.0; KIP-858", without=A_QUESTION)
-@states("MTP-7", source=f"{ENSEMBLE}; KafkaRaftServer, Kafka 4.3.0", without=A_QUESTION)
+@states(without=A_QUESTION)
 @ensure(
     lambda files, result: (
         isinstance(result, Refused) or result.empty == sorted(d for d, f in files.items() if f is None)
@@ -251,13 +248,13 @@ def ensemble_verify(
     """A broker's start with these directories: what it is, or why it stops.
 
     MTP-5: A broker starts if at least one of its directories has a readable file, and all that are readable agree in
-    cluster.id and node id, with each other and with its configuration where that says something.
+    cluster.id and node id, with each other and with its configuration where that says something. [{ENSEMBLE}]
 
     MTP-6: No two directories have one directory.id, and none has a reserved one, of which the first 8 bytes are zero
-    and the last 8 a number below 100.
+    and the last 8 a number below 100. [{ENSEMBLE}; DirectoryId, Kafka 4.3.0; KIP-858]
 
     MTP-7: A directory without the file is empty and will be formatted; one whose file cannot be read has failed, and
-    the broker goes on without it.
+    the broker goes on without it. [{ENSEMBLE}; KafkaRaftServer, Kafka 4.3.0]
     """
     read = {d: meta_properties(text) for d, text in sorted(files.items()) if text is not None}
     readable = [p for p in read.values() if isinstance(p, MetaProperties)]

@@ -525,7 +525,7 @@ def allowed(batch: Batch, origin: str) -> Refused | None:
     """What the leader asks of the batch as a whole.
 
     BAT-20: A leader takes from a client one batch, whose offset range is 1 or more and its count, that is no control
-    batch, and that has a base sequence of 0 or more if it has a producer id. [LEADER]
+    batch, and that has a base sequence of 0 or more if it has a producer id. [{LEADER}]
     """
     wrong = (
         len(batch.records) == 0
@@ -542,11 +542,11 @@ def faults(
 ) -> Iterator[tuple[str, int]]:
     """The records that the leader refuses: the clause, and which it is.
 
-    BAT-21: For a compacted topic every record has a key, or the whole batch is refused. [LEADER]
+    BAT-21: For a compacted topic every record has a key, or the whole batch is refused. [{LEADER}]
 
     BAT-22: For a topic of CreateTime a record's timestamp is -1, or at most before.max.ms before and after.max.ms after
     now; else the whole batch is refused. So it is if the producer set LogAppendTime. Where one record lacks a key and
-    another's timestamp is wrong, that is the error. [LEADER; that of 3.5.2 for the producer's LogAppendTime]
+    another's timestamp is wrong, that is the error. [{LEADER}; that of 3.5.2 for the producer's LogAppendTime]
     """
     for n, r in enumerate(fmt.log_records(batch)):
         age = fmt.signed(now - r.timestamp, 64)
@@ -606,7 +606,7 @@ def taken(
     BAT-23: The leader gives consecutive offsets from its log end on, its leader epoch, its topic's timestamp type and
     the largest timestamp. It does so in the header of the bytes that came if codec and topic's codec are one and, of
     compressed records, the offsets are 0, 1, 2, ...; otherwise it writes the batch again in the topic's codec, with
-    producer and transactional flag kept. [LEADER]
+    producer and transactional flag kept. [{LEADER}]
     """
     records, flags = fmt.log_records(batch), TIMESTAMP_TYPES[timestamp_type]
     keeps = in_place(batch, target)

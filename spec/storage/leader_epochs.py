@@ -38,7 +38,7 @@ NO_OFFSET = -1
 
 clause(
     """LEC-18: The file is written beside its place, flushed, and renamed over it: a crash at any moment leaves the old
-    one or the new one, whole. [FILE; Utils.atomicMoveWithFallback, Kafka 4.3.0]""",
+    one or the new one, whole. [{FILE}; Utils.atomicMoveWithFallback, Kafka 4.3.0]""",
     without={
         "spec": "the spec's file changes in one step",
         "model": "replacement of a file is modelled beside the checkpoint files",
@@ -60,7 +60,7 @@ Entries = tuple[Entry, ...]
 @states()
 def rising(entries: Entries) -> bool:
     """LEC-1: The entries are pairs of a leader epoch and the offset at which it began. In every state the epochs rise
-    strictly from entry to entry, and so do the offsets; none is negative. [CHAPTER; CACHE]"""
+    strictly from entry to entry, and so do the offsets; none is negative. [{CHAPTER}; {CACHE}]"""
     return all(e.epoch >= 0 and e.start_offset >= 0 for e in entries) and all(
         a.epoch < b.epoch and a.start_offset < b.start_offset for a, b in itertools.pairwise(entries)
     )
@@ -69,7 +69,7 @@ def rising(entries: Entries) -> bool:
 @states(without=A_QUESTION)
 def epoch_at(entries: Entries, offset: int) -> int | None:
     """LEC-13: The epoch of an offset is that of the last entry that begins at or before it; before the first entry
-    none. [CACHE]"""
+    none. [{CACHE}]"""
     return next((e.epoch for e in reversed(entries) if e.start_offset <= offset), None)
 
 
@@ -88,7 +88,7 @@ def text_of(entries: Sequence[Entry]) -> str:
     """The text of a file with these entries.
 
     LEC-16: The checkpoint file is text: a line with the version 0, a line with the number of entries, and a line
-    `epoch offset` for each, from the lowest epoch up, every line ended by a newline. [CHAPTER; FILE]
+    `epoch offset` for each, from the lowest epoch up, every line ended by a newline. [{CHAPTER}; {FILE}]
     """
     return "".join(f"{line}\n" for line in ("0", len(entries), *(f"{e.epoch} {e.start_offset}" for e in entries)))
 
@@ -107,7 +107,7 @@ def entries_of(text: str) -> Entries | Unreadable:
 
     LEC-17: Reading the file gives its entries in the order of its lines; nothing if it has no second line. Another
     version, a line that is no number or no entry, or a number of entries that is not the one announced makes it
-    unreadable: a storage error, which takes the log's directory out of service. [FILE]
+    unreadable: a storage error, which takes the log's directory out of service. [{FILE}]
     """
     lines = re.split(r"\r\n|\r|\n", text)
     if lines[-1] == "":
@@ -162,7 +162,7 @@ class Cache:
 
         LEC-7: A truncation reaches the file later, if it dropped anything: until then, and after a crash or a stop
         before then, the file has the entries from before it. What is written is the entries of the moment of writing.
-        [CHAPTER; CACHE; KafkaScheduler.shutdown, Kafka 4.3.0; KAFKA-15046, KAFKA-16541]
+        [{CHAPTER}; {CACHE}; KafkaScheduler.shutdown, Kafka 4.3.0; KAFKA-15046, KAFKA-16541]
         """
         return replace(self, entries=entries, scheduled=True) if self.deferred else self.written(entries)
 
@@ -202,7 +202,7 @@ rises = ensure(lambda result: isinstance(result, Refused) or rising(result.entri
 def assigned(entries: Entries, new: Entry) -> Entries:
     """LEC-2: Assigning an epoch and an offset changes nothing if the epoch is the latest one and began no later.
     Otherwise every entry from the latest one down that has no lower epoch or no lower offset is dropped, and the new
-    one is the latest. [CHAPTER; CACHE]"""
+    one is the latest. [{CHAPTER}; {CACHE}]"""
     if entries and entries[-1].epoch == new.epoch and entries[-1].start_offset <= new.start_offset:
         return entries
     kept = entries
@@ -229,10 +229,10 @@ def assigned(entries: Entries, new: Entry) -> Entries:
 def assign(state: Cache, epoch: int, start_offset: int) -> Cache | Refused:
     """A leader's first offset, before its first batch is appended, or a batch that a follower is about to append.
 
-    LEC-3: Assigning a negative epoch or a negative offset is refused. [CACHE]
+    LEC-3: Assigning a negative epoch or a negative offset is refused. [{CACHE}]
 
     LEC-4: An assignment that changes something is in the file, and outlives a crash, before it returns: no batch is in
-    the log whose epoch is not in the file. [CACHE; UnifiedLog.append, Kafka 4.3.0]
+    the log whose epoch is not in the file. [{CACHE}; UnifiedLog.append, Kafka 4.3.0]
     """
     if epoch < 0 or start_offset < 0:
         return NEGATIVE
@@ -243,7 +243,7 @@ def assign(state: Cache, epoch: int, start_offset: int) -> Cache | Refused:
 @states()
 def cut_from_end(entries: Entries, end_offset: int) -> Entries:
     """LEC-5: Truncating from the end drops the entries that begin at the given offset or beyond; a negative offset
-    drops none. [CHAPTER; CACHE]"""
+    drops none. [{CHAPTER}; {CACHE}]"""
     return tuple(e for e in entries if end_offset < 0 or e.start_offset < end_offset)
 
 
@@ -262,7 +262,7 @@ def truncate_from_end(state: Cache, end_offset: int) -> Cache:
 @states()
 def cut_from_start(entries: Entries, start_offset: int) -> Entries:
     """LEC-6: Truncating from the start drops the entries that begin at or before the given offset and puts the last of
-    them back, as one that begins there. Without any such entry nothing changes. [CHAPTER; CACHE]"""
+    them back, as one that begins there. Without any such entry nothing changes. [{CHAPTER}; {CACHE}]"""
     before = [e for e in entries if e.start_offset <= start_offset]
     moved = (Entry(before[-1].epoch, start_offset),) if before else ()
     return moved + entries[len(before) :]
@@ -298,7 +298,7 @@ def run_scheduled(state: Cache) -> Cache:
 def clear_and_flush(state: Cache) -> Cache:
     """The log was emptied, or got a batch of a format without epochs.
 
-    LEC-8: Clearing drops all entries, and the file has none when it returns. [CACHE]
+    LEC-8: Clearing drops all entries, and the file has none when it returns. [{CACHE}]
     """
     return state.written(())
 
@@ -374,13 +374,13 @@ def end_offset_for(state: Cache, requested_epoch: int, log_end_offset: int) -> E
 
     LEC-10: The end offset of the latest epoch is the log's end. Of any other epoch it is the offset at which the next
     higher entry begins; the epoch answered is the highest entry's that is not above the requested one, or the
-    requested one itself where all are above it. [CHAPTER; CACHE; KIP-101, KIP-279]
+    requested one itself where all are above it. [{CHAPTER}; {CACHE}; KIP-101, KIP-279]
 
     LEC-11: Where the end offset of a requested epoch is known, it is not above the log's end, and no record of the log
-    below it is of a higher epoch. [CHAPTER; KIP-101, KIP-279]
+    below it is of a higher epoch. [{CHAPTER}; KIP-101, KIP-279]
 
     LEC-12: The end offset of epoch -1, of an epoch above the latest one, and of any epoch where there is no entry, is
-    unknown: epoch -1, offset -1. [CACHE; KIP-101]
+    unknown: epoch -1, offset -1. [{CACHE}; KIP-101]
     """
     above = [e for e in state.entries if e.epoch > requested_epoch]
     not_above = [e for e in state.entries if e.epoch <= requested_epoch]
@@ -415,7 +415,7 @@ class Neighbours:
 )
 def neighbours(state: Cache, epoch: int) -> Neighbours:
     """LEC-14: The previous epoch of an epoch is the nearest lower one that has an entry, the next epoch the nearest
-    higher. [CACHE]"""
+    higher. [{CACHE}]"""
     lower = [e.epoch for e in state.entries if e.epoch < epoch]
     higher = [e.epoch for e in state.entries if e.epoch > epoch]
     return Neighbours(max(lower, default=None), min(higher, default=None))
@@ -427,7 +427,7 @@ def entries_in_range(state: Cache, start_offset: int, end_offset: int) -> Entrie
     """What tiered storage keeps beside a segment.
 
     LEC-15: The entries in a range are what the two truncations, from the start unless it is negative and then from the
-    end, would leave of them; the entries themselves stay. [CACHE]
+    end, would leave of them; the entries themselves stay. [{CACHE}]
     """
     entries = state.entries if start_offset < 0 else cut_from_start(state.entries, start_offset)
     return cut_from_end(entries, end_offset)
@@ -492,7 +492,7 @@ def with_epochs(batches: Batches, log_start: int) -> Batches:
 @states(without=AT_REST)
 def epochs_never_fall(batches: Batches) -> bool:
     """LEC-19: The leader epochs in a log's batches after the last one of a format before 2 never fall. A batch without
-    one (-1: of a format before 2, and converted by the cleaner) says nothing. [CHAPTER; UnifiedLog.append and
+    one (-1: of a format before 2, and converted by the cleaner) says nothing. [{CHAPTER}; UnifiedLog.append and
     MemoryRecords.filterTo, Kafka 4.3.0; KIP-101]"""
     return all(a.epoch <= b.epoch for a, b in itertools.pairwise(with_epochs(batches, 0)))
 
@@ -504,7 +504,7 @@ def known_to(entries: Entries, b: Batch, log_start: int) -> bool:
     LEC-20: For every batch with an epoch that lies at or above the log start, and after the last batch of a format
     before 2, the last entry that begins at or before it (for one in which the log start lies, at or before the log
     start) is its epoch's, and the next entry begins above its last offset. An entry whose epoch no batch has is legal.
-    [CHAPTER; UnifiedLog.append, Kafka 4.3.0]
+    [{CHAPTER}; UnifiedLog.append, Kafka 4.3.0]
     """
     begun = [e for e in entries if e.start_offset <= max(b.base_offset, log_start)]
     later = entries[len(begun) :]

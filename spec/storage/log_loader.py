@@ -155,13 +155,13 @@ def log_of(files: Mapping[str, Content], base: int) -> LogFile:
     return log
 
 
-@states("LDR-18", source="LogFileUtils and LogSegments, Kafka 4.3.0", without=OF_LOGS_AT_REST)
+@states(without=OF_LOGS_AT_REST)
 @remembered
 def sensible(files: Mapping[str, Content]) -> bool:
     """Whether names are those that Kafka makes, and the offsets of each .log rise from its base on.
 
     LDR-18: A segment's files are named by its base offset, in 20 digits; its batches lie between that and the next
-    segment's base offset.
+    segment's base offset. [LogFileUtils and LogSegments, Kafka 4.3.0]
     """
     for name, c in files.items():
         offset = offset_of(name)
@@ -180,16 +180,15 @@ def sensible(files: Mapping[str, Content]) -> bool:
 Files = dict[str, Content]
 
 
-@states("LDR-1", source=f"{CHAPTER}; {LOADER}")
-@states("LDR-2", source=f"{CHAPTER}; {LOADER}; KAFKA-6264")
+@states()
 def pass_1(files: Files) -> Files:
     """The files without those of a compaction or a replacement that was not finished, and without deleted ones.
 
     LDR-1: Loading first removes every file *.deleted, but for *.checkpoint.deleted of the metadata log, and every
-    *.cleaned: the output of a compaction that was not finished.
+    *.cleaned: the output of a compaction that was not finished. [{CHAPTER}; {LOADER}]
 
     LDR-2: A *.swap whose offset is not below the smallest offset of a *.cleaned is removed, before any *.cleaned is:
-    not all files of its replacement had come to be *.swap.
+    not all files of its replacement had come to be *.swap. [{CHAPTER}; {LOADER}; KAFKA-6264]
     """
     cleaned = [n for n in files if n.endswith(CLEANED)]
     least = min((offset_of(n) or 0 for n in cleaned), default=LONG_MAX)
@@ -207,13 +206,13 @@ def next_offset(base: int, log: LogFile) -> int:
     return log.batches[-1].last + 1 if log.batches else base
 
 
-@states("LDR-3", source=f"{CHAPTER}; {LOADER}")
+@states()
 def pass_2(files: Files) -> Files:
     """The files without those of the segments that a .log.swap replaces.
 
     LDR-3: Where a *.log.swap is left, every other file is removed whose name begins with an offset from the smallest
     base offset of these to the next offset after the last batch of any: the segments that are replaced, their indexes
-    and snapshots.
+    and snapshots. [{CHAPTER}; {LOADER}]
     """
     swaps = {offset_of(n) or 0: c for n, c in files.items() if n.endswith(LOG + SWAP) and isinstance(c, LogFile)}
     if not swaps:
@@ -229,12 +228,12 @@ def pass_2(files: Files) -> Files:
     return {**opened, **{n: c for n, c in files.items() if not replaced(n)}}
 
 
-@states("LDR-4", source=f"{CHAPTER}; {LOADER}")
+@states()
 def pass_3(files: Files, renames: int | None = None, first: int | None = None) -> Files:
     """The files after at most this many .swap were renamed, all of them with None. Those of the offset `first` come
     first if it is given.
 
-    LDR-4: Then the *.swap that are left lose that suffix, those of the lowest offset first.
+    LDR-4: Then the *.swap that are left lose that suffix, those of the lowest offset first. [{CHAPTER}; {LOADER}]
     """
     swaps = sorted((n for n in files if n.endswith(SWAP)), key=lambda n: (first is None or offset_of(n) != first, n))
     out = dict(files)
@@ -243,18 +242,15 @@ def pass_3(files: Files, renames: int | None = None, first: int | None = None) -
     return out
 
 
-@states(
-    "LDR-13",
-    source=f"{CHAPTER}; ProducerStateManager and UnifiedLog.rebuildProducerState, Kafka 4.3.0",
-    without=ONE_DIRECTORY,
-)
+@states(without=ONE_DIRECTORY)
 @dataclass
 class Snapshots:
     """A producer state manager without producers: `end` is what it has seen, `last` the newest snapshot it took.
 
     LDR-13: Of the producer snapshots at no segment's base the newest is kept, if none begins above it; those above the
     log end, and those not above the log start, are removed, and corrupt ones that were read. Afterwards there is one at
-    the log end, if that is above the newest of those left and above the log start.
+    the log end, if that is above the newest of those left and above the log start. [{CHAPTER}; ProducerStateManager and
+    UnifiedLog.rebuildProducerState, Kafka 4.3.0]
     """
 
     known: dict[int, str]
@@ -338,13 +334,12 @@ class Load:
         self.files = {n: c for n, c in self.files.items() if not n.endswith(SNAPSHOT)}
         self.files |= {name_of(o, SNAPSHOT): c for o, c in known.items()}
 
-    @states("LDR-6")
-    @states("LDR-8", source=f"{LOADER}; LogSegment.recover, Kafka 4.3.0", without=ONE_DIRECTORY)
+    @states("LDR-6", "LDR-8", without=ONE_DIRECTORY)
     def recover(self, base: int, below: Sequence[int]) -> bool:
         """Make a segment's indexes again, and cut it; whether it was cut.
 
         LDR-8: A recovered segment gives each leader epoch above the latest one to the epoch cache, with the first
-        offset of the batch, and takes a producer snapshot at its end.
+        offset of the batch, and takes a producer snapshot at its end. [{LOADER}; LogSegment.recover, Kafka 4.3.0]
         """
         log = log_of(self.files, base)
         snapshots = Snapshots(self.snapshots())
@@ -368,15 +363,15 @@ class Load:
         for end in (LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT):
             self.files.pop(name_of(base, end), None)
 
-    @states("LDR-5", "LDR-6", source=f"{CHAPTER}; {LOADER}", without=ONE_DIRECTORY)
+    @states(without=ONE_DIRECTORY)
     def open_segments(self) -> None:
         """Remove indexes of no segment, and open the segments, recovering those that need it.
 
-        LDR-5: An index file without a .log is removed.
+        LDR-5: An index file without a .log is removed. [{CHAPTER}; {LOADER}]
 
         LDR-6: A segment without an offset index, or with a transaction index of which an entry lies below its base
         offset, is recovered alone, whatever the stop: it is cut before its first batch that is not whole, and the
-        segments after it stay. A time index that is not there is made, empty.
+        segments after it stay. A time index that is not there is made, empty. [{CHAPTER}; {LOADER}]
         """
         for n in sorted(self.files):
             base = offset_of(n)
@@ -390,13 +385,13 @@ class Load:
                 self.files.setdefault(name_of(base, TIME_INDEX), "")
                 self.segments[base] = log_of(self.files, base)
 
-    @states("LDR-7", source=f"{CHAPTER}; {LOADER}", without=ONE_DIRECTORY)
+    @states(without=ONE_DIRECTORY)
     def recover_log(self) -> None:
         """Recover each segment from the recovery point on, up to the first that is cut.
 
         LDR-7: After a clean stop nothing else is read. Otherwise each segment is recovered from the one on that holds
         the recovery point; the first that is cut is the last one kept, those after it are deleted. So a batch that is
-        not whole is noticed below the recovery point too, if it lies in that segment.
+        not whole is noticed below the recovery point too, if it lies in that segment. [{CHAPTER}; {LOADER}]
         """
         for base in segments_between(list(self.segments), self.point, LONG_MAX):
             cut = self.recover(base, list(self.segments))
@@ -411,12 +406,12 @@ class Load:
         return next_offset(max(self.segments), self.segments[max(self.segments)]) if self.segments else None
 
 
-@states("LDR-12", source=f"{CHAPTER}; {LOADER}", without=ONE_DIRECTORY)
+@states(without=ONE_DIRECTORY)
 def within(epochs: Epochs, log_start: int, log_end: int) -> Epochs:
     """The leader epochs of a log that starts and ends there.
 
     LDR-12: Leader epochs that begin at the log end or later are dropped; of those that begin at or below the
-    checkpointed log start the last is kept, and begins there.
+    checkpointed log start the last is kept, and begins there. [{CHAPTER}; {LOADER}]
     """
     kept = [e for e in epochs if e.start_offset < log_end]
     begun = [e for e in kept if e.start_offset <= log_start]
@@ -433,21 +428,19 @@ class Ends:
     log_end: int
 
 
-@states("LDR-9", source=f"{CHAPTER}; {LOADER}", without=ONE_DIRECTORY)
-@states("LDR-10", source=LOADER, without=ONE_DIRECTORY)
-@states("LDR-11", source=f"{CHAPTER}; {LOADER}; KAFKA-10101", without=ONE_DIRECTORY)
+@states(without=ONE_DIRECTORY)
 @remembered
 def loaded(files: Mapping[str, Content], clean: bool, point: int, log_start: int) -> tuple[Files, Ends]:
     """The files after a load, and the log's start, recovery point and end.
 
     LDR-9: If the log would end below the checkpointed log start, all segments, epochs and snapshots are deleted, and an
-    empty log begins at the log start.
+    empty log begins at the log start. [{CHAPTER}; {LOADER}]
 
-    LDR-10: A directory without a segment gets an empty one at the checkpointed log start.
+    LDR-10: A directory without a segment gets an empty one at the checkpointed log start. [{LOADER}]
 
     LDR-11: The log starts at the checkpointed log start or at the first segment, whichever is higher, and ends after
     the last batch. The recovery point is the end after a clean stop, if the log had a segment; otherwise the
-    checkpointed one, lowered to the end, but not below the log start.
+    checkpointed one, lowered to the end, but not below the log start. [{CHAPTER}; {LOADER}; KAFKA-10101]
     """
     begun = Load(pass_3(pass_2(pass_1(dict(files)))), point, log_start)
     main = Snapshots({})
@@ -524,14 +517,14 @@ def write_cleaned(state: Directory, new: Sequence[int]) -> Directory:
     return Directory(Frozen(files))
 
 
-@states("LDR-14", source=f"{CHAPTER}; LocalLog.replaceSegments, Kafka 4.3.0; KAFKA-6264")
+@states()
 def swap_steps(old: Sequence[int], new: Sequence[int]) -> list[tuple[str, str]]:
     """The renames of a replacement in their order; those of files that are not there are left out.
 
     LDR-14: A replacement renames the new segments from *.cleaned to *.swap, the last one first, then the old ones to
     *.deleted, then the new ones to their names, the first one first. So after a crash at any moment, and a load, the
     directory has exactly the old segments or exactly the new ones; of those old ones of which the new ones reach no
-    offset, some may be left.
+    offset, some may be left. [{CHAPTER}; LocalLog.replaceSegments, Kafka 4.3.0; KAFKA-6264]
     """
     ends = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
     steps = [(name_of(n, e, CLEANED), name_of(n, e, SWAP)) for n in sorted(new, reverse=True) for e in ends]
@@ -575,7 +568,6 @@ def unharmed(state: Directory, result: Step[Directory, int]) -> bool:
 
 
 @machine.operation("crashedLoad", "LDR-4", "LDR-15", kind="crash")
-@states("LDR-15", source=f"{LOADER}; KAFKA-10471")
 @require(lambda state: sensible(state.files), "LDR-18 a directory of Kafka's")
 @require(lambda renames: renames >= 0, "LDR-4 some renames, perhaps all")
 @ensure(unharmed, "LDR-15 a crash does no harm")
@@ -584,7 +576,7 @@ def crashed_load(state: Directory, first: int, renames: int) -> Step[Directory, 
     the files of that offset before the others. The answer: how many renames there were.
 
     LDR-15: A crash while a log is loaded does no harm: loading again ends with the records that an undisturbed load
-    leaves.
+    leaves. [{LOADER}; KAFKA-10471]
     """
     return interrupted(state, renames)
 

@@ -97,13 +97,13 @@ class Entry(NamedTuple):
     position: int
 
 
-@states("OIX-1", source=f"{FILES}; {OFFSET_INDEX}", without=A_FORMAT)
+@states(without=A_FORMAT)
 def entries(index: Index) -> list[Entry]:
     """Those in use.
 
     OIX-1: The file is slots of 8 bytes, one after the other: the offset less the segment's base offset, 4 bytes, and a
     position in the .log file, 4 bytes, both signed and big-endian. Entries fill it from the start; nothing in it says
-    how many there are.
+    how many there are. [{FILES}; {OFFSET_INDEX}]
     """
     return entries_of(index.used, index.base_offset)
 
@@ -139,9 +139,9 @@ def last_offset(index: Index) -> int:
     return index.base_offset + index.used[-1][0] if index.used else index.base_offset
 
 
-@states("OIX-4", source=f"{SEARCH}; {OFFSET_INDEX}")
+@states()
 def is_full(index: Index) -> bool:
-    """OIX-4: An index whose slots are all in use is full: to append to it is refused."""
+    """OIX-4: An index whose slots are all in use is full: to append to it is refused. [{SEARCH}; {OFFSET_INDEX}]"""
     return len(index.used) >= index.slots
 
 
@@ -185,17 +185,15 @@ keeps_order = ensure(
 
 
 # ---- appends ---------------------------------------------------------------------------------------------------------
-@states("OIX-2", source=f"{FILES}; {ABSTRACT}", without=ONE_CALL)
+@states(without=ONE_CALL)
 def fits(index: Index, offset: int) -> bool:
     """OIX-2: An offset can be stored if it is not below the base offset, and not more than 2147483647 above it. To
-    append any other, or to ask for its relative value, is refused.
+    append any other, or to ask for its relative value, is refused. [{FILES}; {ABSTRACT}]
     """
     return 0 <= offset - index.base_offset <= mapped.MOST_RELATIVE
 
 
-@machine.operation("append")
-@states("OIX-5", "OIX-3", source=f"{WRITING}; {OFFSET_INDEX}")
-@states("OIX-2", "OIX-4", "OIX-19")
+@machine.operation("append", "OIX-2", "OIX-4", "OIX-19")
 @needs_open("OIX-5")
 @require(lambda position: 0 <= position < 2**31, "OIX-1 a position fits into four bytes")
 @keeps_order
@@ -208,9 +206,10 @@ def fits(index: Index, offset: int) -> bool:
 def append(state: Index, offset: int, position: int) -> Index | Refused:
     """The batch at that position ends with that offset.
 
-    OIX-5: An append puts one entry after the others, and changes none of them.
+    OIX-5: An append puts one entry after the others, and changes none of them. [{WRITING}; {OFFSET_INDEX}]
 
-    OIX-3: Offsets rise strictly from entry to entry: to append one that is not above the last is refused.
+    OIX-3: Offsets rise strictly from entry to entry: to append one that is not above the last is refused. [{WRITING};
+    {OFFSET_INDEX}]
     """
     if is_full(state):
         return FULL
@@ -232,7 +231,6 @@ def greatest_lower_bound(index: Index, target: int) -> Entry | None:
 
 
 @machine.question("lookup")
-@states("OIX-6", source=f"{FILES}; {OFFSET_INDEX}")
 @needs_open("OIX-6")
 @needs_order("OIX-6")
 @ensure(
@@ -245,7 +243,7 @@ def lookup(state: Index, offset: int) -> Entry:
     """From where to read, to find that offset.
 
     OIX-6: A lookup answers the entry of the greatest offset that is not above the target. Where there is none, because
-    the index is empty or begins above the target, it answers the base offset and position 0.
+    the index is empty or begins above the target, it answers the base offset and position 0. [{FILES}; {OFFSET_INDEX}]
     """
     return greatest_lower_bound(state, offset) or Entry(state.base_offset, 0)
 
@@ -259,8 +257,7 @@ class Reads:
 
 
 @machine.question("pagesTouched")
-@states("OIX-7", "OIX-8", source=f"{SEARCH}; {ABSTRACT}")
-@states("OIX-9", source=f"{SEARCH}; {ABSTRACT}", without={"model": PAGES_COUNTED, "proof": PAGES_COUNTED})
+@states(without={"OIX-9": {"model": PAGES_COUNTED, "proof": PAGES_COUNTED}})
 @needs_open("OIX-7")
 @needs_order("OIX-7")
 @ensure(
@@ -272,16 +269,16 @@ def pages_touched(state: Index, offset: int) -> Reads:
 
     OIX-7: A search looks first at the entry with which the warm section begins: the one 8192 bytes of entries before
     the last, or the first entry where there are fewer. If that is below the target, the search stays within the warm
-    section; otherwise it looks at the first entry, and stays before the warm section.
+    section; otherwise it looks at the first entry, and stays before the warm section. [{SEARCH}; {ABSTRACT}]
 
     OIX-8: Of what is left to be searched, the entry at the upper middle is looked at next, and at least half of it is
     then left out. In a warm section of 1025 entries of 8 bytes that makes at most 11 such looks, whatever the index's
-    size.
+    size. [{SEARCH}; {ABSTRACT}]
 
     OIX-9: A lookup in the warm section touches at most 3 pages of 4096 bytes. One for the last offset or beyond, as
     those of followers in sync and of consumers at the end are, touches all pages of the warm section, and so keeps them
     in memory. The source says that every lookup in the warm section touches its last entry: one whose target lies
-    further down does not.
+    further down does not. [{SEARCH}; {ABSTRACT}]
     """
     slots = mapped.probed(len(state.used), LAYOUT, lambda n: state.base_offset + state.used[n][0], offset)
     found = greatest_lower_bound(state, offset)
@@ -291,19 +288,19 @@ def pages_touched(state: Index, offset: int) -> Reads:
 
 
 @machine.question("entry")
-@states("OIX-21", source=OFFSET_INDEX, without=A_QUESTION)
+@states(without=A_QUESTION)
 @needs_open("OIX-21")
 @require(lambda n: n >= 0, "OIX-21 entries are counted from 0")
 def entry(state: Index, n: int) -> Entry | Refused:
     """The n-th.
 
-    OIX-21: The n-th entry is answered, from 0; to ask for one at or beyond their number is refused.
+    OIX-21: The n-th entry is answered, from 0; to ask for one at or beyond their number is refused. [{OFFSET_INDEX}]
     """
     return entries(state)[n] if n < len(state.used) else NO_SUCH_ENTRY
 
 
 @machine.question("fetchUpperBoundOffset")
-@states("OIX-10", source=OFFSET_INDEX, without=A_QUESTION)
+@states(without=A_QUESTION)
 @needs_open("OIX-10")
 @require(positions_rise, "OIX-10 positions rise with offsets")
 @require(lambda position, size: position >= 0 and size >= 0, "OIX-10 a fetch begins within the file")
@@ -312,6 +309,7 @@ def fetch_upper_bound_offset(state: Index, position: int, size: int) -> Entry | 
 
     OIX-10: The upper bound of a fetch is the first entry whose position is at or beyond the fetch's first position plus
     its size; none if there is no such entry. Its offset lies outside the fetch, and need not be the first that does.
+    [{OFFSET_INDEX}]
     """
     return next((e for e in entries(state) if e.position >= position + size), None)
 
@@ -330,7 +328,6 @@ def relative_offset(state: Index, offset: int) -> int | Refused:
 
 # ---- truncation, and the file's length -------------------------------------------------------------------------------
 @machine.operation("truncateTo")
-@states("OIX-11", source=OFFSET_INDEX)
 @needs_open("OIX-11")
 @needs_order("OIX-11")
 @keeps_order
@@ -346,31 +343,30 @@ def truncate_to(state: Index, offset: int) -> Index:
     """The log was cut there.
 
     OIX-11: Truncating to an offset keeps the entries below it, and no other. An offset above the last entry's changes
-    nothing. The slots that are no longer in use keep what they hold, and the file its size.
+    nothing. The slots that are no longer in use keep what they hold, and the file its size. [{OFFSET_INDEX}]
     """
     return mapped.keep(state, sum(1 for e in entries(state) if e.offset < offset))
 
 
 @machine.operation("truncate")
-@states("OIX-12", source=OFFSET_INDEX)
 @needs_open("OIX-12")
 @ensure(lambda result: result.used == (), "OIX-12 no entry is left")
 def truncate(state: Index) -> Index:
     """The log was emptied.
 
-    OIX-12: Truncating the index leaves no entry.
+    OIX-12: Truncating the index leaves no entry. [{OFFSET_INDEX}]
     """
     return mapped.keep(state, 0)
 
 
-@states("OIX-14", "OIX-15", source=ABSTRACT, without=ONE_CALL)
+@states(without=ONE_CALL)
 def resized(state: Index, size: int) -> Step[Index, bool]:
     """The index in a file of `size` bytes at most.
 
     OIX-14: Resizing makes the file as long as the whole slots that fit into the new size, by cutting it or by adding
-    zeros, and keeps the entries; it answers whether the length changed.
+    zeros, and keeps the entries; it answers whether the length changed. [{ABSTRACT}]
 
-    OIX-15: Resizing to less than the entries in use is refused, and nothing changes.
+    OIX-15: Resizing to less than the entries in use is refused, and nothing changes. [{ABSTRACT}]
     """
     after = mapped.resized(state, LAYOUT, size)
     return Step(state, TOO_SHORT) if after is None else Step(after, after is not state)
@@ -392,7 +388,7 @@ def resize(state: Index, new_size: int) -> Step[Index, bool]:
 
 
 @machine.operation("trimToValidSize")
-@states("OIX-16", source=f"{SEARCH}; {ABSTRACT}; KAFKA-4614", without=ONE_CALL)
+@states(without=ONE_CALL)
 @ensure(
     lambda state, result: not state.is_open or (result.slots, result.odd) == (len(state.used), b""),
     "OIX-16 the file is the entries in use",
@@ -402,13 +398,13 @@ def trim_to_valid_size(state: Index) -> Index:
 
     OIX-16: Trimming cuts the file to the entries in use. Closing trims, and unmaps. Closing the handler alone, as is
     done when the disk has failed or the file is to be deleted, leaves the file as long as it was. Closing twice does
-    nothing more.
+    nothing more. [{SEARCH}; {ABSTRACT}; KAFKA-4614]
     """
     return resized(state, len(state.used) * LAYOUT.size).state if state.is_open else state
 
 
 @machine.operation("reset")
-@states("OIX-17", source=ABSTRACT, without=ONE_CALL)
+@states(without=ONE_CALL)
 @needs_open("OIX-17")
 @ensure(
     lambda state, result: result.used == () and result.slots == state.max_index_size // LAYOUT.size,
@@ -417,19 +413,20 @@ def trim_to_valid_size(state: Index) -> Index:
 def reset_index(state: Index) -> Index:
     """The segment is recovered, and its index made again.
 
-    OIX-17: Resetting leaves no entry, and as many slots as fit into the maximum index size.
+    OIX-17: Resetting leaves no entry, and as many slots as fit into the maximum index size. [{ABSTRACT}]
     """
     return resized(mapped.keep(state, 0), state.max_index_size).state
 
 
 @machine.question("sanityCheck")
-@states("OIX-20", source=f"{OFFSET_INDEX}; LogSegment.sanityCheck, Kafka 4.3.0; KAFKA-19200", without=A_QUESTION)
+@states(without=A_QUESTION)
 @needs_open("OIX-20")
 def sanity_check(state: Index) -> Refused | None:
     """Whether obvious things are wrong.
 
     OIX-20: The sanity check fails if there are entries and the last one's offset is below the base offset, or if the
-    file is no whole number of slots. Opening a log does not call it in 4.3.0.
+    file is no whole number of slots. Opening a log does not call it in 4.3.0. [{OFFSET_INDEX}; LogSegment.sanityCheck,
+    Kafka 4.3.0; KAFKA-19200]
     """
     return NOT_SANE if (state.used and last_offset(state) < state.base_offset) or state.odd else None
 
@@ -463,29 +460,30 @@ all_entries = ensure(
 
 
 @machine.operation("open", kind="restart")
-@states("OIX-18", source=f"{ABSTRACT}; {OFFSET_INDEX}", without=ONE_CALL)
-@states("OIX-19", source=f"{SEARCH}; {ABSTRACT}", without=ONE_CALL)
+@states(without=ONE_CALL)
 @all_entries
 def open_(state: Index, max_index_size: int, writable: bool) -> Index:
     """The process stops, in whatever way, and the next one opens the file.
 
     OIX-18: A file that is there is opened as it is: every whole slot of it counts as an entry, unwritten ones and those
     that a truncation left behind too. So an index that was not trimmed, because the process was killed, is full when it
-    is opened, and its last entries are not to be relied on.
+    is opened, and its last entries are not to be relied on. [{ABSTRACT}; {OFFSET_INDEX}]
 
     OIX-19: To append to an index that was opened read-only is refused. Resizing it is not, and leaves it writable.
+    [{SEARCH}; {ABSTRACT}]
     """
     return mapped.opened(state, max_index_size, writable)
 
 
 @machine.operation("openNew")
-@states("OIX-13", source=f"{SEARCH}; {ABSTRACT}", without=ONE_CALL)
+@states(without=ONE_CALL)
 @require(lambda max_index_size: max_index_size >= 0, "OIX-13 a size is not negative")
 def open_new(state: Index, max_index_size: int) -> Step[Index, None]:
     """The file is deleted, and made again.
 
     OIX-13: A file that is not there is made, filled with zeros, as long as the whole slots that fit into the maximum
-    index size, without an entry. A maximum of less than one slot is refused, and leaves an empty file.
+    index size, without an entry. A maximum of less than one slot is refused, and leaves an empty file. [{SEARCH};
+    {ABSTRACT}]
     """
     if max_index_size < LAYOUT.size:
         return Step(Index(state.base_offset, state.max_index_size), NO_SLOT)
@@ -525,49 +523,36 @@ class Batch(NamedTuple):
     last_record: int
     """offset of the last record that is still in it; -1 without any, or where that is not known"""
 
-    @states(
-        "OIX-25",
-        source="LogSegment.append, Kafka 0.10.2 to 4.3.0 (seen in recordings of 0.11.0, 1.1.1, 2.8.2, 3.0.2, 3.9.1, "
-        "4.3.0)",
-        without=A_QUESTION | AT_REST,
-    )
+    @states(without=A_QUESTION | AT_REST)
     def made(self, offset: int) -> bool:
         """Whether an append that ended with this batch has, or had before it was cleaned, this as its last offset.
 
         OIX-25: An entry's offset is the last one of the batch at its position (since 4.0), the last one of a later
         batch that was appended together with it (2.0 to 3.9), or the first one of the batch at its position (up to
         1.1). In a segment that the cleaner wrote it is, up to 3.9, that of the last record that was kept of the batch.
+        [LogSegment.append, Kafka 0.10.2 to 4.3.0 (seen in recordings of 0.11.0, 1.1.1, 2.8.2, 3.0.2, 3.9.1, 4.3.0)]
         """
         if self.last_record < 0:
             return self.base_offset <= offset <= self.last_offset
         return offset in (self.last_offset, self.last_record)
 
 
-@states("OIX-23", source=f"{WRITING}; {OFFSET_INDEX}", without=A_QUESTION | AT_REST)
-@states(
-    "OIX-24",
-    source=f"{FILES}; {OFFSET_INDEX}; FileRecords.searchForOffsetFromPosition, Kafka 4.3.0",
-    without=A_QUESTION | AT_REST,
-)
-@states(
-    "OIX-27",
-    source=f"{FILES}; LogSegment.onBecomeInactiveSegment, AbstractIndex.close and trimToValidSize, Kafka 4.3.0",
-    without=A_QUESTION | AT_REST,
-)
-@states("OIX-25")
+@states("OIX-23", "OIX-24", "OIX-25", "OIX-27", without=A_QUESTION | AT_REST)
 def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
     """What is wrong with an entry of a segment with these batches, by the clause; "" if nothing. `before`: the entry
     before it.
 
     OIX-23: In the file of a segment at rest the offsets of entries rise strictly, none is below the base offset, and
-    the file is a whole number of slots.
+    the file is a whole number of slots. [{WRITING}; {OFFSET_INDEX}]
 
     OIX-24: An entry's position is the first byte of a batch of the segment, and all batches before it end below the
-    entry's offset: otherwise a reader that looks it up finds no batch, or is led past the one that it wants.
+    entry's offset: otherwise a reader that looks it up finds no batch, or is led past the one that it wants. [{FILES};
+    {OFFSET_INDEX}; FileRecords.searchForOffsetFromPosition, Kafka 4.3.0]
 
     OIX-27: After a clean stop, and in every segment but the last, the file has no unwritten slot, and no entry that
     points beyond the segment's end. A killed broker leaves both in its last segment, as does a deletion in the segments
-    of a directory that is to be deleted.
+    of a directory that is to be deleted. [{FILES}; LogSegment.onBecomeInactiveSegment, AbstractIndex.close and
+    trimToValidSize, Kafka 4.3.0]
     """
     end = batches[-1].position + batches[-1].size if batches else 0
     if e.position >= end:

@@ -101,17 +101,18 @@ machine = Machine("producer_state", initial, observe)
 
 # ---- appends ---------------------------------------------------------------------------------------------------------
 @states(
+    "PSM-3",
+    "PSM-5",
     "PSM-7",
-    source=f"KIP-360; KIP-890; {APPEND}",
     without={"model": "the model's producers are known, or begin at 0", "proof": "see the model"},
 )
-@states("PSM-3", "PSM-5")
 def sequence_refused(state: State, producer_id: int, epoch: int, first_seq: int) -> Refused | None:
     """What a client is told whose batch does not begin where it must.
 
     PSM-7: Of a producer of which no epoch is known a client's batch may begin at any sequence: its records may be
     deleted, or its state forgotten. Not so while a transaction is being verified: then only at 0 if the client can bump
-    epochs (transaction version 2), and in no case above the lowest sequence that verification has seen.
+    epochs (transaction version 2), and in no case above the lowest sequence that verification has seen. [KIP-360;
+    KIP-890; {APPEND}]
     """
     known, verification = state.known(producer_id), state.verifications.get(producer_id)
     if verification is not None:
@@ -124,17 +125,8 @@ def sequence_refused(state: State, producer_id: int, epoch: int, first_seq: int)
     return NOT_THE_NEXT if epoch == known.epoch else NOT_FROM_ZERO
 
 
-@machine.operation("appendDataBatch")
-@states("PSM-1", source=f"{CHAPTER}; KIP-98; ProducerStateEntry, Kafka 4.3.0")
-@states("PSM-3", source=f"KIP-98; {APPEND}; KAFKA-7298")
-@states("PSM-5", source=f"KIP-98; KIP-360; {APPEND}")
-@states("PSM-6", "PSM-9", source=f"KIP-98; {APPEND}")
-@states(
-    "PSM-8",
-    source=f"AppendOrigin and {APPEND}; KAFKA-6003",
-    without={"proof": "the model appends as a leader; a follower checks nothing that could be proved"},
-)
-@states("PSM-7", "PSM-4", "PSM-30")
+@machine.operation("appendDataBatch", "PSM-7", "PSM-4", "PSM-30")
+@states(without={"PSM-8": {"proof": "the model appends as a leader; a follower checks nothing that could be proved"}})
 @contracts.a_batch
 @ensure(contracts.in_sequence, "PSM-3 a client's batch begins at the next sequence, or at 0 of a new epoch")
 @ensure(
@@ -161,24 +153,25 @@ def append_data_batch(
     PSM-1: For each producer id that wrote lately a partition knows its epoch, the epoch of the coordinator that wrote
     its last marker, the timestamp of its last batch or marker, the first offset of its open transaction, and its five
     latest data batches (last sequence, last offset, offset delta, timestamp), the oldest dropped for a sixth; a batch
-    or marker of another epoch drops all before it.
+    or marker of another epoch drops all before it. [{CHAPTER}; KIP-98; ProducerStateEntry, Kafka 4.3.0]
 
     PSM-3: A client's batch of the producer's own epoch begins at the sequence after its last one (at 0 if a marker
     brought the epoch and no batch came since), or it is refused: within an epoch the log has every sequence once, in
-    order.
+    order. [KIP-98; {APPEND}; KAFKA-7298]
 
     PSM-5: A client's batch of a new epoch begins at sequence 0, or it is refused, unless no epoch of the producer is
-    known.
+    known. [KIP-98; KIP-360; {APPEND}]
 
     PSM-6: A batch of a client or a coordinator with an epoch below the producer's is refused: epochs fence off
-    producers that were replaced, and never fall in a log.
+    producers that were replaced, and never fall in a log. [KIP-98; {APPEND}]
 
     PSM-8: Checks go by origin: of a client epoch and sequence; of a coordinator (offset commits, markers) epoch and
     coordinator epoch, no sequence; of replication none of these, for the leader has checked: what it sends is taken
-    over, lower epochs too.
+    over, lower epochs too. [AppendOrigin and {APPEND}; KAFKA-6003]
 
     PSM-9: A transactional batch of a producer without an open transaction opens one at its first offset; the following
-    ones belong to it. A batch that is not transactional is refused while one is open, whatever its origin.
+    ones belong to it. A batch that is not transactional is refused while one is open, whatever its origin. [KIP-98;
+    {APPEND}]
     """
     known = state.known(producer_id)
     if origin != "REPLICATION" and producer_epoch < known.epoch:
@@ -194,12 +187,12 @@ def append_data_batch(
     return Step(state.with_producer(producer_id, after, last_offset + 1), {"startedTransactions": opened})
 
 
-@states("PSM-11", source=f"KIP-890; {APPEND}; KAFKA-19999")
+@states()
 def marker_epoch_refused(known: Producer, origin: str, epoch: int, version: int) -> bool:
     """PSM-11: A marker's epoch is at least the producer's (transaction versions 0 and 1), and from version 2 on above
     it, for then each transaction's end bumps the epoch. At version 2 an equal epoch is accepted if no transaction is
     open (the marker is written again), or at the greatest epoch. Else it is refused. The version must be said, but for
-    replication, which takes what the leader took.
+    replication, which takes what the leader took. [KIP-890; {APPEND}; KAFKA-19999]
     """
     if origin == "REPLICATION":
         return False
@@ -208,24 +201,20 @@ def marker_epoch_refused(known: Producer, origin: str, epoch: int, version: int)
     return known.transaction is not None and epoch != MOST_EPOCH
 
 
-@states(
-    "PSM-16", source=f"{CHAPTER}; ProducerStateManager.lastStableOffset, UnifiedLog.append, LogSegment.updateTxnIndex"
-)
+@states()
 def last_stable_offset_of(state: State, producer_id: int, marker: Offset) -> Offset:
     """What the transaction index says of a transaction of this producer that ended at `marker`.
 
     PSM-16: An aborted transaction that has records is entered in the transaction index of the segment that holds its
     marker: producer id, first offset, the marker's offset, and as last stable offset the first offset of the earliest
     transaction of another producer that is still open, or without one the offset after the marker. Committed ones are
-    not entered, and every aborted one is.
+    not entered, and every aborted one is. [{CHAPTER}; ProducerStateManager.lastStableOffset, UnifiedLog.append,
+    LogSegment.updateTxnIndex]
     """
     return min((first for first, other in state.opened.items() if other != producer_id), default=marker + 1)
 
 
-@machine.operation("appendEndTxnMarker")
-@states("PSM-10", source=f"KIP-98; {APPEND}; KAFKA-9144")
-@states("PSM-12", source=f"KIP-98; {APPEND}")
-@states("PSM-11", "PSM-16", "PSM-8", "PSM-30")
+@machine.operation("appendEndTxnMarker", "PSM-11", "PSM-16", "PSM-8", "PSM-30")
 @contracts.a_marker
 @contracts.ends_its_transaction
 @contracts.takes_its_epochs
@@ -248,10 +237,10 @@ def append_end_txn_marker(
 
     PSM-10: A marker ends its producer's open transaction, committed or aborted, at the marker's own offset; without one
     it completes nothing, and is legal. Either way the producer's epoch, coordinator epoch and last timestamp become the
-    marker's.
+    marker's. [KIP-98; {APPEND}; KAFKA-9144]
 
     PSM-12: A marker of a coordinator epoch below the last one that wrote for this producer is refused, but for
-    replication: in a log the coordinator epochs of a producer's markers never fall.
+    replication: in a log the coordinator epochs of a producer's markers never fall. [KIP-98; {APPEND}]
     """
     known = state.known(producer_id)
     if transaction_version == UNKNOWN_VERSION and origin != "REPLICATION":
@@ -274,10 +263,6 @@ def append_end_txn_marker(
 
 # ---- as the log calls it ---------------------------------------------------------------------------------------------
 @machine.operation("produce", "PSM-2", "PSM-27", "PSM-8", "PSM-30")
-@states(
-    "PSM-2",
-    source=f"{CHAPTER}; UnifiedLog.analyzeAndValidateProducerState, ProducerStateEntry.findDuplicateBatch, Kafka 4.3.0",
-)
 @contracts.a_batch
 @ensure(contracts.no_duplicate_goes_in, "PSM-2 a duplicate is answered, not appended")
 @ensure(contracts.guarded, "PSM-27 a transaction opens only with the guard of its verification")
@@ -292,7 +277,8 @@ def produce(
 
     PSM-2: A client's batch with the epoch, and exactly the first and last sequence, of one of the five retained batches
     is a duplicate: nothing is appended, and the answer is the offsets and the timestamp of the batch that is there. No
-    duplicate of a retained batch is ever appended.
+    duplicate of a retained batch is ever appended. [{CHAPTER}; UnifiedLog.analyzeAndValidateProducerState,
+    ProducerStateEntry.findDuplicateBatch, Kafka 4.3.0]
     """
     known = state.known(producer_id)
     there = known.duplicate(producer_epoch, first_seq, last_seq) if origin == "CLIENT" else None
@@ -338,12 +324,10 @@ def end_transaction(
 
 @machine.question("findDuplicateBatch", "PSM-2", "PSM-4")
 @states(
-    "PSM-4",
-    source="DefaultRecordBatch.incrementSequence and decrementSequence, BatchMetadata, Kafka 4.3.0; KAFKA-7692",
     without={
         "model": "the model's sequences do not wrap: arithmetic modulo 2^31, without a history",
         "proof": "see the model; it is tested at its ends",
-    },
+    }
 )
 @ensure(
     lambda state, producer_id, producer_epoch, first_seq, last_seq, result: (
@@ -357,7 +341,8 @@ def find_duplicate_batch(
     """The retained batch that one with these numbers repeats, or null.
 
     PSM-4: Sequences wrap: 0 follows 2^31 - 1. A batch's first sequence is its last one minus its offset delta, modulo
-    2^31, and its first offset comes from offsets, never from sequences.
+    2^31, and its first offset comes from offsets, never from sequences. [DefaultRecordBatch.incrementSequence and
+    decrementSequence, BatchMetadata, Kafka 4.3.0; KAFKA-7692]
     """
     there = state.known(producer_id).duplicate(producer_epoch, first_seq, last_seq)
     return None if there is None else there.numbers
@@ -365,17 +350,16 @@ def find_duplicate_batch(
 
 # ---- verification ----------------------------------------------------------------------------------------------------
 @states(
-    "PSM-26",
-    source="KIP-890; VerificationStateEntry and ProducerStateManager.maybeCreateVerificationStateEntry, Kafka 4.3.0",
     without={
         "model": "verification is the coordinator's protocol; here it is one remembered entry",
         "proof": "see the model",
-    },
+    }
 )
 def verified(state: State, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool) -> State:
     """PSM-26: The verification of a producer's transaction remembers when it began, whether the client can bump epochs,
     and the lowest sequence asked for within its highest epoch; another request for it changes at most that. It is
-    dropped when told to.
+    dropped when told to. [KIP-890; VerificationStateEntry and ProducerStateManager.maybeCreateVerificationStateEntry,
+    Kafka 4.3.0]
     """
     v = state.verifications.get(producer_id)
     guards = state.guards if v is not None else state.guards + 1
@@ -408,11 +392,7 @@ def clear_verification_state_entry(state: State, producer_id: int) -> State:
 
 
 @machine.operation("startVerification", "PSM-27", "PSM-26", "PSM-6")
-@states(
-    "PSM-27",
-    source="KIP-890; UnifiedLog.maybeStartTransactionVerification, analyzeAndValidateProducerState, updateProducers",
-    without={"model": "see PSM-26", "proof": "see PSM-26"},
-)
+@states(without={"model": "see PSM-26", "proof": "see PSM-26"})
 @ensure(
     lambda state, producer_id, epoch, result: (
         refused(result) or (result.result == NO_GUARD) == state.known(producer_id).has_open_transaction(epoch)
@@ -429,7 +409,8 @@ def start_verification(
     comes with another epoch than the open one's, needs the guard of the producer's verification, of which each has its
     own; a lower epoch is refused before that. A verification begins only without an open transaction of that epoch, and
     ends with the first transactional batch or marker, but not with a marker of its own epoch if the client can bump
-    epochs: that is the end of the transaction before.
+    epochs: that is the end of the transaction before. [KIP-890; UnifiedLog.maybeStartTransactionVerification,
+    analyzeAndValidateProducerState, updateProducers]
     """
     known = state.known(producer_id)
     if epoch < known.epoch:
@@ -441,9 +422,10 @@ def start_verification(
 
 
 # ---- offsets, expiry -------------------------------------------------------------------------------------------------
-@states("PSM-15", source=f"{MANAGER}; KAFKA-5634")
+@states()
 def stable(state: State, below: Offset) -> State:
-    """PSM-15: A transaction that has ended stays unstable until the high watermark is above its marker."""
+    """PSM-15: A transaction that has ended stays unstable until the high watermark is above its marker. [{MANAGER};
+    KAFKA-5634]"""
     return replace(state, ended={first: e for first, e in state.ended.items() if e.last_offset >= below})
 
 
@@ -461,11 +443,6 @@ def on_high_watermark_updated(state: State, high_watermark: Offset) -> State:
 
 
 @machine.question("lastStableOffset")
-@states(
-    "PSM-14", source="Kafka Internals, ch. 03, 'Offset boundaries: LSO, LEO, HW, recovery point'; "
-    "UnifiedLog.lastStableOffset",
-)  # fmt: skip
-@states("PSM-13", source=f"{CHAPTER}; {MANAGER}")
 @require(
     lambda high_watermark, log_start_offset: log_start_offset <= high_watermark,
     "PSM-14 the log start is at most the high watermark",
@@ -482,20 +459,22 @@ def last_stable_offset(state: State, high_watermark: Offset, log_start_offset: O
 
     PSM-14: The last stable offset is the first unstable offset, but at least the log start, if that is below the high
     watermark; else the high watermark. So it is never above the first record of an open transaction, never above the
-    high watermark, and appends never lower it.
+    high watermark, and appends never lower it. [Kafka Internals, ch. 03, 'Offset boundaries: LSO, LEO, HW, recovery
+    point'; UnifiedLog.lastStableOffset]
 
     PSM-13: The first unstable offset is the least first offset of all transactions that are open or whose end is not
-    replicated yet; there is none without any. The first undecided offset counts the open ones alone.
+    replicated yet; there is none without any. The first undecided offset counts the open ones alone. [{CHAPTER};
+    {MANAGER}]
     """
     first = state.first_unstable
     return high_watermark if first is None else min(high_watermark, max(first, log_start_offset))
 
 
-@states("PSM-17", source=f"KIP-98; {MANAGER}; KAFKA-9144", without=TIMELESS)
+@states(without=TIMELESS)
 def expired(state: State, producer: Producer, now: int) -> bool:
     """PSM-17: A producer without an open transaction is forgotten once its last timestamp lies
     producer.id.expiration.ms or more in the past; one with an open transaction never is. A verification that old is
-    forgotten too.
+    forgotten too. [KIP-98; {MANAGER}; KAFKA-9144]
     """
     return producer.transaction is None and now - producer.last_timestamp >= state.config.producer_id_expiration_ms
 
@@ -520,21 +499,21 @@ def remove_expired_producers(state: State, current_time_ms: int) -> State:
 
 
 @machine.operation("advance", kind="time")
-@states("PSM-29", source=f"{MANAGER}, hasLateTransaction; KIP-664", without=TIMELESS)
+@states(without=TIMELESS)
 @require(lambda ms: ms >= 0, "PSM-29 time does not go back")
 @ensure(lambda state, ms, result: result == replace(state, now=state.now + ms), "PSM-29 only the clock moves")
 def advance(state: State, ms: int) -> State:
     """The clock moves.
 
     PSM-29: A partition has a late transaction if the last timestamp of the producer of its first open transaction is
-    positive and lies more than the maximum transaction timeout and five minutes in the past.
+    positive and lies more than the maximum transaction timeout and five minutes in the past. [{MANAGER},
+    hasLateTransaction; KIP-664]
     """
     return replace(state, now=state.now + ms)
 
 
 # ---- snapshots -------------------------------------------------------------------------------------------------------
 @machine.operation("takeSnapshot", "PSM-18", "PSM-30")
-@states("PSM-18", source=f"{CHAPTER}; {MANAGER}; KAFKA-6683")
 @require(
     lambda state: state.end <= state.last_snapshot or state.end not in state.snapshots,
     "PSM-30 a manager loads what snapshots there are before it takes one",
@@ -546,20 +525,21 @@ def take_snapshot(state: State) -> State:
     PSM-18: A snapshot at offset x holds what the records below x make: of each producer its epoch, coordinator epoch,
     last timestamp, open transaction and its latest batch alone, whose own timestamp is lost: loaded, it is the last
     one. It is taken at every roll, when a log is closed and when it was recovered, and written only if x is above the
-    offset of the last one taken or loaded.
+    offset of the last one taken or loaded. [{CHAPTER}; {MANAGER}; KAFKA-6683]
     """
     if state.end <= state.last_snapshot:
         return state
     return state.with_snapshots({**state.snapshots, state.end: state.saved}, last_snapshot=state.end)
 
 
-@states("PSM-20", source=f"{CHAPTER}; {MANAGER}; UnifiedLog.rebuildProducerState")
+@states()
 def loaded(state: State, log_start: Offset, now: int) -> State:
     """A state that knows nothing, after loading the latest readable snapshot.
 
     PSM-20: Loading takes the latest snapshot that can be read, deletes those after it that cannot, leaves out producers
     that are expired, and opens the transactions that were open; the state then stands at its offset. Without any it is
-    empty and stands at the log start. What the log holds after it is then read as replication.
+    empty and stands at the log start. What the log holds after it is then read as replication. [{CHAPTER}; {MANAGER};
+    UnifiedLog.rebuildProducerState]
     """
     at = max((x for x, s in state.snapshots.items() if s is not None), default=None)
     if at is None:
@@ -569,22 +549,17 @@ def loaded(state: State, log_start: Offset, now: int) -> State:
     return replace(state, producers=producers, snapshots=snapshots, end=at, last_snapshot=at)
 
 
-@states(
-    "PSM-22",
-    source=f"{MANAGER}, onLogStartOffsetIncremented; KIP-360",
-    without={"model": "the model's log begins at 0", "proof": "see the model"},
-)
+@states(without={"model": "the model's log begins at 0", "proof": "see the model"})
 def with_log_start(state: State, log_start: Offset) -> State:
     """PSM-22: A raised log start makes the ends of transactions below it replicated, lifts the state's offset at least
     to it, and makes the latest snapshot's offset, or without one the log start, that of the last snapshot. Producers
-    whose records are all deleted stay known, until they expire.
+    whose records are all deleted stay known, until they expire. [{MANAGER}, onLogStartOffsetIncremented; KIP-360]
     """
     last = max(state.snapshots, default=log_start)
     return replace(stable(state, log_start), end=max(state.end, log_start), last_snapshot=last)
 
 
 @machine.operation("truncateAndReload", "PSM-19", "PSM-20")
-@states("PSM-19", source=f"{MANAGER}, truncateAndReload; KAFKA-12153")
 @require(lambda log_start_offset, log_end_offset: min(log_start_offset, log_end_offset) >= 0, "PSM-30 offsets")
 @ensure(
     lambda log_start_offset, log_end_offset, result: all(
@@ -602,7 +577,7 @@ def truncate_and_reload(state: State, log_start_offset: Offset, log_end_offset: 
 
     PSM-19: Truncation and start-up delete the snapshots above the new log end and those not above the log start; if the
     new end is not where the state stands, all of it (but verifications) is dropped and loaded from a snapshot. If it
-    is, the state stays, and the log start alone is taken note of.
+    is, the state stays, and the log start alone is taken note of. [{MANAGER}, truncateAndReload; KAFKA-12153]
     """
     after = replace(
         state, snapshots={x: s for x, s in state.snapshots.items() if log_start_offset < x <= log_end_offset}
@@ -613,11 +588,7 @@ def truncate_and_reload(state: State, log_start_offset: Offset, log_end_offset: 
 
 
 @machine.operation("truncateFullyAndStartAt")
-@states(
-    "PSM-21",
-    source=f"{MANAGER}, truncateFullyAndStartAt",
-    without={"model": "an empty log, which the model begins with", "proof": "see the model"},
-)
+@states(without={"model": "an empty log, which the model begins with", "proof": "see the model"})
 @ensure(
     lambda offset, result: not (result.producers or result.ended or result.snapshots) and result.end == offset,
     "PSM-21 nothing is left, and the state stands at the offset",
@@ -626,7 +597,7 @@ def truncate_fully_and_start_at(state: State, offset: Offset) -> State:
     """The whole log is gone; it begins at this offset.
 
     PSM-21: A full truncation to an offset forgets producers and transactions, and deletes all snapshots; the state
-    stands at that offset.
+    stands at that offset. [{MANAGER}, truncateFullyAndStartAt]
     """
     return replace(state, producers={}, ended={}, snapshots={}, end=offset, last_snapshot=0)
 
@@ -654,18 +625,17 @@ def delete_snapshots_before(state: State, offset: Offset) -> State:
 
 
 @states(
-    "PSM-23",
-    source=f"{MANAGER}, deleteSnapshotsBefore and removeStraySnapshots; KAFKA-9105, KAFKA-5829, KAFKA-12964",
     without={
         "model": "which files are kept decides how much is read again, not what comes out",
         "proof": "see the model",
-    },
+    }
 )
 def without_strays(snapshots: Mapping[Offset, Any], base_offsets: Sequence[Offset]) -> list[Offset]:
     """The offsets of the snapshots that stay when a log with these segments is loaded.
 
     PSM-23: Snapshots below an offset can be deleted; before a log is loaded those are deleted that belong to no
     segment's base offset, but for the latest of them if it is above every base offset: that is the one of the shutdown.
+    [{MANAGER}, deleteSnapshotsBefore and removeStraySnapshots; KAFKA-9105, KAFKA-5829, KAFKA-12964]
     """
     strays = sorted(x for x in snapshots if x not in base_offsets)
     kept = strays[-1:] if strays and (not base_offsets or strays[-1] >= max(base_offsets)) else []
@@ -691,7 +661,6 @@ def remove_stray_snapshots(state: State, segment_base_offsets: Sequence[Offset])
 
 
 @machine.operation("reopen", "PSM-28", "PSM-20", kind="restart")
-@states("PSM-28", source=f"{CHAPTER}; {MANAGER}")
 @ensure(
     lambda state, result: result.snapshots == state.snapshots and not result.producers,
     "PSM-28 the files alone are left",
@@ -702,7 +671,7 @@ def reopen(state: State) -> State:
     PSM-28: After a crash at any moment, the snapshots that are left and the log read on from one of them make the state
     that there was: the same producers, epochs, last sequences and open transactions, so that the same batches are
     accepted and refused. Of the retained batches the latest is sure to be there, and of the others those read again; an
-    older duplicate is then refused as out of order, and not appended.
+    older duplicate is then refused as out of order, and not appended. [{CHAPTER}; {MANAGER}]
     """
     return replace(state, producers={}, ended={}, verifications={}, end=0, last_snapshot=0)
 
@@ -717,12 +686,10 @@ def corrupt_snapshot(state: State, offset: Offset) -> State:
 
 @machine.question("readEmptiedMarker")
 @states(
-    "PSM-31",
-    source="KAFKA-8335; Cleaner and MemoryRecords.filterTo, Kafka 4.3.0",
     without={
         "model": "the cleaner is not in the model: every marker of its log has its record",
         "proof": "see the model",
-    },
+    }
 )
 @contracts.a_producer
 @require(lambda offset: offset >= 0, "PSM-30 an offset")
@@ -737,18 +704,15 @@ def read_emptied_marker(producer_id: int, producer_epoch: int, offset: Offset, t
 
     PSM-31: The cleaner keeps the last marker of a producer that has no data batch for the epoch that it has, without
     its record in the end. Read again, such a batch makes its producer known with that epoch and the batch's timestamp,
-    without a coordinator epoch (which was in the record), batches or a transaction.
+    without a coordinator epoch (which was in the record), batches or a transaction. [KAFKA-8335; Cleaner and
+    MemoryRecords.filterTo, Kafka 4.3.0]
     """
     return entry_of(producer_id, Producer(producer_epoch, last_timestamp=timestamp))
 
 
 # ---- the bytes -------------------------------------------------------------------------------------------------------
 @machine.question("writeSnapshot")
-@states(
-    "PSM-24",
-    source="Kafka Internals, ch. 03, 'Snapshot file format'; ProducerSnapshot.json, Kafka 4.3.0",
-    without=A_FORMAT,
-)
+@states(without=A_FORMAT)
 @require(lambda entries: all(map(producer_snapshot.fits, entries)), "PSM-24 numbers of the fields' sizes")
 @ensure(
     lambda entries, result: (
@@ -764,13 +728,14 @@ def write_snapshot(entries: Sequence[Entry]) -> str:
     a CRC-32C of all bytes behind it (32 bits) and the number of producers (32 bits); then of each in 46 bytes: producer
     id (64), epoch (16), last sequence (32), last offset (64), offset delta (32), timestamp (64), coordinator epoch
     (32), first offset of the open transaction (64), big-endian. A producer without a batch has last sequence and last
-    offset -1 and delta 0; one without a transaction -1. The order of the producers says nothing.
+    offset -1 and delta 0; one without a transaction -1. The order of the producers says nothing. [Kafka Internals, ch.
+    03, 'Snapshot file format'; ProducerSnapshot.json, Kafka 4.3.0]
     """
     return producer_snapshot.packed(entries).hex()
 
 
 @machine.question("readSnapshot", "PSM-25", "PSM-24")
-@states("PSM-25", source="ProducerStateManager.readSnapshot, Kafka 4.3.0", without=A_FORMAT)
+@states(without=A_FORMAT)
 @require(lambda file: len(file) % 2 == 0 and set(file) <= set("0123456789abcdef"), "PSM-24 bytes in hexadecimal digits")
 @ensure(
     lambda file, result: (
@@ -784,7 +749,7 @@ def read_snapshot(file: str) -> list[Entry] | Refused:
 
     PSM-25: A snapshot file is unreadable if it is cut short, its version is not 1, it announces more producers than it
     holds or a negative number of them, or its CRC is not that of its bytes. Bytes behind the last producer count in the
-    CRC, and say nothing.
+    CRC, and say nothing. [ProducerStateManager.readSnapshot, Kafka 4.3.0]
     """
     entries = producer_snapshot.unpacked(bytes.fromhex(file))
     return UNREADABLE if entries is None else entries

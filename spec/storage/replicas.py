@@ -75,17 +75,14 @@ class Difference(NamedTuple):
     offset: int
 
 
-@states(
-    "RPL-2",
-    source="Kafka Internals, ch. 03, 'Offsets & high watermark'; ReplicaManager.checkpointHighWatermarks, Kafka 4.3.0",
-    without=LOGS_AT_REST,
-)
+@states(without=LOGS_AT_REST)
 def agreed(a: Replica, b: Replica, metadata: bool) -> tuple[int, int]:
     """The offsets on which two replicas must agree: from, and up to.
 
     RPL-2: What two replicas must agree on are the offsets from the larger of their starts up to the smallest of their
     checkpointed high watermarks and ends. A replica without a checkpointed high watermark agrees with any other; of the
-    metadata log, which has none, everything up to the smaller end counts, but where the epochs differ.
+    metadata log, which has none, everything up to the smaller end counts, but where the epochs differ. [Kafka
+    Internals, ch. 03, 'Offsets & high watermark'; ReplicaManager.checkpointHighWatermarks, Kafka 4.3.0]
     """
     tops = [a.end, b.end]
     if not metadata:
@@ -105,32 +102,23 @@ def first_difference(a: Replica, b: Replica, metadata: bool = False) -> Differen
     return None if metadata and found is not None and found.kind == "behind" else found
 
 
-@states("RPL-3", source="UnifiedLog.appendAsFollower, Kafka 4.3.0; Kafka Internals, ch. 03", without=LOGS_AT_REST)
-@states(
-    "RPL-4",
-    source="Kafka Internals, ch. 04; Cleaner and MemoryRecords.filterTo, Kafka 4.3.0",
-    without=LOGS_AT_REST,
-)
-@states(
-    "RPL-5",
-    source="KIP-101, KIP-279; Partition and AbstractFetcherThread, Kafka 4.3.0",
-    without=LOGS_AT_REST,
-)
+@states(without=LOGS_AT_REST)
 def lowest_difference(a: Replica, b: Replica, metadata: bool) -> Difference | None:
     """At the lowest offset where the two are not the same.
 
     RPL-3: Of a log that was never compacted, replicas hold the same batches there: base offset, last offset, size and
     CRC. (A leader epoch that alone is another one is a matter of each log's own: a batch that was sent again to the
     next leader has the same bytes.) Batches of formats before 2 are not compared: a leader converts them for an older
-    follower.
+    follower. [UnifiedLog.appendAsFollower, Kafka 4.3.0; Kafka Internals, ch. 03]
 
     RPL-4: Compaction is each replica's own affair: of a log that is or may be compacted, an offset that two replicas
     have there holds the same record in both: key, value, headers and timestamp. An offset that only one has is no
-    difference.
+    difference. [Kafka Internals, ch. 04; Cleaner and MemoryRecords.filterTo, Kafka 4.3.0]
 
     RPL-5: Where replicas differ at an offset that has different leader epochs in them, the one with the lower epoch has
     not followed the leader of the higher one yet: an unclean election made it lose what it holds, and it will cut its
-    log there. Where the epochs are the same one of them is damaged.
+    log there. Where the epochs are the same one of them is damaged. [KIP-101, KIP-279; Partition and
+    AbstractFetcherThread, Kafka 4.3.0]
     """
     start, end = agreed(a, b, metadata)
     if never_compacted(a, b):
@@ -155,16 +143,13 @@ def lowest_difference(a: Replica, b: Replica, metadata: bool) -> Difference | No
     return None
 
 
-@states(
-    "RPL-6",
-    source="Kafka Internals, ch. 03, 'LeaderEpochFileCache'; LeaderEpochFileCache, Kafka 4.3.0; KIP-101",
-    without=LOGS_AT_REST,
-)
+@states(without=LOGS_AT_REST)
 def epochs_differ(a: Replica, b: Replica, metadata: bool = False) -> int | None:
     """The lowest epoch that begins at different offsets.
 
     RPL-6: An epoch that two replicas of a log that was never compacted both know begins at the same offset in both, if
     it is the first entry in neither (a first entry moves with the log start) and begins below what they must agree on.
+    [Kafka Internals, ch. 03, 'LeaderEpochFileCache'; LeaderEpochFileCache, Kafka 4.3.0; KIP-101]
     """
     _, end = agreed(a, b, metadata)
     if not never_compacted(a, b):
@@ -183,22 +168,18 @@ class Directory(NamedTuple):
     kind: str
 
 
-@states("RPL-1", source="PartitionMetadataFile and LogManager, Kafka 4.3.0; KIP-516", without=LOGS_AT_REST)
-@states(
-    "RPL-7",
-    source="LogManager.isStrayReplica and PartitionMetadataFile, Kafka 4.3.0; KIP-516, KIP-858",
-    without=LOGS_AT_REST,
-)
+@states(without=LOGS_AT_REST)
 def are_replicas(a: Directory, b: Directory) -> bool:
     """Whether logs of one name are replicas of one partition.
 
     RPL-1: Logs are replicas of one partition if they lie in directories of one cluster, of different brokers, under the
     same topic name and partition, as the brokers' current logs, and their partition.metadata files do not name
     different topic ids. Where meta.properties has no cluster id, as before 2.1, they are compared only if each broker
-    comes once.
+    comes once. [PartitionMetadataFile and LogManager, Kafka 4.3.0; KIP-516]
 
     RPL-7: Directories under one topic name with different topic ids are of different topics: all but one are left of a
-    topic that was deleted while their brokers were away, and become strays when these start.
+    topic that was deleted while their brokers were away, and become strays when these start. [LogManager.isStrayReplica
+    and PartitionMetadataFile, Kafka 4.3.0; KIP-516, KIP-858]
     """
     return (
         a.kind == b.kind == ""

@@ -23,15 +23,12 @@ from kafkaspec.contract.clauses import A_QUESTION, AT_REST, ONE_CALL, clause, st
 from kafkaspec.contract.codec import partial
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.errors import UserError
+from kafkaspec.spec.common import segment_contents as contents
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, NO_TIMESTAMP
 from kafkaspec.spec.common.segment_contents import (
     CHAPTER,
-    FAILURES,
     LOG_SEGMENT,
-    READING,
-    RECOVERY,
     TIME_ENTRY,
-    TIMES,
     BatchToAppend,
     EpochEntry,
     OffsetEntry,
@@ -63,6 +60,7 @@ PREFIX = "SEG"
 TITLE = "Log segment"
 
 ROLLING = f"{CHAPTER}, 'Segment rolling'"
+TIMES, READING, RECOVERY, FAILURES = contents.TIMES, contents.READING, contents.RECOVERY, contents.FAILURES
 
 OVERFLOW = "org.apache.kafka.storage.internals.log.LogSegmentOffsetOverflowException"
 NO_SUCH_FILE = "java.nio.file.NoSuchFileException"
@@ -250,20 +248,20 @@ def become_inactive(state: Segment) -> Segment:
 
 
 @machine.operation("flush", "SEG-23")
-@states("SEG-23", source=f"{CHAPTER}, 'Offset boundaries: LSO, LEO, HW, recovery point'; {LOG_SEGMENT}; KAFKA-10101")
 @has_index_files
 @ensure(lambda state, result: result == state, "SEG-23 nothing to be seen")
 def flush(state: Segment) -> Segment:
     """Have all files outlive a crash.
 
     SEG-23: A flush has the .log outlive a crash, then the offset index, the time index and the transaction index. Only
-    after it may the recovery point pass the segment.
+    after it may the recovery point pass the segment. [{CHAPTER}, 'Offset boundaries: LSO, LEO, HW, recovery point';
+    {LOG_SEGMENT}; KAFKA-10101]
     """
     return state
 
 
 @machine.operation("truncateTo")
-@states("SEG-15", source=f"{LOG_SEGMENT}; KAFKA-6492", without=ONE_CALL)
+@states(without=ONE_CALL)
 @is_recovered
 @ensure(lambda offset, result: all(b.last_offset < offset for b in result.state.batches), "SEG-15 cut")
 @ensure(lambda state, result: is_start_of(result.state, state), "SEG-15 a prefix is left")
@@ -280,7 +278,8 @@ def truncate_to(state: Segment, offset: int) -> Step[Segment, int]:
 
     SEG-15: Truncating to an offset cuts the file at the offset's place, so that a batch around it goes whole; drops the
     entries of all indexes whose offset is at or above it; gives the index files their full size again; and takes the
-    largest timestamp again from what is left. Above the last offset only the last two happen.
+    largest timestamp again from what is left. Above the last offset only the last two happen. [{LOG_SEGMENT};
+    KAFKA-6492]
     """
     at = place(state, offset)
     after = replace(
@@ -310,9 +309,6 @@ class RecoveryResult:
 
 
 @machine.operation("recover", "SEG-16", "SEG-17", "SEG-18", "SEG-19", "SEG-20", "SEG-24", "SEG-25", "SEG-26")
-@states("SEG-20", source=LOG_SEGMENT)
-@states("SEG-24", source=f"{RECOVERY}; KAFKA-10101")
-@states("SEG-26", source=f"{FAILURES}; UnifiedLog.append, Kafka 4.3.0")
 @has_index_files
 @require(lambda state: recovery_fits(state), "SEG-8 the indexes have room for what is in the segment")
 @ensure(
@@ -340,14 +336,14 @@ def recover(state: Segment, active: bool = False) -> Step[Segment, RecoveryResul
     """Make everything again from the batches; answers the bytes cut, and the leader epochs found. The active segment's
     index files get their full size then.
 
-    SEG-20: A second recovery finds nothing to cut and changes nothing.
+    SEG-20: A second recovery finds nothing to cut and changes nothing. [{LOG_SEGMENT}]
 
     SEG-24: Whatever a crash leaves of an append, recovery comes to a log that is what was appended, from the first
     batch up to some batch: none is torn, none changed, and none missing before another; and no batch below the recovery
-    point is lost.
+    point is lost. [{RECOVERY}; KAFKA-10101]
 
     SEG-26: After recovery the transaction index has an entry for every aborted transaction whose marker is in the log,
-    and no other.
+    and no other. [{FAILURES}; UnifiedLog.append, Kafka 4.3.0]
     """
     after = recovered(state)
     answer = RecoveryResult(state.size - after.size, epochs(after.batches))
@@ -355,7 +351,7 @@ def recover(state: Segment, active: bool = False) -> Step[Segment, RecoveryResul
 
 
 @machine.operation("sanityCheck")
-@states("SEG-21", source=f"{RECOVERY}; {LOG_SEGMENT}; KIP-263, KAFKA-19200, KAFKA-13603", without=ONE_CALL)
+@states(without=ONE_CALL)
 @require(
     lambda state, time_index_file_newly_created: not (time_index_file_newly_created and state.times),
     "SEG-21 a new file has no entries",
@@ -365,7 +361,8 @@ def sanity_check(state: Segment, time_index_file_newly_created: bool) -> Segment
     """What opening a log asks of each segment.
 
     SEG-21: The sanity check refuses a segment without an offset index file; its recovery follows. A time index file
-    that was not there is emptied. Of the entries only the transaction index's are looked at.
+    that was not there is emptied. Of the entries only the transaction index's are looked at. [{RECOVERY};
+    {LOG_SEGMENT}; KIP-263, KAFKA-19200, KAFKA-13603]
     """
     if not state.index_files:
         return NO_INDEX_FILE
@@ -381,7 +378,7 @@ def resize_indexes(state: Segment) -> Segment:
 
 
 @machine.operation("reopen", "SEG-10", "SEG-22", "SEG-4", kind="restart")
-@states("SEG-22", source=LOG_SEGMENT, without=ONE_CALL)
+@states(without=ONE_CALL)
 @has_index_files
 @has_a_slot_left
 @ensure(lambda active, result: active or trimmed(result), "SEG-10 trimmed")
@@ -395,7 +392,7 @@ def reopen(state: Segment, active: bool = False) -> Segment:
     """Close the segment, and open it again. The active one's index files get their full size then.
 
     SEG-22: A segment that is opened takes its largest timestamp from the last entry of the time index, and index files
-    as full as they are large.
+    as full as they are large. [{LOG_SEGMENT}]
     """
     after = opened(inactive(state))
     return resized(after) if active else after
@@ -464,9 +461,7 @@ def advance(state: Segment, ms: int) -> Segment:
 
 # ---- the operations: questions ---------------------------------------------------------------------------------------
 @machine.operation("shouldRoll", "SEG-6", "SEG-7", "SEG-8", "SEG-9")
-@states("SEG-6", source=f"{ROLLING}; {LOG_SEGMENT}", without=ONE_CALL)
-@states("SEG-7", source=f"{ROLLING}; {LOG_SEGMENT}", without=ONE_CALL)
-@states("SEG-9", source=f"{ROLLING}; {LOG_SEGMENT}; KAFKA-4451, KAFKA-6530", without=ONE_CALL)
+@states(without=ONE_CALL)
 @has_index_files
 @ensure(
     lambda state, result: replace(result.state, rolling_timestamp=None) == replace(state, rolling_timestamp=None),
@@ -494,12 +489,14 @@ def should_roll(
     """Whether a new segment is needed for messages of this size, largest timestamp and largest offset.
 
     SEG-6: A segment is to be rolled if the messages would not fit: size > segment.bytes - size of the messages.
+    [{ROLLING}; {LOG_SEGMENT}]
 
     SEG-7: A segment with records is to be rolled if it has waited longer than segment.ms less its jitter: from the
     largest timestamp of its first batch to that of the messages; from its creation (or from when it was emptied) to
-    now, if the first batch has none.
+    now, if the first batch has none. [{ROLLING}; {LOG_SEGMENT}]
 
     SEG-9: A segment is to be rolled if the largest offset of the messages could not be appended to it (SEG-3).
+    [{ROLLING}; {LOG_SEGMENT}; KAFKA-4451, KAFKA-6530]
     """
     first = state.rolling_timestamp
     if first is None and state.batches:
@@ -556,7 +553,7 @@ class FetchDataInfo:
 
 
 @machine.question("read")
-@states("SEG-12", source=f"{READING}; {LOG_SEGMENT}", without=A_QUESTION)
+@states(without=A_QUESTION)
 @is_recovered
 @ensure(
     lambda max_size, min_one_message, result: (
@@ -576,7 +573,7 @@ def read(
     SEG-12: A read from an offset gives bytes from its place on, at most its limit and none beyond the maximum position;
     with minOneMessage the first batch whole, however small the limit. The first batch is incomplete if it is larger
     than the limit. Without a maximum position, or with a limit of 0, no bytes are given; where the offset has no place,
-    nothing is. A negative limit is refused, and a maximum position below the place.
+    nothing is. A negative limit is refused, and a maximum position below the place. [{READING}; {LOG_SEGMENT}]
     """
     if max_size < 0:
         return NO_SUCH_READ
@@ -602,7 +599,7 @@ class TimestampAndOffset:
 
 
 @machine.question("findOffsetByTimestamp")
-@states("SEG-13", source=f"{TIMES}; {LOG_SEGMENT}; KAFKA-16341", without=A_QUESTION)
+@states(without=A_QUESTION)
 @is_recovered
 @require(lambda state: not any(b.damaged for b in state.batches), "SEG-17 no batch is damaged")
 @ensure(
@@ -617,7 +614,8 @@ def find_offset_by_timestamp(state: Segment, timestamp_ms: int, starting_offset:
     """The first record at or after a timestamp: its offset, timestamp and leader epoch.
 
     SEG-13: The offset for a timestamp is the first record's, in the order of the file, whose timestamp is at or above
-    it and whose offset is at or above the starting offset; nothing if there is none.
+    it and whose offset is at or above the starting offset; nothing if there is none. [{TIMES}; {LOG_SEGMENT};
+    KAFKA-16341]
     """
     for b in state.batches:
         for r in b.records:
@@ -638,17 +636,14 @@ def read_next_offset(state: Segment) -> int:
 
 
 @machine.question("names")
-@states(
-    "SEG-1",
-    source=f"{CHAPTER}, 'On-disk directory layout of a partition'; LogFileUtils and {LOG_SEGMENT}",
-    without={"model": "a matter of names", "proof": "a matter of names"},
-)
+@states(without={"model": "a matter of names", "proof": "a matter of names"})
 @ensure(lambda result: all(len(n.split(".")[0]) == 20 for n in result), "SEG-1 20 digits")
 def names(state: Segment) -> list[str]:
     """The names of the segment's files.
 
     SEG-1: A segment's files are named by its base offset, 20 digits, and .log, .index, .timeindex or .txnindex; a
     further suffix is put after that or taken away from all of them, the .log first, the .txnindex last if it is there.
+    [{CHAPTER}, 'On-disk directory layout of a partition'; LogFileUtils and {LOG_SEGMENT}]
     """
     ends = ["log", *(("index", "timeindex") if state.index_files else ()), *(("txnindex",) if state.aborted else ())]
     return [f"{state.base_offset:020}.{end}{state.suffix}" for end in ends]

@@ -88,13 +88,13 @@ class Entry(NamedTuple):
     offset: int
 
 
-@states("TIX-1", source=f"{FILES}; {TIME_INDEX}", without=A_FORMAT)
+@states(without=A_FORMAT)
 def entries(index: Index) -> list[Entry]:
     """Those in use.
 
     TIX-1: The file is slots of 12 bytes, one after the other: a timestamp, 8 bytes, and an offset less the segment's
     base offset, 4 bytes, both signed and big-endian. Entries fill it from the start; nothing in it says how many there
-    are.
+    are. [{FILES}; {TIME_INDEX}]
     """
     return entries_of(index.used, index.base_offset)
 
@@ -125,17 +125,14 @@ def last_entry(index: Index) -> Entry:
     return entries(index)[-1] if index.used else Entry(NO_TIMESTAMP, index.base_offset)
 
 
-@states(
-    "TIX-4",
-    source=f"{FILES}; {TIME_INDEX}; LogSegment.onBecomeInactiveSegment, Kafka 4.3.0",
-    without=ONE_CALL,
-)
+@states(without=ONE_CALL)
 def is_full(index: Index) -> bool:
     """Whether at most one slot is left.
 
     TIX-4: The index is full when only one slot is left: to append to it is then refused, even what would change
     nothing. That last slot is for the entry with the largest timestamp that is made when the segment is closed or
     rolled, to which the check does not apply. When that slot is in use too, an entry that is made anyway is refused.
+    [{FILES}; {TIME_INDEX}; LogSegment.onBecomeInactiveSegment, Kafka 4.3.0]
     """
     return len(index.used) >= index.slots - 1
 
@@ -174,11 +171,8 @@ def needs_order(id: str) -> require:
 
 
 # ---- appends ---------------------------------------------------------------------------------------------------------
-@machine.operation("maybeAppend")
-@states("TIX-2", source=f"{FILES}; {TIME_INDEX}; KIP-33", without=ONE_CALL)
-@states("TIX-3", source=TIME_INDEX, without=ONE_CALL)
-@states("TIX-5", source=f"{FILES}; {TIME_INDEX}; {ABSTRACT}", without=ONE_CALL)
-@states("TIX-4", "TIX-9")
+@machine.operation("maybeAppend", "TIX-4", "TIX-9")
+@states(without=ONE_CALL)
 @needs_open("TIX-3")
 @require(lambda state: not state.odd, "TIX-9 the file is a whole number of slots")
 @ensure(
@@ -206,13 +200,14 @@ def maybe_append(state: Index, timestamp: int, offset: int, skip_full_check: boo
     """The largest timestamp so far, and the offset that has it.
 
     TIX-2: Timestamps rise strictly from entry to entry, and offsets never fall. To append an offset below the last
-    entry's, or a timestamp below the last entry's, is refused.
+    entry's, or a timestamp below the last entry's, is refused. [{FILES}; {TIME_INDEX}; KIP-33]
 
     TIX-3: To append a timestamp that is not above the last entry's (or -1, without entries) changes nothing, and is no
     error where it is the same: a segment that is closed twice offers its last entry twice, and records without
-    timestamps leave the index empty.
+    timestamps leave the index empty. [{TIME_INDEX}]
 
-    TIX-5: An entry whose offset does not fit (OIX-2) is refused, and nothing changes.
+    TIX-5: An entry whose offset does not fit (OIX-2) is refused, and nothing changes. [{FILES}; {TIME_INDEX};
+    {ABSTRACT}]
     """
     last = last_entry(state)
     if is_full(state) and not skip_full_check:
@@ -234,7 +229,7 @@ def maybe_append(state: Index, timestamp: int, offset: int, skip_full_check: boo
 
 # ---- lookups ---------------------------------------------------------------------------------------------------------
 @machine.question("lookup")
-@states("TIX-6", source=f"{FILES}; {TIME_INDEX}", without=SEARCHED_ALIKE)
+@states(without=SEARCHED_ALIKE)
 @needs_open("TIX-6")
 @needs_order("TIX-6")
 @ensure(
@@ -248,25 +243,22 @@ def lookup(state: Index, timestamp: int) -> Entry:
     """From which offset to read, to find that time.
 
     TIX-6: A lookup answers the entry of the greatest timestamp that is not above the target. Where there is none, it
-    answers no timestamp (-1) and the base offset.
+    answers no timestamp (-1) and the base offset. [{FILES}; {TIME_INDEX}]
     """
     below = [e for e in entries(state) if e.timestamp <= timestamp]
     return below[-1] if below else Entry(NO_TIMESTAMP, state.base_offset)
 
 
 @machine.question("pagesTouched")
-@states(
-    "TIX-7",
-    source=f"Kafka Internals, ch. 03, 'AbstractIndex: mmap, the warm-section search, and locking'; {ABSTRACT}",
-    without=SEARCHED_ALIKE,
-)
+@states(without=SEARCHED_ALIKE)
 @needs_open("TIX-7")
 @needs_order("TIX-7")
 def pages_touched(state: Index, timestamp: int) -> list[int]:
     """The pages of the file that a lookup reads.
 
     TIX-7: The search is the offset index's (OIX-7 to OIX-9), over timestamps: its warm section is the last 683 entries,
-    and a lookup in it touches at most 3 pages.
+    and a lookup in it touches at most 3 pages. [Kafka Internals, ch. 03, 'AbstractIndex: mmap, the warm-section search,
+    and locking'; {ABSTRACT}]
     """
     below = [n for n, e in enumerate(entries(state)) if e.timestamp <= timestamp]
     slots = mapped.probed(len(state.used), LAYOUT, lambda n: state.used[n][0], timestamp)
@@ -274,20 +266,20 @@ def pages_touched(state: Index, timestamp: int) -> list[int]:
 
 
 @machine.question("entry")
-@states("TIX-11", source=TIME_INDEX, without=A_QUESTION)
+@states(without=A_QUESTION)
 @needs_open("TIX-11")
 @require(lambda n: n >= 0, "TIX-11 entries are counted from 0")
 def entry(state: Index, n: int) -> Entry | Refused:
     """The n-th.
 
-    TIX-11: The n-th entry is answered, from 0; to ask for one at or beyond their number is refused.
+    TIX-11: The n-th entry is answered, from 0; to ask for one at or beyond their number is refused. [{TIME_INDEX}]
     """
     return entries(state)[n] if n < len(state.used) else NO_SUCH_ENTRY
 
 
 # ---- truncation, and the file's length -------------------------------------------------------------------------------
 @machine.operation("truncateTo")
-@states("TIX-8", source=TIME_INDEX, without=SEARCHED_ALIKE)
+@states(without=SEARCHED_ALIKE)
 @needs_open("TIX-8")
 @needs_order("TIX-8")
 @ensure(
@@ -302,7 +294,7 @@ def truncate_to(state: Index, offset: int) -> Index:
     """The log was cut there.
 
     TIX-8: Truncating to an offset keeps the entries below it, and no other. The slots that are no longer in use keep
-    what they hold, and the file its size. Truncating the index leaves no entry.
+    what they hold, and the file its size. Truncating the index leaves no entry. [{TIME_INDEX}]
     """
     return mapped.keep(state, sum(1 for e in entries(state) if e.offset < offset))
 
@@ -315,12 +307,12 @@ def truncate(state: Index) -> Index:
     return mapped.keep(state, 0)
 
 
-@states("TIX-9", source=f"{TIME_INDEX}; {ABSTRACT}", without=ONE_CALL)
+@states(without=ONE_CALL)
 def resized(state: Index, size: int) -> Step[Index, bool]:
     """The index in a file of the whole slots that fit, and whether that changed it; refused if entries do not fit.
 
     TIX-9: Making a new file, resizing, trimming, closing, resetting and opening are as with the offset index (OIX-13 to
-    OIX-19), in slots of 12 bytes. The last entry is read again where the length changed.
+    OIX-19), in slots of 12 bytes. The last entry is read again where the length changed. [{TIME_INDEX}; {ABSTRACT}]
     """
     after = mapped.resized(state, LAYOUT, size)
     return Step(state, TOO_SHORT) if after is None else Step(after, after is not state)
@@ -363,13 +355,14 @@ def reset_index(state: Index) -> Index:
 
 
 @machine.question("sanityCheck")
-@states("TIX-10", source=f"{TIME_INDEX}; LogSegment.sanityCheck, Kafka 4.3.0; KAFKA-19200", without=A_QUESTION)
+@states(without=A_QUESTION)
 @needs_open("TIX-10")
 def sanity_check(state: Index) -> Refused | None:
     """Whether obvious things are wrong.
 
     TIX-10: The sanity check fails if there are entries and the last one's timestamp is below the first one's or its
     offset below the base offset, or if the file is no whole number of slots. Opening a log does not call it in 4.3.0.
+    [{TIME_INDEX}; LogSegment.sanityCheck, Kafka 4.3.0; KAFKA-19200]
     """
     last = last_entry(state)
     wrong = state.used and (last.timestamp < state.used[0][0] or last.offset < state.base_offset)
@@ -447,31 +440,23 @@ class Batch(NamedTuple):
     max_timestamp: int
 
 
-@states("TIX-12", source=f"{FILES}; {TIME_INDEX}", without=A_QUESTION | AT_REST)
-@states(
-    "TIX-13",
-    source=f"{FILES}; LogSegment.append, findOffsetByTimestamp, Kafka 4.3.0; KIP-33",
-    without=A_QUESTION | AT_REST,
-)
-@states(
-    "TIX-15",
-    source=f"{FILES}; {ABSTRACT}; LogSegment.largestTimestamp, Kafka 4.3.0; KAFKA-4734",
-    without=A_QUESTION | AT_REST,
-)
+@states(without=A_QUESTION | AT_REST)
 def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
     """What is wrong with an entry of a segment with these batches, by the clause; "" if nothing. `before`: the entry
     before it.
 
     TIX-12: In the file of a segment at rest timestamps and offsets rise from entry to entry, and the file is a whole
-    number of slots.
+    number of slots. [{FILES}; {TIME_INDEX}]
 
     TIX-13: An entry (T, O) is true: O lies in a batch whose largest timestamp is T, and no batch before that has a
     larger one. Else a reader is led past records of the time that it wants. What a batch's largest timestamp is, its
-    header says; with LogAppendTime that is the time of the append.
+    header says; with LogAppendTime that is the time of the append. [{FILES}; LogSegment.append, findOffsetByTimestamp,
+    Kafka 4.3.0; KIP-33]
 
     TIX-15: After a clean stop, and in every segment but the last, the file has no unwritten slot, and no entry beyond
     the segment's end. A killed broker leaves both in its last segment. An unwritten slot at the end counts as the time
-    0: in a segment that is not recovered, retention then takes it for the oldest of all.
+    0: in a segment that is not recovered, retention then takes it for the oldest of all. [{FILES}; {ABSTRACT};
+    LogSegment.largestTimestamp, Kafka 4.3.0; KAFKA-4734]
     """
     if not batches or e.offset > batches[-1].last_offset:
         return "TIX-15"
@@ -482,15 +467,11 @@ def verdict(batches: Sequence[Batch], before: Entry | None, e: Entry) -> str:
     return "" if true and all(b.max_timestamp <= e.timestamp for b in batches[:n]) else "TIX-13"
 
 
-@states(
-    "TIX-14",
-    source=f"{FILES}; LogSegment.onBecomeInactiveSegment, close and recover, Kafka 4.3.0",
-    without=A_QUESTION | AT_REST,
-)
+@states(without=A_QUESTION | AT_REST)
 def is_complete(batches: Sequence[Batch], entries: Sequence[Entry]) -> bool:
     """TIX-14: After a clean stop, and in every segment but the last, the last entry has the largest timestamp of the
     segment's batches; only where no batch has a timestamp is there no entry. Else the segment is deleted too early, or
-    passed over when a time is looked for.
+    passed over when a time is looked for. [{FILES}; LogSegment.onBecomeInactiveSegment, close and recover, Kafka 4.3.0]
     """
     most = max((b.max_timestamp for b in batches), default=NO_TIMESTAMP)
     return (entries[-1].timestamp if entries else NO_TIMESTAMP) == most

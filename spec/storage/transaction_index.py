@@ -53,27 +53,25 @@ class AbortedTransaction(NamedTuple):
 Entries = tuple[AbortedTransaction, ...]
 
 
-@states("TXI-1", source=f"{CHAPTER}; AbortedTxn, Kafka 4.3.0", without=A_FORMAT)
+@states(without=A_FORMAT)
 def hexadecimal(entry: AbortedTransaction) -> str:
     """The bytes of an entry, two digits each.
 
     TXI-1: An entry is 34 bytes, big-endian: the version, 16 bits, 0; then, 64 bits each, the producer id, the first
-    offset of the transaction, its last offset (the abort marker's) and the last stable offset at that time.
+    offset of the transaction, its last offset (the abort marker's) and the last stable offset at that time. [{CHAPTER};
+    AbortedTxn, Kafka 4.3.0]
     """
     return "0000" + "".join(f"{n % 2**64:016x}" for n in entry)
 
 
-@states(
-    "TXI-12",
-    source="UnifiedLog.append and ProducerStateManager.lastStableOffset, Kafka 4.3.0",
-    without={"impl": "said of what the index is given: the producer state makes the entries (PSM-16)"},
-)
+@states(without={"impl": "said of what the index is given: the producer state makes the entries (PSM-16)"})
 def in_order(entries: Sequence[AbortedTransaction]) -> bool:
     """Whether brokers can have appended these, one after the other.
 
     TXI-12: Brokers append in the order of the abort markers, over all segments: last offsets rise strictly, last stable
     offsets never fall, an entry begins before it ends, its last stable offset is at most its last offset + 1, and it
-    begins at or above the last stable offset of every entry before it.
+    begins at or above the last stable offset of every entry before it. [UnifiedLog.append and
+    ProducerStateManager.lastStableOffset, Kafka 4.3.0]
     """
     return all(e.first_offset < e.last_offset and e.last_stable_offset <= e.last_offset + 1 for e in entries) and all(
         before.last_offset < e.last_offset
@@ -113,16 +111,16 @@ class Index:
         """Bytes of the file."""
         return len(self.entries) * ENTRY_SIZE + self.rest
 
-    @states("TXI-4", "TXI-5", source=f"{CHAPTER}; {INDEX}")
+    @states()
     def search(self, fetch_offset: int, upper_bound: int) -> SearchResult:
         """What a fetch gets of this index.
 
         TXI-4: Collecting for a fetch of [fetch offset, upper bound) goes through the entries in order, up to and with
         the first whose last stable offset is at or above the upper bound, and gives those whose last offset is at or
-        above the fetch offset and whose first offset is below the upper bound.
+        above the fetch offset and whose first offset is below the upper bound. [{CHAPTER}; {INDEX}]
 
         TXI-5: Collecting is complete if and only if it met such a last stable offset; if not, the next segment's index
-        must be asked too.
+        must be asked too. [{CHAPTER}; {INDEX}]
         """
         stop = next((n for n, e in enumerate(self.entries) if e.last_stable_offset >= upper_bound), None)
         asked = self.entries if stop is None else self.entries[: stop + 1]
@@ -157,10 +155,9 @@ class Log:
         return max(n for n, i in enumerate(self.indexes) if i.start_offset <= offset)
 
 
-@states("TXI-12")
 @states(
+    "TXI-12",
     "TXI-13",
-    source=f"{CHAPTER}; UnifiedLog.append and LogSegment.updateTxnIndex, Kafka 4.3.0",
     without=AT_REST
     | ONE_SEQUENCE
     | {"mutant": "a predicate over a log at rest: what breaks it is damage, made in the tests of the audit"},
@@ -169,7 +166,7 @@ def orderly(log: Log) -> bool:
     """Whether brokers can have written the whole of it.
 
     TXI-13: The last offset of every entry lies in the index's own segment: at or above its base offset, and below the
-    end of its records.
+    end of its records. [{CHAPTER}; UnifiedLog.append and LogSegment.updateTxnIndex, Kafka 4.3.0]
     """
     ends = [*(i.start_offset for i in log.indexes[1:]), None]
     return in_order(log.entries) and all(
@@ -233,8 +230,7 @@ def only_the_active_changes(id: str) -> ensure:
 
 # ---- the operations --------------------------------------------------------------------------------------------------
 @machine.operation("append", "TXI-1", "TXI-2", "TXI-3", "TXI-12", "TXI-13")
-@states("TXI-2", source=f"{CHAPTER}; {INDEX}", without=ONE_CALL)
-@states("TXI-3", source=INDEX, without=ONE_CALL)
+@states(without=ONE_CALL)
 @require(lambda state: state.active.rest == 0, "TXI-3 what a crash left of an entry was cut off")
 @only_the_active_changes("TXI-3")
 @ensure(
@@ -268,11 +264,12 @@ def only_the_active_changes(id: str) -> ensure:
 def append(state: Log, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int) -> Log | Refused:
     """An abort marker was appended to the segment.
 
-    TXI-2: The file is made by the first append and not before. Without a file the index has no entries.
+    TXI-2: The file is made by the first append and not before. Without a file the index has no entries. [{CHAPTER};
+    {INDEX}]
 
     TXI-3: An append puts the entry at the end. It is refused, and nothing changes, unless its last offset is above that
     of the entry before, as far as that is known: an index that was opened knows of none until something was appended or
-    cut.
+    cut. [{INDEX}]
     """
     index = state.active
     if index.known is not None and last_offset <= index.known:
@@ -307,8 +304,7 @@ def collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int)
 
 
 @machine.question("log.collectAbortedTxns")
-@states("TXI-6", source="LocalLog.addAbortedTransactions, Kafka 4.3.0", without=ONE_SEQUENCE)
-@states("TXI-7", source=f"{CHAPTER}; ProducerStateManager.lastStableOffset, Kafka 4.3.0")
+@states(without={"TXI-6": ONE_SEQUENCE})
 @require(
     lambda state, fetch_offset: fetch_offset >= state.indexes[0].start_offset, "TXI-6 a fetch begins within the log"
 )
@@ -322,11 +318,11 @@ def log_collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: 
     """What a fetch of [fetch_offset, upper_bound_offset) gets, over the segments.
 
     TXI-6: For a fetch the indexes are asked in order, from the one of the segment that holds the fetch offset, until
-    one is complete or there is no further one.
+    one is complete or there is no further one. [LocalLog.addAbortedTransactions, Kafka 4.3.0]
 
     TXI-7: So every aborted transaction that overlaps the fetch is given: of entries that brokers appended (TXI-12),
     none after the one at which collecting stops begins below the upper bound, and none in an earlier segment ends at or
-    above the fetch offset.
+    above the fetch offset. [{CHAPTER}; ProducerStateManager.lastStableOffset, Kafka 4.3.0]
     """
     out: Entries = ()
     for index in state.indexes[state.floor(fetch_offset) :]:
@@ -353,7 +349,7 @@ def roll(state: Log, start_offset: int) -> Log:
 
 
 @machine.operation("truncateTo")
-@states("TXI-8", source=INDEX, without=ONE_CALL)
+@states(without=ONE_CALL)
 @only_the_active_changes("TXI-8")
 @ensure(
     lambda state, result: result.active.entries == state.active.entries[: len(result.active.entries)],
@@ -369,7 +365,8 @@ def roll(state: Log, start_offset: int) -> Log:
 )
 def truncate_to(state: Log, offset: int) -> Log:
     """TXI-8: Truncating to an offset drops the first entry whose last offset is at or above it, and all after that;
-    what the next append must exceed is then the last offset that is left. Without such an entry nothing changes."""
+    what the next append must exceed is then the last offset that is left. Without such an entry nothing changes.
+    [{INDEX}]"""
     index = state.active
     first = next((n for n, e in enumerate(index.entries) if e.last_offset >= offset), None)
     if first is None:
@@ -379,7 +376,7 @@ def truncate_to(state: Log, offset: int) -> Log:
 
 
 @machine.operation("reset")
-@states("TXI-9", source=INDEX, without=ONE_CALL)
+@states(without=ONE_CALL)
 @only_the_active_changes("TXI-9")
 @ensure(
     lambda state, result: result.active == Index(state.active.start_offset, (), state.active.exists),
@@ -388,13 +385,13 @@ def truncate_to(state: Log, offset: int) -> Log:
 def reset_index(state: Log) -> Log:
     """The recovery of a segment begins so.
 
-    TXI-9: A reset drops all bytes; the file stays, if there is one, and the next append need exceed nothing.
+    TXI-9: A reset drops all bytes; the file stays, if there is one, and the next append need exceed nothing. [{INDEX}]
     """
     return state.with_active(Index(state.active.start_offset, (), state.active.exists))
 
 
 @machine.question("sanityCheck")
-@states("TXI-10", source=f"{INDEX}; LogLoader.loadSegmentFiles, Kafka 4.3.0", without=ONE_CALL)
+@states(without=ONE_CALL)
 @ensure(
     lambda state, result: (
         isinstance(result, Refused) == any(e.last_offset < state.active.start_offset for e in state.active.entries)
@@ -405,7 +402,7 @@ def sanity_check(state: Log) -> Refused | None:
     """What opening a log asks of each index.
 
     TXI-10: The sanity check refuses an index with an entry whose last offset is below the segment's base offset;
-    opening the log then recovers the segment.
+    opening the log then recovers the segment. [{INDEX}; LogLoader.loadSegmentFiles, Kafka 4.3.0]
     """
     return CORRUPT if any(e.last_offset < state.active.start_offset for e in state.active.entries) else None
 
@@ -459,7 +456,7 @@ def signed(digits: str) -> int:
 
 
 @machine.question("read", "TXI-1", "TXI-11")
-@states("TXI-11", source=INDEX, without=A_FORMAT)
+@states(without=A_FORMAT)
 @require(
     lambda content: len(content) % 2 == 0 and set(content) <= set("0123456789abcdef"),
     "TXI-1 two hexadecimal digits a byte",
@@ -475,7 +472,7 @@ def read(content: str) -> Entries | Refused:
     """The entries of a file with this content, in hexadecimal digits.
 
     TXI-11: Reading takes whole entries from the start; fewer than 34 bytes at the end are no entry. An entry of a
-    version above 0 is refused, and whatever was asked of the index with it.
+    version above 0 is refused, and whatever was asked of the index with it. [{INDEX}]
     """
     out: Entries = ()
     for digits in digits_of_entries(content):

@@ -72,7 +72,7 @@ def test_the_source_stands_behind_the_sentence() -> None:
     def rule() -> None:
         """What it is.
 
-        CTR-1: A sentence [with brackets] of its own. [SOURCE, "A chapter";
+        CTR-1: A sentence [with brackets] of its own. [{SOURCE}, "A chapter";
         KIP-101, KAFKA-7415]
 
         CTR-2: Another one. [A book]
@@ -89,10 +89,10 @@ def test_a_source_names_constants_of_its_module() -> None:
 
         @states()
         def rule() -> None:
-            """CTR-1: It holds. [NO_SUCH; A book]"""
+            """CTR-1: It holds. [{NO_SUCH}; A book]"""
 
     with pytest.raises(ValueError, match="its source names FORMS, which is no text"):
-        clause("CTR-1: It holds. [FORMS]")
+        clause("CTR-1: It holds. [{FORMS}]")
 
 
 def test_ids_say_which_paragraphs_are_clauses_of_the_function() -> None:
@@ -131,7 +131,7 @@ def test_reasons_are_for_all_clauses_or_by_their_ids() -> None:
 def test_clauses_without_a_function_stand_in_a_text() -> None:
     clause(
         """CTR-1: One that goes on
-        over the line. [SOURCE]
+        over the line. [{SOURCE}]
 
         CTR-2: Two. [A book]""",
         without={"CTR-2": AT_REST},
@@ -274,7 +274,7 @@ def test_paragraphs_of_a_docstring() -> None:
 
         Prose, that names CTR-3: not a clause.
 
-        CTR-2: The last. [A_BOOK]
+        CTR-2: The last. [{A_BOOK}]
         """
     )
     assert found == {"CTR-1": "The first, over two lines.", "CTR-2": "The last."}

@@ -180,15 +180,15 @@ def _of(thing: Any, module: str) -> Iterator[Any]:
                 yield from _of(found, module)
 
 
-_CONSTANT = r"\b[A-Z][A-Z_]+\b(?!-)"
-"""In a source, a constant of the module; KIP-101 is none."""
+_CONSTANT = r"\{(\w+)\}"
+"""In a source, a constant of the module."""
 
 
 def paragraphs(text: str, names: Mapping[str, Any] | None = None) -> dict[str, tuple[str, str]]:
     """Sentence and source of the paragraphs `ABC-1: <sentence> [<source>]` of a docstring, by their ids; the source is
-    "" where it is not said. Words in capitals in it stand for the module's constants, if its `names` are given.
+    "" where it is not said. A name in braces in it stands for the module's constant, if the module's `names` are given.
 
-    >>> paragraphs("What it is.\\n\\nABC-1: It holds. [A_BOOK, ch. 3]\\n", {"A_BOOK": "A book"})
+    >>> paragraphs("What it is.\\n\\nABC-1: It holds. [{BOOK}, ch. 3]\\n", {"BOOK": "A book"})
     {'ABC-1': ('It holds.', 'A book, ch. 3')}
     """
     out = {}
@@ -200,7 +200,7 @@ def paragraphs(text: str, names: Mapping[str, Any] | None = None) -> dict[str, t
             for word in re.findall(_CONSTANT, source):
                 if not isinstance(names.get(word), str):
                     raise ValueError(f"{m[1]}: its source names {word}, which is no text of the module")
-            source = re.sub(_CONSTANT, lambda word: str(names[word[0]]), source)
+            source = re.sub(_CONSTANT, lambda word: str(names[word[1]]), source)
         out[m[1]] = (sentence, source)
     return out
 
