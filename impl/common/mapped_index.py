@@ -18,7 +18,6 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from kafkaspec.contract.clauses import states
 from kafkaspec.contract.codec import encode
 from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.spec.common import mapped_index as spec
@@ -170,9 +169,8 @@ class MappedIndex(Generic[E]):
     layout: ClassVar[Struct]
     warm_bytes = WARM
 
-    @states("OIX-13", "OIX-18", "TIX-9")
     def __init__(self, file: IndexFile, base_offset: int, max_index_size: int, writable: bool = True) -> None:
-        """Open the file, or make it if it is not there. Raises NoSlot."""
+        """Open the file, or make it if it is not there. Raises NoSlot. [OIX-13, OIX-18, TIX-9]"""
         self.file, self.base_offset, self.max_index_size = file, base_offset, max_index_size
         self.writable = writable
         self.size = self.layout.size
@@ -211,9 +209,8 @@ class MappedIndex(Generic[E]):
         return self.layout.unpack(self.file.get(slot * self.size, self.size))
 
     @property
-    @states("OIX-4")
     def is_full(self) -> bool:
-        """Whether all slots are in use."""
+        """Whether all slots are in use. [OIX-4]"""
         return self.entries >= self.max_entries
 
     def all(self) -> list[E]:
@@ -223,34 +220,30 @@ class MappedIndex(Generic[E]):
             self.listed = used, [self.meaning(*cell) for cell in self.layout.iter_unpack(used)]
         return self.listed[1]
 
-    @states("OIX-21", "TIX-11")
     def entry(self, n: int) -> E:
-        """The n-th. Raises NoSuchEntry."""
+        """The n-th. Raises NoSuchEntry. [OIX-21, TIX-11]"""
         if n >= self.entries:
             raise NoSuchEntry(f"entry {n} of an index of {self.entries}")
         return self.parse(n)
 
-    @states("OIX-2")
     def can_append(self, offset: int) -> bool:
-        """Whether the offset can be stored."""
+        """Whether the offset can be stored. [OIX-2]"""
         return 0 <= offset - self.base_offset <= MOST_RELATIVE
 
-    @states("OIX-2")
     def relative_offset(self, offset: int) -> int:
-        """The offset as it is stored. Raises Overflow."""
+        """The offset as it is stored. Raises Overflow. [OIX-2]"""
         if not self.can_append(offset):
             raise Overflow(f"offset {offset} in an index from {self.base_offset} on")
         return offset - self.base_offset
 
-    @states("OIX-5")
     def put(self, *cell: int) -> None:
-        """Write the next slot, and count it."""
+        """Write the next slot, and count it. [OIX-5]"""
         self._check_writable()
         self.file.put(self.entries * self.size, self.layout.pack(*cell))
         self.entries += 1
 
-    @states("OIX-19", "TIX-9")
     def _check_writable(self) -> None:
+        """Raises ReadOnly if the index was opened to be read. [OIX-19, TIX-9]"""
         if not self.writable:
             raise ReadOnly("the index was opened to be read")
 
@@ -264,9 +257,9 @@ class MappedIndex(Generic[E]):
         """The first slot whose key is not below the target, -1 without any."""
         return self._search(target, key, upper=True)
 
-    @states("OIX-7", "OIX-9", "TIX-7")
     def _search(self, target: int, key: Callable[[int], int], upper: bool) -> int:
-        """Within the warm section if the target lies there, else before it. `key` gives a slot's."""
+        """Within the warm section if the target lies there, else before it. `key` gives a slot's.
+        [OIX-7, OIX-9, TIX-7]"""
         self.touched = []
         if self.entries == 0:
             return -1
@@ -278,9 +271,8 @@ class MappedIndex(Generic[E]):
             return 0 if upper else -1
         return self._halve(target, key, 0, first_warm, upper)
 
-    @states("OIX-8", "TIX-7")
     def _halve(self, target: int, key: Callable[[int], int], low: int, high: int, upper: bool) -> int:
-        """The answer lies within; `low` itself is not above the target."""
+        """The answer lies within; `low` itself is not above the target. [OIX-8, TIX-7]"""
         while low < high:
             middle = (low + high + 1) >> 1
             found = key(middle)
@@ -306,15 +298,14 @@ class MappedIndex(Generic[E]):
         """The first `entries` entries."""
         self.entries = entries
 
-    @states("OIX-12", "TIX-8")
     def truncate(self) -> None:
-        """No entry is left; the slots keep what was in them."""
+        """No entry is left; the slots keep what was in them. [OIX-12, TIX-8]"""
         self.keep(0)
 
-    @states("OIX-14", "OIX-15", "OIX-19", "TIX-9")
     def resize(self, size: int) -> bool:
         """Make the file as long as the whole slots in `size` bytes; whether that changed it. Raises TooShort
-        if the entries in use do not fit. (Kafka 4.3.0 cuts the file all the same: OIX-D3.)"""
+        if the entries in use do not fit. (Kafka 4.3.0 cuts the file all the same: OIX-D3.)
+        [OIX-14, OIX-15, OIX-19, TIX-9]"""
         length = self.rounded(size)
         if length == self.length:
             return False
@@ -327,27 +318,23 @@ class MappedIndex(Generic[E]):
         self.length, self.max_entries = length, length // self.size
         return True
 
-    @states("OIX-16", "TIX-9")
     def trim(self) -> None:
-        """Cut the slots that are not in use."""
+        """Cut the slots that are not in use. [OIX-16, TIX-9]"""
         if self.open:
             self.resize(self.entries * self.size)
 
-    @states("OIX-17", "TIX-9")
     def reset(self) -> None:
-        """No entry, and as many slots as may be."""
+        """No entry, and as many slots as may be. [OIX-17, TIX-9]"""
         self.truncate()
         self.resize(self.max_index_size)
 
-    @states("OIX-16", "TIX-9")
     def close_handler(self) -> None:
-        """Unmap, and leave the file as it is."""
+        """Unmap, and leave the file as it is. [OIX-16, TIX-9]"""
         self.file.unmap()
         self.open = False
 
-    @states("OIX-16", "TIX-9")
     def close(self) -> None:
-        """Trim, and unmap."""
+        """Trim, and unmap. [OIX-16, TIX-9]"""
         self.trim()
         self.close_handler()
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from kafkaspec.contract.clauses import states
 from kafkaspec.errors import UserError
 from kafkaspec.impl.common import kernels as k
 from kafkaspec.impl.common.files import File
@@ -241,9 +240,9 @@ class _Scan:
                 yield self.chunk()
         yield ending
 
-    @states("BAT-1", "BAT-2", "BAT-3", "BAT-4", "BAT-5", "BAT-6", "BAT-8", "BAT-9", "BAT-10", "BAT-11", "BAT-12")
     def loops(self) -> int:
-        """Let the compiled loops go on from `position`. Why they stopped there."""
+        """Let the compiled loops go on from `position`. Why they stopped there.
+        [BAT-1, BAT-2, BAT-3, BAT-4, BAT-5, BAT-6, BAT-8, BAT-9, BAT-10, BAT-11, BAT-12]"""
         w = self.window
         if not w.start <= self.position <= w.stop:
             w.move(self.position)
@@ -261,9 +260,8 @@ class _Scan:
         self.fresh()
         return True
 
-    @states("BAT-7")
     def compressed(self) -> bool:
-        """Read the records of a compressed batch, whose row was begun. False if a chunk must go first."""
+        """Read the records of a compressed batch, whose row was begun. False if a chunk must go first. [BAT-7]"""
         if self.count == ROWS:
             return False
         row = self.rows[self.count]
@@ -339,9 +337,8 @@ class _Scan:
             place += part
         return crc == stored and place == stop
 
-    @states("BAT-3")
     def valid(self, at: int, size: int) -> bool:
-        """Whether `size` bytes, no more than the file has, agree with the CRC in them."""
+        """Whether `size` bytes, no more than the file has, agree with the CRC in them. [BAT-3]"""
         w = self.window
         if not w.have(at, k.OVERHEAD):
             return False

@@ -16,7 +16,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
-from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import ByName, Json, Refused
 from kafkaspec.spec.common.kafka import NULL_POINTER
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH, NO_EPOCH, Epoch, OpenIterator, Timeline, View
@@ -38,9 +37,8 @@ class TimelineError(Exception):
 # ---- the hash table --------------------------------------------------------------------------------------------------
 
 
-@states("TML-22")
 def capacity_for(expected_size: int) -> int:
-    """The smallest power of two that is at least `expected_size` / 0.75, within the limits."""
+    """The smallest power of two that is at least `expected_size` / 0.75, within the limits. [TML-22]"""
     capacity = MIN_CAPACITY
     while capacity < MAX_CAPACITY and 3 * capacity < 4 * expected_size:
         capacity *= 2
@@ -185,9 +183,8 @@ class Snapshot:
             raise TimelineError("TML-11", NULL_POINTER)
         return self.deltas
 
-    @states("TML-17")
     def delta(self, owner: Revertable) -> Any:
-        """What is kept for a collection; None if nothing."""
+        """What is kept for a collection; None if nothing. [TML-17]"""
         return self._kept().get(id(owner), (None, None))[1]
 
     def keep(self, owner: Revertable, delta: Delta) -> None:
@@ -198,9 +195,8 @@ class Snapshot:
         last.next.previous = self
         last.next = self
 
-    @states("TML-8", "TML-9", "TML-17")
     def merge_from(self, later: Snapshot) -> None:
-        """Take over what the next snapshot kept; it is gone then."""
+        """Take over what the next snapshot kept; it is gone then. [TML-8, TML-9, TML-17]"""
         for owner, delta in later._kept().values():
             mine = self.delta(owner)
             if mine is None:
@@ -209,9 +205,8 @@ class Snapshot:
                 mine.merge_from(self.epoch, delta)
         later.erase()
 
-    @states("TML-7", "TML-17")
     def revert(self) -> None:
-        """Put every changed collection back. Nothing has changed since then: no delta is left."""
+        """Put every changed collection back. Nothing has changed since then: no delta is left. [TML-7, TML-17]"""
         for owner, delta in self._kept().values():
             owner.execute_revert(self.epoch, delta)
         self._kept().clear()
@@ -236,16 +231,15 @@ class SnapshotRegistry:
         self.highest_epoch = NO_EPOCH
         """the highest epoch used since the last reset, or since the revert that lowered it"""
 
-    @states("TML-19")
     def register(self, collection: Revertable) -> None:
-        """Know a collection. Once in a while the places of dead ones are cleared away."""
+        """Know a collection. Once in a while the places of dead ones are cleared away. [TML-19]"""
         self._registrations_since_scrub += 1
         if self._registrations_since_scrub > self._max_registrations_since_scrub:
             self._scrub()
         self._registered.append(weakref.ref(collection))
 
-    @states("TML-19")
     def _scrub(self) -> None:
+        """Clear away the places of dead collections, and count registrations from 0 again. [TML-19]"""
         self._registered = [ref for ref in self._registered if ref() is not None]
         self._registrations_since_scrub = 0
 
@@ -282,9 +276,8 @@ class SnapshotRegistry:
             yield snapshot
             snapshot = following
 
-    @states("TML-6")
     def snapshot(self, epoch: Epoch) -> Snapshot:
-        """The snapshot at an epoch; refused (TML-6) if there is none."""
+        """The snapshot at an epoch; refused (TML-6) if there is none. [TML-6]"""
         snapshot = self._snapshots.get(epoch)
         if snapshot is None:
             epochs = ", ".join(map(str, self.epochs))
@@ -292,11 +285,11 @@ class SnapshotRegistry:
             raise TimelineError("TML-6", RUNTIME_EXCEPTION, message)
         return snapshot
 
-    @states("TML-1", "TML-2", "TML-3", "TML-23")
     def get_or_create_snapshot(self, epoch: Epoch) -> Snapshot:
         """A new snapshot, or the latest if it is at that epoch. Refused (TML-1) below the latest.
 
         Raises ValueError if the caller breaks TML-2: entries written meanwhile would not belong to the new snapshot.
+        [TML-1, TML-2, TML-3, TML-23]
         """
         last = self._head.previous
         if last.epoch > epoch:
@@ -316,18 +309,16 @@ class SnapshotRegistry:
         self.highest_epoch = epoch
         return snapshot
 
-    @states("TML-7")
     def revert_to_snapshot(self, epoch: Epoch) -> None:
-        """Every registered collection is what it was then; later snapshots are gone."""
+        """Every registered collection is what it was then; later snapshots are gone. [TML-7]"""
         target = self.snapshot(epoch)
         for later in self.since(target.next):
             self._delete(later)
         target.revert()
         self.highest_epoch = epoch
 
-    @states("TML-8")
     def delete_snapshot(self, epoch: Epoch) -> None:
-        """Forget one epoch; what can be read at the others stays."""
+        """Forget one epoch; what can be read at the others stays. [TML-8]"""
         self._delete(self.snapshot(epoch))
 
     def _delete(self, snapshot: Snapshot) -> None:
@@ -337,17 +328,15 @@ class SnapshotRegistry:
         else:
             snapshot.previous.merge_from(snapshot)
 
-    @states("TML-9")
     def delete_snapshots_up_to(self, epoch: Epoch) -> None:
-        """Forget the epochs below `epoch`."""
+        """Forget the epochs below `epoch`. [TML-9]"""
         for snapshot in self.since(self._head.next):
             if snapshot.epoch >= epoch:
                 return
             self._delete(snapshot)
 
-    @states("TML-10", "TML-17")
     def reset(self) -> None:
-        """No snapshots; every collection is what it was when it was made."""
+        """No snapshots; every collection is what it was when it was made. [TML-10, TML-17]"""
         self.delete_snapshots_up_to(LATEST_EPOCH)
         self._scrub()
         for ref in self._registered:
@@ -396,9 +385,8 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
         self._table: HashTable[K, V] = self.Table(expected_size)
         registry.register(self)
 
-    @states("TML-16")
     def size(self, epoch: Epoch = LATEST_EPOCH) -> int:
-        """How many elements there are, or were."""
+        """How many elements there are, or were. [TML-16]"""
         if epoch != LATEST_EPOCH:
             for snapshot in self._registry.since(self._registry.snapshot(epoch)):
                 delta: TableDelta[K, V] | None = snapshot.delta(self)
@@ -406,8 +394,9 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
                     return delta.size
         return self._table.size
 
-    @states("TML-5", "TML-20")
     def _find(self, key: K, epoch: Epoch) -> Entry[K, V] | None:
+        """The entry of a key at an epoch; None if there was none. Refused (TML-6) without a snapshot at that epoch.
+        [TML-5, TML-20]"""
         since = None if epoch == LATEST_EPOCH else self._registry.snapshot(epoch)
         entry = self._table.get(key)
         if since is None or (entry is not None and entry.start_epoch <= epoch):
@@ -420,8 +409,8 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
                     return entry if entry.start_epoch <= epoch else None
         return None
 
-    @states("TML-21")
     def _write(self, key: K, value: V) -> Entry[K, V] | None:
+        """Add or replace an entry that starts after the latest snapshot; the one that was replaced. [TML-21]"""
         size = self._table.size
         before = self._table.put(Entry(key, value, self._registry.latest_epoch + 1))
         self._note(key, before, size)
@@ -434,9 +423,9 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
             self._note(key, before, size)
         return before
 
-    @states("TML-4", "TML-18", "TML-21", "TML-23")
     def _note(self, key: K, before: Entry[K, V] | None, size: int) -> None:
-        """The latest snapshot takes over what was replaced or removed, if it saw it, and the size on a first change."""
+        """The latest snapshot takes over what was replaced or removed, if it saw it, and the size on a first change.
+        [TML-4, TML-18, TML-21, TML-23]"""
         latest = self._registry.latest
         if latest is None or (before is not None and before.start_epoch > latest.epoch):
             return
@@ -449,16 +438,15 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
         else:
             delta.take(before)
 
-    @states("TML-5")
     def _iterate(self, epoch: Epoch) -> Iterator[Entry[K, V]]:
+        """The entries at an epoch, in no order; at the latest one, those of the moment of the call. [TML-5]"""
         if epoch == LATEST_EPOCH:
             return iter(list(self._table))
         return self._iterate_at(self._registry.snapshot(epoch), len(self._table.slots))
 
-    @states("TML-11", "TML-20")
     def _iterate_at(self, snapshot: Snapshot, parts: int) -> Iterator[Entry[K, V]]:
         """Part by part of the hash's range, as many parts as there were slots at the start: what leaves the present for
-        a delta, or moves because a table grows, stays in its part, and is met there once."""
+        a delta, or moves because a table grows, stays in its part, and is met there once. [TML-11, TML-20]"""
         for part in range(parts):
             ready = self._table.share(part, parts)
             for later in self._registry.since(snapshot):
@@ -467,8 +455,8 @@ class SnapshottableHashTable(Revertable, Generic[K, V]):
                     ready += delta.table.share(part, parts)
             yield from [entry for entry in ready if entry.start_epoch <= snapshot.epoch]
 
-    @states("TML-7", "TML-23")
     def execute_revert(self, epoch: Epoch, delta: TableDelta[K, V]) -> None:
+        """Remove what was written after the epoch, and put back what the delta has. [TML-7, TML-23]"""
         replaced = delta.table or ()
         for key in (*delta.added, *(entry.key for entry in replaced)):
             entry = self._table.get(key)
@@ -492,22 +480,20 @@ class TimelineHashMap(SnapshottableHashTable[K, V]):
 
     __slots__ = ()
 
-    @states("TML-13")
     def put(self, key: K, value: V) -> V | None:
-        """The value before; refused (TML-13) for None."""
+        """The value before; refused (TML-13) for None. [TML-13]"""
         _not_null("TML-13", key, value)
         before = self._write(key, value)
         return None if before is None else before.value
 
-    @states("TML-13")
     def remove(self, key: K) -> V | None:
-        """The value before."""
+        """The value before. [TML-13]"""
         before = self._erase(key)
         return None if before is None else before.value
 
-    @states("TML-12")
     def remove_at(self, key: K, epoch: Epoch) -> bool:
-        """Remove a key through the key set of an epoch; refused (TML-12) but at the latest. Whether it was there."""
+        """Remove a key through the key set of an epoch; refused (TML-12) but at the latest. Whether it was there.
+        [TML-12]"""
         if epoch != LATEST_EPOCH:
             raise TimelineError("TML-12", RUNTIME_EXCEPTION, "can't modify snapshot")
         return self._erase(key) is not None
@@ -515,18 +501,17 @@ class TimelineHashMap(SnapshottableHashTable[K, V]):
     def clear(self) -> None:
         self.reset()
 
-    @states("TML-13")
     def get(self, key: K, epoch: Epoch = LATEST_EPOCH) -> V | None:
+        """The value of a key at an epoch; None if it has none. [TML-13]"""
         entry = self._find(key, epoch)
         return None if entry is None else entry.value
 
-    @states("TML-13")
     def items(self, epoch: Epoch = LATEST_EPOCH) -> Iterator[tuple[K, V]]:
-        """Every key with its value, in no order. At an epoch, the present may change meanwhile."""
+        """Every key with its value, in no order. At an epoch, the present may change meanwhile. [TML-13]"""
         return ((entry.key, entry.value) for entry in self._iterate(epoch))
 
-    @states("TML-13")
     def contains_value(self, value: V, epoch: Epoch = LATEST_EPOCH) -> bool:
+        """Whether some key has the value at an epoch. [TML-13]"""
         return any(v == value for _, v in self.items(epoch))
 
 
@@ -535,28 +520,24 @@ class TimelineHashSet(SnapshottableHashTable[K, None]):
 
     __slots__ = ()
 
-    @states("TML-14")
     def add(self, element: K) -> bool:
-        """Whether it was not there; refused (TML-14) for None."""
+        """Whether it was not there; refused (TML-14) for None. [TML-14]"""
         _not_null("TML-14", element)
         if self._table.get(element) is not None:
             return False
         self._write(element, None)
         return True
 
-    @states("TML-14")
     def remove(self, element: K) -> bool:
-        """Whether it was there."""
+        """Whether it was there. [TML-14]"""
         return self._erase(element) is not None
 
-    @states("TML-14")
     def add_all(self, elements: Iterable[K]) -> bool:
-        """Whether one of them was not there."""
+        """Whether one of them was not there. [TML-14]"""
         return sum(self.add(element) for element in elements) > 0
 
-    @states("TML-14")
     def remove_all(self, elements: Iterable[K]) -> bool:
-        """Whether one of them was there."""
+        """Whether one of them was there. [TML-14]"""
         return sum(self.remove(element) for element in elements) > 0
 
     def clear(self) -> None:
@@ -587,16 +568,16 @@ class TimelineObject(Revertable, Generic[V]):
 
     __slots__ = ("_initial", "_registry", "_value")
 
-    @states("TML-15")
     def __init__(self, registry: SnapshotRegistry, initial: V) -> None:
+        """Begin with that value, and return to it at a reset; refused (TML-15) for None. [TML-15]"""
         _not_null("TML-15", initial)
         self._registry = registry
         self._initial: Final = initial
         self._value = initial
         registry.register(self)
 
-    @states("TML-5", "TML-15")
     def get(self, epoch: Epoch = LATEST_EPOCH) -> V:
+        """The value at an epoch. [TML-5, TML-15]"""
         if epoch != LATEST_EPOCH:
             for snapshot in self._registry.since(self._registry.snapshot(epoch)):
                 delta: ValueDelta[V] | None = snapshot.delta(self)
@@ -604,9 +585,8 @@ class TimelineObject(Revertable, Generic[V]):
                     return delta.value
         return self._value
 
-    @states("TML-4", "TML-15", "TML-18")
     def set(self, value: V) -> None:
-        """Refused (TML-15) for None."""
+        """Refused (TML-15) for None. [TML-4, TML-15, TML-18]"""
         _not_null("TML-15", value)
         latest = self._registry.latest
         if latest is not None and latest.delta(self) is None:
@@ -626,12 +606,12 @@ class _TimelineNumber(TimelineObject[int]):
     __slots__ = ()
     bits: int
 
-    @states("TML-15")
     def __init__(self, registry: SnapshotRegistry) -> None:
+        """Begin with 0. [TML-15]"""
         super().__init__(registry, 0)
 
-    @states("TML-15")
     def set(self, value: int) -> None:
+        """Keep the lowest `bits` bits of the value, as a signed number. [TML-15]"""
         value &= (1 << self.bits) - 1
         super().set(value - (1 << self.bits) if value >> (self.bits - 1) else value)
 

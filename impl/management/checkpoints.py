@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
-from kafkaspec.contract.clauses import states
 from kafkaspec.contract.codec import encode as to_json
 from kafkaspec.contract.machine import ByName, Json, Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
@@ -66,9 +65,8 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 _BLANKS = re.compile(r"\s+", re.ASCII)
 
 
-@states("CKP-1")
 def encode_entries(entries: Sequence[str]) -> bytes:
-    """A checkpoint file's bytes."""
+    """A checkpoint file's bytes. [CKP-1]"""
     return ("\n".join([str(VERSION), str(len(entries)), *entries]) + "\n").encode()
 
 
@@ -80,9 +78,8 @@ def integer(text: str, bits: int, at: int, line: str) -> int:
     return value
 
 
-@states("CKP-1", "CKP-2")
 def lines(data: bytes) -> list[str]:
-    """The lines of a text file. Raises CheckpointUnreadable if it is not UTF-8."""
+    """The lines of a text file. Raises CheckpointUnreadable if it is not UTF-8. [CKP-1, CKP-2]"""
     try:
         text = data.decode()
     except UnicodeDecodeError as e:
@@ -91,10 +88,9 @@ def lines(data: bytes) -> list[str]:
     return found if found[-1] else found[:-1]
 
 
-@states("CKP-2", "CKP-3")
 def entries(data: bytes, parse: Callable[[list[str], int, str], T], fields: int) -> list[tuple[int, T]]:
     """The entries of a checkpoint file, each with its line: `parse` is given an entry's fields, its line's number and
-    the line. Raises CheckpointUnreadable."""
+    the line. Raises CheckpointUnreadable. [CKP-2, CKP-3]"""
     found = lines(data)
     if not found:
         return []
@@ -115,9 +111,8 @@ def entries(data: bytes, parse: Callable[[list[str], int, str], T], fields: int)
     return out
 
 
-@states("CKP-5")
 def encode(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """An offset checkpoint's bytes, entries in the order given."""
+    """An offset checkpoint's bytes, entries in the order given. [CKP-5]"""
     return encode_entries([f"{tp.topic} {tp.partition} {offset}" for tp, offset in offsets.items()])
 
 
@@ -131,9 +126,8 @@ def decode_lines(data: bytes) -> list[tuple[int, tuple[TopicPartition, int]]]:
     return entries(data, parse, fields=3)
 
 
-@states("CKP-5")
 def decode(data: bytes) -> dict[TopicPartition, int]:
-    """The same, the last where a partition stands twice."""
+    """The same, the last where a partition stands twice. [CKP-5]"""
     return dict(entry for _, entry in decode_lines(data))
 
 
@@ -151,15 +145,13 @@ _COLON = re.compile(r":\s+", re.ASCII)
 ZERO_ID = bytes(ID_BYTES)
 
 
-@states("CKP-7")
 def encode_metadata(topic_id: str) -> bytes:
-    """partition.metadata."""
+    """partition.metadata. [CKP-7]"""
     return f"version: {VERSION}\ntopic_id: {topic_id}".encode()
 
 
-@states("CKP-7")
 def decode_metadata(data: bytes) -> str:
-    """The topic's id, 22 characters. Raises CheckpointUnreadable."""
+    """The topic's id, 22 characters. Raises CheckpointUnreadable. [CKP-7]"""
     found = lines(data)
 
     def value(at: int) -> str:
@@ -185,15 +177,13 @@ def decode_metadata(data: bytes) -> str:
     return base64.urlsafe_b64encode(id).decode()[:ID_CHARACTERS]
 
 
-@states("CKP-8")
 def encode_marker(broker_epoch: int) -> bytes:
-    """The clean-shutdown marker."""
+    """The clean-shutdown marker. [CKP-8]"""
     return f'{{"version":{VERSION},"brokerEpoch":{broker_epoch}}}'.encode()
 
 
-@states("CKP-8")
 def decode_marker(data: bytes) -> int | None:
-    """The broker epoch; None if the marker tells none. No constant of Python's, such as NaN, is JSON."""
+    """The broker epoch; None if the marker tells none. No constant of Python's, such as NaN, is JSON. [CKP-8]"""
     with contextlib.suppress(ValueError, OverflowError):
         match json.JSONDecoder(parse_constant=int).raw_decode(data.decode().lstrip(" \t\r\n")):
             case ({"brokerEpoch": epoch, **other}, _):
@@ -213,10 +203,9 @@ def _coerced(value: Any, bits: int) -> int:
 
 
 # ---- the file --------------------------------------------------------------------------------------------------------
-@states("CKP-6")
 def replace_file(disk: Disk, path: str, data: bytes) -> None:
     """Atomically: once this returns, a crash does not undo it; before that it leaves the old file or the new one.
-    Raises OSError."""
+    Raises OSError. [CKP-6]"""
     beside = path + TEMPORARY
     disk.write(beside, data)
     disk.flush(beside)
@@ -225,9 +214,8 @@ def replace_file(disk: Disk, path: str, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-@states("CKP-4")
 def storage_errors(directory: str, doing: str, path: str) -> Iterator[None]:
-    """What cannot be read or written is a StorageError of the directory."""
+    """What cannot be read or written is a StorageError of the directory. [CKP-4]"""
     try:
         yield
     except OSError as e:
@@ -271,8 +259,8 @@ class CheckpointedLog:
     recovery_point: int = 0
     end: int = 0
 
-    @states("CKP-11")
     def flush(self) -> None:
+        """Write the log to the disk up to its end, and move the recovery point there. [CKP-11]"""
         self.flushed = self.recovery_point = self.end
 
     def truncate(self, offset: int) -> bool:
@@ -295,9 +283,8 @@ class CheckpointedLog:
         if delete_segments:
             self.first_base = self.start
 
-    @states("CKP-13", "CKP-15")
     def load(self, clean: bool, point: int, start: int, mark: int) -> None:
-        """As the loader does it, with what three checkpoints say."""
+        """As the loader does it, with what three checkpoints say. [CKP-13, CKP-15]"""
         if self.end < start:
             self.first_base = self.end = self.flushed = start
         self.start = max(start, self.first_base)
@@ -324,38 +311,35 @@ class Checkpoints:
     def marker(self) -> str:
         return f"{self.directory}/{MARKER}"
 
-    @states("CKP-11")
     def checkpoint_recovery_points(self) -> None:
+        """Write the recovery point of every known log. [CKP-11]"""
         self.files[spec.RECOVERY_POINTS].write({p: log.recovery_point for p, log in self.known()})
 
-    @states("CKP-12")
     def checkpoint_log_starts(self) -> None:
-        """Only of the logs that begin within a segment: the others' start is seen by the file names."""
+        """Only of the logs that begin within a segment: the others' start is seen by the file names. [CKP-12]"""
         starts = {p: log.start for p, log in self.known() if log.start > log.first_base}
         self.files[spec.LOG_STARTS].write(starts)
 
-    @states("CKP-13")
     def checkpoint_high_watermarks(self) -> None:
+        """Write the high watermark of every known log. [CKP-13]"""
         self.files[spec.HIGH_WATERMARKS].write({p: log.high_watermark for p, log in self.known()})
 
-    @states("CKP-16")
     def known(self) -> list[tuple[TopicPartition, CheckpointedLog]]:
-        """The logs that were loaded."""
+        """The logs that were loaded. [CKP-16]"""
         return list(self.logs.items()) if self.loaded else []
 
     def truncate(self, partition: TopicPartition, offset: int) -> None:
         if self.logs[partition].truncate(offset):
             self.checkpoint_recovery_points()
 
-    @states("CKP-16")
     def delete_log(self, partition: TopicPartition) -> None:
+        """Forget a log, and write the recovery points and log start offsets of the others. [CKP-16]"""
         del self.logs[partition]
         self.checkpoint_recovery_points()
         self.checkpoint_log_starts()
 
-    @states("CKP-9", "CKP-11")
     def shut_down(self, broker_epoch: int) -> None:
-        """Flush everything, checkpoint, and mark the directory last of all."""
+        """Flush everything, checkpoint, and mark the directory last of all. [CKP-9, CKP-11]"""
         for _, log in self.known():
             log.flush()
         if self.loaded:
@@ -366,17 +350,16 @@ class Checkpoints:
             self.disk.write(self.marker, encode_marker(broker_epoch))
             self.disk.flush(self.marker)
 
-    @states("CKP-8", "CKP-10")
     def begin_loading(self) -> None:
-        """Take the marker away and remember it (KAFKA-10471)."""
+        """Take the marker away and remember it (KAFKA-10471). [CKP-8, CKP-10]"""
         self.loaded = False
         self.had_clean_shutdown = self.disk.exists(self.marker)
         if self.had_clean_shutdown:
             self.disk.remove(self.marker)
 
-    @states("CKP-4", "CKP-15")
     def load(self) -> bool:
-        """Load every log with what the checkpoints say; False if one cannot be read: then the directory has failed."""
+        """Load every log with what the checkpoints say; False if one cannot be read: then the directory has failed.
+        [CKP-4, CKP-15]"""
         found: list[dict[TopicPartition, int]] = []
         failed = False
         for name in spec.CHECKPOINTS:

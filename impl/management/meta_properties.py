@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk
 from kafkaspec.impl.management.checkpoints import ID_BYTES, ID_CHARACTERS, replace_file
@@ -41,9 +40,9 @@ class MalformedEscape(PropertiesUnreadable):
 
 
 # ---- java.util.Properties --------------------------------------------------------------------------------------------
-@states("MTP-1")
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that hold properties, comments left out, continued ones joined; each with its number, from 1."""
+    """The lines that hold properties, comments left out, continued ones joined; each with its number, from 1.
+    [MTP-1]"""
     at, n, first, out, continues = 1, 0, 1, "", False
     while n <= len(text):
         begin = n
@@ -75,9 +74,8 @@ def logical_lines(text: str) -> Iterator[tuple[int, str]]:
         yield first, out
 
 
-@states("MTP-2")
 def unescape(text: str, line: int) -> str:
-    """Raises PropertiesUnreadable for a malformed \\u."""
+    """Raises PropertiesUnreadable for a malformed \\u. [MTP-2]"""
     out, n = [], 0
     while n < len(text):
         c = text[n]
@@ -98,9 +96,8 @@ def unescape(text: str, line: int) -> str:
     return "".join(out)
 
 
-@states("MTP-1")
 def decode(data: bytes) -> dict[str, tuple[int, str]]:
-    """The properties: key -> (line, value). Raises PropertiesUnreadable."""
+    """The properties: key -> (line, value). Raises PropertiesUnreadable. [MTP-1]"""
     found: dict[str, tuple[int, str]] = {}
     for at, line in logical_lines(data.decode("latin-1")):
         end = 0
@@ -143,20 +140,18 @@ class MetaProperties:
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property
-    @states("MTP-3")
     def node_key(self) -> str:
+        """The key under which a file of this version has the node's id. [MTP-3]"""
         return "node.id" if self.version else "broker.id"
 
-    @states("MTP-3", "MTP-4")
     def check(self) -> None:
-        """Raises PropertiesUnreadable where version 1 lacks what it must have."""
+        """Raises PropertiesUnreadable where version 1 lacks what it must have. [MTP-3, MTP-4]"""
         for key, value in (("node.id", self.node_id), ("cluster.id", self.cluster_id)):
             if self.version and value is None:
                 raise PropertiesUnreadable("MTP-4", f"{key} is missing", key=key)
 
-    @states("MTP-3")
     def encode(self, comment: str = "#\n") -> bytes:
-        """The file's bytes; Kafka's comment has the time of writing."""
+        """The file's bytes; Kafka's comment has the time of writing. [MTP-3]"""
         values = {"cluster.id": self.cluster_id, "directory.id": self.directory_id, "version": str(self.version)}
         if self.node_id is not None:
             values[self.node_key] = str(self.node_id)
@@ -164,9 +159,8 @@ class MetaProperties:
         return (comment + body).encode("latin-1")
 
 
-@states("MTP-3", "MTP-4")
 def parse(data: bytes) -> MetaProperties:
-    """What the file says. Raises PropertiesUnreadable."""
+    """What the file says. Raises PropertiesUnreadable. [MTP-3, MTP-4]"""
     found = decode(data)
 
     def number(key: str, leave_out: str = "") -> int | None:
@@ -206,17 +200,15 @@ def _uuid(text: str) -> bytes | None:
     return id if len(id) == ID_BYTES and len(bare) == ID_CHARACTERS else None
 
 
-@states("MTP-6")
 def is_reserved(directory_id: str) -> bool:
-    """One of the ids that mean something else than a directory."""
+    """One of the ids that mean something else than a directory. [MTP-6]"""
     id = _uuid(directory_id)
     half = ID_BYTES // 2
     return id is not None and not any(id[:half]) and int.from_bytes(id[half:], "big", signed=True) < RESERVED_IDS
 
 
-@states("MTP-8")
 def write(disk: Disk, directory: str, of: MetaProperties) -> None:
-    """Replace a directory's file atomically. Raises OSError."""
+    """Replace a directory's file atomically. Raises OSError. [MTP-8]"""
     replace_file(disk, f"{directory}/{NAME}", of.encode())
 
 
@@ -237,8 +229,8 @@ class Ensemble:
     failed: list[str] = field(default_factory=list)
 
     @classmethod
-    @states("MTP-7")
     def load(cls, disk: Disk, directories: list[str]) -> Ensemble:
+        """Read the file of every directory: it is valid, or not there, or cannot be read. [MTP-7]"""
         out = cls()
         for directory in directories:
             path = f"{directory}/{NAME}"
@@ -250,9 +242,8 @@ class Ensemble:
                 out.failed.append(directory)
         return out
 
-    @states("MTP-5", "MTP-6")
     def verify(self, cluster_id: str | None, node_id: int | None) -> tuple[str | None, int | None]:
-        """The cluster and the node. Raises EnsembleInvalid."""
+        """The cluster and the node. Raises EnsembleInvalid. [MTP-5, MTP-6]"""
         if not self.valid:
             raise EnsembleInvalid("no readable meta.properties")
         seen: dict[str, str] = {}

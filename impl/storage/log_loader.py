@@ -17,7 +17,6 @@ from typing import Any
 
 import crc32c
 
-from kafkaspec.contract.clauses import states
 from kafkaspec.contract.codec import encode
 from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk
@@ -83,9 +82,8 @@ class LogLoader:
     cut: list[int] = field(default_factory=list)
     """the segments, by base offset, of which bytes were cut"""
 
-    @states("LDR-11", "LDR-12")
     def load(self) -> LoadedOffsets:
-        """All passes."""
+        """All passes. [LDR-11, LDR-12]"""
         later: list[Callable[[], None]] = []
         self.epochs = LeaderEpochCache(LeaderEpochCheckpoint(self.directory, self.disk), later.append)
         self.producers = self._producer_state()
@@ -129,9 +127,8 @@ class LogLoader:
     def _producer_state(self) -> ProducerStateManager:
         return ProducerStateManager(self.directory, self.disk)
 
-    @states("LDR-1", "LDR-2", "LDR-15")
     def remove_temporary_files(self) -> list[str]:
-        """Remove what was deleted or not finished; the .swap files that are left."""
+        """Remove what was deleted or not finished; the .swap files that are left. [LDR-1, LDR-2, LDR-15]"""
         swaps, cleaned = [], []
         for name in self.names():
             if name.endswith(DELETED) and not name.endswith(METADATA_DELETED):
@@ -146,10 +143,9 @@ class LogLoader:
             self.disk.remove(self.path(name))
         return [n for n in swaps if n not in unfinished]
 
-    @states("LDR-3")
     def remove_replaced_segments(self, swaps: Sequence[str]) -> None:
         """Remove the files that the .swap replace. To know where one ends its index is opened, and made if it is not
-        there."""
+        there. [LDR-3]"""
         new = [self._open(offset_from(n) or 0, SWAP) for n in swaps if n.endswith(LOG + SWAP)]
         if not new:
             return
@@ -159,9 +155,8 @@ class LogLoader:
             if not name.endswith(SWAP) and offset is not None and first <= offset < end:
                 self.disk.remove(self.path(name))
 
-    @states("LDR-4", "LDR-15")
     def rename_swapped_files(self, renames: int | None = None) -> int:
-        """Give .swap files their names: at most this many, all with None. How many there were."""
+        """Give .swap files their names: at most this many, all with None. How many there were. [LDR-4, LDR-15]"""
         swaps = sorted(name for name in self.names() if name.endswith(SWAP))[:renames]
         for name in swaps:
             self.disk.rename(self.path(name), self.path(name.removesuffix(SWAP)))
@@ -169,9 +164,8 @@ class LogLoader:
 
     # ---- segments
 
-    @states("LDR-5", "LDR-6")
     def load_segments(self) -> None:
-        """Remove indexes of no segment, and open the segments, recovering those that need it."""
+        """Remove indexes of no segment, and open the segments, recovering those that need it. [LDR-5, LDR-6]"""
         for name in self.names():
             base = offset_from(name)
             if base is None:
@@ -188,9 +182,8 @@ class LogLoader:
                     self.recover(segment)
                 self.segments[base] = segment
 
-    @states("LDR-6", "LDR-8")
     def recover(self, segment: Segment) -> int:
-        """Recover one segment; the bytes that were cut."""
+        """Recover one segment; the bytes that were cut. [LDR-6, LDR-8]"""
         producers = self._producer_state()
         self.rebuild(producers, self.log_start, segment.base_offset, clean=False)
         cut = segment.recover(_Listener(producers), self._assign)
@@ -199,20 +192,19 @@ class LogLoader:
             self.cut.append(segment.base_offset)
         return cut
 
-    @states("LDR-8")
     def _assign(self, epoch: int, offset: int) -> None:
+        """Add a leader epoch with its first offset if it is above those that are known. [LDR-8]"""
         if not self.epochs.epochs or epoch > self.epochs.epochs[-1]:
             self.epochs.assign(epoch, offset)
 
-    @states("LDR-7")
     def between(self, start: int, end: int) -> list[Segment]:
-        """From the segment that holds `start` to the one below `end`; none if both are one."""
+        """From the segment that holds `start` to the one below `end`; none if both are one. [LDR-7]"""
         floor = max((b for b in self.segments if b <= start), default=-1)
         return [self.segments[b] for b in sorted(self.segments) if floor <= b < end and start != end]
 
-    @states("LDR-7", "LDR-9", "LDR-10", "LDR-11")
     def recover_log(self) -> LoadedOffsets:
-        """Recover what may not be on the disk, and find the log's end; an empty segment where there is none."""
+        """Recover what may not be on the disk, and find the log's end; an empty segment where there is none.
+        [LDR-7, LDR-9, LDR-10, LDR-11]"""
         unflushed = [] if self.clean else self.between(self.recovery_point, LONG_MAX)
         for n, segment in enumerate(unflushed):
             if self.recover(segment):
@@ -243,10 +235,9 @@ class LogLoader:
 
     # ---- producer state
 
-    @states("LDR-13", "PSM-20", "PSM-28")
     def rebuild(self, producers: ProducerStateManager, log_start: int, log_end: int, clean: bool) -> None:
         """The producer state at `log_end`, from the newest snapshot on; snapshots at the bases of the last two segments
-        that are passed, and at the end."""
+        that are passed, and at the end. [LDR-13, PSM-20, PSM-28]"""
         last_two = sorted(self.segments)[-2:]
         if clean and not producers.snapshots:
             for offset in (*last_two, log_end):
@@ -300,9 +291,8 @@ class Replacement:
     old: Sequence[int]
     new: Sequence[int]
 
-    @states("LDR-14")
     def renames(self) -> Iterator[tuple[str, str]]:
-        """Every rename in its order, of the files that are there."""
+        """Every rename in its order, of the files that are there. [LDR-14]"""
         for base in sorted(self.new, reverse=True):
             yield from self._change(base, CLEANED, SWAP)
         for base in sorted(self.old):

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.mapped_index import (
     Corrupt,
     Full,
@@ -46,9 +45,8 @@ def decode(data: bytes, base_offset: int) -> list[OffsetPosition]:
     return [OffsetPosition(base_offset + int(s["relative"]), int(s["position"])) for s in slots]
 
 
-@states("OIX-1")
 def columns(data: bytes) -> NDArray[Any]:
-    """Every whole slot, as an array of dtype SLOT over the given bytes."""
+    """Every whole slot, as an array of dtype SLOT over the given bytes. [OIX-1]"""
     return np.frombuffer(data, SLOT, len(data) // ENTRY_SIZE)
 
 
@@ -57,8 +55,8 @@ class OffsetIndex(MappedIndex[OffsetPosition]):
 
     layout = Struct(">ii")
 
-    @states("OIX-1")
     def meaning(self, relative: int, position: int) -> OffsetPosition:
+        """The entry of a slot: an offset above the base offset, and a position in the .log, bytes. [OIX-1]"""
         return OffsetPosition(self.base_offset + relative, position)
 
     @property
@@ -66,38 +64,34 @@ class OffsetIndex(MappedIndex[OffsetPosition]):
         """Of the last entry; the base offset without any."""
         return self.parse(self.entries - 1).offset if self.entries else self.base_offset
 
-    @states("OIX-3", "OIX-4")
     def append(self, offset: int, position: int) -> None:
-        """Raises Full, NotAbove if the offset is not above the last one, or Overflow."""
+        """Raises Full, NotAbove if the offset is not above the last one, or Overflow. [OIX-3, OIX-4]"""
         if self.is_full:
             raise Full(f"Attempt to append to a full index (size = {self.entries}).")
         if self.entries and offset <= self.last_offset:
             raise NotAbove(f"offset {offset} after {self.last_offset}")
         self.put(self.relative_offset(offset), position)
 
-    @states("OIX-6")
     def lookup(self, target: int) -> OffsetPosition:
-        """The entry of the greatest offset that is not above the target; without any, the segment's first byte."""
+        """The entry of the greatest offset that is not above the target; without any, the segment's first byte.
+        [OIX-6]"""
         slot = self.greatest_lower_bound(target, lambda n: self.parse(n).offset)
         return OffsetPosition(self.base_offset, 0) if slot < 0 else self.parse(slot)
 
-    @states("OIX-10")
     def fetch_upper_bound_offset(self, position: int, size: int) -> OffsetPosition | None:
-        """The first entry at or beyond the end of a fetch of `size` bytes from `position` on."""
+        """The first entry at or beyond the end of a fetch of `size` bytes from `position` on. [OIX-10]"""
         slot = self.least_upper_bound(position + size, lambda n: self.parse(n).position)
         return None if slot < 0 else self.parse(slot)
 
-    @states("OIX-11")
     def truncate_to(self, offset: int) -> None:
-        """Keep the entries below the offset."""
+        """Keep the entries below the offset. [OIX-11]"""
         slot = self.greatest_lower_bound(offset, lambda n: self.parse(n).offset)
         if slot >= 0 and self.parse(slot).offset != offset:
             slot += 1
         self.keep(max(slot, 0))
 
-    @states("OIX-20")
     def sanity_check(self) -> None:
-        """Raises Corrupt."""
+        """Raises Corrupt. [OIX-20]"""
         if self.entries and self.last_offset < self.base_offset:
             raise Corrupt(f"the last offset {self.last_offset} is below {self.base_offset}")
         if self.length % self.size:

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, Self
 
 import crc32c
 
-from kafkaspec.contract.clauses import states
 from kafkaspec.contract.codec import encode as as_json
 from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk
@@ -109,9 +108,8 @@ class SnapshotUnreadable(Exception):
         self.at = at
 
 
-@states("PSM-24", "PSM-25")
 def decode(data: bytes) -> list[SnapshotEntry]:
-    """The producers of a snapshot file. Raises SnapshotUnreadable."""
+    """The producers of a snapshot file. Raises SnapshotUnreadable. [PSM-24, PSM-25]"""
     if len(data) < _HEAD.size:
         raise SnapshotUnreadable(len(data), f"{len(data)} bytes, fewer than the {_HEAD.size} of the head")
     version, crc, count = _HEAD.unpack_from(data)
@@ -127,16 +125,15 @@ def decode(data: bytes) -> list[SnapshotEntry]:
     return [SnapshotEntry._make(e) for e in _ENTRY.iter_unpack(memoryview(data)[_HEAD.size : end])]
 
 
-@states("PSM-24")
 def encode(entries: Iterable[SnapshotEntry]) -> bytes:
-    """A snapshot file's bytes, in the order given."""
+    """A snapshot file's bytes, in the order given. [PSM-24]"""
     packed = [_ENTRY.pack(*e) for e in entries]
     counted = len(packed).to_bytes(4, "big") + b"".join(packed)
     return VERSION.to_bytes(2, "big") + crc32c.crc32c(counted).to_bytes(4, "big") + counted
 
 
-@states("PSM-24")
 def file_name(offset: int) -> str:
+    """The name of the snapshot file at an offset. [PSM-24]"""
     return f"{offset:020d}{SUFFIX}"
 
 
@@ -149,23 +146,23 @@ class BatchMetadata:
     timestamp: int
 
     @property
-    @states("PSM-4")
     def first_seq(self) -> int:
+        """The sequence of the batch's first record. [PSM-4]"""
         return decrement(self.last_seq, self.offset_delta)
 
     @property
-    @states("PSM-4")
     def first_offset(self) -> int:
+        """The offset of the batch's first record. [PSM-4]"""
         return self.last_offset - self.offset_delta
 
 
-@states("PSM-4")
 def decrement(sequence: int, by: int) -> int:
+    """The sequence that is `by` before another; the one before 0 is INT_MAX. [PSM-4]"""
     return sequence - by if sequence >= by else INT_MAX - (by - sequence) + 1
 
 
-@states("PSM-4")
 def follows(last: int, following: int) -> bool:
+    """Whether a sequence comes next after the last one; after INT_MAX comes 0. [PSM-4]"""
     return following == last + 1 or (following == 0 and last == INT_MAX)
 
 
@@ -182,35 +179,34 @@ class ProducerEntry:
     def last_seq(self) -> int:
         return self.batches[-1].last_seq if self.batches else -1
 
-    @states("PSM-1")
     def _take_epoch(self, epoch: int) -> None:
+        """Set the epoch; the batches of another one are dropped. [PSM-1]"""
         if epoch != self.epoch:
             self.batches.clear()
             self.epoch = epoch
 
-    @states("PSM-1")
     def _add(self, batch: BatchMetadata) -> None:
+        """Keep a batch as the last one; the oldest makes room. [PSM-1]"""
         if len(self.batches) == BATCHES:
             self.batches.popleft()
         self.batches.append(batch)
 
-    @states("PSM-1")
     def add_batch(self, epoch: int, batch: BatchMetadata) -> None:
+        """Keep a batch of an epoch, with its timestamp as the producer's. [PSM-1]"""
         self._take_epoch(epoch)
         self._add(batch)
         self.last_timestamp = batch.timestamp
 
-    @states("PSM-10")
     def end_transaction(self, epoch: int, coordinator_epoch: int, timestamp: int) -> None:
+        """Take over what a marker says, its timestamp in ms; no transaction is open then. [PSM-10]"""
         self._take_epoch(epoch)
         self.coordinator_epoch = coordinator_epoch
         self.transaction = None
         self.last_timestamp = timestamp
 
     @classmethod
-    @states("PSM-31")
     def emptied(cls, producer_id: int, epoch: int, timestamp: int) -> Self:
-        """Of a marker without its record: what its batch's header says."""
+        """Of a marker without its record: what its batch's header says. [PSM-31]"""
         return cls(producer_id, epoch, -1, timestamp, None)
 
     def update(self, other: ProducerEntry) -> None:
@@ -225,14 +221,14 @@ class ProducerEntry:
     def copy_without_batches(self) -> ProducerEntry:
         return type(self)(self.producer_id, self.epoch, self.coordinator_epoch, self.last_timestamp, self.transaction)
 
-    @states("PSM-2")
     def duplicate(self, epoch: int, first_seq: int, last_seq: int) -> BatchMetadata | None:
+        """The kept batch of that epoch with exactly these sequences; None if there is none. [PSM-2]"""
         if epoch != self.epoch:
             return None
         return next((b for b in self.batches if b.first_seq == first_seq and b.last_seq == last_seq), None)
 
-    @states("PSM-18")
     def snapshot(self) -> SnapshotEntry:
+        """The entry as a snapshot file has it, with the last batch alone. [PSM-18]"""
         last = self.batches[-1] if self.batches else None
         return SnapshotEntry(
             self.producer_id,
@@ -246,8 +242,8 @@ class ProducerEntry:
         )
 
     @classmethod
-    @states("PSM-18")
     def load(cls, e: SnapshotEntry) -> Self:
+        """The entry of a snapshot file, with the one batch that it tells of, if any. [PSM-18]"""
         entry = cls(
             e.producer_id, e.epoch, e.coordinator_epoch, e.timestamp, e.transaction if e.transaction >= 0 else None
         )
@@ -264,8 +260,8 @@ class Verification:
     supports_epoch_bump: bool
     guard: int
 
-    @states("PSM-26")
     def ask(self, sequence: int, epoch: int) -> None:
+        """Take in another request for verification: the lowest sequence of the highest epoch is kept. [PSM-26]"""
         if epoch == self.epoch and sequence < self.lowest_sequence:
             self.lowest_sequence = sequence
         if epoch > self.epoch:
@@ -293,12 +289,11 @@ class Append:
         self.updated = current.copy_without_batches()
         self.started: list[int] = []
 
-    @states("PSM-8", "PSM-9")
     def data(
         self, epoch: int, first_seq: int, last_seq: int, first_offset: int, last_offset: int, timestamp: int,
         transactional: bool,
     ) -> None:  # fmt: skip
-        """Raises ProducerStateError."""
+        """Check a batch, and add it to the copy. Raises ProducerStateError. [PSM-8, PSM-9]"""
         self._check_epoch(epoch, VERSION_UNKNOWN)
         if self.origin == CLIENT:
             self._check_sequence(epoch, first_seq)
@@ -309,11 +304,11 @@ class Append:
             self.updated.transaction = first_offset
             self.started.append(first_offset)
 
-    @states("PSM-8", "PSM-10", "PSM-11", "PSM-12")
     def marker(
         self, aborted: bool, epoch: int, coordinator_epoch: int, offset: int, timestamp: int, version: int
     ) -> CompletedTransaction | None:
-        """Raises ProducerStateError."""
+        """Check a marker, and end the copy's transaction, which is returned if it was open. Raises ProducerStateError.
+        [PSM-8, PSM-10, PSM-11, PSM-12]"""
         if version == VERSION_UNKNOWN and self.origin != REPLICATION:
             raise NoVersion
         self._check_epoch(epoch, max(version, 0), StaleMarker)
@@ -323,8 +318,9 @@ class Append:
         self.updated.end_transaction(epoch, coordinator_epoch, timestamp)
         return None if first is None else CompletedTransaction(self.updated.producer_id, first, offset, aborted)
 
-    @states("PSM-6", "PSM-8", "PSM-11")
     def _check_epoch(self, epoch: int, version: int, stale: type[ProducerStateError] = StaleEpoch) -> None:
+        """Raises `stale` if the epoch may not come after the producer's, unless the append is replicated.
+        [PSM-6, PSM-8, PSM-11]"""
         known = self.updated.epoch
         if epoch > known or (epoch == known and version < 2):
             return
@@ -334,8 +330,8 @@ class Append:
         if self.origin != REPLICATION:
             raise stale
 
-    @states("PSM-3", "PSM-5", "PSM-7")
     def _check_sequence(self, epoch: int, first_seq: int) -> None:
+        """Raises ProducerStateError if a client's batch may not begin at that sequence. [PSM-3, PSM-5, PSM-7]"""
         v = self.verification
         if v is not None and (
             (v.supports_epoch_bump and first_seq != 0 and not self.current.batches) or first_seq > v.lowest_sequence
@@ -393,10 +389,9 @@ class ProducerStateManager:
         if self.disk.exists(self.path(offset)):
             self.disk.remove(self.path(offset))
 
-    @states("PSM-18")
     def take_snapshot(self, flush: bool = True) -> int | None:
         """Write a file if the state has moved on since the last one; its offset. At a roll it is not flushed here, but
-        with the segment, later."""
+        with the segment, later. [PSM-18]"""
         if self.end_offset <= self.last_snapshot:
             return None
         path = self.path(self.end_offset)
@@ -407,13 +402,14 @@ class ProducerStateManager:
         self.last_snapshot = self.end_offset
         return self.end_offset
 
-    @states("PSM-23")
     def delete_snapshots_before(self, offset: int) -> None:
+        """Delete the snapshot files below an offset. [PSM-23]"""
         for x in [x for x in self.snapshots if x < offset]:
             self._delete(x)
 
-    @states("PSM-23", "LDR-13")
     def remove_stray_snapshots(self, base_offsets: Sequence[int]) -> None:
+        """Delete the snapshot files at no base offset, the latest of them only if a segment begins above it.
+        [PSM-23, LDR-13]"""
         self.load_snapshots()
         bases = set(base_offsets)
         latest: int | None = None
@@ -428,32 +424,32 @@ class ProducerStateManager:
     # what is asked
 
     @property
-    @states("PSM-13")
     def first_undecided(self) -> int | None:
+        """The lowest first offset of the open transactions; None if there are none. [PSM-13]"""
         return min(self.ongoing, default=None)
 
     @property
-    @states("PSM-13")
     def first_unstable(self) -> int | None:
+        """The lowest first offset of the transactions that are open or not replicated; None if there are none.
+        [PSM-13]"""
         return min((*self.ongoing, *self.unreplicated), default=None)
 
-    @states("PSM-14")
     def last_stable_offset(self, high_watermark: int, log_start: int) -> int:
+        """The last stable offset of a log with that high watermark and log start offset. [PSM-14]"""
         first = self.first_unstable
         if first is not None and max(first, log_start) < high_watermark:
             return max(first, log_start)
         return high_watermark
 
-    @states("PSM-16")
     def last_stable_offset_of(self, completed: CompletedTransaction) -> int:
-        """What is written beside an aborted transaction, before it is completed."""
+        """What is written beside an aborted transaction, before it is completed. [PSM-16]"""
         for first in sorted(self.ongoing):
             if self.ongoing[first] != completed.producer_id:
                 return first
         return completed.last_offset + 1
 
-    @states("PSM-29")
     def has_late_transaction(self, now: int) -> bool:
+        """Whether the open transaction that begins first is late at `now`, ms. [PSM-29]"""
         first = self.first_undecided
         if first is None:
             return False
@@ -480,15 +476,15 @@ class ProducerStateManager:
         for first in append.started:
             self.ongoing[first] = append.updated.producer_id
 
-    @states("PSM-15")
     def complete(self, completed: CompletedTransaction) -> None:
+        """Move a transaction that has ended from the open ones to those that are not replicated. [PSM-15]"""
         del self.ongoing[completed.first_offset]
         self.unreplicated[completed.first_offset] = completed
 
     # verification
 
-    @states("PSM-26")
     def verification(self, producer_id: int, sequence: int, epoch: int, supports_bump: bool, now: int) -> Verification:
+        """The producer's verification, with this request taken in; a new one begins at `now`, ms. [PSM-26]"""
         entry = self.verifications.get(producer_id)
         if entry is None:
             self.guards += 1
@@ -499,30 +495,30 @@ class ProducerStateManager:
 
     # offsets, time
 
-    @states("PSM-15")
     def on_high_watermark_updated(self, offset: int) -> None:
+        """Forget the ended transactions whose last offset is below the high watermark. [PSM-15]"""
         for first in [f for f, c in self.unreplicated.items() if c.last_offset < offset]:
             del self.unreplicated[first]
 
-    @states("PSM-22")
     def on_log_start_offset_incremented(self, offset: int) -> None:
+        """Forget the transactions that ended below the log start offset; the state reaches at least there. [PSM-22]"""
         self.on_high_watermark_updated(offset)
         self.end_offset = max(self.end_offset, offset)
         self.last_snapshot = max(self.snapshots, default=offset)
 
-    @states("PSM-17")
     def is_expired(self, entry: ProducerEntry, now: int) -> bool:
+        """Whether the producer has expired at `now`, ms. [PSM-17]"""
         return entry.transaction is None and now - entry.last_timestamp >= self.expiration_ms
 
-    @states("PSM-17")
     def remove_expired_producers(self, now: int) -> None:
+        """Forget the producers and the verifications that have expired at `now`, ms. [PSM-17]"""
         for i in [i for i, p in self.producers.items() if self.is_expired(p, now)]:
             del self.producers[i]
         for i in [i for i, v in self.verifications.items() if now - v.timestamp >= self.expiration_ms]:
             del self.verifications[i]
 
-    @states("PSM-21")
     def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Forget producers, transactions and snapshot files, and begin at an offset. [PSM-21]"""
         self._forget()
         for x in list(self.snapshots):
             self._delete(x)
@@ -534,8 +530,8 @@ class ProducerStateManager:
         self.ongoing.clear()
         self.unreplicated.clear()
 
-    @states("PSM-19")
     def truncate_and_reload(self, log_start: int, log_end: int, now: int) -> None:
+        """Fit the state to a log that has these ends now, from a snapshot file if need be; `now` in ms. [PSM-19]"""
         for x in [x for x in self.snapshots if x > log_end or x <= log_start]:
             self._delete(x)
         if self.end_offset == log_end:
@@ -544,8 +540,9 @@ class ProducerStateManager:
             self._forget()
             self._load(log_start, now)
 
-    @states("PSM-20")
     def _load(self, log_start: int, now: int) -> None:
+        """Load the latest snapshot file that can be read, or begin at the log start; `now`, ms, says who has expired.
+        [PSM-20]"""
         while self.snapshots:
             at = max(self.snapshots)
             try:
@@ -651,11 +648,12 @@ class Driver(ByName):
         self.subject.complete(completed)
         return answer
 
-    @states("PSM-2", "PSM-27")
     def produce(
         self, producer_id: int, origin: str, epoch: int, first_seq: int, last_seq: int, first_offset: int,
         last_offset: int, timestamp: int, transactional: bool, guard: int,
     ) -> tables.OpenedTransactions | tables.Duplicate:  # fmt: skip
+        """Append a batch as a log does: answer a duplicate, ask for the guard, and end the verification.
+        [PSM-2, PSM-27]"""
         m = self.subject
         entry = m.producers.get(producer_id)
         if origin == CLIENT and entry is not None:
@@ -676,10 +674,10 @@ class Driver(ByName):
             m.verifications.pop(producer_id, None)
         return answer
 
-    @states("PSM-27")
     def end_transaction(
         self, producer_id: int, origin: str, type: str, coordinator_epoch: int, epoch: int, *more: int
     ) -> tables.EndedTransaction | None:
+        """Append a marker as a log does: check its epoch first, and end the verification after it. [PSM-27]"""
         entry = self.subject.producers.get(producer_id)
         if origin == COORDINATOR and entry is not None and epoch < entry.epoch:
             raise StaleMarker
@@ -705,8 +703,8 @@ class Driver(ByName):
     def clear_verification_state_entry(self, producer_id: int) -> None:
         self.subject.verifications.pop(producer_id, None)
 
-    @states("PSM-27")
     def start_verification(self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool) -> int:
+        """The guard of the producer's verification, 0 if its transaction is open. Raises StaleEpoch. [PSM-27]"""
         entry = self.subject.producers.get(producer_id)
         if entry is not None and epoch < entry.epoch:
             raise StaleEpoch

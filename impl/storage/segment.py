@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, Protocol
 
 import crc32c
 
-from kafkaspec.contract.clauses import states
 from kafkaspec.contract.codec import encode as as_json
 from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.impl.common.disk import Disk, RealDisk, SimulatedDisk
@@ -154,9 +153,8 @@ def index_file(path: str, disk: Disk) -> IndexFile:
     return RealFile(Path(path)) if isinstance(disk, RealDisk) else DiskFile(path, disk)
 
 
-@states("SEG-1")
 def file_name(base_offset: int, end: str, suffix: str = "") -> str:
-    """Such as 00000000000000000042.index."""
+    """Such as 00000000000000000042.index. [SEG-1]"""
     return f"{base_offset:020}{end}{suffix}"
 
 
@@ -223,25 +221,24 @@ class Segment:
         return f"{self.directory}/{file_name(self.base_offset, end, self.suffix)}"
 
     @property
-    @states("SEG-22")
     def offset_index(self) -> OffsetIndex:
+        """The offset index, opened when it is first asked for. [SEG-22]"""
         if self._offset_index is None:
             file = index_file(self.path(INDEX), self.disk)
             self._offset_index = OffsetIndex(file, self.base_offset, self.max_index_bytes)
         return self._offset_index
 
     @property
-    @states("SEG-22")
     def time_index(self) -> TimeIndex:
+        """The time index, opened when it is first asked for. [SEG-22]"""
         if self._time_index is None:
             file = index_file(self.path(TIME_INDEX), self.disk)
             self._time_index = TimeIndex(file, self.base_offset, self.max_index_bytes)
         return self._time_index
 
     @property
-    @states("SEG-22")
     def largest(self) -> tuple[int, int]:
-        """The largest timestamp so far, and the last offset of the first batch that has it."""
+        """The largest timestamp so far, and the last offset of the first batch that has it. [SEG-22]"""
         if self._largest is None:
             last = self.time_index.last_entry
             self._largest = last.timestamp, last.offset
@@ -250,9 +247,8 @@ class Segment:
     def data(self) -> bytes:
         return self.disk.read(self.path(LOG))[: self.size]
 
-    @states("SEG-1")
     def rename(self, old: str, new: str) -> None:
-        """Put another suffix in place of the old one."""
+        """Put another suffix in place of the old one. [SEG-1]"""
         assert self.suffix.endswith(old)
         suffix = self.suffix.removesuffix(old) + new
         for end in (LOG, INDEX, TIME_INDEX):
@@ -269,39 +265,35 @@ class Segment:
             if index is not None:
                 index.close_handler()
 
-    @states("SEG-8")
     def resize_indexes(self) -> None:
-        """To their full size: the segment is the active one."""
+        """To their full size: the segment is the active one. [SEG-8]"""
         self.offset_index.resize(self.max_index_bytes)
         self.time_index.resize(self.max_index_bytes)
 
-    @states("SEG-23")
     def flush(self) -> None:
-        """The .log first, then what is made from it."""
+        """The .log first, then what is made from it. [SEG-23]"""
         self.disk.flush(self.path(LOG))
         self.disk.flush(self.path(INDEX))
         self.disk.flush(self.path(TIME_INDEX))
         self.transaction_index.flush()
 
-    @states("SEG-10")
     def become_inactive(self) -> None:
-        """The last time entry; trimmed indexes."""
+        """The last time entry; trimmed indexes. [SEG-10]"""
         self.time_index.maybe_append(*self.largest, last=True)
         self.offset_index.trim()
         self.time_index.trim()
 
-    @states("SEG-10")
     def close(self) -> None:
-        """The same, and let go of the files."""
+        """The same, and let go of the files. [SEG-10]"""
         self.become_inactive()
         self._close_handlers()
         self._offset_index = self._time_index = None
 
     # ---- writing
 
-    @states("SEG-2", "SEG-3", "SEG-4", "SEG-5")
     def append(self, largest_offset: int, records: bytes) -> None:
-        """Write batches, and index them. Raises OffsetOverflow; the indexes' refusals, if the caller did not roll."""
+        """Write batches, and index them. Raises OffsetOverflow; the indexes' refusals, if the caller did not roll.
+        [SEG-2, SEG-3, SEG-4, SEG-5]"""
         if not records:
             return
         position = self.size
@@ -318,8 +310,8 @@ class Segment:
             position += h.size
             self.since += h.size
 
-    @states("SEG-5")
     def _take(self, timestamp: int, offset: int) -> None:
+        """Keep a timestamp, ms, with its offset if it is the largest so far. [SEG-5]"""
         if timestamp > self.largest[0]:
             self._largest = timestamp, offset
 
@@ -327,9 +319,8 @@ class Segment:
         if aborted:
             self.transaction_index.append(entry)
 
-    @states("SEG-15")
     def truncate_to(self, offset: int) -> int:
-        """Drop everything from an offset on; answers the bytes cut."""
+        """Drop everything from an offset on; answers the bytes cut. [SEG-15]"""
         at = self.translate_offset(offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
@@ -351,8 +342,9 @@ class Segment:
             self.size = size
         return cut
 
-    @states("SEG-15")
     def _read_largest(self) -> tuple[int, int]:
+        """The largest timestamp, ms, with its offset: by the last entry of the time index, then batch by batch.
+        [SEG-15]"""
         last = self.time_index.last_entry
         best = last.timestamp, last.offset
         for h in headers(self.data(), self.offset_index.lookup(last.offset).position):
@@ -360,10 +352,10 @@ class Segment:
                 best = h.max_timestamp, h.last_offset
         return best
 
-    @states("SEG-16", "SEG-17", "SEG-18", "SEG-19", "SEG-20", "SEG-24", "SEG-25", "SEG-26")
     def recover(self, state: TransactionState, assign_epoch: Callable[[int, int], None]) -> int:
         """Make the indexes again from the .log, and cut it before the first batch that is not whole; answers the bytes
-        cut. `assign_epoch` gets each epoch above those before it, with its first offset. Raises OffsetOverflow."""
+        cut. `assign_epoch` gets each epoch above those before it, with its first offset. Raises OffsetOverflow.
+        [SEG-16, SEG-17, SEG-18, SEG-19, SEG-20, SEG-24, SEG-25, SEG-26]"""
         self.offset_index.reset()
         self.time_index.reset()
         self.transaction_index.reset()
@@ -398,9 +390,8 @@ class Segment:
         self.time_index.trim()
         return cut
 
-    @states("SEG-21")
     def sanity_check(self, time_index_file_newly_created: bool = False) -> None:
-        """Raises NoIndexFile; what the transaction index raises."""
+        """Raises NoIndexFile; what the transaction index raises. [SEG-21]"""
         if not self.disk.exists(self.path(INDEX)):
             raise NoIndexFile(self.path(INDEX))
         if time_index_file_newly_created:
@@ -409,11 +400,11 @@ class Segment:
 
     # ---- questions
 
-    @states("SEG-6", "SEG-7", "SEG-8", "SEG-9")
     def should_roll(
         self, max_ms: int, max_bytes: int, timestamp: int, largest_offset: int, messages_bytes: int
     ) -> bool:
-        """Whether messages with this largest timestamp and offset, of so many bytes, need a new segment."""
+        """Whether messages with this largest timestamp and offset, of so many bytes, need a new segment.
+        [SEG-6, SEG-7, SEG-8, SEG-9]"""
         if self.rolling_timestamp is None:
             first = next(headers(self.data()), None)
             self.rolling_timestamp = None if first is None else first.max_timestamp
@@ -427,18 +418,16 @@ class Segment:
             or not self.offset_index.can_append(largest_offset)
         )
 
-    @states("SEG-11")
     def translate_offset(self, offset: int, from_position: int = 0) -> LogOffsetPosition | None:
-        """Where the batch with an offset is: by the offset index, then batch by batch."""
+        """Where the batch with an offset is: by the offset index, then batch by batch. [SEG-11]"""
         begin = max(self.offset_index.lookup(offset).position, from_position)
         for h in headers(self.data(), begin):
             if h.last_offset >= offset:
                 return LogOffsetPosition(h.base_offset, h.position, h.size)
         return None
 
-    @states("SEG-12")
     def read(self, start_offset: int, max_size: int, max_position: int | None, min_one: bool) -> FetchDataInfo | None:
-        """The bytes from the batch with an offset on. Raises IllegalArgument."""
+        """The bytes from the batch with an offset on. Raises IllegalArgument. [SEG-12]"""
         if max_size < 0:
             raise IllegalArgument(f"a size of {max_size}")
         at = self.translate_offset(start_offset)
@@ -452,9 +441,9 @@ class Segment:
             raise IllegalArgument(f"a size of {size}")
         return FetchDataInfo(at.offset, at.position, min(size, self.size - at.position), most < at.size)
 
-    @states("SEG-13")
     def find_offset_by_timestamp(self, timestamp: int, starting_offset: int) -> TimestampAndOffset | None:
-        """The first record at or after a timestamp: by the time index, the offset index, then record by record."""
+        """The first record at or after a timestamp: by the time index, the offset index, then record by record.
+        [SEG-13]"""
         known = self.time_index.lookup(timestamp).offset
         data = self.data()
         for h in headers(data, self.offset_index.lookup(max(known, starting_offset)).position):
@@ -466,9 +455,8 @@ class Segment:
                         )
         return None
 
-    @states("SEG-14")
     def read_next_offset(self) -> int:
-        """The offset after the last batch, found by the last entry of the offset index."""
+        """The offset after the last batch, found by the last entry of the offset index. [SEG-14]"""
         begin = self.translate_offset(self.offset_index.last_offset)
         after = [] if begin is None else list(headers(self.data(), begin.position))
         return after[-1].last_offset + 1 if after else self.base_offset
@@ -501,8 +489,9 @@ class ProducerStates:
     def __init__(self, manager: ProducerStateManager) -> None:
         self.manager = manager
 
-    @states("SEG-18", "PSM-16")
     def append(self, header: Header, body: bytes) -> AbortedTxn | None:
+        """Bring the producer state up to date with a batch; the aborted transaction that it ends, if any.
+        [SEG-18, PSM-16]"""
         h, manager = header, self.manager
         if h.producer_id < 0:
             return None

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.mapped_index import (
     Corrupt,
     Full,
@@ -55,9 +54,8 @@ def decode(data: bytes, base_offset: int) -> list[TimestampOffset]:
     return [TimestampOffset(int(s["timestamp"]), base_offset + int(s["relative"])) for s in columns(data)]
 
 
-@states("TIX-1")
 def columns(data: bytes) -> NDArray[Any]:
-    """Every whole slot, as an array of dtype SLOT over the given bytes."""
+    """Every whole slot, as an array of dtype SLOT over the given bytes. [TIX-1]"""
     return np.frombuffer(data, SLOT, len(data) // ENTRY_SIZE)
 
 
@@ -66,26 +64,23 @@ class TimeIndex(MappedIndex[TimestampOffset]):
 
     layout = Struct(">qi")
 
-    @states("TIX-1")
     def meaning(self, timestamp: int, relative: int) -> TimestampOffset:
+        """The entry of a slot: a timestamp, ms, and an offset above the base offset. [TIX-1]"""
         return TimestampOffset(timestamp, self.base_offset + relative)
 
     @property
-    @states("TIX-4")
     def is_full(self) -> bool:
-        """One slot is kept for the last entry."""
+        """One slot is kept for the last entry. [TIX-4]"""
         return self.entries >= self.max_entries - 1
 
     @property
-    @states("TIX-9")
     def last_entry(self) -> TimestampOffset:
-        """Without any, no timestamp at the base offset."""
+        """Without any, no timestamp at the base offset. [TIX-9]"""
         return self.parse(self.entries - 1) if self.entries else TimestampOffset(NO_TIMESTAMP, self.base_offset)
 
-    @states("TIX-2", "TIX-3", "TIX-4", "TIX-5")
     def maybe_append(self, timestamp: int, offset: int, last: bool = False) -> None:
         """Nothing, unless the timestamp is above the last. `last`: the segment is closed, the kept slot may be used.
-        Raises Refusal."""
+        Raises Refusal. [TIX-2, TIX-3, TIX-4, TIX-5]"""
         if not last and self.is_full:
             raise Full(f"Attempt to append to a full time index (size = {self.entries}).")
         if self.entries:
@@ -100,23 +95,21 @@ class TimeIndex(MappedIndex[TimestampOffset]):
             raise Overfull(f"{self.entries} entries in {self.max_entries} slots")
         self.put(timestamp, self.relative_offset(offset))
 
-    @states("TIX-6")
     def lookup(self, target: int) -> TimestampOffset:
-        """The entry of the greatest timestamp that is not above the target; without any, no timestamp at the base."""
+        """The entry of the greatest timestamp that is not above the target; without any, no timestamp at the base.
+        [TIX-6]"""
         slot = self.greatest_lower_bound(target, lambda n: self.parse(n).timestamp)
         return TimestampOffset(NO_TIMESTAMP, self.base_offset) if slot < 0 else self.parse(slot)
 
-    @states("TIX-8")
     def truncate_to(self, offset: int) -> None:
-        """Keep the entries below the offset. Offsets may be equal: of those the first counts."""
+        """Keep the entries below the offset. Offsets may be equal: of those the first counts. [TIX-8]"""
         slot = self.greatest_lower_bound(offset - 1, lambda n: self.parse(n).offset)
         while 0 <= slot < self.entries - 1 and self.parse(slot + 1).offset < offset:
             slot += 1
         self.keep(slot + 1)
 
-    @states("TIX-10")
     def sanity_check(self) -> None:
-        """Raises Corrupt."""
+        """Raises Corrupt. [TIX-10]"""
         if self.entries:
             if self.last_entry.timestamp < self.parse(0).timestamp:
                 raise Corrupt("the last timestamp is below the first")

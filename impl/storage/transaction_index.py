@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk
 from kafkaspec.spec.storage import transaction_index as spec
@@ -28,9 +27,8 @@ class AbortedTxn(NamedTuple):
     last_offset: int
     last_stable_offset: int
 
-    @states("TXI-1")
     def encode(self) -> bytes:
-        """Its 34 bytes."""
+        """Its 34 bytes. [TXI-1]"""
         return ENTRY.pack(VERSION, *self)
 
 
@@ -54,9 +52,8 @@ class UnknownVersion(Exception):
     """An entry of a version that is not known."""
 
 
-@states("TXI-1", "TXI-11")
 def decode(data: bytes) -> Iterator[AbortedTxn]:
-    """The whole entries of a file's bytes. Raises UnknownVersion, at the entry that has one."""
+    """The whole entries of a file's bytes. Raises UnknownVersion, at the entry that has one. [TXI-1, TXI-11]"""
     for at in range(0, len(data) - ENTRY.size + 1, ENTRY.size):
         version, *fields = ENTRY.unpack_from(data, at)
         if version > VERSION:
@@ -83,22 +80,19 @@ class TransactionIndex:
         """Bytes of the file, 0 without one."""
         return self.disk.size(self.path) if self.exists else 0
 
-    @states("TXI-2")
     def __iter__(self) -> Iterator[AbortedTxn]:
-        """The entries; none without a file. Raises UnknownVersion."""
+        """The entries; none without a file. Raises UnknownVersion. [TXI-2]"""
         return decode(self.disk.read(self.path)) if self.exists else iter(())
 
-    @states("TXI-2", "TXI-3")
     def append(self, entry: AbortedTxn) -> None:
-        """Put the entry at the end; the first makes the file. Raises NotAscending."""
+        """Put the entry at the end; the first makes the file. Raises NotAscending. [TXI-2, TXI-3]"""
         if self.last_offset is not None and entry.last_offset <= self.last_offset:
             raise NotAscending(f"last offset {entry.last_offset} is not above {self.last_offset} in {self.path}")
         self.last_offset = entry.last_offset
         self.disk.append(self.path, entry.encode())
 
-    @states("TXI-4", "TXI-5")
     def collect_aborted_txns(self, fetch_offset: int, upper_bound: int) -> TxnIndexSearchResult:
-        """The entries that overlap [fetch_offset, upper_bound)."""
+        """The entries that overlap [fetch_offset, upper_bound). [TXI-4, TXI-5]"""
         found = []
         for entry in self:
             if entry.last_offset >= fetch_offset and entry.first_offset < upper_bound:
@@ -107,9 +101,8 @@ class TransactionIndex:
                 return TxnIndexSearchResult(found, True)
         return TxnIndexSearchResult(found, False)
 
-    @states("TXI-8")
     def truncate_to(self, offset: int) -> None:
-        """Drop the entries from the first that ends at or above the offset."""
+        """Drop the entries from the first that ends at or above the offset. [TXI-8]"""
         before: int | None = None
         for n, entry in enumerate(self):
             if entry.last_offset >= offset:
@@ -118,16 +111,14 @@ class TransactionIndex:
                 return
             before = entry.last_offset
 
-    @states("TXI-9")
     def reset(self) -> None:
-        """Drop all bytes; the file stays."""
+        """Drop all bytes; the file stays. [TXI-9]"""
         if self.exists:
             self.disk.truncate(self.path, 0)
         self.last_offset = None
 
-    @states("TXI-10")
     def sanity_check(self) -> None:
-        """Raises CorruptIndex."""
+        """Raises CorruptIndex. [TXI-10]"""
         for entry in self:
             if entry.last_offset < self.base_offset:
                 raise CorruptIndex(f"{entry} in {self.path} ends below the base offset {self.base_offset}")
@@ -143,9 +134,8 @@ class TransactionIndex:
         self.path = path
 
 
-@states("TXI-6", "TXI-7")
 def collect(indexes: Iterable[TransactionIndex], fetch_offset: int, upper_bound: int) -> list[AbortedTxn]:
-    """Over the indexes of a log's segments, from that of the segment which holds the fetch offset."""
+    """Over the indexes of a log's segments, from that of the segment which holds the fetch offset. [TXI-6, TXI-7]"""
     out: list[AbortedTxn] = []
     for index in indexes:
         found = index.collect_aborted_txns(fetch_offset, upper_bound)

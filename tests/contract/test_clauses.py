@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkaspec.contract import clauses
+from kafkaspec.contract import clauses, traceability
 from kafkaspec.contract.clauses import (
     A_FORMAT,
     A_QUESTION,
@@ -188,7 +188,6 @@ def test_what_another_function_states_is_only_named() -> None:
     ("id", "module", "form"),
     [
         ("CTR-1", "kafkaspec.spec.storage.x", "spec"),
-        ("CTR-1", "kafkaspec.impl.storage.x", "impl"),
         ("CTR-1", "kafkaspec.audits.storage.x", "audit"),
     ],
 )
@@ -199,6 +198,16 @@ def test_a_function_is_a_form_by_its_module(id: str, module: str, form: str) -> 
     rule.__module__ = module
     states(id)(rule)
     assert clauses.uses(id) == [Use(id, form, f"{module}:{rule.__qualname__}")]
+
+
+def test_an_implementation_has_no_decorator() -> None:
+    def rule() -> None:
+        """Nothing more."""
+
+    rule.__module__ = "kafkaspec.impl.storage.x"
+    with pytest.raises(ValueError, match=r"rule: an implementation names its clauses behind its docstring: \[ABC-1\]"):
+        states("CTR-1")(rule)
+    assert clauses.all_uses() == []
 
 
 def test_a_sentence_without_a_source_is_an_error() -> None:
@@ -317,3 +326,10 @@ def test_an_implementation_cites_clauses_in_its_docstrings() -> None:
     there = {"CTR-1": "rule", "CTR-2": "rule", "CTR-3": "Index", "CTR-4": "Index.search", "CTR-5": "Index.size"}
     there |= {"CTR-6": "Index.of"}
     assert clauses.all_uses() == [Use(id, "impl", f"{module.__name__}:{name}") for id, name in there.items()]
+
+
+def test_what_subsystems_share_is_cited_for_each() -> None:
+    """The offset index and the time index are two layouts of one mapped index."""
+    traceability.load.__wrapped__("TIX")
+    for id in ("OIX-8", "TIX-7"):
+        assert Use(id, "impl", "kafkaspec.impl.common.mapped_index:MappedIndex._halve") in clauses.uses(id)

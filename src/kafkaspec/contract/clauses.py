@@ -5,9 +5,9 @@ A clause is written once: in the docstring of the spec's function that states it
 operation's docstring is read for it; any other function has `@states()` over it, and so has an operation whose clauses
 lack forms, with the reasons: `@states(without=...)`. The source may also stand in the decorator, and the id with it:
 `@states("TML-1", source="...")`. Everything else that says the same rule in another form names the id: an operation or
-contract of the spec, a function of the impl (`@states("TML-1")`, or `[TML-1]` in its docstring), an action or invariant
-of a model, an obligation of a proof, a test, a mutant. The registry below is therefore built by importing the code;
-nobody keeps a list by hand.
+contract of the spec, a function of the impl (`[TML-1]` behind its docstring), a rule of the audit (`@states("TML-1")`),
+an action or invariant of a model, an obligation of a proof, a test, a mutant. The registry below is therefore built by
+importing the code; nobody keeps a list by hand.
 """
 
 from __future__ import annotations
@@ -120,12 +120,12 @@ F = TypeVar("F")
 
 
 def states(*ids: str, source: str = "", without: Reasons | Mapping[str, Reasons] | None = None) -> Callable[[F], F]:
-    """Decorator: a function, a method or a class that is what the clauses say, as a rule of the spec, in the impl, or
-    in a rule of the audit, by its module. It is left as it is.
+    """Decorator: a function, a method or a class that is what the clauses say, as a rule of the spec or of the audit,
+    by its module. It is left as it is.
 
     A paragraph `ID: <sentence> [<source>]` of a spec's docstring is the clause of one of these ids; without ids, each
     is. The source may be said here instead. The reasons are for all of them, or each clause's by its id. Raises
-    ValueError for a sentence without a source, and for a source without a sentence.
+    ValueError for a sentence without a source, for a source without a sentence, and in an implementation.
     """
 
     def note(thing: F) -> F:
@@ -145,13 +145,15 @@ def read(function: Any) -> None:
 
 
 def _state(function: Any, ids: tuple[str, ...], source: str, without: Reasons | Mapping[str, Reasons]) -> None:
+    if function.__module__.startswith(FOLDERS["impl"]):
+        raise ValueError(f"{function.__qualname__}: an implementation names its clauses behind its docstring: [ABC-1]")
     names = getattr(function, "__globals__", None) or vars(sys.modules[function.__module__])
     found = paragraphs(function.__doc__ or "", names)
     ids = ids or tuple(id for id, (_, of) in found.items() if of)
     stated = {id: said for id, said in found.items() if id in ids}
     if not ids or (source and not stated) or any(bool(of) == bool(source) for _, of in stated.values()):
         raise ValueError(f"{function.__qualname__}: a clause's sentence and its source belong together ({ids})")
-    for form in ("spec", "impl", "audit"):
+    for form in ("spec", "audit"):
         if function.__module__.startswith(FOLDERS[form]):
             for id in ids:
                 used(id, form, f"{function.__module__}:{function.__qualname__}")

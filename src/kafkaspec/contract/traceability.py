@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -53,9 +54,7 @@ def load(prefix: str = "") -> None:
         if not any(f"{prefix}-" in text for text in s.texts()):
             continue
         for layer in LAYERS:
-            module = s.layer(layer)
-            if layer == "impl" and module is not None:
-                clauses.cited(module)
+            s.layer(layer)
         for proof in getattr(s.layer("proofs"), "PROOFS", ()):
             m = proof.loaded
             for claim in (*m.invariants.values(), *m.lemmas.values(), *m.steps.values()):
@@ -67,6 +66,9 @@ def load(prefix: str = "") -> None:
         for m in mutants.MUTANTS:
             for id in m.clauses:
                 clauses.used(id, "mutant", f"{mutants.__name__}:{m.name}")
+    for name, module in sorted(sys.modules.items()):
+        if name.startswith(clauses.FOLDERS["impl"]):  # the layers, and what they share
+            clauses.cited(module)
 
 
 @cache
