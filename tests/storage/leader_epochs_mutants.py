@@ -453,7 +453,6 @@ def _audit(**methods: Any) -> Driver:
 _COMPARED = "no claim of the model notices, but the comparison with the spec in every state of it does"
 _ELSEWHERE = "fewer steps: a truncation to another offset, a crash and what is appended then lead to the same states"
 SURVIVORS = {
-    "Entries.assign: guard 1, off by one (3)": _COMPARED,
     "Entries.truncate_from_end: guard 1, off by one": _COMPARED,
     "Entries.truncate_from_end: guard 1, off by one (2)": _COMPARED,
     "Entries.truncate_from_end: no effect 1": _COMPARED,
