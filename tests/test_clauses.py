@@ -97,6 +97,12 @@ def test_deviations_break_a_clause_of_their_subsystem() -> None:
             assert all((d.title, d.versions, d.condition, d.history, d.cause, d.effect, d.fix))
 
 
+def test_what_subsystems_share_is_cited_for_each() -> None:
+    """The offset index and the time index are two layouts of one mapped index."""
+    for id in ("OIX-8", "TIX-7"):
+        assert clauses.Use(id, "impl", "kafkaspec.impl.common.mapped_index:MappedIndex._halve") in clauses.uses(id)
+
+
 if __name__ == "__main__":  # for a release: python -m tests.test_clauses
     traceability.load()
     RELEASED.write_text("".join(f"{c.id} {c.sentence}\n" for c in clauses.all_clauses()), "utf-8")

@@ -17,5 +17,5 @@ def test_a_reason_is_of_a_mutant_that_there_is(name: str) -> None:
 def test_a_reason_of_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     s = find("time_index")
     monkeypatch.setattr(matrix._module(s), "SURVIVORS", {"Appends.none: guard 1 negated": "a reason"}, raising=False)
-    with pytest.raises(UserError, match="unknown generated mutant of time_index 'Appends.none: guard 1 negated'"):
+    with pytest.raises(UserError, match="unknown generated mutant of time_index"):
         matrix.mutants_of(s)

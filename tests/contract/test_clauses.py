@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkaspec.contract import clauses, traceability
+from kafkaspec.contract import clauses
 from kafkaspec.contract.clauses import (
     A_FORMAT,
     A_QUESTION,
@@ -326,10 +326,3 @@ def test_an_implementation_cites_clauses_in_its_docstrings() -> None:
     there = {"CTR-1": "rule", "CTR-2": "rule", "CTR-3": "Index", "CTR-4": "Index.search", "CTR-5": "Index.size"}
     there |= {"CTR-6": "Index.of"}
     assert clauses.all_uses() == [Use(id, "impl", f"{module.__name__}:{name}") for id, name in there.items()]
-
-
-def test_what_subsystems_share_is_cited_for_each() -> None:
-    """The offset index and the time index are two layouts of one mapped index."""
-    traceability.load.__wrapped__("TIX")
-    for id in ("OIX-8", "TIX-7"):
-        assert Use(id, "impl", "kafkaspec.impl.common.mapped_index:MappedIndex._halve") in clauses.uses(id)

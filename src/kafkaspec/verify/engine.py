@@ -8,6 +8,7 @@ budget.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import multiprocessing
 import re
@@ -174,10 +175,29 @@ def running(jobs: int) -> Iterator[Each]:
 # ---- the checks, each a list of claims -------------------------------------------------------------------------------
 def _clauses(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
     traceability.load(s.prefix)
-    missing = traceability.incomplete(s.prefix)
+    missing = [*traceability.incomplete(s.prefix), *_saying_nothing(s)]
     reasons = sum(len(c.without) for c in s.clauses)
-    detail = f"{len(s.clauses)} clauses in all their forms" + (f"; left out for a reason: {reasons}" if reasons else "")
+    forms = f", {len(missing)} gaps" if missing else " in all their forms"
+    detail = f"{len(s.clauses)} clauses{forms}" + (f"; left out for a reason: {reasons}" if reasons else "")
     yield _Claim("clauses", "complete", detail, "\n".join(missing))
+
+
+def _saying_nothing(s: Subsystem) -> Iterator[str]:
+    """What looks like a part of the spec or of a model, and asks nothing."""
+    from kafkaspec.language.parts import nodes, variables
+
+    machine = s.spec.machine
+    parameters = {f"init:{p}" for p in inspect.signature(machine.initial).parameters}
+    for op in machine.operations.values():
+        parameters |= {*op.parameters.values(), *(f"{op.name}:{p}" for p in op.parameters.values())}
+        if not op.clauses:
+            yield f"the operation {op.name} states no clause"
+    for name in sorted(machine.candidates.keys() - parameters):
+        yield f"the candidates of {name} are of no operation's parameter (those of `initial` are init:{name})"
+    for model in {c.loaded.name: c.loaded for c in _of(s, "models", "MODELS")}.values():
+        for claim in (*model.invariants.values(), *model.lemmas.values(), *model.steps.values()):
+            if claim.clauses and not variables(nodes(claim.expr)):
+                yield f"{model.name}.{claim.name} reads no variable: it says nothing of {', '.join(claim.clauses)}"
 
 
 def _models(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
