@@ -348,7 +348,7 @@ def test_a_wrong_first_state_is_an_error() -> None:
 def test_pinned_models_say_all_that_is_wrong() -> None:
     entry = Expectation(Vacuous, sizes={"N": 2}, distinct=4, generated=9, depth=3)
     assert entry.run().why.splitlines() == [
-        "Vacuous: no action is possible after 2 steps",
+        "Vacuous: no action is possible after 2 steps (if it may end so, its Expectation has deadlock=True)",
         "Vacuous: witness beyond is never reached",
         "Vacuous: action never is never taken",
         "Vacuous: other counts than pinned: distinct 3 (pinned 4), generated 4 (pinned 9)",
