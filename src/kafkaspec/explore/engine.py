@@ -313,7 +313,7 @@ class Search:
     def grow(self, states: int) -> bool:
         """Have a larger table, for at least `states` if it can be; False if the budget forbids it."""
         if self.packing is None:
-            wider = 2 if self.bits == FIRST_BITS else 1  # each growth enters every state again
+            wider = 3 if self.bits == FIRST_BITS else 1  # each growth enters every state again
             old_mb, new_mb = self.table_bytes() / 2**20, (self.table_bytes() << wider) / 2**20
             if new_mb > self.form.fast_mb or self.used_mb() + new_mb - old_mb > self.budget_mb:
                 return self.pack()
