@@ -8,6 +8,8 @@ import pytest
 
 from tests import conftest
 
+ROOT = Path(__file__).parents[1]
+
 TESTS = """
 import pathlib
 def test_passes(): pathlib.Path("ran").open("a").write("1")
@@ -18,30 +20,38 @@ def test_fails(): pathlib.Path("ran").open("a").write("2"); assert pathlib.Path(
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
-    pytester.makeconftest("from tests.conftest import *")
-    pytester.makepyfile(TESTS)
+    checks = pytester.mkdir("checks")
+    (checks / "conftest.py").write_text("from tests.conftest import *\n")
+    (checks / "test_both.py").write_text(TESTS)
+    pytester.makeini("[pytest]\ntestpaths = checks\n")
     return pytester
 
 
-def run(project: pytest.Pytester) -> tuple[dict[str, int], str]:
-    done = project.runpytest_inprocess("--passed", "notes", "-p", "no:cacheprovider")
+@pytest.fixture
+def option() -> str:
+    """The option as `make deep` spells it: a file given as a word of its own is taken for a folder of tests."""
+    return next(word for word in (ROOT / "Makefile").read_text("utf-8").split() if word.startswith("--passed"))
+
+
+def run(project: pytest.Pytester, option: str) -> tuple[dict[str, int], str]:
+    done = project.runpytest_inprocess(option, "-p", "no:cacheprovider")
     ran = project.path / "ran"
     text = ran.read_text() if ran.is_file() else ""
     ran.unlink(missing_ok=True)
     return done.parseoutcomes(), text
 
 
-def test_what_passed_is_not_run_again(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_passed_is_not_run_again(project: pytest.Pytester, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conftest, "code", lambda: "1")
-    assert run(project) == ({"passed": 1, "failed": 1}, "12")
-    assert run(project) == ({"failed": 1, "deselected": 1}, "2")
+    assert run(project, option) == ({"passed": 1, "failed": 1}, "12")
+    assert run(project, option) == ({"failed": 1, "deselected": 1}, "2")
     (project.path / "mended").touch()
-    assert run(project) == ({"passed": 1, "deselected": 1}, "2")
+    assert run(project, option) == ({"passed": 1, "deselected": 1}, "2")
     monkeypatch.setattr(conftest, "code", lambda: "2")
-    assert run(project) == ({"passed": 2}, "12")
+    assert run(project, option) == ({"passed": 2}, "12")
 
 
 def test_the_code_is_what_git_knows_of_it() -> None:
-    if not (Path(__file__).parents[1] / ".git").exists():
+    if not (ROOT / ".git").exists():
         pytest.skip("no checkout of git")
     assert conftest.code() == conftest.code()
