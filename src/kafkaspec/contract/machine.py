@@ -50,6 +50,7 @@ from typing_extensions import TypeVar
 
 from kafkaspec.contract import clauses
 from kafkaspec.contract.codec import Decode, Fields, Json, camel, decoder, encode, encoder, interned
+from kafkaspec.contract.numbers import Within, within
 from kafkaspec.errors import unknown
 
 __all__ = ["Fields", "Json"]
@@ -150,6 +151,13 @@ class Operation(Generic[S]):
     def hints(self) -> Mapping[str, Any]:
         """The types of its parameters, by Python names, and of what it returns."""
         return typing.get_type_hints(inspect.unwrap(self.body))
+
+    @cached_property
+    def ranges(self) -> Mapping[str, Within]:
+        """Python name -> the range of a parameter that is a whole number and has one."""
+        hints = typing.get_type_hints(inspect.unwrap(self.body), include_extras=True)
+        found = {p: within(hints.get(p)) for p in self.parameters.values()}
+        return {p: r for p, r in found.items() if r is not None}
 
     @cached_property
     def result_hint(self) -> Any:

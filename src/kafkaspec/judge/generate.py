@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import struct
 from bisect import bisect
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -20,6 +21,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Pick, Refused, Step
+from kafkaspec.judge.boundary import Account, Path, boundaries, changed, plain
+from kafkaspec.judge.cover import Cover
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.exhaustive import RefinementMapping, actions, model_state
 from kafkaspec.lockstep.walk import draw, draw_init
@@ -29,13 +32,20 @@ Generator = Literal["guided", "uniform"]
 STEPS: Final = 60
 """Calls of a history."""
 PROPOSALS: Final = 4
-OUTCOME, AFTER, ARGUMENTS = 4.0, 1.0, 4.0
+OUTCOME, AFTER, ARGUMENTS, SIDES = 4.0, 1.0, 4.0, 4.0
 """How much it weighs that an outcome is new, that it is after the one before, and what is new of the arguments."""
 CANDIDATES: Final = 12
 """At most this many candidates of a parameter are distinguished."""
 DUPLICATE, STALE, RANDOM, BURST = 0.04, 0.08, 0.25, 0.25
 """How often a call is made twice, an old argument taken up, guidance not taken; of histories, how many have harm in
 plenty."""
+VARIED, WIDE_SHARE = 0.2, 0.25
+"""How often a call is made again with a number changed to where a rule decides otherwise, or, of these, to where a width
+ends."""
+WIDE: Final = tuple(
+    sorted({2**bits + more for bits in (15, 16, 31, 32, 33, 40, 53, 62, 63) for more in (-1, 0, 1)} | {1_700_000_000_000})
+)
+SWARM: Final = 0.5
 TRIES: Final = 20
 NEAR: Final = 3
 """A tour goes on to a state with something new if it is at most this many steps away; else a new history begins."""
@@ -80,6 +90,7 @@ class Guide:
     """What was seen so far, and how often."""
 
     seen: Counter[Hashable] = field(default_factory=Counter)
+    sides: Counter[int] = field(default_factory=Counter)
     outcomes: dict[Hashable, int] = field(default_factory=dict)
     """outcome -> its number, which is hashed faster"""
 
@@ -91,18 +102,28 @@ class Proposal(NamedTuple):
     call: Call
     step: Step[Any]
     picked: Sequence[int] = ()
+    sides: Sequence[int] = ()
+    """those of the rules' sites that it takes"""
 
 
 class Draws:
     """Random histories of a machine, guided or uniform."""
 
     def __init__(
-        self, machine: Machine[Any], operations: Sequence[Operation[Any]], guide: Guide | None, steps: int = STEPS
+        self,
+        machine: Machine[Any],
+        operations: Sequence[Operation[Any]],
+        guide: Guide | None,
+        steps: int = STEPS,
+        cover: Cover | None = None,
     ) -> None:
         self.machine = machine
         self.operations = list(operations)
         self.guide = guide
         self.steps = steps
+        self.cover = cover if cover is not None else Cover()
+        self.follow: tuple[Operation[Any], dict[str, Any]] | None = None
+        """the call that a changed number was found with"""
         self._functions = {
             op.name: [(p, machine.candidates_of(op, p)) for p in op.parameters.values()] for op in operations
         }
@@ -163,10 +184,71 @@ class Draws:
                 if p not in op.chosen and random() < STALE and (old := used.get((op.name, p))):
                     arguments[p] = rng.choice(old)
                     picked[n] = -1
-            step = op.direct(state, arguments)
-            if not isinstance(step, Outside):
-                return Proposal(Call(op, arguments), step, picked)
+            found = self.made(state, Call(op, arguments), picked)
+            if found is not None:
+                return found
         return None
+
+    def made(self, state: Any, call: Call, picked: Sequence[int] = ()) -> Proposal | None:
+        """What the spec says to a call, and by which sides; None for one outside the contract."""
+        taken = self.cover.taken
+        taken.clear()
+        step = call.operation.direct(state, call.arguments)
+        return None if isinstance(step, Outside) else Proposal(call, step, picked, tuple(taken))
+
+    def varied(self, state: Any, call: Call, rng: random.Random) -> Proposal | None:
+        """A call with one of its numbers changed to a boundary of a rule, or to the end of a width, or beside; with it
+        change, if it must be so, those that a rule compares it with."""
+        op, arguments = call
+        account = Account()
+        ranges = op.ranges
+        self.follow = None
+        if rng.random() >= WIDE_SHARE:
+            account = boundaries(lambda a: self._looked(op, state, a, rng), arguments)
+        choices: list[tuple[Path, Sequence[int]]] = [
+            (path, [d + more for d in sorted(by) for more in (-1, 0, 1) if d + more])
+            for path, by in account.changes.items()
+            if path[0] not in op.chosen
+        ]
+        if not choices:
+            self.follow = None
+            wide = [p for p in ranges if p not in op.chosen and type(arguments.get(p)) is int]
+            if not wide:
+                return None
+            p = rng.choice(wide)
+            choices = [((p,), [w - arguments[p] for w in WIDE if w in ranges[p]])]
+        path, by = rng.choice(choices)
+        if not by:
+            return None
+        change = rng.choice(by)
+        alone = {path: change}
+        along = {p: change for group in account.together if path in group for p in group}
+        for changes in (alone, along) if rng.random() < 0.5 else (along, alone):
+            if not changes:
+                continue
+            made = changed(arguments, changes)
+            if any(made[p] not in r for p, r in ranges.items() if type(made[p]) is int):
+                continue
+            try:
+                found = self.made(state, Call(op, made))
+            except (TypeError, ValueError, KeyError, IndexError, OverflowError, struct.error):
+                continue
+            if found is not None:
+                return found
+        return None
+
+    def _looked(self, op: Operation[Any], state: Any, arguments: dict[str, Any], rng: random.Random) -> None:
+        """The call, what is shown after it, and one call more."""
+        step = op.direct(state, arguments)
+        if isinstance(step, Outside) or isinstance(step.result, Refused) or (op.kind != "time" and rng.random() < 0.5):
+            return
+        self.machine.show(step.state)
+        other = rng.choice(self.operations)
+        choices = {p: self.machine.candidates_of(other, p)(step.state) for p in other.parameters.values()}
+        if all(choices.values()):
+            then = {p: rng.choice(c) for p, c in choices.items()}
+            self.follow = other, plain(then)
+            other.direct(step.state, then)
 
     def _choices(self, op: Operation[Any], state: Any) -> list[tuple[str, Sequence[Any]]] | None:
         """The candidates of each parameter; None if one has none. Several calls are often proposed in one state."""
@@ -197,14 +279,18 @@ class _Guided:
         self.used: dict[tuple[str, str], list[Any]] = {}
         self.before: Hashable = None
         harm = 3 if rng.random() < BURST else 1
-        weights = (harm if op.kind in ("crash", "restart", "damage") else 2 for op in draws.operations)
+        weights = [harm if op.kind in ("crash", "restart", "damage") else 2 for op in draws.operations]
+        if rng.random() < SWARM:
+            weights = [w * rng.choice((0, 1, 1, 4)) for w in weights]
+            weights[rng.randrange(len(weights))] += 8
         self.weights = list(itertools.accumulate(weights))
+        self.next: Call | None = None
 
     def __call__(self, state: Any) -> tuple[Call, Step[Any]] | None:
         chosen = self._chosen(state) if self.made < self.draws.steps else None
         if chosen is None:
             return None
-        (call, step, _), aspects = chosen
+        (call, step, *_), aspects = chosen
         self.made += 1
         self.last = call
         name, seen = call.operation.name, self.guide.seen
@@ -212,12 +298,13 @@ class _Guided:
             self.used.setdefault((name, p), []).append(value)
         for aspect in aspects:
             seen[aspect] = seen.get(aspect, 0) + 1
+        self.guide.sides.update(chosen[0].sides)
         self.before = aspects[0]
         return call, step
 
     def _aspects(self, proposal: Proposal, state: Any) -> list[Hashable]:
         """What can be new of a call: its outcome, that after the one before, then what it shows of its arguments."""
-        call, step, picked = proposal
+        call, step, picked, sides = proposal
         outcomes = self.guide.outcomes
         key = outcomes.setdefault(outcome_key(call, step, state), len(outcomes))
         name = call.operation.name
@@ -229,31 +316,47 @@ class _Guided:
                 out.append((name, j, picked[j], i, picked[i]))
         return out
 
+    def _score(self, aspects: list[Hashable], sides: Sequence[int]) -> float:
+        seen = self.guide.seen.get
+        score = OUTCOME / (1 + seen(aspects[0], 0)) + AFTER / (1 + seen(aspects[1], 0))
+        if len(aspects) > 2:
+            new = 0.0
+            for aspect in aspects[2:]:
+                new += 1.0 / (1 + seen(aspect, 0))
+            score += ARGUMENTS * new / (len(aspects) - 2)
+        if sides:
+            score += SIDES / (1 + min(self.guide.sides.get(n, 0) for n in sides))
+        return score
+
     def _chosen(self, state: Any) -> tuple[Proposal, list[Hashable]] | None:
         """The proposal of which least was seen, and what can be new of it."""
-        rng = self.rng
+        rng, draws = self.rng, self.draws
+        if self.next is not None:
+            then, self.next = self.next, None
+            follow = draws.made(state, then)
+            if follow is not None:
+                return follow, self._aspects(follow, state)
         if self.last is not None and rng.random() < DUPLICATE:
-            step = self.last.operation.direct(state, self.last.arguments)
-            if not isinstance(step, Outside):
-                again = Proposal(self.last, step)
+            again = draws.made(state, self.last)
+            if again is not None:
                 return again, self._aspects(again, state)
         proposals = 1 if rng.random() < RANDOM else PROPOSALS
         best: tuple[Proposal, list[Hashable]] | None = None
         highest = -1.0
-        seen = self.guide.seen.get
         for _ in range(proposals):
-            found = self.draws.proposal(state, rng, self.weights, self.used)
+            found = draws.proposal(state, rng, self.weights, self.used)
             if found is None:
                 return best
             aspects = self._aspects(found, state)
-            score = OUTCOME / (1 + seen(aspects[0], 0)) + AFTER / (1 + seen(aspects[1], 0))
-            if len(aspects) > 2:
-                new = 0.0
-                for aspect in aspects[2:]:
-                    new += 1.0 / (1 + seen(aspect, 0))
-                score += ARGUMENTS * new / (len(aspects) - 2)
+            score = self._score(aspects, found.sides)
             if score > highest:
                 best, highest = (found, aspects), score
+        if best is not None and rng.random() < VARIED:
+            varied = draws.varied(state, best[0].call, rng)
+            if varied is not None:
+                if draws.follow is not None:
+                    self.next = Call(*draws.follow)
+                return varied, self._aspects(varied, state)
         return best
 
 

@@ -1,0 +1,99 @@
+"""The functions of a loaded module run another text for a while: one that watches them, or one with a fault.
+
+The module's source is parsed, its tree changed, and compiled; then every function that was made of the old text gets the
+code that stands at the same place in the new one: methods, contracts, nested functions and closures too. Nothing that
+holds a function notices, and leaving the context puts the old code back.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import importlib
+import inspect
+import sys
+from collections import defaultdict
+from collections.abc import Mapping
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, Self
+
+Place = tuple[str, int, str]
+"""Of a code object: its qualified name, its first line, and the names of its arguments."""
+
+
+def tree_of(module: ModuleType) -> ast.Module:
+    """The syntax tree of a module's source."""
+    return ast.parse(inspect.getsource(module))
+
+
+def modules_of(name: str) -> list[ModuleType]:
+    """A module of a layer (`kafkaspec.spec.storage.batch`) and those of the layer that it is written with."""
+    layer = ".".join(name.split(".")[:2]) + "."
+    found: dict[str, ModuleType] = {}
+    todo = [name]
+    while todo:
+        name = todo.pop(0)
+        if name in found:
+            continue
+        found[name] = importlib.import_module(name)
+        for node in ast.walk(tree_of(found[name])):
+            if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(layer):
+                names = [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+                todo += [n for n in names if n in sys.modules and not hasattr(sys.modules[n], "__path__")]
+    return list(found.values())
+
+
+class Rewritten:
+    """Within this context, which may be entered again and again, the functions of a module run the code of a changed
+    tree. In that no function is added or taken away, and none begins on another line. `names` are globals which the tree
+    uses beside the module's own."""
+
+    def __init__(self, module: ModuleType, tree: ast.Module, names: Mapping[str, Any] | None = None) -> None:
+        """ValueError: the tree has other functions, or the module has a name of `names`."""
+        path = str(module.__file__)
+        self._space, self._names = vars(module), dict(names or {})
+        if taken := sorted(set(self._names) & set(self._space)):
+            raise ValueError(f"{module.__name__} has a name {taken[0]} of its own")
+        old, new = compile(tree_of(module), path, "exec"), compile(ast.fix_missing_locations(tree), path, "exec")
+        changed = _pairs(old, new)
+        found = [f for f in gc.get_objects() if type(f) is FunctionType and f.__code__ in changed]
+        self._functions = [(f, f.__code__, changed[f.__code__]) for f in found]
+
+    def __len__(self) -> int:
+        """How many functions run another code."""
+        return len(self._functions)
+
+    def __enter__(self) -> Self:
+        self._space.update(self._names)
+        for f, _, code in self._functions:
+            f.__code__ = code
+        return self
+
+    def __exit__(self, *of: object) -> None:
+        for f, code, _ in self._functions:
+            f.__code__ = code
+        for name in self._names:
+            del self._space[name]
+
+
+def _pairs(old: CodeType, new: CodeType) -> dict[CodeType, CodeType]:
+    """Each code object below `old` for which there is another at the same place in `new`; of several at one place, in
+    their order."""
+    before, after = _below(old), _below(new)
+    if {p: len(c) for p, c in before.items()} != {p: len(c) for p, c in after.items()}:
+        raise ValueError("the changed text has other functions")
+    both = ((x, y) for place, codes in before.items() for x, y in zip(codes, after[place], strict=True))
+    return {x: y for x, y in both if x != y}
+
+
+def _below(code: CodeType) -> dict[Place, list[CodeType]]:
+    """All code objects in one, by their places."""
+    found: dict[Place, list[CodeType]] = defaultdict(list)
+    todo = [code]
+    while todo:
+        for inner in todo.pop(0).co_consts:
+            if isinstance(inner, CodeType):
+                arguments = ",".join(inner.co_varnames[: inner.co_argcount + inner.co_kwonlyargcount])
+                found[inner.co_qualname, inner.co_firstlineno, arguments].append(inner)
+                todo.append(inner)
+    return found

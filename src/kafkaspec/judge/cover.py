@@ -1,0 +1,253 @@
+"""Which branches and boundaries of a spec's rules are taken: the spec's functions, watched at every condition.
+
+A *site* is a condition in the text of a rule. A comparison of numbers has three *sides*, below, at and above; any other
+condition two. A rule that a fault could hide in is one of whose sites some side was never taken.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
+from typing import Any, Final, Literal
+
+from kafkaspec.contract.machine import Machine
+from kafkaspec.contract.rewrite import Rewritten, modules_of, tree_of
+
+SIDES: Final = 3
+"""Numbers of a site's sides: `SIDES * site`, and the two after it."""
+WAYS: Final = {"order": ("below", "at", "above"), "same": ("alike", "unlike"), "truth": ("holds", "does not hold")}
+ORDER: Final = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
+SAME: Final = {ast.Eq: "eq", ast.NotEq: "ne"}
+
+
+@dataclass(frozen=True)
+class Site:
+    """A condition in a spec's text."""
+
+    module: str
+    line: int
+    text: str
+    kind: Literal["order", "same", "truth"]
+    function: str
+    """the qualified name of the function that it stands in"""
+
+    @property
+    def where(self) -> str:
+        return f"{self.module.removeprefix('kafkaspec.').replace('.', '/')}.py:{self.line}"
+
+
+@dataclass
+class Cover:
+    """The sites of a machine's rules; while it watches, `taken` grows by what every call takes."""
+
+    sites: list[Site] = field(default_factory=list)
+    taken: set[int] = field(default_factory=set)
+    """numbers of sides; whoever watches call by call empties it"""
+
+    def side(self, number: int) -> str:
+        site = self.sites[number // SIDES]
+        return f"{site.where}: {site.text} {WAYS[site.kind][number % SIDES]}"
+
+    def all_sides(self) -> Iterator[int]:
+        """The number of each side of each site."""
+        for n, site in enumerate(self.sites):
+            yield from range(n * SIDES, n * SIDES + len(WAYS[site.kind]))
+
+    def watchers(self) -> dict[str, Callable[..., Any]]:
+        """What the changed texts call."""
+        add = self.taken.add
+
+        def lt(a: Any, b: Any, n: int) -> bool:
+            below: bool = a < b
+            add(n if below else n + 1 if a == b else n + 2)
+            return below
+
+        def le(a: Any, b: Any, n: int) -> bool:
+            most: bool = a <= b
+            add(n + 2 if not most else n + 1 if a == b else n)
+            return most
+
+        def gt(a: Any, b: Any, n: int) -> bool:
+            above: bool = a > b
+            add(n + 2 if above else n + 1 if a == b else n)
+            return above
+
+        def ge(a: Any, b: Any, n: int) -> bool:
+            least: bool = a >= b
+            add(n if not least else n + 1 if a == b else n + 2)
+            return least
+
+        def eq(a: Any, b: Any, n: int) -> bool:
+            alike: bool = a == b
+            add(n if alike else n + 1)
+            return alike
+
+        def ne(a: Any, b: Any, n: int) -> bool:
+            unlike: bool = a != b
+            add(n + 1 if unlike else n)
+            return unlike
+
+        def truth(x: Any, n: int) -> Any:
+            add(n if x else n + 1)
+            return x
+
+        return {f"_site_{f.__name__}": f for f in (lt, le, gt, ge, eq, ne, truth)}
+
+
+class _Watched(ast.NodeTransformer):
+    """Puts a watcher at every condition in the functions of a module that `wanted` names."""
+
+    def __init__(self, module: str, wanted: set[str], sites: list[Site]) -> None:
+        self.module, self.wanted, self.sites = module, wanted, sites
+        self.names: list[str] = []
+
+    # ---- functions
+
+    def _scope(self, node: Any, *bodies: Any) -> Any:
+        self.names.append(node.name)
+        for statements in bodies:
+            statements[:] = [self.visit(s) for s in statements]
+        self.names.pop()
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        return self._scope(node, node.body)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        if not self.inside and node.name not in self.wanted:
+            return node
+        return self._scope(node, node.body)  # neither the contracts nor the defaults
+
+    @property
+    def inside(self) -> bool:
+        return bool(self.names) and self.names[-1] in self.wanted
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) or self.names:
+            return super().visit(node)
+        return node
+
+    # ---- conditions
+
+    def _site(self, node: ast.expr, kind: Literal["order", "same", "truth"]) -> ast.Constant:
+        self.sites.append(Site(self.module, node.lineno, ast.unparse(node), kind, ".".join(self.names)))
+        return ast.Constant((len(self.sites) - 1) * SIDES)
+
+    def _called(self, name: str, node: ast.expr, *arguments: ast.expr) -> ast.expr:
+        return ast.copy_location(ast.Call(ast.Name(f"_site_{name}", ast.Load()), list(arguments), []), node)
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        kinds = [type(op) for op in node.ops]
+        if not all(k in ORDER or k in SAME for k in kinds):
+            return self.generic_visit(node)
+        operands = [node.left, *node.comparators]
+        if len(kinds) > 1 and not all(isinstance(x, (ast.Name, ast.Attribute, ast.Constant)) for x in operands[1:-1]):
+            return self.generic_visit(node)
+        parts: list[ast.expr] = []
+        for k, a, b in zip(kinds, operands, operands[1:], strict=False):
+            pair = ast.copy_location(ast.Compare(a, [k()], [b]), node)
+            site = self._site(pair, "order" if k in ORDER else "same")
+            parts.append(self._called((ORDER | SAME)[k], node, self.visit(_copy(a)), self.visit(_copy(b)), site))
+        return parts[0] if len(parts) == 1 else ast.copy_location(ast.BoolOp(ast.And(), parts), node)
+
+    def _truth(self, test: ast.expr) -> ast.expr:
+        """A condition as a whole: nothing more to watch where its parts are."""
+        if isinstance(test, ast.BoolOp):
+            test.values = [self._truth(v) for v in test.values]
+            return test
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test.operand = self._truth(test.operand)
+            return test
+        if isinstance(test, ast.Compare) and all(type(op) in ORDER or type(op) in SAME for op in test.ops):
+            return self.visit(test)  # type: ignore[no-any-return]
+        if isinstance(test, ast.Constant):
+            return test
+        site = self._site(test, "truth")
+        return self._called("truth", test, self.visit(test), site)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        *conditions, last = node.values
+        node.values = [*(self._truth(v) for v in conditions), self.visit(last)]
+        return node
+
+    def visit_If(self, node: ast.If) -> Any:
+        node.test = self._truth(node.test)
+        node.body = [self.visit(s) for s in node.body]
+        node.orelse = [self.visit(s) for s in node.orelse]
+        return node
+
+    def visit_While(self, node: ast.While) -> Any:
+        node.test = self._truth(node.test)
+        node.body = [self.visit(s) for s in node.body]
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        return ast.copy_location(ast.IfExp(self._truth(node.test), self.visit(node.body), self.visit(node.orelse)), node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> Any:
+        node.iter = self.visit(node.iter)
+        node.ifs = [self._truth(test) for test in node.ifs]
+        return node
+
+
+def _copy(node: ast.expr) -> ast.expr:
+    """A chain's inner operand stands in two comparisons."""
+    return ast.copy_location(ast.parse(ast.unparse(node), mode="eval").body, node)
+
+
+def reached(machine: Machine[Any], modules: Sequence[ModuleType]) -> set[str]:
+    """The names of functions that the bodies of a machine's operations may come to, and what is observed."""
+    functions: dict[str, list[FunctionType]] = {}
+    for module in modules:
+        for f in _defined(module):
+            functions.setdefault(f.__name__, []).append(f)
+    todo = [op.body for op in machine.operations.values()] + [inspect.unwrap(machine.show), machine.initial]
+    known: set[str] = set()
+    while todo:
+        body = todo.pop()
+        if isinstance(body, FunctionType) and body.__name__ not in known:
+            known.add(body.__name__)
+        code = getattr(body, "__code__", None)
+        for name in () if code is None else _names(code):
+            if name not in known and name in functions:
+                known.add(name)
+                todo += functions[name]
+    return known
+
+
+def _defined(module: ModuleType) -> Iterator[FunctionType]:
+    for value in [*vars(module).values()]:
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            for x in vars(value).values():
+                f = inspect.unwrap(getattr(x, "fget", None) or getattr(x, "__func__", None) or getattr(x, "func", x))
+                if isinstance(f, FunctionType):
+                    yield f
+        elif callable(value) and isinstance(f := inspect.unwrap(value), FunctionType):
+            if f.__module__ == module.__name__:
+                yield f
+
+
+def _names(code: Any) -> Iterator[str]:
+    yield from code.co_names
+    for inner in code.co_consts:
+        if hasattr(inner, "co_names"):
+            yield from _names(inner)
+
+
+@contextlib.contextmanager
+def watched(machine: Machine[Any]) -> Iterator[Cover]:
+    """While in it, every call of the machine's operations notes the sides that it takes."""
+    cover = Cover()
+    modules = modules_of(machine.home)
+    wanted = reached(machine, modules)
+    with ExitStack() as stack:
+        for module in modules:
+            tree = tree_of(module)
+            _Watched(module.__name__, wanted, cover.sites).visit(tree)
+            stack.enter_context(Rewritten(module, tree, cover.watchers()))
+        yield cover
