@@ -21,6 +21,7 @@ from kafkaspec.contract.subsystem import Subsystem, components, find
 from kafkaspec.errors import UserError
 from kafkaspec.judge.campaign import judge as judge_here
 from kafkaspec.judge.campaign import replay as ask_again
+from kafkaspec.judge.generate import Generator
 from kafkaspec.judge.result import Job, SubsystemVerdict
 from kafkaspec.judge.target import Target, TargetTrouble
 
@@ -41,6 +42,7 @@ class Options:
     strict: bool
     uniform: bool
     timeout_s: float
+    min_coverage: float
     out: Path
     record: Path | None
     master: str | None
@@ -49,7 +51,9 @@ class Options:
     json: bool
 
     def job(self, name: str) -> Job:
-        return Job(name, self.command, self.seed, self.strict, "uniform" if self.uniform else "guided", self.timeout_s)
+        generator: Generator = "uniform" if self.uniform else "guided"
+        job = Job(name, self.command, self.seed, self.strict, generator, self.timeout_s)
+        return replace(job, min_coverage=self.min_coverage)
 
 
 def judge(subsystem_names: Sequence[str], w: Options) -> int:

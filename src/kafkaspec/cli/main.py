@@ -291,6 +291,10 @@ def judge(
     uniform: Annotated[
         bool, typer.Option("--uniform", help="Every call alike: no models, no guidance. A yardstick.")
     ] = False,
+    min_coverage: Annotated[
+        float,
+        typer.Option(min=0, max=100, metavar="PERCENT", help="Of the rules' conditions, decided both ways, to accept."),
+    ] = 90.0,
     timeout: Annotated[float, typer.Option(min=0.1, metavar="S", help="Seconds for one answer.")] = 10.0,
     replay: Annotated[
         str | None, typer.Option(metavar="FILE", help="Ask this history's calls again instead; - reads standard input.")
@@ -328,6 +332,7 @@ def judge(
         strict,
         uniform,
         timeout,
+        min_coverage,
         out,
         record,
         spark,

@@ -63,6 +63,10 @@ class Rewritten:
         """How many functions run another code."""
         return len(self._functions)
 
+    def provide(self, names: Mapping[str, Any]) -> None:
+        """Within the context: others of the globals that the tree uses."""
+        self._space.update(names)
+
     def __enter__(self) -> Self:
         self._space.update(self._names)
         for f, _, code in self._functions:

@@ -19,8 +19,9 @@ from kafkaspec.contract import clauses as registry
 from kafkaspec.contract.history import Record
 from kafkaspec.contract.machine import Operation
 from kafkaspec.contract.subsystem import Subsystem, find
+from kafkaspec.judge.cover import sides_of
 from kafkaspec.judge.judging import BLOCK, Session, offered, tours_of
-from kafkaspec.judge.result import Job, Rejection, SubsystemVerdict, Tally
+from kafkaspec.judge.result import Job, Rejection, Side, SubsystemVerdict, Tally, covered
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
 
 Progress = Callable[[int, int | None, str], None]
@@ -117,7 +118,7 @@ def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> Subsys
             target.quiet()
     except TargetTrouble as e:
         tally.trouble = e
-    made = summed(subsystem, replace(job, generator="uniform"), hello, tally, time.monotonic() - began)  # no tours
+    made = summed(subsystem, replace(job, generator="uniform", min_coverage=0.0), hello, tally, time.monotonic() - began)  # no tours
     return replace(made, job=job, replayed=name)
 
 
@@ -131,12 +132,18 @@ def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, se
     names = {op.name for op in asked}
     stated = {c for op in asked for c in (*op.clauses, *(p.clause for p in op.postconditions))} | set(tally.clauses)
     known = [c.id for c in registry.all_clauses(subsystem.prefix) if c.id in stated]
+    sides = tuple(
+        Side(site.where, site.text, way, site.clauses, n in tally.sides) for n, site, way in sides_of(machine, asked)
+    )
     tours = {t.how.model.__name__: t for t in tours_of(job)}
     why = ""
     if tally.trouble is not None:
         why = str(tally.trouble)
     elif not tally.calls:
         why = "nothing was asked"
+    elif not tally.rejections and (reached := covered(sides)) < job.min_coverage:
+        why = f"asked too little: {reached:.1f} % of the conditions in its rules were decided both ways"
+        why += f", and {job.min_coverage:g} % must be (--min-coverage)"
     verdict: Literal["accepted", "rejected", "could not judge"] = "could not judge" if why else "accepted"
     return SubsystemVerdict(
         job,
@@ -148,6 +155,7 @@ def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, se
         tuple(known),
         tuple(n for n, op in machine.operations.items() if op.generated and n not in names),
         tuple(op.name for op in asked if op.name not in tally.operations),
+        sides,
         {m: (len(tally.model_states.get(m, ())), t.states) for m, t in tours.items()},
         {m: (tally.toured[m], len(t.histories)) for m, t in tours.items()},
         seconds,

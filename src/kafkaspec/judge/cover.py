@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any, Final, Literal
 
-from kafkaspec.contract.machine import Machine
+from kafkaspec.contract.machine import Machine, Operation, Refused
 from kafkaspec.contract.rewrite import Rewritten, modules_of, tree_of
 
 SIDES: Final = 3
@@ -35,6 +36,8 @@ class Site:
     kind: Literal["order", "same", "truth"]
     function: str
     """the qualified name of the function that it stands in"""
+    clauses: tuple[str, ...]
+    """that of the refusal which it decides, or those which the function states"""
 
     @property
     def where(self) -> str:
@@ -52,11 +55,6 @@ class Cover:
     def side(self, number: int) -> str:
         site = self.sites[number // SIDES]
         return f"{site.where}: {site.text} {WAYS[site.kind][number % SIDES]}"
-
-    def all_sides(self) -> Iterator[int]:
-        """The number of each side of each site."""
-        for n, site in enumerate(self.sites):
-            yield from range(n * SIDES, n * SIDES + len(WAYS[site.kind]))
 
     def watchers(self) -> dict[str, Callable[..., Any]]:
         """What the changed texts call."""
@@ -102,9 +100,12 @@ class Cover:
 class _Watched(ast.NodeTransformer):
     """Puts a watcher at every condition in the functions of a module that `wanted` names."""
 
-    def __init__(self, module: str, wanted: set[str], sites: list[Site]) -> None:
+    def __init__(self, module: ModuleType, wanted: Collection[str], sites: list[Site]) -> None:
         self.module, self.wanted, self.sites = module, wanted, sites
         self.names: list[str] = []
+        self.stated: dict[str, tuple[str, ...]] = {f.__qualname__: stated_by(f) for f in _defined(module)}
+        self.refusal: tuple[str, ...] = ()
+        """the clause of the refusal that the condition at hand decides"""
 
     # ---- functions
 
@@ -135,7 +136,9 @@ class _Watched(ast.NodeTransformer):
     # ---- conditions
 
     def _site(self, node: ast.expr, kind: Literal["order", "same", "truth"]) -> ast.Constant:
-        self.sites.append(Site(self.module, node.lineno, ast.unparse(node), kind, ".".join(self.names)))
+        function = ".".join(self.names)
+        clauses = self.refusal or self.stated.get(function, ())
+        self.sites.append(Site(self.module.__name__, node.lineno, ast.unparse(node), kind, function, clauses))
         return ast.Constant((len(self.sites) - 1) * SIDES)
 
     def _called(self, name: str, node: ast.expr, *arguments: ast.expr) -> ast.expr:
@@ -176,7 +179,9 @@ class _Watched(ast.NodeTransformer):
         return node
 
     def visit_If(self, node: ast.If) -> Any:
+        before, self.refusal = self.refusal, self._refused(node.body[-1]) or self.refusal
         node.test = self._truth(node.test)
+        self.refusal = before
         node.body = [self.visit(s) for s in node.body]
         node.orelse = [self.visit(s) for s in node.orelse]
         return node
@@ -189,6 +194,18 @@ class _Watched(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         return ast.copy_location(ast.IfExp(self._truth(node.test), self.visit(node.body), self.visit(node.orelse)), node)
 
+    def _refused(self, node: ast.stmt) -> tuple[str, ...]:
+        """The clause of the refusal that a branch ends in, if it does."""
+        if not isinstance(node, ast.Return) or node.value is None:
+            return ()
+        for x in ast.walk(node.value):
+            known = vars(self.module).get(x.id) if isinstance(x, ast.Name) else None
+            if isinstance(known, Refused):
+                return (known.clause,)
+            if isinstance(x, ast.Call) and getattr(x.func, "id", "") == "Refused" and isinstance(x.args[0], ast.Constant):
+                return (str(x.args[0].value),)
+        return ()
+
     def visit_comprehension(self, node: ast.comprehension) -> Any:
         node.iter = self.visit(node.iter)
         node.ifs = [self._truth(test) for test in node.ifs]
@@ -200,13 +217,16 @@ def _copy(node: ast.expr) -> ast.expr:
     return ast.copy_location(ast.parse(ast.unparse(node), mode="eval").body, node)
 
 
-def reached(machine: Machine[Any], modules: Sequence[ModuleType]) -> set[str]:
-    """The names of functions that the bodies of a machine's operations may come to, and what is observed."""
+def reached(
+    machine: Machine[Any], modules: Sequence[ModuleType], operations: Iterable[Operation[Any]] | None = None
+) -> set[str]:
+    """The names of the functions that the bodies of operations, without any those of the machine, may come to, and what
+    is shown of a state."""
     functions: dict[str, list[FunctionType]] = {}
     for module in modules:
         for f in _defined(module):
             functions.setdefault(f.__name__, []).append(f)
-    todo = [op.body for op in machine.operations.values()] + [inspect.unwrap(machine.show), machine.initial]
+    todo = [op.body for op in machine.operations.values() if operations is None or op in operations] + [inspect.unwrap(machine.show), machine.initial]
     known: set[str] = set()
     while todo:
         body = todo.pop()
@@ -232,6 +252,11 @@ def _defined(module: ModuleType) -> Iterator[FunctionType]:
                 yield f
 
 
+def stated_by(function: FunctionType) -> tuple[str, ...]:
+    """The clauses that a function states."""
+    return tuple(getattr(function, "__clauses__", ()))
+
+
 def _names(code: Any) -> Iterator[str]:
     yield from code.co_names
     for inner in code.co_consts:
@@ -239,15 +264,74 @@ def _names(code: Any) -> Iterator[str]:
             yield from _names(inner)
 
 
-@contextlib.contextmanager
-def watched(machine: Machine[Any]) -> Iterator[Cover]:
-    """While in it, every call of the machine's operations notes the sides that it takes."""
-    cover = Cover()
-    modules = modules_of(machine.home)
-    wanted = reached(machine, modules)
-    with ExitStack() as stack:
+_KNOWN: dict[int, tuple[Machine[Any], Cover, Sequence[Rewritten]]] = {}
+"""by the identity of the machine"""
+
+
+def _texts(machine: Machine[Any]) -> tuple[Cover, Sequence[Rewritten]]:
+    if id(machine) not in _KNOWN:
+        cover = Cover()
+        modules = modules_of(machine.home)
+        wanted = reached(machine, modules)
+        watchers = cover.watchers()
+        texts = []
         for module in modules:
             tree = tree_of(module)
-            _Watched(module.__name__, wanted, cover.sites).visit(tree)
-            stack.enter_context(Rewritten(module, tree, cover.watchers()))
+            _Watched(module, wanted, cover.sites).visit(tree)
+            texts.append(Rewritten(module, tree, watchers))
+        _KNOWN[id(machine)] = machine, cover, texts
+    return _KNOWN[id(machine)][1:]
+
+
+@contextlib.contextmanager
+def watched(machine: Machine[Any]) -> Iterator[Cover]:
+    """While in it, every call of the machine's operations notes the sides that it takes. Not to be entered twice."""
+    cover, texts = _texts(machine)
+    with ExitStack() as stack:
+        for text in texts:
+            stack.enter_context(text)
         yield cover
+
+
+def sides_of(machine: Machine[Any], operations: Collection[Operation[Any]]) -> list[tuple[int, Site, str]]:
+    """All sides that calls of these operations may take: number, site, and which it is."""
+    cover, _ = _texts(machine)
+    names = reached(machine, modules_of(machine.home), operations)
+    out = []
+    for n, site in enumerate(cover.sites):
+        if any(name in names for name in site.function.split(".")):
+            out += [(n * SIDES + i, site, way) for i, way in enumerate(WAYS[site.kind])]
+    return out
+
+
+@contextlib.contextmanager
+def otherwise(machine: Machine[Any], number: int, *, shifted: bool) -> Iterator[None]:
+    """Within `watched`: the condition of that number is decided the other way, or only where two numbers are equal."""
+    cover, texts = _texts(machine)
+    for text in texts:
+        text.provide(_deciding(number * SIDES, shifted))
+    try:
+        yield
+    finally:
+        for text in texts:
+            text.provide(cover.watchers())
+
+
+def _deciding(number: int, shifted: bool) -> dict[str, Callable[..., Any]]:
+    """What the changed texts call so that one condition is decided otherwise."""
+
+    def deciding(decide: Callable[[Any, Any], bool], at: bool) -> Callable[[Any, Any, int], bool]:
+        def decided(a: Any, b: Any, n: int) -> bool:
+            right = decide(a, b)
+            if n != number:
+                return right
+            return (not at if a == b else right) if shifted else not right
+
+        return decided
+
+    def truth(x: Any, n: int) -> Any:
+        return not x if n == number else x
+
+    made = {"lt": (operator.lt, False), "le": (operator.le, True), "gt": (operator.gt, False), "ge": (operator.ge, True)}
+    made |= {"eq": (operator.eq, True), "ne": (operator.ne, False)}
+    return {f"_site_{name}": deciding(*of) for name, of in made.items()} | {"_site_truth": truth}

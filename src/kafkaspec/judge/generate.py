@@ -46,6 +46,8 @@ WIDE: Final = tuple(
     sorted({2**bits + more for bits in (15, 16, 31, 32, 33, 40, 53, 62, 63) for more in (-1, 0, 1)} | {1_700_000_000_000})
 )
 SWARM: Final = 0.5
+ONWARD: Final = 0.3
+LONGEST: Final = 180
 TRIES: Final = 20
 NEAR: Final = 3
 """A tour goes on to a state with something new if it is at most this many steps away; else a new history begins."""
@@ -63,8 +65,26 @@ class Call(NamedTuple):
         return {t: self.arguments[p] for t, p in op.parameters.items() if p in self.arguments and p not in op.chosen}
 
 
-Plan = Callable[[Any], "tuple[Call, Step[Any]] | None"]
-"""The next call in a state with what the spec says to it; None: the history ends."""
+class Proposal(NamedTuple):
+    """A call that may be made, what the spec says to it, and which of its candidates each argument is (-1: an old
+    one)."""
+
+    call: Call
+    step: Step[Any]
+    picked: Sequence[int] = ()
+    sides: Sequence[int] = ()
+    """those of the rules' sites that it takes"""
+
+
+def proposed(cover: Cover, state: Any, call: Call, picked: Sequence[int] = ()) -> Proposal | None:
+    """What the spec says to a call, and by which sides; None for one outside the contract."""
+    cover.taken.clear()
+    step = call.operation.direct(state, call.arguments)
+    return None if isinstance(step, Outside) else Proposal(call, step, picked, tuple(cover.taken))
+
+
+Plan = Callable[[Any], "Proposal | None"]
+"""The next call in a state; None: the history ends."""
 
 
 class Start(NamedTuple):
@@ -93,17 +113,18 @@ class Guide:
     sides: Counter[int] = field(default_factory=Counter)
     outcomes: dict[Hashable, int] = field(default_factory=dict)
     """outcome -> its number, which is hashed faster"""
+    features: set[Hashable] = field(default_factory=set)
+    """what states were like"""
+    ways: list[Way] = field(default_factory=list)
 
 
-class Proposal(NamedTuple):
-    """A call that may be made, what the spec says to it, and which of its candidates each argument is (-1: an old
-    one)."""
+@dataclass
+class Way:
+    """A history that led to something new, to go on from."""
 
-    call: Call
-    step: Step[Any]
-    picked: Sequence[int] = ()
-    sides: Sequence[int] = ()
-    """those of the rules' sites that it takes"""
+    init: Mapping[str, Json]
+    calls: Sequence[Call]
+    followed: int = 0
 
 
 class Draws:
@@ -133,23 +154,29 @@ class Draws:
 
     def start(self, rng: random.Random) -> Start:
         """One history."""
-        init = draw_init(self.machine, rng.choice)
-        return Start(init, self._uniform(rng) if self.guide is None else _Guided(self, self.guide, rng))
+        if self.guide is None:
+            return Start(draw_init(self.machine, rng.choice), self._uniform(rng))
+        way = None
+        if self.guide.ways and rng.random() < ONWARD:
+            way = min(rng.sample(self.guide.ways, min(8, len(self.guide.ways))), key=lambda w: w.followed)
+            way.followed += 1
+        init = draw_init(self.machine, rng.choice) if way is None else way.init
+        return Start(init, _Guided(self, self.guide, rng, init, way.calls if way is not None else ()))
 
-    def propose(self, state: Any, pick: Pick) -> tuple[Call, Step[Any]] | None:
+    def propose(self, state: Any, pick: Pick) -> Proposal | None:
         """A call that the contract allows, all of it picked; None if there seems to be none."""
         for _ in range(TRIES):
             op = pick(self.operations)
             arguments = draw(self.machine, op, state, pick)
-            step = None if arguments is None else self.machine.apply(state, op.name, arguments, contracts=False)
-            if arguments is not None and isinstance(step, Step):
-                return Call(op, arguments), step
+            found = None if arguments is None else proposed(self.cover, state, Call(op, arguments))
+            if found is not None:
+                return found
         return None
 
     def _uniform(self, rng: random.Random) -> Plan:
         left = self.steps
 
-        def plan(state: Any) -> tuple[Call, Step[Any]] | None:
+        def plan(state: Any) -> Proposal | None:
             nonlocal left
             left -= 1
             return self.propose(state, rng.choice) if left >= 0 else None
@@ -184,17 +211,10 @@ class Draws:
                 if p not in op.chosen and random() < STALE and (old := used.get((op.name, p))):
                     arguments[p] = rng.choice(old)
                     picked[n] = -1
-            found = self.made(state, Call(op, arguments), picked)
+            found = proposed(self.cover, state, Call(op, arguments), picked)
             if found is not None:
                 return found
         return None
-
-    def made(self, state: Any, call: Call, picked: Sequence[int] = ()) -> Proposal | None:
-        """What the spec says to a call, and by which sides; None for one outside the contract."""
-        taken = self.cover.taken
-        taken.clear()
-        step = call.operation.direct(state, call.arguments)
-        return None if isinstance(step, Outside) else Proposal(call, step, picked, tuple(taken))
 
     def varied(self, state: Any, call: Call, rng: random.Random) -> Proposal | None:
         """A call with one of its numbers changed to a boundary of a rule, or to the end of a width, or beside; with it
@@ -226,11 +246,11 @@ class Draws:
         for changes in (alone, along) if rng.random() < 0.5 else (along, alone):
             if not changes:
                 continue
-            made = changed(arguments, changes)
-            if any(made[p] not in r for p, r in ranges.items() if type(made[p]) is int):
+            other = changed(arguments, changes)
+            if any(other[p] not in r for p, r in ranges.items() if type(other[p]) is int):
                 continue
             try:
-                found = self.made(state, Call(op, made))
+                found = proposed(self.cover, state, Call(op, other))
             except (TypeError, ValueError, KeyError, IndexError, OverflowError, struct.error):
                 continue
             if found is not None:
@@ -272,8 +292,13 @@ class Draws:
 class _Guided:
     """The plan of one guided history."""
 
-    def __init__(self, draws: Draws, guide: Guide, rng: random.Random) -> None:
-        self.draws, self.guide, self.rng = draws, guide, rng
+    def __init__(
+        self, draws: Draws, guide: Guide, rng: random.Random, init: Mapping[str, Json], way: Sequence[Call]
+    ) -> None:
+        self.draws, self.guide, self.rng, self.init = draws, guide, rng, init
+        self.way = deque(way)
+        self.calls: list[Call] = []
+        self.seen_of: Any = self
         self.made = 0
         self.last: Call | None = None
         self.used: dict[tuple[str, str], list[Any]] = {}
@@ -283,13 +308,28 @@ class _Guided:
         if rng.random() < SWARM:
             weights = [w * rng.choice((0, 1, 1, 4)) for w in weights]
             weights[rng.randrange(len(weights))] += 8
+        if way:
+            weights[draws.operations.index(way[-1].operation)] += 8
         self.weights = list(itertools.accumulate(weights))
         self.next: Call | None = None
 
-    def __call__(self, state: Any) -> tuple[Call, Step[Any]] | None:
+    def __call__(self, state: Any) -> Proposal | None:
+        if state is not self.seen_of:
+            self.seen_of = state
+            new = features(self.draws.machine.observe(state)) - self.guide.features
+            if new:
+                self.guide.features |= new
+                if self.calls and len(self.calls) <= LONGEST:
+                    self.guide.ways.append(Way(self.init, tuple(self.calls)))
+        while self.way:
+            again = proposed(self.draws.cover, state, self.way.popleft())
+            if again is not None:
+                self.calls.append(again.call)
+                return again
         chosen = self._chosen(state) if self.made < self.draws.steps else None
         if chosen is None:
             return None
+        self.calls.append(chosen[0].call)
         (call, step, *_), aspects = chosen
         self.made += 1
         self.last = call
@@ -300,7 +340,7 @@ class _Guided:
             seen[aspect] = seen.get(aspect, 0) + 1
         self.guide.sides.update(chosen[0].sides)
         self.before = aspects[0]
-        return call, step
+        return chosen[0]
 
     def _aspects(self, proposal: Proposal, state: Any) -> list[Hashable]:
         """What can be new of a call: its outcome, that after the one before, then what it shows of its arguments."""
@@ -333,11 +373,11 @@ class _Guided:
         rng, draws = self.rng, self.draws
         if self.next is not None:
             then, self.next = self.next, None
-            follow = draws.made(state, then)
+            follow = proposed(draws.cover, state, then)
             if follow is not None:
                 return follow, self._aspects(follow, state)
         if self.last is not None and rng.random() < DUPLICATE:
-            again = draws.made(state, self.last)
+            again = proposed(draws.cover, state, self.last)
             if again is not None:
                 return again, self._aspects(again, state)
         proposals = 1 if rng.random() < RANDOM else PROPOSALS
@@ -358,6 +398,28 @@ class _Guided:
                     self.next = Call(*draws.follow)
                 return varied, self._aspects(varied, state)
         return best
+
+
+def features(shown: Json) -> set[Hashable]:
+    """What a state is like, roughly: how many there are of each thing, and how large its numbers are."""
+    found: set[Hashable] = set()
+
+    def walk(value: Json, path: Hashable) -> None:
+        if isinstance(value, dict):
+            found.add((path, min(len(value), 9)))
+            for key, x in value.items():
+                walk(x, (path, key if key.isidentifier() else "*"))
+        elif isinstance(value, list):
+            found.add((path, len(value) if len(value) < 9 else 8 + len(value).bit_length()))
+            for x in value[:1] + value[-1:]:
+                walk(x, (path, "*"))
+        elif type(value) is int:
+            found.add((path, -1 if value < 0 else (value.bit_length() + 3) // 4))
+        else:
+            found.add((path, value if isinstance(value, bool) else type(value).__name__))
+
+    walk(shown, ())
+    return found
 
 
 # ---- the tour of a model
@@ -493,15 +555,11 @@ class _Tour:
         return None
 
 
-def fixed(machine: Machine[Any], calls: Sequence[Call]) -> Plan:
+def fixed(cover: Cover, calls: Sequence[Call]) -> Plan:
     """The plan of a history that is known; calls outside the contract are left out."""
     rest: Iterator[Call] = iter(calls)
 
-    def plan(state: Any) -> tuple[Call, Step[Any]] | None:
-        for call in rest:
-            step = machine.apply(state, call.operation.name, call.arguments, contracts=False)
-            if not isinstance(step, Outside):
-                return call, step
-        return None
+    def plan(state: Any) -> Proposal | None:
+        return next((found for call in rest if (found := proposed(cover, state, call)) is not None), None)
 
     return plan

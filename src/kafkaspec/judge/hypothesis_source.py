@@ -29,7 +29,7 @@ on a worker must find what it finds here. An odd size, which no such constant ha
 def judge_drawn(judging: Session, number: int, examples: int) -> None:
     """Judge a number of histories drawn by Hypothesis, seeded by the block."""
     guide, steps = Guide(), judging.job.steps
-    draws = Draws(judging.machine, judging.operations, None, steps)
+    draws = Draws(judging.machine, judging.operations, None, steps, judging.cover)
     failed: list[Exception] = []
 
     @seed(random.Random(f"{judging.job.seed} {number}").getrandbits(64))
@@ -58,7 +58,7 @@ def judge_drawn(judging: Session, number: int, examples: int) -> None:
             left = iter(call)
             found = draws.propose(state, pick)
             if found is not None:
-                key = outcome_key(found[0], found[1], state)
+                key = outcome_key(found.call, found.step, state)
                 new += guide.seen[key] == 0
                 guide.seen[key] += 1
             return found

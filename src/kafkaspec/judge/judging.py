@@ -25,7 +25,8 @@ from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refuse
 from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.check import Check, Verdict, outcome_matches
-from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Start, Tour, fixed, tour
+from kafkaspec.judge.cover import Cover, watched
+from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Proposal, Start, Tour, fixed, tour
 from kafkaspec.judge.result import By, Job, Kind, Rejection, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
 from kafkaspec.language.concrete import Concrete
@@ -99,6 +100,8 @@ class PendingHistory:
     """for each line, the record that it belongs to"""
     clauses: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
     """for each call: operation, clauses exercised, the clause of its refusal"""
+    sides: list[Sequence[int]] = field(default_factory=list)
+    """for the start and each call: the sides of the rules' sites that it took, and what was shown after it"""
     calls_before: int = 0
     sent: int = 0
     answered: int = 0
@@ -128,6 +131,7 @@ class Session:
         self.last_state: tuple[Json, bytes] = self, b""
         self.right: set[tuple[str, bytes, bytes]] = set()
         self.tally = Tally()
+        self.cover = Cover()
         self.under_way: deque[PendingHistory] = deque()
         self.reading: PendingHistory | None = None
         self.asking: PendingHistory | None = None
@@ -153,6 +157,10 @@ class Session:
     ) -> Tally:
         """Judge several histories; those of a `number` are always the same. What is rejected is told as it was found.
         What the target does wrong on the pipe is the tally's `trouble`."""
+        with watched(self.machine) as self.cover:
+            return self._block(number, histories, until, tick)
+
+    def _block(self, number: int, histories: int, until: float | None, tick: Callable[[int], None]) -> Tally:
         began = time.monotonic()
         self.tally = tally = Tally()
         self.looked = None
@@ -185,7 +193,7 @@ class Session:
         """What a block asks: the known deviations, what is drawn, and then as many histories of tours: the drawn ones
         find most faults sooner."""
         job = self.job
-        draws = Draws(self.machine, self.operations, Guide() if job.generator == "guided" else None, job.steps)
+        draws = Draws(self.machine, self.operations, Guide() if job.generator == "guided" else None, job.steps, self.cover)
         guided = job.generator == "guided"
         known = iter(self._known_histories() if guided and number == 0 else ())
         share = (BLOCK - BLOCK // HYPOTHESIS_EVERY) // 2
@@ -194,7 +202,7 @@ class Session:
             if k >= histories - histories // 2 and (toured := next(tours, None)) is not None:
                 how, calls = toured
                 self.tally.toured[how.model.__name__] += 1
-                yield "tour", Start(how.init, fixed(self.machine, calls))
+                yield "tour", Start(how.init, fixed(self.cover, calls))
             elif (deviation := next(known, None)) is not None:
                 yield "deviation", deviation
             else:
@@ -224,7 +232,7 @@ class Session:
                     given = {op.parameters[t]: v for t, v in r["args"].items()}
                     calls.append(Call(op, {**op.defaults, **given}))
             if all(c.operation.name in self.names for c in calls):
-                yield Start(init, fixed(self.machine, calls))
+                yield Start(init, fixed(self.cover, calls))
 
     # ---- one history
 
@@ -233,6 +241,7 @@ class Session:
         arguments = self.machine.init_names(init)
         asked = PendingHistory(number, by, [], [], [], [{"op": "init", "args": arguments}], [])
         asked.calls_before = self.tally.calls
+        asked.sides.append(())
         self.asking = asked
         self._line(asked, "init", 0, ("answer", None), subsystem=self.job.subsystem, args=arguments)
         return asked
@@ -255,11 +264,14 @@ class Session:
     def observed(self, asked: PendingHistory, state: Any) -> None:
         """Ask for the state, which must be this one."""
         if state is not self.last_observed[0]:
+            self.cover.taken.clear()
             self.last_observed = state, self.machine.observe(state)
+            asked.sides[-1] = (*asked.sides[-1], *self.cover.taken)
         self._line(asked, "observe", len(asked.records) - 1, ("state", self.last_observed[1]))
 
-    def called(self, asked: PendingHistory, call: Call, step: Step[Any]) -> None:
+    def called(self, asked: PendingHistory, call: Call, step: Step[Any], sides: Sequence[int] = ()) -> None:
         """Ask for a call, which must be answered so."""
+        asked.sides.append(sides)
         op = call.operation
         arguments = call.record()
         asked.records.append({"op": op.name, "args": arguments})
@@ -285,7 +297,7 @@ class Session:
             self.observed(asked, state)
         n = 0
         while (found := start.plan(state)) is not None:
-            call, step = found
+            call, step = found.call, found.step
             n += 1
             if call.operation.chosen and len(choices := self._choices(call, state)) > 1:
                 while self.under_way:  # the system chooses: what it chose must be known before it is asked on
@@ -296,7 +308,7 @@ class Session:
                     return None
                 state = state_after
             else:
-                self.called(asked, call, step)
+                self.called(asked, call, step, found.sides)
                 state = step.state
                 if n % every == 0:
                     self.observed(asked, state)
@@ -399,6 +411,7 @@ class Session:
     def _counted(self, asked: PendingHistory, calls: int) -> None:
         tally = self.tally
         tally.calls += calls
+        tally.sides.update(*asked.sides[: calls + 1])
         tally.observations += len(asked.lines) - 1 - len(asked.clauses)
         for (name, ids, refused), n in Counter(asked.clauses[:calls]).items():
             tally.operations[name] += n
@@ -580,9 +593,9 @@ class Session:
         init = self.machine.python_names(first.get("args", {}))
         calls = iter(enumerate(rest, 1))
 
-        def plan(state: Any) -> tuple[Call, Step[Any]] | None:
+        def plan(state: Any) -> Proposal | None:
             for n, record in calls:
-                return self._made(n, record, state)
+                return Proposal(*self._made(n, record, state))
             return None
 
         asked = self._asked(number, "replay", Start(init, plan), 1)

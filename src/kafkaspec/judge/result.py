@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -15,6 +15,9 @@ from kafkaspec.judge.target import TIMEOUT_S, TargetTrouble
 
 MAX_KINDS: Final = 50
 """After this many kinds of rejection the subsystem is judged no further."""
+
+MIN_COVERAGE: Final = 90.0
+"""Percent of the conditions' sides that a target must at least have been asked about, to be accepted."""
 
 By = Literal["deviation", "tour", "draw", "hypothesis", "replay"]
 """Where a history comes from."""
@@ -34,6 +37,20 @@ class Job:
     timeout_s: float = TIMEOUT_S
     steps: int = STEPS
     """calls of a history"""
+    min_coverage: float = MIN_COVERAGE
+    """percent; 0: whatever was asked is enough"""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a condition in a rule of the spec, and whether a call of the campaign took it."""
+
+    where: str
+    """file and line"""
+    condition: str
+    side: str
+    clauses: tuple[str, ...]
+    taken: bool
 
 
 @dataclass(frozen=True)
@@ -74,6 +91,8 @@ class Tally:
     clauses: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
     """by "operation clause" """
+    sides: set[int] = field(default_factory=set, metadata={"json": None})
+    """those of the rules' sites that were taken"""
     deviations: Counter[str] = field(default_factory=Counter)
     model_states: dict[str, set[str]] = field(default_factory=dict, metadata={"json": None})
     """model -> its states that were reached, as digests; not in JSON"""
@@ -97,6 +116,7 @@ class Tally:
         self.operations += other.operations
         self.clauses += other.clauses
         self.refusals += other.refusals
+        self.sides |= other.sides
         self.deviations += other.deviations
         self.toured += other.toured
         self.seconds += other.seconds
@@ -149,6 +169,8 @@ class SubsystemVerdict:
     """operations that the target leaves out"""
     not_called: tuple[str, ...]
     """operations that are offered, and never came up"""
+    sides: tuple[Side, ...]
+    """of the conditions in the rules of the operations that are offered"""
     models: Mapping[str, tuple[int, int]]
     """model -> states reached, and all"""
     tours: Mapping[str, tuple[int, int]]
@@ -184,9 +206,24 @@ class SubsystemVerdict:
         return {"accepted": 0, "rejected": 1, "could not judge": 2}[self.verdict]
 
     @property
+    def coverage(self) -> float:
+        """Percent of the conditions' sides that were taken; 100 where no rule has a condition."""
+        return covered(self.sides)
+
+    def sides_of(self, clause: str) -> tuple[int, int]:
+        """How many sides of a clause's conditions were taken, of how many."""
+        own = [side.taken for side in self.sides if clause in side.clauses]
+        return sum(own), len(own)
+
+    @property
     def never_exercised(self) -> tuple[str, ...]:
         """Clauses of the operations that no call exercised."""
-        return tuple(c for c in self.clauses if c not in self.tally.clauses)
+        return tuple(c for c in self.clauses if c not in self.tally.clauses and not self.sides_of(c)[0])
+
+    @property
+    def partly_exercised(self) -> tuple[str, ...]:
+        """Clauses of which some condition was never decided both ways, or not at its boundary."""
+        return tuple(c for c in self.clauses if c not in self.never_exercised and len({*self.sides_of(c)}) > 1)
 
     @property
     def again(self) -> str:
@@ -194,6 +231,7 @@ class SubsystemVerdict:
         if self.replayed:
             return self.replay(self.replayed)
         out = f"{self._command} --seed {self.job.seed} --examples {self.examples or self.tally.histories}"
+        out += "" if self.job.min_coverage == MIN_COVERAGE else f" --min-coverage {self.job.min_coverage:g}"
         return out + (" --uniform" if self.job.generator == "uniform" else "")
 
     def replay(self, file: str) -> str:
@@ -204,3 +242,8 @@ class SubsystemVerdict:
     def _command(self) -> str:
         strict = " --strict" if self.job.strict else ""
         return f"kafkaspec judge --target {shlex.quote(self.job.command)} {self.job.subsystem}{strict}"
+
+
+def covered(sides: Collection[Side]) -> float:
+    """Percent of the sides that were taken."""
+    return 100.0 * sum(side.taken for side in sides) / len(sides) if sides else 100.0

@@ -286,7 +286,7 @@ def _judgement(judged: Sequence[SubsystemVerdict]) -> list[Section]:
     worst = next(v for v, n in said if n)
     verdict = worst if len(judged) == 1 else ", ".join(f"{n} {v}" for v, n in said if n)
     took = f"{count(sum(j.tally.calls for j in judged), 'call')} in {duration(sum(j.seconds for j in judged))}"
-    numbers = ("clauses", "model states", "tours", "histories", "calls")
+    numbers = ("clauses", "conditions", "model states", "tours", "histories", "calls")
     titles: list[str | Column] = [
         Column("subsystem", whole=True), *(Column(t, number=True) for t in numbers), Column("verdict", whole=True)
     ]  # fmt: skip
@@ -299,6 +299,7 @@ def _judgement(judged: Sequence[SubsystemVerdict]) -> list[Section]:
         parts = [
             ("known deviations", known, "unknown"),
             ("never exercised", ", ".join(j.never_exercised), "unknown"),
+            ("not exercised both ways", ", ".join(j.partly_exercised), "plain"),
             ("never called", ", ".join(j.not_called), "unknown"),
             ("not offered", ", ".join(j.not_offered), "plain"),
         ]
@@ -326,7 +327,7 @@ def _judged_row(j: SubsystemVerdict) -> list[str | Cell]:
 
     exercised = f"{len(j.clauses) - len(j.never_exercised)} of {len(j.clauses)}" if j.clauses else ""
     return [
-        j.job.subsystem, exercised, part(j.models.values()), part(j.tours.values()),
+        j.job.subsystem, exercised, f"{j.coverage:.1f} %" if j.sides else "", part(j.models.values()), part(j.tours.values()),
         f"{t.histories:,}", f"{t.calls:,}", Cell(j.verdict, JUDGED[j.verdict]),
     ]  # fmt: skip
 
@@ -379,13 +380,19 @@ def _exercised(j: SubsystemVerdict) -> list[Section]:
     for what, n in t.refusals.items():
         refused[what.split()[0]] += n
     calls = [(n, f"{k:,}", f"{refused[n]:,}") for n, k in sorted(t.operations.items(), key=lambda item: -item[1])]
-    clauses = [(c, f"{t.clauses[c]:,}") for c in j.clauses]
+    clauses = [(c, f"{t.clauses[c]:,}", _of(*j.sides_of(c))) for c in j.clauses]
+    missed = [(s.where, s.condition, s.side, " ".join(s.clauses)) for s in j.sides if not s.taken]
     grids = (
         grid(("operation", counts("calls"), counts("refused")), calls),
-        grid(("clause", counts("exercised")), clauses),
+        grid(("clause", counts("exercised"), counts("sides of its conditions")), clauses),
+        *([grid(("rule", "condition", "never", "clauses"), missed)] if missed else []),
     )
     observed = f"{count(t.calls, 'call')}, {count(t.observations, 'observation')} in {duration(j.seconds)}"
     return [Section(f"{j.job.subsystem}: coverage", Cell(observed), grids=grids, detail=True)] if calls else []
+
+
+def _of(n: int, all_: int) -> str:
+    return f"{n} of {all_}" if all_ else ""
 
 
 def _json(value: Any) -> str:
