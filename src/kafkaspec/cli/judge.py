@@ -43,6 +43,7 @@ class Options:
     uniform: bool
     timeout_s: float
     min_coverage: float
+    fail_fast: bool
     out: Path
     record: Path | None
     master: str | None
@@ -53,7 +54,7 @@ class Options:
     def job(self, name: str) -> Job:
         generator: Generator = "uniform" if self.uniform else "guided"
         job = Job(name, self.command, self.seed, self.strict, generator, self.timeout_s)
-        return replace(job, min_coverage=self.min_coverage)
+        return replace(job, min_coverage=self.min_coverage, fail_fast=self.fail_fast)
 
 
 def judge(subsystem_names: Sequence[str], w: Options) -> int:
@@ -199,7 +200,10 @@ def _kept(r: SubsystemVerdict, folder: Path) -> SubsystemVerdict:
     for n, rejection in enumerate(r.rejections, 1):
         file = folder / f"{r.job.subsystem}-{n}.ndjson"
         files.append(str(write(file, rejection.history.ndjson().decode())))
-    return replace(r, kept=tuple(files))
+    last = ""
+    if r.tally.trouble is not None and r.tally.last is not None:
+        last = str(write(folder / f"{r.job.subsystem}-trouble.ndjson", r.tally.last.ndjson().decode()))
+    return replace(r, kept=tuple(files), kept_last=last)
 
 
 def _tell(results: Sequence[SubsystemVerdict], w: Options) -> None:

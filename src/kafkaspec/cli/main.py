@@ -295,6 +295,7 @@ def judge(
         float,
         typer.Option(min=0, max=100, metavar="PERCENT", help="Of the rules' conditions, decided both ways, to accept."),
     ] = 90.0,
+    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="End with the first rejection.")] = False,
     timeout: Annotated[float, typer.Option(min=0.1, metavar="S", help="Seconds for one answer.")] = 10.0,
     replay: Annotated[
         str | None, typer.Option(metavar="FILE", help="Ask this history's calls again instead; - reads standard input.")
@@ -333,6 +334,7 @@ def judge(
         uniform,
         timeout,
         min_coverage,
+        fail_fast,
         out,
         record,
         spark,

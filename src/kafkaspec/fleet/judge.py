@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from kafkaspec.contract.subsystem import find
-from kafkaspec.judge.campaign import Progress, blocks, made_small, summed
+from kafkaspec.judge.campaign import Progress, blocks, made_small, summed, trouble_made_small
 from kafkaspec.judge.judging import BLOCK, Session
 from kafkaspec.judge.result import Job, Rejection, SubsystemVerdict, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
@@ -48,7 +48,7 @@ def judge(
     size = spark.sparkContext.defaultParallelism
     todo = blocks(examples)
     try:
-        while not tally.ended and (time_s is None or time.monotonic() - began < time_s):
+        while not tally.ended(job) and (time_s is None or time.monotonic() - began < time_s):
             wave, started = list(islice(todo, size)), time.monotonic()
             if not wave:
                 break
@@ -59,7 +59,7 @@ def judge(
                 tally.add(made)
                 large = tally.large
                 tally.small(_spread(spark, _Small(job), large) if large else ())
-                if tally.ended:
+                if tally.ended(job):
                     break
             tasks = spark.sparkContext.defaultParallelism
             size = max(tasks, int(len(wave) * WAVE_S / max(time.monotonic() - started, 1.0)) // tasks * tasks)
@@ -67,6 +67,7 @@ def judge(
         tally.trouble = tally.trouble or e
     except KeyboardInterrupt:
         interrupted = True
+    tally.last = trouble_made_small(job, tally)
     made_up = summed(subsystem, job, hello, tally, time.monotonic() - began)
     return made_up.until_now(examples) if interrupted else replace(made_up, examples=examples)
 

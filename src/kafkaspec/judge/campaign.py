@@ -16,13 +16,15 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from kafkaspec.contract import clauses as registry
-from kafkaspec.contract.history import Record
+from kafkaspec.contract.history import History, Record
 from kafkaspec.contract.machine import Operation
 from kafkaspec.contract.subsystem import Subsystem, find
+from kafkaspec.errors import UserError
 from kafkaspec.judge.cover import sides_of
-from kafkaspec.judge.judging import BLOCK, Session, offered, tours_of
+from kafkaspec.judge.judging import BLOCK, ONE_BY_ONE, SHRINK_S, Session, offered, tours_of
 from kafkaspec.judge.result import Job, Rejection, Side, SubsystemVerdict, Tally, covered
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
+from kafkaspec.lockstep.shrink import shrunk
 
 Progress = Callable[[int, int | None, str], None]
 """Called now and then with histories done, histories in all (None where time decides) and a word on what was found."""
@@ -52,7 +54,6 @@ def judge(
         with Target(job.command, job.timeout_s) as target:
             hello = target.hello
             judging = Session(job, target, record)
-            tours_of(job)  # they take seconds, which are not those that the target is given
             until = None if time_s is None else time.monotonic() + time_s
             for number, histories in blocks(examples):
                 done = number * BLOCK
@@ -64,8 +65,9 @@ def judge(
                 tally.add(judging.block(number, histories, until, tick))
                 judging.tally = Tally()
                 tally.small(made_small(job, tally.large))
-                if tally.ended or (until is not None and time.monotonic() >= until):
+                if tally.ended(job) or (until is not None and time.monotonic() >= until):
                     break
+        tally.last = trouble_made_small(job, tally)
     except TargetTrouble as e:
         tally.trouble = tally.trouble or e
     except KeyboardInterrupt:
@@ -99,6 +101,31 @@ def made_small(job: Job, rejections: Iterable[Rejection]) -> Iterator[Rejection]
                 yield judging.small(rest.popleft())
 
 
+def trouble_made_small(job: Job, tally: Tally) -> History | None:
+    """The history in which a target got into trouble, with as few and simple calls as show the same trouble again, each
+    time on a target of its own; as it was, where it does not show again."""
+    if tally.trouble is None or tally.last is None or tally.trouble.kind not in ONE_BY_ONE:
+        return tally.last
+    kind, until = tally.trouble.kind, time.monotonic() + SHRINK_S
+
+    def again(records: Sequence[Record]) -> History | None:
+        session = None
+        if time.monotonic() > until:
+            return None
+        try:
+            with Target(job.command, job.timeout_s) as target:
+                session = Session(replace(job, generator="uniform"), target)
+                with contextlib.suppress(UserError):
+                    session.again(0, records)
+                target.quiet()
+        except TargetTrouble as e:
+            made = None if session is None or e.kind != kind else session.located(e)
+            return made if made is not None and len(made.records) > 1 else None
+        return None
+
+    return shrunk(tally.last, again)
+
+
 def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> SubsystemVerdict:
     """Ask the calls of histories again, those of a file. What they record of answers is not looked at.
 
@@ -111,7 +138,7 @@ def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> Subsys
     try:
         with Target(job.command, job.timeout_s) as target:
             hello = target.hello
-            judging = Session(job, target)
+            judging = Session(replace(job, generator="uniform"), target)
             tally = judging.tally
             for number, records in enumerate(histories):
                 judging.again(number, records)

@@ -8,7 +8,6 @@ and `check` gives the verdict on it: with known deviations, with the system's ow
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import random
 import time
 from collections import Counter, deque
@@ -26,9 +25,10 @@ from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.check import Check, Verdict, outcome_matches
 from kafkaspec.judge.cover import Cover, watched
-from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Proposal, Start, Tour, fixed, tour
+from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Proposal, Start, fixed
 from kafkaspec.judge.result import By, Job, Kind, Rejection, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
+from kafkaspec.judge.tour import Tour, digest, tours
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import Difference, differences, same, shape
 from kafkaspec.lockstep.exhaustive import RefinementMapping, model_state
@@ -78,8 +78,7 @@ def tours_of(job: Job) -> tuple[Tour, ...]:
 
 @cache
 def _tours(subsystem: str) -> tuple[Tour, ...]:
-    s = find(subsystem)
-    return tuple(tour(s.spec.machine, how) for how in s.refinements)
+    return tours(find(subsystem))
 
 
 Expected = tuple[Literal["answer", "state"], Any]
@@ -126,7 +125,7 @@ class Session:
             self.concretes.append((how.model.__name__, how, Concrete(how.model, how.sizes)))
         self.digests: dict[Hashable, str] = {}
         self.looked: Any = None
-        self.reachable: dict[str, frozenset[Hashable]] = {}
+        self.reachable = {t.how.model.__name__: t.reachable for t in tours_of(job)}
         self.last_observed: tuple[Any, Json] = self, None
         self.last_state: tuple[Json, bytes] = self, b""
         self.right: set[tuple[str, bytes, bytes]] = set()
@@ -168,7 +167,7 @@ class Session:
         under_way = self.under_way
         try:
             for k, (by, start) in enumerate(self._starts(number, histories - drawn_by_hypothesis)):
-                if until is not None and time.monotonic() >= until:
+                if (until is not None and time.monotonic() >= until) or tally.ended(self.job):
                     break
                 asked = self._asked(number * BLOCK + k, by, start, self._observe_every(number, k, by))
                 if asked is not None:
@@ -178,14 +177,14 @@ class Session:
                     tick(tally.histories)
             while under_way:
                 self.judged(under_way.popleft())
-            if drawn_by_hypothesis and (until is None or time.monotonic() < until):
+            if drawn_by_hypothesis and not tally.ended(self.job) and (until is None or time.monotonic() < until):
                 from kafkaspec.judge.hypothesis_source import judge_drawn
 
                 judge_drawn(self, number, drawn_by_hypothesis)
             self.target.quiet()
         except TargetTrouble as e:
             tally.trouble = e
-            tally.last = self._located(e)
+            tally.last = self.located(e)
         tally.seconds = time.monotonic() - began
         return tally
 
@@ -356,21 +355,17 @@ class Session:
 
     def _looked_up(self, state: Any, wanted: bool) -> None:
         """Note the model states that a state of the spec stands for."""
-        if not wanted or state is self.looked:
+        if not wanted or not self.reachable or state is self.looked:
             return
         self.looked = state
         for name, how, concrete in self.concretes:
             there = model_state(concrete, how, state)
             if there is not None:
                 key = (name, concrete.key(there))
-                if name not in self.reachable:
-                    self.reachable[name] = frozenset(concrete.key(s) for s in concrete.reachable()[0])
-                if key[1] not in self.reachable[name]:
-                    continue  # the spec allows more than the model, as what a follower takes over
                 if key not in self.digests:
-                    shown = orjson.dumps(concrete.show(there), option=orjson.OPT_SORT_KEYS)
-                    self.digests[key] = hashlib.blake2b(shown, digest_size=8).hexdigest()
-                self.tally.model_states.setdefault(name, set()).add(self.digests[key])
+                    self.digests[key] = digest(concrete, there)
+                if self.digests[key] in self.reachable[name]:  # the spec allows more, as what a follower takes over
+                    self.tally.model_states.setdefault(name, set()).add(self.digests[key])
 
     def _received(self, asked: PendingHistory) -> None:
         count = asked.sent - asked.answered
@@ -464,7 +459,7 @@ class Session:
             records[last] |= answer
         return records[: last + 1]
 
-    def _located(self, trouble: TargetTrouble) -> History | None:
+    def located(self, trouble: TargetTrouble) -> History | None:
         """The history in which the target got into trouble, up to the call that got no answer. It may have had answers
         in hand that never came, so its histories are asked again, of another process and one line at a time; if nothing
         shows then, what had been answered."""

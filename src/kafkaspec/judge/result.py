@@ -39,6 +39,8 @@ class Job:
     """calls of a history"""
     min_coverage: float = MIN_COVERAGE
     """percent; 0: whatever was asked is enough"""
+    fail_fast: bool = False
+    """end with the first rejection"""
 
 
 @dataclass(frozen=True)
@@ -139,10 +141,9 @@ class Tally:
         for kind, r in zip(large, rejections, strict=True):
             self.rejections[kind] = r
 
-    @property
-    def ended(self) -> bool:
+    def ended(self, job: Job) -> bool:
         """Whether the subsystem is judged no further."""
-        return self.trouble is not None or len(self.rejections) >= MAX_KINDS
+        return self.trouble is not None or len(self.rejections) >= (1 if job.fail_fast else MAX_KINDS)
 
     @property
     def found(self) -> str:
@@ -184,6 +185,8 @@ class SubsystemVerdict:
     """the file whose histories were asked, if they were given"""
     kept: tuple[str, ...] = ()
     """the files of the rejected histories, where they are kept, in their order"""
+    kept_last: str = ""
+    """the file of the history in which the target got into trouble"""
 
     @property
     def rejections(self) -> tuple[Rejection, ...]:
@@ -240,7 +243,7 @@ class SubsystemVerdict:
 
     @property
     def _command(self) -> str:
-        strict = " --strict" if self.job.strict else ""
+        strict = (" --strict" if self.job.strict else "") + (" --fail-fast" if self.job.fail_fast else "")
         return f"kafkaspec judge --target {shlex.quote(self.job.command)} {self.job.subsystem}{strict}"
 
 

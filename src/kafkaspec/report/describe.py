@@ -371,7 +371,9 @@ def _trouble(j: SubsystemVerdict) -> list[Section]:
     if asked:
         facts.append(("asked last", Cell("the history below, which ends with the call that got no answer")))
     verdict = Cell(f"could not judge: {trouble.kind}", "unknown")
-    return [Section(f"{j.job.subsystem}: the target", verdict, facts=tuple(facts), history=asked, again=j.again)]
+    facts += [("kept in", Cell(j.kept_last))] if j.kept_last else []
+    again = j.replay(j.kept_last) if j.kept_last else j.again
+    return [Section(f"{j.job.subsystem}: the target", verdict, facts=tuple(facts), history=asked, again=again)]
 
 
 def _exercised(j: SubsystemVerdict) -> list[Section]:

@@ -15,36 +15,64 @@ NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(judged: Sequence[SubsystemVerdict]) -> str:
-    """The document. A subsystem that could not be judged is an error; its output has what was exercised."""
-    target = next((j.target for j in judged if j.target), "")
+    """The document: a suite a subsystem, in it a test case for the campaign as a whole and one a clause. A clause that
+    was not exercised is skipped; a subsystem that could not be judged is an error of its campaign."""
     suites = ElementTree.Element("testsuites")
-    suite = ElementTree.SubElement(
-        suites,
-        "testsuite",
-        name=_fit(f"kafkaspec judge {target}".rstrip()),
-        tests=str(len(judged)),
-        failures=str(sum(bool(j.rejections) for j in judged)),
-        errors=str(sum(j.verdict == "could not judge" for j in judged)),
-        skipped="0",
-        time=f"{sum(j.seconds for j in judged):.3f}",
-    )
     for j in judged:
-        case = ElementTree.SubElement(
-            suite, "testcase", classname="kafkaspec.judge", name=j.job.subsystem, time=f"{j.seconds:.3f}"
-        )
-        for n, r in enumerate(j.rejections):
-            again = j.replay(j.kept[n]) if n < len(j.kept) else j.again
-            what = f"{r.operation}: {r.verdict.sentence or r.shape}"
-            failure = ElementTree.SubElement(case, "failure", type=r.clause or "rejected", message=_fit(what))
-            failure.text = _fit(f"{r.history}\nto see it again: {again}\n")
-        if j.verdict == "could not judge":
-            kind = j.tally.trouble.kind if j.tally.trouble is not None else j.verdict
-            error = ElementTree.SubElement(case, "error", type=kind, message=_fit(j.why))
-            stderr = j.tally.trouble.stderr if j.tally.trouble is not None else ()
-            error.text = _fit("\n".join([*stderr, str(j.tally.last or "")]))
-        ElementTree.SubElement(case, "system-out").text = _fit(_said(j))
+        suites.append(_suite(j))
     ElementTree.indent(suites)
     return f"<?xml version='1.0' encoding='UTF-8'?>\n{ElementTree.tostring(suites, encoding='unicode')}\n"
+
+
+def _suite(j: SubsystemVerdict) -> ElementTree.Element:
+    of: dict[str, list[int]] = {}
+    for n, r in enumerate(j.rejections):
+        of.setdefault(r.clause if r.clause in j.clauses else "", []).append(n)
+    suite = ElementTree.Element(
+        "testsuite",
+        name=_fit(f"kafkaspec judge {j.target}".rstrip() + f": {j.job.subsystem}"),
+        tests=str(1 + len(j.clauses)),
+        failures=str(len(of)),
+        errors=str(int(j.verdict == "could not judge")),
+        skipped=str(sum(c not in of for c in j.never_exercised)),
+        time=f"{j.seconds:.3f}",
+    )
+    whole = _case(suite, j, "campaign", f"{j.seconds:.3f}", of.get("", ()))
+    if j.verdict == "could not judge":
+        kind = j.tally.trouble.kind if j.tally.trouble is not None else j.verdict
+        error = ElementTree.SubElement(whole, "error", type=kind, message=_fit(j.why))
+        stderr = j.tally.trouble.stderr if j.tally.trouble is not None else ()
+        error.text = _fit("\n".join([*stderr, str(j.tally.last or "")]))
+    ElementTree.SubElement(whole, "system-out").text = _fit(_said(j))
+    for clause in j.clauses:
+        case = _case(suite, j, clause, "0", of.get(clause, ()))
+        taken, all_ = j.sides_of(clause)
+        if clause in j.never_exercised and clause not in of:
+            ElementTree.SubElement(case, "skipped", message="no call exercised it")
+        else:
+            calls = f"{j.tally.clauses[clause]} calls"
+            both = f", {taken} of {all_} sides of its conditions taken" if all_ else ""
+            ElementTree.SubElement(case, "system-out").text = calls + both
+    return suite
+
+
+def _case(
+    suite: ElementTree.Element, j: SubsystemVerdict, name: str, seconds: str, rejections: Sequence[int]
+) -> ElementTree.Element:
+    """A test case, with its rejections, by their numbers, as one failure."""
+    case = ElementTree.SubElement(
+        suite, "testcase", classname=f"kafkaspec.judge.{j.job.subsystem}", name=name, time=seconds
+    )
+    if rejections:
+        first = j.rejections[rejections[0]]
+        what = f"{first.operation}: {first.verdict.sentence or first.shape}"
+        failure = ElementTree.SubElement(case, "failure", type=first.clause or "rejected", message=_fit(what))
+        failure.text = _fit("\n".join(f"{j.rejections[n].history}\nto see it again: {_again(j, n)}\n" for n in rejections))
+    return case
+
+
+def _again(j: SubsystemVerdict, n: int) -> str:
+    return j.replay(j.kept[n]) if n < len(j.kept) else j.again
 
 
 def _said(j: SubsystemVerdict) -> str:
@@ -52,7 +80,7 @@ def _said(j: SubsystemVerdict) -> str:
     met = ", ".join(f"{id} x{n}" for id, n in sorted(t.deviations.items())) or "none"
     return (
         f"{t.histories} histories, {t.calls} calls; {len(j.clauses) - len(j.never_exercised)} of {len(j.clauses)} "
-        f"clauses exercised; known deviations met: {met}"
+        f"clauses exercised; {j.coverage:.1f} % of the sides of conditions taken; known deviations met: {met}"
     )
 
 
