@@ -41,7 +41,7 @@ Room = Annotated[int, Within(0, 2**20)]
 
 
 def within(hint: Any) -> Within | None:
-    """The range of an annotation, as `typing.get_type_hints(include_extras=True)` gives it; of `X | None`, that of X."""
+    """The range of an annotation as `typing.get_type_hints(include_extras=True)` gives it; of `X | None`, that of X."""
     if typing.get_origin(hint) is Annotated:
         return next((x for x in hint.__metadata__ if isinstance(x, Within)), None)
     found = [r for h in typing.get_args(hint) if (r := within(h)) is not None] if _is_union(hint) else []

@@ -1,8 +1,8 @@
 """The functions of a loaded module run another text for a while: one that watches them, or one with a fault.
 
-The module's source is parsed, its tree changed, and compiled; then every function that was made of the old text gets the
-code that stands at the same place in the new one: methods, contracts, nested functions and closures too. Nothing that
-holds a function notices, and leaving the context puts the old code back.
+The module's source is parsed, its tree changed, and compiled; then every function that was made of the old text gets
+the code that stands at the same place in the new one: methods, contracts, nested functions and closures too. Nothing
+that holds a function notices, and leaving the context puts the old code back.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def modules_of(name: str) -> list[ModuleType]:
 
 class Rewritten:
     """Within this context, which may be entered again and again, the functions of a module run the code of a changed
-    tree. In that no function is added or taken away, and none begins on another line. `names` are globals which the tree
-    uses beside the module's own."""
+    tree. In that no function is added or taken away, and none begins on another line. `names` are globals which the
+    tree uses beside the module's own."""
 
     def __init__(self, module: ModuleType, tree: ast.Module, names: Mapping[str, Any] | None = None) -> None:
         """ValueError: the tree has other functions, or the module has a name of `names`."""

@@ -8,7 +8,7 @@ condition is the broken rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from icontract import ViolationError
 
@@ -17,8 +17,12 @@ from kafkaspec.judge.check import outcome_matches
 from kafkaspec.judge.cover import SIDES, Site, otherwise, watched
 from kafkaspec.lockstep.compare import same
 
-NO_ANSWER = (ViolationError, TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, ArithmeticError)
+NO_ANSWER: Final = (ViolationError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, StopIteration)
 """What a spec may raise when one of its conditions is decided otherwise."""
+
+
+BOUNDARY: Final = "at its boundary"
+OTHER: Final = "the other way"
 
 
 class Blame(NamedTuple):
@@ -26,7 +30,6 @@ class Blame(NamedTuple):
 
     site: Site
     how: str
-    """"at its boundary", or "the other way" """
 
     def __str__(self) -> str:
         return f"as if `{self.site.text}` were decided otherwise {self.how} ({self.site.where})"
@@ -40,7 +43,8 @@ def blamed(
     seen: Mapping[str, Json],
     shown: Json = None,
 ) -> list[Blame]:
-    """The conditions that explain an answer (`result`, or `error`) and the state after it, where that was recorded."""
+    """The conditions that explain an answer (`result`, or `error`) and the state after it, where that was recorded: the
+    nearest first. Nearest is a boundary, then a condition of the operation's own."""
 
     def explains() -> bool:
         step = operation.direct(state, arguments)
@@ -48,23 +52,25 @@ def blamed(
             return False
         return shown is None or same(machine.observe(step.state), shown)
 
-    return list(_explaining(machine, explains))
+    def far(blame: Blame) -> tuple[bool, bool]:
+        return blame.how != BOUNDARY, blame.site.function != operation.body.__qualname__
+
+    return sorted(_explaining(machine, explains), key=far)
 
 
 def _explaining(machine: Machine[Any], explains: Callable[[], bool]) -> Iterator[Blame]:
+    """Each condition that the call decides, and that decided otherwise explains."""
     with watched(machine) as cover:
         cover.taken.clear()
         explains()
         numbers = sorted({side // SIDES for side in cover.taken})
-        found: list[Blame] = []
-        for how in ("at its boundary", "the other way"):
-            for n in numbers:
-                if how == "at its boundary" and cover.sites[n].kind != "order":
-                    continue
-                try:
-                    with otherwise(machine, n, shifted=how == "at its boundary"):
-                        if explains():
-                            found.append(Blame(cover.sites[n], how))
-                except NO_ANSWER:
-                    continue
-        yield from found
+        for n in numbers:
+            for how in (BOUNDARY, OTHER) if cover.sites[n].kind == "order" else (OTHER,):
+                with otherwise(machine, n, shifted=how == BOUNDARY):
+                    try:
+                        found = explains()
+                    except NO_ANSWER:
+                        continue
+                if found:
+                    yield Blame(cover.sites[n], how)
+                    break

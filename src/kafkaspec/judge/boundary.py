@@ -1,13 +1,14 @@
-"""At which other arguments would a rule decide otherwise? Found by a call of the spec with numbers that keep an account.
+"""At which other arguments would a rule decide otherwise? A call of the spec tells, with numbers that keep an account.
 
-A `Traced` number knows how it comes from the arguments: by which factor it grows with each. Where a rule compares it, the
-difference says by how much an argument has to change for the two to be equal, and that is where rules decide: there, one
-below and one above. What the rule computes in between is its own text, whatever it is: sums of configured times,
-positions, remainders.
+A `Traced` number knows how it comes from the arguments: by which factor it grows with each. Where a rule compares it,
+the difference says by how much an argument has to change for the two to be equal, and that is where rules decide:
+there, one below and one above. What the rule computes in between is its own text, whatever it is: sums of configured
+times, positions, remainders.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Final
@@ -15,6 +16,8 @@ from typing import Any, Final
 Path = tuple[Any, ...]
 """Where a number stands in a call: the parameter's Python name, then keys and indexes."""
 
+CANNOT: Final = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, struct.error)
+"""What a spec raises that is given numbers which its contract does not mean."""
 MOST: Final = 200
 """At most this many comparisons of one call are kept."""
 
@@ -72,7 +75,11 @@ class Traced(int):
         return Traced.made(value, slopes, self.account)
 
     def _scaled(self, value: Any, by: Fraction) -> Any:
-        return value if value is NotImplemented else Traced.made(value, {p: s * by for p, s in self.slopes.items()}, self.account)
+        return (
+            value
+            if value is NotImplemented
+            else Traced.made(value, {p: s * by for p, s in self.slopes.items()}, self.account)
+        )
 
     def __add__(self, other: Any) -> Any:
         return self._with(int.__add__(self, other), other, 1)
@@ -168,15 +175,11 @@ def changed(arguments: Mapping[str, Any], changes: Mapping[Path, int]) -> dict[s
     return {name: within(value, (name,)) for name, value in arguments.items()}
 
 
-Call = Callable[[Any, Mapping[str, Any]], Any]
-"""Of a state and arguments: a step, or `Outside`."""
-
-
 def boundaries(call: Callable[[dict[str, Any]], object], arguments: Mapping[str, Any]) -> Account:
     """What a call compares. One that cannot take the numbers is one that compares nothing more."""
     account = Account()
     try:
         call({name: traced(value, (name,), account) for name, value in arguments.items()})
-    except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
+    except CANNOT:
         account.left = 0
     return account

@@ -145,7 +145,9 @@ def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> Subsys
             target.quiet()
     except TargetTrouble as e:
         tally.trouble = e
-    made = summed(subsystem, replace(job, generator="uniform", min_coverage=0.0), hello, tally, time.monotonic() - began)  # no tours
+    made = summed(
+        subsystem, replace(job, generator="uniform", min_coverage=0.0), hello, tally, time.monotonic() - began
+    )  # no tours
     return replace(made, job=job, replayed=name)
 
 

@@ -192,7 +192,9 @@ class _Watched(ast.NodeTransformer):
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        return ast.copy_location(ast.IfExp(self._truth(node.test), self.visit(node.body), self.visit(node.orelse)), node)
+        return ast.copy_location(
+            ast.IfExp(self._truth(node.test), self.visit(node.body), self.visit(node.orelse)), node
+        )
 
     def _refused(self, node: ast.stmt) -> tuple[str, ...]:
         """The clause of the refusal that a branch ends in, if it does."""
@@ -202,7 +204,11 @@ class _Watched(ast.NodeTransformer):
             known = vars(self.module).get(x.id) if isinstance(x, ast.Name) else None
             if isinstance(known, Refused):
                 return (known.clause,)
-            if isinstance(x, ast.Call) and getattr(x.func, "id", "") == "Refused" and isinstance(x.args[0], ast.Constant):
+            if (
+                isinstance(x, ast.Call)
+                and getattr(x.func, "id", "") == "Refused"
+                and isinstance(x.args[0], ast.Constant)
+            ):
                 return (str(x.args[0].value),)
         return ()
 
@@ -226,7 +232,10 @@ def reached(
     for module in modules:
         for f in _defined(module):
             functions.setdefault(f.__name__, []).append(f)
-    todo = [op.body for op in machine.operations.values() if operations is None or op in operations] + [inspect.unwrap(machine.show), machine.initial]
+    todo = [op.body for op in machine.operations.values() if operations is None or op in operations] + [
+        inspect.unwrap(machine.show),
+        machine.initial,
+    ]
     known: set[str] = set()
     while todo:
         body = todo.pop()
@@ -247,8 +256,9 @@ def _defined(module: ModuleType) -> Iterator[FunctionType]:
                 f = inspect.unwrap(getattr(x, "fget", None) or getattr(x, "__func__", None) or getattr(x, "func", x))
                 if isinstance(f, FunctionType):
                     yield f
-        elif callable(value) and isinstance(f := inspect.unwrap(value), FunctionType):
-            if f.__module__ == module.__name__:
+        elif callable(value):
+            f = inspect.unwrap(value)
+            if isinstance(f, FunctionType) and f.__module__ == module.__name__:
                 yield f
 
 
@@ -332,6 +342,11 @@ def _deciding(number: int, shifted: bool) -> dict[str, Callable[..., Any]]:
     def truth(x: Any, n: int) -> Any:
         return not x if n == number else x
 
-    made = {"lt": (operator.lt, False), "le": (operator.le, True), "gt": (operator.gt, False), "ge": (operator.ge, True)}
+    made = {
+        "lt": (operator.lt, False),
+        "le": (operator.le, True),
+        "gt": (operator.gt, False),
+        "ge": (operator.ge, True),
+    }
     made |= {"eq": (operator.eq, True), "ne": (operator.ne, False)}
     return {f"_site_{name}": deciding(*of) for name, of in made.items()} | {"_site_truth": truth}

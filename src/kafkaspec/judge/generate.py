@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import struct
 from bisect import bisect
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Pick, Refused, Step
-from kafkaspec.judge.boundary import Account, Path, boundaries, changed, plain
+from kafkaspec.judge.boundary import CANNOT, Account, Path, boundaries, changed, plain
 from kafkaspec.judge.cover import Cover
 from kafkaspec.lockstep.walk import draw, draw_init
 
@@ -38,10 +37,11 @@ DUPLICATE, STALE, RANDOM, BURST = 0.04, 0.08, 0.25, 0.25
 """How often a call is made twice, an old argument taken up, guidance not taken; of histories, how many have harm in
 plenty."""
 VARIED, WIDE_SHARE = 0.2, 0.25
-"""How often a call is made again with a number changed to where a rule decides otherwise, or, of these, to where a width
-ends."""
+"""How often a number of a call is changed to where a rule decides otherwise, or, of these, to where a width ends."""
 WIDE: Final = tuple(
-    sorted({2**bits + more for bits in (15, 16, 31, 32, 33, 40, 53, 62, 63) for more in (-1, 0, 1)} | {1_700_000_000_000})
+    sorted(
+        {2**bits + more for bits in (15, 16, 31, 32, 33, 40, 53, 62, 63) for more in (-1, 0, 1)} | {1_700_000_000_000}
+    )
 )
 SWARM: Final = 0.5
 ONWARD: Final = 0.3
@@ -247,7 +247,7 @@ class Draws:
                 continue
             try:
                 found = proposed(self.cover, state, Call(op, other))
-            except (TypeError, ValueError, KeyError, IndexError, OverflowError, struct.error):
+            except CANNOT:
                 continue
             if found is not None:
                 return found
@@ -326,7 +326,7 @@ class _Guided:
         if chosen is None:
             return None
         self.calls.append(chosen[0].call)
-        (call, step, *_), aspects = chosen
+        (call, _step, *_), aspects = chosen
         self.made += 1
         self.last = call
         name, seen = call.operation.name, self.guide.seen
@@ -340,7 +340,7 @@ class _Guided:
 
     def _aspects(self, proposal: Proposal, state: Any) -> list[Hashable]:
         """What can be new of a call: its outcome, that after the one before, then what it shows of its arguments."""
-        call, step, picked, sides = proposal
+        call, step, picked, _sides = proposal
         outcomes = self.guide.outcomes
         key = outcomes.setdefault(outcome_key(call, step, state), len(outcomes))
         name = call.operation.name

@@ -23,6 +23,7 @@ from kafkaspec.contract.history import History, Record, call_text, outcome, pars
 from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refused, Step
 from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError, unknown
+from kafkaspec.judge.blame import Blame, blamed
 from kafkaspec.judge.check import Check, Verdict, outcome_matches
 from kafkaspec.judge.cover import Cover, watched
 from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Proposal, Start, fixed
@@ -192,7 +193,9 @@ class Session:
         """What a block asks: the known deviations, what is drawn, and then as many histories of tours: the drawn ones
         find most faults sooner."""
         job = self.job
-        draws = Draws(self.machine, self.operations, Guide() if job.generator == "guided" else None, job.steps, self.cover)
+        draws = Draws(
+            self.machine, self.operations, Guide() if job.generator == "guided" else None, job.steps, self.cover
+        )
         guided = job.generator == "guided"
         known = iter(self._known_histories() if guided and number == 0 else ())
         share = (BLOCK - BLOCK // HYPOTHESIS_EVERY) // 2
@@ -572,14 +575,46 @@ class Session:
         history = shrunk(again(rejection.history.records) or rejection.history, again)
         verdict = self._check_says(history.records, self._check())
         clause, operation, what = kind_of(history)
+        blame = self._blame(history)
+        if blame is not None:
+            clause = blame.site.clauses[0]
+            sentence = next((c.sentence for c in self.subsystem.clauses if c.id == clause), "")
+            verdict = replace(verdict, clause=clause, sentence=sentence)
         return replace(
             rejection,
+            blame=blame,
             clause=clause,
             operation=operation,
             shape=what,
             history=history,
             verdict=verdict,
             small=True,
+        )
+
+    def _blame(self, history: History) -> Blame | None:
+        """The nearest condition of a clause that explains the last answer of a history; None where the spec cannot be
+        followed up to it, or no condition alone explains it."""
+        first, *calls, last = [*history.records] if len(history.records) > 1 else [*history.records, None]
+        if last is None:
+            return None
+        state: Any = self.machine.initial(**self.machine.python_names(first["args"]))
+        for r in calls:
+            steps = [step for _, step in self._meant(r, state)]
+            steps = [s for s in steps if "state" not in r or same(self.machine.observe(s.state), r["state"])]
+            if not steps:
+                return None
+            state = steps[0].state
+        for call, _ in self._meant(last, state):
+            found = blamed(self.machine, state, call.operation, call.arguments, last, last.get("state"))
+            if (named := next((b for b in found if b.site.clauses), None)) is not None:
+                return named
+        return None
+
+    def _meant(self, record: Record, state: Any) -> list[tuple[Call, Step[Any]]]:
+        """A recorded call, with each choice that the system may have made, within the contract."""
+        op = self.machine.find(record["op"])
+        return self._choices(
+            Call(op, {**op.defaults, **{op.parameters[t]: v for t, v in record["args"].items()}}), state
         )
 
     def again(self, number: int, records: Sequence[Record]) -> None:

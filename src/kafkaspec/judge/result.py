@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from kafkaspec.contract.history import History
+from kafkaspec.judge.blame import Blame
 from kafkaspec.judge.check import Verdict
 from kafkaspec.judge.generate import STEPS, Generator
 from kafkaspec.judge.target import TIMEOUT_S, TargetTrouble
@@ -76,9 +77,14 @@ class Rejection:
     """histories that were rejected so"""
     small: bool = False
     """whether it was tried with less"""
+    blame: Blame | None = None
+    """the condition that, decided otherwise, explains it"""
 
     @property
     def kind(self) -> Kind:
+        """One fault that is seen through several operations is one kind, where its condition is known."""
+        if self.blame is not None:
+            return self.clause, self.blame.site.where, self.blame.site.text
         return self.clause, self.operation, self.shape
 
 

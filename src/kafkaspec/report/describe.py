@@ -327,7 +327,8 @@ def _judged_row(j: SubsystemVerdict) -> list[str | Cell]:
 
     exercised = f"{len(j.clauses) - len(j.never_exercised)} of {len(j.clauses)}" if j.clauses else ""
     return [
-        j.job.subsystem, exercised, f"{j.coverage:.1f} %" if j.sides else "", part(j.models.values()), part(j.tours.values()),
+        j.job.subsystem, exercised, f"{j.coverage:.1f} %" if j.sides else "",
+        part(j.models.values()), part(j.tours.values()),
         f"{t.histories:,}", f"{t.calls:,}", Cell(j.verdict, JUDGED[j.verdict]),
     ]  # fmt: skip
 
@@ -339,7 +340,8 @@ def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
         facts.append(("why", Cell(v.what, "bad")))
     seen, right = answer_text(v.seen), answer_text(v.expected)
     facts += [("seen", Cell(seen, "bad")), ("right", Cell(right, "good"))] if seen != right and v.expected else []
-    facts += [("nearest", Cell(line)) for line in v.nearest.splitlines()]
+    facts += [("explained", Cell(str(r.blame)))] if r.blame is not None else []
+    facts += [("nearest", Cell(line)) for line in v.nearest.splitlines() if r.blame is None]
     how = {"tour": "a model's tour", "deviation": "a known deviation's history", "hypothesis": "Hypothesis"}.get(r.by)
     times = f"{count(r.count, 'history')} of {j.tally.histories:,}"
     facts.append(("found", Cell(f"in {times}{f', first in {how}' if how else ''}")))

@@ -67,7 +67,9 @@ def _case(
         first = j.rejections[rejections[0]]
         what = f"{first.operation}: {first.verdict.sentence or first.shape}"
         failure = ElementTree.SubElement(case, "failure", type=first.clause or "rejected", message=_fit(what))
-        failure.text = _fit("\n".join(f"{j.rejections[n].history}\nto see it again: {_again(j, n)}\n" for n in rejections))
+        failure.text = _fit(
+            "\n".join(f"{j.rejections[n].history}\nto see it again: {_again(j, n)}\n" for n in rejections)
+        )
     return case
 
 

@@ -1,0 +1,44 @@
+"""A rejection names the rule that explains it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaspec.judge.blame import blamed
+from tests.judge import toy
+from tests.judge.toy import machine
+
+HELD = toy.acquire(toy.initial(), 1).state
+LATE = machine.apply(HELD, "advance", {"ms": toy.TERM_MS}).state  # type: ignore[union-attr]
+STALE = toy.acquire(LATE, 2).state
+
+
+@pytest.mark.parametrize(
+    ("state", "operation", "arguments", "seen", "text", "how"),
+    [
+        (HELD, "acquire", {"client": 2}, {"result": 2}, "state.live", "the other way"),
+        (LATE, "acquire", {"client": 2}, {"error": {"class": "LeaseHeld"}}, "self.now < self.until", "at its boundary"),
+        (STALE, "write", {"epoch": 1, "value": 7}, {"result": None}, "epoch < state.epoch", "the other way"),
+        (STALE, "write", {"epoch": 2, "value": 7}, {"error": {"class": "StaleEpoch"}}, "epoch < state.epoch", "at its"),
+    ],
+)
+def test_the_condition_that_was_decided_otherwise_is_named(
+    state: Any, operation: str, arguments: dict[str, int], seen: dict[str, Any], text: str, how: str
+) -> None:
+    found = blamed(machine, state, machine.operations[operation], arguments, seen)
+    assert found[0].site.text == text
+    assert found[0].how.startswith(how)
+
+
+def test_what_no_condition_explains_is_not_blamed_on_one() -> None:
+    assert not blamed(machine, STALE, machine.operations["write"], {"epoch": 2, "value": 7}, {"result": 3})
+
+
+def test_the_state_after_the_call_counts_as_well() -> None:
+    shown = machine.observe(STALE)
+    accepted = {"result": None}
+    arguments = {"epoch": 1, "value": 7}
+    assert not blamed(machine, STALE, machine.operations["write"], arguments, accepted, shown)
+    assert blamed(machine, STALE, machine.operations["write"], arguments, accepted, {**shown, "written": [7]})

@@ -1,0 +1,125 @@
+"""Watching a spec at its conditions changes nothing and misses nothing."""
+
+from __future__ import annotations
+
+import ast
+import random
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from kafkaspec.contract.machine import Step
+from kafkaspec.contract.subsystem import components, find
+from kafkaspec.judge.cover import SIDES, Cover, _Watched, sides_of, watched
+from kafkaspec.judge.generate import Draws
+from tests.judge import toy
+from tests.judge.toy import machine
+
+TEXT = """
+def f(a, b, q):
+    if a < b and not q:
+        return 'below'
+    while a > b:
+        a -= 1
+    if 0 <= a <= 3 or a in q:
+        return [x for x in q if x != a]
+    return 'other' if a == b else [y for y in q if y]
+"""
+
+
+def taken(state: Any, name: str, **arguments: Any) -> set[str]:
+    """What a call takes, as text."""
+    with watched(machine) as cover:
+        cover.taken.clear()
+        machine.operations[name].direct(state, arguments)
+        return {cover.side(n).partition(": ")[2] for n in cover.taken}
+
+
+def test_each_side_of_a_boundary_is_another() -> None:
+    state = toy.Lease(epoch=3)
+    assert taken(state, "write", epoch=2, value=1) == {"epoch < state.epoch below"}
+    at = {"epoch < state.epoch at", "len(values) > 1 at"}
+    assert taken(state, "write", epoch=3, value=1) == at
+    more = taken(toy.Lease(epoch=3, written=(4,)), "write", epoch=3, value=-1)
+    assert more == {"epoch < state.epoch at", "len(values) > 1 above", "0 <= v above", "0 <= v below"}
+
+
+def test_a_site_stands_for_the_clause_of_its_refusal() -> None:
+    found = {site.text: site.clauses for _, site, _ in sides_of(machine, [*machine.operations.values()])}
+    assert found["epoch < state.epoch"] == ("TOY-2",)
+    assert found["state.live"] == found["state.holder != client"] == ("TOY-1",)
+    assert "0 <= v" in found
+    assert "self.now < self.until" in found
+
+
+def test_sides_are_those_of_the_operations_that_are_offered() -> None:
+    only = {site.function for _, site, _ in sides_of(machine, [machine.operations["advance"]])}
+    assert only == {"Lease.live"}, "what is shown of every state"
+
+
+def watching(text: str) -> tuple[Any, Cover]:
+    module = ModuleType("snippet")
+    cover, tree = Cover(), ast.parse(text)
+    _Watched(module, {"f"}, cover.sites).visit(tree)
+    space: dict[str, Any] = dict(cover.watchers())
+    exec(compile(ast.fix_missing_locations(tree), "snippet", "exec"), space)
+    return space["f"], cover
+
+
+def test_every_kind_of_condition_is_watched_and_none_decides_otherwise() -> None:
+    f, cover = watching(TEXT)
+    plain: dict[str, Any] = {}
+    exec(TEXT, plain)
+    rng = random.Random(0)
+    sides = set()
+    for _ in range(400):
+        arguments = rng.randrange(-2, 7), rng.randrange(-2, 7), [rng.randrange(-2, 4) for _ in range(rng.randrange(3))]
+        cover.taken.clear()
+        assert f(*arguments) == plain["f"](*arguments)
+        sides |= cover.taken
+    assert [s.text for s in cover.sites] == [
+        "a < b",
+        "q",
+        "a > b",
+        "0 <= a",
+        "a <= 3",
+        "a in q",
+        "x != a",
+        "a == b",
+        "y",
+    ]
+    three = {n for n, s in enumerate(cover.sites) if s.kind == "order"}
+    assert sides == {n * SIDES + i for n in range(len(cover.sites)) for i in range(3 if n in three else 2)}
+
+
+@pytest.mark.parametrize("name", list(components()))
+def test_a_watched_spec_is_the_spec(name: str) -> None:
+    spec = find(name).spec.machine
+    draws = Draws(spec, [op for op in spec.operations.values() if op.generated], None, 30)
+    start = draws.start(random.Random(name))
+
+    def walked() -> list[Any]:
+        state, out = spec.initial(**start.init), []
+        plan = Draws(spec, draws.operations, None, 30).start(random.Random(name)).plan
+        while (found := plan(state)) is not None:
+            state = found.step.state
+            out.append((found.call.record(), found.step.result, spec.observe(state)))
+        return out
+
+    before = walked()
+    with watched(spec) as cover:
+        assert walked() == before
+        assert cover.taken
+    cover.taken.clear()
+    assert walked() == before
+    assert not cover.taken, "it is watched no more"
+
+
+def test_what_watches_is_gone_afterwards() -> None:
+    code = toy.write.__wrapped__.__code__  # type: ignore[attr-defined]
+    with watched(machine):
+        assert toy.write.__wrapped__.__code__ is not code  # type: ignore[attr-defined]
+        assert isinstance(machine.apply(toy.Lease(), "advance", {"ms": 1}), Step)
+    assert toy.write.__wrapped__.__code__ is code  # type: ignore[attr-defined]
+    assert "_site_lt" not in vars(toy)
