@@ -20,6 +20,7 @@ from kafkaspec.contract.machine import Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
 from kafkaspec.impl.management.checkpoints import ByPartition, CheckpointFile, TopicPartition, decode, topic_partition
 from kafkaspec.spec.common import cleanable_log as log_spec
+from kafkaspec.spec.common import cleaner_world as world
 from kafkaspec.spec.common import cleaning_state as state_spec
 from kafkaspec.spec.common.cleaner_state import Cleaner
 from kafkaspec.spec.common.cleaner_world import OUT_OF_RANGE
@@ -581,7 +582,7 @@ class Driver(ByPartition):
         return sorted(map(str, self.subject.deletable_logs()))
 
     def uncleanable_bytes(self, dir: str) -> int:
-        return self.subject.uncleanable_bytes(dir, spec.WALL_CLOCK_MS)
+        return self.subject.uncleanable_bytes(dir, world.WALL_CLOCK_MS)
 
     def update_checkpoints(
         self, dir: str, update: TopicPartition | None, offset: int | None, remove: TopicPartition | None

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 import crc32c
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.spec.common.producers import Offset, Snapshot
+from kafkaspec.contract.numbers import Int16, Int32, Int64, Offset
+from kafkaspec.spec.common.producers import Snapshot
 
 VERSION: Final = 1
 HEAD: Final = struct.Struct(">hIi")
@@ -28,14 +29,14 @@ CRC_FROM: Final = 6
 class Entry(NamedTuple):
     """A producer in a snapshot file. -1 stands for no batch, and for no transaction."""
 
-    producer_id: int
-    epoch: int
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-    timestamp: int
-    coordinator_epoch: int
-    first_offset: int
+    producer_id: Int64
+    epoch: Int16
+    last_sequence: Int32
+    last_offset: Int64
+    offset_delta: Int32
+    timestamp: Int64
+    coordinator_epoch: Int32
+    first_offset: Int64
     """of the open transaction"""
 
 

@@ -153,10 +153,14 @@ class Operation(Generic[S]):
         return typing.get_type_hints(inspect.unwrap(self.body))
 
     @cached_property
+    def annotations(self) -> Mapping[str, Any]:
+        """The same with the ranges of whole numbers: see contract.numbers."""
+        return typing.get_type_hints(inspect.unwrap(self.body), include_extras=True)
+
+    @cached_property
     def ranges(self) -> Mapping[str, Within]:
         """Python name -> the range of a parameter that is a whole number and has one."""
-        hints = typing.get_type_hints(inspect.unwrap(self.body), include_extras=True)
-        found = {p: within(hints.get(p)) for p in self.parameters.values()}
+        found = {p: within(self.annotations.get(p)) for p in self.parameters.values()}
         return {p: r for p, r in found.items() if r is not None}
 
     @cached_property
