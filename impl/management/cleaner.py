@@ -485,9 +485,10 @@ class MemoryLog:
         active = self.segments[-1]
         waited_ms = now - active.first_batch_timestamp if active.size else 0
         longest_ms = WEEK_MS if not self.compact else min(WEEK_MS, self.max_compaction_lag_ms or WEEK_MS)
+        relative_offset = self.log_end_offset - active.base_offset
         if (
-            active.size + size > self.segment_bytes or waited_ms > longest_ms
-        ) and self.log_end_offset > active.base_offset:
+            active.size + size > self.segment_bytes or waited_ms > longest_ms or relative_offset >= 2**31
+        ) and relative_offset > 0:
             active = MemorySegment(self.log_end_offset)
             self.segments.append(active)
         if not active.size:

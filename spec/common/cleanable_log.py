@@ -144,7 +144,8 @@ def appended(log: Log, now: int, count: int, batch_bytes: int) -> Log:
         active = segments[-1]
         full = active.size > log.config.segment_bytes - batch_bytes
         old = active.size > 0 and now - active.first_batch_timestamp > log.config.segment_ms
-        if (full or old) and active.base_offset < end:
+        far = end - active.base_offset > INT_MAX
+        if (full or old or far) and active.base_offset < end:
             active = Segment(end)
             segments.append(active)
         first = active.first_batch_timestamp if active.size else now

@@ -45,6 +45,13 @@ def fits(e: Entry) -> bool:
     return all(-(1 << b - 1) <= x < 1 << b - 1 for x, b in zip(e, BITS, strict=True))
 
 
+def is_kafkas(e: Entry) -> bool:
+    """Whether Kafka has a producer that is written so: what it lacks has the marks of that."""
+    return (
+        e.last_offset >= 0 or (e.last_sequence, e.last_offset, e.offset_delta) == (-1, -1, 0)
+    ) and e.first_offset >= -1
+
+
 @states("PSM-24")
 def name(offset: Offset) -> str:
     return f"{offset:020}.snapshot"

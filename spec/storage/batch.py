@@ -34,6 +34,7 @@ from kafkaspec.contract.numbers import (
     ProducerEpochOrNone,
     ProducerIdOrNone,
     SequenceNumberOrNone,
+    Time,
     TimeLimit,
     Timestamp,
     Within,
@@ -199,10 +200,10 @@ def read_bytes(data: bytes) -> list[reader.ReadBatch] | Refused:
 
 # ---- encoding --------------------------------------------------------------------------------------------------------
 def fits(fields: fmt.BatchFields) -> bool:
-    """Whether every field fits its place."""
+    """Whether every field fits its place, the codec among those that there are."""
     try:
         fmt.header_bytes(batch_of(fields), 0)
-        return all(
+        return fields.attributes & fmt.CODEC_MASK in CODEC_IDS.values() and all(
             0 <= r.attributes <= 255 and in_bits(r.timestamp_delta, 64) and in_bits(r.offset_delta, 32)
             for r in fields.records
         )
@@ -211,7 +212,7 @@ def fits(fields: fmt.BatchFields) -> bool:
 
 
 @machine.question("encode", "BAT-1", "BAT-3", "BAT-8", "BAT-12", "BAT-17", "BAT-19")
-@require(lambda batch: fits(batch), "BAT-8 every field fits its place")
+@require(lambda batch: fits(batch), "BAT-8 every field fits its place, and the codec is one that there is")
 @ensure(
     lambda batch, result: (
         not fmt.is_well_formed(batch_of(batch)) or view(fmt.BatchFields, known(result)) == view(fmt.BatchFields, batch)
@@ -737,7 +738,7 @@ def validate(
     timestamp_before_max_ms: TimeLimit,
     timestamp_after_max_ms: TimeLimit,
     partition_leader_epoch: LeaderEpochOrNone,
-    now: Timestamp,
+    now: Time,
     target_compression: str,
     origin: str,
     of: str = "previous build",

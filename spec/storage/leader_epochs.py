@@ -278,7 +278,7 @@ def cut_from_start(entries: Entries, start_offset: int) -> Entries:
     ),
     "LEC-6 nothing begins before the start, and the start keeps its epoch",
 )
-def truncate_from_start(state: Cache, start_offset: Offset) -> Cache:
+def truncate_from_start(state: Cache, start_offset: Int64) -> Cache:
     """The log start rose to that offset."""
     dropped = any(e.start_offset <= start_offset for e in state.entries)
     return state.truncated(cut_from_start(state.entries, start_offset)) if dropped else state
@@ -332,7 +332,7 @@ def reopen(state: Cache) -> Cache:
     ),
     "LEC-9 no entry begins before the log start, or at its end",
 )
-def load(state: Cache, log_start: Offset, log_end: Offset) -> Cache:
+def load(state: Cache, log_start: Int64, log_end: Int64) -> Cache:
     """The process stops and the log is loaded, with these ends.
 
     LEC-9: Loading a log reads the file, assigns its entries in the order of its lines without writing, drops what
@@ -393,7 +393,7 @@ def end_offset_for(state: Cache, requested_epoch: LeaderEpochOrNone, log_end_off
 
 
 @machine.question("epochForOffset", "LEC-13")
-def epoch_for_offset(state: Cache, offset: Offset) -> int | None:
+def epoch_for_offset(state: Cache, offset: Int64) -> int | None:
     """The epoch of the record at that offset."""
     return epoch_at(state.entries, offset)
 

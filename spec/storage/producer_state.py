@@ -28,6 +28,7 @@ from kafkaspec.contract.numbers import (
     ProducerId,
     SequenceNumber,
     SequenceNumberOrNone,
+    Time,
     Timeout,
     Timestamp,
     Within,
@@ -279,6 +280,10 @@ def append_end_txn_marker(
 
 # ---- as the log calls it ---------------------------------------------------------------------------------------------
 @machine.operation("produce", "PSM-2", "PSM-27", "PSM-8", "PSM-30")
+@require(
+    lambda first_offset, last_offset: last_offset - first_offset < 1000,
+    "PSM-30 a batch of at most a thousand records: unlike `appendDataBatch`, a log is given each of them",
+)
 @contracts.a_batch
 @ensure(contracts.no_duplicate_goes_in, "PSM-2 a duplicate is answered, not appended")
 @ensure(contracts.guarded, "PSM-27 a transaction opens only with the guard of its verification")
@@ -520,7 +525,7 @@ def expired(state: State, producer: Producer, now: int) -> bool:
     ),
     "PSM-17 exactly the idle ones are forgotten",
 )
-def remove_expired_producers(state: State, current_time_ms: Timestamp) -> State:
+def remove_expired_producers(state: State, current_time_ms: Time) -> State:
     """Idle producers and old verifications are forgotten."""
     producers = {i: p for i, p in state.producers.items() if not expired(state, p, current_time_ms)}
     limit = current_time_ms - state.config.producer_id_expiration_ms
@@ -603,9 +608,7 @@ def with_log_start(state: State, log_start: Offset) -> State:
     "PSM-20 the latest readable snapshot is loaded; nothing is, if the state stands at the end",
 )
 @ensure(lambda state, result: result.verifications == state.verifications, "PSM-19 verifications stay")
-def truncate_and_reload(
-    state: State, log_start_offset: Offset, log_end_offset: Offset, current_time_ms: Timestamp
-) -> State:
+def truncate_and_reload(state: State, log_start_offset: Offset, log_end_offset: Offset, current_time_ms: Time) -> State:
     """The log has this start and end now. Where the state then stands below the end, the caller reads on from there.
 
     PSM-19: Truncation and start-up delete the snapshots above the new log end and those not above the log start; if the
@@ -748,6 +751,12 @@ def read_emptied_marker(
 # ---- the bytes -------------------------------------------------------------------------------------------------------
 @machine.question("writeSnapshot")
 @states(without=A_FORMAT)
+@require(
+    lambda entries: len({e.producer_id for e in entries}) == len(entries), "PSM-24 each producer has one entry at most"
+)
+@require(
+    lambda entries: all(map(producer_snapshot.is_kafkas, entries)), "PSM-24 no batch is -1, -1 and 0, no transaction -1"
+)
 @require(lambda entries: all(map(producer_snapshot.fits, entries)), "PSM-24 numbers of the fields' sizes")
 @ensure(
     lambda entries, result: (

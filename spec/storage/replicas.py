@@ -17,7 +17,7 @@ from icontract import ensure, require
 
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import without_state
-from kafkaspec.contract.numbers import Int8, Int64, LeaderEpoch, LeaderEpochOrNone, Offset
+from kafkaspec.contract.numbers import Int8, Int64, LeaderEpoch, LeaderEpochOrNone, NodeId, Offset
 
 PREFIX = "RPL"
 TITLE = "Replicas of a partition"
@@ -164,7 +164,7 @@ class Directory(NamedTuple):
     """Where a log lies: None where it is not known."""
 
     cluster: str | None
-    node: int | None
+    node: NodeId | None
     topic_id: str | None
     kind: str
 

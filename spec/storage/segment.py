@@ -30,6 +30,7 @@ from kafkaspec.contract.numbers import (
     Offset,
     Position,
     ProducerId,
+    Time,
     TimeLimit,
     Timestamp,
     Within,
@@ -111,7 +112,7 @@ def initial(
     max_index_bytes: IndexRoom = 120,
     roll_jitter_ms: TimeLimit = 0,
     open_transactions: Sequence[tuple[ProducerId, Offset]] = (),
-    now: Duration = 1_000_000,
+    now: Time = 1_000_000,
 ) -> Segment:
     """A new segment. UserError unless its numbers are 0 or more and an index file has room for an entry."""
     if min(base_offset, index_interval_bytes, roll_jitter_ms) < 0 or max_index_bytes < TIME_ENTRY:

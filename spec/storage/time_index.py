@@ -202,7 +202,7 @@ def needs_order(id: str) -> require:
     ),
     "TIX-4 the last slot is kept",
 )
-def maybe_append(state: Index, timestamp: Timestamp, offset: Offset, skip_full_check: bool) -> Index | Refused:
+def maybe_append(state: Index, timestamp: Int64, offset: Offset, skip_full_check: bool) -> Index | Refused:
     """The largest timestamp so far, and the offset that has it.
 
     TIX-2: Timestamps rise strictly from entry to entry, and offsets never fall. To append an offset below the last
@@ -245,7 +245,7 @@ def maybe_append(state: Index, timestamp: Timestamp, offset: Offset, skip_full_c
     ),
     "TIX-6 the greatest timestamp that is not above the target",
 )
-def lookup(state: Index, timestamp: Timestamp) -> Entry:
+def lookup(state: Index, timestamp: Int64) -> Entry:
     """From which offset to read, to find that time.
 
     TIX-6: A lookup answers the entry of the greatest timestamp that is not above the target. Where there is none, it
@@ -259,7 +259,7 @@ def lookup(state: Index, timestamp: Timestamp) -> Entry:
 @states(without=SEARCHED_ALIKE)
 @needs_open("TIX-7")
 @needs_order("TIX-7")
-def pages_touched(state: Index, timestamp: Timestamp) -> list[int]:
+def pages_touched(state: Index, timestamp: Int64) -> list[int]:
     """The pages of the file that a lookup reads.
 
     TIX-7: The search is the offset index's (OIX-7 to OIX-9), over timestamps: its warm section is the last 683 entries,

@@ -20,7 +20,7 @@ from icontract import ensure, require
 from kafkaspec.contract.clauses import A_FORMAT, AT_REST, ONE_CALL, states
 from kafkaspec.contract.codec import partial
 from kafkaspec.contract.machine import Machine, Refused
-from kafkaspec.contract.numbers import Offset, Position, ProducerId
+from kafkaspec.contract.numbers import Int64, Offset, Position, ProducerId
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 
 PREFIX = "TXI"
@@ -263,7 +263,7 @@ def only_the_active_changes(id: str) -> ensure:
     "TXI-13 the active segment has the marker",
 )
 def append(
-    state: Log, producer_id: ProducerId, first_offset: Offset, last_offset: Offset, last_stable_offset: Offset
+    state: Log, producer_id: ProducerId, first_offset: Int64, last_offset: Int64, last_stable_offset: Int64
 ) -> Log | Refused:
     """An abort marker was appended to the segment.
 
@@ -301,7 +301,7 @@ def append(
     ),
     "TXI-7 nothing that overlaps is left out",
 )
-def collect_aborted_txns(state: Log, fetch_offset: Offset, upper_bound_offset: Offset) -> SearchResult:
+def collect_aborted_txns(state: Log, fetch_offset: Int64, upper_bound_offset: Int64) -> SearchResult:
     """Of the active segment alone. `fetch_offset` is included, `upper_bound_offset` is not."""
     return state.active.search(fetch_offset, upper_bound_offset)
 
@@ -317,7 +317,7 @@ def collect_aborted_txns(state: Log, fetch_offset: Offset, upper_bound_offset: O
     ),
     "TXI-7 every aborted transaction that overlaps is given, whichever segment its marker is in",
 )
-def log_collect_aborted_txns(state: Log, fetch_offset: Offset, upper_bound_offset: Offset) -> Entries:
+def log_collect_aborted_txns(state: Log, fetch_offset: Int64, upper_bound_offset: Int64) -> Entries:
     """What a fetch of [fetch_offset, upper_bound_offset) gets, over the segments.
 
     TXI-6: For a fetch the indexes are asked in order, from the one of the segment that holds the fetch offset, until
@@ -366,7 +366,7 @@ def roll(state: Log, start_offset: Offset) -> Log:
     lambda state, offset, result: result == state or any(e.last_offset >= offset for e in state.active.entries),
     "TXI-8 nothing to drop: nothing changes",
 )
-def truncate_to(state: Log, offset: Offset) -> Log:
+def truncate_to(state: Log, offset: Int64) -> Log:
     """TXI-8: Truncating to an offset drops the first entry whose last offset is at or above it, and all after that;
     what the next append must exceed is then the last offset that is left. Without such an entry nothing changes.
     [{INDEX}]"""

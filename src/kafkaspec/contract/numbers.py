@@ -60,6 +60,8 @@ Offset = Annotated[int, Within(0, 2**62)]
 LATEST: Final = 2**62
 Timestamp = Annotated[int, Within(-1, LATEST)]
 """ms since 1970; -1: none"""
+Time = Annotated[int, Within(0, LATEST)]
+"""ms since 1970, of a clock"""
 Duration = Annotated[int, Within(0, 2**53)]
 """ms that pass"""
 TimeLimit = Annotated[int, Within(0, 2**63 - 1)]
@@ -89,7 +91,7 @@ Few = Annotated[int, Within(0, 100)]
 
 
 def within(hint: Any) -> Within | None:
-    """The range of an annotation, as `typing.get_type_hints(include_extras=True)` gives it; of `X | None`, that of X."""
+    """The range of an annotation that was got with `include_extras=True`; of `X | None`, that of X."""
     if typing.get_origin(hint) is Annotated:
         return next((x for x in hint.__metadata__ if isinstance(x, Within)), None)
     found = [r for h in typing.get_args(hint) if (r := within(h)) is not None] if _is_optional(hint) else []
@@ -119,12 +121,21 @@ def unlimited(hint: Any, where: str) -> Iterator[str]:
             yield from unlimited(h, where if _is_union(hint) else f"{where}[]")
 
 
+def has_ranges(hint: Any) -> bool:
+    """Whether there may be whole numbers in values of an annotation that have a range."""
+    if typing.get_origin(hint) is Annotated:
+        return within(hint) is not None or has_ranges(typing.get_args(hint)[0])
+    if is_record(hint) or is_named_tuple(hint):
+        return any(map(has_ranges, typing.get_type_hints(hint, include_extras=True).values()))
+    return typing.get_origin(hint) is not typing.Literal and any(map(has_ranges, typing.get_args(hint)))
+
+
 def beyond(hint: Any, value: Any, where: str) -> Iterator[str]:
     """Where in a value of an annotation, as JSON or as the spec has it, a whole number is outside its range."""
     if typing.get_origin(hint) is Annotated:
         limits = within(hint)
         if limits is not None and type(value) is int and value not in limits:
-            yield f"{where}: {value} is not {limits}"
+            yield f"{where}: {number_text(value)} is not {limits}"
         hint = typing.get_args(hint)[0]
     if _is_union(hint):
         # which of them it is, is told by what stands there: numbers are asked of those that are numbers
