@@ -57,8 +57,8 @@ def append(
     order of their base offsets, the last of which is active and begins below the log end, or at it and is empty; an
     empty segment has no timestamps. An append adds to the active segment, and rolls to a new one at the log end when
     the batch would not fit into segment.bytes, or the segment's first batch is older than segment.ms (of a compacted
-    log: or than max.compaction.lag.ms), or the log end is more than 2^31 - 1 above the segment's base offset. [UnifiedLog, LogSegment.shouldRoll and LogConfig.maxSegmentMs, Kafka 4.3.0;
-    KIP-354]
+    log: or than max.compaction.lag.ms), or the log end is more than 2^31 - 1 above the segment's base offset.
+    [UnifiedLog, LogSegment.shouldRoll and LogConfig.maxSegmentMs, Kafka 4.3.0; KIP-354]
     """
     log = appended(state.logs[partition], state.now, count, state.batch_bytes)
     if then_high_watermark is not None:

@@ -64,7 +64,7 @@ def test_no_whole_number_of_a_caller_is_without_a_range() -> None:
     assert found == []
     asked = {m.name for m in machines().values()}
     assert asked >= {*components()}
-    assert len(machines()) == 18  # twelve subsystems, two that are questions about logs, four audits
+    assert len(machines()) == 17  # twelve subsystems, two that are questions about logs, what three audits ask
     ranged = sum(len(op.ranges) for m in machines().values() for op in m.operations.values())
     assert ranged > 200
 
@@ -171,3 +171,60 @@ def test_a_number_without_a_range_is_found_wherever_it_stands(hint: Any, where: 
 )
 def test_a_number_beyond_its_range_is_found_wherever_it_stands(hint: Any, value: Any, where: list[str]) -> None:
     assert [*beyond(hint, value, "p")] == where
+
+
+# ---- numbers that are in range each by itself, and not together ------------------------------------------------------
+BATCH = {"baseOffset": 0, "leaderEpoch": 0, "maxTimestamp": 0, "producerId": -1, "producerEpoch": -1,
+         "baseSequence": -1, "lastOffsetDelta": 0, "baseTimestamp": 0, "records": []}  # fmt: skip
+DATA = {"producer_id": 1, "origin": "REPLICATION", "producer_epoch": 0, "first_seq": 0, "first_offset": 0,
+        "timestamp": 0, "transactional": False}  # fmt: skip
+LOG = "00000000000000000000.log"
+
+
+def _appended(*offsets: int, **more: Any) -> dict[str, Any]:
+    return {"batches": [{"records": [[o, 0] for o in offsets], **more}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "op", "arguments", "clause"),
+    [
+        ("batch", "encode", {"batch": {**BATCH, "attributes": 7}}, "BAT-8"),
+        ("cleaner", "advance", {"ms": 2**60 - 1_000_000}, "CLN-34"),
+        ("log_loader", "put", {"file": [LOG, {"batches": [[0, 2**31 - 1, 0, True]], "torn": False}]}, "LDR-18"),
+        ("log_loader", "put", {"file": ["leader-epoch-checkpoint", [[0, 0], [0, 5]]]}, "LDR-18"),
+        ("log_loader", "put", {"file": ["leader-epoch-checkpoint", [[0, 5], [1, 5]]]}, "LDR-18"),
+        ("producer_state", "produce", {**DATA, "last_seq": 1000, "last_offset": 1000}, "PSM-30"),
+        ("producer_state", "writeSnapshot", {"entries": [[1, 0, -1, -1, 0, 0, 0, -1]] * 2}, "PSM-24"),
+        ("producer_state", "writeSnapshot", {"entries": [[1, 0, 0, -1, 0, 0, 0, -1]]}, "PSM-24"),
+        ("producer_state", "writeSnapshot", {"entries": [[1, 0, -1, -1, 0, 0, 0, -2]]}, "PSM-24"),
+        ("producer_state", "advance", {"ms": 2**62 - 999_999}, "PSM-29"),
+        ("segment", "append", _appended(0, 2**31), "SEG-2"),
+        ("segment", "append", _appended(0, producerId=-1, kind="transactional"), "SEG-2"),
+        ("segment", "advance", {"ms": 2**62 - 999_999}, "SEG-7"),
+    ],
+)
+def test_together_they_are_outside_the_contract(name: str, op: str, arguments: Mapping[str, Any], clause: str) -> None:
+    machine: Machine[Any] = components()[name].spec.machine
+    broken = machine.apply(machine.initial(), op, arguments)
+    assert isinstance(broken, Outside)
+    assert broken.clause == clause
+
+
+@pytest.mark.parametrize(
+    ("name", "op", "arguments"),
+    [
+        ("batch", "encode", {"batch": {**BATCH, "attributes": 4}}),
+        ("cleaner", "advance", {"ms": 2**60 - 1_000_001}),
+        ("log_loader", "put", {"file": [LOG, {"batches": [[0, 2**31 - 2, 0, True]], "torn": False}]}),
+        ("log_loader", "put", {"file": ["leader-epoch-checkpoint", [[0, 0], [1, 5]]]}),
+        ("producer_state", "produce", {**DATA, "last_seq": 999, "last_offset": 999}),
+        ("producer_state", "writeSnapshot", {"entries": [[1, 0, -1, -1, 0, 0, 0, -1], [2, 0, 7, 0, 0, 0, 0, 0]]}),
+        ("producer_state", "advance", {"ms": 2**62 - 1_000_000}),
+        ("segment", "append", _appended(0, 2**31 - 1)),
+        ("segment", "append", _appended(0, producerId=0, kind="transactional")),
+        ("segment", "advance", {"ms": 2**62 - 1_000_000}),
+    ],
+)
+def test_next_to_them_is_within(name: str, op: str, arguments: Mapping[str, Any]) -> None:
+    machine: Machine[Any] = components()[name].spec.machine
+    assert not isinstance(machine.apply(machine.initial(), op, arguments), Outside)
