@@ -117,10 +117,11 @@ def test_what_is_wrong_is_found() -> None:
     assert problems("leader_epochs.state", {"entries": [[0, 0]]}) == []  # what may be left out
     assert problems("leader_epochs.state", {"entries": [["0", 0]]}) != []
     assert problems("timeline.state", {"epochs": []}) != []  # what may not
-    beyond: dict[str, Any] = {"i": 1, "op": "epochForOffset", "args": {"offset": 2**63 - 1}}
-    assert problems("leader_epochs.epochForOffset", beyond) == []
-    for offset in (2**63, -(2**63) - 1):
-        assert problems("leader_epochs.epochForOffset", {**beyond, "args": {"offset": offset}}) != []
+    asked: dict[str, Any] = {"i": 1, "op": "endOffsetFor", "args": {"requestedEpoch": 0, "logEndOffset": 2**62}}
+    assert problems("leader_epochs.endOffsetFor", asked) == []
+    for offset in (2**62 + 1, -1):
+        args = {**asked["args"], "logEndOffset": offset}
+        assert problems("leader_epochs.endOffsetFor", {**asked, "args": args}) != []
     entries: dict[str, Any] = {"i": 1, "op": "leaderEpochCheckpoint.write", "args": {"entries": [[0, 2**31]]}}
     assert problems("leader_epochs.leaderEpochCheckpoint.write", entries) == []
     entries["args"]["entries"] = [[2**31, 0]]
