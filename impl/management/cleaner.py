@@ -20,6 +20,7 @@ from kafkaspec.contract.machine import Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
 from kafkaspec.impl.management.checkpoints import ByPartition, CheckpointFile, TopicPartition, decode, topic_partition
 from kafkaspec.spec.common import cleanable_log as log_spec
+from kafkaspec.spec.common import cleaner_world as world
 from kafkaspec.spec.common import cleaning_state as state_spec
 from kafkaspec.spec.common.cleaner_state import Cleaner
 from kafkaspec.spec.common.cleaner_world import OUT_OF_RANGE
@@ -484,9 +485,10 @@ class MemoryLog:
         active = self.segments[-1]
         waited_ms = now - active.first_batch_timestamp if active.size else 0
         longest_ms = WEEK_MS if not self.compact else min(WEEK_MS, self.max_compaction_lag_ms or WEEK_MS)
+        relative_offset = self.log_end_offset - active.base_offset
         if (
-            active.size + size > self.segment_bytes or waited_ms > longest_ms
-        ) and self.log_end_offset > active.base_offset:
+            active.size + size > self.segment_bytes or waited_ms > longest_ms or relative_offset >= 2**31
+        ) and relative_offset > 0:
             active = MemorySegment(self.log_end_offset)
             self.segments.append(active)
         if not active.size:
@@ -581,7 +583,7 @@ class Driver(ByPartition):
         return sorted(map(str, self.subject.deletable_logs()))
 
     def uncleanable_bytes(self, dir: str) -> int:
-        return self.subject.uncleanable_bytes(dir, spec.WALL_CLOCK_MS)
+        return self.subject.uncleanable_bytes(dir, world.WALL_CLOCK_MS)
 
     def update_checkpoints(
         self, dir: str, update: TopicPartition | None, offset: int | None, remove: TopicPartition | None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kafkaspec.contract.clauses import ONE_CALL, states
+from kafkaspec.contract.numbers import Offset, Position, Timestamp
 from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX, NO_TIMESTAMP
 
 FILTHIEST = "Kafka Internals, ch. 04, 'Choosing the filthiest log'; LogCleanerManager, Kafka 4.3.0"
@@ -25,10 +26,10 @@ class Segment:
     """One segment. `size` in bytes; timestamps in ms, -1 where there is none. (Of a segment without any timestamp Kafka
     takes the time of its file's last change for the largest.)"""
 
-    base_offset: int
-    size: int = 0
-    largest_timestamp: int = NO_TIMESTAMP
-    first_batch_timestamp: int = NO_TIMESTAMP
+    base_offset: Offset
+    size: Position = 0
+    largest_timestamp: Timestamp = NO_TIMESTAMP
+    first_batch_timestamp: Timestamp = NO_TIMESTAMP
 
 
 def bytes_of(segments: Iterable[Segment]) -> int:
@@ -79,9 +80,9 @@ def config(settings: Mapping[str, Any]) -> Config:
 class LogExtent:
     """What a log holds: its offsets, and its segments, of which the last is the active one."""
 
-    log_start_offset: int
-    log_end_offset: int
-    last_stable_offset: int
+    log_start_offset: Offset
+    log_end_offset: Offset
+    last_stable_offset: Offset
     segments: tuple[Segment, ...]
 
     @property
@@ -143,7 +144,8 @@ def appended(log: Log, now: int, count: int, batch_bytes: int) -> Log:
         active = segments[-1]
         full = active.size > log.config.segment_bytes - batch_bytes
         old = active.size > 0 and now - active.first_batch_timestamp > log.config.segment_ms
-        if (full or old) and active.base_offset < end:
+        far = end - active.base_offset > INT_MAX
+        if (full or old or far) and active.base_offset < end:
             active = Segment(end)
             segments.append(active)
         first = active.first_batch_timestamp if active.size else now

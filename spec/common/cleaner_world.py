@@ -10,15 +10,18 @@ from dataclasses import replace
 from icontract import ensure, require
 
 from kafkaspec.contract.machine import Refused, Step
+from kafkaspec.contract.numbers import Duration, Few, Offset
 from kafkaspec.spec.common.cleanable_log import LogExtent, appended, well_formed
 from kafkaspec.spec.common.cleaner_contracts import a_partition, unchanged_if_refused
 from kafkaspec.spec.common.cleaner_state import Cleaner
 
 POLICIES = ("compact", "delete", "compact,delete")
+WALL_CLOCK_MS = 2**60
+"""The machine's clock, as histories see it, whose own clock is simulated: long after all that they do."""
 OUT_OF_RANGE = "org.apache.kafka.common.errors.OffsetOutOfRangeException"
 
 
-@require(lambda count: 0 <= count <= 1000, "CLN-32 at most a thousand batches at once")
+@require(lambda count: 0 <= count <= 100, "CLN-32 at most a hundred batches at once")
 @require(
     lambda state, partition: (
         (active := state.logs[partition].segments[-1]).size == 0 or active.first_batch_timestamp >= 0
@@ -46,7 +49,7 @@ OUT_OF_RANGE = "org.apache.kafka.common.errors.OffsetOutOfRangeException"
     "CLN-32 the log stays well-formed, and its closed segments as they are",
 )
 def append(
-    state: Cleaner, partition: str, key: str, count: int, then_high_watermark: str | None = "logEndOffset"
+    state: Cleaner, partition: str, key: str, count: Few, then_high_watermark: str | None = "logEndOffset"
 ) -> Step[Cleaner, int]:
     """`count` batches of one record each are appended, and the high watermark follows if told to.
 
@@ -54,8 +57,8 @@ def append(
     order of their base offsets, the last of which is active and begins below the log end, or at it and is empty; an
     empty segment has no timestamps. An append adds to the active segment, and rolls to a new one at the log end when
     the batch would not fit into segment.bytes, or the segment's first batch is older than segment.ms (of a compacted
-    log: or than max.compaction.lag.ms). [UnifiedLog, LogSegment.shouldRoll and LogConfig.maxSegmentMs, Kafka 4.3.0;
-    KIP-354]
+    log: or than max.compaction.lag.ms), or the log end is more than 2^31 - 1 above the segment's base offset.
+    [UnifiedLog, LogSegment.shouldRoll and LogConfig.maxSegmentMs, Kafka 4.3.0; KIP-354]
     """
     log = appended(state.logs[partition], state.now, count, state.batch_bytes)
     if then_high_watermark is not None:
@@ -72,7 +75,7 @@ def append(
     "CLN-32 the log start never goes back, nor beyond what is stable",
 )
 @unchanged_if_refused("CLN-32")
-def maybe_increment_log_start_offset(state: Cleaner, partition: str, offset: int) -> Step[Cleaner, bool]:
+def maybe_increment_log_start_offset(state: Cleaner, partition: str, offset: Offset) -> Step[Cleaner, bool]:
     """Records below `offset` are given up. Segments stay until somebody deletes them."""
     log = state.logs[partition]
     if offset > log.last_stable_offset:
@@ -114,6 +117,7 @@ def restore_log(state: Cleaner, partition: str) -> Cleaner:
 
 
 @require(lambda ms: ms >= 0, "CLN-7 the clock does not go back")
-def advance(state: Cleaner, ms: int) -> Cleaner:
+@require(lambda state, ms: state.now + ms < WALL_CLOCK_MS, "CLN-34 the clock stays behind the machine's")
+def advance(state: Cleaner, ms: Duration) -> Cleaner:
     """Time passes."""
     return replace(state, now=state.now + ms)

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
 from struct import Struct, pack
+from typing import Annotated
 
 from icontract import require
 
+from kafkaspec.contract.numbers import Within
 from kafkaspec.spec.common.remembered import remembered
 
 Cell = tuple[int, int]
@@ -24,6 +26,8 @@ WARM = 8192
 """Bytes at the end of an index that its lookups keep in memory."""
 MOST_RELATIVE = 2**31 - 1
 """A relative offset is stored in four bytes, and not negative."""
+IndexSize = Annotated[int, Within(0, 2**15)]
+"""Bytes of an index's file: no more than is easily compared. Every slot of a file that is opened is an entry."""
 SHOWN = 256
 """An observation shows the bytes of a file of at most this size, bytes."""
 

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 from icontract import ensure, require
 
 from kafkaspec.contract.machine import Refused, Step
+from kafkaspec.contract.numbers import Offset
 from kafkaspec.spec.common.producers import (
     BATCHES_RETAINED,
     MOST_EPOCH,
     NO_EPOCH,
     SEQUENCES,
     Batch,
-    Offset,
     State,
     TransactionEnd,
 )

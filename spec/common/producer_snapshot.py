@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 import crc32c
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.spec.common.producers import Offset, Snapshot
+from kafkaspec.contract.numbers import Int16, Int32, Int64, Offset
+from kafkaspec.spec.common.producers import Snapshot
 
 VERSION: Final = 1
 HEAD: Final = struct.Struct(">hIi")
@@ -28,20 +29,27 @@ CRC_FROM: Final = 6
 class Entry(NamedTuple):
     """A producer in a snapshot file. -1 stands for no batch, and for no transaction."""
 
-    producer_id: int
-    epoch: int
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-    timestamp: int
-    coordinator_epoch: int
-    first_offset: int
+    producer_id: Int64
+    epoch: Int16
+    last_sequence: Int32
+    last_offset: Int64
+    offset_delta: Int32
+    timestamp: Int64
+    coordinator_epoch: Int32
+    first_offset: Int64
     """of the open transaction"""
 
 
 def fits(e: Entry) -> bool:
     """Whether the numbers have the fields' sizes."""
     return all(-(1 << b - 1) <= x < 1 << b - 1 for x, b in zip(e, BITS, strict=True))
+
+
+def is_kafkas(e: Entry) -> bool:
+    """Whether Kafka has a producer that is written so: what it lacks has the marks of that."""
+    return (
+        e.last_offset >= 0 or (e.last_sequence, e.last_offset, e.offset_delta) == (-1, -1, 0)
+    ) and e.first_offset >= -1
 
 
 @states("PSM-24")

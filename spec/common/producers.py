@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.codec import partial
+from kafkaspec.contract.numbers import Offset
 
-Offset = int
 Origin = Literal["CLIENT", "REPLICATION", "COORDINATOR"]
 """who appends: a producer, the leader's log being copied (or the own log being read again), a coordinator"""
 MarkerType = Literal["COMMIT", "ABORT"]

@@ -19,6 +19,7 @@ from crc32c import crc32c
 
 from kafkaspec.contract.clauses import A_FORMAT, states
 from kafkaspec.contract.codec import view
+from kafkaspec.contract.numbers import Byte, Int16, Int32, Int64
 from kafkaspec.spec.common.compression import CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
 from kafkaspec.spec.common.kafka import INT_MAX, NO_TIMESTAMP
 
@@ -162,13 +163,13 @@ class Header(NamedTuple):
 class Record:
     """One record, as its bytes say: deltas count from the batch's base offset and base timestamp (ms)."""
 
-    offset_delta: int
-    timestamp_delta: int
+    offset_delta: Int32
+    timestamp_delta: Int64
     key: bytes | None
     value: bytes | None
     headers: tuple[Header, ...] = ()
     """key and value"""
-    attributes: int = 0
+    attributes: Byte = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,21 +177,21 @@ class BatchIdentity:
     """Where a batch belongs and whose it is: the fields of its header that every view of it shows. Marks of -1 say that
     there is none; timestamps in ms."""
 
-    base_offset: int
-    leader_epoch: int
-    max_timestamp: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
+    base_offset: Int64
+    leader_epoch: Int32
+    max_timestamp: Int64
+    producer_id: Int64
+    producer_epoch: Int16
+    base_sequence: Int32
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchFields(BatchIdentity):
     """A batch as it is written: the other fields of its header are computed."""
 
-    attributes: int
-    last_offset_delta: int
-    base_timestamp: int
+    attributes: Int16
+    last_offset_delta: Int32
+    base_timestamp: Int64
     records: tuple[Record, ...]
 
 

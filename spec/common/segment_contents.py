@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, states
 from kafkaspec.contract.codec import optional
+from kafkaspec.contract.numbers import LeaderEpochOrNone, Offset, ProducerIdOrNone, Room, Timestamp
 from kafkaspec.spec.common.kafka import INT_MAX, NO_TIMESTAMP
 from kafkaspec.spec.storage.transaction_index import AbortedTransaction
 
@@ -40,8 +41,8 @@ KINDS = ("data", "transactional", "abort", "commit")
 class Record(NamedTuple):
     """A record, as far as lookups see it; ms."""
 
-    offset: int
-    timestamp: int
+    offset: Offset
+    timestamp: Timestamp
 
 
 def varint_size(n: int) -> int:
@@ -54,10 +55,10 @@ class BatchToAppend:
     """A batch of records without keys and with values of equal length, or a marker."""
 
     records: tuple[Record, ...]
-    value_bytes: int = optional(10)
+    value_bytes: Room = optional(10)
     """of each record; 10 if not given"""
-    leader_epoch: int = optional(-1)
-    producer_id: int = optional(-1)
+    leader_epoch: LeaderEpochOrNone = optional(-1)
+    producer_id: ProducerIdOrNone = optional(-1)
     kind: str = optional("data")
     """data, transactional, commit or abort; data if not given"""
 
@@ -98,11 +99,14 @@ class Batch(BatchToAppend):
 
 
 def is_batch(b: BatchToAppend) -> bool:
-    """Whether it has records, of rising offsets, and each number is one that Kafka writes."""
+    """Whether it has records, of rising offsets, and each number is one that Kafka writes: an offset in a batch has 32
+    bits, and transactions have a producer."""
     return (
         len(b.records) > 0
         and b.kind in KINDS
         and all(x.offset < y.offset for x, y in itertools.pairwise(b.records))
+        and b.records[-1].offset - b.records[0].offset <= INT_MAX
+        and (b.kind == "data" or b.producer_id >= 0)
         and all(r.offset >= 0 and r.timestamp >= NO_TIMESTAMP for r in b.records)
     )
 

@@ -10,11 +10,12 @@ from typing import Final, Generic, NamedTuple, TypedDict, TypeVar, cast
 
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import Fields, Json
+from kafkaspec.contract.numbers import Int64
 
 T = TypeVar("T")
 U = TypeVar("U")
 
-Epoch = int
+Epoch = Int64
 LATEST_EPOCH: Final = 2**63 - 1
 """The epoch that stands for the present."""
 NO_EPOCH: Final = -(2**63)

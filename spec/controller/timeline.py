@@ -9,12 +9,13 @@ snapshot is what it means: a full copy of everything, kept under its epoch. How 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import ONE_CALL, clause, states
 from kafkaspec.contract.machine import Machine, Refused, Step
+from kafkaspec.contract.numbers import Count, Int32, Int64, Room, Within
 from kafkaspec.errors import UserError
 from kafkaspec.spec.common.kafka import NULL_POINTER
 from kafkaspec.spec.common.timeline_state import (
@@ -67,8 +68,11 @@ READ_ONLY = Refused("TML-12", RUNTIME_EXCEPTION, "can't modify snapshot")
 T = TypeVar("T")
 
 
+Zero = Annotated[int, Within(0, 0)]
+
+
 def initial(
-    map_expected_size: int = 4, set_expected_size: int = 4, long: int = 0, int_: int = 0, object_: str = "init"
+    map_expected_size: Room = 4, set_expected_size: Room = 4, long: Zero = 0, int_: Zero = 0, object_: str = "init"
 ) -> Timeline:
     """No snapshot; empty collections. UserError unless the numbers begin at 0: real ones begin nowhere else."""
     if long != 0 or int_ != 0:
@@ -144,7 +148,7 @@ refused_without_snapshot = ensure(
     ),
     "TML-13 what is put is found, and the answer is the value before",
 )
-def map_put(state: Timeline, key: int | None, value: int | None) -> Step[Timeline, int | None]:
+def map_put(state: Timeline, key: Int32 | None, value: Int32 | None) -> Step[Timeline, int | None]:
     """`put`: the value before, or null.
 
     TML-13: The present of a timeline map is a map: put and remove answer the value before, what is put is found, a key
@@ -166,7 +170,7 @@ def map_put(state: Timeline, key: int | None, value: int | None) -> Step[Timelin
     ),
     "TML-13 what is removed is gone, and the answer is the value before",
 )
-def map_remove(state: Timeline, key: int) -> Step[Timeline, int | None]:
+def map_remove(state: Timeline, key: Int32) -> Step[Timeline, int | None]:
     """`remove`: the value before, or null."""
     entries, elements, long, integer, object, further = state.present
     if key not in entries:
@@ -185,7 +189,7 @@ def map_clear(state: Timeline) -> Timeline:
 
 @machine.question("map.get", "TML-4", "TML-5")
 @refused_without_snapshot
-def map_get(state: Timeline, key: int, epoch: Epoch = LATEST_EPOCH) -> int | Refused | None:
+def map_get(state: Timeline, key: Int32, epoch: Epoch = LATEST_EPOCH) -> int | Refused | None:
     """`get` at an epoch: the value, or null."""
     return read(state, epoch, lambda view: view.entries.get(key))
 
@@ -201,19 +205,19 @@ def map_size(state: Timeline, epoch: Epoch = LATEST_EPOCH) -> int | Refused:
 
 
 @machine.question("map.containsValue", "TML-13")
-def map_contains_value(state: Timeline, value: int) -> bool:
+def map_contains_value(state: Timeline, value: Int32) -> bool:
     """`containsValue`, of the present."""
     return value in state.present.entries.values()
 
 
 @machine.question("map.values.contains", "TML-13", "TML-4")
-def map_values_contains(state: Timeline, value: int, epoch: Epoch = LATEST_EPOCH) -> bool | Refused:
+def map_values_contains(state: Timeline, value: Int32, epoch: Epoch = LATEST_EPOCH) -> bool | Refused:
     """`values(epoch).contains`."""
     return read(state, epoch, lambda view: value in view.entries.values())
 
 
 @machine.question("map.equals", "TML-13")
-def map_equals(state: Timeline, other: Mapping[str, int]) -> bool:
+def map_equals(state: Timeline, other: Mapping[str, Int32]) -> bool:
     """`equals` of the present with an ordinary map (keys in decimal, as JSON has them)."""
     return {str(k): v for k, v in state.present.entries.items()} == other
 
@@ -226,7 +230,7 @@ def map_equals(state: Timeline, other: Mapping[str, int]) -> bool:
     ),
     "TML-13 what is removed is gone, and the answer is whether it was there",
 )
-def map_key_set_iterator_remove(state: Timeline, key: int) -> Step[Timeline, bool]:
+def map_key_set_iterator_remove(state: Timeline, key: Int32) -> Step[Timeline, bool]:
     """The key is looked for by the iterator of the key set and removed through it: whether it was found."""
     return Step(map_remove(state, key).state, key in state.present.entries)
 
@@ -237,7 +241,7 @@ def map_key_set_iterator_remove(state: Timeline, key: int) -> Step[Timeline, boo
     lambda state, epoch, result: epoch == LATEST_EPOCH or (is_refused(result) and result.state == state),
     "TML-12 a change through a view of an epoch is refused, and changes nothing",
 )
-def map_key_set_at_remove(state: Timeline, key: int, epoch: Epoch) -> Step[Timeline, bool]:
+def map_key_set_at_remove(state: Timeline, key: Int32, epoch: Epoch) -> Step[Timeline, bool]:
     """`keySet(epoch).remove`; refused at every epoch but the latest, whether or not there is a snapshot.
 
     TML-12: The past is read-only: a change through a view of an epoch is refused, and changes nothing.
@@ -259,7 +263,7 @@ def map_key_set_at_remove(state: Timeline, key: int, epoch: Epoch) -> Step[Timel
     ),
     "TML-14 what is added is there, and the answer is whether it was not",
 )
-def set_add(state: Timeline, value: int | None) -> Step[Timeline, bool]:
+def set_add(state: Timeline, value: Int32 | None) -> Step[Timeline, bool]:
     """`add`: whether it was not there.
 
     TML-14: The present of a timeline set is a set: add and remove tell whether they changed it; null is refused.
@@ -281,7 +285,7 @@ def set_add(state: Timeline, value: int | None) -> Step[Timeline, bool]:
     ),
     "TML-14 what is removed is gone, and the answer is whether it was there",
 )
-def set_remove(state: Timeline, value: int) -> Step[Timeline, bool]:
+def set_remove(state: Timeline, value: Int32) -> Step[Timeline, bool]:
     """`remove`: whether it was there."""
     entries, elements, long, integer, object, further = state.present
     if value not in elements:
@@ -295,7 +299,7 @@ def set_remove(state: Timeline, value: int) -> Step[Timeline, bool]:
     lambda state, values, result: result.state.present.elements == state.present.elements.union(values),
     "TML-14 what is added is there",
 )
-def set_add_all(state: Timeline, values: Sequence[int]) -> Step[Timeline, bool]:
+def set_add_all(state: Timeline, values: Sequence[Int32]) -> Step[Timeline, bool]:
     """`addAll`: whether one of them was not there."""
     elements = state.present.elements.union(values)
     changed = state.showing(state.present._replace(elements=elements))
@@ -308,7 +312,7 @@ def set_add_all(state: Timeline, values: Sequence[int]) -> Step[Timeline, bool]:
     lambda state, values, result: result.state.present.elements == state.present.elements.difference(values),
     "TML-14 what is removed is gone",
 )
-def set_remove_all(state: Timeline, values: Sequence[int]) -> Step[Timeline, bool]:
+def set_remove_all(state: Timeline, values: Sequence[Int32]) -> Step[Timeline, bool]:
     """`removeAll`: whether one of them was there."""
     elements = state.present.elements.difference(values)
     changed = state.showing(state.present._replace(elements=elements))
@@ -325,7 +329,7 @@ def set_clear(state: Timeline) -> Timeline:
 
 @machine.question("set.contains", "TML-4", "TML-5")
 @refused_without_snapshot
-def set_contains(state: Timeline, value: int, epoch: Epoch = LATEST_EPOCH) -> bool | Refused:
+def set_contains(state: Timeline, value: Int32, epoch: Epoch = LATEST_EPOCH) -> bool | Refused:
     """`contains` at an epoch."""
     return read(state, epoch, lambda view: value in view.elements)
 
@@ -352,7 +356,7 @@ def wrapped(value: int, bits: int) -> int:
 @require(lambda value: -(2**63) <= value < 2**63, "TML-15 a long has 64 bits")
 @past_stays
 @ensure(lambda value, result: result.present.long == value, "TML-15 what is set is held")
-def long_set(state: Timeline, value: int) -> Timeline:
+def long_set(state: Timeline, value: Int64) -> Timeline:
     """`set` of the long."""
     return state.showing(state.present._replace(long=value))
 
@@ -594,7 +598,7 @@ def iterator_open(state: Timeline, collection: Literal["map", "set"], epoch: Epo
 @machine.operation("iterator.next", "TML-11")
 @can_go_on
 @a_read
-def iterator_next(state: Timeline, count: int) -> Step[Timeline, int]:
+def iterator_next(state: Timeline, count: Count) -> Step[Timeline, int]:
     """Up to `count` more elements, in any order: how many came."""
     iterator = state.iterator
     assert iterator is not None
@@ -616,7 +620,7 @@ def iterator_finish(state: Timeline) -> Step[Timeline, list[int] | list[list[int
 @machine.operation("iterator.acrossChanges", "TML-11")
 @of_a_snapshot
 @past_stays
-def iterator_across_changes(state: Timeline, epoch: Epoch, values: Sequence[int]) -> Step[Timeline, list[int]]:
+def iterator_across_changes(state: Timeline, epoch: Epoch, values: Sequence[Int32]) -> Step[Timeline, list[int]]:
     """An iterator of the set at an epoch gives one element; then `values` are added to the set and all others removed;
     then it gives the rest. All that came, sorted, as many times as it came. Another open iterator is forgotten."""
     if epoch not in state.past:
@@ -651,7 +655,7 @@ def collection_create(state: Timeline, name: str) -> Timeline:
     lambda state, result: result.state.present._replace(further={}) == state.present._replace(further={}),
     "TML-17 it shows in no other collection",
 )
-def collection_add(state: Timeline, name: str, value: int) -> Step[Timeline, bool]:
+def collection_add(state: Timeline, name: str, value: Int32) -> Step[Timeline, bool]:
     """`add` to a further set."""
     further = state.present.further
     had = further.get(name, frozenset())
@@ -721,7 +725,7 @@ MAX_CAPACITY = 1 << 30
     "TML-22 enough slots, and half of them would not be",
 )
 @ensure(lambda result: result.bit_count() == 1, "TML-22 a power of two")
-def capacity(expected_size: int) -> int:
+def capacity(expected_size: Count) -> int:
     """How many slots a table has that is made for `expected_size` elements.
 
     TML-22: A hash table made for an expected size has the smallest power of two slots that is at least the size divided

@@ -17,6 +17,7 @@ from icontract import ensure, require
 
 from kafkaspec.contract.clauses import ONE_CALL, clause, states
 from kafkaspec.contract.machine import Machine, Refused, Step
+from kafkaspec.contract.numbers import BrokerEpoch, Few, Int64, Offset
 from kafkaspec.spec.common.checkpoint_text import (
     ZERO_ID,
     EpochEntry,
@@ -190,7 +191,7 @@ def recovery_points_hold(state: Directory) -> bool:
 @machine.question("offsetCheckpoint.write", "CKP-1", "CKP-5")
 @require(lambda offsets: are_partitions(offsets), "CKP-5 partitions")
 @ensure(lambda offsets, result: checkpoint_entries(result) == dict(offsets), "CKP-2 what is written is read back")
-def offset_checkpoint_write(offsets: Mapping[str, int]) -> str:
+def offset_checkpoint_write(offsets: Mapping[str, Int64]) -> str:
     """The text of an offset checkpoint with these entries."""
     return checkpoint_text(offsets)
 
@@ -270,9 +271,9 @@ def _changed(state: Directory, partition: str, log: LogView) -> Directory:
 @machine.operation("append", "CKP-11")
 @loaded("CKP-11")
 @a_log("CKP-11")
-@require(lambda count: 0 <= count <= 1000, "CKP-11 at most a thousand records at once")
+@require(lambda count: 0 <= count <= 100, "CKP-11 at most a hundred records at once")
 @ensure(lambda partition, result: sound(result.logs[partition]), "CKP-13 offsets are in order")
-def append(state: Directory, partition: str, count: int) -> Directory:
+def append(state: Directory, partition: str, count: Few) -> Directory:
     """Records are written and not flushed."""
     log = state.logs[partition]
     return _changed(state, partition, replace(log, end=log.end + count))
@@ -295,7 +296,7 @@ def flush(state: Directory, partition: str) -> Directory:
 @loaded("CKP-13")
 @a_log("CKP-13")
 @ensure(lambda partition, result: sound(result.logs[partition]), "CKP-13 offsets are in order")
-def advance_high_watermark(state: Directory, partition: str, offset: int) -> Directory:
+def advance_high_watermark(state: Directory, partition: str, offset: Offset) -> Directory:
     """Up to the log end and never back."""
     log = state.logs[partition]
     mark = max(log.high_watermark, min(offset, log.end))
@@ -306,7 +307,7 @@ def advance_high_watermark(state: Directory, partition: str, offset: int) -> Dir
 @loaded("CKP-12")
 @a_log("CKP-12")
 @ensure(lambda partition, result: sound(result.logs[partition]), "CKP-13 offsets are in order")
-def raise_start(state: Directory, partition: str, offset: int, delete_segments: bool) -> Directory:
+def raise_start(state: Directory, partition: str, offset: Offset, delete_segments: bool) -> Directory:
     """Records below `offset` are given up, not above the high watermark; with `delete_segments` no segment is left
     below it."""
     log = state.logs[partition]
@@ -352,7 +353,7 @@ def _with_log_starts(state: Directory) -> Directory:
     ),
     "CKP-11 a truncation is followed by a checkpoint of the recovery points",
 )
-def truncate(state: Directory, partition: str, offset: int) -> Directory:
+def truncate(state: Directory, partition: str, offset: Offset) -> Directory:
     """A follower cuts its log, and the recovery points are checkpointed; nothing if the log ends below `offset`. A log
     that begins above it is then empty, and begins there."""
     log = state.logs[partition]
@@ -459,7 +460,7 @@ def stopping(state: Directory) -> list[Unreadable]:
     ),
     "CKP-12 the log starts are written too",
 )
-def shutdown(state: Directory, broker_epoch: int) -> Directory:
+def shutdown(state: Directory, broker_epoch: BrokerEpoch) -> Directory:
     """An orderly stop. Of a broker that has not loaded its logs it writes checkpoints without them.
 
     CKP-9: The marker is written last in a clean stop: after every log of the directory was flushed, and both

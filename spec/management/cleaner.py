@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, clause, states
 from kafkaspec.contract.codec import view
 from kafkaspec.contract.machine import Machine, Refused, Step
+from kafkaspec.contract.numbers import Int64, Offset, Within
 from kafkaspec.spec.common import cleanable_log as logs
 from kafkaspec.spec.common import cleaner_world as world
 from kafkaspec.spec.common.cleaner_contracts import a_directory, a_partition, legal_moves, unchanged_if_refused, waiters
@@ -80,8 +81,6 @@ clause(
     },
 )
 
-WALL_CLOCK_MS = 2**60
-"""The machine's clock, as histories see it, whose own clock is simulated: long after all that they do."""
 QUICK: dict[str, Any] = {"max.compaction.lag.ms": 5000, "segment.bytes": 200}
 PARTITIONS: list[dict[str, Any]] = [
     {"partition": "c-0", "logDir": "dir0", "cleanup.policy": "compact", **QUICK},
@@ -99,7 +98,11 @@ PARTITIONS: list[dict[str, Any]] = [
 """What histories begin with unless they say otherwise: as the recordings do, but all are overdue and full sooner."""
 
 
-def initial(partitions: Sequence[Mapping[str, Any]] | None = None, batch_bytes: int = 72) -> Cleaner:
+BatchBytes = Annotated[int, Within(72, 118)]
+"""of a batch of one record whose key has 4 bytes at most, and whose length is told in one byte"""
+
+
+def initial(partitions: Sequence[Mapping[str, Any]] | None = None, batch_bytes: BatchBytes = 72) -> Cleaner:
     """Empty logs, no checkpoints. `batch_bytes` is the size of the batches that the history appends."""
     settings = PARTITIONS if partitions is None else partitions
     empty = Frozen({p["partition"]: logs.empty_log(logs.config(p)) for p in settings})
@@ -268,7 +271,7 @@ def grab_filthiest_compacted_log(state: Cleaner, chosen: str | None) -> Step[Cle
     ),
     "CLN-9 a checkpoint outside the log needs a forced update",
 )
-def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int | None) -> logs.CleanableOffsets:
+def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: Int64 | None) -> logs.CleanableOffsets:
     """What of a log may be cleaned, if that offset is what is checkpointed."""
     return logs.cleanable_offsets(state.logs[partition], last_clean_offset, state.now)
 
@@ -286,7 +289,7 @@ def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: int 
     lambda result: result is None or result.need_compaction_now or not result.cleanable or result.cleanable_ratio > 0,
     "CLN-3 what nothing forces is cleanable by its ratio alone",
 )
-def log_to_clean(state: Cleaner, partition: str, last_clean_offset: int | None) -> logs.MeasuredLog | None:
+def log_to_clean(state: Cleaner, partition: str, last_clean_offset: Int64 | None) -> logs.MeasuredLog | None:
     """What a grab would find of a log, if that offset is what is checkpointed; nothing if the log is empty."""
     c = logs.measure(partition, state.logs[partition], last_clean_offset, state.now)
     return None if c.total_bytes == 0 else view(logs.MeasuredLog, c)
@@ -425,7 +428,7 @@ waiter_returns = ensure(_lets_the_caller_go, "CLN-12 the caller that waited retu
 @unchanged_if_refused("CLN-15")
 @legal_moves
 @waiters
-def done_cleaning(state: Cleaner, partition: str, end_offset: int) -> Step[Cleaner, Release]:
+def done_cleaning(state: Cleaner, partition: str, end_offset: Offset) -> Step[Cleaner, Release]:
     """The cleaner thread that had the partition has finished, or has stopped because it was asked to.
 
     CLN-15: Done cleaning, of a partition in progress, checkpoints the end offset in the log's directory and ends the
@@ -564,7 +567,7 @@ def uncleanable_bytes(state: Cleaner, dir: str) -> int:
     """
     last_clean = state.last_clean()
     marked = [p for p in state.uncleanable[dir] if state.knows(p)]
-    return sum(logs.measure(p, state.logs[p], last_clean.get(p), WALL_CLOCK_MS).cleanable_bytes for p in marked)
+    return sum(logs.measure(p, state.logs[p], last_clean.get(p), world.WALL_CLOCK_MS).cleanable_bytes for p in marked)
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------------
@@ -604,7 +607,7 @@ def checkpoint_updated(
     "CLN-26 other directories are left alone",
 )
 def update_checkpoints(
-    state: Cleaner, dir: str, update: str | None = None, offset: int | None = None, remove: str | None = None
+    state: Cleaner, dir: str, update: str | None = None, offset: Offset | None = None, remove: str | None = None
 ) -> Cleaner:
     """Somebody sets or removes an entry, or only has those of unknown partitions dropped."""
     new = {update: offset} if update is not None and offset is not None else None
@@ -622,7 +625,7 @@ def update_checkpoints(
     ),
     "CLN-27 a compacted partition's entry is not above the offset",
 )
-def maybe_truncate_checkpoint(state: Cleaner, dir: str, partition: str, offset: int) -> Cleaner:
+def maybe_truncate_checkpoint(state: Cleaner, dir: str, partition: str, offset: Offset) -> Cleaner:
     """The log was truncated, and its active segment now begins at `offset`.
 
     CLN-27: Truncating a checkpoint sets a compacted partition's offset in that directory to the given one if it is

@@ -29,6 +29,7 @@ from icontract import ensure, require
 
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.machine import without_state
+from kafkaspec.contract.numbers import Count, Offset, ProducerIdOrNone
 from kafkaspec.spec.common.kafka import LONG_MAX
 
 PREFIX = "CMP"
@@ -67,7 +68,7 @@ clause(
 class Record(NamedTuple):
     """A data record. `key` None: it has none; `value` None: a tombstone."""
 
-    offset: int
+    offset: Offset
     key: str | None
     value: str | None
 
@@ -82,10 +83,10 @@ ABORT: Final = "abort"
 class Batch(NamedTuple):
     """A batch, of data (in a transaction or not) or with a marker. A marker's record is not among `records`."""
 
-    base_offset: int
-    last_offset: int
+    base_offset: Offset
+    last_offset: Offset
     kind: Kind = DATA
-    producer: int = -1
+    producer: ProducerIdOrNone = -1
     records: tuple[Record, ...] = ()
 
 
@@ -258,7 +259,7 @@ class Breaches:
     ),
     "CMP-5 nothing is said of what is not promised",
 )
-def breaches(log: Log, log_start: int, point: int) -> Breaches:
+def breaches(log: Log, log_start: Offset, point: Offset) -> Breaches:
     """What of a log with this start and cleaner point breaks the promise."""
     of = log, log_start, point
     return Breaches(superseded(*of), keyless(*of), aborted(*of))
@@ -282,6 +283,6 @@ class Round:
     lambda log, result: {r for b in result.log for r in b.records} <= {r for b in log for r in b.records},
     "CMP-1 records are only taken away",
 )
-def clean(log: Log, point: int, end: int, capacity: int) -> Round:
+def clean(log: Log, point: Offset, end: Offset, capacity: Count) -> Round:
     """A round of cleaning, up to an offset below which every transaction is decided."""
     return Round(*round_of_cleaning(log, point, end, capacity))

@@ -12,12 +12,13 @@ import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, clause, states
 from kafkaspec.contract.machine import Refused, without_state
+from kafkaspec.contract.numbers import NodeId, Within
 from kafkaspec.spec.common.checkpoint_text import canonical, integer, is_topic_id
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX
 
@@ -59,6 +60,8 @@ clause(
 )
 
 machine = without_state("meta_properties", __name__)
+
+Version = Annotated[int, Within(0, 1)]
 
 
 # ---- java.util.Properties --------------------------------------------------------------------------------------------
@@ -203,7 +206,7 @@ def escaped(value: str) -> str:
     "MTP-1 what is written is read back",
 )
 def meta_properties_write(
-    version: int, cluster_id: str | None, node_id: int | None, directory_id: str | None
+    version: Version, cluster_id: str | None, node_id: NodeId | None, directory_id: str | None
 ) -> list[str] | Refused:
     """The lines of a file, without its comments."""
     if version and (cluster_id is None or node_id is None):
@@ -243,7 +246,7 @@ class Ensemble:
     "MTP-7 a directory without the file is empty",
 )
 def ensemble_verify(
-    files: Mapping[str, str | None], expected_cluster_id: str | None, expected_node_id: int | None
+    files: Mapping[str, str | None], expected_cluster_id: str | None, expected_node_id: NodeId | None
 ) -> Ensemble | Refused:
     """A broker's start with these directories: what it is, or why it stops.
 

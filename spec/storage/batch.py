@@ -17,12 +17,28 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Annotated
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import ONE_CALL, states
 from kafkaspec.contract.codec import partial, view
 from kafkaspec.contract.machine import Machine, Refused, Step
+from kafkaspec.contract.numbers import (
+    Count,
+    Few,
+    Int8,
+    Int64,
+    LeaderEpochOrNone,
+    Offset,
+    ProducerEpochOrNone,
+    ProducerIdOrNone,
+    SequenceNumberOrNone,
+    Time,
+    TimeLimit,
+    Timestamp,
+    Within,
+)
 from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common import record_reader as reader
 from kafkaspec.spec.common.compression import CODEC_IDS
@@ -76,6 +92,10 @@ machine: Machine[CurrentBatch] = Machine("batch", initial, observe)
 def known(data: bytes) -> Batch:
     """The same as `decode`, at once for bytes that come again."""
     return fmt.decode(data)
+
+
+Bits = Annotated[int, Within(32, 64)]
+PlaceOrNone = Annotated[int, Within(-1, 2**31 - 1)]
 
 
 def held(state: CurrentBatch) -> Batch:
@@ -180,10 +200,10 @@ def read_bytes(data: bytes) -> list[reader.ReadBatch] | Refused:
 
 # ---- encoding --------------------------------------------------------------------------------------------------------
 def fits(fields: fmt.BatchFields) -> bool:
-    """Whether every field fits its place."""
+    """Whether every field fits its place, the codec among those that there are."""
     try:
         fmt.header_bytes(batch_of(fields), 0)
-        return all(
+        return fields.attributes & fmt.CODEC_MASK in CODEC_IDS.values() and all(
             0 <= r.attributes <= 255 and in_bits(r.timestamp_delta, 64) and in_bits(r.offset_delta, 32)
             for r in fields.records
         )
@@ -192,7 +212,7 @@ def fits(fields: fmt.BatchFields) -> bool:
 
 
 @machine.question("encode", "BAT-1", "BAT-3", "BAT-8", "BAT-12", "BAT-17", "BAT-19")
-@require(lambda batch: fits(batch), "BAT-8 every field fits its place")
+@require(lambda batch: fits(batch), "BAT-8 every field fits its place, and the codec is one that there is")
 @ensure(
     lambda batch, result: (
         not fmt.is_well_formed(batch_of(batch)) or view(fmt.BatchFields, known(result)) == view(fmt.BatchFields, batch)
@@ -283,7 +303,7 @@ def retain_empty(data: bytes) -> bytes:
     ),
     "BAT-24 offsets and producer as they were",
 )
-def retain(data: bytes, kept: frozenset[int], delete_horizon: int) -> list[reader.ReadBatch]:
+def retain(data: bytes, kept: frozenset[Count], delete_horizon: Timestamp) -> list[reader.ReadBatch]:
     """What the cleaner writes of a batch of which it keeps these records (their numbers), and the batch in any case.
     `delete_horizon`, ms, is set where there is reason. The answer is what a reader makes of it."""
     after = fmt.retained(known(data), kept, delete_horizon)
@@ -301,7 +321,7 @@ def retain(data: bytes, kept: frozenset[int], delete_horizon: int) -> list[reade
     lambda number, result: len(result) == max(1, -(-(2 * abs(number) - (number < 0)).bit_length() // 7)),
     "BAT-12 in as few bytes as its zig-zag form needs",
 )
-def write_varint(number: int, bits: int) -> bytes:
+def write_varint(number: Int64, bits: Bits) -> bytes:
     """The bytes of a number of 32 or 64 bits, hexadecimal."""
     return fmt.varint_bytes(number, bits)
 
@@ -312,7 +332,7 @@ def write_varint(number: int, bits: int) -> bytes:
     lambda bits, result: isinstance(result, Refused) or 1 <= result[1] <= fmt.varint_limit(bits),
     "BAT-12 5 bytes at most, or 10",
 )
-def read_varint(data: bytes, bits: int) -> tuple[int, int] | Refused:
+def read_varint(data: bytes, bits: Bits) -> tuple[int, int] | Refused:
     """The number that bytes begin with, and how many bytes it takes."""
     try:
         return fmt.varint(data, 0, len(data), bits)
@@ -327,11 +347,11 @@ def read_varint(data: bytes, bits: int) -> tuple[int, int] | Refused:
 class RecordToBuild:
     """A record for a writer; key and value are Latin-1."""
 
-    t: int
+    t: Int64
     """ms"""
     k: str | None
     v: str | None
-    headers: int
+    headers: Few
     """how many"""
 
 
@@ -456,17 +476,17 @@ def are_records(records: Sequence[RecordToBuild]) -> bool:
 )
 def build(
     state: CurrentBatch,
-    magic: int,
+    magic: Int8,
     compression: str,
-    base_offset: int,
+    base_offset: Offset,
     timestamp_type: str,
-    producer_id: int,
-    producer_epoch: int,
-    base_sequence: int,
+    producer_id: ProducerIdOrNone,
+    producer_epoch: ProducerEpochOrNone,
+    base_sequence: SequenceNumberOrNone,
     transactional: bool,
-    partition_leader_epoch: int,
+    partition_leader_epoch: LeaderEpochOrNone,
     records: Sequence[RecordToBuild],
-    log_append_time: int = NO_TIMESTAMP,
+    log_append_time: Timestamp = NO_TIMESTAMP,
 ) -> Step[CurrentBatch, BuildResult]:
     """Kafka's writer, fed records of consecutive offsets. `log_append_time`, ms, matters with LogAppendTime alone. The
     result's `base64` is the batch if it is not compressed."""
@@ -509,7 +529,7 @@ def is_base_64(text: str) -> bool:
     "BAT-3 the header's checks alone",
 )
 @require(lambda base64: is_base_64(base64), "BAT-1 bytes, in Base64")
-def corrupt(base64: str, of: str = "previous build", byte: int = -1) -> SoundBatches | Refused:
+def corrupt(base64: str, of: str = "previous build", byte: PlaceOrNone = -1) -> SoundBatches | Refused:
     """What Kafka's reader of bytes in memory, with `ensureValid` of each batch, makes of these: the base offsets.
     A batch cut at the end is left out."""
     try:
@@ -639,9 +659,9 @@ KEPT_BY_THE_LEADER = ("producer_id", "producer_epoch", "base_sequence", "transac
 @require(
     lambda to_magic, timestamp_type, target_compression, origin, initial_offset, partition_leader_epoch, now: (
         to_magic == fmt.MAGIC
-        and in_bits(initial_offset, 48)
+        and in_bits(initial_offset, 63)
         and in_bits(partition_leader_epoch, 32)
-        and in_bits(now, 48)
+        and in_bits(now, 63)
         and timestamp_type in TIMESTAMP_TYPES
         and target_compression in CODEC_IDS
         and origin in ("CLIENT", "COORDINATOR")
@@ -711,14 +731,14 @@ KEPT_BY_THE_LEADER = ("producer_id", "producer_epoch", "base_sequence", "transac
 )
 def validate(
     state: CurrentBatch,
-    to_magic: int,
-    initial_offset: int,
+    to_magic: Int8,
+    initial_offset: Offset,
     compacted_topic: bool,
     timestamp_type: str,
-    timestamp_before_max_ms: int,
-    timestamp_after_max_ms: int,
-    partition_leader_epoch: int,
-    now: int,
+    timestamp_before_max_ms: TimeLimit,
+    timestamp_after_max_ms: TimeLimit,
+    partition_leader_epoch: LeaderEpochOrNone,
+    now: Time,
     target_compression: str,
     origin: str,
     of: str = "previous build",

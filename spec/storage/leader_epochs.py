@@ -21,6 +21,7 @@ from icontract import ensure, require
 from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, AT_REST, clause, not_modelled, states
 from kafkaspec.contract.codec import partial
 from kafkaspec.contract.machine import Machine, Refused, without_state
+from kafkaspec.contract.numbers import Int8, Int32, Int64, LeaderEpochOrNone, Offset
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, LONG_MAX, STORAGE_EXCEPTION
 
 PREFIX = "LEC"
@@ -50,8 +51,8 @@ clause(
 class Entry(NamedTuple):
     """An epoch and the offset of its first record."""
 
-    epoch: int
-    start_offset: int
+    epoch: Int32
+    start_offset: Int64
 
 
 Entries = tuple[Entry, ...]
@@ -226,7 +227,7 @@ def assigned(entries: Entries, new: Entry) -> Entries:
     lambda state, result: isinstance(result, Refused) or set(result.entries[:-1]) <= set(state.entries),
     "LEC-2 no entry is moved or made up",
 )
-def assign(state: Cache, epoch: int, start_offset: int) -> Cache | Refused:
+def assign(state: Cache, epoch: Int32, start_offset: Int64) -> Cache | Refused:
     """A leader's first offset, before its first batch is appended, or a batch that a follower is about to append.
 
     LEC-3: Assigning a negative epoch or a negative offset is refused. [{CACHE}]
@@ -253,7 +254,7 @@ def cut_from_end(entries: Entries, end_offset: int) -> Entries:
     lambda end_offset, result: end_offset < 0 or all(e.start_offset < end_offset for e in result.entries),
     "LEC-5 no entry begins at the end or beyond",
 )
-def truncate_from_end(state: Cache, end_offset: int) -> Cache:
+def truncate_from_end(state: Cache, end_offset: Int64) -> Cache:
     """The log was cut at that offset."""
     entries = cut_from_end(state.entries, end_offset)
     return state if entries == state.entries else state.truncated(entries)
@@ -277,7 +278,7 @@ def cut_from_start(entries: Entries, start_offset: int) -> Entries:
     ),
     "LEC-6 nothing begins before the start, and the start keeps its epoch",
 )
-def truncate_from_start(state: Cache, start_offset: int) -> Cache:
+def truncate_from_start(state: Cache, start_offset: Int64) -> Cache:
     """The log start rose to that offset."""
     dropped = any(e.start_offset <= start_offset for e in state.entries)
     return state.truncated(cut_from_start(state.entries, start_offset)) if dropped else state
@@ -331,7 +332,7 @@ def reopen(state: Cache) -> Cache:
     ),
     "LEC-9 no entry begins before the log start, or at its end",
 )
-def load(state: Cache, log_start: int, log_end: int) -> Cache:
+def load(state: Cache, log_start: Int64, log_end: Int64) -> Cache:
     """The process stops and the log is loaded, with these ends.
 
     LEC-9: Loading a log reads the file, assigns its entries in the order of its lines without writing, drops what
@@ -369,7 +370,7 @@ UNKNOWN = EndOffset(NO_EPOCH, NO_OFFSET)
     ),
     "LEC-11 no higher epoch begins below it",
 )
-def end_offset_for(state: Cache, requested_epoch: int, log_end_offset: int) -> EndOffset:
+def end_offset_for(state: Cache, requested_epoch: LeaderEpochOrNone, log_end_offset: Offset) -> EndOffset:
     """Where the requested epoch ended in this log.
 
     LEC-10: The end offset of the latest epoch is the log's end. Of any other epoch it is the offset at which the next
@@ -392,7 +393,7 @@ def end_offset_for(state: Cache, requested_epoch: int, log_end_offset: int) -> E
 
 
 @machine.question("epochForOffset", "LEC-13")
-def epoch_for_offset(state: Cache, offset: int) -> int | None:
+def epoch_for_offset(state: Cache, offset: Int64) -> int | None:
     """The epoch of the record at that offset."""
     return epoch_at(state.entries, offset)
 
@@ -413,7 +414,7 @@ class Neighbours:
     ),
     "LEC-14 below it, and above it",
 )
-def neighbours(state: Cache, epoch: int) -> Neighbours:
+def neighbours(state: Cache, epoch: LeaderEpochOrNone) -> Neighbours:
     """LEC-14: The previous epoch of an epoch is the nearest lower one that has an entry, the next epoch the nearest
     higher. [{CACHE}]"""
     lower = [e.epoch for e in state.entries if e.epoch < epoch]
@@ -423,7 +424,7 @@ def neighbours(state: Cache, epoch: int) -> Neighbours:
 
 @machine.question("epochEntriesInRange")
 @states(without=A_QUESTION)
-def entries_in_range(state: Cache, start_offset: int, end_offset: int) -> Entries:
+def entries_in_range(state: Cache, start_offset: Int64, end_offset: Int64) -> Entries:
     """What tiered storage keeps beside a segment.
 
     LEC-15: The entries in a range are what the two truncations, from the start unless it is negative and then from the
@@ -473,10 +474,10 @@ def open_text(state: Cache, file: str) -> Cache | Refused:
 class Batch(NamedTuple):
     """What of a batch matters here. `epoch` is -1 where it has none."""
 
-    base_offset: int
-    last_offset: int
-    epoch: int
-    magic: int
+    base_offset: Offset
+    last_offset: Offset
+    epoch: LeaderEpochOrNone
+    magic: Int8
 
 
 Batches = tuple[Batch, ...]
@@ -549,7 +550,7 @@ audit = without_state("leader_epochs", __name__)
 @audit.question("breaches", "LEC-19", "LEC-20", "LEC-21")
 @require(is_log, "LEC-20 batches one behind the other")
 @require(lambda entries: fit(entries) and rising(entries), "LEC-1 entries that rise")
-def breaches(batches: Batches, entries: Entries, log_start: int, log_end: int) -> Breaches:
+def breaches(batches: Batches, entries: Entries, log_start: Offset, log_end: Offset) -> Breaches:
     """A log at rest that was stopped cleanly: its batches (base offset, last offset, epoch, magic; offsets rising)
     beside the entries of its file (rising)."""
     return Breaches(

@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from icontract import ensure, require
@@ -21,8 +22,9 @@ from icontract import ensure, require
 from kafkaspec.contract.clauses import AT_REST, clause, states
 from kafkaspec.contract.codec import decode
 from kafkaspec.contract.machine import Machine, Step
+from kafkaspec.contract.numbers import Count, LeaderEpoch, LeaderEpochOrNone, Offset
 from kafkaspec.spec.common.frozen import Frozen
-from kafkaspec.spec.common.kafka import LONG_MAX
+from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 from kafkaspec.spec.common.remembered import remembered
 
 PREFIX = "LDR"
@@ -72,9 +74,9 @@ LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT = ".log", ".index", ".timeindex", ".
 class Batch(NamedTuple):
     """`whole`: its CRC is right."""
 
-    base: int
-    last: int
-    epoch: int = 0
+    base: Offset
+    last: Offset
+    epoch: LeaderEpochOrNone = 0
     whole: bool = True
 
 
@@ -97,8 +99,8 @@ class LogFile:
 class EpochEntry(NamedTuple):
     """A leader epoch and the offset of its first record."""
 
-    epoch: int
-    start_offset: int
+    epoch: LeaderEpoch
+    start_offset: Offset
 
 
 Epochs = tuple[EpochEntry, ...]
@@ -158,7 +160,7 @@ def log_of(files: Mapping[str, Content], base: int) -> LogFile:
 @states(without=OF_LOGS_AT_REST)
 @remembered
 def sensible(files: Mapping[str, Content]) -> bool:
-    """Whether names are those that Kafka makes, and the offsets of each .log rise from its base on.
+    """Whether names are those that Kafka makes, the offsets of each .log rise from its base on, and leader epochs rise.
 
     LDR-18: A segment's files are named by its base offset, in 20 digits; its batches lie between that and the next
     segment's base offset. [LogFileUtils and LogSegments, Kafka 4.3.0]
@@ -171,8 +173,10 @@ def sensible(files: Mapping[str, Content]) -> bool:
             return False
         if isinstance(c, LogFile):
             marks = [offset or 0, *(n for b in c.batches for n in (b.base, b.last + 1))]
-            if marks != sorted(marks) or any(b.last < b.base for b in c.batches):
+            if marks != sorted(marks) or any(b.last < b.base for b in c.batches) or marks[-1] - marks[0] > INT_MAX:
                 return False
+        if isinstance(c, tuple) and any(a >= b for x, y in pairwise(c) for a, b in zip(x, y, strict=True)):
+            return False
     return True
 
 
@@ -508,7 +512,7 @@ def drop(state: Directory, name: str) -> Directory:
 
 @machine.operation("writeCleaned", "LDR-14")
 @require(lambda new: all(n >= 0 for n in new), "LDR-18 offsets")
-def write_cleaned(state: Directory, new: Sequence[int]) -> Directory:
+def write_cleaned(state: Directory, new: Sequence[Offset]) -> Directory:
     """A compaction or a split has written its output: of each new segment the first record."""
     files = dict(state.files)
     for n in new:
@@ -542,7 +546,9 @@ def swap_steps(old: Sequence[int], new: Sequence[int]) -> list[tuple[str, str]]:
     "LDR-14 the old segments are there",
 )
 @require(lambda new, steps: len(set(new)) == len(new) > 0 and steps >= 0, "LDR-14 some steps, perhaps all")
-def replace_segments(state: Directory, old: Sequence[int], new: Sequence[int], steps: int) -> Step[Directory, int]:
+def replace_segments(
+    state: Directory, old: Sequence[Offset], new: Sequence[Offset], steps: Count
+) -> Step[Directory, int]:
     """A replacement, crashed after at most `steps` renames. The answer: how many there were."""
     files = dict(state.files)
     done = 0
@@ -571,7 +577,7 @@ def unharmed(state: Directory, result: Step[Directory, int]) -> bool:
 @require(lambda state: sensible(state.files), "LDR-18 a directory of Kafka's")
 @require(lambda renames: renames >= 0, "LDR-4 some renames, perhaps all")
 @ensure(unharmed, "LDR-15 a crash does no harm")
-def crashed_load(state: Directory, first: int, renames: int) -> Step[Directory, int]:
+def crashed_load(state: Directory, first: Offset, renames: Count) -> Step[Directory, int]:
     """The broker starts, and crashes after at most `renames` renames of the third pass. `first`: the file system lists
     the files of that offset before the others. The answer: how many renames there were.
 
@@ -602,7 +608,7 @@ def crashed_load(state: Directory, first: int, renames: int) -> Step[Directory, 
 @ensure(lambda result: result.result.log_start <= result.result.log_end, "LDR-11 the log does not end below its start")
 @ensure(lambda result: result.result.recovery_point <= result.result.log_end, "LDR-11 nor below its recovery point")
 @ensure(again, "LDR-15 a load after a load finds nothing to do")
-def load(state: Directory, clean: bool, recovery_point: int, log_start: int) -> Step[Directory, Ends]:
+def load(state: Directory, clean: bool, recovery_point: Offset, log_start: Offset) -> Step[Directory, Ends]:
     """The broker starts, with what the directory above says of the last stop and of this log."""
     files, found = loaded(state.files, clean, recovery_point, log_start)
     return Step(Directory(Frozen(files)), found)

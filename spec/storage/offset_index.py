@@ -15,16 +15,26 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from struct import Struct
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, AT_REST, ONE_CALL, clause, states
 from kafkaspec.contract.codec import partial
 from kafkaspec.contract.machine import Machine, Refused, Step, without_state
+from kafkaspec.contract.numbers import Count, Int32, Int64, Offset, Position, Within
 from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
-from kafkaspec.spec.common.mapped_index import CORRUPT, INVALID_OFFSET, OVERFLOW, READ_ONLY, Cell, Index, needs_open
+from kafkaspec.spec.common.mapped_index import (
+    CORRUPT,
+    INVALID_OFFSET,
+    OVERFLOW,
+    READ_ONLY,
+    Cell,
+    Index,
+    IndexSize,
+    needs_open,
+)
 from kafkaspec.spec.common.remembered import remembered
 
 PREFIX = "OIX"
@@ -87,14 +97,18 @@ LAYOUT = Struct(">ii")
 BASE = 100
 MAX_SIZE = 43
 """Bytes: five slots, and no whole number of them."""
+UsedSize = Annotated[int, Within(LAYOUT.size, 2**15)]
+"""Bytes: of at least one slot."""
+Filling = Annotated[int, Within(1, 4096)]
+"""How many slots: no more than is easily compared."""
 
 
 # ---- the state -------------------------------------------------------------------------------------------------------
 class Entry(NamedTuple):
     """An offset, and a position in the .log file, bytes."""
 
-    offset: int
-    position: int
+    offset: Int64
+    position: Int32
 
 
 @states(without=A_FORMAT)
@@ -129,7 +143,7 @@ def numbers_rise(used: tuple[Cell, ...], n: int) -> bool:
     return all(a[n] < b[n] for a, b in pairwise(used))
 
 
-def initial(base_offset: int = BASE, max_index_size: int = MAX_SIZE) -> Index:
+def initial(base_offset: Offset = BASE, max_index_size: UsedSize = MAX_SIZE) -> Index:
     """A new index. `max_index_size` bytes, at least a slot."""
     return Index(base_offset, max_index_size, slots=max_index_size // LAYOUT.size, is_open=True)
 
@@ -203,7 +217,7 @@ def fits(index: Index, offset: int) -> bool:
     ),
     "OIX-5 one entry after the others",
 )
-def append(state: Index, offset: int, position: int) -> Index | Refused:
+def append(state: Index, offset: Offset, position: Position) -> Index | Refused:
     """The batch at that position ends with that offset.
 
     OIX-5: An append puts one entry after the others, and changes none of them. [{WRITING}; {OFFSET_INDEX}]
@@ -239,7 +253,7 @@ def greatest_lower_bound(index: Index, target: int) -> Entry | None:
     ),
     "OIX-6 the greatest offset that is not above the target",
 )
-def lookup(state: Index, offset: int) -> Entry:
+def lookup(state: Index, offset: Offset) -> Entry:
     """From where to read, to find that offset.
 
     OIX-6: A lookup answers the entry of the greatest offset that is not above the target. Where there is none, because
@@ -264,7 +278,7 @@ class Reads:
     lambda state, result: len(result.pages) <= 3 or min(result.slots) < mapped.first_warm(len(state.used), LAYOUT),
     "OIX-9 at most three pages in the warm section",
 )
-def pages_touched(state: Index, offset: int) -> Reads:
+def pages_touched(state: Index, offset: Offset) -> Reads:
     """The slots that a lookup reads, in order, before it reads the answer, and all pages on which they lie.
 
     OIX-7: A search looks first at the entry with which the warm section begins: the one 8192 bytes of entries before
@@ -291,7 +305,7 @@ def pages_touched(state: Index, offset: int) -> Reads:
 @states(without=A_QUESTION)
 @needs_open("OIX-21")
 @require(lambda n: n >= 0, "OIX-21 entries are counted from 0")
-def entry(state: Index, n: int) -> Entry | Refused:
+def entry(state: Index, n: Count) -> Entry | Refused:
     """The n-th.
 
     OIX-21: The n-th entry is answered, from 0; to ask for one at or beyond their number is refused. [{OFFSET_INDEX}]
@@ -304,7 +318,7 @@ def entry(state: Index, n: int) -> Entry | Refused:
 @needs_open("OIX-10")
 @require(positions_rise, "OIX-10 positions rise with offsets")
 @require(lambda position, size: position >= 0 and size >= 0, "OIX-10 a fetch begins within the file")
-def fetch_upper_bound_offset(state: Index, position: int, size: int) -> Entry | None:
+def fetch_upper_bound_offset(state: Index, position: Position, size: Position) -> Entry | None:
     """An offset beyond a fetch of `size` bytes from `position` on.
 
     OIX-10: The upper bound of a fetch is the first entry whose position is at or beyond the fetch's first position plus
@@ -315,13 +329,13 @@ def fetch_upper_bound_offset(state: Index, position: int, size: int) -> Entry | 
 
 
 @machine.question("canAppendOffset", "OIX-2")
-def can_append_offset(state: Index, offset: int) -> bool:
+def can_append_offset(state: Index, offset: Offset) -> bool:
     """Whether the offset can be stored at all."""
     return fits(state, offset)
 
 
 @machine.question("relativeOffset", "OIX-2")
-def relative_offset(state: Index, offset: int) -> int | Refused:
+def relative_offset(state: Index, offset: Offset) -> int | Refused:
     """The offset as it is stored."""
     return offset - state.base_offset if fits(state, offset) else TOO_FAR
 
@@ -339,7 +353,7 @@ def relative_offset(state: Index, offset: int) -> int | Refused:
     lambda state, result: mapped.content(result, LAYOUT) == mapped.content(state, LAYOUT),
     "OIX-11 the file stays as it is",
 )
-def truncate_to(state: Index, offset: int) -> Index:
+def truncate_to(state: Index, offset: Offset) -> Index:
     """The log was cut there.
 
     OIX-11: Truncating to an offset keeps the entries below it, and no other. An offset above the last entry's changes
@@ -382,7 +396,7 @@ def resized(state: Index, size: int) -> Step[Index, bool]:
     ),
     "OIX-14 the entries stay, and the slots are those that fit",
 )
-def resize(state: Index, new_size: int) -> Step[Index, bool]:
+def resize(state: Index, new_size: IndexSize) -> Step[Index, bool]:
     """Longer when a segment becomes the last one again, shorter when it no longer is."""
     return resized(state, new_size)
 
@@ -462,7 +476,7 @@ all_entries = ensure(
 @machine.operation("open", kind="restart")
 @states(without=ONE_CALL)
 @all_entries
-def open_(state: Index, max_index_size: int, writable: bool) -> Index:
+def open_(state: Index, max_index_size: IndexSize, writable: bool) -> Index:
     """The process stops, in whatever way, and the next one opens the file.
 
     OIX-18: A file that is there is opened as it is: every whole slot of it counts as an entry, unwritten ones and those
@@ -478,7 +492,7 @@ def open_(state: Index, max_index_size: int, writable: bool) -> Index:
 @machine.operation("openNew")
 @states(without=ONE_CALL)
 @require(lambda max_index_size: max_index_size >= 0, "OIX-13 a size is not negative")
-def open_new(state: Index, max_index_size: int) -> Step[Index, None]:
+def open_new(state: Index, max_index_size: IndexSize) -> Step[Index, None]:
     """The file is deleted, and made again.
 
     OIX-13: A file that is not there is made, filled with zeros, as long as the whole slots that fit into the maximum
@@ -493,7 +507,7 @@ def open_new(state: Index, max_index_size: int) -> Step[Index, None]:
 @machine.operation("openFile", "OIX-18", "OIX-1", kind="damage")
 @require(lambda file: mapped.is_hexadecimal(file), "OIX-1 bytes")
 @all_entries
-def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> Index:
+def open_file(state: Index, file: str, max_index_size: IndexSize, writable: bool) -> Index:
     """The next process finds a file of these bytes (hexadecimal)."""
     there = mapped.laid(Index(state.base_offset, max_index_size), LAYOUT, bytes.fromhex(file), 0)
     return mapped.opened(there, max_index_size, writable)
@@ -501,7 +515,7 @@ def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> I
 
 @machine.operation("fill", "OIX-5", "OIX-13")
 @require(lambda count: 0 < count <= 4096, "OIX-13 no more than is easily compared")
-def fill(state: Index, count: int) -> Index:
+def fill(state: Index, count: Filling) -> Index:
     """The file is deleted, and made again with exactly `count` slots; then they are filled, with every offset after the
     base offset, 10 bytes apart: an index of more than one page."""
     return Index(state.base_offset, count * LAYOUT.size, filling(count), slots=count, is_open=True)
@@ -516,11 +530,11 @@ def filling(count: int) -> tuple[mapped.Cell, ...]:
 class Batch(NamedTuple):
     """What of a batch matters here: its first byte and its size, bytes, and its first and last offset."""
 
-    position: int
-    size: int
-    base_offset: int
-    last_offset: int
-    last_record: int
+    position: Position
+    size: Position
+    base_offset: Offset
+    last_offset: Offset
+    last_record: Annotated[int, Within(-1, 2**62)]
     """offset of the last record that is still in it; -1 without any, or where that is not known"""
 
     @states(without=A_QUESTION | AT_REST)

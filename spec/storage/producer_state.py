@@ -12,12 +12,27 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_FORMAT, clause, states
 from kafkaspec.contract.machine import Machine, Refused, Step
+from kafkaspec.contract.numbers import (
+    LATEST,
+    CoordinatorEpoch,
+    Count,
+    Duration,
+    Offset,
+    ProducerEpoch,
+    ProducerId,
+    SequenceNumber,
+    SequenceNumberOrNone,
+    Time,
+    Timeout,
+    Timestamp,
+    Within,
+)
 from kafkaspec.spec.common import producer_contracts as contracts
 from kafkaspec.spec.common import producer_snapshot
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
@@ -35,7 +50,6 @@ from kafkaspec.spec.common.producers import (
     Duplicate,
     EndedTransaction,
     MarkerType,
-    Offset,
     OpenedTransactions,
     Origin,
     Producer,
@@ -87,8 +101,8 @@ NOT_VERIFIED = Refused("PSM-27", INVALID_STATE)
 
 
 def initial(
-    max_transaction_timeout_ms: int = 300_000,
-    producer_id_expiration_ms: int = 86_400_000,
+    max_transaction_timeout_ms: Timeout = 300_000,
+    producer_id_expiration_ms: Timeout = 86_400_000,
     transaction_verification_enabled: bool = True,
 ) -> State:
     """Nothing is known, nothing snapshot; the log is empty and begins at 0."""
@@ -97,6 +111,8 @@ def initial(
 
 
 machine = Machine("producer_state", initial, observe)
+
+TransactionVersion = Annotated[int, Within(UNKNOWN_VERSION, 2)]
 
 
 # ---- appends ---------------------------------------------------------------------------------------------------------
@@ -144,8 +160,8 @@ def sequence_refused(state: State, producer_id: int, epoch: int, first_seq: int)
 @contracts.refusal_changes_nothing("PSM-3")
 @contracts.keeps_the_rest
 def append_data_batch(
-    state: State, producer_id: int, origin: Origin, producer_epoch: int, first_seq: int, last_seq: int,
-    first_offset: Offset, last_offset: Offset, timestamp: int, transactional: bool,
+    state: State, producer_id: ProducerId, origin: Origin, producer_epoch: ProducerEpoch, first_seq: SequenceNumber,
+    last_seq: SequenceNumber, first_offset: Offset, last_offset: Offset, timestamp: Timestamp, transactional: bool,
 ) -> Step[State, OpenedTransactions]:  # fmt: skip
     """One batch of records: the first offsets of transactions that it opens. Duplicates are for the log to find
     (`produce`); here they are out of order.
@@ -229,8 +245,9 @@ def last_stable_offset_of(state: State, producer_id: int, marker: Offset) -> Off
 @contracts.refusal_changes_nothing("PSM-11")
 @contracts.keeps_the_rest
 def append_end_txn_marker(
-    state: State, producer_id: int, origin: Origin, type: MarkerType, coordinator_epoch: int, producer_epoch: int,
-    offset: Offset, timestamp: int, transaction_version: int = UNKNOWN_VERSION,
+    state: State, producer_id: ProducerId, origin: Origin, type: MarkerType, coordinator_epoch: CoordinatorEpoch,
+    producer_epoch: ProducerEpoch, offset: Offset, timestamp: Timestamp,
+    transaction_version: TransactionVersion = UNKNOWN_VERSION,
 ) -> Step[State, EndedTransaction | None]:  # fmt: skip
     """One marker: the transaction that it ends, with the last stable offset of its entry in the transaction index
     (which is written if it was aborted), or null.
@@ -263,14 +280,19 @@ def append_end_txn_marker(
 
 # ---- as the log calls it ---------------------------------------------------------------------------------------------
 @machine.operation("produce", "PSM-2", "PSM-27", "PSM-8", "PSM-30")
+@require(
+    lambda first_offset, last_offset: last_offset - first_offset < 1000,
+    "PSM-30 a batch of at most a thousand records: unlike `appendDataBatch`, a log is given each of them",
+)
 @contracts.a_batch
 @ensure(contracts.no_duplicate_goes_in, "PSM-2 a duplicate is answered, not appended")
 @ensure(contracts.guarded, "PSM-27 a transaction opens only with the guard of its verification")
 @contracts.refusal_changes_nothing("PSM-27")
 @contracts.keeps_the_rest
 def produce(
-    state: State, producer_id: int, origin: Origin, producer_epoch: int, first_seq: int, last_seq: int,
-    first_offset: Offset, last_offset: Offset, timestamp: int, transactional: bool, guard: int = NO_GUARD,
+    state: State, producer_id: ProducerId, origin: Origin, producer_epoch: ProducerEpoch, first_seq: SequenceNumber,
+    last_seq: SequenceNumber, first_offset: Offset, last_offset: Offset, timestamp: Timestamp, transactional: bool,
+    guard: Count = NO_GUARD,
 ) -> Step[State, OpenedTransactions | Duplicate]:  # fmt: skip
     """One batch as a log appends it: the duplicate [first sequence, last sequence, first offset, last offset,
     timestamp] that it is, or as `appendDataBatch` does. `guard` is what `startVerification` gave.
@@ -305,8 +327,9 @@ def produce(
 @contracts.refusal_changes_nothing("PSM-11")
 @contracts.keeps_the_rest
 def end_transaction(
-    state: State, producer_id: int, origin: Origin, type: MarkerType, coordinator_epoch: int, producer_epoch: int,
-    offset: Offset, timestamp: int, transaction_version: int = UNKNOWN_VERSION,
+    state: State, producer_id: ProducerId, origin: Origin, type: MarkerType, coordinator_epoch: CoordinatorEpoch,
+    producer_epoch: ProducerEpoch, offset: Offset, timestamp: Timestamp,
+    transaction_version: TransactionVersion = UNKNOWN_VERSION,
 ) -> Step[State, EndedTransaction | None]:  # fmt: skip
     """One marker as a log appends it: a coordinator's stale epoch is refused before all else; then as
     `appendEndTxnMarker`, and the verification ends, unless it is that of the next transaction. A client's control batch
@@ -336,7 +359,11 @@ def end_transaction(
     "PSM-2 exactly the same sequences, in the same epoch",
 )
 def find_duplicate_batch(
-    state: State, producer_id: int, producer_epoch: int, first_seq: int, last_seq: int
+    state: State,
+    producer_id: ProducerId,
+    producer_epoch: ProducerEpoch,
+    first_seq: SequenceNumber,
+    last_seq: SequenceNumber,
 ) -> BatchNumbers | None:
     """The retained batch that one with these numbers repeats, or null.
 
@@ -376,7 +403,11 @@ def verified(state: State, producer_id: int, sequence: int, epoch: int, supports
 @ensure(contracts.lowest_of_the_highest_epoch, "PSM-26 the lowest sequence of the highest epoch; all else stays")
 @ensure(lambda state, result: result.state.producers == state.producers, "PSM-26 no producer is touched")
 def maybe_create_verification_state_entry(
-    state: State, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool
+    state: State,
+    producer_id: ProducerId,
+    sequence: SequenceNumberOrNone,
+    epoch: ProducerEpoch,
+    supports_epoch_bump: bool,
 ) -> Step[State, VerificationEntry]:
     """The verification of a producer, begun if there is none: lowest sequence, epoch, whether epochs can be bumped."""
     after = verified(state, producer_id, sequence, epoch, supports_epoch_bump)
@@ -386,7 +417,7 @@ def maybe_create_verification_state_entry(
 
 @machine.operation("clearVerificationStateEntry", "PSM-26")
 @ensure(lambda producer_id, result: producer_id not in result.verifications, "PSM-26 it is gone")
-def clear_verification_state_entry(state: State, producer_id: int) -> State:
+def clear_verification_state_entry(state: State, producer_id: ProducerId) -> State:
     """The verification of a producer is dropped, if there is one."""
     return state.without_verification(producer_id)
 
@@ -401,7 +432,11 @@ def clear_verification_state_entry(state: State, producer_id: int) -> State:
 )
 @contracts.refusal_changes_nothing("PSM-27")
 def start_verification(
-    state: State, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool
+    state: State,
+    producer_id: ProducerId,
+    sequence: SequenceNumberOrNone,
+    epoch: ProducerEpoch,
+    supports_epoch_bump: bool,
 ) -> Step[State, int]:
     """The guard that a batch must come with which opens a transaction; 0 if one is open and none is needed.
 
@@ -490,7 +525,7 @@ def expired(state: State, producer: Producer, now: int) -> bool:
     ),
     "PSM-17 exactly the idle ones are forgotten",
 )
-def remove_expired_producers(state: State, current_time_ms: int) -> State:
+def remove_expired_producers(state: State, current_time_ms: Time) -> State:
     """Idle producers and old verifications are forgotten."""
     producers = {i: p for i, p in state.producers.items() if not expired(state, p, current_time_ms)}
     limit = current_time_ms - state.config.producer_id_expiration_ms
@@ -501,8 +536,9 @@ def remove_expired_producers(state: State, current_time_ms: int) -> State:
 @machine.operation("advance", kind="time")
 @states(without=TIMELESS)
 @require(lambda ms: ms >= 0, "PSM-29 time does not go back")
+@require(lambda state, ms: state.now + ms <= LATEST, "PSM-29 the clock stays far from the end of a long")
 @ensure(lambda state, ms, result: result == replace(state, now=state.now + ms), "PSM-29 only the clock moves")
-def advance(state: State, ms: int) -> State:
+def advance(state: State, ms: Duration) -> State:
     """The clock moves.
 
     PSM-29: A partition has a late transaction if the last timestamp of the producer of its first open transaction is
@@ -572,7 +608,7 @@ def with_log_start(state: State, log_start: Offset) -> State:
     "PSM-20 the latest readable snapshot is loaded; nothing is, if the state stands at the end",
 )
 @ensure(lambda state, result: result.verifications == state.verifications, "PSM-19 verifications stay")
-def truncate_and_reload(state: State, log_start_offset: Offset, log_end_offset: Offset, current_time_ms: int) -> State:
+def truncate_and_reload(state: State, log_start_offset: Offset, log_end_offset: Offset, current_time_ms: Time) -> State:
     """The log has this start and end now. Where the state then stands below the end, the caller reads on from there.
 
     PSM-19: Truncation and start-up delete the snapshots above the new log end and those not above the log start; if the
@@ -699,7 +735,9 @@ def corrupt_snapshot(state: State, offset: Offset) -> State:
     ),
     "PSM-31 the epoch is the batch's",
 )
-def read_emptied_marker(producer_id: int, producer_epoch: int, offset: Offset, timestamp: int) -> ProducerEntry:
+def read_emptied_marker(
+    producer_id: ProducerId, producer_epoch: ProducerEpoch, offset: Offset, timestamp: Timestamp
+) -> ProducerEntry:
     """What is known of a producer after a log was read that holds of it a marker without its record alone.
 
     PSM-31: The cleaner keeps the last marker of a producer that has no data batch for the epoch that it has, without
@@ -713,6 +751,12 @@ def read_emptied_marker(producer_id: int, producer_epoch: int, offset: Offset, t
 # ---- the bytes -------------------------------------------------------------------------------------------------------
 @machine.question("writeSnapshot")
 @states(without=A_FORMAT)
+@require(
+    lambda entries: len({e.producer_id for e in entries}) == len(entries), "PSM-24 each producer has one entry at most"
+)
+@require(
+    lambda entries: all(map(producer_snapshot.is_kafkas, entries)), "PSM-24 no batch is -1, -1 and 0, no transaction -1"
+)
 @require(lambda entries: all(map(producer_snapshot.fits, entries)), "PSM-24 numbers of the fields' sizes")
 @ensure(
     lambda entries, result: (

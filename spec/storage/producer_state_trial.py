@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kafkaspec.contract.numbers import Offset
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import RefinementMapping
 from kafkaspec.models.storage import producer_state as model
@@ -17,7 +18,6 @@ from kafkaspec.spec.common.producers import (
     SEQUENCES,
     UNKNOWN,
     UNKNOWN_VERSION,
-    Offset,
     State,
     next_sequence,
 )

@@ -17,6 +17,7 @@ from icontract import ensure, require
 
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import without_state
+from kafkaspec.contract.numbers import Int8, Int64, LeaderEpoch, LeaderEpochOrNone, NodeId, Offset
 
 PREFIX = "RPL"
 TITLE = "Replicas of a partition"
@@ -31,26 +32,26 @@ LOGS_AT_REST = {
 class Record(NamedTuple):
     """A record: `content` stands for key, value, headers and timestamp."""
 
-    offset: int
-    content: int
+    offset: Offset
+    content: Int64
 
 
 class Batch(NamedTuple):
     """A batch: `frame` stands for its size and CRC."""
 
-    base_offset: int
-    last_offset: int
-    epoch: int
-    frame: int
-    magic: int
+    base_offset: Offset
+    last_offset: Offset
+    epoch: LeaderEpochOrNone
+    frame: Int64
+    magic: Int8
     records: tuple[Record, ...]
 
 
 class EpochEntry(NamedTuple):
     """A leader epoch and the offset of its first record."""
 
-    epoch: int
-    start_offset: int
+    epoch: LeaderEpoch
+    start_offset: Offset
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ class Replica:
     """A broker's log at rest."""
 
     batches: tuple[Batch, ...]
-    end: int
-    start: int = 0
-    high_watermark: int | None = None
+    end: Offset
+    start: Offset = 0
+    high_watermark: Offset | None = None
     """None: not checkpointed"""
     compacted: bool | None = False
     """None: not known"""
@@ -163,7 +164,7 @@ class Directory(NamedTuple):
     """Where a log lies: None where it is not known."""
 
     cluster: str | None
-    node: int | None
+    node: NodeId | None
     topic_id: str | None
     kind: str
 

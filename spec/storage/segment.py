@@ -15,13 +15,26 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_QUESTION, AT_REST, ONE_CALL, clause, states
 from kafkaspec.contract.codec import partial
 from kafkaspec.contract.machine import Machine, Refused, Step
+from kafkaspec.contract.numbers import (
+    LATEST,
+    Count,
+    Duration,
+    Int32,
+    Offset,
+    Position,
+    ProducerId,
+    Time,
+    TimeLimit,
+    Timestamp,
+    Within,
+)
 from kafkaspec.errors import UserError
 from kafkaspec.spec.common import segment_contents as contents
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, NO_TIMESTAMP
@@ -89,13 +102,17 @@ clause(
 
 
 # ---- the state -------------------------------------------------------------------------------------------------------
+IndexRoom = Annotated[int, Within(TIME_ENTRY, 2**20)]
+"""bytes of an index file, which has room for an entry"""
+
+
 def initial(
-    base_offset: int = 0,
-    index_interval_bytes: int = 200,
-    max_index_bytes: int = 120,
-    roll_jitter_ms: int = 0,
-    open_transactions: Sequence[Sequence[int]] = (),
-    now: int = 1_000_000,
+    base_offset: Offset = 0,
+    index_interval_bytes: Position = 200,
+    max_index_bytes: IndexRoom = 120,
+    roll_jitter_ms: TimeLimit = 0,
+    open_transactions: Sequence[tuple[ProducerId, Offset]] = (),
+    now: Time = 1_000_000,
 ) -> Segment:
     """A new segment. UserError unless its numbers are 0 or more and an index file has room for an entry."""
     if min(base_offset, index_interval_bytes, roll_jitter_ms) < 0 or max_index_bytes < TIME_ENTRY:
@@ -226,7 +243,12 @@ def append(state: Segment, batches: Sequence[BatchToAppend]) -> Segment | Refuse
     "SEG-18 aborted transactions alone have entries",
 )
 def update_txn_index(
-    state: Segment, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int, aborted: bool
+    state: Segment,
+    producer_id: ProducerId,
+    first_offset: Offset,
+    last_offset: Offset,
+    last_stable_offset: Offset,
+    aborted: bool,
 ) -> Segment:
     """A transaction was completed by a marker in this segment."""
     entry = AbortedTransaction(producer_id, first_offset, last_offset, last_stable_offset)
@@ -273,7 +295,7 @@ def flush(state: Segment) -> Segment:
 @ensure(lambda state, result: stays_sound(state, result.state), "SEG-15 entries say the truth")
 @ensure(lambda state, result: keeps_largest(state, result.state), "SEG-15 the largest timestamp")
 @ensure(lambda state, result: result.result == state.size - result.state.size, "SEG-15 answers the bytes cut")
-def truncate_to(state: Segment, offset: int) -> Step[Segment, int]:
+def truncate_to(state: Segment, offset: Offset) -> Step[Segment, int]:
     """Drop everything from an offset on.
 
     SEG-15: Truncating to an offset cuts the file at the offset's place, so that a batch around it goes whole; drops the
@@ -408,7 +430,7 @@ def opened(state: Segment) -> Segment:
 @require(lambda lost_bytes: lost_bytes >= 0, "SEG-24 nothing comes by a crash")
 @ensure(lambda state, lost_bytes, result: result.size == max(0, state.size - lost_bytes), "SEG-24 bytes lost")
 @ensure(lambda state, result: is_start_of(result, state), "SEG-24 from the end")
-def crash(state: Segment, lost_bytes: int, keep_indexes: bool) -> Segment:
+def crash(state: Segment, lost_bytes: Position, keep_indexes: bool) -> Segment:
     """The end of the .log is lost; the index files are as they were, or gone. The segment is opened again, and the time
     index's last entry may say more than is there."""
     size = max(0, state.size - lost_bytes)
@@ -426,7 +448,7 @@ def crash(state: Segment, lost_bytes: int, keep_indexes: bool) -> Segment:
 @machine.operation("damage", "SEG-17", kind="damage")
 @require(lambda state, batch: 0 <= batch < len(state.batches), "SEG-17 there is such a batch")
 @ensure(lambda state, result: result.size == state.size, "SEG-17 as long as before")
-def damage(state: Segment, batch: int) -> Segment:
+def damage(state: Segment, batch: Count) -> Segment:
     """The last byte of a batch is changed on the disk."""
     batches = list(state.batches)
     batches[batch] = replace(batches[batch], damaged=not batches[batch].damaged)
@@ -453,8 +475,9 @@ def rename(state: Segment, old: str, new: str) -> Segment:
 
 @machine.operation("advance", "SEG-7", kind="time")
 @require(lambda ms: ms >= 0, "SEG-7 not back")
+@require(lambda state, ms: state.now + ms <= LATEST, "SEG-7 the clock stays far from the end of a long")
 @ensure(lambda state, ms, result: result.now == state.now + ms, "SEG-7 later")
-def advance(state: Segment, ms: int) -> Segment:
+def advance(state: Segment, ms: Duration) -> Segment:
     """Time passes."""
     return replace(state, now=state.now + ms)
 
@@ -480,11 +503,11 @@ def advance(state: Segment, ms: int) -> Segment:
 @ensure(lambda state, result: not state.index_full or result.result, "SEG-8 a full index")
 def should_roll(
     state: Segment,
-    max_segment_ms: int,
-    max_segment_bytes: int,
-    max_timestamp_in_messages: int,
-    max_offset_in_messages: int,
-    messages_size: int,
+    max_segment_ms: TimeLimit,
+    max_segment_bytes: Position,
+    max_timestamp_in_messages: Timestamp,
+    max_offset_in_messages: Offset,
+    messages_size: Position,
 ) -> Step[Segment, bool]:
     """Whether a new segment is needed for messages of this size, largest timestamp and largest offset.
 
@@ -536,7 +559,7 @@ class LogOffsetPosition:
     ),
     "SEG-11 none only where all end below",
 )
-def translate_offset(state: Segment, offset: int, starting_file_position: int = 0) -> LogOffsetPosition | None:
+def translate_offset(state: Segment, offset: Offset, starting_file_position: Position = 0) -> LogOffsetPosition | None:
     """Where the batch with an offset is: its base offset, position and size. The starting position is a batch's."""
     at = place(state, offset, starting_file_position)
     return None if at is None else LogOffsetPosition(at.batch.base_offset, at.position, at.batch.size)
@@ -566,7 +589,7 @@ class FetchDataInfo:
     "SEG-12 not beyond the end",
 )
 def read(
-    state: Segment, start_offset: int, max_size: int, max_position: int | None, min_one_message: bool
+    state: Segment, start_offset: Offset, max_size: Int32, max_position: Position | None, min_one_message: bool
 ) -> FetchDataInfo | Refused | None:
     """Bytes from the batch with an offset on; None where there is none.
 
@@ -610,7 +633,9 @@ class TimestampAndOffset:
     ),
     "SEG-13 the first in the file, and none only where there is none",
 )
-def find_offset_by_timestamp(state: Segment, timestamp_ms: int, starting_offset: int) -> TimestampAndOffset | None:
+def find_offset_by_timestamp(
+    state: Segment, timestamp_ms: Timestamp, starting_offset: Offset
+) -> TimestampAndOffset | None:
     """The first record at or after a timestamp: its offset, timestamp and leader epoch.
 
     SEG-13: The offset for a timestamp is the first record's, in the order of the file, whose timestamp is at or above

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from struct import Struct
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, AT_REST, ONE_CALL, clause, states
 from kafkaspec.contract.codec import partial
 from kafkaspec.contract.machine import Machine, Refused, Step, without_state
+from kafkaspec.contract.numbers import Count, Int64, Offset, Timestamp, Within
 from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, ILLEGAL_STATE, NO_TIMESTAMP
 from kafkaspec.spec.common.mapped_index import (
@@ -32,6 +33,7 @@ from kafkaspec.spec.common.mapped_index import (
     OVERFLOW,
     READ_ONLY,
     Index,
+    IndexSize,
     needs_open,
 )
 from kafkaspec.spec.common.remembered import remembered
@@ -78,14 +80,18 @@ LAYOUT = Struct(">qi")
 BASE = 100
 MAX_SIZE = 65
 """Bytes: five slots, and no whole number of them."""
+UsedSize = Annotated[int, Within(LAYOUT.size, 2**15)]
+"""Bytes: of at least one slot."""
+Filling = Annotated[int, Within(1, 4096)]
+"""How many slots: no more than is easily compared."""
 
 
 # ---- the state -------------------------------------------------------------------------------------------------------
 class Entry(NamedTuple):
     """A timestamp, ms, and an offset."""
 
-    timestamp: int
-    offset: int
+    timestamp: Int64
+    offset: Int64
 
 
 @states(without=A_FORMAT)
@@ -115,7 +121,7 @@ def cells_rise(used: tuple[mapped.Cell, ...]) -> bool:
     return all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(used))
 
 
-def initial(base_offset: int = BASE, max_index_size: int = MAX_SIZE) -> Index:
+def initial(base_offset: Offset = BASE, max_index_size: UsedSize = MAX_SIZE) -> Index:
     """A new index. `max_index_size` bytes, at least a slot."""
     return Index(base_offset, max_index_size, slots=max_index_size // LAYOUT.size, is_open=True)
 
@@ -196,7 +202,7 @@ def needs_order(id: str) -> require:
     ),
     "TIX-4 the last slot is kept",
 )
-def maybe_append(state: Index, timestamp: int, offset: int, skip_full_check: bool) -> Index | Refused:
+def maybe_append(state: Index, timestamp: Int64, offset: Offset, skip_full_check: bool) -> Index | Refused:
     """The largest timestamp so far, and the offset that has it.
 
     TIX-2: Timestamps rise strictly from entry to entry, and offsets never fall. To append an offset below the last
@@ -239,7 +245,7 @@ def maybe_append(state: Index, timestamp: int, offset: int, skip_full_check: boo
     ),
     "TIX-6 the greatest timestamp that is not above the target",
 )
-def lookup(state: Index, timestamp: int) -> Entry:
+def lookup(state: Index, timestamp: Int64) -> Entry:
     """From which offset to read, to find that time.
 
     TIX-6: A lookup answers the entry of the greatest timestamp that is not above the target. Where there is none, it
@@ -253,7 +259,7 @@ def lookup(state: Index, timestamp: int) -> Entry:
 @states(without=SEARCHED_ALIKE)
 @needs_open("TIX-7")
 @needs_order("TIX-7")
-def pages_touched(state: Index, timestamp: int) -> list[int]:
+def pages_touched(state: Index, timestamp: Int64) -> list[int]:
     """The pages of the file that a lookup reads.
 
     TIX-7: The search is the offset index's (OIX-7 to OIX-9), over timestamps: its warm section is the last 683 entries,
@@ -269,7 +275,7 @@ def pages_touched(state: Index, timestamp: int) -> list[int]:
 @states(without=A_QUESTION)
 @needs_open("TIX-11")
 @require(lambda n: n >= 0, "TIX-11 entries are counted from 0")
-def entry(state: Index, n: int) -> Entry | Refused:
+def entry(state: Index, n: Count) -> Entry | Refused:
     """The n-th.
 
     TIX-11: The n-th entry is answered, from 0; to ask for one at or beyond their number is refused. [{TIME_INDEX}]
@@ -290,7 +296,7 @@ def entry(state: Index, n: int) -> Entry | Refused:
     lambda state, result: mapped.content(result, LAYOUT) == mapped.content(state, LAYOUT),
     "TIX-8 the file stays as it is",
 )
-def truncate_to(state: Index, offset: int) -> Index:
+def truncate_to(state: Index, offset: Offset) -> Index:
     """The log was cut there.
 
     TIX-8: Truncating to an offset keeps the entries below it, and no other. The slots that are no longer in use keep
@@ -328,7 +334,7 @@ def resized(state: Index, size: int) -> Step[Index, bool]:
     ),
     "TIX-9 the entries stay, and the slots are those that fit",
 )
-def resize(state: Index, new_size: int) -> Step[Index, bool]:
+def resize(state: Index, new_size: IndexSize) -> Step[Index, bool]:
     """Longer when a segment becomes the last one again, shorter when it no longer is."""
     return resized(state, new_size)
 
@@ -395,14 +401,14 @@ all_entries = ensure(
 
 @machine.operation("open", "TIX-9", kind="restart")
 @all_entries
-def open_(state: Index, max_index_size: int, writable: bool) -> Index:
+def open_(state: Index, max_index_size: IndexSize, writable: bool) -> Index:
     """The process stops, in whatever way, and the next one opens the file."""
     return mapped.opened(state, max_index_size, writable)
 
 
 @machine.operation("openNew", "TIX-9")
 @require(lambda max_index_size: max_index_size >= 0, "TIX-9 a size is not negative")
-def open_new(state: Index, max_index_size: int) -> Step[Index, None]:
+def open_new(state: Index, max_index_size: IndexSize) -> Step[Index, None]:
     """The file is deleted, and made again."""
     if max_index_size < LAYOUT.size:
         return Step(Index(state.base_offset, state.max_index_size), NO_SLOT)
@@ -412,7 +418,7 @@ def open_new(state: Index, max_index_size: int) -> Step[Index, None]:
 @machine.operation("openFile", "TIX-9", "TIX-1", kind="damage")
 @require(lambda file: mapped.is_hexadecimal(file), "TIX-1 bytes")
 @all_entries
-def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> Index:
+def open_file(state: Index, file: str, max_index_size: IndexSize, writable: bool) -> Index:
     """The next process finds a file of these bytes (hexadecimal)."""
     there = mapped.laid(Index(state.base_offset, max_index_size), LAYOUT, bytes.fromhex(file), 0)
     return mapped.opened(there, max_index_size, writable)
@@ -420,7 +426,7 @@ def open_file(state: Index, file: str, max_index_size: int, writable: bool) -> I
 
 @machine.operation("fill", "TIX-2", "TIX-9")
 @require(lambda count: 0 < count <= 4096, "TIX-9 no more than is easily compared")
-def fill(state: Index, count: int) -> Index:
+def fill(state: Index, count: Filling) -> Index:
     """The file is deleted, and made again with exactly `count` slots; then they are filled, 10 ms apart, two of them
     with the same offset each time: an index of more than one page."""
     return Index(state.base_offset, count * LAYOUT.size, filling(count), slots=count, is_open=True)
@@ -435,9 +441,9 @@ def filling(count: int) -> tuple[mapped.Cell, ...]:
 class Batch(NamedTuple):
     """What of a batch matters here: its first and last offset, and the largest timestamp that its header names, ms."""
 
-    base_offset: int
-    last_offset: int
-    max_timestamp: int
+    base_offset: Offset
+    last_offset: Offset
+    max_timestamp: Timestamp
 
 
 @states(without=A_QUESTION | AT_REST)

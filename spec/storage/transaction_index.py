@@ -20,6 +20,7 @@ from icontract import ensure, require
 from kafkaspec.contract.clauses import A_FORMAT, AT_REST, ONE_CALL, states
 from kafkaspec.contract.codec import partial
 from kafkaspec.contract.machine import Machine, Refused
+from kafkaspec.contract.numbers import Int64, Offset, Position, ProducerId
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 
 PREFIX = "TXI"
@@ -182,7 +183,7 @@ def follows(log: Log, entry: AbortedTransaction) -> bool:
     return in_order((*log.entries[-1:], entry)) and entry.last_offset >= log.active.start_offset
 
 
-def initial(start_offset: int = 0) -> Log:
+def initial(start_offset: Offset = 0) -> Log:
     """One segment without aborted transactions. `start_offset` is its base offset."""
     return Log((Index(start_offset),))
 
@@ -261,7 +262,9 @@ def only_the_active_changes(id: str) -> ensure:
     ),
     "TXI-13 the active segment has the marker",
 )
-def append(state: Log, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int) -> Log | Refused:
+def append(
+    state: Log, producer_id: ProducerId, first_offset: Int64, last_offset: Int64, last_stable_offset: Int64
+) -> Log | Refused:
     """An abort marker was appended to the segment.
 
     TXI-2: The file is made by the first append and not before. Without a file the index has no entries. [{CHAPTER};
@@ -298,7 +301,7 @@ def append(state: Log, producer_id: int, first_offset: int, last_offset: int, la
     ),
     "TXI-7 nothing that overlaps is left out",
 )
-def collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int) -> SearchResult:
+def collect_aborted_txns(state: Log, fetch_offset: Int64, upper_bound_offset: Int64) -> SearchResult:
     """Of the active segment alone. `fetch_offset` is included, `upper_bound_offset` is not."""
     return state.active.search(fetch_offset, upper_bound_offset)
 
@@ -314,7 +317,7 @@ def collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int)
     ),
     "TXI-7 every aborted transaction that overlaps is given, whichever segment its marker is in",
 )
-def log_collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: int) -> Entries:
+def log_collect_aborted_txns(state: Log, fetch_offset: Int64, upper_bound_offset: Int64) -> Entries:
     """What a fetch of [fetch_offset, upper_bound_offset) gets, over the segments.
 
     TXI-6: For a fetch the indexes are asked in order, from the one of the segment that holds the fetch offset, until
@@ -343,7 +346,7 @@ def log_collect_aborted_txns(state: Log, fetch_offset: int, upper_bound_offset: 
     lambda result: not result.active.exists and not result.active.entries,
     "TXI-2 a new segment has no file yet",
 )
-def roll(state: Log, start_offset: int) -> Log:
+def roll(state: Log, start_offset: Offset) -> Log:
     """A new segment begins at an offset."""
     return Log((*state.indexes, Index(start_offset)))
 
@@ -363,7 +366,7 @@ def roll(state: Log, start_offset: int) -> Log:
     lambda state, offset, result: result == state or any(e.last_offset >= offset for e in state.active.entries),
     "TXI-8 nothing to drop: nothing changes",
 )
-def truncate_to(state: Log, offset: int) -> Log:
+def truncate_to(state: Log, offset: Int64) -> Log:
     """TXI-8: Truncating to an offset drops the first entry whose last offset is at or above it, and all after that;
     what the next append must exceed is then the last offset that is left. Without such an entry nothing changes.
     [{INDEX}]"""
@@ -428,7 +431,7 @@ def reopen(state: Log) -> Log:
     lambda state, result: result.active.entries == state.active.entries[: result.active.size // ENTRY_SIZE],
     "TXI-11 a part of an entry is no entry",
 )
-def crash(state: Log, lost_bytes: int) -> Log:
+def crash(state: Log, lost_bytes: Position) -> Log:
     """What was not flushed is lost: the last bytes of the active segment's file. Then it is opened again."""
     return state.with_active(state.active.cut(max(0, state.active.size - lost_bytes)))
 

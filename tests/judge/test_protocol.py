@@ -9,7 +9,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import orjson
 import pytest
@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 
 from kafkaspec.contract.codec import decode, encode, optional, partial
 from kafkaspec.contract.machine import Fields, Json, Machine, Outside, Refused
+from kafkaspec.contract.numbers import Int64, Within
 from kafkaspec.contract.subsystem import components
 from kafkaspec.judge import protocol
 from kafkaspec.judge.protocol import described, fields, json_schema, met, schema, word
@@ -116,6 +117,15 @@ def test_what_is_wrong_is_found() -> None:
     assert problems("leader_epochs.state", {"entries": [[0, 0]]}) == []  # what may be left out
     assert problems("leader_epochs.state", {"entries": [["0", 0]]}) != []
     assert problems("timeline.state", {"epochs": []}) != []  # what may not
+    asked: dict[str, Any] = {"i": 1, "op": "endOffsetFor", "args": {"requestedEpoch": 0, "logEndOffset": 2**62}}
+    assert problems("leader_epochs.endOffsetFor", asked) == []
+    for offset in (2**62 + 1, -1):
+        args = {**asked["args"], "logEndOffset": offset}
+        assert problems("leader_epochs.endOffsetFor", {**asked, "args": args}) != []
+    entries: dict[str, Any] = {"i": 1, "op": "leaderEpochCheckpoint.write", "args": {"entries": [[0, 2**31]]}}
+    assert problems("leader_epochs.leaderEpochCheckpoint.write", entries) == []
+    entries["args"]["entries"] = [[2**31, 0]]
+    assert problems("leader_epochs.leaderEpochCheckpoint.write", entries) != []
     error = {"class": "A", "message": "b"}
     answers: list[dict[str, Any]] = [{"result": None}, {"error": {}}, {"error": error}, {"state": 1}, {"unknown": "a"}]
     for answer in answers:
@@ -217,6 +227,11 @@ def test_types_as_words_and_as_schema() -> None:
         ("b", "string[] | null", False, ""),
         ("c", "{string: Inner}", True, "the c, in two lines"),
     ]
+    small = Annotated[int, Within(-1, 7)]
+    assert word(list[small | None]) == "(integer -1 to 7 | null)[]"
+    assert word(tuple[Int64, ...]) == "(integer of 64 bits)[]"
+    assert schema(list[small], "x") == {"type": "array", "items": {"type": "integer", "minimum": -1, "maximum": 7}}
+    assert schema(Annotated[int, "of another kind"], "x") == {"type": "integer"}
     assert (word(bytes), schema(bytes, "x")) == ("string", {"type": "string"})
     assert [(f.name, f.needed) for f in fields(Argument)] == [("byName", True), ("times", False)]
     with pytest.raises(TypeError, match="no type of JSON"):

@@ -299,6 +299,23 @@ def test_a_log_grows_by_batches_and_rolls_when_full() -> None:
     assert (log.log_end_offset, log.last_stable_offset) == (3, 0)
 
 
+@pytest.mark.clause("CLN-32")
+@pytest.mark.parametrize(("end", "bases"), [(2**31 - 1, [0]), (2**31, [0, 2**31])])
+def test_a_segment_is_rolled_before_an_offset_lies_too_far_above_its_base(end: int, bases: list[int]) -> None:
+    extent = {"logStartOffset": 0, "logEndOffset": end, "lastStableOffset": 0, "segments": [{"baseOffset": 0}]}
+    change = "logChanged", {"partition": "c-0", "log": extent}
+    appended = "append", {"partition": "c-0", "key": "k", "count": 1}
+    state, answers = run(change, appended)
+    assert [s.base_offset for s in state.logs["c-0"].segments] == bases
+    assert answers[-1] == end + 1
+    driver = impl.Driver()
+    driver.reset({})
+    for name, arguments in (change, appended):
+        op = machine.find(name)
+        driver.apply(name, {**op.defaults, **{op.parameters[k]: v for k, v in arguments.items()}})
+    assert driver.observe() == machine.observe(state)
+
+
 def test_ties_are_free_and_nothing_else_is() -> None:
     state, _ = run(dirty("c-0", 60), dirty("cd-0", 60))
     assert spec.filthiest(state) == ["c-0", "cd-0"]

@@ -50,7 +50,7 @@ from typing_extensions import TypeVar
 
 from kafkaspec.contract import clauses
 from kafkaspec.contract.codec import Decode, Fields, Json, camel, decoder, encode, encoder, interned
-from kafkaspec.contract.numbers import Within, within
+from kafkaspec.contract.numbers import Within, beyond, has_ranges, within
 from kafkaspec.errors import unknown
 
 __all__ = ["Fields", "Json"]
@@ -153,11 +153,25 @@ class Operation(Generic[S]):
         return typing.get_type_hints(inspect.unwrap(self.body))
 
     @cached_property
+    def annotations(self) -> Mapping[str, Any]:
+        """The same with the ranges of whole numbers: see contract.numbers."""
+        return typing.get_type_hints(inspect.unwrap(self.body), include_extras=True)
+
+    @cached_property
     def ranges(self) -> Mapping[str, Within]:
         """Python name -> the range of a parameter that is a whole number and has one."""
-        hints = typing.get_type_hints(inspect.unwrap(self.body), include_extras=True)
-        found = {p: within(hints.get(p)) for p in self.parameters.values()}
+        found = {p: within(self.annotations.get(p)) for p in self.parameters.values()}
         return {p: r for p, r in found.items() if r is not None}
+
+    def beyond(self, arguments: Mapping[str, Any]) -> list[str]:
+        """Where in these arguments, by Python names, a whole number is outside its range: nothing is promised of such a
+        call."""
+        return [w for p, v in arguments.items() if p in self._numbered for w in beyond(self._numbered[p], v, p)]
+
+    @cached_property
+    def _numbered(self) -> Mapping[str, Any]:
+        """The annotations of the parameters in which there are ranges."""
+        return {p: h for p, h in self.annotations.items() if p != "return" and has_ranges(h)}
 
     @cached_property
     def result_hint(self) -> Any:

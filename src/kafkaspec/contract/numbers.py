@@ -1,13 +1,21 @@
 """The whole numbers of Kafka, as types of a spec's parameters: which values a caller may send.
 
-Beyond them a spec promises nothing, and no engine goes there. An `int` that is not `Annotated` with a range has none.
+Beyond them a spec promises nothing, and no engine goes there. A range is as wide as what Kafka's own class takes and
+gives a meaning: an epoch of a producer has 16 bits, a sequence 32, and -1 is allowed where it stands for none. Within
+it, a call that the preconditions allow has an answer, at a cost that does not grow with the number. Where it would, as
+the length of a file does, the range is small.
 """
 
 from __future__ import annotations
 
+import types
 import typing
+from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Sequence as Array
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
+
+from kafkaspec.contract.codec import camel, is_named_tuple, is_record
 
 
 @dataclass(frozen=True)
@@ -20,33 +28,154 @@ class Within:
     def __contains__(self, value: int) -> bool:
         return self.least <= value <= self.most
 
+    def __str__(self) -> str:
+        bits = self.most.bit_length() + 1
+        if bits > 8 and self.least == -(1 << bits - 1) and self.most == (1 << bits - 1) - 1:
+            return f"of {bits} bits"
+        return f"{number_text(self.least)} to {number_text(self.most)}"
 
+
+def number_text(n: int) -> str:
+    """A number as a reader knows it.
+
+    >>> [number_text(n) for n in (-1, 1000, 2**31 - 1, 2**62, -(2**63))]
+    ['-1', '1000', '2^31 - 1', '2^62', '-2^63']
+    """
+    size = abs(n)
+    bits = size.bit_length()
+    if bits < 15:
+        return str(n)
+    if size == 1 << bits - 1:
+        return f"{'-' * (n < 0)}2^{bits - 1}"
+    return f"2^{bits} - 1" if n == (1 << bits) - 1 else str(n)
+
+
+Byte = Annotated[int, Within(0, 2**8 - 1)]
+Int8 = Annotated[int, Within(-(2**7), 2**7 - 1)]
 Int16 = Annotated[int, Within(-(2**15), 2**15 - 1)]
 Int32 = Annotated[int, Within(-(2**31), 2**31 - 1)]
 Int64 = Annotated[int, Within(-(2**63), 2**63 - 1)]
 Offset = Annotated[int, Within(0, 2**62)]
 """of a record: so far from the end of the type that a log can go on from it"""
-Timestamp = Annotated[int, Within(-1, 2**62)]
+LATEST: Final = 2**62
+Timestamp = Annotated[int, Within(-1, LATEST)]
 """ms since 1970; -1: none"""
+Time = Annotated[int, Within(0, LATEST)]
+"""ms since 1970, of a clock"""
 Duration = Annotated[int, Within(0, 2**53)]
-"""ms"""
+"""ms that pass"""
+TimeLimit = Annotated[int, Within(0, 2**63 - 1)]
+"""ms, as configured; the greatest long means no limit"""
+Timeout = Annotated[int, Within(1, 2**31 - 1)]
+"""ms, as configured by an int"""
 ProducerId = Annotated[int, Within(0, 2**63 - 1)]
+ProducerIdOrNone = Annotated[int, Within(-1, 2**63 - 1)]
 ProducerEpoch = Annotated[int, Within(0, 2**15 - 1)]
-Sequence = Annotated[int, Within(0, 2**31 - 1)]
+ProducerEpochOrNone = Annotated[int, Within(-1, 2**15 - 1)]
+SequenceNumber = Annotated[int, Within(0, 2**31 - 1)]
+SequenceNumberOrNone = Annotated[int, Within(-1, 2**31 - 1)]
 LeaderEpoch = Annotated[int, Within(0, 2**31 - 1)]
+LeaderEpochOrNone = Annotated[int, Within(-1, 2**31 - 1)]
+CoordinatorEpoch = Annotated[int, Within(0, 2**31 - 1)]
+BrokerEpoch = Annotated[int, Within(-1, 2**63 - 1)]
+"""-1: not known"""
+NodeId = Annotated[int, Within(0, 2**31 - 1)]
 Position = Annotated[int, Within(0, 2**31 - 1)]
-"""a place in a file, bytes"""
+"""a place in a file, or the size of one that is not made for it, bytes"""
 Room = Annotated[int, Within(0, 2**20)]
 """what a call takes of memory or disk, bytes: no more than a test may ask"""
+Count = Annotated[int, Within(0, 2**31 - 1)]
+"""how many, at most or from 0, where no work is done for each"""
+Few = Annotated[int, Within(0, 100)]
+"""how many a call makes"""
 
 
 def within(hint: Any) -> Within | None:
-    """The range of an annotation as `typing.get_type_hints(include_extras=True)` gives it; of `X | None`, that of X."""
+    """The range of an annotation that was got with `include_extras=True`; of `X | None`, that of X."""
     if typing.get_origin(hint) is Annotated:
         return next((x for x in hint.__metadata__ if isinstance(x, Within)), None)
-    found = [r for h in typing.get_args(hint) if (r := within(h)) is not None] if _is_union(hint) else []
+    found = [r for h in typing.get_args(hint) if (r := within(h)) is not None] if _is_optional(hint) else []
     return found[0] if found else None
 
 
 def _is_union(hint: Any) -> bool:
-    return type(None) in typing.get_args(hint)
+    return typing.get_origin(hint) in (typing.Union, types.UnionType)
+
+
+def _is_optional(hint: Any) -> bool:
+    return _is_union(hint) and type(None) in typing.get_args(hint)
+
+
+def unlimited(hint: Any, where: str) -> Iterator[str]:
+    """Where in values of an annotation there are whole numbers without a range; `where` says whose annotation it is."""
+    if hint is int:
+        yield where
+    elif typing.get_origin(hint) is Annotated:
+        if within(hint) is None:
+            yield from unlimited(typing.get_args(hint)[0], where)
+    elif is_record(hint) or is_named_tuple(hint) or typing.is_typeddict(hint):
+        for name, field in typing.get_type_hints(hint, include_extras=True).items():
+            yield from unlimited(field, f"{where}.{name}")
+    elif typing.get_origin(hint) is not typing.Literal:
+        for h in typing.get_args(hint):
+            yield from unlimited(h, where if _is_union(hint) else f"{where}[]")
+
+
+def has_ranges(hint: Any) -> bool:
+    """Whether there may be whole numbers in values of an annotation that have a range."""
+    if typing.get_origin(hint) is Annotated:
+        return within(hint) is not None or has_ranges(typing.get_args(hint)[0])
+    if is_record(hint) or is_named_tuple(hint):
+        return any(map(has_ranges, typing.get_type_hints(hint, include_extras=True).values()))
+    return typing.get_origin(hint) is not typing.Literal and any(map(has_ranges, typing.get_args(hint)))
+
+
+def beyond(hint: Any, value: Any, where: str) -> Iterator[str]:
+    """Where in a value of an annotation, as JSON or as the spec has it, a whole number is outside its range."""
+    if typing.get_origin(hint) is Annotated:
+        limits = within(hint)
+        if limits is not None and type(value) is int and value not in limits:
+            yield f"{where}: {number_text(value)} is not {limits}"
+        hint = typing.get_args(hint)[0]
+    if _is_union(hint):
+        # which of them it is, is told by what stands there: numbers are asked of those that are numbers
+        for h in typing.get_args(hint):
+            if _may_be(h, value):
+                yield from beyond(h, value, where)
+        return
+    for part, there, name in _parts(hint, value):
+        yield from beyond(part, there, f"{where}{name}")
+
+
+def _may_be(hint: Any, value: Any) -> bool:
+    base = typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
+    made = typing.get_origin(base) or base
+    if base is int:
+        return type(value) is int
+    if is_record(base) or (isinstance(made, type) and issubclass(made, Mapping)):
+        return isinstance(value, Mapping) or (isinstance(made, type) and isinstance(value, made))
+    if isinstance(made, type) and issubclass(made, Array | Set) and not issubclass(made, str | bytes):
+        return isinstance(value, Array | Set) and not isinstance(value, str | bytes)
+    return False
+
+
+def _parts(hint: Any, value: Any) -> Iterator[tuple[Any, Any, str]]:
+    """What a value is made of: the annotation of each part, the part, and its name."""
+    made, arguments = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if is_named_tuple(hint):
+        fields = typing.get_type_hints(hint, include_extras=True)
+        yield from ((h, v, f".{n}") for (n, h), v in zip(fields.items(), value, strict=True))
+    elif is_record(hint):
+        get: Callable[[str], Any] = (
+            (lambda n: value.get(camel(n))) if isinstance(value, Mapping) else (lambda n: getattr(value, n))
+        )
+        for n, h in typing.get_type_hints(hint, include_extras=True).items():
+            yield h, get(n), f".{n}"
+    elif not isinstance(made, type) or value is None or not arguments:
+        return
+    elif issubclass(made, Mapping):
+        yield from ((arguments[1], v, f"[{k!r}]") for k, v in value.items())
+    elif issubclass(made, tuple) and not (len(arguments) == 2 and arguments[1] is ...):
+        yield from ((h, v, f"[{n}]") for n, (h, v) in enumerate(zip(arguments, value, strict=True)))
+    elif issubclass(made, Array | Set):
+        yield from ((arguments[0], v, f"[{n}]") for n, v in enumerate(value))

@@ -141,6 +141,8 @@ class Draws:
         self.cover = cover if cover is not None else Cover()
         self.follow: tuple[Operation[Any], dict[str, Any]] | None = None
         """the call that a changed number was found with"""
+        self.far = False
+        """whether a number of the history was changed: then a candidate may come to be outside its range"""
         self._functions = {
             op.name: [(p, machine.candidates_of(op, p)) for p in op.parameters.values()] for op in operations
         }
@@ -150,6 +152,7 @@ class Draws:
 
     def start(self, rng: random.Random) -> Start:
         """One history."""
+        self.far = False
         if self.guide is None:
             return Start(draw_init(self.machine, rng.choice), self._uniform(rng))
         way = None
@@ -207,6 +210,8 @@ class Draws:
                 if p not in op.chosen and random() < STALE and (old := used.get((op.name, p))):
                     arguments[p] = rng.choice(old)
                     picked[n] = -1
+            if self.far and op.beyond(arguments):
+                continue
             found = proposed(self.cover, state, Call(op, arguments), picked)
             if found is not None:
                 return found
@@ -243,13 +248,14 @@ class Draws:
             if not changes:
                 continue
             other = changed(arguments, changes)
-            if any(other[p] not in r for p, r in ranges.items() if type(other[p]) is int):
+            if op.beyond(other):
                 continue
             try:
                 found = proposed(self.cover, state, Call(op, other))
             except CANNOT:
                 continue
             if found is not None:
+                self.far = True
                 return found
         return None
 

@@ -19,13 +19,14 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import orjson
 
 from kafkaspec.contract.codec import camel, is_named_tuple, is_partial, is_record, left_out
 from kafkaspec.contract.history import Record, outcome
 from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refused
+from kafkaspec.contract.numbers import within
 from kafkaspec.contract.subsystem import Subsystem, components
 from kafkaspec.judge.target import PROTOCOL
 from kafkaspec.lockstep.compare import ABSENT
@@ -107,7 +108,7 @@ class Description:
 def described(subsystem: Subsystem) -> Description:
     """The protocol of a subsystem. Operations that no engine calls are left out."""
     machine: Machine[Any] = subsystem.spec.machine
-    hints = typing.get_type_hints(machine.initial)
+    hints = typing.get_type_hints(machine.initial, include_extras=True)
     names = {python: name for name, python in zip(_configuration(machine), hints, strict=False)}
     defaults = inspect.signature(machine.initial).parameters
     configuration = tuple(
@@ -124,7 +125,7 @@ def _configuration(machine: Machine[Any]) -> list[str]:
 
 def _call(op: Operation[Any]) -> Call:
     parameters = tuple(
-        Parameter(name, op.hints[python], op.defaults.get(python, ABSENT))
+        Parameter(name, op.annotations[python], op.defaults.get(python, ABSENT))
         for name, python in op.parameters.items()
         if python not in op.chosen
     )
@@ -134,10 +135,14 @@ def _call(op: Operation[Any]) -> Call:
 # ---- types -----------------------------------------------------------------------------------------------------------
 def _parts(
     hint: Any,
-) -> tuple[Literal["any", "scalar", "literal", "union", "array", "tuple", "map", "record"], tuple[Any, ...]]:
+) -> tuple[Literal["any", "scalar", "range", "literal", "union", "array", "tuple", "map", "record"], tuple[Any, ...]]:
     """Which kind of type a Python annotation is, as JSON has it, and the types that it is made of."""
     origin = typing.get_origin(hint)
     arguments = typing.get_args(hint)
+    if origin is Annotated and within(hint) is None:
+        return _parts(arguments[0])
+    if origin is Annotated:
+        return "range", (within(hint),)
     if hint is Any:
         return "any", ()
     if hint in _SCALARS:
@@ -145,7 +150,7 @@ def _parts(
     if typing.is_typeddict(hint) or is_record(hint):
         return "record", (hint,)
     if is_named_tuple(hint):
-        return "tuple", tuple(typing.get_type_hints(hint).values())
+        return "tuple", tuple(typing.get_type_hints(hint, include_extras=True).values())
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return "literal", tuple(e.value for e in hint)
     if origin is Literal:
@@ -168,6 +173,9 @@ def word(hint: Any) -> str:
 
     >>> word(list[int] | None), word(dict[str, bool]), word(Literal["map", "set"])
     ('integer[] | null', '{string: boolean}', '"map" | "set"')
+    >>> from kafkaspec.contract.numbers import LeaderEpoch
+    >>> word(LeaderEpoch)
+    'integer 0 to 2^31 - 1'
     """
     what, of = _parts(hint)
     match what:
@@ -175,6 +183,8 @@ def word(hint: Any) -> str:
             return "any"
         case "scalar":
             return _SCALARS[of[0]]
+        case "range":
+            return f"integer {of[0]}"
         case "record":
             return str(of[0].__name__)
         case "literal":
@@ -188,7 +198,7 @@ def word(hint: Any) -> str:
             return f"[{', '.join(n + word(h) for n, h in zip(names, of, strict=True))}]"
         case _:
             inner = word(of[0])
-            return f"({inner})[]" if " | " in inner else f"{inner}[]"
+            return f"({inner})[]" if " | " in inner or re.fullmatch(r"integer .*", inner) else f"{inner}[]"
 
 
 def _records(hint: Any) -> Iterator[type]:
@@ -196,7 +206,7 @@ def _records(hint: Any) -> Iterator[type]:
     if what == "record":
         yield of[0]
         of = tuple(f.hint for f in fields(of[0]))
-    if what not in ("literal", "scalar"):
+    if what not in ("literal", "scalar", "range"):
         for h in of:
             yield from _records(h)
 
@@ -209,6 +219,8 @@ def schema(hint: Any, prefix: str) -> Schema:
             return {}
         case "scalar":
             return {"type": _SCALARS[of[0]]}
+        case "range":
+            return {"type": "integer", "minimum": of[0].least, "maximum": of[0].most}
         case "record":
             return _reference(f"{prefix}.{of[0].__name__}")
         case "literal":
@@ -241,7 +253,7 @@ class Field:
 def fields(record: Any) -> list[Field]:
     """The fields of a record type, with what the text below each says of it; those that it inherits first."""
     texts = _texts(record)
-    hints = typing.get_type_hints(record)
+    hints = typing.get_type_hints(record, include_extras=True)
     if is_record(record):
         absent, out = left_out(record), []
         for f in dataclasses.fields(record):
