@@ -111,6 +111,9 @@ def source(use: clauses.Use) -> tuple[str, str]:
         thing: Any = importlib.import_module(module)
         if use.form == "mutant":
             return _line(use.clause, f"{module.replace('.', '/')}.py", path), ""
+        if use.form == "proof":  # of a claim; its model may stand there by any name
+            model, _, path = path.partition(".")
+            thing = {p.loaded.name: p.model for p in thing.PROOFS}.get(model)
         for name in path.split("."):
             thing = getattr(thing, name)
         thing = getattr(thing, "fget", None) or inspect.unwrap(thing)

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import icontract
@@ -175,7 +175,7 @@ def running(jobs: int) -> Iterator[Each]:
 # ---- the checks, each a list of claims -------------------------------------------------------------------------------
 def _clauses(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
     traceability.load(s.prefix)
-    missing = [*traceability.incomplete(s.prefix), *_saying_nothing(s)]
+    missing = [*traceability.incomplete(s.prefix), *_saying_nothing(s), *_citing_the_example(s)]
     reasons = sum(len(c.without) for c in s.clauses)
     forms = f", {len(missing)} gaps" if missing else " in all their forms"
     detail = f"{len(s.clauses)} clauses{forms}" + (f"; left out for a reason: {reasons}" if reasons else "")
@@ -198,6 +198,23 @@ def _saying_nothing(s: Subsystem) -> Iterator[str]:
         for claim in (*model.invariants.values(), *model.lemmas.values(), *model.steps.values()):
             if claim.clauses and not variables(nodes(claim.expr)):
                 yield f"{model.name}.{claim.name} reads no variable: it says nothing of {', '.join(claim.clauses)}"
+
+
+@cache
+def _example() -> tuple[str, str]:
+    """What the rules that `kafkaspec new` writes give as their source, and the text that has them."""
+    text = (subsystem.FILES / "cli" / "skeleton" / "spec.py.j2").read_text("utf-8")
+    source = re.search(r'^SOURCE = "(.+)"$', text, re.MULTILINE)
+    assert source is not None
+    return source[1], " ".join(text.split())
+
+
+def _citing_the_example(s: Subsystem) -> Iterator[str]:
+    """Rules of somebody's own that still have the source of those which stood there before."""
+    source, text = _example()
+    for c in s.clauses:
+        if c.source == source and c.sentence not in text:
+            yield f"{c.id} is no rule of {source}, and cites it as its source: whose rule is it?"
 
 
 def _models(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
