@@ -163,7 +163,9 @@ def test_others_stand_beside_the_first_and_the_built_in_ones(tmp_path: Path) -> 
 
 def test_a_project_is_found_from_within_and_not_from_without(mine: Path, tmp_path: Path) -> None:
     assert "FEN-1" in run("explain", "FEN-1", cwd=mine / "docs" / "toy")
-    assert "unknown clause 'FEN-1'" in run("explain", "FEN-1", cwd=tmp_path, expect=2)
+    assert "unknown clause 'FEN-1': no subsystem has the prefix 'FEN'" in run(
+        "explain", "FEN-1", cwd=tmp_path, expect=2
+    )
 
 
 def test_a_second_subsystem_of_a_name_is_said(tmp_path: Path) -> None:
