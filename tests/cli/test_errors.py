@@ -83,7 +83,7 @@ ERRORS: list[tuple[list[str], str]] = [
     (["explain", "timeline"], "unknown clause 'TIMELINE': it is a subsystem, which has TML-1 to TML-"),
     (
         ["explain", "PRM-9"],
-        "unknown clause 'PRM-9': no subsystem has the prefix 'PRM'; did you mean 'PSM-9', of producer_state? (there are ",
+        "unknown clause 'PRM-9': no subsystem has the prefix 'PRM'; did you mean 'PSM-9', of producer_state?",
     ),
     (
         ["explain", "PRM-99"],
