@@ -15,7 +15,7 @@ from kafkaspec.contract.project import PACKAGE
 from kafkaspec.contract.subsystem import subsystems
 from kafkaspec.errors import UserError
 from kafkaspec.report.describe import describe
-from kafkaspec.verify import engine
+from kafkaspec.verify import budget
 from kafkaspec.verify.engine import AUDITED, CHECKS, Row, units, verify
 from tests.cli.test_new import broken
 
@@ -102,7 +102,7 @@ def output(folder: Path, *words: str, expect: int = 0) -> str:
 
 
 def test_what_costs_too_much_is_seen_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine.budget, "over", lambda subsystem, work: ["too much"])
+    monkeypatch.setattr(budget, "over", lambda subsystem, work: ["too much"])
     *_, cost = verify(["replicas"], 4)
     assert (cost.what, cost.again) == ("cost", "kafkaspec verify replicas --seeds 4")
 
