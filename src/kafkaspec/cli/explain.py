@@ -56,9 +56,7 @@ def run(id: str, *, json: bool) -> int:
     return 0
 
 
-def _page(
-    clause: clauses.Clause, found: list[Form], absent: Mapping[str, str], deviations: list[Any]
-) -> list[Text]:
+def _page(clause: clauses.Clause, found: list[Form], absent: Mapping[str, str], deviations: list[Any]) -> list[Text]:
     from rich.text import Text
 
     out = [

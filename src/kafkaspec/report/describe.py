@@ -497,7 +497,7 @@ def _verified(rows: Sequence[verify.Row]) -> list[Section]:
     for r in rows:
         name = Cell(r.subsystem if r.subsystem != last else "")
         found = _verdict_of(r)
-        took = "" if r.held else f"{r.seconds:.1f}"
+        took = "" if r.held else f"{r.seconds:5.1f}"  # as wide on a slow machine, so that nothing wraps elsewhere
         body.append((name, r.what, Cell(r.word, found.mood), r.detail, took, found))
         last = r.subsystem
     titles = ("subsystem", "what", "how", "found", Column("s", number=True), "verdict")
