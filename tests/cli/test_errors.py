@@ -78,7 +78,22 @@ ERRORS: list[tuple[list[str], str]] = [
     (["explore", "no.such.module"], "no module named 'no'"),
     (["explore", "kafkaspec.models.nothing"], "no module named 'kafkaspec.models.nothing'"),
     (["verify", "timelin"], "unknown subsystem 'timelin'; did you mean 'timeline'?"),
-    (["explain", "TML-9999"], "unknown clause 'TML-9999'"),
+    (["explain", "TML-9999"], "unknown clause 'TML-9999': timeline has TML-1 to TML-"),
+    (["explain", "tml"], "unknown clause 'TML': timeline has TML-1 to TML-"),
+    (["explain", "timeline"], "unknown clause 'TIMELINE': it is a subsystem, which has TML-1 to TML-"),
+    (
+        ["explain", "PRM-9"],
+        "unknown clause 'PRM-9': no subsystem has the prefix 'PRM'; did you mean 'PSM-9', of producer_state?",
+    ),
+    (
+        ["explain", "PRM-99"],
+        "unknown clause 'PRM-99': no subsystem has the prefix 'PRM'; did you mean PSM, of producer",
+    ),
+    (["explain", "XYZ-1"], "unknown clause 'XYZ-1': no subsystem has the prefix 'XYZ' (there are BAT, "),
+    (
+        ["explain", "LEC-D1"],
+        "unknown clause 'LEC-D1': it is a known deviation of released Kafka, which kafkaspec explain LEC-17",
+    ),
     (["mutants", "timelin"], "unknown subsystem 'timelin'; did you mean 'timeline'?"),
     (["export", "small.py", "--to", "tls", "--out", "o", *SIZES], "unknown format 'tls'; did you mean 'tla'?"),
     # sizes and numbers

@@ -18,8 +18,8 @@ from kafkaspec.errors import UserError
 from kafkaspec.fleet import session
 
 ROOT = Path(__file__).parent.parent.parent
-FENCE = new.Skeleton("toy", "fence", "FEN", "Fence")
-LONG = new.Skeleton("a" * new.MOST_LETTERS, "b" * new.MOST_LETTERS, "LNG", "B" * new.MOST_LETTERS)
+FENCE = new.Skeleton("toy", "fence", "FEN")
+LONG = new.Skeleton("a" * new.MOST_LETTERS, "b" * new.MOST_LETTERS, "LNG")
 
 
 def command(*words: str, cwd: Path, expect: int = 0, package: Path | None = None) -> str:
@@ -103,6 +103,7 @@ def test_its_tests_pass_without_a_warning(mine: Path) -> None:
         ("spec/toy/fence.py", "if epoch > state.epoch else", "if epoch > state.epoch + 1 else", "impl against spec",
          "impl against spec"),
         ("tests/toy/fence_mutants.py", '"FEN-3"', '"FEN-2"', "clauses", "clauses"),
+        ("spec/toy/fence.py", "A claim of an epoch above", "A claim with an epoch above", "clauses", "clauses"),
     ],
 )  # fmt: skip
 def test_what_is_broken_is_red(file: str, right: str, wrong: str, check: str, red: str, tmp_path: Path) -> None:
@@ -162,7 +163,9 @@ def test_others_stand_beside_the_first_and_the_built_in_ones(tmp_path: Path) -> 
 
 def test_a_project_is_found_from_within_and_not_from_without(mine: Path, tmp_path: Path) -> None:
     assert "FEN-1" in run("explain", "FEN-1", cwd=mine / "docs" / "toy")
-    assert "unknown clause 'FEN-1'" in run("explain", "FEN-1", cwd=tmp_path, expect=2)
+    assert "unknown clause 'FEN-1': no subsystem has the prefix 'FEN'" in run(
+        "explain", "FEN-1", cwd=tmp_path, expect=2
+    )
 
 
 def test_a_second_subsystem_of_a_name_is_said(tmp_path: Path) -> None:
@@ -229,6 +232,9 @@ def test_spark_s_workers_get_the_project_too(mine: Path, tmp_path: Path, monkeyp
         (("common", "fence", "FEN"), "common: no area: what subsystems share stands there"),
         (("toy", "fence_trial", "FEN"), "fence_trial: the name means something else; take another"),
         (("toy", "released", "FEN"), "released: the name means something else; take another"),
+        (("toy", "client", "FEN"), "client: Client is another class in the skeleton; take another name"),
+        (("toy", "refinement_mapping", "FEN"), "refinement_mapping: RefinementMapping is another class"),
+        (("toy", "none", "FEN"), "none: None is another class in the skeleton"),
         (("toy", "audit", "FEN"), "audit: the name means something else; take another"),
         (("toy", "fence", "FE"), "FE: a prefix is three capital letters, such as LEC"),
         (("toy", "fence", "fen"), "fen: a prefix is three capital letters, such as LEC"),

@@ -13,6 +13,8 @@ from types import ModuleType
 
 import pytest
 
+from kafkaspec.cli import new
+from kafkaspec.contract import subsystem
 from kafkaspec.contract.subsystem import subsystems
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +55,52 @@ def test_a_page_with_commands_works_as_it_stands(page: str, generate: ModuleType
     assert page in generate.PLAYED
     text = (ROOT / page).read_text("utf-8")
     assert generate.played(text) == text, "write it again with `make tables`"
+
+
+def test_the_tutorial_ends_with_all_that_holds(generate: ModuleType) -> None:
+    """`make tables` writes whatever a command prints: what is red on the page is meant to be."""
+    text = (DOCS / "tutorial.md").read_text("utf-8")
+    said = {m[1]: m[2] for m in re.finditer(r"^\$ kafkaspec verify (.+)\n(verify .+)$", text, re.MULTILINE)}
+    assert said["lease --only clauses"].startswith("verify  ✗ 1 of 1 do not hold")
+    assert said["lease --only 'impl against spec'"].startswith("verify  ✗ 1 of 1 do not hold")
+    assert said["lease"] == "verify  ✓ all 7 hold, … s of work"
+    assert all(line.startswith("verify  ✓") for line in re.findall(r"^verify .+$", text, re.MULTILINE)[-2:])
+
+
+def test_the_tutorial_s_code_has_the_project_s_style(tmp_path: Path, generate: ModuleType) -> None:
+    """Also in how a rule is stated: by its function's docstring, with a source, as in any spec."""
+    text = (DOCS / "tutorial.md").read_text("utf-8")
+    files = {m[1]: m[2] for m in generate.BLOCK.finditer(text) if m[1] and m[1].endswith(".py")}
+    layers = {"spec", "impl", "models", "proofs", "tests"}
+    assert {path.partition("/")[0] for path in files} == layers
+    assert "clause(" not in files["spec/tutorial/lease.py"]
+    for path, content in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(content, "utf-8")
+        (tmp_path / path).with_name("__init__.py").touch()
+    for style in (("check",), ("format", "--check", "--diff")):
+        command = ["ruff", *style, "--config", f"{ROOT}/pyproject.toml"]
+        command += ["--config", "lint.isort.known-first-party = ['kafkaspec']", str(tmp_path)]
+        done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+ROLES = {"spec": subsystem.ROLES, "tests": ("mutants", "written")}
+"""By their folder: what stands behind the name in a file of a subsystem, beside the file of the name alone."""
+
+
+def test_the_tutorial_s_table_has_every_file_that_a_subsystem_has() -> None:
+    """Those that are there; and each of the table is some subsystem's."""
+    text = (DOCS / "tutorial.md").read_text("utf-8")
+    listed = set(re.findall(r"^\| `(\S+<name>\S*)` \|", text, re.MULTILINE))
+    there = {file.format(area="<area>", name="<name>") for file in new.FILES}
+    for s in subsystems().values():
+        for folder in (*subsystem.LAYERS, "tests", "docs"):
+            for name in (s.name, f"test_{s.name}", *(f"{s.name}_{role}" for role in ROLES.get(folder, ()))):
+                for file in (ROOT / folder / s.area).glob(f"{name}.*"):
+                    there.add(f"{folder}/<area>/{name.replace(s.name, '<name>')}{file.suffix}")
+    assert listed == there
+    assert "the-files-of-a-subsystem" in (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 
 
 def test_the_readme_names_targets_of_make_and_pages_that_there_are() -> None:

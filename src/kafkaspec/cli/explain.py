@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,15 +28,12 @@ class Form:
     text: str
 
 
-NOT_ASKED = {"audit": "the audit reports nothing under it", "impl": "a rule of the audit alone"}
-"""Why a form is not asked of a clause."""
-
-
 def run(id: str, *, json: bool) -> int:
-    """Print a clause. Raises UserError for an unknown id, naming the nearest."""
+    """Print a clause. Raises UserError for an unknown id, with what there is in its place."""
     clause = subsystem.clause(id.upper())
     traceability.load(clause.id[:3])
     found = [Form(u.form, u.where, *source(u)) for u in traceability.uses(clause.id)]
+    absent = traceability.absent(clause)
     of = subsystem.stating(clause.id)
     deviations = [d for d in of.spec.machine.deviations if d.clause == clause.id] if of is not None else []
     if json:
@@ -47,17 +45,18 @@ def run(id: str, *, json: bool) -> int:
                 "module": clause.module,
                 "forms": [{"form": f.form, "where": f.where, "place": f.place, "text": f.text} for f in found],
                 "without": dict(clause.without),
+                "absent": absent,
                 "deviations": [
                     {"id": d.id, "title": d.title, "versions": d.versions, "condition": d.condition} for d in deviations
                 ],
             }
         )
         return 0
-    show(*_page(clause, found, deviations))
+    show(*_page(clause, found, absent, deviations))
     return 0
 
 
-def _page(clause: clauses.Clause, found: list[Form], deviations: list[Any]) -> list[Text]:
+def _page(clause: clauses.Clause, found: list[Form], absent: Mapping[str, str], deviations: list[Any]) -> list[Text]:
     from rich.text import Text
 
     out = [
@@ -68,12 +67,8 @@ def _page(clause: clauses.Clause, found: list[Form], deviations: list[Any]) -> l
     for form in clauses.FORMS:
         here = [f for f in found if f.form == form]
         out += [Text(), Text(form, style="bold")]
-        if not here:
-            reason = clause.without.get(form)
-            ought = form in traceability.wanted(clause.id)
-            if not (reason or ought):
-                reason = NOT_ASKED.get(form, "kept in the checkout, not installed")
-            out += _indented(f"none: {reason}" if reason else "missing", 2, style="dim")
+        if form in absent:
+            out += _indented(f"none: {absent[form]}" if absent[form] else "missing", 2, style="dim")
         for f in here:
             out.append(Text(f"  {f.where}", style="cyan") + Text(f"  {f.place}" if f.place else "", style="dim"))
             if f.text and form in ("spec", "impl", "audit", "model"):
@@ -111,6 +106,9 @@ def source(use: clauses.Use) -> tuple[str, str]:
         thing: Any = importlib.import_module(module)
         if use.form == "mutant":
             return _line(use.clause, f"{module.replace('.', '/')}.py", path), ""
+        if use.form == "proof":  # of a claim; its model may stand there by any name
+            model, _, path = path.partition(".")
+            thing = {p.loaded.name: p.model for p in thing.PROOFS}.get(model)
         for name in path.split("."):
             thing = getattr(thing, name)
         thing = getattr(thing, "fget", None) or inspect.unwrap(thing)

@@ -99,6 +99,7 @@ def _root(
 Examples:
   kafkaspec verify                      all subsystems
   kafkaspec verify timeline --json      one, for machines
+  kafkaspec verify timeline --only 'impl against spec' --seeds 1000
 """,
 )
 def verify(
@@ -107,6 +108,10 @@ def verify(
         typer.Argument(metavar="[SUBSYSTEM]...", help="All, if none is named.", autocompletion=_complete_subsystem),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds for impl against spec.")] = 200,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="CHECK", help="This check alone: clauses, models, proofs, 'impl against spec', ..."),
+    ] = None,
     changed: Annotated[
         bool, typer.Option("--changed", help="Do not ask again what held, if nothing has changed for it since.")
     ] = False,
@@ -119,7 +124,7 @@ def verify(
     """
     from kafkaspec.cli.verify import run
 
-    return run(names or [], seeds=seeds, changed=changed, json=json)
+    return run(names or [], seeds=seeds, only=only, changed=changed, json=json)
 
 
 @app.command(

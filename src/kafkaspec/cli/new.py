@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import keyword
 import os
 import re
@@ -31,7 +32,7 @@ OF_A_PROJECT: Mapping[str, str] = {MARKER: "kafkaspec.toml.j2", "tests/conftest.
 """What a project of the user's own has once."""
 MOST_LETTERS = 30
 """Of an area and of a name: lines of the skeleton are then at most 120 columns wide."""
-RESERVED = frozenset({"audit", "model", "spec"})
+RESERVED = frozenset({"audit", "impl", "model", "spec"})
 """Names that commands or the skeleton's imports use for something else."""
 
 
@@ -42,7 +43,16 @@ class Skeleton:
     area: str
     name: str
     prefix: str
-    title: str
+
+    @property
+    def title(self) -> str:
+        """How people write it."""
+        return self.name.replace("_", " ").capitalize()
+
+    @property
+    def class_name(self) -> str:
+        """Of its state in the spec, its implementation and its model."""
+        return "".join(word.capitalize() for word in self.name.split("_"))
 
 
 def run(area: str, name: str, prefix: str, *, json: bool) -> int:
@@ -86,7 +96,18 @@ def checked(area: str, name: str, prefix: str) -> Skeleton:
     taken = next((s.name for s in known.values() if s.prefix == prefix), None)
     if taken is not None:
         raise UserError(f"{prefix}: the clauses of {taken} have that prefix already")
-    return Skeleton(area, name, prefix, name.replace("_", " ").capitalize())
+    skeleton = Skeleton(area, name, prefix)
+    if skeleton.class_name in _classes():
+        raise UserError(f"{name}: {skeleton.class_name} is another class in the skeleton; take another name")
+    return skeleton
+
+
+def _classes() -> frozenset[str]:
+    """The names in the skeleton's files, that of its own class excepted."""
+    one = Skeleton("a", "b", "ABC")
+    trees = [ast.parse(filled(template, one)) for path, template in FILES.items() if path.endswith(".py")]
+    used = {n.id for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    return frozenset({*used, *keyword.kwlist} - {one.class_name})
 
 
 def texts(skeleton: Skeleton, root: Path, *, ours: bool) -> dict[str, str]:
@@ -107,7 +128,7 @@ def filled(template: str, skeleton: Skeleton) -> str:
 
     text = resources.files("kafkaspec.cli").joinpath("skeleton", template).read_text("utf-8")
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
-    return environment.from_string(text).render(asdict(skeleton))
+    return environment.from_string(text).render(asdict(skeleton), title=skeleton.title, class_name=skeleton.class_name)
 
 
 def write(texts: Mapping[str, str], root: Path) -> list[Path]:

@@ -14,11 +14,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run(wanted: list[str], *, seeds: int, changed: bool, json: bool) -> int:
+def run(wanted: list[str], *, seeds: int, only: str | None, changed: bool, json: bool) -> int:
     """Verify the named subsystems, or all, on all cores. 0 if every row is green, 1 if a claim is false, else 2."""
     with progress("verify") as bar:
         try:
-            rows = verify(wanted, seeds, jobs=cores(), changed=changed, progress=bar)
+            rows = verify(wanted, seeds, only=only, jobs=cores(), changed=changed, progress=bar)
         except KeyboardInterrupt:
             raise UserError(
                 "interrupted; with --changed, what held until then is not asked again", exit_code=130

@@ -5,6 +5,7 @@ Engines never name a subsystem; they ask here.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
 import re
@@ -87,6 +88,11 @@ class Subsystem:
     def is_component(self) -> bool:
         """It has an implementation, beside which another can be judged; else it is a rule of the audit."""
         return (self.folder / "impl" / self.area / f"{self.name}.py").is_file()
+
+    @property
+    def is_audited(self) -> bool:
+        """The audit has rules of its own for it."""
+        return (self.folder / "audits" / self.area / f"{self.name}.py").is_file()
 
     def pairs(self) -> list[Pair]:
         """Each machine of the spec with what answers to it: the implementation, the audit's rules, or both."""
@@ -210,8 +216,36 @@ def stating(id: str) -> Subsystem | None:
 
 
 def clause(id: str) -> clauses.Clause:
-    """The clause of that id; UserError with the nearest id otherwise. Only the spec that states it is imported."""
+    """The clause of that id; UserError otherwise, with what there is in its place. Only the spec that states it is
+    imported, or the one that may have been meant."""
     s = stating(id)
     if s is not None and any(c.id == id for c in s.clauses):
         return clauses.find(id)
-    raise unknown("clause", id, [c.id for s in subsystems().values() for c in s.clauses])
+    raise UserError(f"unknown clause '{id}': {_instead(id, s)}")
+
+
+def _instead(id: str, s: Subsystem | None) -> str:
+    """What there is instead of a clause of that id, of a subsystem if its prefix is one's."""
+    if s is not None:
+        known = next((d for d in s.spec.machine.deviations if d.id == id), None)
+        if known is not None:
+            return f"it is a known deviation of released Kafka, which kafkaspec explain {known.clause} shows"
+        return f"{s.name} has {_range(s)}"
+    if (named := subsystems().get(id.lower())) is not None:
+        return f"it is a subsystem, which has {_range(named)}"
+    own = {s.prefix: s for s in subsystems().values()}
+    prefix, _, number = id.partition("-")
+    if prefix in own:
+        return f"{own[prefix].name} has {_range(own[prefix])}"
+    near = difflib.get_close_matches(prefix, own, 1, 0.5)
+    hint = ""
+    if near:
+        of = own[near[0]]
+        ids = [c.id for c in of.clauses if c.id == f"{of.prefix}-{number}"]
+        hint = f"; did you mean {repr(ids[0]) if ids else of.prefix}, of {of.name}?"
+    return f"no subsystem has the prefix '{prefix}'{hint} (there are {', '.join(sorted(own))})"
+
+
+def _range(s: Subsystem) -> str:
+    ids = [c.id for c in s.clauses]
+    return f"{ids[0]} to {ids[-1]}" if len(ids) > 1 else ids[0] if ids else "no clause yet"

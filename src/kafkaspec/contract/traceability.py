@@ -92,15 +92,40 @@ def uses(id: str) -> list[clauses.Use]:
 
 
 def wanted(id: str) -> list[str]:
-    """The forms that a clause ought to have, as far as they can be seen from here: the layers of its subsystem, a rule
-    of the audit where the audit reports under it, and, where its tests are, a test and a mutant."""
+    """The forms that a clause ought to have, as far as they can be seen from here: the layers of its subsystem, an impl
+    unless it is a rule of the audit alone, a rule of the audit where the audit reports under it, and, where its tests
+    are, a test and a mutant."""
     s = stating(id)
     if s is None:
         return []
     seen = ["spec", "model", "proof", *(("test", "mutant") if s.root is not None else ())]
-    seen += ["impl"] if s.is_component else []
-    seen += ["audit"] if id in reported(s) or not s.is_component else []
+    of_the_audit_alone = s.is_audited and not s.is_component
+    seen += [] if of_the_audit_alone else ["impl"]
+    seen += ["audit"] if of_the_audit_alone or id in reported(s) else []
     return [form for form in clauses.FORMS if form in seen]
+
+
+def absent(c: clauses.Clause) -> dict[str, str]:
+    """The forms that a clause does not have, each with the reason; "" for one that it ought to have: it is missing.
+    `load` first."""
+    found, ought = {u.form for u in uses(c.id)}, wanted(c.id)
+    return {
+        form: c.without.get(form) or ("" if form in ought else _not_asked(c.id, form))
+        for form in clauses.FORMS
+        if form not in found
+    }
+
+
+def _not_asked(id: str, form: str) -> str:
+    """Why a form is not asked of a clause that does not say so itself."""
+    s = stating(id)
+    if form == "impl":
+        return "a rule of the audit alone"
+    if form == "audit" and s is not None:
+        if s.is_audited or reported(s):
+            return "the audit reports nothing under it"
+        return f"the audit has no rules of {s.name}; they would stand in audits/{s.area}/{s.name}.py"
+    return "kept in the checkout, not installed"
 
 
 def lacking(c: clauses.Clause) -> list[str]:

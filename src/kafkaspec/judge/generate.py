@@ -159,6 +159,7 @@ class Draws:
         if self.guide.ways and rng.random() < ONWARD:
             way = min(rng.sample(self.guide.ways, min(8, len(self.guide.ways))), key=lambda w: w.followed)
             way.followed += 1
+            self.far = True
         init = draw_init(self.machine, rng.choice) if way is None else way.init
         return Start(init, _Guided(self, self.guide, rng, init, way.calls if way is not None else ()))
 
@@ -375,7 +376,7 @@ class _Guided:
         rng, draws = self.rng, self.draws
         if self.next is not None:
             then, self.next = self.next, None
-            follow = proposed(draws.cover, state, then)
+            follow = None if then.operation.beyond(then.arguments) else proposed(draws.cover, state, then)
             if follow is not None:
                 return follow, self._aspects(follow, state)
         if self.last is not None and rng.random() < DUPLICATE:

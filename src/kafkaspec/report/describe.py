@@ -508,7 +508,7 @@ def _verified(rows: Sequence[verify.Row]) -> list[Section]:
     for r in rows:
         name = Cell(r.subsystem if r.subsystem != last else "")
         found = _verdict_of(r)
-        took = "" if r.held else f"{r.seconds:.1f}"
+        took = "" if r.held else f"{r.seconds:5.1f}"  # as wide on a slow machine, so that nothing wraps elsewhere
         body.append((name, r.what, Cell(r.word, found.mood), r.detail, took, found))
         last = r.subsystem
     titles = ("subsystem", "what", "how", "found", Column("s", number=True), "verdict")
@@ -519,7 +519,7 @@ def _verified(rows: Sequence[verify.Row]) -> list[Section]:
     said = f"all {len(rows)} hold, {work}" if not failed else f"{len(failed)} of {len(rows)} do not hold, {work}"
     worst: Mood = "good" if not failed else "bad" if any(r.could_judge for r in failed) else "unknown"
     out = [Section("verify", Cell(said, worst), grids=(grid(titles, body),))]
-    return out + [Section(f"{r.subsystem}: {r.what}", _verdict_of(r), history=r.why) for r in failed]
+    return out + [Section(f"{r.subsystem}: {r.what}", _verdict_of(r), history=r.why, again=r.again) for r in failed]
 
 
 def _verdict_of(row: verify.Row) -> Cell:

@@ -18,8 +18,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Any
 
 import icontract
@@ -28,7 +28,7 @@ from kafkaspec.audit.finding import Severity
 from kafkaspec.contract import subsystem, traceability
 from kafkaspec.contract.project import line_of
 from kafkaspec.contract.subsystem import Subsystem
-from kafkaspec.errors import UserError
+from kafkaspec.errors import UserError, unknown
 from kafkaspec.verify import budget
 from kafkaspec.verify.held import PastResults, key
 
@@ -36,6 +36,8 @@ STEPS = 100
 """Operations a seed, impl against spec."""
 PIPED = 30
 """Histories on our implementation behind a pipe."""
+WALKED = "impl against spec"
+"""The check that has seeds."""
 AUDIT = "audit"
 """The name under which the audit's rows are asked for; no subsystem's."""
 ALTERED = 0.02
@@ -57,6 +59,8 @@ class Row:
     """since when, if nothing has changed for it since, and it was not asked again"""
     work: Mapping[str, int] = field(default_factory=dict)
     """what it cost, by the kinds of `verify.budget`"""
+    again: str = ""
+    """the command that shows it again, if it does not hold"""
 
     @property
     def ok(self) -> bool:
@@ -73,6 +77,8 @@ class _Claim:
     why: str = ""
     could_judge: bool = True
     work: Mapping[str, int] = field(default_factory=dict)
+    again: str = ""
+    """the command that shows why, where there is a better one than the check itself"""
 
 
 @dataclass(frozen=True)
@@ -92,11 +98,18 @@ Check = Callable[[Subsystem, int, int], Iterator[_Claim]]
 
 
 def verify(
-    wanted: Sequence[str], seeds: int, *, jobs: int = 1, changed: bool = False, progress: Progress | None = None
+    wanted: Sequence[str],
+    seeds: int,
+    *,
+    only: str | None = None,
+    jobs: int = 1,
+    changed: bool = False,
+    progress: Progress | None = None,
 ) -> list[Row]:
-    """The rows of the named subsystems, or of all and the audit, from `jobs` processes. With `changed`, what nothing
-    has changed for since it last held is not asked again, and the row says so. Raises UserError for an unknown name."""
-    todo = units(wanted)
+    """The rows of the named subsystems, or of all and the audit, from `jobs` processes; of one check, if `only` names
+    it. With `changed`, what nothing has changed for since it last held is not asked again, and the row says so. Raises
+    UserError for an unknown name."""
+    todo = units(wanted, only)
     store = PastResults()
     rows: dict[Unit, list[Row]] = {u: kept for u in todo if changed and (kept := store.of(u, seeds))}
     left = sorted((u for u in todo if u not in rows), key=store.seconds, reverse=True)
@@ -108,20 +121,31 @@ def verify(
             if progress is not None:
                 progress(len(rows), len(todo), f"{unit.subsystem}: {found[0].what}" if found else "")
     out = [row for u in todo for row in rows[u]]
-    return [row for name, of in itertools.groupby(out, lambda r: r.subsystem) for row in _with_cost(name, list(of))]
+    if only is not None:
+        return out
+    each_of = itertools.groupby(out, lambda r: r.subsystem)
+    return [row for name, of in each_of for row in _with_cost(name, list(of), seeds)]
 
 
-def _with_cost(name: str, rows: list[Row]) -> list[Row]:
+def _with_cost(name: str, rows: list[Row], seeds: int) -> list[Row]:
     """A subsystem's rows, and one more: what they cost."""
     work = sum((Counter(r.work) for r in rows), Counter[str]())
     if name == AUDIT or not work:
         return rows
-    over = budget.over(name, work)
-    return [*rows, Row(name, "cost", "counted", budget.told(work), 0.0, "\n".join(over), work=dict(work))]
+    why = "\n".join(budget.over(name, work))
+    again = f"kafkaspec verify {name} --seeds {seeds}" if why else ""
+    return [*rows, Row(name, "cost", "counted", budget.told(work), 0.0, why, work=dict(work), again=again)]
 
 
-def units(wanted: Sequence[str] = ()) -> list[Unit]:
-    """The work for the named subsystems, or for all and the audit, in the order of the table."""
+def units(wanted: Sequence[str] = (), only: str | None = None) -> list[Unit]:
+    """The work for the named subsystems, or for all and the audit, in the order of the table; that of one check, if
+    `only` names it. Raises UserError for an unknown name, and if nothing is left."""
+    if only is not None:
+        if only not in (*CHECKS, *AUDITED):
+            raise unknown("check", only, [*CHECKS, *AUDITED])
+        if found := [u for u in units(wanted) if u.check == only]:
+            return found
+        raise UserError(f"{', '.join(wanted)}: there is nothing for the check '{only}'")
     names = list(wanted) or [*subsystem.subsystems(), AUDIT]
     chosen = [subsystem.find(n) for n in names if n != AUDIT]
     out = [Unit(s.name, c, i) for s in chosen for c, (many, _) in CHECKS.items() for i in range(many(s))]
@@ -140,23 +164,34 @@ def established(unit: Unit, seeds: int) -> tuple[Unit, list[Row]]:
     try:
         for c in claims:
             now = time.perf_counter()
-            out.append(Row(unit.subsystem, c.what, c.word, c.detail, now - started, c.why, c.could_judge, work=c.work))
+            again = (c.again or _again(unit.subsystem, unit.check, seeds)) if c.why else ""
+            took = now - started
+            out.append(
+                Row(unit.subsystem, c.what, c.word, c.detail, took, c.why, c.could_judge, work=c.work, again=again)
+            )
             started = now
     except UserError as e:
-        out.append(_failed(unit, started, str(e), could_judge=False))
+        out.append(_failed(unit, seeds, started, str(e), could_judge=False))
     except icontract.ViolationError as e:
         said = re.search(r"[A-Z]{3}-\d+ .*", str(e), re.DOTALL)
-        out.append(_failed(unit, started, f"the spec breaks a contract of its own\n{said[0] if said else e}"))
+        out.append(_failed(unit, seeds, started, f"the spec breaks a contract of its own\n{said[0] if said else e}"))
     except Exception as e:
         if not (line := line_of(e)):
             raise  # a bug of ours, not of the user's own subsystem
-        out.append(_failed(unit, started, f"{line}: {type(e).__name__}: {e}", could_judge=False))
+        out.append(_failed(unit, seeds, started, f"{line}: {type(e).__name__}: {e}", could_judge=False))
     return unit, out
 
 
-def _failed(unit: Unit, started: float, why: str, could_judge: bool = True) -> Row:
+def _failed(unit: Unit, seeds: int, started: float, why: str, could_judge: bool = True) -> Row:
     """The row of a check that came to no claim."""
-    return Row(unit.subsystem, unit.check, "unknown", "", time.perf_counter() - started, why, could_judge)
+    took, again = time.perf_counter() - started, _again(unit.subsystem, unit.check, seeds)
+    return Row(unit.subsystem, unit.check, "unknown", "", took, why, could_judge, again=again)
+
+
+def _again(name: str, check: str, seeds: int) -> str:
+    """The command that asks a check of a subsystem again; only walks have seeds."""
+    walked = ["--seeds", str(seeds)] if check == WALKED else []
+    return shlex.join(["kafkaspec", "verify", name, "--only", check, *walked])
 
 
 Each = Callable[[Callable[[Unit], tuple[Unit, list[Row]]], Sequence[Unit]], Iterator[tuple[Unit, list[Row]]]]
@@ -175,7 +210,7 @@ def running(jobs: int) -> Iterator[Each]:
 # ---- the checks, each a list of claims -------------------------------------------------------------------------------
 def _clauses(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
     traceability.load(s.prefix)
-    missing = [*traceability.incomplete(s.prefix), *_saying_nothing(s)]
+    missing = [*traceability.incomplete(s.prefix), *_saying_nothing(s), *_citing_the_example(s)]
     reasons = sum(len(c.without) for c in s.clauses)
     forms = f", {len(missing)} gaps" if missing else " in all their forms"
     detail = f"{len(s.clauses)} clauses{forms}" + (f"; left out for a reason: {reasons}" if reasons else "")
@@ -200,6 +235,23 @@ def _saying_nothing(s: Subsystem) -> Iterator[str]:
                 yield f"{model.name}.{claim.name} reads no variable: it says nothing of {', '.join(claim.clauses)}"
 
 
+@cache
+def _example() -> tuple[str, str]:
+    """What the rules that `kafkaspec new` writes give as their source, and the text that has them."""
+    text = (subsystem.FILES / "cli" / "skeleton" / "spec.py.j2").read_text("utf-8")
+    source = re.search(r'^SOURCE = "(.+)"$', text, re.MULTILINE)
+    assert source is not None
+    return source[1], " ".join(text.split())
+
+
+def _citing_the_example(s: Subsystem) -> Iterator[str]:
+    """Rules of somebody's own that still have the source of those which stood there before."""
+    source, text = _example()
+    for c in s.clauses:
+        if c.source == source and c.sentence not in text:
+            yield f"{c.id} is no rule of {source}, and cites it as its source: whose rule is it?"
+
+
 def _models(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
     for checked in [_of(s, "models", "MODELS")[which]]:
         result = checked.run(threads=1)
@@ -212,7 +264,9 @@ def _models(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
         promises = f", {len(e.model.leads_to)} leads-to" if e.model.leads_to and not e.symmetry else ""
         detail = f"{at}: {counts}; {seen}{promises}"
         known, work = e.outcome != "limit", {budget.TRANSITIONS: e.generated}
-        yield _Claim(f"model {e.model.name}", "explored", detail, result.why, could_judge=known, work=work)
+        broken = any(f.is_claim for f in result.findings)  # by what `explore` shows too: it knows no pinned counts
+        again = f"kafkaspec explore {s.name}:{e.model.name}" if broken else ""
+        yield _Claim(f"model {e.model.name}", "explored", detail, result.why, known, work, again)
 
 
 def _proofs(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
@@ -226,6 +280,8 @@ def _proofs(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
         ]
         why = "" if p.complete else "\n".join([p.summary(), *open_ones])
         refuted = p.false_lemma is not None or bool(p.by_verdict("refuted"))
+        fixed = "".join(f" -s {w}" for w in held.split())
+        again = f"kafkaspec prove {s.name}:{p.model}{fixed} --timeout {proof.timeout_s:g}"
         yield _Claim(
             f"invariants of {p.model}",
             "proved",
@@ -233,6 +289,7 @@ def _proofs(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
             why,
             could_judge=p.complete or refuted,
             work={budget.OBLIGATIONS: len(p.obligations)},
+            again="" if p.false_lemma is not None else again,  # which is found at the sizes that the proof names
         )
 
 
@@ -254,23 +311,25 @@ def _drivers_against_spec(s: Subsystem, which: int, seeds: int) -> Iterator[_Cla
 
     if not s.pairs():
         nothing = "there is neither impl nor audit"
-        yield _Claim("impl against spec", "unknown", nothing, nothing, could_judge=False)
+        yield _Claim(WALKED, "unknown", nothing, nothing, could_judge=False)
     for pair in s.pairs()[which : which + 1]:
-        covered, calls, why = Coverage(), 0, ""
-        seeds = seeds if pair.layer == "impl" else -(-seeds // 4)  # questions: there are no states to come to
+        covered, calls, why, again = Coverage(), 0, "", ""
+        share = 1 if pair.layer == "impl" else 4  # questions: there are no states to come to
+        seeds = -(-seeds // share)
         for seed in range(seeds):
             w = walk(pair.machine, pair.driver(), seed, STEPS)
             covered.add(w.coverage)
             calls += w.steps
             if w.failure is not None:
                 why = str(shrink(pair.machine, pair.driver(), w.failure))
+                again = _again(s.name, WALKED, share * seed + 1)
                 break
         idle = sorted(n for n, op in pair.machine.operations.items() if op.generated and not covered.operations[n])
         if not why and idle and seeds >= 50:
             why = f"never called in {seeds} seeds: {', '.join(idle)}"
         n = len(covered.operations)
         detail = f"{seeds} seeds, {calls:,} calls, {n} operation{'s' * (n != 1)}"
-        yield _Claim(f"{pair.layer} against spec", "tested", detail, why, work={budget.CALLS: calls})
+        yield _Claim(f"{pair.layer} against spec", "tested", detail, why, work={budget.CALLS: calls}, again=again)
 
 
 def _impl_behind_a_pipe(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
@@ -286,7 +345,8 @@ def _impl_behind_a_pipe(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim
     first = {h.clause: h for h in reversed(rejections)}  # the shortest by each clause
     why = "\n".join([judged.why, *last_words, *map(str, reversed(first.values()))]).strip()
     known, work = judged.verdict != "could not judge", {budget.CALLS: judged.tally.calls}
-    yield _Claim("impl behind a pipe", "judged", detail, why, could_judge=known, work=work)
+    served = replace(judged, job=replace(judged.job, command=f"kafkaspec serve {s.name}"))
+    yield _Claim("impl behind a pipe", "judged", detail, why, could_judge=known, work=work, again=served.again)
 
 
 def _recordings(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
@@ -366,7 +426,7 @@ CHECKS: dict[str, tuple[Callable[[Subsystem], int], Check]] = {
     "models": (lambda s: len(_of(s, "models", "MODELS")), _models),
     "proofs": (lambda s: len(_of(s, "proofs", "PROOFS")), _proofs),
     "spec against model": (lambda s: len(s.refinements), _spec_against_model),
-    "impl against spec": (lambda s: max(1, len(s.pairs())), _drivers_against_spec),
+    WALKED: (lambda s: max(1, len(s.pairs())), _drivers_against_spec),
     "impl behind a pipe": (lambda s: int(s.is_component), _impl_behind_a_pipe),
     "recordings": (lambda s: len(s.recordings), _recordings),
 }

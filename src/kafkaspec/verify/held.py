@@ -99,6 +99,7 @@ def inputs(unit: Unit) -> list[Path]:
         data += sorted((PACKAGE / "recordings" / "audit").rglob("*.gz"))
     if unit.check == "clauses":
         data += sorted(f for root in roots() for f in (root / "tests").rglob("*.py"))
+        data.append(PACKAGE / "cli" / "skeleton" / "spec.py.j2")
     if unit.check == "recordings":
         folder = PACKAGE / "recordings"
         data += [folder / "__init__.py", folder / "manifest.toml", *sorted(folder.glob("*.ndjson*"))]

@@ -1,0 +1,73 @@
+"""`kafkaspec explain` says of each form that a clause does not have why there is none, or that it is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkaspec.cli.main import main
+from kafkaspec.contract import clauses, subsystem, traceability
+from kafkaspec.contract.project import MARKER
+from tests.cli.test_new import command, run
+
+
+def explained(capsys: pytest.CaptureFixture[str], id: str) -> tuple[dict[str, Any], str]:
+    """As JSON, and as people read it."""
+    said = []
+    for words in (["--json"], []):
+        with pytest.raises(SystemExit) as e:
+            main(["explain", id, *words])
+        assert e.value.code == 0
+        said.append(capsys.readouterr().out)
+    return json.loads(said[0]), " ".join(said[1].split())
+
+
+@pytest.mark.parametrize(
+    ("id", "form", "why"),
+    [
+        ("TML-1", "audit", "the audit has no rules of timeline; they would stand in audits/controller/timeline.py"),
+        ("LEC-8", "audit", "the audit reports nothing under it"),
+        ("LEC-13", "model", "a question about one state, that changes nothing"),
+        ("RPL-1", "impl", "a rule of the audit alone"),
+    ],
+)
+def test_a_form_that_is_not_there_has_its_reason(
+    id: str, form: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told, page = explained(capsys, id)
+    assert told["absent"][form] == why
+    assert f" {form} none: {why} " in f"{page} "
+    there = {f["form"] for f in told["forms"]}
+    assert there | told["absent"].keys() == set(clauses.FORMS)
+    assert not there & told["absent"].keys()
+
+
+def test_what_is_not_installed_is_not_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subsystem, "checkout", lambda: None)
+    monkeypatch.setattr(traceability, "in_tests", lambda prefix="": ())
+    monkeypatch.setattr(clauses, "_uses", {u: None for u in clauses.all_uses() if u.form != "mutant"})
+    told, _ = explained(capsys, "TML-1")
+    assert {told["absent"][form] for form in ("test", "mutant")} == {"kept in the checkout, not installed"}
+
+
+def test_a_new_rule_lacks_what_it_ought_to_have(tmp_path: Path) -> None:
+    """Of a spec that stands alone: it is not taken for a rule of the audit."""
+    run("new", "toy", "fence", "FEN", cwd=tmp_path)
+    alone = tmp_path / "alone" / "spec" / "toy"
+    alone.mkdir(parents=True)
+    (tmp_path / "alone" / MARKER).touch()
+    (alone / "fence.py").write_text((tmp_path / "spec" / "toy" / "fence.py").read_text("utf-8"))
+    told = json.loads(run("explain", "FEN-2", "--json", cwd=tmp_path / "alone"))
+    assert told["absent"] == {
+        "impl": "", "model": "", "proof": "", "test": "", "mutant": "",
+        "audit": "the audit has no rules of fence; they would stand in audits/toy/fence.py",
+    }  # fmt: skip
+    assert "impl missing" in " ".join(run("explain", "FEN-2", cwd=tmp_path / "alone").split())
+    program = "from kafkaspec.contract import traceability as t; t.load('FEN'); print(t.incomplete('FEN')[1])"
+    said = command("-c", program, cwd=tmp_path / "alone")
+    assert said == "FEN-2 has no impl, model, proof, test, mutant, and says no reason why not\n"
