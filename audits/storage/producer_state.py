@@ -307,8 +307,14 @@ class ProducerCheck(LogCheck):
             self.start = segment.base_offset
             self.table.state[NEXT] = segment.base_offset
             yield from self._snapshots_below(segment)
-        self.gathered = _Segment(missing=int(self.table.state[MISSING]), filtered=int(self.table.state[FILTERED_ROWS]))
-        self.table.state[WATCH] = 0
+        state = self.table.state
+        self.gathered = _Segment(missing=int(state[MISSING]), filtered=int(state[FILTERED_ROWS]))
+        state[WATCH] = 0
+        if segment.base_offset > state[NEXT]:
+            # the cleaner took the last records of the segment before: the log goes on at this one's base all the same
+            yield from self._reach(segment.base_offset)
+            state[MISSING] += segment.base_offset - state[NEXT]
+            state[NEXT] = segment.base_offset
 
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterator[Finding]:
         rows = np.ascontiguousarray(chunk.batches)

@@ -364,6 +364,35 @@ def test_unreadable_snapshots_and_those_above_the_end(made: Made, clean: bool, s
     ]
 
 
+@pytest.mark.clause("PSM-19")
+@pytest.mark.parametrize("clean", [True, False])
+def test_the_log_end_of_an_empty_last_segment_is_its_base(made: Made, clean: bool) -> None:
+    """The cleaner may take the last records of a segment: the next one begins where they ended all the same."""
+    made.clean = clean
+    made.batch(1, 0).batch(1, 1).roll(entry(1, 1, 1))
+    made.bases[1] = 9
+    made.close(entry(1, 1, 1)).snapshots[5] = encode([entry(1, 1, 1)])
+    assert made.end == 9
+    assert made.findings() == []
+    assert made.check()[1].last_stable_offset == 9
+    made.snapshots[10] = made.snapshots[9]
+    severity = "WARNING" if clean else "LEFTOVER"
+    assert made.findings() == [(severity, "PSM-19", file_name(10), None, 10)]
+    made.snapshots[9] = encode([entry(1, 0, 1)])  # what it says of records that are there is compared
+    assert next(f[:3] for f in made.findings()) == ("WARNING", "PSM-18", file_name(9))
+    made.snapshots[9] = encode([entry(1, 7, 8)])  # what it says of those that are gone is not
+    assert [f[1] for f in made.findings()] == ["PSM-19"]
+
+
+@pytest.mark.clause("PSM-19")
+def test_a_snapshot_above_the_base_of_an_empty_segment_after_a_damaged_one(made: Made) -> None:
+    made.clean = True
+    made.batch(1, 0).batch(problem=3).roll(entry(1, 0, 0))
+    made.bases[1] = 5
+    made.snapshots[7] = made.snapshots[2]
+    assert made.findings() == [("WARNING", "PSM-19", file_name(7), None, 7)]
+
+
 @pytest.mark.clause("PSM-20")
 def test_no_snapshot_after_a_clean_stop_is_forgetting(made: Made) -> None:
     made.batch(1, 0)
