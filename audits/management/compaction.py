@@ -29,7 +29,8 @@ from kafkaspec.audits.common.findings import MOST_FINDINGS
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.codec import decode as from_json
 from kafkaspec.contract.machine import ByName
-from kafkaspec.impl.common.files import File
+from kafkaspec.errors import UserError
+from kafkaspec.impl.common.files import File, open_regular
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.common.scan import read_segment
 from kafkaspec.spec.common.kafka import LONG_MAX
@@ -330,10 +331,10 @@ class CompactionCheck(LogCheck):
     def key_of(self, row: Any) -> bytes | None:
         """The key itself, read from the segment; None if it is not there any more."""
         try:
-            with self._file(int(row["segment"])).path.open("rb") as f:
+            with os.fdopen(open_regular(self._file(int(row["segment"])).path), "rb") as f:
                 f.seek(int(row["position"]))
                 batch = decode(f.read(int(row["size"])))
-        except (OSError, Malformed):
+        except (UserError, OSError, Malformed):
             return None
         return next((r.key for r in log_records(batch) if r.offset == int(row["offset"])), None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -587,6 +588,14 @@ def _place(f: Finding) -> str:
     return f.file + at + (f", offset {f.offset}" if f.offset is not None else "")
 
 
+def _word(path: str) -> str:
+    """A path as a word of a shell; one with escapes as the shell reads them."""
+    if "\\" not in path:
+        return shlex.quote(path)
+    quoted = path.replace("'", "\\'")
+    return f"$'{quoted}'"
+
+
 def _findings(alike: Sequence[Finding], omitted: int) -> list[Section]:
     """Findings of one clause and severity: some in full, the others by place."""
     out = []
@@ -595,7 +604,7 @@ def _findings(alike: Sequence[Finding], omitted: int) -> list[Section]:
         facts = [("there", Cell(f.message)), ("right", Cell(f.expected)), ("a restart", Cell(f.recovery))]
         again = ""
         if f.file.endswith(".log") and f.offset is not None:
-            again = f"kafkaspec dump {f.file} --offset {f.offset}"
+            again = f"kafkaspec dump {_word(f.file)} --offset {f.offset}"
         known = tuple(x for x in facts if x[1].text)
         rules = (f.clause,) if n == 0 else ()
         verdict = Cell(f"{word}, {f.clause}", mood)
