@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 
 from kafkaspec.audit import engine
-from kafkaspec.audit.discover import partition_files
+from kafkaspec.audit.discover import discover, partition_files
 from kafkaspec.audit.finding import Severity
 from kafkaspec.cli.main import main
 from kafkaspec.errors import UserError
-from kafkaspec.impl.common import files
 from kafkaspec.impl.common.files import UNPRINTABLE, File, open_regular, printable, read_small
 from kafkaspec.mutants.audit import META, log_file, one_record
 
@@ -106,7 +105,7 @@ def test_another_file_that_comes_to_its_place_is_not_read(tmp_path: Path, monkey
         os.mkfifo(path)
         return real(file, flags)
 
-    monkeypatch.setattr(files.os, "open", swapped)
+    monkeypatch.setattr(os, "open", swapped)
     with pytest.raises(UserError, match="not a regular file"):
         open_regular(path)
 
@@ -270,7 +269,7 @@ def test_ten_thousand_empty_partitions(directory: Path) -> None:
 
 def test_files_that_vanish_of_a_stopped_broker(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (directory / ".kafka_cleanshutdown").write_bytes(b'{"version":0,"brokerEpoch":1}')
-    real = engine.discover
+    real = discover
     gone = ["t-0/leader-epoch-checkpoint", "meta.properties"]
 
     def vanishing(paths: Any) -> Any:
