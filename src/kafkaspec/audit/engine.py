@@ -478,8 +478,8 @@ def _result(
         for d in directories
     )
     unique = tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(notes))
-    out: Audit = _printable(Audit(tuple(paths), verdict, told, topics, partitions, findings, omitted, *unique))
-    return out
+    result: Audit = _printable(Audit(tuple(paths), verdict, told, topics, partitions, findings, omitted, *unique))
+    return result
 
 
 def unread(paths: Sequence[Path | str], problem: str) -> Audit:
