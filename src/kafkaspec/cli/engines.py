@@ -9,8 +9,9 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from io import BufferedIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from kafkaspec.cli import names
 from kafkaspec.cli.output import progress, say, show_json, tell, write
@@ -74,7 +75,9 @@ def _judge(trace: str, wanted: Subsystem | None, strict: bool, release: str | No
     return replace(verdict, again=shlex.join(["kafkaspec", "check", *words]))
 
 
-def _judge_stream(stream: BinaryIO, name: str, wanted: Subsystem | None, strict: bool, release: str | None) -> Verdict:
+def _judge_stream(
+    stream: BufferedIOBase, name: str, wanted: Subsystem | None, strict: bool, release: str | None
+) -> Verdict:
     """What can be read once: standard input, a pipe."""
     from kafkaspec.judge.check import check as judge
     from kafkaspec.judge.check import lines_of

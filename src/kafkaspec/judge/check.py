@@ -58,7 +58,7 @@ MAX_STATES: Final = 10_000
 """How many states may explain a trace with missing fields before the check gives up."""
 MAX_STATES_BYTES: Final = 256 << 20
 """How large they may be together, as JSON."""
-MAX_CALLS: Final = 200_000
+MAX_CALLS: Final = 100_000
 """How many calls are tried for lines with missing fields, and `MAX_CALLS_A_LINE` more for each of these lines, before
 the check gives up."""
 MAX_CALLS_A_LINE: Final = 50
@@ -514,6 +514,7 @@ class Check:
         try:
             possible = self.fresh(line.arguments)
             observation = self.machine.observe(possible.state)
+            orjson.dumps(observation, default=float)  # what a configuration may say is not in its type alone
         except UserError as e:
             self.unknown(line.number, str(e))
         except Exception as e:
@@ -788,6 +789,9 @@ class Check:
         else:
             expected, seen = _answer(history.outcome(a.result)), _answer(line.record)
             what = f"answered {seen}\nexpected {expected}"
+            if "result" in line.record and not isinstance(a.result, Refused) and len(seen) > history.LONGEST:
+                where = differences(a.result, line.record["result"], "result")
+                what = "\n".join([what, *map(str, itertools.islice(where, 6))])
         return self.refuse(line, self.blame(line, a), a.result, a.observation, what, near)
 
     def refuse(
