@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import gzip
-import json
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -168,30 +167,14 @@ def _with(record: Any, place: tuple[Any, ...], value: Any) -> Any:
     return record
 
 
-def _nested(levels: int, lists: bool) -> Any:
-    value: Any = 0
-    for _ in range(levels):
-        value = [value] if lists else {"a": value}
-    return value
+def _nested(levels: int, lists: bool) -> str:
+    """A mark in place of a value that is nested so deep."""
+    return f"@{levels}{'[' if lists else '{'}@"
 
 
 def _written(record: Any) -> bytes:
-    try:
-        return orjson.dumps(record)
-    except TypeError:  # it is nested too deep for that
-        return _text(record).encode("utf-8", "surrogatepass")
+    def nested(mark: re.Match[bytes]) -> bytes:
+        head, tail = (b"[", b"]") if mark[2] == b"[" else (b'{"a":', b"}")
+        return head * int(mark[1]) + b"0" + tail * int(mark[1])
 
-
-def _text(value: Any) -> str:
-    """The JSON of a deep value; a level takes one call."""
-    if isinstance(value, dict):
-        out = []
-        for k, v in value.items():
-            out.append(f"{json.dumps(k)}:{_text(v)}")
-        return "{" + ",".join(out) + "}"
-    if isinstance(value, list):
-        out = []
-        for v in value:
-            out.append(_text(v))
-        return "[" + ",".join(out) + "]"
-    return json.dumps(value)
+    return re.sub(rb'"@(\d+)([\[{])@"', nested, orjson.dumps(record))

@@ -66,8 +66,10 @@ def _judge(trace: str, wanted: Subsystem | None, strict: bool, release: str | No
     if path.stat().st_size == 0:
         raise UserError(f"{path}: is empty")
     options = [] if wanted is None else ["--subsystem", wanted.name]
-    if wanted is None:
-        wanted = guess(str(path), _first_lines(path))
+    first = _first_lines(path)
+    if not first:
+        raise UserError(f"{path}: is empty")
+    wanted = wanted or guess(str(path), first)
     with progress(path.name) as bar:
         verdict = judge(wanted.spec.machine, path, strict=strict, release=release, progress=bar)
     options += [*["--strict"] * strict, *(["--release", release] if release is not None else [])]
