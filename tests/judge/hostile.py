@@ -128,7 +128,7 @@ def _record_damaged(rng: random.Random, record: Any, operations: Sequence[str | 
         case 6 if isinstance(old, list):
             old.append(value)
         case 7 if type(old) is int:
-            return _with(record, place, old + rng.choice((-1, 1, 2**31, 2**40)))
+            return _with(record, place, max(-(2**63), min(old + rng.choice((-1, 1, 2**31, 2**40)), 2**64 - 1)))
         case 8 if isinstance(record, dict):
             record["op"] = rng.choice(operations)
         case 9 if isinstance(record, dict):
