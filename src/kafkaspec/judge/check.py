@@ -41,7 +41,7 @@ import orjson
 
 from kafkaspec.contract import clauses, history
 from kafkaspec.contract.deviation import Deviation, Ghost
-from kafkaspec.contract.machine import Exhaustive, Json, Machine, Nothing, Operation, Outside, Refused, Step
+from kafkaspec.contract.machine import Exhaustive, Fields, Json, Machine, Nothing, Operation, Outside, Refused, Step
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.fits import LARGEST, arguments_fit, fits
 from kafkaspec.judge.protocol import word
@@ -304,7 +304,8 @@ class Check:
         self.strict = strict
         self.most = most
         self.skips = skips
-        """a line that is none of a trace is skipped; else it is an error"""
+        """as of a recording: a line that is none of a trace is skipped, else it is an error; and any key of the state
+        may be left out, else those that the protocol marks"""
         self.deviations: list[Deviation] = [d for d in machine.deviations if d.shows_in(release)]
         kinds = dict.fromkeys((d.initial, d.advance) for d in self.deviations if d.has_ghost)
         self.initials = [initial for initial, _ in kinds]
@@ -420,7 +421,7 @@ class Check:
                                     record = self.parsed(line, number)
                                     head["state"] = record["state"]
                                     good = good and _equal(head, record)  # of a key that comes twice the last counts
-                                good = good and same(expected, record["state"])
+                                good = good and self.shows(expected, record)
                                 if not good and attempt is not None and record.keys() in _COMPLETE:
                                     ids = self.deviating(record, attempt)
                             if ids:
@@ -452,6 +453,25 @@ class Check:
     def parsed(self, line: bytes, number: int) -> Any:
         """A line's JSON; None for a blank line."""
         return parsed(line, self.name, number)
+
+    # what a line shows of the state
+
+    def compared(self, observation: Json, seen: Json) -> Json:
+        """What is compared of an observation: a recording may leave keys of the state out."""
+        if self.skips and isinstance(observation, dict) and isinstance(seen, dict):
+            return Fields(observation)
+        return observation
+
+    def shows(self, observation: Json, record: Mapping[str, Any]) -> bool:
+        """Whether the state that a line shows, if it does, is that one."""
+        return "state" not in record or same(self.compared(observation, record["state"]), record["state"])
+
+    def differing(self, observation: Json, record: Mapping[str, Any]) -> list[Difference]:
+        """Where it is not; the first places."""
+        if "state" not in record:
+            return []
+        where = differences(self.compared(observation, record["state"]), record["state"], "state")
+        return list(itertools.islice(where, MAX_DIFFERENCES))
 
     # lines with missing fields, deviations, rejections
 
@@ -522,7 +542,7 @@ class Check:
         self.sparse_since = self.guessed_since = self.unknown_since = None
         self.frontier = [possible]
         self.histories += 1
-        if outcome_matches(None, line.record) and state_matches(observation, line.record):
+        if outcome_matches(None, line.record) and self.shows(observation, line.record):
             return None
         return self.refuse(line, "", None, observation, "the first state is another one", "")
 
@@ -564,7 +584,7 @@ class Check:
                 if isinstance(attempt, Outside):
                     if complete:
                         broken = broken or attempt
-                elif outcome_matches(attempt.result, line.record) and state_matches(attempt.observation, line.record):
+                elif outcome_matches(attempt.result, line.record) and self.shows(attempt.observation, line.record):
                     found.append(attempt)
                 elif not self.strict:
                     self.left -= len(self.deviations)
@@ -647,7 +667,7 @@ class Check:
             if good and text is not None:
                 good = orjson.dumps(observation, default=float) + b"}" == text
             elif good:
-                good = state_matches(observation, record)
+                good = self.shows(observation, record)
             return changing, good
 
         active = set()
@@ -775,7 +795,9 @@ class Check:
             a = self.attempt(line, possible, op, arguments)
             if isinstance(a, Outside):
                 continue
-            wrong = 1000 * (not outcome_matches(a.result, line.record)) + len(_state_differences(a, line))
+            wrong = 1000 * (not outcome_matches(a.result, line.record)) + len(
+                self.differing(a.observation, line.record)
+            )
             if best is None or wrong < best[0]:
                 best = wrong, a
         if best is None:
@@ -804,7 +826,6 @@ class Check:
     ) -> Verdict:
         """A rejection in full, against the answer and the observation that were expected."""
         known = {c.id: c for c in clauses.all_clauses()}
-        seen = line.record.get("state", ABSENT)
         return self.verdict(
             "rejected",
             line,
@@ -812,7 +833,7 @@ class Check:
             sentence=known[clause].sentence if clause in known else "",
             what=what,
             expected={**history.outcome(result), "state": observation},
-            differences=() if seen is ABSENT else tuple(_first_differences(observation, seen)),
+            differences=tuple(self.differing(observation, line.record)),
             nearest=nearest,
         )
 
@@ -843,7 +864,7 @@ class Check:
         tries = self.tries(line)
         for possible in self.frontier[:100]:
             unchanged = self.machine.observe(possible.state)
-            if "state" in line.record and state_matches(unchanged, line.record) and expected != unchanged:
+            if "state" in line.record and self.shows(unchanged, line.record) and expected != unchanged:
                 out.append("the state recorded is the state before the call: as if it had had no effect")
             for op, arguments in self.near(line, possible.state):
                 if not tries:
@@ -855,7 +876,7 @@ class Check:
                     continue
                 if isinstance(a, Outside):
                     continue
-                if outcome_matches(a.result, line.record) and state_matches(a.observation, line.record):
+                if outcome_matches(a.result, line.record) and self.shows(a.observation, line.record):
                     named = {t: arguments[p] for t, p in op.parameters.items()}
                     far = 100 * (op.name != line.op) + sum(line.arguments.get(t, ABSENT) != v for t, v in named.items())
                     if changed is None or far < changed[0]:
@@ -985,18 +1006,6 @@ def _call(line: Line) -> str:
 
 def _answer(record: Mapping[str, Any]) -> str:
     return history.cut(history.answer_text(record))
-
-
-def state_matches(observation: Json, record: Mapping[str, Any]) -> bool:
-    return "state" not in record or same(observation, record["state"])
-
-
-def _state_differences(a: Attempt, line: Line) -> list[Difference]:
-    return _first_differences(a.observation, line.record["state"]) if "state" in line.record else []
-
-
-def _first_differences(expected: Json, seen: Json) -> list[Difference]:
-    return list(itertools.islice(differences(expected, seen, "state"), MAX_DIFFERENCES))
 
 
 def _distinct(possible: Iterable[Possible], most: int) -> list[Possible]:

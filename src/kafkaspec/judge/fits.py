@@ -87,13 +87,19 @@ def _record(record: Any) -> Callable[[dict[str, Json]], bool]:
 def arguments_fit(op: Operation[Any]) -> Callable[[Mapping[str, Json]], bool]:
     """Says of the arguments of a call, by their names in traces, whether each is of its type. They are all there, but
     for those that have a default."""
+    return _arguments_fit(tuple((t, op.hints.get(p, Any), p in op.defaults) for t, p in op.parameters.items()))
+
+
+@cache
+def _arguments_fit(parameters: tuple[tuple[str, Any, bool], ...]) -> Callable[[Mapping[str, Json]], bool]:
+    """The same, of names, types, and whether there is a default."""
     env: dict[str, Any] = {}
     tests: list[str] = []
-    for name, python in op.parameters.items():
+    for name, hint, may_be_left_out in parameters:
         value = f"a{len(tests)}"
-        test = _test(op.hints.get(python, Any), value, env)
+        test = _test(hint, value, env)
         if test != "True":
             given = test.replace(value, f"({value} := a[{name!r}])", 1)
-            tests.append(f"({name!r} not in a or {given})" if python in op.defaults else given)
+            tests.append(f"({name!r} not in a or {given})" if may_be_left_out else given)
     made: Callable[[Mapping[str, Json]], bool] = eval(f"lambda a: {' and '.join(tests) or True}", env)
     return made
