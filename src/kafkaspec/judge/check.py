@@ -958,7 +958,7 @@ def parsed(line: bytes, name: str, number: int) -> Any:
         if not line.strip():
             return None
         what = f"not JSON: {e.msg} at column {e.colno}"
-        if "ecursion" in e.msg:
+        if "depth limit" in e.msg or "ecursion" in e.msg:  # as its version says it
             what = f"nested deeper than {MAX_DEPTH} levels"
         try:
             line.decode()
