@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 import kafkaspec.models
-from kafkaspec.contract.history import answer_text
+from kafkaspec.contract.history import answer_text, cut
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.text import short
 from kafkaspec.language.trace import Trace
@@ -229,7 +229,7 @@ def _bounded(b: BoundedResult) -> list[Section]:
 
 
 # ---- recorded traces -------------------------------------------------------------------------------------------------
-VERDICTS: Mapping[str, Mood] = {"accepted": "good", "rejected": "bad", "outside": "unknown"}
+VERDICTS: Mapping[str, Mood] = {"accepted": "good", "rejected": "bad", "outside": "unknown", "incomplete": "unknown"}
 
 
 def _verdict(v: Verdict) -> list[Section]:
@@ -238,6 +238,7 @@ def _verdict(v: Verdict) -> list[Section]:
         "accepted": "accepted",
         "rejected": f"rejected at step {v.step}",
         "outside": f"outside the contract from step {v.step}",
+        "incomplete": "could not judge all",
     }[v.verdict]
     facts: list[tuple[str, Cell]] = []
     if v.step is not None:
@@ -246,11 +247,14 @@ def _verdict(v: Verdict) -> list[Section]:
     if v.verdict == "outside":
         facts.append(("rule", Cell(f"the caller broke {v.clause}: {v.what}", "unknown")))
     elif v.verdict == "rejected":
-        seen, right = answer_text(v.seen), answer_text(v.expected)
+        seen, right = cut(answer_text(v.seen)), cut(answer_text(v.expected))
         facts += [("why", Cell(v.what, "bad"))] if not v.what.startswith("answered ") else []
         facts += [("seen", Cell(seen, "bad")), ("right", Cell(right, "good"))] if seen != right and v.expected else []
     facts += [("nearest", Cell(line)) for line in v.nearest.splitlines()]
     facts.append(("judged", Cell(f"{count(v.events, 'event')} in {count(v.histories, 'history')}")))
+    if v.skipped:
+        facts.append(("not judged", Cell(v.left_out, "unknown")))
+        facts += [("skipped", Cell(f"{where}: {what}", "unknown")) for what, where in v.skips]
     for id, met in v.deviations.items():
         where = f"{count(met.count, 'time')}, first at step {met.step} (line {met.line})"
         facts.append(("known deviation", Cell(f"{id}: {where}", "unknown")))
