@@ -9,9 +9,8 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from io import BufferedIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafkaspec.cli import names
 from kafkaspec.cli.output import progress, say, show_json, tell, write
@@ -78,7 +77,7 @@ def _judge(trace: str, wanted: Subsystem | None, strict: bool, release: str | No
 
 
 def _judge_stream(
-    stream: BufferedIOBase, name: str, wanted: Subsystem | None, strict: bool, release: str | None
+    stream: BinaryIO, name: str, wanted: Subsystem | None, strict: bool, release: str | None
 ) -> Verdict:
     """What can be read once: standard input, a pipe."""
     from kafkaspec.judge.check import check as judge

@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, NoReturn
+from typing import Any, BinaryIO, Final, Literal, NamedTuple, NoReturn
 
 import orjson
 
@@ -650,7 +650,8 @@ class Check:
 
         def shown(chosen: Iterable[int]) -> tuple[list[int], bool]:
             """Those that change what is shown, one after the other, and whether the line is then explained."""
-            result, observation, changing = a.result, a.observation, []
+            changing: list[int] = []
+            result, observation = a.result, a.observation
             for n in chosen:
                 at = self.ghost_of[n]
                 ghost = None if at is None else a.after.ghosts[at]
@@ -1093,7 +1094,7 @@ def opened(raw: Counted, name: str, suffix: str) -> Iterable[bytes]:
     return lines_of(io.BufferedReader(raw, 1 << 16))
 
 
-def lines_of(stream: io.BufferedIOBase) -> Iterator[bytes]:
+def lines_of(stream: io.BufferedIOBase | BinaryIO) -> Iterator[bytes]:
     """The lines of a stream, of which a long one is cut after `MAX_LINE_BYTES`; a mark of UTF-8 before them is none."""
     first = stream.readline(MAX_LINE_BYTES + 1)
     return itertools.chain(
