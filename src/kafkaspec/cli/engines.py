@@ -76,9 +76,7 @@ def _judge(trace: str, wanted: Subsystem | None, strict: bool, release: str | No
     return replace(verdict, again=shlex.join(["kafkaspec", "check", *words]))
 
 
-def _judge_stream(
-    stream: BinaryIO, name: str, wanted: Subsystem | None, strict: bool, release: str | None
-) -> Verdict:
+def _judge_stream(stream: BinaryIO, name: str, wanted: Subsystem | None, strict: bool, release: str | None) -> Verdict:
     """What can be read once: standard input, a pipe."""
     from kafkaspec.judge.check import check as judge
     from kafkaspec.judge.check import lines_of
