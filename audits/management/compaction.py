@@ -29,10 +29,11 @@ from kafkaspec.audits.common.findings import MOST_FINDINGS
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.codec import decode as from_json
 from kafkaspec.contract.machine import ByName
-from kafkaspec.impl.common.files import File
+from kafkaspec.errors import UserError
+from kafkaspec.impl.common.files import File, open_regular
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.common.scan import read_segment
-from kafkaspec.spec.common.kafka import LONG_MAX
+from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 from kafkaspec.spec.common.record_format import (
     CONTROL,
     NO_PRODUCER,
@@ -199,6 +200,12 @@ class CompactionCheck(LogCheck):
         """by producer: segment, position and offset of the first batch below the point of a transaction that goes on"""
         self.keyless: list[tuple[int, int, int]] = []
         self.aborted: list[tuple[int, int, int]] = []
+        self.emptied: dict[int, tuple[tuple[int, int, int], int]] = {}
+        """by producer: its last batch without records below the point, and that one's last sequence"""
+        self.emptied_before: list[tuple[tuple[int, int, int], int]] = []
+        """batches without records, each with the offset of a later one of its producer"""
+        self.doubtful = False
+        """something cannot be read: it may have held a marker"""
 
     def begin(self, segment: Segment) -> Iterable[Finding]:
         self.segments.append(segment)
@@ -210,9 +217,15 @@ class CompactionCheck(LogCheck):
             return ()
         sound = (rows["problem"] == 0) & (rows["magic"] >= 2)
         sound[sound] = self._fits(rows[sound])
+        self.doubtful = self.doubtful or not bool(sound.all())
         self._transactions(rows[sound & ((rows["attributes"] & (TRANSACTIONAL | CONTROL)) != 0)])
         if chunk.records is not None and int(rows["base_offset"][0]) < self.point:
             self._records(rows, chunk.records, sound)
+            self._emptied(rows[sound & (rows["count"] == 0)])
+        return ()
+
+    def ended(self, segment: Segment, ending: Ending) -> Iterable[Finding]:
+        self.doubtful = self.doubtful or bool(ending.reason)
         return ()
 
     @states("CMP-8")
@@ -265,6 +278,20 @@ class CompactionCheck(LogCheck):
                 if first is not None and rows["control_type"][i] == ABORT and len(self.aborted) < MOST_FINDINGS:
                     self.aborted.append(first)
 
+    @states("CMP-5", "CMP-11")
+    def _emptied(self, rows: Any) -> None:
+        """Of each producer the last data batch without records. Kafka before 2.3 kept every batch that had its
+        producer's last sequence, whatever the epoch: where the topic may be so old, only another sequence tells."""
+        counts = ((rows["attributes"] & CONTROL) == 0) & (rows["producer_id"] >= 0)
+        counts &= (rows["last_offset"] >= self.start) & (rows["last_offset"] + 1 < self.point)
+        for row in rows[counts]:
+            producer, base, last = (int(row[c]) for c in ("producer_id", "base_offset", "last_offset"))
+            sequence = (int(row["base_sequence"]) + last - base) & INT_MAX
+            before = self.emptied.get(producer)
+            if before is not None and (self.log.topic_id is not None or before[1] != sequence):
+                self.emptied_before.append((before[0], base))
+            self.emptied[producer] = (len(self.segments) - 1, int(row["position"]), base), sequence
+
     # ---- findings
 
     def end(self) -> Iterable[Finding]:
@@ -272,6 +299,18 @@ class CompactionCheck(LogCheck):
             yield from self._twice()
         finally:
             self.keys.close()
+        yield from self._left_open()
+        for (segment, position, offset), later in self.emptied_before[:MOST_FINDINGS]:
+            yield self._finding(
+                "CMP-11",
+                segment,
+                position,
+                offset,
+                f"a batch without records below the cleaner point {self.point}, and its producer has another one at "
+                f"offset {later}",
+                "at most one of a producer, that of its last sequence",
+                "the next cleaning of the log removes it",
+            )
         for segment, position, offset in self.keyless[:MOST_FINDINGS]:
             yield self._finding(
                 "CMP-3",
@@ -291,6 +330,21 @@ class CompactionCheck(LogCheck):
                 f"records of an aborted transaction below the cleaner point {self.point}",
                 "no such record below it",
                 "the next cleaning of the log removes them, if the transaction index knows the transaction",
+            )
+
+    @states("CMP-10")
+    def _left_open(self) -> Iterator[Finding]:
+        if self.doubtful or self.start >= self.point:
+            return
+        for segment, position, offset in sorted(self.open.values())[:MOST_FINDINGS]:
+            yield self._finding(
+                "CMP-10",
+                segment,
+                position,
+                offset,
+                f"records of a transaction without a marker below the cleaner point {self.point}",
+                "a marker of its producer behind them: the cleaner stays below the last stable offset",
+                "none: the last stable offset stays there until its producer's next marker",
             )
 
     @states("CMP-2")
@@ -330,10 +384,10 @@ class CompactionCheck(LogCheck):
     def key_of(self, row: Any) -> bytes | None:
         """The key itself, read from the segment; None if it is not there any more."""
         try:
-            with self._file(int(row["segment"])).path.open("rb") as f:
+            with os.fdopen(open_regular(self._file(int(row["segment"])).path), "rb") as f:
                 f.seek(int(row["position"]))
                 batch = decode(f.read(int(row["size"])))
-        except (OSError, Malformed):
+        except (UserError, OSError, Malformed):
             return None
         return next((r.key for r in log_records(batch) if r.offset == int(row["offset"])), None)
 
@@ -453,6 +507,10 @@ def found_in(listed: Sequence[LaidOut], batches: spec.Log, log_start: int, point
     return found + list(check.end())
 
 
+RULES = ("CMP-2", "CMP-3", "CMP-4", "CMP-10", "CMP-11")
+"""In the order of the fields of the spec's answer."""
+
+
 class Driver(ByName):
     """The audit over one segment and over three, with room for all keys in memory and for two."""
 
@@ -461,9 +519,9 @@ class Driver(ByName):
     def breaches(self, log: spec.Log, log_start: int, point: int) -> spec.Breaches:
         findings = found_in(kept(log, 3), log, log_start, point)
         found = [(f, f.offset) for f in findings if f.offset is not None]
-        twice, keyless, aborted = ([(f, o) for f, o in found if f.clause == c] for c in ("CMP-2", "CMP-3", "CMP-4"))
+        by = {c: [(f, o) for f, o in found if f.clause == c] for c in RULES}
+        twice, *others = by.values()
         return spec.Breaches(
             sorted((offset, int(f.message.split("at offset ")[1].split(",")[0])) for f, offset in twice),
-            [offset for _, offset in keyless],
-            [offset for _, offset in aborted],
+            *([offset for _, offset in of] for of in others),
         )

@@ -34,7 +34,7 @@ def read(directory: Directory) -> MetaProperties | None:
 class MetaPropertiesCheck(DirectoryCheck):
     """One directory's file."""
 
-    @states("MTP-2", "MTP-4", "MTP-6", "MTP-7")
+    @states("MTP-2", "MTP-4", "MTP-6", "MTP-7", "MTP-10")
     def check(self, directory: Directory) -> Iterator[Finding]:
         file = directory.files.files.get(NAME)
         if file is None:
@@ -61,6 +61,16 @@ class MetaPropertiesCheck(DirectoryCheck):
                 line=e.line,
             )
             return
+        lacking = found.lacking()
+        if lacking:
+            yield Finding(
+                Severity.ERROR,
+                "MTP-10",
+                str(file.path),
+                f"the file does not say {' and '.join(lacking)}" if found.lines else "the file says nothing",
+                f"{' and '.join(lacking)} of the broker whose directory it is",
+                STOPS,
+            )
         if found.directory_id is not None and is_reserved(found.directory_id):
             yield Finding(
                 Severity.ERROR,

@@ -22,10 +22,10 @@ from kafkaspec.audits.common.findings import METADATA_TOPIC, MOST_FINDINGS
 from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk, Ending
+from kafkaspec.spec.common.kafka import LONG_MAX
 
 ALWAYS_COMPACTED = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """fact: the log's last bytes are damaged or torn, so that its end is not what was written"""
-SEGMENT_NAME = re.compile(r"\d{20}\.(?:log|index|timeindex|txnindex)")
 SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
 
 
@@ -256,7 +256,7 @@ class OffsetCheck(LogCheck):
 def offset_of(name: str) -> int | None:
     """The offset that a file's name begins with; None if it does not begin with one."""
     head = name.partition(".")[0]
-    return int(head) if re.fullmatch(r"\d{20}", head) else None
+    return int(head) if re.fullmatch(r"[0-9]{20}", head) and int(head) <= LONG_MAX else None
 
 
 def smallest_cleaned(files: Sequence[File]) -> int | None:
@@ -302,6 +302,9 @@ class LeftoverCheck(LogCheck):
     def end(self) -> Iterator[Finding]:
         log = self.log
         for file in log.files.transient:
+            if file.path.name.endswith((".swap", ".cleaned")) and offset_of(file.path.name) is None:
+                yield self._nameless(file)
+                continue
             clause, what, then = leftover(file, log.files.transient)
             yield log.finding(Severity.LEFTOVER, clause, file, what, recovery=then, offset=offset_of(file.path.name))
         for orphan in log.files.orphans:
@@ -317,8 +320,10 @@ class LeftoverCheck(LogCheck):
                     )
         for file in log.files.others:
             yield from self._other(file)
+        for folder in log.files.folders:
+            yield from self._folder(folder)
 
-    @states("LDR-18", "CKP-6")
+    @states("CKP-6")
     def _other(self, file: File) -> Iterator[Finding]:
         name = file.path.name
         if name.endswith(".tmp"):
@@ -329,15 +334,40 @@ class LeftoverCheck(LogCheck):
                 f"a {name.removesuffix('.tmp')} that was being written",
                 recovery="it is never read, and the next write replaces it",
             )
-        elif name.endswith((*SEGMENT_SUFFIXES, ".swap", ".cleaned")) and offset_of(name) is None:
-            yield self.log.finding(
-                Severity.ERROR,
-                "LDR-18",
-                file,
-                "a segment's file whose name is no offset",
-                expected="20 digits and a suffix",
-                recovery="a restart fails on it: the broker does not start",
-            )
+        elif name.endswith((*SEGMENT_SUFFIXES, ".snapshot")):
+            yield self._nameless(file)
+
+    @states("LDR-18")
+    def _nameless(self, file: File) -> Finding:
+        head = file.path.name.partition(".")[0]
+        number = re.fullmatch(r"[+-]?[0-9]+", head) is not None and -LONG_MAX - 1 <= int(head) <= LONG_MAX
+        return self.log.finding(
+            Severity.ERROR,
+            "LDR-18",
+            file,
+            "a segment's file whose name is no offset of 20 digits",
+            expected="20 digits, a number below 2^63, and a suffix",
+            recovery=f"a restart takes it for one of offset {int(head)}, and does not read it"
+            if number
+            else "a restart fails on it: the broker does not start",
+        )
+
+    @states("LDR-18")
+    def _folder(self, folder: Path) -> Iterator[Finding]:
+        if not folder.name.endswith(SEGMENT_SUFFIXES):
+            return
+        unread = folder.name.endswith(".log")
+        yield self.log.finding(
+            Severity.ERROR,
+            "LDR-18",
+            str(folder),
+            "a directory with the name of a segment's file",
+            expected="a file",
+            recovery="a restart takes no notice of it: there is no such segment"
+            if unread
+            else "a restart fails on it if its segment is there: the index cannot be opened",
+            offset=offset_of(folder.name),
+        )
 
 
 KINDS = {

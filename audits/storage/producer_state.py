@@ -12,6 +12,7 @@ one, and unknown otherwise.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -24,7 +25,8 @@ from kafkaspec.audit.check import Facts, Log, LogCheck
 from kafkaspec.audit.files import Kind, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.contract.clauses import states
-from kafkaspec.impl.common.files import File, read_small
+from kafkaspec.errors import UserError
+from kafkaspec.impl.common.files import File, open_regular, read_small
 from kafkaspec.impl.common.kernels import (
     ATTRIBUTES,
     BASE_OFFSET,
@@ -40,6 +42,7 @@ from kafkaspec.impl.common.kernels import (
     PROBLEM,
     PRODUCER_EPOCH,
     PRODUCER_ID,
+    SIZE,
 )
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.storage.producer_state import (
@@ -54,10 +57,9 @@ from kafkaspec.impl.storage.transaction_index import ENTRY as INDEX_ENTRY
 from kafkaspec.impl.storage.transaction_index import SUFFIX as INDEX_SUFFIX
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.native import load, store
-from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
+from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL, Malformed, log_records
+from kafkaspec.spec.common.record_format import decode as decode_batch
 
-WITHOUT_SEQUENCES = ("__consumer_offsets", "__transaction_state", "__share_group_state")
-"""topics to which coordinators write: the sequences there are nobody's"""
 EXPIRATION_MS = 86_400_000
 """producer.id.expiration.ms, as Kafka has it unless it is told otherwise"""
 MOST_PRODUCERS = 1 << 17
@@ -134,6 +136,8 @@ def follow(rows: int, first: int, end: int, table: int, mask: int, state: int, s
             else:
                 sequence = load(row, BASE_SEQUENCE)
                 if epoch != known or (sequences != 0 and sequence != ((load(line, SEQUENCE) + 1) & INT_MAX)):
+                    break
+                if sequences == 0 and sequence != 0:
                     break
                 if (attributes & TRANSACTIONAL) == 0:
                     if transaction >= 0:
@@ -270,13 +274,24 @@ def _plural(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
+def is_offset_commit(key: bytes) -> bool:
+    """Whether a record's key is that of an offset commit: the version 0 or 1, group, topic, and partition."""
+    if key[:2] not in (b"\0\0", b"\0\1"):
+        return False
+    at = 2
+    for _ in range(2):
+        at += 2 + int.from_bytes(key[at : at + 2], "big")
+    return at + 4 == len(key)
+
+
 class ProducerCheck(LogCheck):
     """Producers of one partition, from its first batch to its last."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)
         self.table = Table()
-        self.sequences = int(log.topic not in WITHOUT_SEQUENCES)
+        self.sequences = 1
+        """0 once a group coordinator's batch was seen: those of its log all begin at sequence 0"""
         self.begun = False
         self.start = 0
         """first offset that was read"""
@@ -307,8 +322,14 @@ class ProducerCheck(LogCheck):
             self.start = segment.base_offset
             self.table.state[NEXT] = segment.base_offset
             yield from self._snapshots_below(segment)
-        self.gathered = _Segment(missing=int(self.table.state[MISSING]), filtered=int(self.table.state[FILTERED_ROWS]))
-        self.table.state[WATCH] = 0
+        state = self.table.state
+        self.gathered = _Segment(missing=int(state[MISSING]), filtered=int(state[FILTERED_ROWS]))
+        state[WATCH] = 0
+        if segment.base_offset > state[NEXT]:
+            # the cleaner took the last records of the segment before: the log goes on at this one's base all the same
+            yield from self._reach(segment.base_offset)
+            state[MISSING] += segment.base_offset - state[NEXT]
+            state[NEXT] = segment.base_offset
 
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterator[Finding]:
         rows = np.ascontiguousarray(chunk.batches)
@@ -397,6 +418,8 @@ class ProducerCheck(LogCheck):
                 for finding in self._sequence(row, line, gap):
                     yield finding
                     trusted = False
+            if transaction >= 0 and transactional and epoch > line[EPOCH] and gap == 0:
+                yield self._across(row, transaction, int(line[EPOCH]))
             if transaction >= 0 and not transactional:
                 if gap == 0:
                     yield self._finding(
@@ -430,6 +453,39 @@ class ProducerCheck(LogCheck):
             ],
         )
 
+    @states("PSM-32")
+    def _across(self, row: tuple[int, ...], transaction: int, known: int) -> Finding:
+        return self._finding(
+            Severity.ERROR, "PSM-32", row, f"epoch {row[PRODUCER_EPOCH]} of producer {row[PRODUCER_ID]}, while its "
+            f"transaction from offset {transaction}, last of epoch {known}, is open",
+            "the marker of that transaction first", "nothing: the producer's next marker decides about both, and until "
+            "it comes the last stable offset stays there",
+        )  # fmt: skip
+
+    @states("PSM-33")
+    def _not_from_zero(self, row: tuple[int, ...]) -> Finding:
+        return self._finding(
+            Severity.ERROR, "PSM-33", row, f"a batch of producer {row[PRODUCER_ID]} that begins at sequence "
+            f"{row[BASE_SEQUENCE]}, among a group coordinator's",
+            "sequence 0", "nothing: nobody looks at sequences there",
+        )  # fmt: skip
+
+    @states("PSM-33")
+    def _coordinators(self, row: tuple[int, ...]) -> bool:
+        """Whether a group coordinator wrote the batch: a transaction's, from sequence 0, and of offset commits alone.
+        Of what cannot be read any more that is supposed."""
+        if row[BASE_SEQUENCE] != 0 or not row[ATTRIBUTES] & TRANSACTIONAL:
+            return False
+        assert self.segment is not None
+        assert self.segment.log is not None
+        try:
+            with os.fdopen(open_regular(self.segment.log.path), "rb") as f:
+                f.seek(row[POSITION])
+                records = log_records(decode_batch(f.read(row[SIZE])))
+        except (UserError, OSError, Malformed):
+            return True
+        return bool(records) and all(r.key is not None and is_offset_commit(r.key) for r in records)
+
     @states("PSM-2", "PSM-3", "PSM-5", "PSM-6")
     def _sequence(self, row: tuple[int, ...], line: NDArray[np.int64], gap: int) -> Iterator[Finding]:
         producer, epoch, first = row[PRODUCER_ID], row[PRODUCER_EPOCH], row[BASE_SEQUENCE]
@@ -440,7 +496,11 @@ class ProducerCheck(LogCheck):
                 f"an epoch of at least {known}", "nothing: it is taken over as it is",
             )  # fmt: skip
             return
-        if not self.sequences or first < 0:
+        if not self.sequences:
+            if first != 0:
+                yield self._not_from_zero(row)
+            return
+        if first < 0:
             return
         if epoch > known:
             if first > gap:
@@ -453,6 +513,9 @@ class ProducerCheck(LogCheck):
         expected = (int(line[SEQUENCE]) + 1) & INT_MAX
         skipped = (first - expected) & INT_MAX
         if skipped <= gap:
+            return
+        if self._coordinators(row):
+            self.sequences = 0
             return
         last_first = (int(line[SEQUENCE]) - int(line[DELTA])) & INT_MAX
         recovery = "nothing: it is taken over as it is, and read as it stands"
@@ -799,9 +862,11 @@ class ProducerCheck(LogCheck):
         if not len(lines):
             return []
         out = []
-        idle = [(e.last_offset, e.timestamp) for e in entries if e.transaction < 0 and e.last_offset >= 0]
+        idle = [(self._written(e), e.timestamp) for e in entries if e.transaction < 0 and e.last_offset >= 0]
         for line in lines[:1000]:
             who, offset, timestamp = int(line[KEY]) - 1, int(line[OFFSET]), int(line[TIMESTAMP])
+            if self.log.topic_id is not None:  # before such ids a producer of markers alone was forgotten at once
+                offset = max(offset, int(line[MARKER]))
             if line[TRANSACTION] >= 0:
                 what = f"lacks producer {who}, whose transaction from offset {int(line[TRANSACTION])} is open"
             elif offset >= 0 and any(o < offset and t <= timestamp for o, t in idle):
@@ -810,6 +875,11 @@ class ProducerCheck(LogCheck):
                 continue
             out.append(_Difference(HEAD_SIZE, what, f"producer {who} with last offset {offset}"))
         return out
+
+    def _written(self, e: SnapshotEntry) -> int:
+        """The offset of the last that the producer wrote, its markers included."""
+        slot, there = self.table.find(e.producer_id)
+        return max(e.last_offset, int(self.table.lines[slot, MARKER]) if there else -1)
 
     # the end
 

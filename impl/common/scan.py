@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import stat
 import zlib
 from collections.abc import Iterator
 from enum import IntEnum
@@ -19,7 +18,7 @@ import numpy as np
 
 from kafkaspec.errors import UserError
 from kafkaspec.impl.common import kernels as k
-from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.files import File, open_regular
 from kafkaspec.impl.common.rows import BATCH, RECORD, Chunk, Ending
 from kafkaspec.spec.common.compression import NotDecompressed, TooMuch, decompress
 from kafkaspec.spec.common.record_format import CODEC_MASK
@@ -85,15 +84,8 @@ class _Window:
 
     def __init__(self, file: File, capacity: int) -> None:
         self.path = file.path
-        try:
-            self.fd = os.open(file.path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
-            found = os.fstat(self.fd)
-        except OSError as e:
-            raise self.failed(e) from None
-        if not stat.S_ISREG(found.st_mode):
-            os.close(self.fd)
-            raise UserError(f"{file.path}: not a regular file")
-        self.size = found.st_size
+        self.fd = open_regular(file.path)
+        self.size = os.fstat(self.fd).st_size
         """of the file; less once it turned out to have shrunk"""
         self.start = self.filled = 0
         self.allocate(capacity)

@@ -144,6 +144,13 @@ class MetaProperties:
         """The key under which a file of this version has the node's id. [MTP-3]"""
         return "node.id" if self.version else "broker.id"
 
+    def lacking(self) -> list[str]:
+        """The keys that a broker needs and this file has not. [MTP-10]"""
+        out = [] if self.node_id is not None else [self.node_key]
+        if self.directory_id is not None and self.cluster_id is None:
+            out.append("cluster.id")
+        return out
+
     def check(self) -> None:
         """Raises PropertiesUnreadable where version 1 lacks what it must have. [MTP-3, MTP-4]"""
         for key, value in (("node.id", self.node_id), ("cluster.id", self.cluster_id)):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from kafkaspec.contract.deviation import Deviation
@@ -169,10 +170,17 @@ def _merged(
         elif delta is not None:
             table = out[name]
             again: list[int] = []  # never emptied: what was folded in is folded in again with every further slot
-            for slot in range(delta.capacity):
-                again += [k for k in delta.starts if slot_of(k, delta.capacity) == slot and delta.starts[k] <= epoch]
-                for key in again:
-                    table = (table or Table()).with_(key, delta.starts[key])
+            slots: dict[int, list[int]] = {}
+            for key in (k for k in delta.starts if delta.starts[k] <= epoch):
+                slots.setdefault(slot_of(key, delta.capacity), []).append(key)
+            for slot, following in pairwise([*sorted(slots), delta.capacity]):
+                again += slots[slot]
+                for _ in range(slot, following):
+                    before = table
+                    for key in again:
+                        table = (table or Table()).with_(key, delta.starts[key])
+                    if table == before:
+                        break  # nor does it change with the empty slots that follow
             out[name] = table
     return out
 

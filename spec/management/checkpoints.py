@@ -23,6 +23,7 @@ from kafkaspec.spec.common.checkpoint_text import (
     EpochEntry,
     Unreadable,
     are_partitions,
+    canonical,
     checkpoint_entries,
     checkpoint_text,
     epoch_entries,
@@ -227,7 +228,10 @@ class PartitionMetadata:
 
 
 @machine.question("partitionMetadata.writeRead", "CKP-7")
-@require(lambda topic_id: is_topic_id(topic_id) and topic_id != ZERO_ID, "CKP-7 an id, and not the zero one")
+@require(
+    lambda topic_id: is_topic_id(topic_id) and topic_id == canonical(topic_id) != ZERO_ID,
+    "CKP-7 an id as Kafka writes it, and not the zero one",
+)
 @ensure(lambda topic_id, result: metadata_id(result.file) == topic_id, "CKP-7 what is written is read back")
 def partition_metadata_write_read(topic_id: str) -> PartitionMetadata:
     """The text of a partition.metadata, and the id that is read from it."""

@@ -165,6 +165,41 @@ def aborted(log: Log, log_start: int, point: int) -> list[int]:
     return sorted(out)
 
 
+@states(without=A_PREDICATE)
+def left_open(log: Log, log_start: int, point: int) -> list[int]:
+    """For each open transaction with records below the point the base offset of its first such batch.
+
+    CMP-10: Below the cleaner point no transaction is open: one with a record there has its marker, below the point or
+    above it. The cleaner does not go beyond the last stable offset, and takes no marker while data of its transaction
+    is there. [LogCleanerManager.cleanableOffsets and CleanedTransactionMetadata, Kafka 4.3.0; KIP-98]
+    """
+    first: dict[int, int] = {}
+    for b in log:
+        if b.kind == TRANSACTIONAL and any(log_start <= r.offset < point for r in b.records):
+            first.setdefault(b.producer, b.base_offset)
+        elif b.kind in (COMMIT, ABORT):
+            first.pop(b.producer, None)
+    return sorted(first.values())
+
+
+@states(without=A_PREDICATE)
+def emptied_before(log: Log, log_start: int, point: int) -> list[int]:
+    """The base offsets of data batches without records that another one of their producer follows.
+
+    CMP-11: From the log start to the cleaner point a producer has at most one data batch without records, that of its
+    last sequence; one that ends at the point stands for the end of the round, and does not count.
+    [Cleaner.cleanInto, Kafka 4.3.0; KAFKA-8335]
+    """
+    empty = [
+        (b.producer, b.base_offset)
+        for b in log
+        if b.kind in (DATA, TRANSACTIONAL) and b.producer >= 0 and not b.records
+        if log_start <= b.last_offset and b.last_offset + 1 < point
+    ]
+    last = dict(empty)
+    return [base for producer, base in empty if base < last[producer]]
+
+
 def _ends(batch: Batch, producer: int) -> bool:
     """A marker that ends a transaction of this producer."""
     return batch.kind in (COMMIT, ABORT) and batch.producer == producer
@@ -231,10 +266,11 @@ def undecided(log: Log) -> int:
     return min(open_.values(), default=LONG_MAX)
 
 
-@states("CMP-2", "CMP-3", "CMP-4")
+@states("CMP-2", "CMP-3", "CMP-4", "CMP-10", "CMP-11")
 def keeps_its_promise(log: Log, log_start: int, point: int) -> bool:
-    """Whether nothing is left that ought to be gone."""
-    return not (superseded(log, log_start, point) or keyless(log, log_start, point) or aborted(log, log_start, point))
+    """Whether nothing is left that ought to be gone, and nothing is undecided."""
+    of = log, log_start, point
+    return not (superseded(*of) or keyless(*of) or aborted(*of) or left_open(*of) or emptied_before(*of))
 
 
 # ---- the questions ---------------------------------------------------------------------------------------------------
@@ -249,9 +285,11 @@ class Breaches:
     """pairs of offsets: a record, and the later one with its key"""
     keyless: list[int]
     aborted: list[int]
+    left_open: list[int]
+    emptied_before: list[int]
 
 
-@machine.question("breaches", "CMP-2", "CMP-3", "CMP-4", "CMP-5", "CMP-6", "CMP-7", "CMP-8")
+@machine.question("breaches", "CMP-2", "CMP-3", "CMP-4", "CMP-5", "CMP-6", "CMP-7", "CMP-8", "CMP-10", "CMP-11")
 @require(lambda log: in_order(log), "CMP-1 what is left stands in order")
 @ensure(
     lambda log_start, point, result: all(
@@ -262,7 +300,7 @@ class Breaches:
 def breaches(log: Log, log_start: Offset, point: Offset) -> Breaches:
     """What of a log with this start and cleaner point breaks the promise."""
     of = log, log_start, point
-    return Breaches(superseded(*of), keyless(*of), aborted(*of))
+    return Breaches(superseded(*of), keyless(*of), aborted(*of), left_open(*of), emptied_before(*of))
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,16 @@ LOGS: list[list[Any]] = [
     [_data(0, ("", "x"), ("", "y")), _data(2, ("", None))],
     [_data(0, ("h", "1"), kind=TRANSACTIONAL, producer=7), [1, 1, COMMIT, 7, []], [2, 2, ABORT, 7, []]],
     [[0, 1, TRANSACTIONAL, 7, []], [2, 2, ABORT, 7, []], [3, 3, ABORT, 8, []], [4, 4, COMMIT, 8, []]],
+    [
+        _data(0, ("h", "1"), kind=TRANSACTIONAL, producer=7),
+        [1, 1, COMMIT, 7, []],
+        _data(2, ("i", "1"), kind=TRANSACTIONAL, producer=7),
+        _data(3, ("j", "1"), kind=TRANSACTIONAL, producer=8),
+        [4, 5, TRANSACTIONAL, 9, []],
+        _data(6, ("k", "1"), kind=TRANSACTIONAL, producer=7),
+        [8, 8, COMMIT, 8, []],
+    ],
+    [[0, 1, DATA, 7, []], [2, 2, TRANSACTIONAL, 8, []], [3, 3, DATA, 7, []], [4, 7, DATA, 7, []], [8, 9, DATA, -1, []]],
 ]
 
 

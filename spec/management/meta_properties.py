@@ -169,6 +169,21 @@ def meta_properties(file: str) -> MetaProperties | Refused:
     )
 
 
+@states(without=A_FORMAT)
+def lacking(of: MetaProperties) -> list[str]:
+    """The keys that a broker's file has and this one has not.
+
+    MTP-10: A file that a broker wrote names its node, and where it has a directory.id the cluster too. A readable file
+    that does not (an empty one is of version 0) keeps a broker without ZooKeeper from starting, whatever its other
+    directories have. [KafkaRaftServer.initializeLogDirs, Kafka 4.3.0; BrokerMetadataCheckpoint, Kafka 0.9 to 3.6]
+    """
+    keys = {
+        "node.id" if of.version else "broker.id": of.node_id is None,
+        "cluster.id": of.directory_id is not None and of.cluster_id is None,
+    }
+    return [key for key, missing in keys.items() if missing]
+
+
 @states("MTP-3")
 def written_lines(of: MetaProperties) -> list[str]:
     """The properties as lines, sorted: their order in the file is free."""

@@ -23,7 +23,7 @@ from icontract import ensure, require
 
 from kafkaspec.contract.clauses import ONE_CALL, states
 from kafkaspec.contract.codec import partial, view
-from kafkaspec.contract.machine import Machine, Refused, Step
+from kafkaspec.contract.machine import AnyBytes, AnySize, Machine, Refused, Step
 from kafkaspec.contract.numbers import (
     Count,
     Few,
@@ -307,7 +307,7 @@ def retain(data: bytes, kept: frozenset[Count], delete_horizon: Timestamp) -> li
     """What the cleaner writes of a batch of which it keeps these records (their numbers), and the batch in any case.
     `delete_horizon`, ms, is set where there is reason. The answer is what a reader makes of it."""
     after = fmt.retained(known(data), kept, delete_horizon)
-    return [reader.as_read(after, len(fmt.encode(after)))]
+    return [reader.as_read(after, size_of(after, len(fmt.encode(after))))]
 
 
 # ---- varints ---------------------------------------------------------------------------------------------------------
@@ -375,6 +375,11 @@ class BuiltBatch(reader.BatchSummary):
 
     delete_horizon_ms: int | None
     records: tuple[BuiltRecord, ...]
+
+
+def size_of(batch: Batch, size: int) -> int:
+    """The size of a batch that was written here: of one that is compressed no rule fixes it."""
+    return AnySize(size) if batch.codec else size
 
 
 def shown(batch: Batch, size: int) -> BuiltBatch:
@@ -504,7 +509,9 @@ def build(
         return Step(state, NOT_WRITTEN)
     data = fmt.encode(batch)
     text = None if batch.codec else base_64.b64encode(data).decode()
-    return Step(CurrentBatch(data), BuildResult(len(data), text, (shown(batch, len(data)),)))
+    held = CurrentBatch(AnyBytes(data) if batch.codec else data)
+    size = size_of(batch, len(data))
+    return Step(held, BuildResult(size, text, (shown(batch, size),)))
 
 
 # ---- the checks of a header ------------------------------------------------------------------------------------------
@@ -619,9 +626,15 @@ class ValidationResult:
 
 @states(without=ONE_CALL)
 def taken(
-    batch: Batch, initial_offset: int, timestamp_type: str, partition_leader_epoch: int, now: int, target: int
+    batch: Batch,
+    initial_offset: int,
+    timestamp_type: str,
+    partition_leader_epoch: int,
+    now: int,
+    target: int,
+    made_here: bool,
 ) -> ValidationResult:
-    """What the leader writes of a batch that it does not refuse.
+    """What the leader writes of a batch that it does not refuse. `made_here`: the batch was compressed by `build`.
 
     BAT-23: The leader gives consecutive offsets from its log end on, its leader epoch, its topic's timestamp type and
     the largest timestamp. It does so in the header of the bytes that came if codec and topic's codec are one and, of
@@ -643,7 +656,10 @@ def taken(
             after, base_offset=initial_offset, attributes=batch.attributes & fmt.TRANSACTIONAL | target | flags
         )
         after = fmt.filled(after, [r._replace(offset=initial_offset + n) for n, r in enumerate(records)], now)
-    return ValidationResult(now, after.max_timestamp, not keeps, (shown(after, len(fmt.encode(after))),))
+    size = len(fmt.encode(after))
+    if made_here or not keeps:
+        size = size_of(after, size)
+    return ValidationResult(now, after.max_timestamp, not keeps, (shown(after, size),))
 
 
 def is_a_brokers(batch: Batch) -> bool:
@@ -751,4 +767,5 @@ def validate(
     if no is not None:
         return no
     target = CODEC_IDS[target_compression]
-    return taken(batch, initial_offset, timestamp_type, partition_leader_epoch, now, target)
+    made_here = isinstance(state.data, AnyBytes)
+    return taken(batch, initial_offset, timestamp_type, partition_leader_epoch, now, target, made_here)

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafkaspec.contract.codec import encode as as_json
 from kafkaspec.contract.deviation import Deviation, Ghost
-from kafkaspec.contract.machine import Json, Refused
+from kafkaspec.contract.machine import AnyBytes, Json, Refused
 from kafkaspec.spec.common.compression import CODEC_IDS
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, NO_TIMESTAMP
 from kafkaspec.spec.common.record_format import (
@@ -53,7 +53,9 @@ def _producers_append_time(
     )
     no = refusal(list(faults(unflagged, a["compacted_topic"], True, *bounds)))
     target = CODEC_IDS[a["target_compression"]]
-    took = no or taken(batch, a["initial_offset"], a["timestamp_type"], a["partition_leader_epoch"], a["now"], target)
+    made_here = isinstance(state.data, AnyBytes)
+    how = a["initial_offset"], a["timestamp_type"], a["partition_leader_epoch"], a["now"], target, made_here
+    took = no or taken(batch, *how)
     answer = took if isinstance(took, Refused) else as_json(took)
     return _rebuilt_without_keys(ghost, state, op, arguments, answer, observation)
 

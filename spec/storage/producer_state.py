@@ -84,6 +84,27 @@ clause(
     },
 )
 
+OF_COORDINATORS = dict.fromkeys(
+    ("spec", "impl", "model", "proof", "mutant"),
+    "what coordinators write, not what a partition accepts: the audit looks for it in the log",
+)
+
+clause(
+    "PSM-32",
+    """A producer's epoch rises after its transaction has ended: the coordinator hands out a higher epoch when every
+    partition of the transaction has its marker. Where a batch of a higher epoch follows an open transaction, a marker
+    is lost, or the transaction's last batch came in after its marker, as was possible before KIP-890.""",
+    source="TransactionCoordinator, Kafka 2.8 and 4.3.0; KIP-98; KIP-890",
+    without=OF_COORDINATORS,
+)
+clause(
+    "PSM-33",
+    """A batch that a group coordinator writes for a producer, of offset commits in its transaction, begins at sequence
+    0, each of them: such sequences are nobody's, and are not compared.""",
+    source="GroupMetadataManager.storeOffsets, Kafka 0.11 to 3.9; CoordinatorRuntime, Kafka 4.3.0",
+    without=OF_COORDINATORS,
+)
+
 OUT_OF_ORDER = "org.apache.kafka.common.errors.OutOfOrderSequenceException"
 INVALID_EPOCH = "org.apache.kafka.common.errors.InvalidProducerEpochException"
 INVALID_STATE = "org.apache.kafka.common.errors.InvalidTxnStateException"

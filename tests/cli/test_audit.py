@@ -124,8 +124,17 @@ def test_many_findings_of_one_kind_are_counted() -> None:
     shown = [s for s in sections if not s.detail]
     assert [s.title for s in shown][-1] == "BAT-3: 42 more"
     assert len(shown) == 1 + 5 + 1
+    assert sections == shown, "on a page there is what is on a terminal"
     assert len(report.to_json(a)["findings"]) == 40
     assert a.exit_code == 1
+
+
+def test_many_leftovers_of_one_kind_are_counted() -> None:
+    findings = tuple(Finding(Severity.LEFTOVER, "LDR-1", f"d/t-0/{n:020}.log.deleted", "there") for n in range(40))
+    sections = describe(engine.Audit(("d",), "sound", (), (), (), findings))
+    assert [s.detail for s in sections] == [False, False]
+    assert len(sections[1].grids[0].rows) == 5
+    assert sections[1].facts[0][1].text == "35 like these; --json lists them"
 
 
 @pytest.mark.parametrize("severity", list(Severity))

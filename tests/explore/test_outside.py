@@ -23,6 +23,7 @@ from kafkaspec.language.concrete import Concrete, State, _After, _own, _Record
 from kafkaspec.language.expr import SizeName
 from tests.gate import oracle
 from tests.gate.templates import LEAVING, SIZES, leaving
+from tests.language.texts import model
 
 Small = Annotated[int, Range(0, 3)]
 STATES = 25
@@ -210,3 +211,37 @@ def test_it_is_what_the_text_leaves(tmp_path: Path, name: str) -> None:
     finally:
         search.close()
     assert shown
+
+
+PAINT_HEAD = """
+class Colour(enum.Enum):
+    RED = 0
+    BLUE = 1
+    GREEN = 2
+@dataclass(frozen=True)
+class Painted:
+    colour: Colour | None
+    at: Colour
+"""
+PAINT_VARIABLES = """
+o: Colour | None
+r: Painted | None
+q: Annotated[list[Colour], Bounded(1)]
+c: Colour
+m: dict[Colour, Colour]
+n: bool
+"""
+"""Three values have two bits, of whose four codes one is no value: it must not be read as one."""
+ASSIGNED = ("s.next.c = s.o", "s.next.m[s.c] = s.o", "s.next.c = s.q[0]", "s.next.r = Painted(colour=None, at=s.r.at)")
+CLAIMED = "@step()\ndef still(s) -> bool:\n    return s.next.n == s.n\n"
+
+
+@pytest.mark.parametrize("claims", ["", CLAIMED])
+@pytest.mark.parametrize("assigned", ASSIGNED)
+def test_a_value_that_has_no_code_is_not_decoded(assigned: str, claims: str) -> None:
+    text = f"@action()\ndef act(s) -> None:\n    {assigned}\n    s.next.n = not s.n\n{claims}"
+    loaded = model(text, PAINT_VARIABLES, PAINT_HEAD)
+    for found in (explore(loaded, {}, threads=1), walk(loaded, {}, seed=0, steps=5)):
+        assert found.trace is not None
+        assert found.trace.claim in ("defined", "type of c", "type of m")
+        assert len(found.trace.steps) == 2

@@ -94,7 +94,8 @@ def compare(
             engines.explorer(found, m, spaces[1], "plain", folder, True)
         if m.ghosts:
             without = oracle.run(cls, s.concrete.sizes, ghosts=False)
-            engines.explorer(found, m, without, "plain", folder, False)
+            if oracle.GHOST not in without.broken:
+                engines.explorer(found, m, without, "plain", folder, False)
     if "transitions" in only and not any(x.start for x in spaces):
         engines.transitions(found, m, s, some, (None, 1)[seed % 2])
     partial = any(n.endswith(f": {DEFINED}") for x in spaces for n in x.broken)  # of explored models alone

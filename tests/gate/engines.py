@@ -291,14 +291,13 @@ def _transitions(found: Found, engine: str, c: Concrete, search: Search, state: 
             step = search.step(instance, words, words)
             ours[label(step.action, step.arguments)] = ("undefined", None)
     for instance, after, faults in ways:
-        step = search.step(instance, words, after)
-        name = label(step.action, step.arguments)
         names = {p.faults[i] for i in faults}
+        outside = any(claim_of(n) == "type" for n in names)
+        step = search.step(instance, words, words)
+        name = label(step.action, step.arguments)
         faulty[name] = {n for n in names if n in c.model.steps}
-        if any(claim_of(n) == "type" for n in names):
-            ours.setdefault(name, ("outside", None))
-        else:
-            ours.setdefault(name, ("after", step.state))
+        if name not in ours:  # else, and outside its type, a value may have no code
+            ours[name] = ("outside", None) if outside else ("after", search.step(instance, words, after).state)
     for o in oracle.outcomes(c, state):
         name = label(o.action, o.arguments)
         found.counts["transitions"] += 1
@@ -450,8 +449,8 @@ def prover(
 def exported(found: Found, m: LoadedModel, s: Space, folder: Path) -> None:
     """TLC on the export: the same counts, or a violation where the text has one."""
     engine = "TLC"
-    if not (s.whole or s.broken or s.start):
-        return
+    if not (s.whole or s.broken or s.start) or (s.whole and not s.distinct):
+        return  # without a first state TLC still evaluates claims that read no variable
     with found.running(engine):
         module, configuration = tla(m, s.concrete.sizes, ghosts=True, deadlock=True)
         at = folder / f"tlc{next(_runs)}"

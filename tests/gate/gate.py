@@ -21,9 +21,10 @@ STATES = ("graph", "transitions", "pinned")
 """What is compared of a template in which all is said by single states."""
 CLAIMED = ("graph", "explorer", "bounded", "prover")
 FAMILY = {
-    "graph": "graph", "explore": "explorer", "bounded": "bounded", "prove": "prover", "pinned": "pinned", "TLC": "tlc",
+    "graph": "graph", "explore": "explorer", "walk": "explorer", "bounded": "bounded", "prove": "prover",
+    "pinned": "pinned", "TLC": "tlc",
 }  # fmt: skip
-ORDER = ("load", "text", "graph", "explore states", "explore", "bounded", "prove", "pinned", "TLC")
+ORDER = ("load", "text", "graph", "explore states", "explore", "walk", "bounded", "prove", "pinned", "TLC")
 """Of several disagreements, the one of the simplest reading is shown."""
 
 

@@ -109,6 +109,10 @@ def witnessed(c: Concrete, claim: str, state: State) -> bool | None:
         return None
 
 
+GHOST = "type of a ghost"
+"""What no engine says that leaves the ghosts out."""
+
+
 def claims_of(m: LoadedModel, ghosts: bool) -> tuple[list[str], list[str], list[str]]:
     """The claims about states, those about steps, and the witnesses that are checked with, or without, ghosts."""
     hidden = set() if ghosts else set(m.ghosts)
@@ -159,7 +163,7 @@ def run(cls: type[Model], sizes: Sizes, ghosts: bool = True, most: int = 400) ->
                 if o.kind == "undefined":
                     out.broken.add(DEFINED)
                 elif o.kind == "outside":
-                    out.broken.add("type")
+                    out.broken.add("type" if ghosts or o.variable not in m.ghosts else GHOST)
                 elif o.state is not None:
                     out.generated += 1
                     out.taken[o.action] += 1

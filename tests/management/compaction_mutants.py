@@ -44,6 +44,7 @@ def _keys(**methods: Any) -> Callable[[], audit.Driver]:
 
 
 _records, _transactions, _init = CompactionCheck._records, CompactionCheck._transactions, CompactionCheck.__init__
+_emptied = CompactionCheck._emptied
 
 
 def _from_the_beginning(self: CompactionCheck, log: Any) -> None:
@@ -113,6 +114,30 @@ def _empty_batches_too(self: CompactionCheck, rows: Any) -> None:
     _transactions(self, rows)
 
 
+def _nothing_is_open(self: CompactionCheck) -> Iterator[Any]:
+    yield from ()
+
+
+def _open_whoever_ends(self: CompactionCheck, rows: Any) -> None:
+    _transactions(self, rows[(rows["attributes"] & CONTROL) == 0])
+
+
+def _one_for_all(self: CompactionCheck, rows: Any) -> None:
+    rows = rows.copy()
+    rows["producer_id"] = 1
+    _emptied(self, rows)
+
+
+def _the_end_counts(self: CompactionCheck, rows: Any) -> None:
+    with patch.object(self, "point", self.point + 1):
+        _emptied(self, rows)
+
+
+def _empty_wherever(self: CompactionCheck, rows: Any) -> None:
+    with patch.object(self, "point", 1 << 40), patch.object(self, "start", 0):
+        _emptied(self, rows)
+
+
 def _half_a_hash(rows: Any) -> Iterator[Any]:
     yield from ()
 
@@ -145,7 +170,7 @@ def _one_chunk_at_a_time(self: Keys, rows: Any) -> None:
 
 
 def _takes_the_tombstones(log: spec.Log, log_start: int, point: int) -> spec.Breaches:
-    return spec.Breaches([(-1, -1)], [], [])
+    return spec.Breaches([(-1, -1)], [], [], [], [])
 
 
 def _spec(body: Callable[..., Any]) -> Callable[[], Machine[Any]]:
@@ -183,6 +208,12 @@ MUTANTS = [
         "what keeps a producer's state is taken for aborted data",
         _check(_transactions=_empty_batches_too),
     ),
+    of_audit("nothing is open", "CMP-10", "a transaction without a marker passes", _check(_left_open=_nothing_is_open)),
+    of_audit("markers end nothing", "CMP-10", "what has its marker is open", _check(_transactions=_open_whoever_ends)),
+    of_audit("empty batches pass", "CMP-11", "any number of a producer", _check(_emptied=lambda self, rows: None)),
+    of_audit("one empty batch", "CMP-11", "in all, not of each producer", _check(_emptied=_one_for_all)),
+    of_audit("the end of a round counts", "CMP-11", "as an empty batch", _check(_emptied=_the_end_counts)),
+    of_audit("empty wherever", "CMP-5 CMP-11", "below the start and above the point", _check(_emptied=_empty_wherever)),
     of_audit("nothing is ever equal", "CMP-2", "no groups", lambda: _patched(_groups=_half_a_hash)),
     of_audit("hashes are keys", "CMP-2", "all keys collide, and nobody looks at them", lambda: _collided()),
     of_audit("the next one, not the last", "CMP-2", "a key three times", _check(confirmed=_next_to_each_other)),

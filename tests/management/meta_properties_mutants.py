@@ -25,8 +25,8 @@ def _patched(target: Any = impl, **functions: Any) -> Callable[[], impl.Driver]:
     return Faulty
 
 
-_lines, _unescape, _parse, _verify, _load = (
-    impl.logical_lines, impl.unescape, impl.parse, impl.Ensemble.verify, impl.Ensemble.load,
+_lines, _unescape, _parse, _verify, _load, _encode = (
+    impl.logical_lines, impl.unescape, impl.parse, impl.Ensemble.verify, impl.Ensemble.load, impl.MetaProperties.encode,
 )  # fmt: skip
 
 
@@ -103,6 +103,10 @@ def _accepts_everything(
     return spec.written_lines(spec.MetaProperties(version, cluster_id, None, directory_id))
 
 
+def _without_a_node(self: impl.MetaProperties, comment: str = "#\n") -> bytes:
+    return _encode(replace(self, node_id=None), comment)
+
+
 MUTANTS = [
     of_impl("lines are not joined", "MTP-1", "a backslash at the end is text", _patched(logical_lines=_joins_nothing)),
     of_impl("! is no comment", "MTP-1", "only # is", _patched(logical_lines=_comments_are_properties)),
@@ -125,6 +129,7 @@ MUTANTS = [
         "and not flushed: the first crash shows it",
         _patched(replace_file=lambda disk, path, data: disk.write(path, data[:-3])),
     ),
+    of_impl("no node is written", "MTP-10 MTP-3", "whose it is", _patched(impl.MetaProperties, encode=_without_a_node)),
     Mutant(
         "version 1 without a node",
         ("MTP-3",),

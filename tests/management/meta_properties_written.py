@@ -12,4 +12,10 @@ def files(walked: WalkEnd) -> Mapping[str, bytes]:
     return {f"data/{name}": disk.read(f"dir/{name}") for name in disk.files("dir")}
 
 
-WRITTEN = Written(files, ("metaProperties.write",), steps=3)
+WRITTEN = Written(
+    files,
+    ("metaProperties.write",),
+    {"cluster_id": lambda state: ["c", "a b=c:d", " x", "#y\t"], "node_id": lambda state: [0, 5]},
+    steps=3,
+)
+"""A broker says its node and its cluster."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -19,7 +21,9 @@ from kafkaspec.audit.finding import Severity
 from kafkaspec.audits.common.findings import MOST_FINDINGS
 from kafkaspec.audits.management import compaction as audit
 from kafkaspec.audits.management.compaction import AUDIT, KEY, CompactionCheck, Keys
+from kafkaspec.contract.codec import decode as from_json
 from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.lockstep.walk import state_machine, walk
 from kafkaspec.spec.management import compaction as spec
 from kafkaspec.spec.management import compaction_trial
@@ -163,6 +167,67 @@ def test_no_key_and_an_aborted_transaction() -> None:
     assert [(f.clause, f.offset) for f in audit.findings_in(rows, 0, 7)] == [("CMP-3", 0), ("CMP-4", 1)]
     assert audit.findings_in(rows, 2, 7) == []
     assert audit.findings_in(rows, 0, 0) == []
+
+
+@pytest.mark.clause("CMP-10")
+def test_a_transaction_without_a_marker() -> None:
+    rows = [
+        [0, 1, "txn", 7, [[0, "a", "1"], [1, "b", "1"]]],
+        [2, 2, "txn", 8, [[2, "c", "1"]]],
+        [3, 3, "data", 9, [[3, "d", "1"]]],
+        [4, 4, "commit", 8, []],
+        [5, 5, "txn", 8, [[5, "e", "1"]]],
+    ]
+
+    def found(batches: list[Any], start: int, point: int) -> list[tuple[str, int | None]]:
+        return [(f.clause, f.offset) for f in audit.findings_in(batches, start, point)]
+
+    assert found(rows, 0, 1) == found(rows, 0, 5) == [("CMP-10", 0)]
+    assert found(rows, 0, 6) == [("CMP-10", 0), ("CMP-10", 5)]
+    assert found(rows, 2, 5) == []
+    assert found(rows, 1, 1) == []
+    assert found([*rows, [9, 9, "commit", 7, []]], 0, 5) == []
+    assert found([*rows, [9, 9, "commit", 9, []]], 0, 5) == [("CMP-10", 0)]
+
+
+@pytest.mark.clause("CMP-10")
+@pytest.mark.parametrize("damage", ["problem", "magic", "ending"])
+def test_what_cannot_be_read_may_have_held_the_marker(damage: str) -> None:
+    log = from_json(spec.Log, [[0, 0, "txn", 7, [[0, "a", "1"]]], [1, 1, "data", -1, [[1, "b", "1"]]]])
+    for altered in (False, True):
+        (listed,) = audit.laid_out(log, 1, Path(audit._folder().name))
+        chunk, ending = listed.read
+        assert isinstance(chunk, Chunk)
+        assert isinstance(ending, Ending)
+        if altered and damage == "ending":
+            ending = replace(ending, reason="torn")
+        elif altered:
+            chunk.batches[damage][1] = 1
+        found = audit.found_in([listed._replace(read=(chunk, ending))], log, 0, 1)
+        assert [f.clause for f in found] == ([] if altered else ["CMP-10"])
+
+
+@pytest.mark.clause("CMP-11")
+def test_two_batches_without_records() -> None:
+    rows = [[0, 1, "data", 7, []], [2, 2, "txn", 8, []], [3, 3, "commit", 8, []], [4, 5, "data", 7, []]]
+    assert audit.findings_in(rows, 0, 6) == []
+    (f,) = audit.findings_in([*rows, [6, 6, "data", -1, []]], 0, 7)
+    assert (f.clause, f.position, f.offset, f.severity) == ("CMP-11", 0, 0, Severity.WARNING)
+    assert "another one at offset 4" in f.message
+    assert audit.findings_in([*rows, [6, 6, "data", -1, []]], 2, 7) == []
+
+
+@pytest.mark.clause("CMP-11")
+@pytest.mark.parametrize(("topic_id", "expected"), [(None, 0), ("x", 1)])
+def test_a_last_sequence_of_an_earlier_epoch(topic_id: str | None, expected: int) -> None:
+    """Kafka before 2.3 compared sequences alone."""
+    log = from_json(spec.Log, [[0, 1, "data", 7, []], [2, 3, "data", 7, []], [4, 4, "data", -1, [[4, "a", "1"]]]])
+    (listed,) = audit.laid_out(log, 1, Path(audit._folder().name))
+    chunk = listed.read[0]
+    assert isinstance(chunk, Chunk)
+    chunk.batches["base_sequence"][:2] = 0
+    with patch.object(audit, "Log", partial(Log, topic_id=topic_id)):
+        assert len(audit.found_in([listed], log, 0, 5)) == expected
 
 
 def test_where_the_check_applies() -> None:

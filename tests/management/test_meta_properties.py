@@ -21,6 +21,7 @@ from kafkaspec.impl.management import meta_properties as impl
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.management import meta_properties as spec
+from kafkaspec.spec.management import meta_properties_trial
 from kafkaspec.spec.management.meta_properties import machine
 from tests.layers import a_row_of_verify, walked
 
@@ -132,13 +133,33 @@ def directory(path: Path, text: str | None) -> Directory:
     files = {}
     path.mkdir()
     if text is not None:
-        (path / impl.NAME).write_text(text)
+        (path / impl.NAME).write_bytes(text.encode("latin-1"))
         files = {impl.NAME: File(path / impl.NAME, len(text))}
     return Directory(LogDirectory(path, (), files), (), True)
 
 
+@pytest.mark.clause("MTP-10")
+@pytest.mark.parametrize("text", meta_properties_trial.TEXTS)
+def test_what_a_file_lacks_is_what_the_spec_says(text: str) -> None:
+    read = spec.meta_properties(text)
+    if not isinstance(read, Refused):
+        assert impl.parse(text.encode("latin-1")).lacking() == spec.lacking(read)
+
+
+@pytest.mark.clause("MTP-10")
+def test_a_file_that_says_nothing_is_told_so(tmp_path: Path) -> None:
+    def said(name: str, text: str) -> str:
+        (found,) = MetaPropertiesCheck().check(directory(tmp_path / name, text))
+        return found.message
+
+    assert said("empty", "") == "the file says nothing"
+    assert said("garbage", "\x03\x1b[2J=\x00") == "the file does not say broker.id"
+    assert said("half", f"directory.id={D}\n") == "the file does not say broker.id and cluster.id"
+
+
 @pytest.mark.clause("MTP-4")
 @pytest.mark.clause("MTP-6")
+@pytest.mark.clause("MTP-10")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -149,6 +170,13 @@ def directory(path: Path, text: str | None) -> Directory:
         ("version=1\nnode.id=1\n", [("MTP-4", None)]),
         (f"{V1}directory.id=AAAAAAAAAAAAAAAAAAAAAQ\n", [("MTP-6", 4)]),
         ("x=\\u12\n", [("MTP-2", 1)]),
+        ("", [("MTP-10", None)]),
+        ("# only a comment\n", [("MTP-10", None)]),
+        ("\x00\x7f\xe9 no property of Kafka's\r\x01", [("MTP-10", None)]),
+        ("version=0\ncluster.id=c\n", [("MTP-10", None)]),
+        (f"broker.id=1\ndirectory.id={D}\n", [("MTP-10", None)]),
+        (f"broker.id=1\ncluster.id=c\ndirectory.id={D}\n", []),
+        ("directory.id=AAAAAAAAAAAAAAAAAAAAAQ\n", [("MTP-10", None), ("MTP-6", 1)]),
     ],
 )
 def test_a_file_is_checked(tmp_path: Path, text: str | None, expected: list[Any]) -> None:

@@ -64,3 +64,18 @@ def test_a_false_limit_is_not_proved() -> None:
         guard="sum(1 for x in P if s.of[x] > 0)", claim="sum(1 for y in P if s.of[y] > 0)"
     )
     assert not prove(model(text, "of: dict[P, Num]\n", HEAD)).complete
+
+
+def test_a_number_is_counted_where_another_value_has_a_name() -> None:
+    """A comparison in a row names what stands in its middle; what is counted behind it does not speak of it."""
+    text = """
+@action()
+def wait(s) -> None:
+    pass
+@invariant()
+def few(s, k: Annotated[int, Range(N, N + 1)]) -> bool:
+    return k <= max((x for x in range(K)), default=k) < sum(1 for r in s.some)
+"""
+    head = HEAD + "@dataclass(frozen=True)\nclass Item:\n    of: P\n"
+    found = prove(model(text, "some: Annotated[set[Item], Bounded(N)]\n", head))
+    assert [o.verdict for o in found.obligations if o.claim == "few"].count("refuted")

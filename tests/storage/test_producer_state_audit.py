@@ -20,7 +20,8 @@ from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
 from kafkaspec.impl.storage.producer_state import SnapshotEntry, encode, file_name
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
-from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
+from kafkaspec.mutants.audit import META, audited, log_file
+from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL, Batch, LogRecord, built
 
 NOW = 1_700_000_000_000
 DAY = 86_400_000
@@ -192,7 +193,11 @@ ALLOWED: dict[str, Callable[[Made], object]] = {
     "a fenced producer's abort": lambda m: m.data(1, 0).abort(1, 0, epoch=2),
     "an empty control batch": lambda m: m.batch(1, -1, epoch=4, attributes=TRANSACTIONAL | CONTROL, count=0),
     "a control record that is no transaction's": lambda m: m.batch(attributes=CONTROL, control_type=2),
-    "a coordinator's topic has no sequences": lambda m: m.data(1, 0).data(1, 0),
+    "a new epoch after the marker": lambda m: m.data(1, 0).commit(1).data(1, 0, epoch=1),
+    "a new epoch after a marker of it": lambda m: m.data(1, 0).commit(1, epoch=1).data(1, 0, epoch=1),
+    "a new epoch after a marker that may be gone": lambda m: m.data(1, 0).data(1, 0, epoch=1, base_offset=9),
+    "a new epoch after a marker in what is damaged": lambda m: m.data(1, 0).batch(problem=3).data(1, 0, epoch=1),
+    "a new epoch without a transaction": lambda m: m.batch(1, 0).data(1, 0, epoch=1),
     "a damaged batch may have held anything": lambda m: (
         m.data(1, 0).batch(problem=3).batch(1, 7, epoch=3).data(2, 0).batch(problem=3).marker(2, audit.ABORT)
     ),
@@ -214,8 +219,6 @@ ALLOWED: dict[str, Callable[[Made], object]] = {
 
 @pytest.mark.parametrize("name", ALLOWED)
 def test_what_kafka_allows_is_no_finding(made: Made, name: str) -> None:
-    if "coordinator's topic" in name:
-        made.topic = "__consumer_offsets"
     if "log start" in name:
         made.more = {"log_start": 1}
     ALLOWED[name](made)
@@ -268,6 +271,75 @@ def test_a_wrong_number_of_a_batch_is_found_once(made: Made, clause: str, row: d
 def test_a_plain_batch_in_a_transaction(made: Made) -> None:
     made.data(1, 0).batch(1, 1).commit(1)
     assert made.findings() == [("ERROR", "PSM-9", LOG, 1000, 1)]
+
+
+@pytest.mark.clause("PSM-32")
+def test_a_higher_epoch_in_an_open_transaction(made: Made) -> None:
+    made.data(1, 0).data(2, 0).commit(2).data(1, 0, epoch=1).data(1, 1, epoch=1).commit(1, epoch=1)
+    assert made.findings() == [("ERROR", "PSM-32", LOG, 3000, 3)]
+    assert made.check()[1].committed == 2
+    made.batch(3, 0).data(3, 1).batch(3, 0, epoch=1).commit(3, epoch=1)  # not transactional: told once, as PSM-9
+    assert [f[1] for f in made.findings()] == ["PSM-32", "PSM-9"]
+
+
+def key_of(group: str, topic: str, version: int = 1) -> bytes:
+    """Of an offset commit."""
+    text = b"".join(struct.pack(">h", len(x)) + x.encode() for x in (group, topic))
+    return struct.pack(">h", version) + text + struct.pack(">i", 0)
+
+
+def committed(
+    offset: int, sequence: int = 0, *keys: bytes, codec: int = 0, attributes: int = TRANSACTIONAL, producer: int = 7
+) -> Batch:
+    """A batch that a group coordinator writes in a producer's transaction."""
+    records = [LogRecord(offset + n, NOW, key, b"v") for n, key in enumerate(keys or (key_of("g", "t"),))]
+    return built(
+        offset, records, attributes=attributes | codec, producer_id=producer, producer_epoch=0, base_sequence=sequence,
+        leader_epoch=0,
+    )  # fmt: skip
+
+
+def told(folder: str, batches: list[Batch]) -> list[tuple[str, int | None]]:
+    files = log_file(f"d/{folder}", 0, batches) | {f"d/{folder}/leader-epoch-checkpoint": b"0\n1\n0 0\n"}
+    found = audited({"d/meta.properties": META, **files})
+    assert found is not None
+    return [(f.clause, f.offset) for f in found.findings if f.severity > Severity.LEFTOVER]
+
+
+@pytest.mark.clause("PSM-33")
+@pytest.mark.parametrize("folder", ["__consumer_offsets-0", "copy-0"])
+def test_a_group_coordinator_s_sequences_are_nobody_s(folder: str) -> None:
+    """Under any topic's name."""
+    good = [
+        committed(0),
+        committed(1, 0, key_of("group", "topic", 0), key_of("", "")),
+        committed(3, codec=1),
+        committed(4, producer=8),
+        committed(5, producer=8),
+    ]
+    assert told(folder, good) == []
+    assert told(folder, [*good, committed(6, 1)]) == [("PSM-33", 6)]
+    assert told(folder, [committed(0), committed(1), committed(2, 9), committed(3, 0)]) == [("PSM-33", 2)]
+
+
+@pytest.mark.clause("PSM-33")
+@pytest.mark.parametrize("folder", ["__consumer_offsets-0", "t-0"])
+@pytest.mark.parametrize(
+    "again",
+    [
+        committed(1, 0, b"k"),
+        committed(1, 0, key_of("g", "t") + b"x"),
+        committed(1, 0, key_of("g", "t")[:-1]),
+        committed(1, 0, key_of("g", "t", 2)),
+        committed(1, 0, b""),
+        committed(1, attributes=0),
+    ],
+)
+def test_a_client_s_sequences_are_its_own(folder: str, again: Batch) -> None:
+    first = replace(committed(0), attributes=again.attributes)
+    assert told(folder, [first, again]) == [("PSM-2", 1)]
+    two = committed(1, 0, key_of("g", "t"), b"k")
+    assert told(folder, [committed(0), two]) == [("PSM-3", 1)]
 
 
 @pytest.mark.clause("PSM-11")
@@ -349,6 +421,19 @@ def test_a_snapshot_that_lacks_a_producer(made: Made) -> None:
     assert [f[:3] for f in made.findings()] == [("ERROR", "PSM-18", file_name(3))]
 
 
+@pytest.mark.clause("PSM-18")
+def test_a_snapshot_that_lacks_a_producer_of_markers_alone(made: Made) -> None:
+    """A marker is another producer's than it was, say."""
+    made.batch(1, 0).batch(2, 0).commit(9).batch(3, 0)
+    made.close(entry(1, 0, 0), entry(2, 0, 1), entry(3, 0, 3))
+    assert made.findings() == []  # forgotten at once, before topics had ids
+    made.more = {"topic_id": "x"}
+    assert [f[:3] for f in made.findings()] == [("ERROR", "PSM-18", file_name(4))]
+    nine = entry(9, -1, -1, coordinator_epoch=0)
+    assert made.close(entry(1, 0, 0), entry(2, 0, 1), nine, entry(3, 0, 3)).findings() == []
+    assert made.close(entry(3, 0, 3)).findings() == []  # all that wrote before are forgotten
+
+
 @pytest.mark.clause("PSM-25")
 @pytest.mark.clause("PSM-19")
 @pytest.mark.parametrize(("clean", "severity"), [(True, "WARNING"), (False, "LEFTOVER")])
@@ -362,6 +447,35 @@ def test_unreadable_snapshots_and_those_above_the_end(made: Made, clean: bool, s
         (severity, "PSM-25", file_name(2), 2, 2),
         (severity, "PSM-19", file_name(5), None, 5),
     ]
+
+
+@pytest.mark.clause("PSM-19")
+@pytest.mark.parametrize("clean", [True, False])
+def test_the_log_end_of_an_empty_last_segment_is_its_base(made: Made, clean: bool) -> None:
+    """The cleaner may take the last records of a segment: the next one begins where they ended all the same."""
+    made.clean = clean
+    made.batch(1, 0).batch(1, 1).roll(entry(1, 1, 1))
+    made.bases[1] = 9
+    made.close(entry(1, 1, 1)).snapshots[5] = encode([entry(1, 1, 1)])
+    assert made.end == 9
+    assert made.findings() == []
+    assert made.check()[1].last_stable_offset == 9
+    made.snapshots[10] = made.snapshots[9]
+    severity = "WARNING" if clean else "LEFTOVER"
+    assert made.findings() == [(severity, "PSM-19", file_name(10), None, 10)]
+    made.snapshots[9] = encode([entry(1, 0, 1)])  # what it says of records that are there is compared
+    assert next(f[:3] for f in made.findings()) == ("WARNING", "PSM-18", file_name(9))
+    made.snapshots[9] = encode([entry(1, 7, 8)])  # what it says of those that are gone is not
+    assert [f[1] for f in made.findings()] == ["PSM-19"]
+
+
+@pytest.mark.clause("PSM-19")
+def test_a_snapshot_above_the_base_of_an_empty_segment_after_a_damaged_one(made: Made) -> None:
+    made.clean = True
+    made.batch(1, 0).batch(problem=3).roll(entry(1, 0, 0))
+    made.bases[1] = 5
+    made.snapshots[7] = made.snapshots[2]
+    assert made.findings() == [("WARNING", "PSM-19", file_name(7), None, 7)]
 
 
 @pytest.mark.clause("PSM-20")

@@ -16,10 +16,11 @@ from pathlib import Path
 from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
 from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import File
+from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 
-CURRENT = re.compile(r"([A-Za-z0-9._-]{1,249})-(\d{1,10})")
-AWAY = re.compile(r"([A-Za-z0-9._-]+)-(\d{1,10})\.[0-9a-zA-Z_-]+?(-delete|-future|-stray)")
-NUMBERED = re.compile(r"(\d{20})(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)")
+CURRENT = re.compile(r"([A-Za-z0-9._-]{1,249})-([0-9]{1,10})")
+AWAY = re.compile(r"([A-Za-z0-9._-]+)-([0-9]{1,10})\.[0-9a-zA-Z_-]+?(-delete|-future|-stray)")
+NUMBERED = re.compile(r"([0-9]{20})(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)")
 TRANSIENT = (".deleted", ".cleaned", ".swap")
 OF_A_DIRECTORY = {
     "meta.properties",
@@ -70,25 +71,36 @@ def partition_name(name: str) -> tuple[str, int, Kind] | None:
     >>> partition_name("a-0.44d833e8653c4b92ab39d5d74d44a2f6-delete")
     ('a', 0, <Kind.DELETED: '-delete'>)
     """
-    if m := AWAY.fullmatch(name):
-        return m[1], int(m[2]), Kind(m[3])
-    if m := CURRENT.fullmatch(name):
-        return m[1], int(m[2]), Kind.CURRENT
-    return None
+    m = AWAY.fullmatch(name) or CURRENT.fullmatch(name)
+    if m is None or int(m[2]) > INT_MAX:
+        return None
+    return m[1], int(m[2]), Kind(m[3] if m.re is AWAY else "")
+
+
+def numbered(name: str) -> tuple[int, str] | None:
+    """Offset and suffix that a file's name says; None if it does not begin with an offset of 20 digits.
+
+    >>> numbered("00000000000000000007.log"), numbered("99999999999999999999.log")
+    ((7, '.log'), None)
+    """
+    m = NUMBERED.fullmatch(name)
+    return None if m is None or int(m[1]) > LONG_MAX else (int(m[1]), m[2])
 
 
 def partition_files(path: Path, topic: str, partition: int, kind: Kind = Kind.CURRENT) -> PartitionFiles:
     """The files of a partition's directory, listed. Raises OSError if it cannot be."""
-    numbered: dict[int, dict[str, File]] = {}
+    by_offset: dict[int, dict[str, File]] = {}
     snapshots = dict[int, File]()
     transient, others = list[File](), list[File]()
     single = dict[str, File]()
-    for name, file in sorted(_listed(path)[0].items()):
-        if m := NUMBERED.fullmatch(name):
-            if m[2] == ".snapshot":
-                snapshots[int(m[1])] = file
+    files, folders = _listed(path)
+    for name, file in sorted(files.items()):
+        if (found := numbered(name)) is not None:
+            offset, suffix = found
+            if suffix == ".snapshot":
+                snapshots[offset] = file
             else:
-                numbered.setdefault(int(m[1]), {})[m[2]] = file
+                by_offset.setdefault(offset, {})[suffix] = file
         elif name.endswith(TRANSIENT):
             transient.append(file)
         elif name in OF_A_PARTITION:
@@ -97,7 +109,7 @@ def partition_files(path: Path, topic: str, partition: int, kind: Kind = Kind.CU
             others.append(file)
     every = [
         Segment(base, f.get(".log"), f.get(".index"), f.get(".timeindex"), f.get(".txnindex"))
-        for base, f in sorted(numbered.items())
+        for base, f in sorted(by_offset.items())
     ]
     return PartitionFiles(
         path,
@@ -111,6 +123,7 @@ def partition_files(path: Path, topic: str, partition: int, kind: Kind = Kind.CU
         leader_epoch_checkpoint=single.get("leader-epoch-checkpoint"),
         metadata=single.get("partition.metadata"),
         others=tuple(others),
+        folders=tuple(sorted(folders)),
     )
 
 
@@ -178,10 +191,11 @@ class _Walk:
 
     # ---- kinds of paths
     def _segment(self, path: Path) -> None:
-        m = NUMBERED.fullmatch(path.name)
-        if m is None or m[2] != ".log":
-            why = "name the .log, or the directory" if m else "its name would be the base offset, 20 digits, and .log"
-            raise UserError(f"{path}: no segment: {why}")
+        found = numbered(path.name)
+        if found is None or found[1] != ".log":
+            why = "its name would be the base offset, 20 digits, and .log"
+            raise UserError(f"{path}: no segment: {why if found is None else 'name the .log, or the directory'}")
+        base = found[0]
         topic, partition, kind = self._named(path.absolute().parent)
         try:
             whole = partition_files(path.parent, topic, partition, kind)
@@ -189,12 +203,12 @@ class _Walk:
             raise UserError(f"{path.parent}: {_reason(e)}") from None
         real = os.path.realpath(path.parent)
         for n, p in enumerate(self.alone.get(real, [])):
-            if p.only is None or int(m[1]) in p.only:
+            if p.only is None or base in p.only:
                 self.notes.append(f"{path}: given twice; judged once")
             else:
-                self.alone[real][n] = _only(whole, p.only | {int(m[1])})
+                self.alone[real][n] = _only(whole, p.only | {base})
             return
-        self.alone[real] = [_only(whole, frozenset({int(m[1])}))]
+        self.alone[real] = [_only(whole, frozenset({base}))]
 
     def _partition(self, path: Path) -> None:
         topic, partition, kind = self._named(path.absolute())
@@ -262,7 +276,7 @@ class _Walk:
     @staticmethod
     def _is_partition(files: Iterable[str]) -> bool:
         names = set(files)
-        return bool(OF_A_PARTITION & names) or any(NUMBERED.fullmatch(n) for n in names)
+        return bool(OF_A_PARTITION & names) or any(map(numbered, names))
 
 
 def _listed(path: Path) -> tuple[dict[str, File], list[Path]]:
@@ -293,6 +307,7 @@ def _only(files: PartitionFiles, bases: frozenset[int]) -> PartitionFiles:
         transient=(),
         leader_epoch_checkpoint=None,
         others=(),
+        folders=(),
         only=bases,
     )
 

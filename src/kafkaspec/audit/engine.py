@@ -10,7 +10,7 @@ import contextlib
 import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.contract.subsystem import modules
 from kafkaspec.errors import UserError
-from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.files import UNPRINTABLE, File, printable, read_small
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.common.scan import read_segment
 
@@ -265,8 +265,8 @@ def _read_ahead(segment: Segment) -> Segment:
         if file is None or file.size > READ_AHEAD:
             return file
         try:
-            return replace(file, content=file.path.read_bytes())
-        except OSError:
+            return replace(file, content=read_small(file))
+        except UserError:
             return file
 
     return replace(
@@ -478,7 +478,27 @@ def _result(
         for d in directories
     )
     unique = tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(notes))
-    return Audit(tuple(paths), verdict, told, topics, partitions, findings, omitted, *unique)
+    result: Audit = _printable(Audit(tuple(paths), verdict, told, topics, partitions, findings, omitted, *unique))
+    return result
+
+
+def unread(paths: Sequence[Path | str], problem: str) -> Audit:
+    """The result where nothing could be read at all: why, as its problem."""
+    return _result([str(p) for p in paths], (), [], FindingList(), [problem], [])
+
+
+def _printable(thing: Any) -> Any:
+    """The same with every text printable: names in a directory may be any bytes."""
+    match thing:
+        case str():
+            return printable(thing) if UNPRINTABLE.search(thing) else thing
+        case tuple():
+            return tuple(map(_printable, thing))
+        case Audit() | AuditedDirectory() | Partition() | Topic() | OmittedCounts() | Finding():
+            old = {f.name: getattr(thing, f.name) for f in fields(thing)}
+            new = {name: value for name, x in old.items() if (value := _printable(x)) is not x and value != x}
+            return replace(thing, **new) if new else thing
+    return thing
 
 
 def _partition(d: Directory, s: Summary, bad: dict[str, int]) -> Partition:

@@ -54,6 +54,8 @@ class PartitionFiles:
     """partition.metadata"""
     others: tuple[File, ...] = ()
     """what is none of these (quorum-state and .checkpoint files of the metadata log among them)"""
+    folders: tuple[Path, ...] = ()
+    """directories in it: Kafka makes none"""
     only: frozenset[int] | None = None
     """base offsets of the segments, if a user named these and not the partition"""
 

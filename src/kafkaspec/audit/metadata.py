@@ -20,7 +20,7 @@ from kafkaspec.audit.check import TopicConfig
 from kafkaspec.audit.discover import Place
 from kafkaspec.audit.files import Kind, PartitionFiles
 from kafkaspec.errors import UserError
-from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.files import File, open_regular
 from kafkaspec.impl.common.rows import Chunk
 from kafkaspec.impl.common.scan import read_segment
 from kafkaspec.impl.storage.batch import Batch, Malformed
@@ -170,7 +170,7 @@ def _take(file: File, first: int, out: Topics) -> None:
 
 
 def _batches(path: Path, file: File, first: int) -> Iterator[Batch]:
-    with path.open("rb") as f:
+    with os.fdopen(open_regular(path), "rb") as f:
         for x in read_segment(file, deep=False):
             if isinstance(x, Chunk):
                 rows = x.batches

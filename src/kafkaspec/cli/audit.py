@@ -5,27 +5,44 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafkaspec.cli.output import Progress, progress, tell
+from kafkaspec.errors import UserError
+
+if TYPE_CHECKING:
+    from kafkaspec.audit.engine import Audit
 
 MB = 1_000_000
 
 
 def run(paths: Sequence[Path], *, master: str | None, html: Path | None, json: bool) -> int:
-    """Audit the paths, in this process or on a Spark master. 0 sound, 1 findings, 2 could not judge."""
+    """Audit the paths, in this process or on a Spark master. 0 sound, 1 findings, 2 could not judge. What could not be
+    read at all is an error; with `json` it is a document too."""
+    from kafkaspec.audit.engine import unread
+    from kafkaspec.impl.common.files import printable
+
+    try:
+        result = _audited(paths, master)
+    except UserError as e:
+        if json:
+            tell([unread(paths, str(e))], json=True)
+        raise UserError(printable(str(e)), e.exit_code) from None
+    tell([result], json=json, html=html, title=printable(f"audit {' '.join(map(str, paths))}"))
+    return result.exit_code
+
+
+def _audited(paths: Sequence[Path], master: str | None) -> Audit:
     from kafkaspec.audit.engine import audit
 
     with progress("audit") as bar:
         if master is None:
-            result = audit(paths, progress=Rate(bar))
-        else:
-            from kafkaspec.fleet.audit import on
-            from kafkaspec.fleet.session import session
+            return audit(paths, progress=Rate(bar))
+        from kafkaspec.fleet.audit import on
+        from kafkaspec.fleet.session import session
 
-            with session(master) as spark:
-                result = audit(paths, fan=on(spark), progress=Rate(bar))
-    tell([result], json=json, html=html, title=f"audit {' '.join(map(str, paths))}")
-    return result.exit_code
+        with session(master) as spark:
+            return audit(paths, fan=on(spark), progress=Rate(bar))
 
 
 class Rate:

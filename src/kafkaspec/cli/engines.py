@@ -6,10 +6,11 @@ import itertools
 import re
 import shlex
 import sys
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafkaspec.cli import names
 from kafkaspec.cli.output import progress, say, show_json, tell, write
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 EXIT_CODES = {"complete": 0, "violation": 1, "deadlock": 1, "liveness": 1, "limit": 2}
 """Of what an exploration came to."""
 LOOKED_AT_LINES = 200
-"""How many lines of a recording are looked at to tell whose it is."""
+"""How many lines of a recording are looked at to tell whose it is, """
+LOOKED_AT_BYTES = 1 << 20
+"""and about how many bytes."""
 
 
 # ---- check -----------------------------------------------------------------------------------------------------------
@@ -53,46 +56,75 @@ def _judge(trace: str, wanted: Subsystem | None, strict: bool, release: str | No
     from kafkaspec.judge.check import check as judge
 
     if trace == "-":
-        lines: Iterable[bytes] = sys.stdin.buffer
-        if wanted is None:
-            first = list(itertools.islice(lines, LOOKED_AT_LINES))
-            wanted = guess("standard input", first)
-            lines = itertools.chain(first, lines)
-        return judge(wanted.spec.machine, lines, name="standard input", strict=strict, release=release)
+        return _judge_stream(sys.stdin.buffer, "standard input", wanted, strict, release)
     path = Path(trace)
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe is opened once
+        with path.open("rb") as stream:
+            return _judge_stream(stream, str(path), wanted, strict, release)
     names.check_readable(path)
     if path.stat().st_size == 0:
         raise UserError(f"{path}: is empty")
     options = [] if wanted is None else ["--subsystem", wanted.name]
-    if wanted is None:
-        wanted = guess(str(path), _first_lines(path))
+    first = _first_lines(path)
+    if not first:
+        raise UserError(f"{path}: is empty")
+    wanted = wanted or guess(str(path), first)
     with progress(path.name) as bar:
         verdict = judge(wanted.spec.machine, path, strict=strict, release=release, progress=bar)
     options += [*["--strict"] * strict, *(["--release", release] if release is not None else [])]
-    return replace(verdict, again=shlex.join(["kafkaspec", "check", trace, *options]))
+    words = [*options, "--", trace] if trace.startswith("-") else [trace, *options]
+    return replace(verdict, again=shlex.join(["kafkaspec", "check", *words]))
+
+
+def _judge_stream(stream: BinaryIO, name: str, wanted: Subsystem | None, strict: bool, release: str | None) -> Verdict:
+    """What can be read once: standard input, a pipe."""
+    from kafkaspec.judge.check import check as judge
+    from kafkaspec.judge.check import lines_of
+
+    lines = lines_of(stream)
+    first = _looked_at(lines)
+    if not first:
+        raise UserError(f"{name}: is empty")
+    wanted = wanted or guess(name, first)
+    return judge(wanted.spec.machine, itertools.chain(first, lines), name=name, strict=strict, release=release)
 
 
 def _first_lines(path: Path) -> list[bytes]:
-    import gzip
+    from kafkaspec.judge.check import Counted, opened
 
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as f:
-            return list(itertools.islice(f, LOOKED_AT_LINES))
-    except (OSError, EOFError) as e:
-        raise UserError(f"{path}: cannot read: {e}") from None
+    with path.open("rb", buffering=0) as raw:
+        try:
+            return _looked_at(opened(Counted(raw), str(path), "" if path.suffix == ".history" else path.suffix))
+        except (OSError, EOFError, zlib.error) as e:
+            raise UserError(f"{path}: cannot read: {e}") from None
+
+
+def _looked_at(lines: Iterable[bytes]) -> list[bytes]:
+    """The first lines, as many as are looked at."""
+    out: list[bytes] = []
+    size = 0
+    for line in lines:
+        out.append(line)
+        size += len(line)
+        if len(out) == LOOKED_AT_LINES or size > LOOKED_AT_BYTES:
+            break
+    return out
 
 
 def guess(name: str, lines: Iterable[bytes]) -> Subsystem:
-    """The subsystem whose operations a recording calls; the file's name decides between several.
+    """The subsystem that knows the operations which a recording calls, or most of them; the file's name decides between
+    several.
 
     Raises UserError: no subsystem knows the operations, or more than one and the name does not tell.
     """
     from kafkaspec.contract.subsystem import subsystems
 
     called = set(_operations(name, lines))
-    knowing = {n: s for n, s in subsystems().items() if called and called <= s.spec.machine.operations.keys()}
+    known = {n: len(called & s.spec.machine.operations.keys()) for n, s in subsystems().items()}
+    most = max(known.values(), default=0)
+    knowing = [n for n, count in known.items() if count == most > 0]
     named = [n for n in subsystems() if n in re.findall(r"[a-z0-9_]+", Path(name).name.lower())]
-    choice = [n for n in named if n in knowing] or list(knowing) or named
+    choice = [n for n in named if n in knowing] or knowing or named
     if len(choice) == 1:
         return subsystems()[choice[0]]
     wanted = f"one of {', '.join(choice)}" if choice else "none of the subsystems knows its operations"
@@ -100,7 +132,7 @@ def guess(name: str, lines: Iterable[bytes]) -> Subsystem:
 
 
 def _operations(name: str, lines: Iterable[bytes]) -> Iterator[str]:
-    import orjson
+    from kafkaspec.judge.check import parsed
 
     if name.endswith(".history"):
         for line in lines:
@@ -109,12 +141,7 @@ def _operations(name: str, lines: Iterable[bytes]) -> Iterator[str]:
                 yield word
         return
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            record = orjson.loads(line)
-        except orjson.JSONDecodeError as e:
-            raise UserError(f"{name}:{number}: not JSON: {e.msg} at column {e.colno}") from None
+        record = parsed(line, name, number)
         op = record.get("op") if isinstance(record, dict) else None
         if isinstance(op, str) and op != "init":
             yield op

@@ -133,14 +133,14 @@ def encoder(hint: Any) -> Callable[[Any], Json] | None:
 
 @cache
 def _encoder(cls: Any) -> Callable[[Any], Json]:
-    if cls in _SCALARS or issubclass(cls, float):
+    if cls in _SCALARS or (issubclass(cls, int | float) and not issubclass(cls, enum.Enum)):
         return _same
     if is_named_tuple(cls) and encoder(cls) is list:
         return list
     if dataclasses.is_dataclass(cls):
         return _object(cls)
     if issubclass(cls, bytes):
-        return bytes.hex
+        return cls.hex  # type: ignore[no-any-return]
     if issubclass(cls, enum.Enum):
         return lambda value: encode(value.value)
     if issubclass(cls, Mapping):

@@ -19,7 +19,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -47,6 +47,19 @@ class History:
     def ndjson(self) -> bytes:
         """The same as a recorded trace, one JSON line a call, numbered."""
         return b"".join(orjson.dumps({"i": i, **r}) + b"\n" for i, r in enumerate(self.records))
+
+
+LONGEST: Final = 400
+"""Characters of a call or an answer that are told."""
+
+
+def cut(text: str, most: int = LONGEST) -> str:
+    """The text, or its beginning and how long it is.
+
+    >>> cut("abc"), cut("abcdef", 3)
+    ('abc', 'abc... (6 characters)')
+    """
+    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
 
 
 def outcome(result: Json | Refused) -> Record:
@@ -131,10 +144,15 @@ def _ended(line: str, at: int) -> None:
 
 
 def _value(line: str, at: int) -> tuple[Json, int]:
+    """The JSON value that stands there, as a line of a recorded trace would have it, and where it ends."""
     try:
-        return _decoder.raw_decode(line, at)
+        _, end = _decoder.raw_decode(line, at)
+        return orjson.loads(line[at:end]), end
     except json.JSONDecodeError as e:
-        raise ValueError(e.pos + 1, "expected a JSON value") from None
+        wrong = e.pos + 1 if e.doc == line else at + 1
+    except (ValueError, RecursionError):  # a number of thousands of digits, a thousand levels
+        wrong = at + 1
+    raise ValueError(wrong, "expected a JSON value")
 
 
 def parse(text: str, name: str) -> History:

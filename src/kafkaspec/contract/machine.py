@@ -101,6 +101,31 @@ class Approx(float):
     __hash__ = float.__hash__
 
 
+class AnySize(int):
+    """How many bytes a compressor made: no rule fixes it. Equal to any number of bytes."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) in (int, AnySize) and isinstance(other, int) and other >= 0
+
+    __hash__ = int.__hash__
+
+
+class _AnyHex(str):
+    """Hexadecimal digits of bytes that no rule fixes."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and re.fullmatch("([0-9a-f]{2})*", other) is not None
+
+    __hash__ = str.__hash__
+
+
+class AnyBytes(bytes):
+    """Bytes that a compressor made: as JSON they are equal to any bytes."""
+
+    def hex(self, *_: Any) -> str:
+        return _AnyHex(bytes.hex(self))
+
+
 class Exhaustive(list[Any]):
     """Candidates beside which there are none: a trace check that had to choose among them still knows that it knows."""
 

@@ -6,6 +6,7 @@ is shown where it is, and the dump goes on at the next batch. Which files are kn
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kafkaspec.errors import UserError
-from kafkaspec.impl.common.files import File, read_small
+from kafkaspec.impl.common.files import File, open_regular, read_small
 from kafkaspec.impl.common.rows import Ending
 from kafkaspec.impl.storage.batch import Batch, Malformed, Record, control
 
@@ -98,7 +99,7 @@ def span(first: int, last: int) -> str:
 def _segment(file: File, offset: int | None, records: bool) -> Iterator[Line]:
     from kafkaspec.impl.common.scan import problem_text, read_segment
 
-    with file.path.open("rb") as data:
+    with os.fdopen(open_regular(file.path), "rb") as data:
         for part in read_segment(file, deep=False):
             if isinstance(part, Ending):
                 if part.reason:

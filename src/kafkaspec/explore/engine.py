@@ -653,11 +653,13 @@ class Search:
             assert instance is not None
             last, clauses = self.step(instance, here, here), instance.action.clauses
         else:
-            instance, after, _ = next(way for way in self.successors(here) if fault in way[2])
-            last, clauses = self.step(instance, here, after), instance.action.clauses
+            instance, after, faults = next(way for way in self.successors(here) if fault in way[2])
+            clauses = instance.action.clauses
             if fault > len(p.layout.vars):
                 clauses = next(c.clauses for c in p.step_claims if c.name == name)
-            else:
+            whole = min(faults) > len(p.layout.vars)  # else some value is none of its variable's type, and has no code
+            last = self.step(instance, here, after if whole else here)
+            if not whole and p.faults.index(DEFINED) not in faults:
                 last = replace(last, state=self.left(instance, here))
         return replace(trace, claim=name, steps=(*trace.steps, last), clauses=clauses)
 

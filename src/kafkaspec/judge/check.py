@@ -10,6 +10,10 @@ The usual line is complete and there is one such state: that path is a lookup, o
 the contract machinery, and one comparison. Everything else (missing fields, known deviations, the words of a rejection)
 is on the other path, which need not be fast.
 
+A recording may be anything. What a line costs is bounded, whatever it says, and arguments are looked at before a
+function of the spec gets them. A line that is JSON, and no line of a trace that this version knows, is *skipped*:
+nobody knows the state after it, so nothing is judged from there to the next `init`, and the trace is never accepted.
+
 A spec is fast here if its state is built positionally (a NamedTuple, or a dataclass without `dataclasses.replace`), if
 an immutable part of it, such as one snapshot's view, keeps its observation once built, and if the observation's keys
 come in the order of the recordings: the exact comparison is then one comparison of bytes.
@@ -17,35 +21,56 @@ come in the order of the recordings: the exact comparison is then one comparison
 
 from __future__ import annotations
 
+import codecs
 import gc
 import gzip
+import inspect
 import io
 import itertools
 import types
 import typing
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, BinaryIO, Final, Literal, NamedTuple, NoReturn
 
 import orjson
 
 from kafkaspec.contract import clauses, history
 from kafkaspec.contract.deviation import Deviation, Ghost
-from kafkaspec.contract.machine import Exhaustive, Json, Machine, Operation, Outside, Refused, Step
+from kafkaspec.contract.machine import Exhaustive, Fields, Json, Machine, Nothing, Operation, Outside, Refused, Step
 from kafkaspec.errors import UserError, unknown
+from kafkaspec.judge.fits import LARGEST, arguments_fit, fits
+from kafkaspec.judge.protocol import word
 from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, same
 
-MAX_STATES = 10_000
+MAX_LINE_BYTES: Final = 16 << 20
+"""A longer line is not read; nor is a longer history in text."""
+MAX_DEPTH: Final = 100
+"""A line that is nested deeper is not read."""
+MAX_UNPACKED: Final = 200
+"""A file that unpacks to more than so many times its size, and more than `FREE_BYTES`, is not read."""
+FREE_BYTES: Final = 64 << 20
+MAX_STATES: Final = 10_000
 """How many states may explain a trace with missing fields before the check gives up."""
-MAX_CALLS = 1_000_000
-"""How many calls are tried for one line with missing fields before the check gives up."""
-MAX_SEEN = 200
+MAX_STATES_BYTES: Final = 256 << 20
+"""How large they may be together, as JSON."""
+MAX_CALLS: Final = 100_000
+"""How many calls are tried for lines with missing fields, and `MAX_CALLS_A_LINE` more for each of these lines, before
+the check gives up."""
+MAX_CALLS_A_LINE: Final = 50
+MAX_SEEN: Final = 200
 """How many values of a line are tried for an argument that it leaves out."""
-MAX_NEAREST = 20_000
-"""How many calls are tried to find one that a rejected line would fit."""
+MAX_NEAREST: Final = 2_000
+"""How many calls are tried to find one that a rejected line would fit; fewer where line and state are large."""
+MAX_REASONS: Final = 20
+"""So many reasons for which lines were skipped are told, and how many lines there were of others."""
+MAX_DIFFERENCES: Final = 1_000
+MAX_VALUE_BYTES: Final = 64 << 10
+"""A value in a verdict that would be longer as JSON is left out, and its size told."""
 
 FIELDS = ("i", "op", "args", "result", "error", "state")
 _STATE = b',"state":'  # 9 bytes
@@ -66,10 +91,19 @@ class DeviationCount:
 
 
 @dataclass(frozen=True)
+class SkippedCount:
+    """Lines that were skipped for one reason: how many, and the first of them."""
+
+    count: int
+    line: int
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What became of a trace. From `step` on, the fields are of the line where it was rejected or left the contract."""
 
-    verdict: Literal["accepted", "rejected", "outside"]
+    verdict: Literal["accepted", "rejected", "outside", "incomplete"]
+    """`incomplete`: nothing is wrong with what was judged, and lines were skipped"""
     source: str
     events: int
     """lines judged, `init` lines and the line that was rejected included"""
@@ -86,6 +120,10 @@ class Verdict:
     clause: str = ""
     sentence: str = ""
     what: str = ""
+    skipped: Mapping[str, SkippedCount] = field(default_factory=dict)
+    """lines that are none of a trace, by what is unknown in them; "" for the lines that are of further reasons"""
+    unjudged: int = 0
+    """lines after a skipped one, up to the next `init`: the state is not known there"""
     expected: Mapping[str, Json] = field(default_factory=dict)
     """result or error, and state, that would have been accepted"""
     seen: Mapping[str, Json] = field(default_factory=dict)
@@ -99,14 +137,17 @@ class Verdict:
     @property
     def exit_code(self) -> int:
         """0 accepted, 1 rejected, 2 could not judge."""
-        return {"accepted": 0, "rejected": 1, "outside": 2}[self.verdict]
+        return {"accepted": 0, "rejected": 1, "outside": 2, "incomplete": 2}[self.verdict]
 
     def text(self) -> str:
         """The verdict in plain lines, without colours."""
         where = f"{self.source}:{self.line}"
         out = []
+        judged = f"{_count(self.events, 'event')} in {_count(self.histories, 'history')}"
         if self.verdict == "accepted":
-            out.append(f"accepted: {self.source}: {self.events:,} events in {_count(self.histories, 'history')}")
+            out.append(f"accepted: {self.source}: {judged}")
+        elif self.verdict == "incomplete":
+            out.append(f"could not judge all: {self.source}: {judged} accepted, {self.left_out}")
         elif self.verdict == "outside":
             out.append(f"outside the contract from step {self.step}: {where}: {self.call}")
             out.append(f"  the caller broke {self.clause}: {self.what}")
@@ -122,7 +163,27 @@ class Verdict:
             out.append(
                 f"  known deviation {id}: {_count(met.count, 'time')}, first at step {met.step} (line {met.line})"
             )
+        for what, where in self.skips:
+            out.append(f"  skipped {where}: {what}")
         return "\n".join(out)
+
+    @property
+    def left_out(self) -> str:
+        """How many lines were not judged, in words."""
+        skipped = sum(s.count for s in self.skipped.values())
+        after = f", {_count(self.unjudged, 'line')} after {'it' if skipped == 1 else 'them'} not judged"
+        return f"{_count(skipped, 'line')} skipped" + (after if self.unjudged else "")
+
+    @property
+    def skips(self) -> list[tuple[str, str]]:
+        """Why lines were skipped, and where."""
+        return [
+            (
+                what or "other reasons",
+                f"{_count(s.count, 'line')}, first line {s.line}" if s.count > 1 else f"line {s.line}",
+            )
+            for what, s in self.skipped.items()
+        ]
 
 
 def _count(n: int, what: str) -> str:
@@ -135,6 +196,14 @@ class Possible(NamedTuple):
 
     state: Any
     ghosts: tuple[Ghost, ...]
+
+
+class NotOfTheSpec(UserError):
+    """A line that is no line of a trace of this spec: `what` is unknown in it."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(f"{where}: {what}")
+        self.what = what
 
 
 class Line(NamedTuple):
@@ -167,6 +236,8 @@ class _Bound(NamedTuple):
     required: frozenset[str] | None
     """names without a default; None if that is all of them"""
     call: Callable[[Any, Mapping[str, Json]], Step[Any] | Outside]
+    fits: Callable[[Mapping[str, Json]], bool]
+    """whether each argument is of its type"""
     complete: Callable[[Mapping[str, Json]], Mapping[str, Any]] | None
     """trace arguments to Python arguments with defaults; None if they are the same"""
     answered: list[int]
@@ -189,6 +260,7 @@ def _bind(op: Operation[Any]) -> _Bound:
         frozenset(op.parameters),
         frozenset(t for t, p in op.parameters.items() if p not in op.defaults) if op.defaults else None,
         op.traced,
+        arguments_fit(op),
         None if same else eval(f"lambda a: {whole}", env),
         [0],
     )
@@ -200,11 +272,6 @@ def _together(advances: list[Callable[..., Ghost]]) -> Callable[..., tuple[Ghost
         (only,) = advances
         return lambda ghosts, before, op, a, after: (only(ghosts[0], before, op, a, after),)
     return lambda ghosts, *step: tuple(f(g, *step) for f, g in zip(advances, ghosts, strict=True))
-
-
-def _typed(error: Exception) -> bool:
-    """Whether a spec's function may have failed because an argument is of a kind that its body cannot use."""
-    return isinstance(error, TypeError | KeyError | ValueError | AttributeError | IndexError)
 
 
 def outcome_matches(expected: Json | Refused, record: Mapping[str, Any]) -> bool:
@@ -230,11 +297,15 @@ class Check:
         strict: bool = False,
         most: int = MAX_STATES,
         release: str | None = None,
+        skips: bool = False,
     ) -> None:
         self.machine = machine
         self.name = name
         self.strict = strict
         self.most = most
+        self.skips = skips
+        """as of a recording: a line that is none of a trace is skipped, else it is an error; and any key of the state
+        may be left out, else those that the protocol marks"""
         self.deviations: list[Deviation] = [d for d in machine.deviations if d.shows_in(release)]
         kinds = dict.fromkeys((d.initial, d.advance) for d in self.deviations if d.has_ghost)
         self.initials = [initial for initial, _ in kinds]
@@ -251,10 +322,23 @@ class Check:
         self.histories = 0
         self.sparse_since: int | None = None
         self.guessed_since: int | None = None
+        self.skipped: dict[str, SkippedCount] = {}
+        self.unjudged = 0
+        self.unknown_since: int | None = None
+        """the skipped line after which the state is not known"""
+        self.left = MAX_CALLS
+        """calls that may still be tried on the other path"""
 
     def fresh(self, arguments: Mapping[str, Json]) -> Possible:
         """The first state for the arguments of an `init` line."""
         return Possible(self.machine.start(arguments), tuple(initial() for initial in self.initials))
+
+    @cached_property
+    def configuration(self) -> Mapping[str, Any]:
+        """The arguments of an `init` line, and their types."""
+        hints = typing.get_type_hints(self.machine.initial)
+        names = self.machine.init_names(inspect.signature(self.machine.initial).parameters)
+        return {name: hints.get(python, Any) for name, python in zip(names, names.values(), strict=True)}
 
     # the fast path
 
@@ -276,6 +360,8 @@ class Check:
         before, ghosts = self.frontier[0]
         events = 0
         for number, line in enumerate(lines, 1):
+            if len(line) > MAX_LINE_BYTES:
+                self.parsed(line, number)
             # Where the state is the last field, only what stands before it is parsed. The state's text need not be, if
             # it is the expected one to the byte. (Text before it that ends inside a string or a list does not parse.)
             record = None
@@ -304,17 +390,19 @@ class Check:
                         a.keys() == bound.names
                         or (bound.required is not None and bound.required <= a.keys() <= bound.names)
                     )
+                    and bound.fits(a)
                 ):
                     try:
                         step = bound.call(before, a)
-                    except Exception as e:
-                        self.ill_typed(e, number, op, a)
+                        if type(step) is Step:
+                            after, result = step
+                            if bound.complete is not None:
+                                a = bound.complete(a)
+                            moved = advance(ghosts, before, op, a, after) if ghosts else ghosts
+                            expected = observe(after)
+                    except Exception:
+                        step = None  # it fails on the other path again, which says so
                     if type(step) is Step:
-                        after, result = step
-                        if bound.complete is not None:
-                            a = bound.complete(a)
-                        moved = advance(ghosts, before, op, a, after) if ghosts else ghosts
-                        expected = observe(after)
                         if type(result) is Refused:
                             good = "error" in head and outcome_matches(result, head)
                         else:
@@ -329,12 +417,15 @@ class Check:
                                 attempt = Attempt(bound.operation, a, was, now, result, expected)
                                 ids = self.deviating(head, attempt, text) if at else ()
                             if not ids:
-                                record = record or self.parsed(line, number)
-                                good = good and same(expected, record["state"])
+                                if record is None:
+                                    record = self.parsed(line, number)
+                                    head["state"] = record["state"]
+                                    good = good and _equal(head, record)  # of a key that comes twice the last counts
+                                good = good and self.shows(expected, record)
                                 if not good and attempt is not None and record.keys() in _COMPLETE:
                                     ids = self.deviating(record, attempt)
                             if ids:
-                                self.note(ids, head["i"], number)
+                                self.note(ids, head["i"] if type(head["i"]) is int else events - 1, number)
                                 good = True
                         if good:
                             before, ghosts = after, moved
@@ -346,35 +437,74 @@ class Check:
             # the other path
             self.frontier = [Possible(before, ghosts)] if single else self.frontier
             self.events = events
-            verdict = self.slow(record or self.parsed(line, number), number)
+            verdict = self.slow(self.parsed(line, number) if record is None else record, number)
             if verdict is not None:
                 return verdict
-            single = len(self.frontier) == 1
+            events = self.events
+            single = len(self.frontier) == 1 and self.unknown_since is None
             before, ghosts = self.frontier[0]
         self.events = events
-        if not events:
-            raise UserError(f"{self.name}: nothing to judge: the trace has no lines")
-        return self.verdict("accepted")
+        if events:
+            return self.verdict("incomplete" if self.skipped else "accepted")
+        for what, first in self.skipped.items():  # the verdict would be about nothing
+            self.malformed(first.line, what)
+        raise UserError(f"{self.name}: nothing to judge: the trace has no lines")
 
     def parsed(self, line: bytes, number: int) -> Any:
         """A line's JSON; None for a blank line."""
-        try:
-            record = orjson.loads(line)
-        except orjson.JSONDecodeError as e:
-            if not line.strip():
-                return None
-            self.malformed(number, f"not JSON: {e.msg} at column {e.colno}")
-        if record is None:
-            self.malformed(number, "expected a JSON object, not null")
-        return record
+        return parsed(line, self.name, number)
+
+    # what a line shows of the state
+
+    def compared(self, observation: Json, seen: Json) -> Json:
+        """What is compared of an observation: a recording may leave keys of the state out."""
+        if self.skips and isinstance(observation, dict) and isinstance(seen, dict):
+            return Fields(observation)
+        return observation
+
+    def shows(self, observation: Json, record: Mapping[str, Any]) -> bool:
+        """Whether the state that a line shows, if it does, is that one."""
+        return "state" not in record or same(self.compared(observation, record["state"]), record["state"])
+
+    def differing(self, observation: Json, record: Mapping[str, Any]) -> list[Difference]:
+        """Where it is not; the first places."""
+        if "state" not in record:
+            return []
+        where = differences(self.compared(observation, record["state"]), record["state"], "state")
+        return list(itertools.islice(where, MAX_DIFFERENCES))
 
     # lines with missing fields, deviations, rejections
 
     def slow(self, record: Any, number: int) -> Verdict | None:
         """Judge one parsed line, whatever it leaves out; None if it is explained."""
-        line = self.validated(record, number)
-        if line.op == "init":
-            return self.begin(line)
+        try:
+            line = self.validated(record, number)
+            if line.op == "init":
+                return self.begin(line)
+            if self.unknown_since is None:
+                return self.explained(line)
+        except NotOfTheSpec as e:
+            if not self.skips:
+                raise
+            self.skip(number, e.what)
+            return None
+        self.events -= 1
+        self.unjudged += 1
+        return None
+
+    def skip(self, number: int, what: str) -> None:
+        """Note a line that is none of a trace. The state after it is not known, if there is one."""
+        known = self.skipped.get(what)
+        if known is None and len(self.skipped) >= MAX_REASONS:
+            what, known = "", self.skipped.get("")
+        self.skipped[what] = SkippedCount(known.count + 1, known.line) if known else SkippedCount(1, number)
+        self.events -= 1
+        if self.machine.initial is not Nothing:
+            self.unknown_since = self.unknown_since or number
+
+    def explained(self, line: Line) -> Verdict | None:
+        """Judge a call; None if it is explained."""
+        number = line.number
         self.histories = self.histories or 1
         found, deviated, outside = self.explanations(line)
         if deviated and not found:
@@ -385,29 +515,34 @@ class Check:
                 return self.verdict("outside", line, clause=outside.clause, what=outside.reason)
             return self.rejected(line)
         self.count(line, attempts[0])
-        self.frontier = _distinct(a.after for a in attempts)
-        if len(self.frontier) > self.most:
+        self.frontier = _distinct((a.after for a in attempts), self.most)
+        if len(self.frontier) > self.most or self.too_large():
             raise UserError(
                 f"{self.name}:{number}: could not judge from here: more than {self.most:,} states explain the trace "
-                f"so far (fields are missing since line {self.sparse_since or number})"
+                f"so far, or too large ones (fields are missing since line {self.sparse_since or number})"
             )
         return None
 
+    def too_large(self) -> bool:
+        """Whether the states that explain the trace are too large together: the first stands for all."""
+        several = len(self.frontier)
+        size = MAX_STATES_BYTES // several
+        return several > 100 and len(_text(self.machine.observe(self.frontier[0].state))) > size
+
     def begin(self, line: Line) -> Verdict | None:
         """A new history."""
-        self.sparse_since = self.guessed_since = None
         try:
             possible = self.fresh(line.arguments)
+            observation = self.machine.observe(possible.state)
+            orjson.dumps(observation, default=float)  # what a configuration may say is not in its type alone
         except UserError as e:
-            self.malformed(line.number, str(e))
+            self.unknown(line.number, str(e))
         except Exception as e:
-            if not _typed(e):
-                raise
-            self.malformed(line.number, f"init: the spec cannot start from these arguments ({type(e).__name__}: {e})")
+            self.unknown(line.number, f"init: the spec cannot start from these arguments ({_error(e)})")
+        self.sparse_since = self.guessed_since = self.unknown_since = None
         self.frontier = [possible]
         self.histories += 1
-        observation = self.machine.observe(possible.state)
-        if outcome_matches(None, line.record) and state_matches(observation, line.record):
+        if outcome_matches(None, line.record) and self.shows(observation, line.record):
             return None
         return self.refuse(line, "", None, observation, "the first state is another one", "")
 
@@ -436,23 +571,25 @@ class Check:
         complete = self.complete(line)
         if not complete:
             self.sparse_since = self.sparse_since or line.number
-        tried = 0
+        self.left += MAX_CALLS_A_LINE
         for possible in self.frontier:
             for op, arguments in self.calls(line, possible.state):
-                tried += 1
-                if tried > MAX_CALLS:
+                self.left -= 1
+                if self.left < 0:
                     raise UserError(
-                        f"{self.name}:{line.number}: could not judge from here: more than {MAX_CALLS:,} calls would "
-                        f"have to be tried for what this line leaves out"
+                        f"{self.name}:{line.number}: could not judge from here: more than {MAX_CALLS:,} calls, and "
+                        f"{MAX_CALLS_A_LINE} a line, would have to be tried for what the lines leave out"
                     )
                 attempt = self.attempt(line, possible, op, arguments)
                 if isinstance(attempt, Outside):
                     if complete:
                         broken = broken or attempt
-                elif outcome_matches(attempt.result, line.record) and state_matches(attempt.observation, line.record):
+                elif outcome_matches(attempt.result, line.record) and self.shows(attempt.observation, line.record):
                     found.append(attempt)
-                elif not self.strict and (ids := self.deviating(line.record, attempt)):
-                    deviated.append((attempt, ids))
+                elif not self.strict:
+                    self.left -= len(self.deviations)
+                    if ids := self.deviating(line.record, attempt):
+                        deviated.append((attempt, ids))
         return found, deviated, broken
 
     def complete(self, line: Line) -> bool:
@@ -469,13 +606,15 @@ class Check:
             if not line.arguments.keys() <= op.parameters.keys():
                 continue
             given = {op.parameters[t]: v for t, v in line.arguments.items()}
+            if line.op is None and not all(fits(op.hints.get(p, Any))(v) for p, v in given.items()):
+                continue
             missing = [p for p in op.parameters.values() if p not in given and p not in op.defaults]
             if not missing:
                 yield op, {**op.defaults, **given}
                 continue
             try:
                 choices = self.machine.choices(op, state)
-            except ValueError as e:
+            except Exception as e:
                 if line.op is None:
                     continue
                 raise UserError(
@@ -497,13 +636,13 @@ class Check:
         """Make one call in one possible state."""
         try:
             step = self.machine.apply(possible.state, op.name, arguments, contracts=False)
+            if isinstance(step, Outside):
+                return step
+            ghosts = self.advance(possible.ghosts, possible.state, op.name, arguments, step.state)
+            observation = self.machine.observe(step.state)
         except Exception as e:
-            self.ill_typed(e, line.number, op.name, line.arguments)
-        if isinstance(step, Outside):
-            return step
-        ghosts = self.advance(possible.ghosts, possible.state, op.name, arguments, step.state)
-        after = Possible(step.state, ghosts)
-        return Attempt(op, arguments, possible, after, step.result, self.machine.observe(step.state))
+            self.unknown(line.number, f"the spec cannot take the call `{_call(line)}` ({_error(e)})")
+        return Attempt(op, arguments, possible, Possible(step.state, ghosts), step.result, observation)
 
     def deviating(self, record: Mapping[str, Any], a: Attempt, text: bytes | None = None) -> tuple[str, ...]:
         """The fewest known deviations that together show what was seen; () if none do. With `text`, that is the state
@@ -511,21 +650,25 @@ class Check:
 
         def shown(chosen: Iterable[int]) -> tuple[list[int], bool]:
             """Those that change what is shown, one after the other, and whether the line is then explained."""
-            result, observation, changing = a.result, a.observation, []
+            changing: list[int] = []
+            result, observation = a.result, a.observation
             for n in chosen:
                 at = self.ghost_of[n]
                 ghost = None if at is None else a.after.ghosts[at]
                 before = result, observation
-                result, observation = self.deviations[n].rewrite(
-                    ghost, a.after.state, a.operation.name, a.arguments, result, observation
-                )
+                try:
+                    result, observation = self.deviations[n].rewrite(
+                        ghost, a.after.state, a.operation.name, a.arguments, result, observation
+                    )
+                except Exception:  # it is written for the configurations that there are
+                    return changing, False
                 if (result, observation) != before:
                     changing.append(n)
             good = bool(changing) and outcome_matches(result, record)
             if good and text is not None:
                 good = orjson.dumps(observation, default=float) + b"}" == text
             elif good:
-                good = state_matches(observation, record)
+                good = self.shows(observation, record)
             return changing, good
 
         active = set()
@@ -552,48 +695,61 @@ class Check:
         """The line cannot be read."""
         raise UserError(f"{self.name}:{number}: {what}") from None
 
+    def unknown(self, number: int, what: str) -> NoReturn:
+        """The line is none of a trace of this spec."""
+        raise NotOfTheSpec(f"{self.name}:{number}", what) from None
+
     def validated(self, record: Any, number: int) -> Line:
         """The line, if it is of the form of a trace's; UserError otherwise."""
         if not isinstance(record, dict):
             self.malformed(number, f"expected a JSON object, not {type(record).__name__}")
+        if _is_deep(record):
+            self.malformed(number, f"nested deeper than {MAX_DEPTH} levels")
         for key in record:
             if key not in FIELDS:
-                self.malformed(number, str(unknown("field", key, FIELDS)))
+                self.unknown(number, str(unknown("field", history.cut(key), FIELDS)))
         if "result" in record and "error" in record:
-            self.malformed(number, "a line has a result or an error, not both")
+            self.unknown(number, "a line has a result or an error, not both")
         op, arguments, error = record.get("op"), record.get("args", {}), record.get("error", {"class": ""})
         if op is not None and not isinstance(op, str):
-            self.malformed(number, f"op must be a string, not {orjson.dumps(op).decode()}")
+            self.unknown(number, f"op must be a string, not {_short(op)}")
         if not isinstance(arguments, dict):
-            self.malformed(number, f"args must be an object, not {orjson.dumps(arguments).decode()}")
+            self.unknown(number, f"args must be an object, not {_short(arguments)}")
         if (
             not isinstance(error, dict)
             or not isinstance(error.get("class", ""), str)
             or error.keys() - {"class", "message"}
         ):
-            self.malformed(number, 'error must be {"class": "...", "message": ...}')
-        if not isinstance(record.get("i", 0), int):
-            self.malformed(number, f"i must be a number, not {orjson.dumps(record['i']).decode()}")
-        if op is not None and op != "init":
-            if op not in self.machine.operations:
-                self.malformed(number, str(unknown(f"operation of {self.machine.name}", op, self.machine.operations)))
-            parameters = self.machine.find(op).parameters
-            for name in arguments:
-                if name not in parameters:
-                    self.malformed(number, str(unknown(f"argument of {op}", name, parameters)))
-        return Line(record, number, record.get("i", self.events - 1), op, arguments)
-
-    def ill_typed(self, error: Exception, number: int, op: str, arguments: Mapping[str, Json]) -> NoReturn:
-        """A function of the spec failed: say which line it cannot take, if the arguments may be the reason."""
-        if not _typed(error):
-            raise error
-        call = history.call_text(op, arguments)
-        self.malformed(number, f"the spec cannot take the call `{call}` ({type(error).__name__}: {error})")
+            self.unknown(number, 'error must be {"class": "...", "message": ...}')
+        if type(record.get("i", 0)) is not int:
+            self.unknown(number, f"i must be a number, not {_short(record['i'])}")
+        at = self.events + self.unjudged + sum(s.count for s in self.skipped.values()) - 1
+        line = Line(record, number, record.get("i", at), op, arguments)
+        if op == "init":
+            types = self.configuration
+        elif op is None:
+            return line
+        elif op not in self.machine.operations:
+            self.unknown(
+                number, str(unknown(f"operation of {self.machine.name}", history.cut(op), self.machine.operations))
+            )
+        else:
+            found = self.machine.find(op)
+            types = {name: found.hints.get(python, Any) for name, python in found.parameters.items()}
+        for name, value in arguments.items():
+            if name not in types:
+                self.unknown(number, str(unknown(f"argument of {op}", history.cut(name), types)))
+            if not fits(types[name])(value):
+                what = f"{name} is {word(types[name])}, not {_short(value)}"
+                if type(value) in (int, float) and abs(value) > LARGEST:
+                    what += " (integers have 64 bits, signed)"
+                self.unknown(number, f"the spec cannot take the call `{_call(line)}`: {what}")
+        return line
 
     # verdicts
 
     def verdict(  # the fields of a verdict that are known here; `more` are those that are not
-        self, verdict: Literal["accepted", "rejected", "outside"], line: Line | None = None, **more: Any
+        self, verdict: Literal["accepted", "rejected", "outside", "incomplete"], line: Line | None = None, **more: Any
     ) -> Verdict:
         operations: Counter[str] = Counter()
         exercised: Counter[str] = Counter()
@@ -613,7 +769,16 @@ class Check:
             seen = {k: v for k, v in line.record.items() if k in ("result", "error", "state")}
             more |= {"step": line.step, "line": line.number, "call": _call(line), "seen": seen}
         return Verdict(
-            verdict, self.name, self.events, self.histories or 1, dict(operations), dict(exercised), self.met, **more
+            verdict,
+            self.name,
+            self.events,
+            self.histories or 1,
+            dict(operations),
+            dict(exercised),
+            self.met,
+            skipped=self.skipped,
+            unjudged=self.unjudged,
+            **more,
         )
 
     def rejected(self, line: Line, nearest: bool = True) -> Verdict:
@@ -622,18 +787,20 @@ class Check:
         if self.guessed_since is not None:
             raise UserError(
                 f"{self.name}:{line.number}: could not judge: nothing explains `{_call(line)} "
-                f"{history.answer_text(line.record)}`, but arguments are missing since line {self.guessed_since}, and "
+                f"{_answer(line.record)}`, but arguments are missing since line {self.guessed_since}, and "
                 f"of the values that they may have had only the spec's candidates and those in the same line were tried"
             )
         best: tuple[int, Attempt] | None = None
-        for possible in self.frontier[:100]:
-            for op, arguments in itertools.islice(self.calls(line, possible.state), 1000):
-                a = self.attempt(line, possible, op, arguments)
-                if isinstance(a, Outside):
-                    continue
-                wrong = 1000 * (not outcome_matches(a.result, line.record)) + len(_state_differences(a, line))
-                if best is None or wrong < best[0]:
-                    best = wrong, a
+        calls = ((p, *call) for p in self.frontier[:100] for call in itertools.islice(self.calls(line, p.state), 1000))
+        for possible, op, arguments in itertools.islice(calls, self.tries(line)):
+            a = self.attempt(line, possible, op, arguments)
+            if isinstance(a, Outside):
+                continue
+            wrong = 1000 * (not outcome_matches(a.result, line.record)) + len(
+                self.differing(a.observation, line.record)
+            )
+            if best is None or wrong < best[0]:
+                best = wrong, a
         if best is None:
             what = "no call that the contract allows here fits what is recorded of this one"
             return self.verdict("rejected", line, what=what, nearest=self.nearest(line) if nearest else "")
@@ -648,8 +815,11 @@ class Check:
             verdict = self.refuse(line, self.blame(line, a), a.result, a.observation, what, near)
             return replace(verdict, only_state=True)
         else:
-            expected, seen = history.answer_text(history.outcome(a.result)), history.answer_text(line.record)
+            expected, seen = _answer(history.outcome(a.result)), _answer(line.record)
             what = f"answered {seen}\nexpected {expected}"
+            if "result" in line.record and not isinstance(a.result, Refused) and len(seen) > history.LONGEST:
+                where = differences(a.result, line.record["result"], "result")
+                what = "\n".join([what, *map(str, itertools.islice(where, 6))])
         return self.refuse(line, self.blame(line, a), a.result, a.observation, what, near)
 
     def refuse(
@@ -657,7 +827,6 @@ class Check:
     ) -> Verdict:
         """A rejection in full, against the answer and the observation that were expected."""
         known = {c.id: c for c in clauses.all_clauses()}
-        seen = line.record.get("state", ABSENT)
         return self.verdict(
             "rejected",
             line,
@@ -665,7 +834,7 @@ class Check:
             sentence=known[clause].sentence if clause in known else "",
             what=what,
             expected={**history.outcome(result), "state": observation},
-            differences=() if seen is ABSENT else tuple(differences(observation, seen, "state")),
+            differences=tuple(self.differing(observation, line.record)),
             nearest=nearest,
         )
 
@@ -693,44 +862,62 @@ class Check:
         another call with this outcome, or no effect at all."""
         out = []
         changed: tuple[int, str] | None = None
-        tried = 0
+        tries = self.tries(line)
         for possible in self.frontier[:100]:
             unchanged = self.machine.observe(possible.state)
-            if "state" in line.record and state_matches(unchanged, line.record) and expected != unchanged:
+            if "state" in line.record and self.shows(unchanged, line.record) and expected != unchanged:
                 out.append("the state recorded is the state before the call: as if it had had no effect")
-            for op in self.machine.operations.values():
+            for op, arguments in self.near(line, possible.state):
+                if not tries:
+                    break
+                tries -= 1
                 try:
-                    choices = self.machine.choices(op, possible.state)
-                except ValueError:
+                    a = self.attempt(line, possible, op, arguments)
+                except UserError:
                     continue
-                for p in choices:  # what was called may be near, whether or not it is a candidate
-                    trace_name = next(t for t, q in op.parameters.items() if q == p)
-                    if trace_name in line.arguments:
-                        choices[p] = [line.arguments[trace_name], *choices[p]]
-                for values in itertools.product(*choices.values()):
-                    tried += 1
-                    if tried > MAX_NEAREST:
-                        break
-                    arguments = dict(zip(choices, values, strict=True))
-                    try:
-                        a = self.attempt(line, possible, op, arguments)
-                    except UserError:
-                        continue
-                    if isinstance(a, Outside):
-                        continue
-                    if outcome_matches(a.result, line.record) and state_matches(a.observation, line.record):
-                        named = {t: arguments[p] for t, p in op.parameters.items()}
-                        far = 100 * (op.name != line.op) + sum(
-                            line.arguments.get(t, ABSENT) != v for t, v in named.items()
-                        )
-                        if changed is None or far < changed[0]:
-                            changed = far, history.call_text(op.name, named)
+                if isinstance(a, Outside):
+                    continue
+                if outcome_matches(a.result, line.record) and self.shows(a.observation, line.record):
+                    named = {t: arguments[p] for t, p in op.parameters.items()}
+                    far = 100 * (op.name != line.op) + sum(line.arguments.get(t, ABSENT) != v for t, v in named.items())
+                    if changed is None or far < changed[0]:
+                        changed = far, history.cut(history.call_text(op.name, named))
         if changed is not None:
             out.append(f"accepted here with this outcome: {changed[1]}")
         elif not out:
-            limit = f" (of the first {MAX_NEAREST:,} tried)" if tried > MAX_NEAREST else ""
-            out.append(f"no other call would have been accepted with this outcome{limit}")
+            few = "" if tries else f" (of the first {self.tries(line):,} tried)"
+            out.append(f"no other call would have been accepted with this outcome{few}")
         return "\n".join(dict.fromkeys(out))
+
+    def tries(self, line: Line) -> int:
+        """How many calls are tried to say what is wrong with a line: the larger line and state, the fewer."""
+        size = len(_text(line.record)) + len(_text(self.machine.observe(self.frontier[0].state)))
+        return MAX_NEAREST // (1 + size // 4096) + 10
+
+    def near(self, line: Line, state: Any) -> Iterator[tuple[Operation[Any], dict[str, Any]]]:
+        """Calls that are candidates here, those first that are like the line's: one argument is another, then any. What
+        was called may be near, whether or not it is a candidate."""
+        known: list[tuple[Operation[Any], dict[str, Sequence[Any]], dict[str, Any]]] = []
+        for op in sorted(self.machine.operations.values(), key=lambda op: op.name != line.op):
+            try:
+                choices = self.machine.choices(op, state)
+            except Exception:  # it has none, or none in such a state
+                continue
+            own = {}
+            for t, p in op.parameters.items():
+                if t in line.arguments and fits(op.hints.get(p, Any))(line.arguments[t]):
+                    own[p] = line.arguments[t]
+                    choices[p] = [own[p], *choices[p]]
+            if all(choices.values()):
+                known.append((op, choices, {p: choice[0] for p, choice in choices.items()}))
+        for op, choices, called in known:
+            yield op, called
+            for p, choice in choices.items():
+                for value in itertools.islice(choice, 1, None):
+                    yield op, {**called, p: value}
+        for op, choices, _ in known:
+            for values in itertools.product(*choices.values()):
+                yield op, dict(zip(choices, values, strict=True))
 
 
 def _scalars(record: Mapping[str, Any]) -> list[Json]:
@@ -762,20 +949,68 @@ def _kinds(op: Operation[Any], parameter: str) -> tuple[type, ...]:
     return tuple(k for k in kinds if k in (int, str, float))
 
 
+def parsed(line: bytes, name: str, number: int) -> Any:
+    """A line's JSON; None for a blank line. UserError for what is no JSON or too long, with file and line."""
+    if len(line) > MAX_LINE_BYTES:
+        raise UserError(f"{name}:{number}: longer than {MAX_LINE_BYTES >> 20} MiB")
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError as e:
+        if not line.strip():
+            return None
+        what = f"not JSON: {e.msg} at column {e.colno}"
+        if "depth limit" in e.msg or "ecursion" in e.msg:  # as its version says it
+            what = f"nested deeper than {MAX_DEPTH} levels"
+        try:
+            line.decode()
+        except UnicodeDecodeError as broken:
+            what = f"not UTF-8 text (byte {broken.start} of the line)"
+        raise UserError(f"{name}:{number}: {what}") from None
+    if record is None:
+        raise UserError(f"{name}:{number}: expected a JSON object, not null")
+    return record
+
+
+def _equal(a: Json, b: Json) -> bool:
+    """Whether they are equal; not, where they are too deep to say."""
+    try:
+        return bool(a == b)
+    except RecursionError:
+        return False
+
+
+def _is_deep(value: Json) -> bool:
+    """Whether it is nested deeper than a line may be."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [c for v in level if isinstance(v, dict | list) for c in (v.values() if isinstance(v, dict) else v)]
+        if not level:
+            return False
+    return True
+
+
+def _text(value: Json) -> bytes:
+    return orjson.dumps(value, default=float, option=orjson.OPT_NON_STR_KEYS)
+
+
+def _short(value: Json) -> str:
+    return history.cut(_text(value).decode(), 100)
+
+
+def _error(e: Exception) -> str:
+    return history.cut(f"{type(e).__name__}: {e}", 200)
+
+
 def _call(line: Line) -> str:
-    return history.call_text(line.op or "?", line.arguments)
+    return history.cut(history.call_text(history.cut(line.op or "?", 100), line.arguments))
 
 
-def state_matches(observation: Json, record: Mapping[str, Any]) -> bool:
-    return "state" not in record or same(observation, record["state"])
+def _answer(record: Mapping[str, Any]) -> str:
+    return history.cut(history.answer_text(record))
 
 
-def _state_differences(a: Attempt, line: Line) -> list[Difference]:
-    return list(differences(a.observation, line.record["state"], "state")) if "state" in line.record else []
-
-
-def _distinct(possible: Iterable[Possible]) -> list[Possible]:
-    """Each once; by hash where the states have one."""
+def _distinct(possible: Iterable[Possible], most: int) -> list[Possible]:
+    """Each once, and no more than one too many; by hash where the states have one."""
     items = list(possible)
     if len(items) < 2:
         return items
@@ -784,7 +1019,7 @@ def _distinct(possible: Iterable[Possible]) -> list[Possible]:
     except TypeError:
         out: list[Possible] = []
         for p in items:
-            if p not in out:
+            if len(out) <= most and p not in out:
                 out.append(p)
         return out
 
@@ -801,39 +1036,107 @@ def check(
 ) -> Verdict:
     """Judge a trace: a file of NDJSON lines (`.gz` too), a `.history` in text, or the lines themselves.
 
-    `strict` rejects known deviations; `release` is the release of Kafka that was recorded, if not the newest. Raises
-    UserError, with file and line, for what cannot be read, and for a trace that leaves so much out that more than
-    `max_states` states explain it.
+    `strict` rejects known deviations; `release` is the release of Kafka that was recorded, if not the newest. Objects
+    that are no lines of a trace of this spec are skipped, and the verdict says so. Raises UserError, with file and
+    line, for what cannot be read, and for a trace that leaves so much out that more than `max_states` states explain
+    it.
     """
     if not isinstance(source, Path):
-        lines = (line.encode() if isinstance(line, str) else line for line in source)
-        return Check(machine, name or "trace", strict, max_states, release).run(lines, lambda: None)
+        lines = (line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line for line in source)
+        checking = Check(machine, name or "trace", strict, max_states, release, skips=True)
+        return bounded(checking.run(lines, lambda: None))
     name = name or str(source)
-    checking = Check(machine, name, strict, max_states, release)
+    checking = Check(machine, name, strict, max_states, release, skips=True)
     try:
-        with source.open("rb") as raw:
+        with source.open("rb", buffering=0) as raw:
             total = source.stat().st_size
+            counted = Counted(raw)
 
             def tick() -> None:
                 if progress is not None:
-                    progress(raw.tell(), total, f"{checking.events:,} events")
+                    progress(counted.bytes, total, f"{checking.events:,} events")
 
-            if source.suffix == ".history":
-                return checking.run(_numbered(raw.read(), name), tick)
-            return checking.run(io.BufferedReader(gzip.GzipFile(fileobj=raw)) if source.suffix == ".gz" else raw, tick)
+            return bounded(checking.run(opened(counted, name, source.suffix), tick))
     except (OSError, EOFError, zlib.error) as e:
         reason = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
         raise UserError(f"{name}: cannot read: {reason}") from None
 
 
+class Counted(io.RawIOBase):
+    """Bytes that are read, counted. `packed` are those that they are unpacked from: there may not be too many more."""
+
+    def __init__(self, source: Any, name: str = "", packed: Counted | None = None) -> None:
+        self.source = source
+        self.name = name
+        self.packed = packed
+        self.bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        n: int = self.source.readinto(buffer) or 0
+        self.bytes += n
+        if self.packed is not None and self.bytes > max(FREE_BYTES, MAX_UNPACKED * self.packed.bytes):
+            raise UserError(f"{self.name}: unpacks to more than {MAX_UNPACKED} times its size: not read")
+        return n
+
+
+def opened(raw: Counted, name: str, suffix: str) -> Iterable[bytes]:
+    """The lines of a file of that suffix, of which a long one is cut after `MAX_LINE_BYTES`."""
+    if suffix == ".history":
+        text = io.BufferedReader(raw).read(MAX_LINE_BYTES + 1)
+        if len(text) > MAX_LINE_BYTES:
+            raise UserError(f"{name}: a history in text longer than {MAX_LINE_BYTES >> 20} MiB is not read")
+        return _numbered(text, name)
+    if suffix == ".gz":
+        raw = Counted(gzip.GzipFile(fileobj=io.BufferedReader(raw)), name, raw)
+    return lines_of(io.BufferedReader(raw, 1 << 16))
+
+
+def lines_of(stream: io.BufferedIOBase | BinaryIO) -> Iterator[bytes]:
+    """The lines of a stream, of which a long one is cut after `MAX_LINE_BYTES`; a mark of UTF-8 before them is none."""
+    first = stream.readline(MAX_LINE_BYTES + 1)
+    return itertools.chain(
+        [first.removeprefix(codecs.BOM_UTF8)] if first else [],
+        iter(partial(stream.readline, MAX_LINE_BYTES + 1), b""),
+    )
+
+
+def bounded(verdict: Verdict) -> Verdict:
+    """The verdict without values that are too long to be shown."""
+
+    def short(value: Json, most: int) -> Json:
+        size = 0 if value is ABSENT else len(_text(value))
+        return value if size <= most else f"({size:,} bytes: too long to show)"
+
+    def shorter(outcome: Mapping[str, Json]) -> Mapping[str, Json]:
+        out = {k: short(v, MAX_VALUE_BYTES) for k, v in outcome.items() if k != "error"}
+        if "error" in outcome:
+            out["error"] = {k: short(v, 4096) for k, v in outcome["error"].items()}
+        return out
+
+    return replace(
+        verdict,
+        expected=shorter(verdict.expected),
+        seen=shorter(verdict.seen),
+        differences=tuple(
+            replace(d, path=history.cut(d.path), expected=short(d.expected, 4096), seen=short(d.seen, 4096))
+            for d in verdict.differences
+        ),
+    )
+
+
 def _numbered(text: bytes, name: str) -> Iterator[bytes]:
     """A history's calls as NDJSON, each on the line where the text has it."""
     try:
-        records = history.numbered(text.decode(), name)
+        records = history.numbered(text.removeprefix(codecs.BOM_UTF8).decode(), name)
     except UnicodeDecodeError as e:
         raise UserError(f"{name}: not UTF-8 text (byte {e.start})") from None
     at = 1
     for number, record in records:
+        if _is_deep(record):
+            raise UserError(f"{name}:{number}: nested deeper than {MAX_DEPTH} levels")
         yield from itertools.repeat(b"", number - at)
         yield orjson.dumps(record)
         at = number + 1

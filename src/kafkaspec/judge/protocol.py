@@ -133,7 +133,7 @@ def _call(op: Operation[Any]) -> Call:
 
 
 # ---- types -----------------------------------------------------------------------------------------------------------
-def _parts(
+def parts(
     hint: Any,
 ) -> tuple[Literal["any", "scalar", "range", "literal", "union", "array", "tuple", "map", "record"], tuple[Any, ...]]:
     """Which kind of type a Python annotation is, as JSON has it, and the types that it is made of."""
@@ -177,7 +177,7 @@ def word(hint: Any) -> str:
     >>> word(LeaderEpoch)
     'integer 0 to 2^31 - 1'
     """
-    what, of = _parts(hint)
+    what, of = parts(hint)
     match what:
         case "any":
             return "any"
@@ -202,7 +202,7 @@ def word(hint: Any) -> str:
 
 
 def _records(hint: Any) -> Iterator[type]:
-    what, of = _parts(hint)
+    what, of = parts(hint)
     if what == "record":
         yield of[0]
         of = tuple(f.hint for f in fields(of[0]))
@@ -213,7 +213,7 @@ def _records(hint: Any) -> Iterator[type]:
 
 def schema(hint: Any, prefix: str) -> Schema:
     """A type as JSON schema. Records are references to `$defs`, by their names behind the prefix."""
-    what, of = _parts(hint)
+    what, of = parts(hint)
     match what:
         case "any":
             return {}

@@ -28,6 +28,10 @@ ABSENT: Final = _Absent()
 """Stands for a value that is not there."""
 
 
+LONGEST: Final = 100
+"""Characters of a key in a path."""
+
+
 @dataclass(frozen=True)
 class Difference:
     """One place where two observations differ, such as `state.at[39].set`."""
@@ -103,7 +107,8 @@ def differences(expected: Json, seen: Json, path: str) -> Iterator[Difference]:
     if isinstance(expected, dict) and isinstance(seen, dict):
         for key in [*expected, *(k for k in seen if k not in expected)]:
             if key in seen or not isinstance(expected, Fields):
-                where = f"{path}.{key}" if key.isidentifier() else f"{path}[{key}]"
+                name = key if len(key) <= LONGEST else f"{key[:LONGEST]}..."
+                where = f"{path}.{name}" if name.isidentifier() else f"{path}[{name}]"
                 yield from differences(expected.get(key, ABSENT), seen.get(key, ABSENT), where)
     elif isinstance(expected, list | tuple) and isinstance(seen, list) and len(expected) == len(seen):
         for n, (e, s) in enumerate(zip(expected, seen, strict=True)):

@@ -558,7 +558,7 @@ class Reading(Values):
         world: World,
     ) -> Term:
         """What is said of elements as a whole, as an unknown of which the axioms below say what is known."""
-        if any(n[0] == "=" for n in env):
+        if any(f"={x.id}" in env for x in used(e)):
             raise self.error(f"{show(e)}: bind what it speaks of (`for x in ... if y == x`) before counting")
         of_world = table.setdefault(shape(e), {})
         if id(world) not in of_world:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 import kafkaspec.models
-from kafkaspec.contract.history import answer_text
+from kafkaspec.contract.history import answer_text, cut
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.text import short
 from kafkaspec.language.trace import Trace
@@ -228,7 +229,7 @@ def _bounded(b: BoundedResult) -> list[Section]:
 
 
 # ---- recorded traces -------------------------------------------------------------------------------------------------
-VERDICTS: Mapping[str, Mood] = {"accepted": "good", "rejected": "bad", "outside": "unknown"}
+VERDICTS: Mapping[str, Mood] = {"accepted": "good", "rejected": "bad", "outside": "unknown", "incomplete": "unknown"}
 
 
 def _verdict(v: Verdict) -> list[Section]:
@@ -237,6 +238,7 @@ def _verdict(v: Verdict) -> list[Section]:
         "accepted": "accepted",
         "rejected": f"rejected at step {v.step}",
         "outside": f"outside the contract from step {v.step}",
+        "incomplete": "could not judge all",
     }[v.verdict]
     facts: list[tuple[str, Cell]] = []
     if v.step is not None:
@@ -245,11 +247,14 @@ def _verdict(v: Verdict) -> list[Section]:
     if v.verdict == "outside":
         facts.append(("rule", Cell(f"the caller broke {v.clause}: {v.what}", "unknown")))
     elif v.verdict == "rejected":
-        seen, right = answer_text(v.seen), answer_text(v.expected)
+        seen, right = cut(answer_text(v.seen)), cut(answer_text(v.expected))
         facts += [("why", Cell(v.what, "bad"))] if not v.what.startswith("answered ") else []
         facts += [("seen", Cell(seen, "bad")), ("right", Cell(right, "good"))] if seen != right and v.expected else []
     facts += [("nearest", Cell(line)) for line in v.nearest.splitlines()]
     facts.append(("judged", Cell(f"{count(v.events, 'event')} in {count(v.histories, 'history')}")))
+    if v.skipped:
+        facts.append(("not judged", Cell(v.left_out, "unknown")))
+        facts += [("skipped", Cell(f"{where}: {what}", "unknown")) for what, where in v.skips]
     for id, met in v.deviations.items():
         where = f"{count(met.count, 'time')}, first at step {met.step} (line {met.line})"
         facts.append(("known deviation", Cell(f"{id}: {where}", "unknown")))
@@ -531,8 +536,8 @@ def _verdict_of(row: verify.Row) -> Cell:
 
 
 # ---- audit -----------------------------------------------------------------------------------------------------------
-MOST_SHOWN, MOST_ON_PAGE = 5, 50
-"""At most this many findings of one clause are told in full, on a terminal and on a page."""
+MOST_SHOWN, MOST_PROBLEMS = 5, 50
+"""At most this many findings of one clause are told, and this many problems; on a page as on a terminal."""
 SEVERITIES: Mapping[str, tuple[Mood, str]] = {
     "ERROR": ("bad", "error"),
     "WARNING": ("bad", "warning"),
@@ -560,10 +565,10 @@ def _audit(a: Audit) -> list[Section]:
         facts.append(("read", Cell(f"{d.path}: {who}{count(d.partitions, 'partition')}{stopped and ', '}{stopped}")))
     if len(a.directories) > MOST_SHOWN:
         facts.append(("read", Cell(f"and {count(len(a.directories) - MOST_SHOWN, 'more directory')}")))
-    facts += [("problem", Cell(p, "unknown")) for p in a.problems[:MOST_ON_PAGE]]
-    if len(a.problems) > MOST_ON_PAGE:
-        facts.append(("problem", Cell(f"and {len(a.problems) - MOST_ON_PAGE:,} more", "unknown")))
-    facts += [("note", Cell(n)) for n in a.notes[:MOST_ON_PAGE]]
+    facts += [("problem", Cell(p, "unknown")) for p in a.problems[:MOST_PROBLEMS]]
+    if len(a.problems) > MOST_PROBLEMS:
+        facts.append(("problem", Cell(f"and {len(a.problems) - MOST_PROBLEMS:,} more", "unknown")))
+    facts += [("note", Cell(n)) for n in a.notes[:MOST_PROBLEMS]]
     title = f"audit {' '.join(a.paths)}"
     topics = (_topics(a),) if a.topics else ()
     out = [Section(title, Cell("; ".join([a.verdict, *said]), AUDITED[a.verdict]), facts=tuple(facts), grids=topics)]
@@ -598,19 +603,27 @@ def _place(f: Finding) -> str:
     return f.file + at + (f", offset {f.offset}" if f.offset is not None else "")
 
 
+def _word(path: str) -> str:
+    """A path as a word of a shell; one with escapes as the shell reads them."""
+    if "\\" not in path:
+        return shlex.quote(path)
+    quoted = path.replace("'", "\\'")
+    return f"$'{quoted}'"
+
+
 def _findings(alike: Sequence[Finding], omitted: int) -> list[Section]:
-    """Findings of one clause and severity: some in full, the others by place."""
+    """Findings of one clause and severity: some in full, the others counted."""
     out = []
-    for n, f in enumerate(alike[:MOST_ON_PAGE]):
+    for n, f in enumerate(alike[:MOST_SHOWN]):
         mood, word = SEVERITIES[f.severity.name]
         facts = [("there", Cell(f.message)), ("right", Cell(f.expected)), ("a restart", Cell(f.recovery))]
         again = ""
         if f.file.endswith(".log") and f.offset is not None:
-            again = f"kafkaspec dump {f.file} --offset {f.offset}"
+            again = f"kafkaspec dump {_word(f.file)} --offset {f.offset}"
         known = tuple(x for x in facts if x[1].text)
         rules = (f.clause,) if n == 0 else ()
         verdict = Cell(f"{word}, {f.clause}", mood)
-        out.append(Section(_place(f), verdict, rules, known, again=again, detail=n >= MOST_SHOWN))
+        out.append(Section(_place(f), verdict, rules, known, again=again))
     rest = len(alike) + omitted - MOST_SHOWN
     if rest > 0:
         what = f"{alike[0].clause}: {rest:,} more"
@@ -626,12 +639,10 @@ def _leftovers(alike: Sequence[Finding], omitted: int, several: bool) -> list[Se
 
     total = len(alike) + omitted
     verdict = Cell(count(total, "leftover"), "dim")
-    shown, rest = alike[:MOST_SHOWN], alike[MOST_SHOWN:]
+    shown = alike[:MOST_SHOWN]
     more = (("more", Cell(f"{total - len(shown):,} like these; --json lists them")),) if total > len(shown) else ()
     clause = alike[0].clause
-    out = [Section(f"leftovers, {clause}", verdict, (clause,), more, (rows(shown, short=not several),))]
-    detail = Section(f"leftovers, {clause}, more", verdict, grids=(rows(rest, short=False),), detail=True)
-    return [*out, detail] if rest else out
+    return [Section(f"leftovers, {clause}", verdict, (clause,), more, (rows(shown, short=not several),))]
 
 
 DESCRIBERS: Mapping[str, Callable[[Any], list[Section]]] = {

@@ -1,0 +1,284 @@
+"""Directories that no broker leaves: special files, names of any bytes, offsets that no number holds. The audit ends,
+opens nothing that is no file, and whatever it prints is text."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkaspec.audit import engine
+from kafkaspec.audit.discover import discover, partition_files
+from kafkaspec.audit.finding import Severity
+from kafkaspec.cli.main import main
+from kafkaspec.errors import UserError
+from kafkaspec.impl.common.files import UNPRINTABLE, File, open_regular, printable, read_small
+from kafkaspec.mutants.audit import META, log_file, one_record
+
+ZERO = f"{0:020}"
+LAST = 2**63 - 1
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A broker's log directory with one partition, killed, and sound."""
+    held = log_file("t-0", 0, [one_record(n, leader_epoch=0) for n in range(3)])
+    held |= {"meta.properties": META, "t-0/leader-epoch-checkpoint": b"0\n1\n0 0\n"}
+    for name, content in held.items():
+        (tmp_path / "d" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "d" / name).write_bytes(content)
+    return tmp_path / "d"
+
+
+def bad(found: engine.Audit) -> list[tuple[str, str]]:
+    return [(f.clause, Path(f.file).name) for f in found.findings if f.severity > Severity.LEFTOVER]
+
+
+def test_the_directory_is_sound(directory: Path) -> None:
+    assert bad(engine.audit([directory], strict=True)) == []
+
+
+# ---- special files
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def sock(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as s:
+        there = Path.cwd()
+        os.chdir(path.parent)  # a socket's name is short
+        try:
+            s.bind(path.name)
+        finally:
+            os.chdir(there)
+
+
+def device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("make", [fifo, sock, device])
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"t-0/{ZERO}.log", f"t-0/{ZERO}.index", f"t-0/{ZERO}.timeindex", f"t-0/{ZERO}.txnindex",
+        f"t-0/{3:020}.snapshot", "t-0/leader-epoch-checkpoint", "t-0/partition.metadata", "meta.properties",
+        "recovery-point-offset-checkpoint", "cleaner-offset-checkpoint",
+    ],
+)  # fmt: skip
+def test_a_special_file_is_named_and_never_opened(
+    directory: Path, name: str, make: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = directory / name
+    path.unlink(missing_ok=True)
+    make(path)
+
+    def guarded(really: Any) -> Any:
+        def opening(file: Any, *a: Any, **k: Any) -> Any:
+            assert isinstance(file, int) or os.fspath(file) != str(path), "opened"
+            return really(file, *a, **k)
+
+        return opening
+
+    monkeypatch.setattr(os, "open", guarded(os.open))
+    monkeypatch.setattr(io, "open", guarded(io.open))
+    found = engine.audit([directory])
+    assert f"{path}: not a regular file" in found.problems
+    assert not [p for p in found.problems if "bug" in p]
+    assert found.exit_code in (1, 2)
+
+
+def test_another_file_that_comes_to_its_place_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"x")
+    real = os.open
+
+    def swapped(file: Any, flags: int) -> int:
+        path.unlink()
+        os.mkfifo(path)
+        return real(file, flags)
+
+    monkeypatch.setattr(os, "open", swapped)
+    with pytest.raises(UserError, match="not a regular file"):
+        open_regular(path)
+
+
+def test_a_large_file_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    with path.open("wb") as f:
+        f.truncate(1 << 40)
+    with pytest.raises(UserError, match="larger than any such file"):
+        read_small(File(path, 0))
+    path.write_bytes(b"12345")
+    assert read_small(File(path, 0), 5) == b"12345"
+    with pytest.raises(UserError, match="larger than any such file"):
+        read_small(File(path, 0), 4)
+
+
+# ---- names
+@pytest.mark.clause("LDR-18")
+@pytest.mark.parametrize("suffix", [".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".log.swap"])
+def test_an_offset_that_no_number_holds(directory: Path, suffix: str) -> None:
+    for n, stem in enumerate(("9" * 20, f"{LAST + 1:020}", "٠" * 20, "x")):
+        path = directory / "t-0" / f"{stem}{suffix}"
+        path.write_bytes(b"")
+        found = engine.audit([directory], strict=True)
+        assert bad(found) == [("LDR-18", path.name)], n
+        (said,) = (f for f in found.findings if f.clause == "LDR-18")
+        assert (said.offset, said.recovery) == (None, "a restart fails on it: the broker does not start")
+        path.unlink()
+    (directory / "t-0" / f"7{suffix}").write_bytes(b"")
+    (said,) = (f for f in engine.audit([directory], strict=True).findings if f.clause == "LDR-18")
+    assert said.recovery == "a restart takes it for one of offset 7, and does not read it"
+
+
+def test_the_largest_offset_is_one(directory: Path) -> None:
+    held = partition_files(directory / "t-0", "t", 0)
+    for suffix in (".log", ".snapshot"):
+        (directory / "t-0" / f"{LAST:020}{suffix}").write_bytes(b"")
+    now = partition_files(directory / "t-0", "t", 0)
+    assert [s.base_offset for s in now.segments] == [0, LAST]
+    assert [offset for offset, _ in now.snapshots] == [LAST]
+    assert now.others == held.others
+
+
+@pytest.mark.clause("LDR-18")
+@pytest.mark.parametrize(
+    ("suffix", "recovery"), [(".log", "no notice"), (".index", "fails on it"), (".txnindex", "fails on it")]
+)
+def test_a_directory_named_like_a_segment(directory: Path, suffix: str, recovery: str) -> None:
+    folder = directory / "t-0" / f"{9:020}{suffix}"
+    folder.mkdir()
+    (directory / "t-0" / "other").mkdir()
+    found = engine.audit([directory], strict=True)
+    assert bad(found) == [("LDR-18", folder.name)]
+    assert recovery in found.findings[0].recovery
+
+
+@pytest.mark.clause("LDR-19")
+def test_a_partition_number_that_is_none(directory: Path) -> None:
+    (directory / f"t-{2**31}").mkdir()
+    (directory / f"t-{2**31 - 1}").mkdir()
+    found = engine.audit([directory], strict=True)
+    assert bad(found) == [("LDR-19", f"t-{2**31}")]
+    assert [p.partition for p in found.partitions] == [0, 2**31 - 1]
+
+
+def test_loops_of_links_end(directory: Path) -> None:
+    (directory / "t-1").symlink_to(directory)
+    (directory / "t-2").symlink_to("t-2")
+    (directory / "t-0" / f"{5:020}.log").symlink_to(f"{5:020}.log")
+    found = engine.audit([directory])
+    assert [p for p in found.problems if f"{5:020}.log" in p]
+    assert not [p for p in found.problems if "bug" in p]
+
+
+STRANGE = [
+    (b"a\x1b]0;x\x07.log", "a\\x1b]0;x\\x07.log"),
+    (b"\xff\xfe.log", "\\xff\\xfe.log"),
+    (b"a\nsound\r.log", "a\\nsound\\r.log"),
+    ("\u202egol.log".encode(), "\\u202egol.log"),
+    ("\u009b2J.log".encode(), "\\u009b2J.log"),
+    ("fünf.log".encode(), "fünf.log"),
+]
+
+
+@pytest.mark.parametrize(("name", "shown"), STRANGE)
+def test_a_name_is_escaped(name: bytes, shown: str) -> None:
+    assert printable(os.fsdecode(name)) == shown
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as e:
+        main(["audit", *map(str, arguments)])
+    out = capsys.readouterr()
+    assert isinstance(e.value.code, int)
+    return e.value.code, out.out, out.err
+
+
+@pytest.mark.parametrize(("name", "shown"), STRANGE)
+def test_a_name_is_escaped_wherever_it_is_told(
+    directory: Path, name: bytes, shown: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """As a segment's name, a folder's, and a path's."""
+    strange = tmp_path / os.fsdecode(name)
+    directory.rename(strange)
+    (strange / "t-0" / os.fsdecode(name)).write_bytes(b"")
+    (strange / os.fsdecode(name)).mkdir()
+    page = tmp_path / "page.html"
+    code, out, err = run(capsys, strange, "--html", page)
+    assert code == 1
+    lines = "".join(out.split())
+    assert "".join(f"/{shown}/t-0/{shown}".split()) in lines
+    code, told, more = run(capsys, strange, "--json")
+    (document,) = json.loads(told)
+    assert {f["file"] for f in document["findings"]} == {
+        f"{tmp_path}/{shown}/t-0/{shown}",
+        f"{tmp_path}/{shown}/{shown}",
+    }
+    for text in (out, err, told, more, page.read_text("utf-8")):
+        assert not [c for c in UNPRINTABLE.findall(text) if c != "\n"]
+
+
+def test_the_command_to_see_it_again_names_the_same_file(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    strange = directory.parent / os.fsdecode(b"a\x1b'\xff b\n")
+    directory.rename(strange)
+    log = strange / "t-0" / f"{ZERO}.log"
+    data = bytearray(log.read_bytes())
+    data[30] ^= 1
+    log.write_bytes(data)
+    _, out, _ = run(capsys, strange)
+    (line,) = (x for x in out.splitlines() if "kafkaspec dump" in x)
+    word = line.partition("kafkaspec dump ")[2].rpartition(" --offset")[0]
+    said = subprocess.run(["bash", "-c", f"printf %s {word}"], check=True, capture_output=True).stdout
+    assert said == os.fsencode(log)
+
+
+# ---- errors
+@pytest.mark.parametrize("name", ["gone", "empty", "notes.log", "a\x1b[2J\udcff"])
+def test_an_error_is_a_document_too(name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / name
+    if name == "empty":
+        path.mkdir()
+    elif name == "notes.log":
+        path.write_text("x")
+    code, out, err = run(capsys, path, "--json")
+    (document,) = json.loads(out)
+    assert (code, document["type"], document["verdict"]) == (2, "Audit", "could not judge")
+    (problem,) = document["problems"]
+    assert problem.startswith(f"{document['paths'][0]}: ")
+    assert err == f"kafkaspec: {problem}\n"
+    code, out, same = run(capsys, path)
+    assert (code, out, same) == (2, "", err)
+
+
+def test_ten_thousand_empty_partitions(directory: Path) -> None:
+    for n in range(10_000):
+        (directory / f"e-{n}").mkdir()
+    found = engine.audit([directory], strict=True)
+    assert len(found.partitions) == 10_001
+    assert bad(found) == []
+
+
+def test_files_that_vanish_of_a_stopped_broker(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (directory / ".kafka_cleanshutdown").write_bytes(b'{"version":0,"brokerEpoch":1}')
+    real = discover
+    gone = ["t-0/leader-epoch-checkpoint", "meta.properties"]
+
+    def vanishing(paths: Any) -> Any:
+        found = real(paths)
+        for name in gone:
+            (directory / name).unlink()
+        return found
+
+    monkeypatch.setattr(engine, "discover", vanishing)
+    found = engine.audit([directory])
+    assert found.problems == tuple(f"{directory / name}: No such file or directory" for name in gone)
+    assert found.exit_code == 2

@@ -1,0 +1,426 @@
+"""Check reads anything: damaged recordings, values of any type, files that are none. It ends within its limits, with a
+verdict or with one line."""
+
+from __future__ import annotations
+
+import gzip
+import inspect
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from kafkaspec.contract.codec import camel
+from kafkaspec.contract.machine import Machine, Operation
+from kafkaspec.contract.subsystem import Subsystem, subsystems
+from kafkaspec.errors import UserError
+from kafkaspec.judge import check as judging
+from kafkaspec.judge.check import Check, Verdict, check
+from tests.judge.hostile import VALUES, damaged
+from tests.lockstep import toy
+
+LONGEST_TEXT = 20_000
+"""Characters that a verdict takes in a terminal."""
+SUBSYSTEMS = [pytest.param(s, id=name) for name, s in subsystems().items()]
+
+
+class Counting:
+    """Counts the calls of the spec that a check makes, but for those of its fast path, which are one a line."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.calls = 0
+        real = Check.attempt
+
+        def attempt(*arguments: Any) -> Any:
+            self.calls += 1
+            return real(*arguments)
+
+        patch.setattr(Check, "attempt", attempt)
+
+
+def judged(machine: Machine[Any], data: bytes, **options: Any) -> str:
+    """What becomes of a recording: the verdict's text, or the line that says why there is none. One of both it is."""
+    try:
+        verdict = check(machine, data.split(b"\n"), name="f", **options)
+    except UserError as e:
+        text = str(e)
+        assert re.match(r"f(:\d+)?: ", text), text
+        assert "\n" not in text
+        assert "bug" not in text
+    else:
+        text = verdict.text()
+        orjson.dumps([verdict.seen, verdict.expected, [str(d) for d in verdict.differences]], default=float)
+        assert verdict.exit_code in (0, 1, 2)
+        assert verdict.verdict != "incomplete" or verdict.skipped
+        assert verdict.verdict != "accepted" or not verdict.skipped
+    assert len(text) <= LONGEST_TEXT
+    return text
+
+
+def fuzzed(numbers: range, counting: Counting) -> int:
+    """Judge damaged recordings; the number of those that got a verdict."""
+    found = 0
+    for d in damaged(numbers):
+        before = counting.calls
+        try:
+            text = judged(d.subsystem.spec.machine, d.data, release=d.recording.release)
+        except Exception as e:
+            raise AssertionError(f"damaged recording {d.number}, of {d.recording.file}: {d.data[:2000]!r}") from e
+        lines = d.data.count(b"\n") + 1
+        most = judging.MAX_CALLS + judging.MAX_CALLS_A_LINE * lines + 3 * (judging.MAX_NEAREST + 10)
+        assert counting.calls - before <= most, d.number
+        found += re.match(r"f(:\d+)?: ", text) is None
+    return found
+
+
+def test_damaged_recordings_are_judged_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "MAX_CALLS", 500)
+    monkeypatch.setattr(judging, "MAX_NEAREST", 100)
+    assert 100 < fuzzed(range(300), Counting(monkeypatch)) < 280  # both come up
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("first", range(1_000, 11_000, 500))
+def test_many_damaged_recordings_are_judged_or_refused(first: int) -> None:
+    """In a process that may take 1 GB and 500 s of CPU for 500 files; and none of them more than 60 s."""
+    program = (
+        "import signal; from tests.judge.test_check_hostile import *\n"
+        "patch = pytest.MonkeyPatch(); counting = Counting(patch)\n"
+        f"for n in range({first}, {first + 500}):\n"
+        "    signal.setitimer(signal.ITIMER_PROF, 60)\n"
+        "    fuzzed(range(n, n + 1), counting)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, preexec_fn=limited)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+    resource.setrlimit(resource.RLIMIT_CPU, (500, 500))
+
+
+def test_what_breaks_the_check_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The damaged recordings find a check that does not look at the types of arguments, or at the depth."""
+    monkeypatch.setattr(judging, "MAX_CALLS", 500)
+    monkeypatch.setattr(judging, "MAX_NEAREST", 100)
+    counting = Counting(monkeypatch)
+    with monkeypatch.context() as broken:
+        broken.setattr(judging, "_is_deep", lambda value: False)
+        with pytest.raises(AssertionError, match="damaged recording"):
+            fuzzed(range(300), counting)
+    with monkeypatch.context() as broken:
+        broken.setattr(Check, "unknown", lambda *_: None)
+        with pytest.raises(AssertionError, match="damaged recording"):
+            fuzzed(range(300), counting)
+    with monkeypatch.context() as broken:
+        broken.setattr(Check, "tries", lambda *_: 100_000)
+        with pytest.raises(AssertionError):
+            fuzzed(range(300), counting)
+
+
+# ---- every argument of every operation -------------------------------------------------------------------------------
+def calls(op: Operation[Any], machine: Machine[Any]) -> Iterator[dict[str, Any]]:
+    """Calls in which one argument has any value, and the others one that is tried."""
+    try:
+        usual = {p: list(choices)[:1] or [0] for p, choices in machine.choices(op, machine.initial()).items()}
+    except ValueError:
+        usual = {p: [0] for p in op.parameters.values()}
+    for wrong in op.parameters:
+        for value in VALUES:
+            arguments = {t: value if t == wrong else usual[p][0] for t, p in op.parameters.items()}
+            yield orjson.loads(orjson.dumps(arguments, default=list))
+
+
+@pytest.mark.parametrize("subsystem", SUBSYSTEMS)
+def test_any_value_of_any_argument_is_taken_or_skipped(subsystem: Subsystem) -> None:
+    machine = subsystem.spec.machine
+    checking = Check(machine, "f", skips=True)
+    ends: set[str] = set()
+
+    def ask(op: str, arguments: dict[str, Any]) -> None:
+        checking.frontier, checking.unknown_since = [checking.fresh({})], None
+        checking.skipped.clear()
+        try:
+            ends.add(checking.run([orjson.dumps({"op": op, "args": arguments})], lambda: None).verdict)
+        except UserError as e:
+            ends.add("skipped" if str(e).startswith("f:1: ") else str(e))
+
+    for op in machine.operations.values():
+        for arguments in calls(op, machine):
+            ask(op.name, arguments)
+    for name in inspect.signature(machine.initial).parameters:
+        for value in VALUES:
+            ask("init", {camel(name): value})
+    assert ends >= {"accepted", "skipped"}
+    assert ends <= {"accepted", "skipped", "outside"}
+
+
+@pytest.mark.parametrize("subsystem", SUBSYSTEMS)
+def test_what_is_tried_is_of_the_types(subsystem: Subsystem) -> None:
+    """The check takes what the engines try: the types of the parameters are those of the values."""
+    machine = subsystem.spec.machine
+    state = machine.initial()
+    checking = Check(machine, "f")
+    tried = 0
+    for op in machine.operations.values():
+        for t, p in op.parameters.items():
+            try:
+                choices = list(machine.candidates_of(op, p)(state))[:50]
+            except ValueError:
+                continue
+            for value in choices:
+                record = {"op": op.name, "args": {t: orjson.loads(orjson.dumps(value, default=list))}}
+                assert checking.validated(record, 1).op == op.name
+                tried += 1
+    assert tried
+
+
+# ---- skipped lines ---------------------------------------------------------------------------------------------------
+def toy_check(*lines: str, **options: Any) -> Verdict:
+    return check(toy.machine, lines, name="t", **options)
+
+
+PUSH = '{"op":"push","args":{"value":1},"result":1}'
+POP = '{"op":"pop","args":{},"result":1}'
+WRONG = '{"op":"pop","args":{},"result":99}'
+INIT = '{"op":"init","args":{}}'
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ('{"op":"pusch","args":{}}', "unknown operation of toy 'pusch'; did you mean 'push'?"),
+        ('{"op":"push","args":{"value":"x"}}', 'the spec cannot take the call `push value="x"`: value is integer'),
+        ('{"op":"push","args":{"value":1,"at":2}}', "unknown argument of push 'at'"),
+        ('{"op":"pop","answer":1}', "unknown field 'answer'"),
+        ('{"op":"pop","error":"java.lang.Error"}', 'error must be {"class": "...", "message": ...}'),
+        ('{"op":"pop","args":[]}', "args must be an object, not []"),
+        ('{"op":"init","args":{"size":2}}', "unknown argument of init 'size'"),
+        (
+            '{"op":"push","args":{"value":9223372036854775808}}',
+            "value is integer, not 9223372036854775808 (integers have 64 bits, signed)",
+        ),
+        ('{"op":"push","args":{"value":1.5}}', "value is integer, not 1.5"),
+    ],
+)
+def test_a_line_that_is_not_known_is_skipped_counted_and_shown(line: str, what: str) -> None:
+    v = toy_check(PUSH, line, WRONG, WRONG, INIT, PUSH)
+    assert (v.verdict, v.exit_code, v.events, v.unjudged) == ("incomplete", 2, 3, 2)
+    assert [(s.count, s.line) for s in v.skipped.values()] == [(1, 2)]
+    head, told = v.text().splitlines()
+    assert head == (
+        "could not judge all: t: 3 events in 2 histories accepted, 1 line skipped, 2 lines after it not judged"
+    )
+    assert told.startswith("  skipped line 2: ")
+    assert what in told
+    with pytest.raises(UserError, match=r"^t:1: "):
+        toy_check(line)
+
+
+def test_after_a_skipped_line_the_next_history_is_judged() -> None:
+    v = toy_check('{"op":"x"}', WRONG, INIT, PUSH, WRONG)
+    assert (v.verdict, v.line, v.exit_code, v.unjudged) == ("rejected", 5, 1, 1)
+    assert "skipped line 1: unknown operation" in v.text()
+    v = toy_check(*['{"op":"x"}'] * 3, INIT)
+    assert "skipped 3 lines, first line 1: unknown operation of toy 'x'" in v.text()
+
+
+def test_without_a_state_the_lines_after_a_skipped_one_are_judged() -> None:
+    machine = subsystems()["compaction"].spec.machine
+    call = '{"op":"breaches","args":{"log":[],"logStart":0,"point":0},"result":%s}'
+    right = orjson.loads(orjson.dumps(machine.find("breaches").body(log=(), log_start=0, point=0), default=list))
+    good = call % orjson.dumps(right).decode()
+    v = check(machine, [good, '{"op":"x"}', good, call % '"wrong"'])
+    assert (v.verdict, v.line, v.unjudged) == ("rejected", 4, 0)
+    v = check(machine, [good, '{"op":"x"}', good])
+    assert (v.verdict, v.events, v.unjudged) == ("incomplete", 2, 0)
+
+
+def test_reasons_are_few() -> None:
+    v = toy_check(INIT, *(f'{{"op":"x{n}"}}' for n in range(100)))
+    assert len(v.skipped) == judging.MAX_REASONS + 1
+    assert sum(s.count for s in v.skipped.values()) == 100
+    assert "skipped 80 lines, first line 22: other reasons" in v.text()
+
+
+# ---- limits ----------------------------------------------------------------------------------------------------------
+def test_a_long_line_ends_with_one_line() -> None:
+    long = b'{"op":"push","args":{"value":"' + b"x" * judging.MAX_LINE_BYTES + b'"}}'
+    with pytest.raises(UserError, match=r"^t:2: longer than 16 MiB$"):
+        check(toy.machine, [PUSH, long], name="t")
+
+
+def test_a_large_value_is_not_told_whole() -> None:
+    large = {"op": "pop", "args": {}, "result": "x" * 300_000, "state": {"items": ["y" * 300_000]}}
+    v = toy_check(orjson.dumps(large).decode())
+    assert v.verdict == "rejected"
+    assert len(v.text()) < 3_000
+    assert len(str(v.seen)) + len(str(v.expected)) + len(str(v.differences)) < 3_000
+    v = toy_check('{"op":"pop","args":{},"error":{"class":"%s","message":"y"}}' % ("x" * 300_000))
+    assert len(v.text()) < 3_000
+
+
+def test_the_larger_a_rejected_line_the_fewer_calls_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    counting = Counting(monkeypatch)
+    machine = subsystems()["producer_state"].spec.machine
+    call = '{"op":"advance","args":{"ms":1},"result":"%s"}'
+    assert check(machine, [call % ""]).verdict == "rejected"
+    small, counting.calls = counting.calls, 0
+    assert 1_000 < small <= 2 * (judging.MAX_NEAREST + 10)
+    assert check(machine, [call % ("x" * 1_000_000)]).verdict == "rejected"
+    assert counting.calls < 50
+
+
+@pytest.mark.parametrize("levels", [101, 254, 900, 100_000])
+@pytest.mark.parametrize("text", ['{"op":"push","args":{"value":%s}}', '{"op":"pop","result":%s}', "%s"])
+def test_deep_nesting_is_refused(levels: int, text: str) -> None:
+    for head, tail in (("[", "]"), ('{"a":', "}")):
+        line = text % (head * levels + "1" + tail * levels)
+        with pytest.raises(UserError, match=r"^t:1: (nested deeper than 100 levels|expected a JSON object, not list)$"):
+            toy_check(line)
+
+
+def test_a_line_of_few_levels_is_compared() -> None:
+    assert toy_check('{"op":"push","args":{"value":1},"result":%s}' % ("[" * 90 + "]" * 90)).verdict == "rejected"
+
+
+def test_of_a_key_that_stands_there_twice_the_last_counts() -> None:
+    state = orjson.dumps(toy.machine.observe(toy.machine.initial())).decode()
+    pop = '{"i":0,"op":"drain","args":{},"result":%s,"state":%s,"result":%s}'
+    assert toy_check(pop % ("[]", state, "[]")).verdict == "accepted"
+    assert toy_check(pop % ("[]", state, "[1]")).verdict == "rejected"
+    assert toy_check(pop % ("[1]", state, "[]")).verdict == "accepted"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"\xff\xfe{\x00}\x00", "not UTF-8 text (byte 0 of the line)"),
+        (b'{"op":"\\ud800"}', "not JSON: "),
+        (b'{"op":"push","args":{"value":NaN}}', "not JSON: "),
+        (b"{\x00}", "not JSON: "),
+        (b"null", "expected a JSON object, not null"),
+        (b"7", "expected a JSON object, not int"),
+    ],
+)
+def test_what_is_no_json_object_ends_the_check(data: bytes, said: str) -> None:
+    with pytest.raises(UserError, match=re.escape(f"t:2: {said}")):
+        check(toy.machine, [PUSH, data, PUSH], name="t")
+
+
+@pytest.mark.parametrize("text", [f"{PUSH}\r\n\r\n{POP}\r\n", f"\ufeff{PUSH}\n\n  \n{POP}\n", f"{PUSH}\n{POP}"])
+def test_ends_of_lines_blank_lines_and_a_mark_of_utf_8(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "f.ndjson"
+    file.write_text(text, "utf-8", newline="")
+    v = check(toy.machine, file)
+    assert (v.verdict, v.events) == ("accepted", 2)
+
+
+HISTORY = "push value=%s -> 1\n"
+
+
+@pytest.mark.parametrize(
+    "value", ["NaN", "Infinity", '"\\ud800"', "9" * 5_000, "[" * 900 + "]" * 900, "[" * 100_000, "[" * 200 + "]" * 200]
+)
+def test_a_history_in_text_has_the_same_limits(value: str, tmp_path: Path) -> None:
+    file = tmp_path / "f.history"
+    file.write_text(HISTORY % value)
+    with pytest.raises(UserError, match=r"f\.history:1:"):
+        check(toy.machine, file)
+
+
+def test_a_long_history_in_text_is_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "f.history"
+    with file.open("wb") as f:
+        f.truncate(judging.MAX_LINE_BYTES + 1)
+    with pytest.raises(UserError, match="a history in text longer than 16 MiB is not read"):
+        check(toy.machine, file)
+
+
+def bomb(parts: Iterable[bytes]) -> bytes:
+    """A compressed file of them."""
+    return b"".join(gzip.compress(part) for part in parts)
+
+
+@pytest.mark.parametrize("filling", [b" ", b"\n", b"\x00"])
+def test_a_bomb_is_not_unpacked(filling: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "FREE_BYTES", 1 << 20)
+    file = tmp_path / "bomb.ndjson.gz"
+    file.write_bytes(bomb([PUSH.encode() + b"\n", filling * (40 << 20)]))
+    read = 0
+    real = judging.Counted.readinto
+
+    def readinto(self: Any, buffer: Any) -> int:
+        nonlocal read
+        n = real(self, buffer)
+        read += n
+        return n
+
+    monkeypatch.setattr(judging.Counted, "readinto", readinto)
+    with pytest.raises(UserError, match="unpacks to more than 200 times its size: not read"):
+        check(toy.machine, file)
+    assert read < 20 << 20
+
+
+PUT_AND_SNAPSHOT = (
+    '{"op":"map.put","args":{"key":@,"value":@}}\n{"op":"getOrCreateSnapshot","args":{"epoch":@},"result":@}'
+)
+
+
+def test_tables_of_a_thousand_million_entries_cost_what_is_in_them() -> None:
+    calls = [
+        '{"op":"init","args":{"mapExpectedSize":1000000000,"setExpectedSize":1000000000}}',
+        *(PUT_AND_SNAPSHOT.replace("@", str(n)) for n in range(6)),
+        '{"op":"map.put","args":{"key":1,"value":7}}',
+        '{"op":"deleteSnapshot","args":{"epoch":5}}',
+        '{"op":"deleteSnapshotsUpTo","args":{"epoch":4}}',
+        '{"op":"map.size","args":{},"result":6}',
+    ]
+    assert check(subsystems()["timeline"].spec.machine, "\n".join(calls).splitlines()).verdict == "accepted"
+
+
+# ---- states ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("subsystem", [pytest.param(s, id=n) for n, s in subsystems().items() if s.recordings])
+def test_keys_of_the_state_may_be_left_out(subsystem: Subsystem) -> None:
+    """Each key of the states alone, and none: the verdict stays. The other keys are still compared."""
+    machine = subsystem.spec.machine
+    recording = min(subsystem.recordings, key=lambda r: r.path.stat().st_size)
+    data = recording.path.read_bytes()
+    lines = (gzip.decompress(data) if recording.path.suffix == ".gz" else data).splitlines()[:60]
+    records = [orjson.loads(line) for line in lines]
+    want = check(machine, lines, release=recording.release)
+    keys = {k for r in records for k in r.get("state") or ()}
+    for key in sorted(keys):
+        less = [{**r, "state": {k: v for k, v in (r.get("state") or {}).items() if k != key}} for r in records]
+        got = check(machine, [orjson.dumps(r) for r in less], release=recording.release)
+        if want.verdict == "accepted":
+            assert got.verdict == "accepted", (key, got.text())
+    for key in sorted(keys):
+        wrong = [*records[:-1], {**records[-1], "state": {key: "wrong"}}]
+        if key in (records[-1].get("state") or ()) and want.verdict == "accepted":
+            found = check(machine, [orjson.dumps(r) for r in wrong], release=recording.release)
+            assert (found.verdict, found.only_state) == ("rejected", True)
+
+
+COMPRESSED = (
+    '{"op":"build","args":{"magic":2,"compression":"%s","baseOffset":7,"timestampType":"CreateTime","producerId":-1,'
+    '"producerEpoch":-1,"baseSequence":-1,"transactional":false,"partitionLeaderEpoch":0,"records":'
+    '[{"t":1700000000000,"k":"k","v":"v","headers":0}],"logAppendTime":-1},"result":{"sizeInBytes":%s},'
+    '"state":{"data":%s}}'
+)
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_what_a_compressor_made_is_not_compared(codec: str) -> None:
+    machine = subsystems()["batch"].spec.machine
+    for size, data in ((100, '"00ff"'), (1, '""')):
+        assert check(machine, [COMPRESSED % (codec, size, data)]).verdict == "accepted"
+        assert check(machine, [COMPRESSED % ("none", size, data)]).verdict == "rejected"
+    for wrong, data in ((-1, '"00"'), ('"1"', '"00"'), ("true", '"00"'), ("null", '"00"'), (1, '"0"'), (1, "null")):
+        assert check(machine, [COMPRESSED % (codec, wrong, data)]).verdict == "rejected"
