@@ -42,14 +42,14 @@ def test_each_side_of_a_boundary_is_another() -> None:
     at = {"epoch < state.epoch at", "len(values) > 1 at"}
     assert taken(state, "write", epoch=3, value=1) == at
     more = taken(toy.Lease(epoch=3, written=(4,)), "write", epoch=3, value=-1)
-    assert more == {"epoch < state.epoch at", "len(values) > 1 above", "0 <= v above", "0 <= v below"}
+    assert more == {"epoch < state.epoch at", "len(values) > 1 above", "v >= 0 above", "v >= 0 below"}
 
 
 def test_a_site_stands_for_the_clause_of_its_refusal() -> None:
     found = {site.text: site.clauses for _, site, _ in sides_of(machine, [*machine.operations.values()])}
     assert found["epoch < state.epoch"] == ("TOY-2",)
     assert found["state.live"] == found["state.holder != client"] == ("TOY-1",)
-    assert "0 <= v" in found
+    assert "v >= 0" in found
     assert "self.now < self.until" in found
 
 

@@ -50,6 +50,8 @@ def _test(hint: Any, v: str, env: dict[str, Any]) -> str:
             return _SCALARS[of[0]].format(v=v)
         case "union":
             return "(" + " or ".join(_test(h, v, env) for h in of) + ")"
+        case "range":
+            return f"(type({v}) is int and {of[0].least} <= {v} <= {of[0].most})"
         case "literal":
             env[known] = of
             return f"(type({v}) in (str, int) and {v} in {known})"

@@ -140,7 +140,7 @@ def parts(
     origin = typing.get_origin(hint)
     arguments = typing.get_args(hint)
     if origin is Annotated and within(hint) is None:
-        return _parts(arguments[0])
+        return parts(arguments[0])
     if origin is Annotated:
         return "range", (within(hint),)
     if hint is Any:
