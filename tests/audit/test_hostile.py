@@ -17,10 +17,10 @@ import pytest
 from kafkaspec.audit import engine
 from kafkaspec.audit.discover import discover, partition_files
 from kafkaspec.audit.finding import Severity
-from kafkaspec.cli.main import main
 from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import UNPRINTABLE, File, open_regular, printable, read_small
 from kafkaspec.mutants.audit import META, log_file, one_record
+from tests.cli.test_audit import run
 
 ZERO = f"{0:020}"
 LAST = 2**63 - 1
@@ -193,14 +193,6 @@ STRANGE = [
 @pytest.mark.parametrize(("name", "shown"), STRANGE)
 def test_a_name_is_escaped(name: bytes, shown: str) -> None:
     assert printable(os.fsdecode(name)) == shown
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as e:
-        main(["audit", *map(str, arguments)])
-    out = capsys.readouterr()
-    assert isinstance(e.value.code, int)
-    return e.value.code, out.out, out.err
 
 
 @pytest.mark.parametrize(("name", "shown"), STRANGE)

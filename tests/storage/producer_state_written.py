@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kafkaspec.mutants.audit import WalkEnd, Written, log_file
+from kafkaspec.spec.common.producers import MOST_EPOCH, State
 from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL, Batch, LogRecord, built
+from kafkaspec.spec.storage.producer_state import machine
 
 MARKER_VALUE = b"\x00\x00"
 
@@ -40,12 +42,19 @@ def files(walked: WalkEnd) -> Mapping[str, bytes]:
     }
 
 
+def _epochs(state: State) -> Sequence[int]:
+    """Those of a data batch: a coordinator hands out a higher one only after every transaction has ended (PSM-32)."""
+    most = min((p.epoch for p in state.producers.values() if p.transaction is not None), default=MOST_EPOCH)
+    return [min(e, most) for e in machine.candidates["producer_epoch"](state)]
+
+
 WRITTEN = Written(
     files,
     ("appendDataBatch", "appendDataBatch", "appendDataBatch", "appendEndTxnMarker", "takeSnapshot"),
     {
         "origin": lambda state: ["CLIENT"],
         "appendEndTxnMarker:origin": lambda state: ["COORDINATOR"],
+        "appendDataBatch:producer_epoch": _epochs,
         "first_offset": lambda state: [state.end],
         "offset": lambda state: [state.end],
         "timestamp": lambda state: [state.now + state.end],
