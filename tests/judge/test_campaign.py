@@ -19,13 +19,14 @@ from kafkaspec.contract.machine import Outside
 from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError
 from kafkaspec.judge import campaign, judging, result
+from kafkaspec.judge import tour as touring
 from kafkaspec.judge.campaign import judge, replay
 from kafkaspec.judge.check import check
-from kafkaspec.judge.generate import tour
 from kafkaspec.judge.hypothesis_source import CALL_BYTES
 from kafkaspec.judge.judging import BLOCK, HYPOTHESIS_EVERY, Session, kind_of
 from kafkaspec.judge.result import Job, SubsystemVerdict, Tally
 from kafkaspec.judge.target import Target, TargetTrouble
+from kafkaspec.judge.tour import tour
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import ABSENT, Difference
 from kafkaspec.lockstep.exhaustive import actions, model_state
@@ -48,7 +49,8 @@ def _toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def judged(fault: type[Sound], examples: int = 60, **other: Any) -> SubsystemVerdict:
-    fields = {k: other.pop(k) for k in ("seed", "strict", "generator") if k in other}
+    names = ("seed", "strict", "generator", "steps", "min_coverage", "fail_fast")
+    fields = {k: other.pop(k) for k in names if k in other}
     return judge(Job("toy", command(fault), **fields), examples=examples, **other)
 
 
@@ -120,6 +122,33 @@ def test_histories_of_all_kinds_come_up(monkeypatch: pytest.MonkeyPatch) -> None
     assert (BLOCK // HYPOTHESIS_EVERY) * HYPOTHESIS_EVERY == BLOCK
 
 
+def test_a_tour_is_kept_until_a_text_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / name)
+    searched: list[str] = []
+
+    def search(machine: Any, how: Any, steps: int = 60) -> Any:
+        searched.append(how.model.__name__)
+        return tour(machine, how, steps)
+
+    monkeypatch.setattr(touring, "tour", search)
+    first = touring.tours(TOY)
+    again = touring.tours(TOY)
+    assert searched == ["ToyQueue"]
+    (kept,) = (tmp_path / "kafkaspec" / "tours").iterdir()
+    assert [(t.reachable, t.steps, t.histories) for t in first] == [(t.reachable, t.steps, t.histories) for t in again]
+    for damaged in (b"", b"[]", b"[1]", b'[{"reachable": 1}]', kept.read_bytes()[:-9], b'[{"histories":[[["x",{}]]]}]'):
+        kept.write_bytes(damaged)
+        assert touring.tours(TOY)[0].histories == first[0].histories
+    assert len(searched) == 7
+    monkeypatch.setattr(touring, "_texts", lambda: "another")
+    touring.tours(TOY)
+    assert len(searched) == 8
+    assert [f.name for f in kept.parent.iterdir()] == ["toy-another.json"]
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "no" / name)
+    (tmp_path / "no").write_bytes(b"a file")
+    assert touring.tours(TOY)[0].histories == first[0].histories  # where nothing can be kept
+
+
 def test_a_tour_takes_every_action_in_every_state() -> None:
     machine, concrete = TOY.machine, Concrete(HOW.model, HOW.sizes)
     toured = tour(machine, HOW)
@@ -169,6 +198,35 @@ def test_time_ends_it() -> None:
     assert 0 < r.tally.histories < 100_000
 
 
+def test_what_was_hardly_asked_is_not_accepted() -> None:
+    few = judged(Sound, 1, generator="uniform", min_coverage=100.0, steps=2)
+    missed = [side for side in few.sides if not side.taken]
+    assert missed
+    assert (few.verdict, few.exit_code) == ("could not judge", 2)
+    assert few.why == (
+        f"asked too little: {few.coverage:.1f} % of the conditions in its rules were decided both ways, "
+        "and 100 % must be (--min-coverage)"
+    )
+    assert few.again.endswith("--examples 1 --min-coverage 100 --uniform")
+    assert judged(Sound, 1, generator="uniform", min_coverage=few.coverage, steps=2).verdict == "accepted"
+    assert judged(toy_target.Forgets, 20, min_coverage=100.0).verdict == "rejected"  # a rejection needs no minimum
+
+
+def test_it_is_told_which_conditions_were_decided_and_for_which_clause() -> None:
+    r = judged(Sound)
+    assert r.coverage == 100.0
+    assert {(side.condition, side.side, side.clauses) for side in r.sides} >= {
+        ("state.saved is None", "holds", ("TOY-9",)),
+        ("state.saved is None", "does not hold", ("TOY-9",)),
+    }
+    assert r.sides_of("TOY-9") == (2, 2)
+    assert r.sides_of("TOY-1") == (0, 0)
+    half = replace(r, clauses=("TOY-9",), sides=tuple(replace(s, taken=s.side != "holds") for s in r.sides))
+    assert half.coverage < 100
+    assert half.partly_exercised == ("TOY-9",)
+    assert replace(r, clauses=("TOY-9",)).partly_exercised == ()
+
+
 # ---- what the system chooses -----------------------------------------------------------------------------------------
 def test_what_the_system_chooses_is_not_sent_and_any_choice_is_right() -> None:
     assert judged(Sound).tally.operations["takeAny"] > 100  # Sound.take_any takes no argument
@@ -206,7 +264,18 @@ def test_many_kinds_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result, "MAX_KINDS", 1)
     for module in (campaign, judging):
         monkeypatch.setattr(module, "BLOCK", 50)
-    assert judged(toy_target.Forgets, 500).tally.histories == 50
+    r = judged(toy_target.Forgets, 500)
+    assert (r.verdict, len(r.rejections)) == ("rejected", 1)
+    assert r.tally.histories < 50
+    assert judged(toy_target.Forgets, 50, fail_fast=True).tally.histories == r.tally.histories
+
+
+def test_the_first_rejection_ends_it_if_that_is_wanted() -> None:
+    r = judged(toy_target.ForgetsAndMiscounts, 500, fail_fast=True)
+    assert (r.verdict, r.exit_code, len(r.rejections)) == ("rejected", 1, 1)
+    assert r.tally.histories < 50
+    assert r.rejections[0].small
+    assert r.again.endswith("--fail-fast --seed 0 --examples 500")
 
 
 def test_what_fails_in_the_target_is_its_answer() -> None:
@@ -244,6 +313,7 @@ def test_trouble_ends_it_with_what_was_judged_so_far() -> None:
     assert r.tally.last.records[-1]["op"] == "restore"
     assert not {"result", "error"} & r.tally.last.records[-1].keys()
     assert [x["op"] for x in r.tally.last.records].count("restore") == 3
+    assert len(r.tally.last.records) <= 5  # made small: one save would do for three restores
     assert r.tally.histories < 200
 
 

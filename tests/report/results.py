@@ -16,7 +16,7 @@ from kafkaspec.explore import explore
 from kafkaspec.explore import walk as random_walk
 from kafkaspec.fleet import campaign
 from kafkaspec.judge.check import check
-from kafkaspec.judge.result import Job, Rejection, SubsystemVerdict, Tally
+from kafkaspec.judge.result import Job, Rejection, Side, SubsystemVerdict, Tally
 from kafkaspec.judge.target import TargetTrouble
 from kafkaspec.language import Trace, TraceStep, load
 from kafkaspec.lockstep.walk import walk
@@ -64,9 +64,12 @@ def judged(tally: Tally, verdict: Any = "accepted", why: str = "", **other: Any)
     """A target judged by the toy."""
     job = Job("toy", "./t y", 7, strict=True)
     models, tours = {"ToyQueue": (12, 182)}, {"ToyQueue": (3, 40)}
+    sides = tuple(
+        Side("tests/toy.py:54", "len(state.items) < <3", way, ("TOY-1",), way != "at") for way in ("below", "at", "above")
+    )
     return SubsystemVerdict(
-        job, "Toy", "A toy 1.0", verdict, why, tally, ("TOY-1", "TOY-4"), ("drain",), ("save",), models, tours, 1.25,
-        examples=60, **other,
+        job, "Toy", "A toy 1.0", verdict, why, tally, ("TOY-1", "TOY-4"), ("drain",), ("save",), sides, models, tours,
+        1.25, examples=60, **other,
     )  # fmt: skip
 
 
@@ -82,8 +85,8 @@ def _rejection() -> Rejection:
 
 REJECTED = judged(
     Tally(
-        60, 900, 300, Counter(push=900), Counter({"TOY-1": 900}), Counter({"push TOY-3": 8}), Counter({"TOY-D1": 3}),
-        rejections={("TOY-1", "push", "state.items"): _rejection()},
+        60, 900, 300, Counter(push=900), Counter({"TOY-1": 900}), Counter({"push TOY-3": 8}),
+        deviations=Counter({"TOY-D1": 3}), rejections={("TOY-1", "push", "state.items"): _rejection()},
     ),
     "rejected",
     kept=("out/judge/toy-1.ndjson",),

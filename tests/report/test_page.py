@@ -162,16 +162,24 @@ def test_a_judged_history_is_a_conversation() -> None:
 
 def test_junit_is_what_continuous_integration_reads() -> None:
     root = ElementTree.fromstring(report.junit(results()["targets"]).encode())
-    (suite,) = root
-    assert (root.tag, suite.tag, suite.get("tests")) == ("testsuites", "testsuite", "2")
-    assert (suite.get("failures"), suite.get("errors")) == ("1", "1")
-    rejected, troubled = suite
-    assert [e.tag for e in rejected] == ["failure", "system-out"]
-    assert (rejected[0].get("type"), rejected.get("name")) == ("TOY-1", "toy")
-    assert "--replay out/judge/toy-1.ndjson" in str(rejected[0].text)
-    assert [e.tag for e in troubled] == ["error", "system-out"]
-    assert troubled[0].get("type") == "hangs"
-    assert "it is\ufffd hot\n<b>\ninit\npush value=1" in str(troubled[0].text)
+    rejected, troubled = root
+    assert (root.tag, rejected.tag, troubled.tag) == ("testsuites", "testsuite", "testsuite")
+    counted = [[suite.get(what) for what in ("tests", "failures", "errors", "skipped")] for suite in root]
+    assert counted == [["3", "1", "0", "1"], ["3", "0", "1", "1"]]
+    for suite, numbers in zip(root, counted, strict=True):
+        tags = ["testcase", "testcase/failure", "testcase/error", "testcase/skipped"]
+        assert [str(len(suite.findall(tag))) for tag in tags] == numbers
+        assert [case.get("name") for case in suite] == ["campaign", "TOY-1", "TOY-4"]
+    first, failed, skipped = rejected
+    assert [[e.tag for e in case] for case in (first, failed, skipped)] == [
+        ["system-out"], ["failure", "system-out"], ["skipped"]
+    ]  # fmt: skip
+    assert failed[0].get("type") == "TOY-1"
+    assert "--replay out/judge/toy-1.ndjson" in str(failed[0].text)
+    assert str(failed[1].text) == "900 calls, 2 of 3 sides of its conditions taken"
+    assert [e.tag for e in troubled[0]] == ["error", "system-out"]
+    assert troubled[0][0].get("type") == "hangs"
+    assert "it is\ufffd hot\n<b>\ninit\npush value=1" in str(troubled[0][0].text)
 
 
 def test_there_is_one_result_of_every_kind() -> None:

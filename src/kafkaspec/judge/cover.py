@@ -120,9 +120,9 @@ class _Watched(ast.NodeTransformer):
         return self._scope(node, node.body)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        if not self.inside and node.name not in self.wanted:
-            return node
-        return self._scope(node, node.body)  # neither the contracts nor the defaults
+        if self.inside or node.name in self.wanted:
+            return self._scope(node, node.body)  # neither the contracts nor the defaults
+        return self._scope(node, [s for s in node.body if isinstance(s, ast.FunctionDef)])  # changed in place
 
     @property
     def inside(self) -> bool:

@@ -176,13 +176,14 @@ class Session:
                 if len(under_way) >= AHEAD:
                     self.judged(under_way.popleft())
                     tick(tally.histories)
-            while under_way:
+            while under_way and not tally.ended(self.job):
                 self.judged(under_way.popleft())
             if drawn_by_hypothesis and not tally.ended(self.job) and (until is None or time.monotonic() < until):
                 from kafkaspec.judge.hypothesis_source import judge_drawn
 
                 judge_drawn(self, number, drawn_by_hypothesis)
-            self.target.quiet()
+            if not under_way:  # else the target is asked nothing more
+                self.target.quiet()
         except TargetTrouble as e:
             tally.trouble = e
             tally.last = self.located(e)
@@ -521,7 +522,7 @@ class Session:
         known = self.tally.rejections.get(kind)
         if known is not None:
             self.tally.rejections[kind] = replace(known, count=known.count + 1)
-        else:
+        elif not self.tally.ended(self.job):  # else it was asked ahead
             calls = self.tally.calls
             self.tally.rejections[kind] = Rejection(*kind, history, verdict, asked.number, calls, asked.by)
 
@@ -594,9 +595,9 @@ class Session:
     def _blame(self, history: History) -> Blame | None:
         """The nearest condition of a clause that explains the last answer of a history; None where the spec cannot be
         followed up to it, or no condition alone explains it."""
-        first, *calls, last = [*history.records] if len(history.records) > 1 else [*history.records, None]
-        if last is None:
+        if len(history.records) < 2:
             return None
+        first, *calls, last = history.records
         state: Any = self.machine.initial(**self.machine.python_names(first["args"]))
         for r in calls:
             steps = [step for _, step in self._meant(r, state)]

@@ -393,7 +393,7 @@ def _exercised(j: SubsystemVerdict) -> list[Section]:
     missed = [(s.where, s.condition, s.side, " ".join(s.clauses)) for s in j.sides if not s.taken]
     grids = (
         grid(("operation", counts("calls"), counts("refused")), calls),
-        grid(("clause", counts("exercised"), counts("sides of its conditions")), clauses),
+        grid(("clause", counts("exercised"), Column("sides of its conditions", number=True)), clauses),
         *([grid(("rule", "condition", "never", "clauses"), missed)] if missed else []),
     )
     observed = f"{count(t.calls, 'call')}, {count(t.observations, 'observation')} in {duration(j.seconds)}"
