@@ -35,7 +35,7 @@ PLACES = {
     ("generate.py", "__call__"): "guidance",
     ("generate.py", "propose"): "guidance",
     ("generate.py", "plan"): "guidance",
-    ("judging.py", "block"): "the rest",
+    ("judging.py", "_block"): "the rest",
 }
 """The innermost function of these that runs says what is being done."""
 DRAWN = "drawn.py"
@@ -89,7 +89,7 @@ def measured(job: Job, seconds: float, where: bool) -> dict[str, object]:
         while time.perf_counter() - started < seconds:
             tally.add(judging.block(number, BLOCK))
             number += 1
-            if tally.ended or tally.rejections:
+            if tally.ended(job) or tally.rejections:
                 sys.exit(f"{job.command}: {tally.trouble or next(iter(tally.rejections.values())).history}")
         took, spent = time.perf_counter() - started, cpu(resource.RUSAGE_SELF) - spent
         signal.setitimer(signal.ITIMER_REAL, 0)

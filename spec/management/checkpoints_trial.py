@@ -6,7 +6,7 @@ import json
 
 from kafkaspec.contract.clauses import states
 from kafkaspec.spec.common.checkpoint_text import ZERO_ID, metadata_text
-from kafkaspec.spec.common.kafka import LONG_MAX
+from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 from kafkaspec.spec.management.checkpoints import CHECKPOINTS, Directory, machine
 
 
@@ -47,7 +47,11 @@ CHECKPOINT_TEXTS: list[str] = [
     "0\n1\nt 0 5\n\n",
     "0\n1\nt x 5\n",
     "0\n1\nt 0 x\n",
-    "0\n1\nt 0 9223372036854775808\n",
+    f"0\n1\nt 0 {LONG_MAX + 1}\n",
+    f"0\n2\nt {INT_MAX} {LONG_MAX}\nt {-INT_MAX - 1} {-LONG_MAX - 1}\n",
+    f"0\n1\nt {INT_MAX + 1} 5\n",
+    f"0\n1\nt {-INT_MAX - 2} 5\n",
+    f"0\n1\nt 0 {-LONG_MAX - 2}\n",
 ]
 """Offset checkpoints, well-formed and malformed in every way."""
 
@@ -83,6 +87,8 @@ METADATA_TEXTS = [
     f"version: 0\ntopic_id: {ID[:-1]}x",
     f"version: 0\ntopic_id: {ZERO_ID[:-1]}B",
     f"version: 0\n: {ID}",
+    f"version: {INT_MAX}\ntopic_id: {ID}",
+    f"version: {INT_MAX + 1}\ntopic_id: {ID}",
 ]
 
 
@@ -98,6 +104,13 @@ MARKER_TEXTS = [
     '{"brokerEpoch": 3, "other": NaN}',
     '{"brokerEpoch": 1e999}',
     '{"brokerEpoch": " 5 "}',
+    '{"brokerEpoch": 5.9}',
+    '{"brokerEpoch": true}',
+    '{"version": true, "brokerEpoch": 5}',
+    f'{{"version": {INT_MAX}, "brokerEpoch": 5}}',
+    f'{{"version": {INT_MAX + 1}, "brokerEpoch": 5}}',
+    f'{{"version": {-INT_MAX - 1}, "brokerEpoch": 5}}',
+    *(f'{{"brokerEpoch": {n}}}' for n in (LONG_MAX, LONG_MAX + 1, -LONG_MAX - 1, -LONG_MAX - 2)),
 ]
 
 

@@ -37,7 +37,7 @@ WALKS, CALLS = 6, 40
 def machines() -> dict[str, Machine[Any]]:
     """Those of all specs, what an audit asks included."""
     (home,) = spec.__path__
-    out = {}
+    out: dict[str, Machine[Any]] = {}
     for path in sorted(Path(home).resolve().glob("*/*.py")):
         module = import_module(f"kafkaspec.spec.{path.parent.name}.{path.stem}")
         out |= {
@@ -54,7 +54,7 @@ def initial_annotations(machine: Machine[Any]) -> dict[str, Any]:
 
 
 def test_no_whole_number_of_a_caller_is_without_a_range() -> None:
-    found = []
+    found: list[str] = []
     for name, machine in machines().items():
         for op in machine.operations.values():
             for p in op.parameters.values():

@@ -21,7 +21,7 @@ NO_ANSWER: Final = (ViolationError, TypeError, ValueError, LookupError, Attribut
 """What a spec may raise when one of its conditions is decided otherwise."""
 
 
-BOUNDARY: Final = "at its boundary"
+BOUNDARY: Final = "the other way where both are equal"
 OTHER: Final = "the other way"
 
 
@@ -32,7 +32,7 @@ class Blame(NamedTuple):
     how: str
 
     def __str__(self) -> str:
-        return f"as if `{self.site.text}` were decided otherwise {self.how} ({self.site.where})"
+        return f"`{self.site.text}` were decided {self.how} ({self.site.where})"
 
 
 def blamed(

@@ -10,7 +10,7 @@ import ast
 import contextlib
 import inspect
 import operator
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
@@ -98,7 +98,7 @@ class Cover:
 
 
 class _Watched(ast.NodeTransformer):
-    """Puts a watcher at every condition in the functions of a module that `wanted` names."""
+    """Puts a watcher at every condition in the functions of a module that `wanted` names, as `Class.method`."""
 
     def __init__(self, module: ModuleType, wanted: Collection[str], sites: list[Site]) -> None:
         self.module, self.wanted, self.sites = module, wanted, sites
@@ -120,13 +120,9 @@ class _Watched(ast.NodeTransformer):
         return self._scope(node, node.body)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        if self.inside or node.name in self.wanted:
+        if _within((*self.names, node.name), self.wanted):
             return self._scope(node, node.body)  # neither the contracts nor the defaults
         return self._scope(node, [s for s in node.body if isinstance(s, ast.FunctionDef)])  # changed in place
-
-    @property
-    def inside(self) -> bool:
-        return bool(self.names) and self.names[-1] in self.wanted
 
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) or self.names:
@@ -218,6 +214,11 @@ class _Watched(ast.NodeTransformer):
         return node
 
 
+def _within(names: Sequence[str], functions: Collection[str]) -> bool:
+    """Whether a function, by the names of what it stands in and its own, is one of those or stands in one."""
+    return any(".".join(names[: n + 1]) in functions for n in range(len(names)))
+
+
 def _copy(node: ast.expr) -> ast.expr:
     """A chain's inner operand stands in two comparisons."""
     return ast.copy_location(ast.parse(ast.unparse(node), mode="eval").body, node)
@@ -225,28 +226,39 @@ def _copy(node: ast.expr) -> ast.expr:
 
 def reached(
     machine: Machine[Any], modules: Sequence[ModuleType], operations: Iterable[Operation[Any]] | None = None
-) -> set[str]:
-    """The names of the functions that the bodies of operations, without any those of the machine, may come to, and what
-    is shown of a state."""
-    functions: dict[str, list[FunctionType]] = {}
+) -> set[tuple[str, str]]:
+    """The functions that the bodies of operations, without any those of the machine, may come to, and what is shown of
+    a state: by module and name. A method may be meant wherever its name is used."""
+    methods: dict[str, list[FunctionType]] = {}
     for module in modules:
         for f in _defined(module):
-            functions.setdefault(f.__name__, []).append(f)
-    todo = [op.body for op in machine.operations.values() if operations is None or op in operations] + [
-        inspect.unwrap(machine.show),
-        machine.initial,
-    ]
-    known: set[str] = set()
+            if "." in f.__qualname__:
+                methods.setdefault(f.__name__, []).append(f)
+    homes = {module.__name__ for module in modules}
+    todo: list[Any] = [op.body for op in machine.operations.values() if operations is None or op in operations]
+    todo += [machine.show, machine.initial]
+    known: set[FunctionType] = set()
     while todo:
-        body = todo.pop()
-        if isinstance(body, FunctionType) and body.__name__ not in known:
-            known.add(body.__name__)
-        code = getattr(body, "__code__", None)
-        for name in () if code is None else _names(code):
-            if name not in known and name in functions:
-                known.add(name)
-                todo += functions[name]
-    return known
+        f = inspect.unwrap(todo.pop())
+        if not isinstance(f, FunctionType) or f in known:
+            continue
+        known.add(f)
+        names = set(_names(f.__code__))
+        for name in names:
+            todo += methods.get(name, ())
+            todo += _meant(f.__globals__.get(name), names)
+    return {(f.__module__, f.__qualname__.replace(".<locals>", "")) for f in known if f.__module__ in homes}
+
+
+def _meant(value: Any, names: Collection[str]) -> Iterable[Any]:
+    """The functions that a global may stand for: itself, those of a table, those of a module that are named."""
+    if isinstance(value, ModuleType):
+        return [x for name, x in vars(value).items() if name in names]
+    if isinstance(value, type):
+        return [x for name, x in vars(value).items() if name.startswith("__")]
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, (tuple, list)) else [getattr(value, "func", value)]
 
 
 def _defined(module: ModuleType) -> Iterator[FunctionType]:
@@ -287,7 +299,7 @@ def _texts(machine: Machine[Any]) -> tuple[Cover, Sequence[Rewritten]]:
         texts = []
         for module in modules:
             tree = tree_of(module)
-            _Watched(module, wanted, cover.sites).visit(tree)
+            _Watched(module, {f for home, f in wanted if home == module.__name__}, cover.sites).visit(tree)
             texts.append(Rewritten(module, tree, watchers))
         _KNOWN[id(machine)] = machine, cover, texts
     return _KNOWN[id(machine)][1:]
@@ -306,10 +318,10 @@ def watched(machine: Machine[Any]) -> Iterator[Cover]:
 def sides_of(machine: Machine[Any], operations: Collection[Operation[Any]]) -> list[tuple[int, Site, str]]:
     """All sides that calls of these operations may take: number, site, and which it is."""
     cover, _ = _texts(machine)
-    names = reached(machine, modules_of(machine.home), operations)
+    functions = reached(machine, modules_of(machine.home), operations)
     out = []
     for n, site in enumerate(cover.sites):
-        if any(name in names for name in site.function.split(".")):
+        if _within(site.function.split("."), {f for home, f in functions if home == site.module}):
             out += [(n * SIDES + i, site, way) for i, way in enumerate(WAYS[site.kind])]
     return out
 

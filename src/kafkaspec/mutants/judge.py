@@ -23,6 +23,7 @@ from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
 from kafkaspec.judge.check import Check
 from kafkaspec.judge.child import ChildProcess
+from kafkaspec.judge.cover import watched
 from kafkaspec.judge.generate import Generator
 from kafkaspec.judge.judging import BLOCK, HYPOTHESIS_EVERY, PendingHistory, Session
 from kafkaspec.judge.result import Job
@@ -238,6 +239,7 @@ def campaigned(
             else:
                 running.callback(target.close)
                 readers[name] = _Reader(job, target)
+        writer.cover = running.enter_context(watched(machine))
         calls = 0
         histories = writer.histories()
         under_way: deque[PendingHistory] = deque()

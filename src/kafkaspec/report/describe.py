@@ -345,7 +345,7 @@ def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
         facts.append(("why", Cell(v.what, "bad")))
     seen, right = answer_text(v.seen), answer_text(v.expected)
     facts += [("seen", Cell(seen, "bad")), ("right", Cell(right, "good"))] if seen != right and v.expected else []
-    facts += [("explained", Cell(str(r.blame)))] if r.blame is not None else []
+    facts += [("as if", Cell(str(r.blame)))] if r.blame is not None else []
     facts += [("nearest", Cell(line)) for line in v.nearest.splitlines() if r.blame is None]
     how = {"tour": "a model's tour", "deviation": "a known deviation's history", "hypothesis": "Hypothesis"}.get(r.by)
     times = f"{count(r.count, 'history')} of {j.tally.histories:,}"
