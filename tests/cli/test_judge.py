@@ -154,7 +154,13 @@ def test_trouble_is_a_verdict(capsys: pytest.CaptureFixture[str], tmp_path: Path
     kept = "out/judge/timeline-trouble.ndjson"
     assert err == f"written: {kept}\nwritten: x.html\nwritten: x.xml\n"
     again = f"--replay {kept}"
-    for said in ("judge Noisy 2  ? could not judge", "the target died: exit status 5", "an engine starts", "init", again):
+    for said in (
+        "judge Noisy 2  ? could not judge",
+        "the target died: exit status 5",
+        "an engine starts",
+        "init",
+        again,
+    ):
         assert said in out
     code, out, _ = run(capsys, *judge[:3], "timeline", "--replay", kept)
     assert code == 2

@@ -19,9 +19,23 @@ STALE = toy.acquire(LATE, 2).state
     ("state", "operation", "arguments", "seen", "text", "how"),
     [
         (HELD, "acquire", {"client": 2}, {"result": 2}, "state.live", "the other way"),
-        (LATE, "acquire", {"client": 2}, {"error": {"class": "LeaseHeld"}}, "self.now < self.until", "the other way where both are equal"),
+        (
+            LATE,
+            "acquire",
+            {"client": 2},
+            {"error": {"class": "LeaseHeld"}},
+            "self.now < self.until",
+            "the other way where both are equal",
+        ),
         (STALE, "write", {"epoch": 1, "value": 7}, {"result": None}, "epoch < state.epoch", "the other way"),
-        (STALE, "write", {"epoch": 2, "value": 7}, {"error": {"class": "StaleEpoch"}}, "epoch < state.epoch", "the other way where both are equal"),
+        (
+            STALE,
+            "write",
+            {"epoch": 2, "value": 7},
+            {"error": {"class": "StaleEpoch"}},
+            "epoch < state.epoch",
+            "the other way where both are equal",
+        ),
     ],
 )
 def test_the_condition_that_was_decided_otherwise_is_named(

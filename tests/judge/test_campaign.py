@@ -303,7 +303,8 @@ def test_known_deviations_are_counted_and_under_strict_rejected() -> None:
     assert not strict.tally.deviations
 
 
-def test_trouble_ends_it_with_what_was_judged_so_far() -> None:
+def test_trouble_ends_it_with_what_was_judged_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "SHRINK_S", 900.0)
     r = judged(toy_target.Dies, 200)
     assert (r.verdict, r.exit_code) == ("could not judge", 2)
     assert r.why.startswith("the target died: exit status 3")

@@ -54,8 +54,12 @@ def test_a_site_stands_for_the_clause_of_its_refusal() -> None:
 
 
 def test_sides_are_those_of_the_operations_that_are_offered() -> None:
-    only = {site.function for _, site, _ in sides_of(machine, [machine.operations["advance"]])}
-    assert only == {"Lease.live"}, "what is shown of every state"
+    def functions(*names: str) -> set[str]:
+        return {site.function for _, site, _ in sides_of(machine, [machine.operations[n] for n in names])}
+
+    assert functions("advance") == set()
+    assert functions("write") == {"write", "kept"}
+    assert functions("acquire") == {"acquire", "Lease.live"}
 
 
 def watching(text: str) -> tuple[Any, Cover]:

@@ -65,7 +65,8 @@ def judged(tally: Tally, verdict: Any = "accepted", why: str = "", **other: Any)
     job = Job("toy", "./t y", 7, strict=True)
     models, tours = {"ToyQueue": (12, 182)}, {"ToyQueue": (3, 40)}
     sides = tuple(
-        Side("tests/toy.py:54", "len(state.items) < <3", way, ("TOY-1",), way != "at") for way in ("below", "at", "above")
+        Side("tests/toy.py:54", "len(state.items) < <3", way, ("TOY-1",), way != "at")
+        for way in ("below", "at", "above")
     )
     return SubsystemVerdict(
         job, "Toy", "A toy 1.0", verdict, why, tally, ("TOY-1", "TOY-4"), ("drain",), ("save",), sides, models, tours,

@@ -299,7 +299,7 @@ def judge(
     min_coverage: Annotated[
         float,
         typer.Option(min=0, max=100, metavar="PERCENT", help="Of the rules' conditions, decided both ways, to accept."),
-    ] = 85.0,
+    ] = 75.0,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="End with the first rejection.")] = False,
     timeout: Annotated[float, typer.Option(min=0.1, metavar="S", help="Seconds for one answer.")] = 10.0,
     replay: Annotated[

@@ -227,16 +227,16 @@ def _copy(node: ast.expr) -> ast.expr:
 def reached(
     machine: Machine[Any], modules: Sequence[ModuleType], operations: Iterable[Operation[Any]] | None = None
 ) -> set[tuple[str, str]]:
-    """The functions that the bodies of operations, without any those of the machine, may come to, and what is shown of
-    a state: by module and name. A method may be meant wherever its name is used."""
+    """The functions that the bodies of operations may come to, by module and name; without any, those of the machine,
+    its start and what is shown of a state too. A method may be meant wherever its name is used."""
     methods: dict[str, list[FunctionType]] = {}
     for module in modules:
         for f in _defined(module):
             if "." in f.__qualname__:
                 methods.setdefault(f.__name__, []).append(f)
     homes = {module.__name__ for module in modules}
-    todo: list[Any] = [op.body for op in machine.operations.values() if operations is None or op in operations]
-    todo += [machine.show, machine.initial]
+    todo: list[Any] = [op.body for op in operations or machine.operations.values()]
+    todo += [machine.show, machine.initial] if operations is None else []
     known: set[FunctionType] = set()
     while todo:
         f = inspect.unwrap(todo.pop())

@@ -576,9 +576,9 @@ class Session:
         history = shrunk(again(rejection.history.records) or rejection.history, again)
         verdict = self._check_says(history.records, self._check())
         clause, operation, what = kind_of(history)
-        blame = self._blame(history)
+        blame = self._blame(history, clause if "error" in verdict.expected else "")
         if blame is not None:
-            clause = blame.site.clauses[0]
+            clause = clause if clause in blame.site.clauses else blame.site.clauses[0]
             sentence = next((c.sentence for c in self.subsystem.clauses if c.id == clause), "")
             verdict = replace(verdict, clause=clause, sentence=sentence)
         return replace(
@@ -592,9 +592,10 @@ class Session:
             small=True,
         )
 
-    def _blame(self, history: History) -> Blame | None:
+    def _blame(self, history: History, refusal: str) -> Blame | None:
         """The nearest condition of a clause that explains the last answer of a history; None where the spec cannot be
-        followed up to it, or no condition alone explains it."""
+        followed up to it, or no condition alone explains it. `refusal`: the clause by which the call should have been
+        refused, which is then the one that is broken."""
         if len(history.records) < 2:
             return None
         first, *calls, last = history.records
@@ -607,8 +608,9 @@ class Session:
             state = steps[0].state
         for call, _ in self._meant(last, state):
             found = blamed(self.machine, state, call.operation, call.arguments, last, last.get("state"))
-            if (named := next((b for b in found if b.site.clauses), None)) is not None:
-                return named
+            for b in found:
+                if refusal in b.site.clauses if refusal else b.site.clauses:
+                    return b
         return None
 
     def _meant(self, record: Record, state: Any) -> list[tuple[Call, Step[Any]]]:

@@ -291,7 +291,7 @@ def _judgement(judged: Sequence[SubsystemVerdict]) -> list[Section]:
     worst = next(v for v, n in said if n)
     verdict = worst if len(judged) == 1 else ", ".join(f"{n} {v}" for v, n in said if n)
     took = f"{count(sum(j.tally.calls for j in judged), 'call')} in {duration(sum(j.seconds for j in judged))}"
-    numbers = ("clauses", "conditions", "model states", "tours", "histories", "calls")
+    numbers = ("clauses", "sides", "model states", "tours", "histories", "calls")
     titles: list[str | Column] = [
         Column("subsystem", whole=True), *(Column(t, number=True) for t in numbers), Column("verdict", whole=True)
     ]  # fmt: skip
@@ -332,7 +332,7 @@ def _judged_row(j: SubsystemVerdict) -> list[str | Cell]:
 
     exercised = f"{len(j.clauses) - len(j.never_exercised)} of {len(j.clauses)}" if j.clauses else ""
     return [
-        j.job.subsystem, exercised, f"{j.coverage:.1f} %" if j.sides else "",
+        j.job.subsystem, exercised, _of(sum(side.taken for side in j.sides), len(j.sides)),
         part(j.models.values()), part(j.tours.values()),
         f"{t.histories:,}", f"{t.calls:,}", Cell(j.verdict, JUDGED[j.verdict]),
     ]  # fmt: skip
