@@ -1,6 +1,6 @@
 """What a partition knows of its producers: the tables of the producer state manager, as values.
 
-Nothing here is a rule of its own; the rules are PSM. Source: ProducerStateManager, ProducerStateEntry, BatchMetadata,
+The rules are PSM, most of them with the operations. Source: ProducerStateManager, ProducerStateEntry, BatchMetadata,
 VerificationStateEntry and TxnMetadata, Kafka 4.3.0.
 
 Offsets, timestamps (ms), sequences and epochs are whole numbers; -1 stands for "none" wherever Kafka's files say so.
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple, TypedDict
 
-from kafkaspec.contract.clauses import states
+from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.codec import partial
 from kafkaspec.contract.numbers import Offset
 
@@ -30,6 +30,27 @@ NO_GUARD: Final = 0
 UNKNOWN_VERSION: Final = -1
 """the transaction version of a marker that comes from a log: the log does not hold it"""
 FIRST_NOW: Final = 1_000_000
+
+OF_COORDINATORS = dict.fromkeys(
+    ("spec", "impl", "model", "proof", "mutant"),
+    "what coordinators write, not what a partition accepts: the audit looks for it in the log",
+)
+
+clause(
+    "PSM-32",
+    """A producer's epoch rises after its transaction has ended: the coordinator hands out a higher epoch when every
+    partition of the transaction has its marker. Where a batch of a higher epoch follows an open transaction, a marker
+    is lost, or the transaction's last batch came in after its marker, as was possible before KIP-890.""",
+    source="TransactionCoordinator, Kafka 2.8 and 4.3.0; KIP-98; KIP-890",
+    without=OF_COORDINATORS,
+)
+clause(
+    "PSM-33",
+    """A batch that a group coordinator writes for a producer, of offset commits in its transaction, begins at sequence
+    0, each of them: such sequences are nobody's, and are not compared.""",
+    source="GroupMetadataManager.storeOffsets, Kafka 0.11 to 3.9; CoordinatorRuntime, Kafka 4.3.0",
+    without=OF_COORDINATORS,
+)
 
 
 @states("PSM-4")

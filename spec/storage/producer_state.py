@@ -84,27 +84,6 @@ clause(
     },
 )
 
-OF_COORDINATORS = dict.fromkeys(
-    ("spec", "impl", "model", "proof", "mutant"),
-    "what coordinators write, not what a partition accepts: the audit looks for it in the log",
-)
-
-clause(
-    "PSM-32",
-    """A producer's epoch rises after its transaction has ended: the coordinator hands out a higher epoch when every
-    partition of the transaction has its marker. Where a batch of a higher epoch follows an open transaction, a marker
-    is lost, or the transaction's last batch came in after its marker, as was possible before KIP-890.""",
-    source="TransactionCoordinator, Kafka 2.8 and 4.3.0; KIP-98; KIP-890",
-    without=OF_COORDINATORS,
-)
-clause(
-    "PSM-33",
-    """A batch that a group coordinator writes for a producer, of offset commits in its transaction, begins at sequence
-    0, each of them: such sequences are nobody's, and are not compared.""",
-    source="GroupMetadataManager.storeOffsets, Kafka 0.11 to 3.9; CoordinatorRuntime, Kafka 4.3.0",
-    without=OF_COORDINATORS,
-)
-
 OUT_OF_ORDER = "org.apache.kafka.common.errors.OutOfOrderSequenceException"
 INVALID_EPOCH = "org.apache.kafka.common.errors.InvalidProducerEpochException"
 INVALID_STATE = "org.apache.kafka.common.errors.InvalidTxnStateException"
@@ -380,12 +359,9 @@ def end_transaction(
     "PSM-2 exactly the same sequences, in the same epoch",
 )
 def find_duplicate_batch(
-    state: State,
-    producer_id: ProducerId,
-    producer_epoch: ProducerEpoch,
-    first_seq: SequenceNumber,
+    state: State, producer_id: ProducerId, producer_epoch: ProducerEpoch, first_seq: SequenceNumber,
     last_seq: SequenceNumber,
-) -> BatchNumbers | None:
+) -> BatchNumbers | None:  # fmt: skip
     """The retained batch that one with these numbers repeats, or null.
 
     PSM-4: Sequences wrap: 0 follows 2^31 - 1. A batch's first sequence is its last one minus its offset delta, modulo
@@ -424,12 +400,9 @@ def verified(state: State, producer_id: int, sequence: int, epoch: int, supports
 @ensure(contracts.lowest_of_the_highest_epoch, "PSM-26 the lowest sequence of the highest epoch; all else stays")
 @ensure(lambda state, result: result.state.producers == state.producers, "PSM-26 no producer is touched")
 def maybe_create_verification_state_entry(
-    state: State,
-    producer_id: ProducerId,
-    sequence: SequenceNumberOrNone,
-    epoch: ProducerEpoch,
+    state: State, producer_id: ProducerId, sequence: SequenceNumberOrNone, epoch: ProducerEpoch,
     supports_epoch_bump: bool,
-) -> Step[State, VerificationEntry]:
+) -> Step[State, VerificationEntry]:  # fmt: skip
     """The verification of a producer, begun if there is none: lowest sequence, epoch, whether epochs can be bumped."""
     after = verified(state, producer_id, sequence, epoch, supports_epoch_bump)
     v = after.verifications[producer_id]
@@ -453,12 +426,9 @@ def clear_verification_state_entry(state: State, producer_id: ProducerId) -> Sta
 )
 @contracts.refusal_changes_nothing("PSM-27")
 def start_verification(
-    state: State,
-    producer_id: ProducerId,
-    sequence: SequenceNumberOrNone,
-    epoch: ProducerEpoch,
+    state: State, producer_id: ProducerId, sequence: SequenceNumberOrNone, epoch: ProducerEpoch,
     supports_epoch_bump: bool,
-) -> Step[State, int]:
+) -> Step[State, int]:  # fmt: skip
     """The guard that a batch must come with which opens a transaction; 0 if one is open and none is needed.
 
     PSM-27: Where verification is on, a transactional batch of a client or a coordinator that opens a transaction, or

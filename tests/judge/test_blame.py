@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkaspec.judge.blame import blamed
+from kafkaspec.judge.blame import BOUNDARY, OTHER, blamed
 from tests.judge import toy
 from tests.judge.toy import machine
 
@@ -18,23 +18,23 @@ STALE = toy.acquire(LATE, 2).state
 @pytest.mark.parametrize(
     ("state", "operation", "arguments", "seen", "text", "how"),
     [
-        (HELD, "acquire", {"client": 2}, {"result": 2}, "state.live", "the other way"),
+        (HELD, "acquire", {"client": 2}, {"result": 2}, "state.live", OTHER),
         (
             LATE,
             "acquire",
             {"client": 2},
             {"error": {"class": "LeaseHeld"}},
             "self.now < self.until",
-            "the other way where both are equal",
+            BOUNDARY,
         ),
-        (STALE, "write", {"epoch": 1, "value": 7}, {"result": None}, "epoch < state.epoch", "the other way"),
+        (STALE, "write", {"epoch": 1, "value": 7}, {"result": None}, "epoch < state.epoch", OTHER),
         (
             STALE,
             "write",
             {"epoch": 2, "value": 7},
             {"error": {"class": "StaleEpoch"}},
             "epoch < state.epoch",
-            "the other way where both are equal",
+            BOUNDARY,
         ),
     ],
 )
