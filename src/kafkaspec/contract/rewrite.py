@@ -54,7 +54,10 @@ class Rewritten:
         self._space, self._names = vars(module), dict(names or {})
         if taken := sorted(set(self._names) & set(self._space)):
             raise ValueError(f"{module.__name__} has a name {taken[0]} of its own")
-        old, new = compile(tree_of(module), path, "exec"), compile(ast.fix_missing_locations(tree), path, "exec")
+        old, new = (
+            compile(text, path, "exec", dont_inherit=True)
+            for text in (tree_of(module), ast.fix_missing_locations(tree))
+        )
         changed = _pairs(old, new)
         found = [f for f in gc.get_objects() if type(f) is FunctionType and f.__code__ in changed]
         self._functions = [(f, f.__code__, changed[f.__code__]) for f in found]
