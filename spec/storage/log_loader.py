@@ -498,6 +498,10 @@ def again(result: Step[Directory, Ends], clean: bool, log_start: int) -> bool:
 
 @machine.operation("put", "LDR-18", kind="damage")
 @require(lambda file: sensible({file.name: file.content}), "LDR-18 a file of Kafka's")
+@require(
+    lambda file: not isinstance(file.content, LogFile) or all(b.last - b.base < 1000 for b in file.content.batches),
+    "LDR-18 batches of at most a thousand records, so that the file can be made",
+)
 def put(state: Directory, file: File) -> Directory:
     """A file, its name and its content, is there from whatever went before."""
     return Directory(state.files.with_(*file))

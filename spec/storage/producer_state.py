@@ -35,7 +35,7 @@ from kafkaspec.contract.numbers import (
 )
 from kafkaspec.spec.common import producer_contracts as contracts
 from kafkaspec.spec.common import producer_snapshot
-from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX
 from kafkaspec.spec.common.producer_contracts import refused
 from kafkaspec.spec.common.producer_snapshot import ENTRY, HEAD, VERSION, Entry
 from kafkaspec.spec.common.producers import (
@@ -74,7 +74,8 @@ clause(
     "PSM-30",
     """The caller's duty: batches come in the order of their offsets, none below the offset at which the state stands,
     with a producer id and epoch that are not negative and sequences of that many records; and a manager over a
-    directory with snapshots loads them before it takes one.""",
+    directory with snapshots loads them before it takes one. As the log calls it, a batch has a guard that was handed
+    out, and at most a thousand records, within the log's first segment.""",
     source="UnifiedLog.append and UnifiedLog.rebuildProducerState, Kafka 4.3.0",
     without={
         "model": "the model's log gives out offsets one by one",
@@ -279,11 +280,16 @@ def append_end_txn_marker(
 
 
 # ---- as the log calls it ---------------------------------------------------------------------------------------------
+FIRST_SEGMENT = "PSM-30 within the first segment: a log that rolls takes a snapshot"
+
+
 @machine.operation("produce", "PSM-2", "PSM-27", "PSM-8", "PSM-30")
 @require(
     lambda first_offset, last_offset: last_offset - first_offset < 1000,
     "PSM-30 a batch of at most a thousand records: unlike `appendDataBatch`, a log is given each of them",
 )
+@require(lambda last_offset: last_offset <= INT_MAX, FIRST_SEGMENT)
+@require(lambda state, guard: guard <= state.guards, "PSM-30 a guard that was handed out")
 @contracts.a_batch
 @ensure(contracts.no_duplicate_goes_in, "PSM-2 a duplicate is answered, not appended")
 @ensure(contracts.guarded, "PSM-27 a transaction opens only with the guard of its verification")
@@ -321,6 +327,7 @@ def produce(
 
 
 @machine.operation("endTransaction", "PSM-10", "PSM-11", "PSM-12", "PSM-27", "PSM-30")
+@require(lambda offset: offset <= INT_MAX, FIRST_SEGMENT)
 @contracts.a_marker
 @contracts.takes_its_epochs
 @contracts.ends_its_transaction
