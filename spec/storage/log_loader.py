@@ -180,6 +180,14 @@ def sensible(files: Mapping[str, Content]) -> bool:
     return True
 
 
+def apart(files: Mapping[str, Content]) -> bool:
+    """Whether no segment reaches beyond the next one's base."""
+    logs = sorted(
+        (offset_of(n) or 0, c.batches) for n, c in files.items() if isinstance(c, LogFile) and n.endswith(LOG)
+    )
+    return all(not batches or batches[-1].last < base for (_, batches), (base, _) in pairwise(logs_of))
+
+
 # ---- the passes ------------------------------------------------------------------------------------------------------
 Files = dict[str, Content]
 
@@ -498,6 +506,7 @@ def again(result: Step[Directory, Ends], clean: bool, log_start: int) -> bool:
 
 @machine.operation("put", "LDR-18", kind="damage")
 @require(lambda file: sensible({file.name: file.content}), "LDR-18 a file of Kafka's")
+@require(lambda state, file: apart(state.files.with_(*file)), "LDR-18 below the next segment's base")
 @require(
     lambda file: not isinstance(file.content, LogFile) or all(b.last - b.base < 1000 for b in file.content.batches),
     "LDR-18 batches of at most a thousand records, so that the file can be made",

@@ -88,6 +88,15 @@ class Rejection:
         return self.clause, self.operation, self.shape
 
 
+def distinct(rejections: Iterable[Rejection]) -> list[Rejection]:
+    """Those of different kinds, each with how often it was found."""
+    out: dict[Kind, Rejection] = {}
+    for r in rejections:
+        known = out.get(r.kind)
+        out[r.kind] = r if known is None else replace(known, count=known.count + r.count)
+    return list(out.values())
+
+
 @dataclass
 class Tally:
     """What some histories came to."""
@@ -107,7 +116,7 @@ class Tally:
     toured: Counter[str] = field(default_factory=Counter)
     """model -> histories of its tour"""
     rejections: dict[Kind, Rejection] = field(
-        default_factory=dict, metadata={"json": lambda found: list(found.values())}
+        default_factory=dict, metadata={"json": lambda found: distinct(found.values())}
     )
     """by the kind of the history as it was found; a list in JSON"""
     trouble: TargetTrouble | None = field(default=None, metadata={"json": TargetTrouble.told})
@@ -197,11 +206,7 @@ class SubsystemVerdict:
     @property
     def rejections(self) -> tuple[Rejection, ...]:
         """Those that are different once they are small, in the order in which they were found."""
-        out: dict[Kind, Rejection] = {}
-        for r in self.tally.rejections.values():
-            known = out.get(r.kind)
-            out[r.kind] = r if known is None else replace(known, count=known.count + r.count)
-        return tuple(out.values())
+        return tuple(distinct(self.tally.rejections.values()))
 
     def until_now(self, examples: int | None) -> SubsystemVerdict:
         """The same of a campaign that was interrupted: it is no verdict, if nothing was rejected."""
