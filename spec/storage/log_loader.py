@@ -185,7 +185,7 @@ def apart(files: Mapping[str, Content]) -> bool:
     logs = sorted(
         (offset_of(n) or 0, c.batches) for n, c in files.items() if isinstance(c, LogFile) and n.endswith(LOG)
     )
-    return all(not batches or batches[-1].last < base for (_, batches), (base, _) in pairwise(logs_of))
+    return all(not batches or batches[-1].last < base for (_, batches), (base, _) in pairwise(logs))
 
 
 # ---- the passes ------------------------------------------------------------------------------------------------------
