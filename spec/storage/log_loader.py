@@ -558,6 +558,7 @@ def swap_steps(old: Sequence[int], new: Sequence[int]) -> list[tuple[str, str]]:
     lambda state, old: bool(old) and all(name_of(o, e) in state.files for o in old for e in (LOG, INDEX, TIME_INDEX)),
     "LDR-14 the old segments are there",
 )
+@require(lambda old: len(set(old)) == len(old), "LDR-14 each of them once")
 @require(lambda new, steps: len(set(new)) == len(new) > 0 and steps >= 0, "LDR-14 some steps, perhaps all")
 def replace_segments(
     state: Directory, old: Sequence[Offset], new: Sequence[Offset], steps: Count
