@@ -42,7 +42,9 @@ def code() -> str:
     return hashlib.blake2b(texts + os.environ.get("HYPOTHESIS_PROFILE", "").encode(), digest_size=12).hexdigest()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
     file: Path | None = config.getoption("--passed")
     if file is None:
         return

@@ -51,6 +51,19 @@ def test_what_passed_is_not_run_again(project: pytest.Pytester, option: str, mon
     assert run(project, option) == ({"passed": 2}, "12")
 
 
+def test_what_takes_long_is_begun_first(project: pytest.Pytester) -> None:
+    (project.path / "checks" / "test_both.py").write_text(
+        "import pathlib, pytest\n"
+        "def note(n): pathlib.Path('ran').open('a').write(n)\n"
+        "def test_a(): note('a')\n"
+        "@pytest.mark.first\ndef test_b(): note('b')\n"
+        "def test_c(): note('c')\n"
+        "@pytest.mark.first\ndef test_d(): note('d')\n"
+    )
+    project.runpytest_inprocess("-p", "no:cacheprovider")
+    assert (project.path / "ran").read_text() == "bdac"
+
+
 def test_the_code_is_what_git_knows_of_it() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("no checkout of git")
