@@ -72,7 +72,7 @@ def camel(name: str) -> str:
 def view(shape: type[T], thing: Any, **more: Any) -> T:
     """A dataclass made of a thing that has more: its fields are the thing's attributes of these names, but for those
     that are given."""
-    names = _field_names(shape)
+    names = _field_names(shape)  # type: ignore[arg-type]
     return shape(**{name: more[name] if name in more else getattr(thing, name) for name in names})
 
 
