@@ -10,8 +10,7 @@ from __future__ import annotations
 import copy
 import gzip
 import random
-import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,78 +45,47 @@ class AlterationCounts:
     """those that were not rejected, or not by a clause"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """What may be altered in a line: what is shown of it, and how the value at a place of the line is changed. Most are
-    never made, as only a share of them is tried."""
-
-    path: str
-    before: Json
-    at: tuple[str | int, ...]
-    made: Callable[[Any], Json]
-
-    def of(self, record: dict[str, Any]) -> dict[str, Any]:
-        """The line with the change."""
-        return typing.cast(dict[str, Any], _put(record, self.at, self.made))
-
-
-def _put(value: Any, at: tuple[str | int, ...], made: Callable[[Any], Json]) -> Json:
-    """A copy in which the value at a place is changed."""
-    if not at:
-        return made(value)
-    k, inner = at[0], _put(value[at[0]], at[1:], made)
-    return {**value, k: inner} if isinstance(value, dict) else [*value[:k], inner, *value[k + 1 :]]
-
-
-def _without(k: str) -> Callable[[Any], Json]:
-    return lambda value: {n: v for n, v in value.items() if n != k}
-
-
-def _dropped(n: int) -> Callable[[Any], Json]:
-    return lambda value: value[:n] + value[n + 1 :]
-
-
-def _twice(n: int) -> Callable[[Any], Json]:
-    return lambda value: [*value[: n + 1], *value[n:]]
-
-
-def _values(value: Json, shape: Json, path: str, at: tuple[str | int, ...]) -> Iterator[_Change]:
-    """Every change of a value, and of what is in it; `shape` is what the spec shows in its place."""
+def _values(value: Json, shape: Json, path: str) -> Iterator[tuple[str, Json, Json]]:
+    """(path, before, after) for every alteration of a value; `shape` is what the spec shows in its place."""
     if isinstance(value, bool):
-        yield _Change(path, value, at, lambda v: not v)
+        yield path, value, not value
     elif isinstance(value, int | float):
-        yield _Change(path, value, at, lambda v: v + 1)
+        yield path, value, value + 1
     elif isinstance(value, str):
-        yield _Change(path, value, at, lambda v: v + "x")
+        yield path, value, value + "x"
     elif value is None:
-        yield _Change(path, value, at, lambda v: 0)
+        yield path, value, 0
     elif isinstance(value, dict):
         for k, v in value.items():
-            yield from _values(v, shape.get(k) if isinstance(shape, dict) else None, f"{path}.{k}", (*at, k))
+            inner = shape.get(k) if isinstance(shape, dict) else None
+            for where, before, after in _values(v, inner, f"{path}.{k}"):
+                yield where, before, {**value, k: after}
             if not isinstance(shape, Fields):
-                yield _Change(f"{path}.{k} removed", v, at, _without(k))
+                yield f"{path}.{k} removed", v, {n: w for n, w in value.items() if n != k}
     elif isinstance(value, list):
         for n, v in enumerate(value):
             inner = shape[n] if isinstance(shape, list | tuple) and n < len(shape) else None
-            yield from _values(v, inner, f"{path}[{n}]", (*at, n))
-            yield _Change(f"{path}[{n}] dropped", value, at, _dropped(n))
-            yield _Change(f"{path}[{n}] twice", value, at, _twice(n))
+            for where, before, after in _values(v, inner, f"{path}[{n}]"):
+                yield where, before, [*value[:n], after, *value[n + 1 :]]
+            yield f"{path}[{n}] dropped", value, value[:n] + value[n + 1 :]
+            yield f"{path}[{n}] twice", value, [*value[: n + 1], *value[n:]]
 
 
-def _changes(record: dict[str, Any], result: Json | Refused, shape: Json) -> Iterator[_Change]:
-    """Every change of a line."""
+def _records(record: dict[str, Any], result: Json | Refused, shape: Json) -> Iterator[tuple[str, Json, dict[str, Any]]]:
     if "state" in record:
-        yield from _values(record["state"], shape, "state", ("state",))
+        for path, before, after in _values(record["state"], shape, "state"):
+            yield path, before, {**record, "state": after}
     if "result" in record:
-        yield from _values(record["result"], result, "result", ("result",))
-        error = {"error": {"class": "java.lang.Error"}}
-        yield _Change("result to error", record["result"], (), lambda r: {**_without("result")(r), **error})
+        for path, before, after in _values(record["result"], result, "result"):
+            yield path, before, {**record, "result": after}
+        failed = {k: v for k, v in record.items() if k != "result"} | {"error": {"class": "java.lang.Error"}}
+        yield "result to error", record["result"], failed
     if "error" in record:
         error = record["error"]
-        yield _Change("error.class", error["class"], ("error", "class"), lambda v: v + "x")
+        yield "error.class", error["class"], {**record, "error": {**error, "class": error["class"] + "x"}}
         if isinstance(result, Refused) and result.message is not None and "message" in error:
-            yield _Change("error.message", error["message"], ("error", "message"), lambda v: f"{v}x")
-        yield _Change("error to result", error, (), lambda r: {**_without("error")(r), "result": None})
+            yield "error.message", error["message"], {**record, "error": {**error, "message": f"{error['message']}x"}}
+        yield "error to result", error, {k: v for k, v in record.items() if k != "error"} | {"result": None}
 
 
 def altered(
@@ -142,11 +110,10 @@ def altered(
             break
         after = check.frontier
         result, shape, deviates = _expected(check, record, number, before)
-        for change in _changes(record, result, shape):
+        for where, old, changed in _records(record, result, shape):
             if rng.random() >= share:
                 continue
             tried += 1
-            changed = change.of(record)
             check.frontier = before
             verdict, clause = _judge(check, changed, number)
             if verdict == "accepted" and deviates and not _expected(check, changed, number, before)[2]:
@@ -159,7 +126,7 @@ def altered(
                 verdict, clause = (final.verdict, final.clause) if final is not None else (verdict, clause)
                 later += verdict == "rejected"
             if verdict != "rejected" or (not clause and record.get("op") != "init"):
-                accepted.append(Alteration(number, change.path, change.before, changed, verdict))
+                accepted.append(Alteration(number, where, old, changed, verdict))
         check.frontier = after
     return AlterationCounts(tried, later, righted, tuple(accepted))
 
