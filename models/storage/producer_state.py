@@ -370,6 +370,10 @@ class Log(Model):
             and s.written_epoch[x] == s.written_epoch[y]
         )
 
+    @invariant("PSM-10")
+    def markers_have_no_number(s, x: Offset) -> bool:
+        return s.kind[x] != Kind.MARKER or s.number[x] == 0
+
     @invariant("PSM-6", "PSM-11")
     def epochs_rise_in_the_log(s) -> bool:
         return all(
@@ -428,6 +432,11 @@ class Log(Model):
     @step("PSM-15")
     def what_is_replicated_is_remembered_no_more(s, f: Offset) -> bool:
         return s.next.high == s.high or s.next.ended[f] is None or s.next.ended[f] >= s.next.high
+
+    @step("PSM-15")
+    def ends_are_forgotten_as_the_high_watermark_rises(s, f: Offset) -> bool:
+        """Or with the table, which then stands where it was loaded."""
+        return s.ended[f] is None or s.next.ended[f] is not None or s.next.high > s.high or s.next.at == s.next.loaded
 
     @step("PSM-20", "PSM-28")
     def ends_are_known_of_what_is_read(s, f: Offset) -> bool:
@@ -595,6 +604,10 @@ class Log(Model):
     @witness
     def read_on_from_a_snapshot(s) -> bool:
         return s.loaded > 0 and s.at == s.end and s.loaded < s.end and any(s.opened[p] is not None for p in Producer)
+
+    @witness
+    def all_is_replicated(s) -> bool:
+        return s.high == L
 
     @witness
     def stable_before_its_end_is_replicated(s) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from kafkaspec.errors import UserError
 from kafkaspec.export import module_name, tla
-from kafkaspec.language import Model, Range, Sort, action, initial, load, require, step
+from kafkaspec.language import Bounded, Model, Range, Size, Sort, action, initial, load, require, step, witness
 from kafkaspec.language.concrete import Concrete
 from tests.export.everything import Everything
 from tests.export.further import Init, Letters, Lines, Wide
@@ -405,6 +405,22 @@ class Begins(Model):
 
 def test_a_step_property_that_begins_with_a_membership_is_no_function() -> None:
     assert part(tla(load(Begins), {})[0], "low").split("\n    ")[1].startswith("[][(n \\in {0, 1, 2} /\\ ")
+
+
+FROM = Size("FROM")
+
+
+class FromASize(Model):
+    queue: Annotated[list[bool], Bounded(2)]
+    flag: bool
+
+    @witness
+    def seen(s) -> bool:
+        return True in {s.flag for x in range(FROM, len(s.queue))}
+
+
+def test_positions_of_a_sequence_may_begin_at_a_size() -> None:
+    assert "{flag : x \\in {x \\in FROM..1 : x < Len(queue)}}" in tla(load(FromASize), {"FROM": 1})[0]
 
 
 @pytest.mark.deep

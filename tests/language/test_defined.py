@@ -369,3 +369,14 @@ def test_what_has_no_first_value_is_not_read_at_the_start(value: str) -> None:
     assert model(start, of, head).actions == []
     with pytest.raises(ModelError, match=r"\.py:\d+: \w+ is read in @initial, but .* has no first value"):
         model(start + f"    s.next.bad = {value}\n", of, head)
+
+
+def test_maps_of_two_fields_are_assigned_one_after_the_other() -> None:
+    head = "@dataclass(frozen=True)\nclass Maps:\n    a: dict[bool, Num]\n    b: dict[C, Num]\n"
+    body, variables = action("s.next.maps.b[C.BLUE] = 1", "s.next.maps.a[False] = s.n"), "n: Num\nmaps: Maps\n"
+    m = model(body, variables, head)
+    assert (interpreted(m), explored(m)) == ("", "")
+    assert {o.verdict for o in prove(m).obligations if o.claim == "type of maps" and o.action == "f"} == {"proved"}
+    m = model(body.replace("= s.n", "= s.n + 3"), variables, head)
+    assert (interpreted(m), explored(m)) == ("outside", "outside")
+    assert "refuted" in {o.verdict for o in prove(m).obligations if o.claim == "type of maps" and o.action == "f"}

@@ -705,6 +705,7 @@ _NOT_DATA = "the data's part of what the table does with a record, which a marke
 _BOTH = "a record is there exactly below the end: each of the two guards says what the other does"
 _THE_SAME = "it writes what is there already"
 
+_ANOTHER_WAY = "fewer steps, to the same states: a truncation down to the high watermark itself is seen in none"
 _NOT_COUNTED = "fewer steps: how often a marker came, and with which version, is no part of the state"
 
 SURVIVORS: Mapping[str, str] = {
@@ -718,5 +719,6 @@ SURVIVORS: Mapping[str, str] = {
     "Log.mark: no effect 4": _THE_SAME,
     "Log.mark: no effect 13": _NOT_DATA,
     "Log.mark: no effect 14": _NOT_DATA,
+    "Log.truncate: guard 1, off by one": _ANOTHER_WAY,
     "Log.read: no guard 2": _BOTH,
 }

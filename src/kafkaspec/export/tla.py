@@ -731,7 +731,8 @@ class _Module:
             if first.op == "lt" and first.args[0] is v and v.aux not in first.args[1].free and v.t.kind == "range":
                 used = [others] if value is None else [others, value]
                 stop = first.args[1]
-                if stop.op == "len" and v.t.lo == 0 and value is not v and all(_index_only(v, x) for x in used):
+                begins = isinstance(v.t.lo, int) and v.t.lo == 0
+                if stop.op == "len" and begins and value is not v and all(_index_only(v, x) for x in used):
                     return _Over("seq", stop, others)
                 if v.t.hi is None:
                     return _Over("below", stop, others)

@@ -245,6 +245,8 @@ def typed(updates: Iterable[Update], types: Mapping[str, T]) -> list[tuple[str, 
             meet = cond
             for a, b in zip(u.keys, keys, strict=False):
                 meet = and_(meet, eq(a, b))
+                if meet is FALSE:
+                    break  # of two fields, what follows is of other types
             if meet is not FALSE:
                 over.append((meet, keys[len(u.keys) :]))
         f = implies(u.cond, _left(u.value, assigned(t, u.keys), over))
