@@ -15,6 +15,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 BIN := .venv/bin
 JOBS ?= 2
+# Many short processes of Python: without bytecode each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 verify: .venv/base
 	$(BIN)/kafkaspec verify

@@ -28,6 +28,10 @@ settings.register_profile("deep", max_examples=2000, deadline=None, suppress_hea
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
 
+PASSED = pytest.StashKey[list[str]]()
+"""what is not run again, as it was known at the start"""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--passed", type=Path, help="do not run what passed with this code, as noted in this file")
 
@@ -42,16 +46,20 @@ def code() -> str:
     return hashlib.blake2b(texts + os.environ.get("HYPOTHESIS_PROFILE", "").encode(), digest_size=12).hexdigest()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    file: Path | None = config.getoption("--passed")
-    if file is None:
-        return
-    head = f"{code()} "
-    passed = {line.removeprefix(head) for line in _lines(file) if line.startswith(head)}
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+    passed = set(config.stash.get(PASSED, ()))
     before = [item for item in items if item.nodeid in passed]
     if before:
         config.hook.pytest_deselected(items=before)
         items[:] = [item for item in items if item.nodeid not in passed]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """All processes leave out the same tests, also one that begins later in place of one that died."""
+    node.workerinput["passed"] = node.config.stash.get(PASSED, [])
 
 
 def _lines(file: Path) -> list[str]:
@@ -72,7 +80,12 @@ class Noting:
 
 def pytest_configure(config: pytest.Config) -> None:
     file: Path | None = config.getoption("--passed")
-    if file is not None and "PYTEST_XDIST_WORKER" not in os.environ:
+    told: dict[str, Any] | None = getattr(config, "workerinput", None)
+    if told is not None:
+        config.stash[PASSED] = told["passed"]
+    elif file is not None:
+        head = f"{code()} "
+        config.stash[PASSED] = [line.removeprefix(head) for line in _lines(file) if line.startswith(head)]
         config.pluginmanager.register(Noting(file))
 
 

@@ -51,6 +51,43 @@ def test_what_passed_is_not_run_again(project: pytest.Pytester, option: str, mon
     assert run(project, option) == ({"passed": 2}, "12")
 
 
+def test_what_takes_long_is_begun_first(project: pytest.Pytester) -> None:
+    (project.path / "checks" / "test_both.py").write_text(
+        "import pathlib, pytest\n"
+        "def note(n): pathlib.Path('ran').open('a').write(n)\n"
+        "def test_a(): note('a')\n"
+        "@pytest.mark.first\ndef test_b(): note('b')\n"
+        "def test_c(): note('c')\n"
+        "@pytest.mark.first\ndef test_d(): note('d')\n"
+    )
+    project.runpytest_inprocess("-p", "no:cacheprovider")
+    assert (project.path / "ran").read_text() == "bdac"
+
+
+DIES = """
+import os, pathlib
+def test_first(): pass
+def test_second(): pass
+def test_third(): pathlib.Path("there").exists() or (pathlib.Path("there").touch(), os._exit(1))
+def test_fourth(): pass
+def test_fifth(): pathlib.Path("fifth").touch()
+"""
+
+
+def test_a_process_in_place_of_one_that_died_runs_what_is_left(
+    project: pytest.Pytester, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What passed since the start is noted by then: were it left out of its list alone, it would run other tests."""
+    (project.path / "checks" / "test_both.py").write_text(DIES)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    outcomes = project.runpytest_subprocess(option, "-n", "1", "-p", "no:cacheprovider").parseoutcomes()
+    assert (outcomes["passed"], outcomes["failed"]) == (4, 1)
+    assert (project.path / "fifth").exists()
+    assert len((project.path / option.partition("=")[2]).read_text().splitlines()) == 4
+    again = project.runpytest_subprocess(option, "-n", "1", "-p", "no:cacheprovider").parseoutcomes()
+    assert again["passed"] == 1
+
+
 def test_the_code_is_what_git_knows_of_it() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("no checkout of git")

@@ -44,6 +44,7 @@ def test_the_layers_are_linked_into_the_package() -> None:
         assert link.resolve() == ROOT / layer
 
 
+@pytest.mark.first
 def test_the_wheel_that_is_made_of_the_sdist_installs_and_runs(tmp_path: Path) -> None:
     """Built from a copy of the checkout, installed into an empty environment, run from elsewhere. `build` makes the
     sdist of the checkout, and the wheel of the sdist."""

@@ -274,13 +274,19 @@ def compiled(
     return "\n".join(_Function(f, constants, f.__name__ in exported, f.__name__ in apart).text() for f in functions)
 
 
+@cache
+def _read(f: Callable[..., object]) -> tuple[ast.FunctionDef, str]:
+    """A function's text, which is only looked at, and where it stands."""
+    lines, first = inspect.getsourcelines(f)
+    (tree,) = ast.parse("".join(lines)).body
+    assert isinstance(tree, ast.FunctionDef)
+    return tree, f"{inspect.getsourcefile(f)}:{first}"
+
+
 class _Function:
     def __init__(self, f: Callable[..., object], constants: Mapping[str, int], exported: bool, apart: bool) -> None:
-        lines, first = inspect.getsourcelines(f)
-        (tree,) = ast.parse("".join(lines)).body
-        assert isinstance(tree, ast.FunctionDef)
-        self.tree, self.constants, self.exported, self.apart = tree, constants, exported, apart
-        self.where = f"{inspect.getsourcefile(f)}:{first}"
+        self.tree, self.where = _read(f)
+        self.constants, self.exported, self.apart = constants, exported, apart
         self.lines: list[str] = []
         self.variables: list[str] = []
         self.loops: list[tuple[str, str]] = []

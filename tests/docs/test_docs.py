@@ -29,6 +29,7 @@ def test_what_is_generated_and_committed_is_up_to_date(generate: ModuleType) -> 
     assert generate.unmeasured() == [], "measure them with `make tables`"
 
 
+@pytest.mark.first
 def test_verify_says_what_the_documentation_says_of_it(generate: ModuleType) -> None:
     """Everything is verified here, and nowhere else in `make test`."""
     try:
@@ -49,7 +50,8 @@ def test_verify_has_a_row_of_every_model_proof_refinement_and_recording(generate
         assert Counter((s.name, what) for what in wanted) <= rows
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/judge.md"])
+@pytest.mark.first
+@pytest.mark.parametrize("page", ["docs/judge.md", "docs/tutorial.md", "README.md"])
 def test_a_page_with_commands_works_as_it_stands(page: str, generate: ModuleType) -> None:
     """Its files are written into a copy of the checkout, its commands run there, their output compared."""
     assert page in generate.PLAYED
@@ -250,6 +252,7 @@ SHOWN = {
 """By a generator: a page that has what it gives, and some of that."""
 
 
+@pytest.mark.first
 def test_the_site(site: Path, generate: ModuleType) -> None:
     """One test, as the site is built once for it."""
     html = {str(p.relative_to(site)): p.read_text("utf-8") for p in site.rglob("*.html")}

@@ -185,7 +185,7 @@ def made(c: Concrete, state: State, action: str, arguments: Mapping[str, Any]) -
     with c._running():
         after = _After({n: _own(v) for n, v in c._values(state).items()}, None)
         c._call(action, c._view(c._values(state), after), arguments)
-    return {n: plain(after.__dict__[n]) for n in c.vars}
+    return {n: plain(getattr(after, n)) for n in c.vars}
 
 
 @pytest.mark.parametrize("name", [n for n in LEAVING if n not in NEVER])

@@ -12,7 +12,7 @@ from kafkaspec.language import LoadedModel, load
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication
 from kafkaspec.proofs.examples import cleaner_anchor, replication
-from kafkaspec.prove import Obligation, Proof, ProofResult, prove
+from kafkaspec.prove import Obligation, Proof, ProofResult, obligations, prove
 from tests.prove.rooms import Contradiction, Counter, Endless, FalseCounter, Hotel, Overflow
 
 
@@ -132,6 +132,22 @@ def test_unknown_is_never_green() -> None:
     p = prove(m, fixed={"FENCED": True}, timeout_s=0.0001, only=lambda a, c: (a, c) == wanted)
     assert [o.verdict for o in p.obligations] == ["unknown"]
     assert not replace(p, partial=False).complete
+
+
+def test_what_is_not_asked_for_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    whole = obligations.setting
+
+    def setting(model: LoadedModel, action: str, *rest: Any, **how: Any) -> obligations.Setting:
+        read.append(action)
+        return whole(model, action, *rest, **how)
+
+    monkeypatch.setattr(obligations, "setting", setting)
+    (o,) = prove(load(Overflow), only=lambda a, c: (a, c) == ("up", "type of n")).obligations
+    assert (o.claim, set(read)) == ("type of n", {"up"})
+    read.clear()
+    prove(load(Overflow))
+    assert {"(start)", "up", "see"} <= set(read)
 
 
 def test_part_of_a_proof_is_no_proof() -> None:

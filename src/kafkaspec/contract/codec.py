@@ -72,8 +72,13 @@ def camel(name: str) -> str:
 def view(shape: type[T], thing: Any, **more: Any) -> T:
     """A dataclass made of a thing that has more: its fields are the thing's attributes of these names, but for those
     that are given."""
-    names = [f.name for f in dataclasses.fields(shape)]  # type: ignore[arg-type]
+    names = _field_names(shape)  # type: ignore[arg-type]
     return shape(**{name: more[name] if name in more else getattr(thing, name) for name in names})
+
+
+@cache
+def _field_names(cls: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(cls))
 
 
 _SCALARS: Final = frozenset({type(None), bool, int, float, str})

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import text
@@ -52,17 +53,34 @@ class Taken(NamedTuple):
     state: State
 
 
-class _View:
-    """`s` over a concrete state."""
+class _Values(Protocol):
+    """Values by name. Raises KeyError for another name."""
 
-    def __init__(self, values: dict[str, Any], after: _View | None) -> None:
-        self.__dict__.update(values)
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+class _View:
+    """`s` over a concrete state. A value is asked for when the text first reads it, and kept."""
+
+    __slots__ = ("__dict__", "__of")
+
+    def __init__(self, values: _Values, after: _View | None) -> None:
+        object.__setattr__(self, "_View__of", values)
         if after is not None:
             self.__dict__["next"] = after
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            value = self.__dict__[name] = self.__of[name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}") from None
+        return value
 
 
 class _After(_View):
     """`s.next` in an action: what is assigned is the state's own, so that no later assignment reaches another place."""
+
+    __slots__ = ()
 
     def __setattr__(self, name: str, value: Any) -> None:
         running = _running.get()
@@ -210,14 +228,28 @@ _UNDEFINED = (
 
 
 @dataclass
-class _Bound:
-    """A helper of the model, as a method of the view."""
+class _Thawed:
+    """The values of a frozen state; of `s.next`, as its own."""
 
-    function: Any
-    view: Any
+    of: Concrete
+    state: State
+    own: bool = False
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        return self.function(self.view, *args, **named)
+    def __getitem__(self, name: str) -> Any:
+        value = self.of._thaw(self.of.vars[name], self.state[self.of._places[name]])
+        return _own(value) if self.own else value
+
+
+@dataclass
+class _WithHelpers:
+    """Values, and the model's helpers as methods of the view."""
+
+    values: _Values
+    helpers: Mapping[str, Any]
+    view: _View | None = None
+
+    def __getitem__(self, name: str) -> Any:
+        return partial(self.helpers[name], self.view) if name in self.helpers else self.values[name]
 
 
 class Concrete:
@@ -229,6 +261,10 @@ class Concrete:
         self.model.check_sizes(sizes)
         self.sizes = dict(sizes)
         self.vars = self.model.vars
+        self._places = {n: i for i, n in enumerate(self.vars)}
+        self._parameters: dict[str, tuple[list[str], list[T]]] = {}
+        """of claims, when they were asked for: names and types"""
+        self._domains: dict[T, list[Any]] = {}
         self._kept = [i for i, n in enumerate(self.vars) if ghosts or n not in self.model.ghosts]
         self._elements: dict[type, tuple[Any, ...]] = {}
         for name, sort in self.model.sorts.items():
@@ -282,6 +318,13 @@ class Concrete:
                 ]
         raise UserError(f"values of type {t!r} are not enumerated")
 
+    def _keys(self, t: T) -> list[Any]:
+        """The keys of a map of this type."""
+        known = self._domains.get(t)
+        if known is None:
+            known = self._domains[t] = self.values(t.domain)
+        return known
+
     def _first(self, t: T) -> Any:
         match t.kind:
             case "bool":
@@ -310,7 +353,7 @@ class Concrete:
             wrong("is None")
         match t.kind:
             case "map":
-                keys = self.values(t.domain)
+                keys = self._keys(t)
                 if not isinstance(v, dict) or set(v) != set(keys):
                     wrong(f"has not the keys of {t.domain!r}")
                 return tuple(self._freeze(t.item, v[k], f"{where}[{k}]") for k in keys)
@@ -364,7 +407,7 @@ class Concrete:
     def _thaw(self, t: T, v: Any) -> Any:
         match t.kind:
             case "map":
-                return {k: self._thaw(t.item, x) for k, x in zip(self.values(t.domain), v, strict=True)}
+                return {k: self._thaw(t.item, x) for k, x in zip(self._keys(t), v, strict=True)}
             case "set":
                 return {self._thaw(t.item, x) for x in v}
             case "seq":
@@ -379,14 +422,18 @@ class Concrete:
     def _values(self, state: State) -> dict[str, Any]:
         return {n: self._thaw(t, v) for (n, t), v in zip(self.vars.items(), state, strict=True)}
 
-    def _view(self, values: dict[str, Any], after: _View | None = None) -> _View:
-        view = _View(values, after)
-        for n, f in self._helpers.items():
-            view.__dict__[n] = _Bound(f, view)
+    def _view(self, values: _Values, after: _View | None = None) -> _View:
+        named = _WithHelpers(values, self._helpers)
+        named.view = view = _View(named, after)
         return view
 
-    def _after(self, view: _View) -> State:
-        return State(self._freeze(t, view.__dict__[n], n) for n, t in self.vars.items())
+    def _after(self, view: _View, before: State | None) -> State:
+        """The state that a view shows; what no text has touched is as it was before, if that is a state."""
+        touched = view.__dict__
+        return State(
+            self._freeze(t, getattr(view, n), n) if before is None or n in touched else before[i]
+            for i, (n, t) in enumerate(self.vars.items())
+        )
 
     def freeze(self, values: Mapping[str, Any]) -> State:
         """A state from plain values by variable (dicts, sets, lists). Raises UserError when one leaves its type."""
@@ -404,7 +451,7 @@ class Concrete:
     def _show(self, t: T, v: Any) -> Value:
         match t.kind:
             case "map":
-                return {_key(k): self._show(t.item, x) for k, x in zip(self.values(t.domain), v, strict=True)}
+                return {_key(k): self._show(t.item, x) for k, x in zip(self._keys(t), v, strict=True)}
             case "set":
                 return sorted((self._show(t.item, x) for x in v), key=str)
             case "seq":
@@ -431,26 +478,29 @@ class Concrete:
     def _valuations(self, names: list[str], types: list[T]) -> list[dict[str, Any]]:
         return [dict(zip(names, v, strict=True)) for v in itertools.product(*[self.values(t) for t in types])]
 
-    def _choices(self, a: Action, state: dict[str, Any]) -> list[dict[str, Any]]:
+    def _choices(self, a: Action, state: _Values) -> list[dict[str, Any]]:
         """Every way to choose an action's parameters in a state."""
         values = [
             sorted(state[a.drawn[p.aux].aux], key=str) if p.aux in a.drawn else self.values(p.t) for p in a.params
         ]
-        return [dict(zip(map(a.parameter, a.params), v, strict=True)) for v in itertools.product(*values)]
+        names = [a.parameter(p) for p in a.params]
+        return [dict(zip(names, v, strict=True)) for v in itertools.product(*values)]
 
     def _firsts(self) -> dict[str, Any]:
         """The variables' first values."""
         return {n: self._first(t) for n, t in self.vars.items()}
 
-    def _effect(self, name: str, before: dict[str, Any], arguments: Mapping[str, Any]) -> State | None:
-        """The state after an action; None if its guard is false."""
-        after = _After({n: _own(v) for n, v in before.items()}, None)
+    def _effect(self, name: str, before: State | None, arguments: Mapping[str, Any]) -> State | None:
+        """The state after an action, None if its guard is false; `before` None: after the variables' first values."""
+        first = self._firsts() if before is None else {}
+        after = _After(_own(first) if before is None else _Thawed(self, before, own=True), None)
         if name in self._functions:  # a model without @initial has first values alone
             try:
-                self._call(name, self._view(dict(before), after), arguments)
+                view = self._view(first if before is None else _Thawed(self, before), after)
+                self._call(name, view, arguments)
             except Disabled:
                 return None
-        return self._after(after)
+        return self._after(after, before)
 
     def initial_states(self) -> list[State]:
         """The first states, without repetition."""
@@ -459,8 +509,8 @@ class Concrete:
     def _starts(self) -> list[State]:
         """The first states: one for each valuation of the start's parameters, as TLC counts what it generates."""
         with self._running():
-            first, a = self._firsts(), self.model.initial
-            found = [self._effect(a.name, first, v) for v in self._choices(a, first)]
+            a = self.model.initial
+            found = [self._effect(a.name, None, v) for v in self._choices(a, self._firsts())]
             return [s for s in found if s is not None]
 
     def successors(self, state: State) -> list[Taken]:
@@ -468,8 +518,8 @@ class Concrete:
         out = []
         with self._running():
             for a in self.model.actions:
-                for v in self._choices(a, self._values(state)):
-                    after = self._effect(a.name, self._values(state), v)
+                for v in self._choices(a, _Thawed(self, state)):
+                    after = self._effect(a.name, state, v)
                     if after is not None:
                         out.append(Taken(a.name, v, after))
         return out
@@ -479,12 +529,12 @@ class Concrete:
         if action not in self._functions:
             raise unknown(f"action of {self.model.name}", action, [a.name for a in self.model.actions])
         with self._running():
-            return self._effect(action, self._values(state), arguments)
+            return self._effect(action, state, arguments)
 
     def value(self, claim: str, state: State, arguments: Mapping[str, Any]) -> Any:
         """What a claim's text returns in a state. Raises Undefined."""
         with self._running():
-            return self._call(claim, self._view(self._values(state)), arguments)
+            return self._call(claim, self._view(_Thawed(self, state)), arguments)
 
     def holds(self, claim: str, state: State, after: State | None = None) -> bool:
         """Whether an invariant, lemma or witness holds in a state, or a step property of a transition."""
@@ -492,20 +542,23 @@ class Concrete:
         if name in self.model.refinements:
             return self._refines(name, part, state, after)
         with self._running():
-            following = None if after is None else self._view(self._values(after))
-            view = self._view(self._values(state), following)
+            following = None if after is None else self._view(_Thawed(self, after))
+            view = self._view(_Thawed(self, state), following)
+            results = [bool(self._call(claim, view, v)) for v in self._valuations(*self._parameters_of(claim))]
+            return any(results) if claim in self.model.witnesses else all(results)
+
+    def _parameters_of(self, claim: str) -> tuple[list[str], list[T]]:
+        if claim not in self._parameters:
             code = self._functions[claim].__code__
             names = list(code.co_varnames[1 : code.co_argcount])
             hints = typing.get_type_hints(self._functions[claim], include_extras=True)
-            results = [
-                bool(self._call(claim, view, v)) for v in self._valuations(names, [resolve(hints[n]) for n in names])
-            ]
-            return any(results) if claim in self.model.witnesses else all(results)
+            self._parameters[claim] = names, [resolve(hints[n]) for n in names]
+        return self._parameters[claim]
 
     def shows(self, name: str, state: State) -> State:
         """The abstract state that a refinement's mapping shows. Raises Undefined, OutsideType."""
         with self._running():
-            shown = self._call(name, self._view(self._values(state)), {})
+            shown = self._call(name, self._view(_Thawed(self, state)), {})
         return self.abstract(name).freeze(shown.values)
 
     def abstract(self, name: str) -> Concrete:
@@ -535,12 +588,11 @@ class Concrete:
         an action's text has no value, or leaves one outside its type, it is no way."""
         for a in [self.model.initial] if state is None else self.model.actions:
             with self._running():
-                before = self._firsts() if state is None else self._values(state)
-                choices = self._choices(a, before)
+                choices = self._choices(a, self._firsts() if state is None else _Thawed(self, state))
             for v in choices:
                 try:
                     with self._running():
-                        then = self._effect(a.name, before, v)
+                        then = self._effect(a.name, state, v)
                 except (Undefined, OutsideType):
                     continue
                 if then is not None:

@@ -124,12 +124,25 @@ def settings(
     apart: bool = False,
 ) -> Iterator[Setting]:
     """The start, then every action, with the obligations for which `only(action, claim)` is true: first that its text
-    has a value, then what holds after it. `apart`: steps of refinements are left to `ways`."""
+    has a value, then what holds after it. What has none of these obligations is not read. `apart`: steps of refinements
+    are left to `ways`."""
     for name in [START, *[a.name for a in model.actions]]:
-        before = setting(model, name, given, only, reached=True)
-        if before.goals:
-            yield before
-        yield setting(model, name, given, only, apart=apart)
+        if only(name, DEFINED):
+            before = setting(model, name, given, only, reached=True)
+            if before.goals:
+                yield before
+        if any(only(name, claim) for claim in _claims_after(model, name)):
+            yield setting(model, name, given, only, apart=apart)
+
+
+def _claims_after(model: LoadedModel, action: str) -> list[str]:
+    """What may have to be shown after the start or an action."""
+    more = model.starts if action == START else model.steps
+    return [*model.lemmas, *model.invariants, *more, *map(_type_of, model.vars)]
+
+
+def _type_of(variable: str) -> str:
+    return f"type of {variable}"
 
 
 def setting(
@@ -259,7 +272,7 @@ def _state_goals(s: Setting, changed: set[str] | None, before: World, only: Only
                 s.goals.append(g)
     fits = r.fits(s.action, s.env, before)
     for n, t in model.vars.items():
-        name = f"type of {n}"
+        name = _type_of(n)
         if only(s.name, name) and (_limited(t) or n in fits):
             s.goals.append(
                 Goal(s.name, name, "type", s.action.clauses, s.action.loc, [Part(f) for f in fits.get(n, [])])
