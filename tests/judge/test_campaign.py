@@ -318,7 +318,8 @@ def test_trouble_ends_it_with_what_was_judged_so_far(monkeypatch: pytest.MonkeyP
     assert r.tally.histories < 200
 
 
-def test_what_was_rejected_before_the_trouble_stays_rejected() -> None:
+def test_what_was_rejected_before_the_trouble_stays_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "SHRINK_S", 1.0)
     r = judged(toy_target.DiesWrongly, 200)
     assert (r.verdict, r.exit_code) == ("rejected", 1)
     assert r.tally.trouble is not None
