@@ -423,6 +423,45 @@ def test_positions_of_a_sequence_may_begin_at_a_size() -> None:
     assert "{flag : x \\in {x \\in FROM..1 : x < Len(queue)}}" in tla(load(FromASize), {"FROM": 1})[0]
 
 
+class InBraces(Model):
+    """Memberships that elements of sets begin with, in either order."""
+
+    a: bool
+    some: set[bool]
+    more: set[bool]
+
+    @action()
+    def before(s, b: bool) -> None:
+        s.next.some = {(b in s.more) == s.a}
+
+    @action()
+    def behind(s, b: bool) -> None:
+        s.next.some = {s.a == (b in s.more)}
+
+    @action()
+    def together(s) -> None:
+        s.next.more = s.some | {s.a in s.some and len(s.more) < 2}
+
+    @action()
+    def each(s) -> None:
+        s.next.more = {b in s.some and len(s.more) < 2 for b in {False, True}}
+
+
+def test_in_braces_a_membership_is_no_choice() -> None:
+    """Behind a brace, SANY reads a \\in b <=> c as a \\in (b <=> c)."""
+    module, _ = tla(load(InBraces), {})
+    assert re.search(r"\{\w+ \\in [^:{}]*(<=>|/\\)", module) is None
+    assert len(re.findall(r"\{(\(\w+ \\in|\w+ <=> \w+ \\in)", module)) == 4
+
+
+@pytest.mark.deep
+def test_tlc_reads_memberships_in_braces(tmp_path: Path) -> None:
+    module, configuration = tla(load(InBraces), {}, deadlock=True)
+    found = tlc(tmp_path, module, configuration)
+    states, _ = Concrete(InBraces, {}).reachable()
+    assert (found.error, found.distinct) == ("", len(states))
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("model", [Membership, Begins])
 def test_tlc_reads_step_properties(tmp_path: Path, model: type[Model]) -> None:

@@ -457,9 +457,12 @@ def exported(found: Found, m: LoadedModel, s: Space, folder: Path) -> None:
         at.mkdir()
         said = tlc(at, module, configuration)
         violated = bool(re.search(r"is violated|is equal to FALSE", said.error))
-        if said.error and not violated:
+        without_start = bool(re.search(r"Assumption .* is false", said.error))
+        if said.error and not violated and not without_start:
             found.say(engine, "error", f"{said.error}\n{said.output[-1500:]}")
-        elif violated != bool(s.broken or s.start):
+        elif (without_start and not s.start) or (not without_start and s.start == "undefined"):
+            found.say(engine, "start", f"{said.error or 'no error'}, the text: {s.start or 'has a start'}")
+        elif not without_start and violated != bool(s.broken or s.start):
             found.say(
                 engine, "verdict", f"{said.error or 'no error'}, the text: {sorted(s.broken) or s.start or 'whole'}"
             )

@@ -9,6 +9,7 @@ import re
 import shutil
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from kafkaspec.language import ModelError, load
 from kafkaspec.language.parts import nodes
 from tests.gate import oracle, wrong
 from tests.gate.compare import ALL
-from tests.gate.engines import Disagreement
+from tests.gate.engines import Disagreement, Found, exported
 from tests.gate.faults import FAULTS, planted
 from tests.gate.gate import SEEDS, case, compared, engines_of, fixed, minimal, smaller
 from tests.gate.table import rows
@@ -88,6 +89,41 @@ def test_fresh_seeds(tmp_path: Path, part: int) -> None:
 def test_tlc_reads_the_templates_alike(tmp_path: Path, name: str) -> None:
     found = compared(name, tmp_path, ("tlc",))
     assert not found.disagreements, minimal(name, tmp_path, only=("tlc",))
+
+
+@pytest.mark.parametrize("b", ["K", "1"])
+def test_tlc_says_when_a_start_has_no_value(tmp_path: Path, b: str) -> None:
+    """A start without a value is an assumption that is false: no other text has one."""
+    cls = oracle.loaded(STARTS.replace("b=K", f"b={b}"), tmp_path)
+    space, other = oracle.run(cls, {"K": 2}), oracle.run(cls, {"K": 1})
+    assert (space.start, other.start) == ("undefined" if b == "K" else "", "")
+    misread = replace(space, start="", broken={"n"}) if space.start else replace(space, start="undefined")
+    for s, red in [(space, False), (misread, True)]:
+        found = Found()
+        exported(found, load(cls), s, tmp_path)
+        assert bool(found.disagreements) == red
+
+
+STARTS = """
+from dataclasses import dataclass
+from typing import Annotated
+from kafkaspec.language import *
+
+K = Size("K")
+
+@dataclass(frozen=True)
+class R:
+    b: Annotated[int, Range(0, 1)]
+
+class M(Model):
+    v: R
+    n: Annotated[int, Range(0, K)]
+
+    @initial
+    def start(s) -> None:
+        s.next.v = R(b=K)
+        s.next.n = 0
+"""
 
 
 # ---- what has no meaning

@@ -244,6 +244,37 @@ def test_what_no_engine_takes_is_refused_with_its_line(effect: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("guard", "bad"),
+    [
+        ("not s.none(x)", True),
+        ("s.none(x)", False),
+        ("s.none(None)", True),
+        ("s.none(p=None)", True),
+        ("s.none(p=x)", False),
+        ("s.none(s.p) == (s.p is None)", True),
+        ("s.given(x) is None", False),
+        ("s.given(None) is None", True),
+        ("s.of[s.given(x)] == 0", True),
+        ("s.absent(None) and not s.absent(x)", True),
+        ("s.low(1)", False),
+        ("s.low(None)", True),
+    ],
+)
+def test_a_helper_takes_and_returns_what_it_declares(guard: str, bad: bool) -> None:
+    """An X, where X | None is declared."""
+    m = model(
+        "@define\ndef none(s, p: P | None) -> bool:\n    return p is None\n"
+        "@define\ndef given(s, p: P | None) -> P | None:\n    return p\n"
+        "@define\ndef absent(s, p: P | None) -> bool:\n    return p not in set(P)\n"
+        "@define\ndef low(s, x: Num | None) -> bool:\n    return x is None or x < 1\n"
+        f"@action()\ndef f(s, x: P) -> None:\n    require({guard})\n    s.next.bad = True\n"
+        "@invariant()\ndef good(s) -> bool:\n    return not s.bad\n"
+    )
+    assert interpreted(m) == explored(m) == ("good" if bad else "")
+    assert all(o.verdict == "proved" for o in prove(m).obligations) != bad
+
+
+@pytest.mark.parametrize(
     ("mark", "said"),
     [
         ("action(5)", "f: @action names clauses by their ids, such as ABC-1, not 5"),

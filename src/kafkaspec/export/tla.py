@@ -89,6 +89,8 @@ _PLAIN = {"const": 0, "none": 0, "empty": 0, "emptyseq": 0, "size": 1, "sortsize
 _TRANSPARENT = frozenset(("some", "get", "must", "only"))
 """Operations that TLA+ writes as their last argument."""
 
+_CHOICE = re.compile(r"(\w+|<<[^>]*>>) \\in ")
+"""How {... : ...} begins."""
 _WIDTH = 110
 
 
@@ -812,11 +814,13 @@ class _Module:
         return f"{helper}({', '.join([chosen, *map(self.text, e.args[3:])])})", _ATOM
 
     def in_braces(self, e: Expr) -> str:
-        """One side of a set that is written {... : ...}: {a \\in b : c \\in d} would be ambiguous."""
+        """An expression that stands in {...}. Behind the brace, a \\in b <=> c is read as a \\in (b <=> c), for it may
+        become {a \\in b : c}; and {a \\in b : c \\in d} would be ambiguous."""
         x = e
         while x.op in _TRANSPARENT:
             x = x.args[-1]
-        return self.text(e, _COMPARE + 1 if x.op == "in" or (x.op == "or" and _among(x)) else _OPEN)
+        text = self.text(e, _COMPARE + 1 if x.op == "in" or (x.op == "or" and _among(x)) else _OPEN)
+        return f"({text})" if _CHOICE.match(text) else text
 
     def plain(self, e: Expr) -> tuple[str, int]:
         a = e.args
@@ -929,7 +933,7 @@ class _Module:
         """Elements added to or taken from a set, together: {a, b} \\cup {c} is {a, b, c}."""
         op, sign, named = e.op, "\\cup" if e.op == "with" else "\\", list[str]()
         while e.op == op:
-            named.insert(0, self.text(e.args[1]))
+            named.insert(0, self.in_braces(e.args[1]))
             e = e.args[0]
         few = "{" + ", ".join(named) + "}"
         if op == "with" and e.op == "empty":
@@ -939,7 +943,7 @@ class _Module:
     def membership(self, sign: str, equal: Sequence[Expr]) -> tuple[str, int]:
         """x = a \\/ x = b is x \\in {a, b}."""
         sides = [_sides(x) for x in equal]
-        values = "{" + ", ".join(self.text(v) for _, v in sides) + "}"
+        values = "{" + ", ".join(self.in_braces(v) for _, v in sides) + "}"
         return f"{self.text(sides[0][0], _COMPARE + 1)} {sign} {values}", _COMPARE
 
     def negation(self, e: Expr) -> tuple[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import sys
 import typing
@@ -137,10 +138,14 @@ def define(*method: F) -> F:
         trace.calls += 1
         if trace.calls > MOST_CALLS:
             raise ModelError(f"helpers are called more than {MOST_CALLS:,} times: too many to read the text")
+        options = _options(function)
+        declared = map(options.get, function.__code__.co_varnames)
+        args = tuple(_as_declared(a, next(declared, None)) for a in args)
+        named = {n: _as_declared(a, options.get(n)) for n, a in named.items()}
         with text.Frame() as frame:
             for a in (*args, *named.values()):
                 text.met(a)
-            result = frame.value(text.symbolic(function)(*args, **named))
+            result = frame.value(_as_declared(text.symbolic(function)(*args, **named), options.get("return")))
         if result is None:  # what it asserts and evaluates is evaluated where it is called
             text.met(frame.evaluated)
         return result
@@ -148,6 +153,29 @@ def define(*method: F) -> F:
     helper.__kafkaspec_define__ = f  # type: ignore[attr-defined]
     helper.__name__, helper.__doc__, helper.__module__ = f.__name__, f.__doc__, f.__module__
     return typing.cast(F, helper)
+
+
+@functools.cache
+def _options(f: FunctionType) -> dict[str, T]:
+    """The parameters of a helper, and "return", that are declared as X | None."""
+    try:
+        hints = typing.get_type_hints(f, include_extras=True)
+    except NameError:  # of another scope: what is given then says its type by itself
+        return {}
+    out = {}
+    for name, hint in hints.items():
+        with contextlib.suppress(TypeNotInLanguage):
+            if hint is not type(None) and (t := resolve(hint)).kind == "option":
+                out[name] = t
+    return out
+
+
+def _as_declared(x: Any, t: T | None) -> Any:
+    """An X where X | None is declared."""
+    if t is not None:
+        with contextlib.suppress(ModelError):
+            return lift(x, t)
+    return x
 
 
 class Disabled(Exception):
