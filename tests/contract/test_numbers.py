@@ -190,7 +190,12 @@ def _appended(*offsets: int, **more: Any) -> dict[str, Any]:
     [
         ("batch", "encode", {"batch": {**BATCH, "attributes": 7}}, "BAT-8"),
         ("cleaner", "advance", {"ms": 2**60 - 1_000_000}, "CLN-34"),
-        ("log_loader", "put", {"file": [LOG, {"batches": [[2**31 - 1000, 2**31 - 1, 0, True]], "torn": False}]}, "LDR-18"),
+        (
+            "log_loader",
+            "put",
+            {"file": [LOG, {"batches": [[2**31 - 1000, 2**31 - 1, 0, True]], "torn": False}]},
+            "LDR-18",
+        ),
         ("log_loader", "put", {"file": [LOG, {"batches": [[0, 1000, 0, True]], "torn": False}]}, "LDR-18"),
         ("log_loader", "put", {"file": ["leader-epoch-checkpoint", [[0, 0], [0, 5]]]}, "LDR-18"),
         ("log_loader", "put", {"file": ["leader-epoch-checkpoint", [[0, 5], [1, 5]]]}, "LDR-18"),
