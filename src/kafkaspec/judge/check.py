@@ -859,7 +859,8 @@ class Check:
 
     def nearest(self, line: Line, expected: Json = None) -> str:
         """What would have been accepted instead of this line, after which the state shown should have been `expected`:
-        another call with this outcome, or no effect at all."""
+        the same call with other arguments, another call that changes the state to the one shown, or no effect at all.
+        "" where none would."""
         out = []
         changed: tuple[int, str] | None = None
         tries = self.tries(line)
@@ -877,6 +878,8 @@ class Check:
                     continue
                 if isinstance(a, Outside):
                     continue
+                if op.name != line.op and ("state" not in line.record or a.observation == unchanged):
+                    continue  # many calls change nothing: that is no likeness
                 if outcome_matches(a.result, line.record) and self.shows(a.observation, line.record):
                     named = {t: arguments[p] for t, p in op.parameters.items()}
                     far = 100 * (op.name != line.op) + sum(line.arguments.get(t, ABSENT) != v for t, v in named.items())
@@ -884,9 +887,6 @@ class Check:
                         changed = far, history.cut(history.call_text(op.name, named))
         if changed is not None:
             out.append(f"accepted here with this outcome: {changed[1]}")
-        elif not out:
-            few = "" if tries else f" (of the first {self.tries(line):,} tried)"
-            out.append(f"no other call would have been accepted with this outcome{few}")
         return "\n".join(dict.fromkeys(out))
 
     def tries(self, line: Line) -> int:
