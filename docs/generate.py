@@ -58,8 +58,9 @@ from kafkaspec.contract.history import answer_text, outcome, record_text
 from kafkaspec.contract.subsystem import clause as find_clause
 from kafkaspec.errors import UserError
 from kafkaspec.explore import explore
-from kafkaspec.judge.protocol import Description, Parameter, described, json_schema, met, word
+from kafkaspec.judge.protocol import Description, Parameter, described, json_schema, word
 from kafkaspec.judge.protocol import fields as fields_of
+from kafkaspec.judge.samples import met
 from kafkaspec.language import LoadedModel, Trace
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import ABSENT, differences
@@ -560,7 +561,7 @@ def _protocol(d: Description) -> str:
     walked = met(s)
 
     def given(p: Parameter) -> str:
-        return f"`{p.name}`: `{word(p.hint)}`" + ("" if p.default is ABSENT else " *")
+        return f"`{p.name}`: `{word(p.hint)}`" + ("" if p.default is ABSENT else f" * ({json.dumps(p.default)})")
 
     rows = []
     for c in d.calls:
@@ -568,7 +569,13 @@ def _protocol(d: Description) -> str:
         kind = "" if op.kind == "call" else f" ({op.kind})"
         chosen = [f"(`{p}`: the target's own choice)" for p in op.chosen]
         refused = [
-            f"[{id}]({page}#{id}) <code>{error.replace('.', '.<wbr>')}</code>" for id, error in walked.refusals[op.name]
+            f"[{r.clause}]({page}#{r.clause}) <code>{r.error.replace('.', '.<wbr>')}</code>"
+            for r in walked.refusals[op.name]
+        ]
+        turns = zip(walked.refusals[op.name], [*walked.refusals[op.name]][1:], strict=False)
+        refused[1:] = [
+            f"{'then' if turn in walked.turns[op.name] else 'or'} {text}"
+            for turn, text in zip(turns, refused[1:], strict=True)
         ]
         rows.append(
             [
@@ -594,11 +601,18 @@ def _protocol(d: Description) -> str:
         for p in d.configuration
     ]
     state = "no state" if d.state is Any else f"`{word(d.state)}`"
+    first = json.dumps(s.spec.machine.observe(s.spec.machine.initial()), default=float)
+    begins = (
+        []
+        if d.state is Any
+        else ["## The first state", f"As the configuration's defaults have it.\n\n```json\n{first}\n```"]
+    )
     return "\n\n".join(
         [
             f"[{s.title}]({page}). Configuration: {', '.join(configuration) or 'none'}. `observe` shows {state}.",
             "## Operations",
             table(["operation", "arguments → result", "may be refused"], rows),
+            *begins,
             *(["## Records", table(["record", "field", "type", ""], records)] if records else []),
             examples,
         ]

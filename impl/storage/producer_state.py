@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Self
 
 import crc32c
 
+from kafkaspec.contract.codec import Unordered
 from kafkaspec.contract.codec import encode as as_json
 from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk
@@ -612,7 +613,7 @@ class Driver(ByName):
                 m.end_offset,
                 m.first_unstable,
                 m.first_undecided,
-                [shown(p) for _, p in sorted(m.producers.items())],
+                Unordered(shown(p) for _, p in sorted(m.producers.items())),
                 verifications,
                 sorted(m.snapshots),
                 m.has_late_transaction(self.now),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from kafkaspec.contract.clauses import clause, states
-from kafkaspec.contract.codec import partial
+from kafkaspec.contract.codec import Unordered, partial
 from kafkaspec.contract.numbers import Offset
 
 Origin = Literal["CLIENT", "REPLICATION", "COORDINATOR"]
@@ -282,7 +282,7 @@ class Observation:
     map_end_offset: int
     first_unstable_offset: int | None
     first_undecided_offset: int | None
-    producers: list[ProducerEntry]
+    producers: Unordered[ProducerEntry]
     verification: dict[str, TimedVerification]
     """by producer id"""
     snapshots: list[int]
@@ -303,7 +303,7 @@ def observe(state: State) -> Observation:
         state.end,
         state.first_unstable,
         state.first_undecided,
-        [entry_of(i, p) for i, p in sorted(state.producers.items())],
+        Unordered(entry_of(i, p) for i, p in sorted(state.producers.items())),
         {
             str(i): TimedVerification(v.lowest_sequence, v.epoch, v.supports_epoch_bump, v.timestamp)
             for i, v in sorted(state.verifications.items())

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkaspec.contract.codec import Fields, decode, decoder, encode, is_partial, partial, view
-from kafkaspec.lockstep.compare import matches
+from kafkaspec.contract.codec import Fields, Unordered, decode, decoder, encode, is_partial, partial, view
+from kafkaspec.lockstep.compare import differences, matches, same
 
 
 class Entry(NamedTuple):
@@ -106,7 +106,7 @@ VALUES: list[tuple[Any, Any, Any]] = [
 @pytest.mark.parametrize(("hint", "value", "written"), VALUES, ids=lambda v: str(v)[:40])
 def test_a_value_and_its_json(hint: Any, value: Any, written: Any) -> None:
     assert encode(value) == written
-    assert type(encode(value)) is type(json.loads(json.dumps(written))) or isinstance(encode(value), Fields)
+    assert type(encode(value)) is type(json.loads(json.dumps(written))) or isinstance(encode(value), Fields | Unordered)
     assert decode(hint, written) == value
     assert type(decode(hint, written)) is type(value)
     assert decode(hint, value) == value, "what is of the type already stays"
@@ -133,6 +133,33 @@ def test_what_is_written_is_read_back(partition: Partition) -> None:
 @given(st.one_of(logs, st.lists(entries, max_size=3).map(tuple), st.text(max_size=3)))
 def test_a_union_is_told_by_what_stands_there(content: Content) -> None:
     assert decode(Content, json.loads(json.dumps(encode(content)))) == content
+
+
+@pytest.mark.parametrize("value", [frozenset({1, 2, 3}), Unordered([3, 1, 2]), {"a": (frozenset({"x", "y"}), 0)}])
+def test_elements_of_which_the_order_says_nothing_match_in_any_order(value: Any) -> None:
+    shown = encode(value)
+    seen = json.loads(json.dumps(shown))
+    inner = seen["a"][0] if isinstance(seen, dict) else seen
+    inner.reverse()
+    assert matches(shown, seen)
+    assert same(shown, seen)
+    assert list(differences(shown, seen, "state")) == []
+    inner[0] = inner[-1]
+    assert not matches(shown, seen), "one twice, another not"
+    assert not same(shown, seen)
+    (wrong,) = differences(shown, seen, "state")
+    assert wrong.seen == inner[0]
+    inner.pop()
+    assert not matches(shown, seen), "fewer"
+    assert len(list(differences(shown, seen, "state"))) == 1
+
+
+def test_elements_in_any_order_may_have_keys_left_out() -> None:
+    shown = encode(Unordered([Observation(1), Observation(2)]))
+    assert matches(shown, [{"logEnd": 2}, {}])
+    assert matches(shown, [{}, {"logEnd": 1}])
+    assert not matches(shown, [{"logEnd": 2}, {"logEnd": 2}])
+    assert not matches([1, 2], [2, 1]), "the order of any other array counts"
 
 
 @given(st.frozensets(st.integers(), max_size=6))

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from kafkaspec.contract.subsystem import find
 from kafkaspec.judge.blame import BOUNDARY, OTHER, blamed
+from kafkaspec.judge.cover import Endless, otherwise, watched
+from kafkaspec.judge.samples import met
+from kafkaspec.spec.common import record_format
 from tests.judge import toy
 from tests.judge.toy import machine
 
@@ -56,3 +60,17 @@ def test_the_state_after_the_call_counts_as_well() -> None:
     arguments = {"epoch": 1, "value": 7}
     assert not blamed(machine, STALE, machine.operations["write"], arguments, accepted, shown)
     assert blamed(machine, STALE, machine.operations["write"], arguments, accepted, {**shown, "written": [7]})
+
+
+def test_a_loop_that_would_not_end_explains_nothing() -> None:
+    """The bytes of a number are written until nothing is left of it: decided otherwise, for ever."""
+    said = met(find("batch")).examples["encode"]
+    machine = find("batch").spec.machine
+    op = machine.find("encode")
+    arguments = {p: said["args"][name] for name, p in op.parameters.items() if name in said["args"]}
+    assert blamed(machine, machine.initial(), op, arguments, {"result": "00"}) == []
+    with watched(machine) as cover:
+        endless = [n for n, site in enumerate(cover.sites) if site.text == "raw > 127"]
+        assert endless
+        with otherwise(machine, endless[0], shifted=False), pytest.raises(Endless):
+            record_format.varint_bytes(5)

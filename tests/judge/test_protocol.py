@@ -15,12 +15,13 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from kafkaspec.contract.codec import decode, encode, optional, partial
+from kafkaspec.contract.codec import Unordered, decode, encode, optional, partial
 from kafkaspec.contract.machine import Fields, Json, Machine, Outside, Refused
 from kafkaspec.contract.numbers import Int64, Within
 from kafkaspec.contract.subsystem import components
 from kafkaspec.judge import protocol
-from kafkaspec.judge.protocol import described, fields, json_schema, met, schema, word
+from kafkaspec.judge.protocol import described, fields, json_schema, schema, word
+from kafkaspec.judge.samples import Refusal, _in_turn, met
 from kafkaspec.lockstep.walk import draw, draw_init
 
 SCHEMA = json_schema()
@@ -215,6 +216,7 @@ def test_types_as_words_and_as_schema() -> None:
     assert doctest.testmod(protocol).failed == 0
     assert word(list[int | None]) == "(integer | null)[]"
     assert word(Literal["a", 1]) == '"a" | 1'
+    assert (word(frozenset[int]), word(Unordered[str])) == ("integer[] in any order", "string[] in any order")
     assert word(dict[str, Outer]) == "{string: Outer}"
     assert word(Any) == "any"
     assert schema(Literal["a", 1], "x") == {"enum": ["a", 1]}
@@ -238,3 +240,26 @@ def test_types_as_words_and_as_schema() -> None:
         word(complex)
     with pytest.raises(TypeError, match="no type of JSON"):
         schema(complex, "x")
+
+
+# ---- which refusal is the answer
+def test_of_two_refusals_that_apply_the_first_is_told() -> None:
+    """As Kafka asks: version, producer epoch, coordinator epoch; and the epoch before the sequence."""
+    said = met(components()["producer_state"])
+    marker = [(r.clause, r.error.rpartition(".")[2]) for r in said.refusals["appendEndTxnMarker"]]
+    assert marker == [
+        ("PSM-11", "IllegalArgumentException"),
+        ("PSM-11", "InvalidProducerEpochException"),
+        ("PSM-12", "TransactionCoordinatorFencedException"),
+    ]
+    assert {*itertools.pairwise(said.refusals["appendEndTxnMarker"])} <= said.turns["appendEndTxnMarker"]
+    data = {(a.clause, b.clause) for a, b in said.turns["appendDataBatch"]}
+    assert ("PSM-6", "PSM-3") in data
+    assert ("PSM-3", "PSM-6") not in data
+
+
+def test_refusals_that_have_no_order_are_in_that_of_their_clauses() -> None:
+    a, b, c = (Refusal(f"TOY-{n}", "X") for n in range(3))
+    assert [*_in_turn([a, b, c], set())] == [a, b, c]
+    assert [*_in_turn([a, b, c], {(c, a)})] == [b, c, a]
+    assert [*_in_turn([a, b], {(a, b), (b, a)})] == [a, b], "a circle"

@@ -6,6 +6,7 @@ import struct
 from random import Random
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -17,6 +18,7 @@ from kafkaspec.contract.subsystem import find
 from kafkaspec.explore.checked import Expectation
 from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.storage import producer_state as impl
+from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.exhaustive import check_refinement
 from kafkaspec.lockstep.walk import state_machine, walk
@@ -553,3 +555,31 @@ def test_a_model_is_proved_for_every_size(proof: Proof) -> None:
 @pytest.mark.parametrize("recording", subsystem.find("producer_state").recordings, ids=lambda r: r.file)
 def test_recordings_get_their_verdict(recording: Recording) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""
+
+
+def test_the_order_of_producers_says_nothing() -> None:
+    """As their hash table gives them; of snapshots the order counts."""
+    state = machine.initial(transaction_verification_enabled=False)
+    records: list[dict[str, Any]] = [{"op": "init", "args": {"transactionVerificationEnabled": False}}]
+    for n, producer in enumerate((7, 3, 5)):
+        call = {
+            "producerId": producer, "origin": "CLIENT", "producerEpoch": 0, "firstSeq": 0, "lastSeq": 0,
+            "firstOffset": n, "lastOffset": n, "timestamp": 0, "transactional": False,
+        }  # fmt: skip
+        op = machine.find("appendDataBatch")
+        step = machine.apply(state, op.name, {p: call[name] for name, p in op.parameters.items()})
+        assert not isinstance(step, Outside)
+        state = step.state
+        records.append({"op": op.name, "args": call, "result": step.result, "state": machine.observe(state)})
+    shown = orjson.loads(orjson.dumps(records, default=float))
+
+    def verdict() -> str:
+        return str(check(machine, map(orjson.dumps, shown), name="t").verdict)
+
+    producers = shown[-1]["state"]["producers"]
+    producers.reverse()
+    assert verdict() == "accepted"
+    producers[0], producers[1] = producers[1], producers[0]
+    assert verdict() == "accepted"
+    producers[0] = producers[1]
+    assert verdict() == "rejected"

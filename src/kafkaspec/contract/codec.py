@@ -5,7 +5,8 @@
 | None, bool, int, float, str | the same |
 | bytes | hexadecimal digits, two a byte |
 | a NamedTuple, a tuple, a list | an array |
-| a set | an array, sorted |
+| a set | an array, sorted, that may be shown in any order |
+| `Unordered` | an array that may be shown in any order |
 | a mapping with keys that are strings | an object |
 | a dataclass | an object: the fields by their names in camelCase |
 | an Enum | its value |
@@ -35,6 +36,10 @@ Decode = Callable[[Json], Any]
 
 class Fields(dict[str, Any]):
     """A record level of an observation: a recording may leave keys of it out. A plain dict must match whole."""
+
+
+class Unordered(list[T]):
+    """An array whose order says nothing: a recording may show its elements in another one."""
 
 
 def partial(cls: type[T]) -> type[T]:
@@ -132,6 +137,8 @@ def encoder(hint: Any) -> Callable[[Any], Json] | None:
         return list
     if several and isinstance(origin, type) and issubclass(origin, Sequence):
         inner = encoder(arguments[0])
+        if origin is Unordered:
+            return Unordered if inner is None else lambda value: Unordered(map(inner, value))
         return list if inner is None else lambda value: list(map(inner, value))
     return encode
 
@@ -152,7 +159,9 @@ def _encoder(cls: Any) -> Callable[[Any], Json]:
         make = Fields if issubclass(cls, Fields) else dict
         return lambda value: make((key, encode(v)) for key, v in value.items())
     if issubclass(cls, Set):
-        return lambda value: [encode(v) for v in sorted(value)]
+        return lambda value: Unordered(encode(v) for v in sorted(value))
+    if issubclass(cls, Unordered):
+        return lambda value: Unordered(encode(v) for v in value)
     if issubclass(cls, Sequence):
         return lambda value: [encode(v) for v in value]
     raise TypeError(f"{cls.__qualname__} has no form in JSON")

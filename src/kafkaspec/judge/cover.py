@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import inspect
+import itertools
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -19,6 +20,8 @@ from typing import Any, Final, Literal
 from kafkaspec.contract.machine import Machine, Operation, Refused
 from kafkaspec.contract.rewrite import Rewritten, modules_of, tree_of
 
+MOST_DECISIONS: Final = 100_000
+"""Of one call, in which a condition is decided otherwise: no call decides so much."""
 SIDES: Final = 3
 """Numbers of a site's sides: `SIDES * site`, and the two after it."""
 WAYS: Final = {"order": ("below", "at", "above"), "same": ("alike", "unlike"), "truth": ("holds", "does not hold")}
@@ -38,6 +41,8 @@ class Site:
     """the qualified name of the function that it stands in"""
     clauses: tuple[str, ...]
     """that of the refusal which it decides, or those which the function states"""
+    refusal: tuple[str, str] | None = None
+    """clause and class of the refusal which it decides, where the text says both"""
 
     @property
     def where(self) -> str:
@@ -104,8 +109,8 @@ class _Watched(ast.NodeTransformer):
         self.module, self.wanted, self.sites = module, wanted, sites
         self.names: list[str] = []
         self.stated: dict[str, tuple[str, ...]] = {f.__qualname__: stated_by(f) for f in _defined(module)}
-        self.refusal: tuple[str, ...] = ()
-        """the clause of the refusal that the condition at hand decides"""
+        self.refusal: tuple[str, str] | None = None
+        """clause and class ("" if the text does not say it) of the refusal that the condition at hand decides"""
 
     # ---- functions
 
@@ -133,8 +138,9 @@ class _Watched(ast.NodeTransformer):
 
     def _site(self, node: ast.expr, kind: Literal["order", "same", "truth"]) -> ast.Constant:
         function = ".".join(self.names)
-        clauses = self.refusal or self.stated.get(function, ())
-        self.sites.append(Site(self.module.__name__, node.lineno, ast.unparse(node), kind, function, clauses))
+        clauses = self.stated.get(function, ()) if self.refusal is None else self.refusal[:1]
+        said = self.refusal if self.refusal is not None and self.refusal[1] else None
+        self.sites.append(Site(self.module.__name__, node.lineno, ast.unparse(node), kind, function, clauses, said))
         return ast.Constant((len(self.sites) - 1) * SIDES)
 
     def _called(self, name: str, node: ast.expr, *arguments: ast.expr) -> ast.expr:
@@ -192,21 +198,23 @@ class _Watched(ast.NodeTransformer):
             ast.IfExp(self._truth(node.test), self.visit(node.body), self.visit(node.orelse)), node
         )
 
-    def _refused(self, node: ast.stmt) -> tuple[str, ...]:
-        """The clause of the refusal that a branch ends in, if it does."""
+    def _refused(self, node: ast.stmt) -> tuple[str, str] | None:
+        """Clause and class of the refusal that a branch ends in, if it does; "" for a class that is not said."""
         if not isinstance(node, ast.Return) or node.value is None:
-            return ()
+            return None
+        named = vars(self.module)
         for x in ast.walk(node.value):
-            known = vars(self.module).get(x.id) if isinstance(x, ast.Name) else None
+            known = named.get(x.id) if isinstance(x, ast.Name) else None
             if isinstance(known, Refused):
-                return (known.clause,)
+                return known.clause, known.error
             if (
                 isinstance(x, ast.Call)
                 and getattr(x.func, "id", "") == "Refused"
                 and isinstance(x.args[0], ast.Constant)
             ):
-                return (str(x.args[0].value),)
-        return ()
+                error = named.get(x.args[1].id) if len(x.args) > 1 and isinstance(x.args[1], ast.Name) else ""
+                return str(x.args[0].value), error if isinstance(error, str) else ""
+        return None
 
     def visit_comprehension(self, node: ast.comprehension) -> Any:
         node.iter = self.visit(node.iter)
@@ -328,7 +336,8 @@ def sides_of(machine: Machine[Any], operations: Collection[Operation[Any]]) -> l
 
 @contextlib.contextmanager
 def otherwise(machine: Machine[Any], number: int, *, shifted: bool) -> Iterator[None]:
-    """Within `watched`: the condition of that number is decided the other way, or only where two numbers are equal."""
+    """Within `watched`: the condition of that number is decided the other way, or only where two numbers are equal.
+    What is called there may raise anything, and Endless."""
     cover, texts = _texts(machine)
     for text in texts:
         text.provide(_deciding(number * SIDES, shifted))
@@ -339,11 +348,21 @@ def otherwise(machine: Machine[Any], number: int, *, shifted: bool) -> Iterator[
             text.provide(cover.watchers())
 
 
+class Endless(Exception):
+    """Decided otherwise, a condition leads to a loop that does not end."""
+
+
 def _deciding(number: int, shifted: bool) -> dict[str, Callable[..., Any]]:
-    """What the changed texts call so that one condition is decided otherwise."""
+    """What the changed texts call so that one condition is decided otherwise. They raise Endless."""
+    decisions = itertools.count(1)
+
+    def counted() -> None:
+        if next(decisions) > MOST_DECISIONS:
+            raise Endless
 
     def deciding(decide: Callable[[Any, Any], bool], at: bool) -> Callable[[Any, Any, int], bool]:
         def decided(a: Any, b: Any, n: int) -> bool:
+            counted()
             right = decide(a, b)
             if n != number:
                 return right
@@ -352,6 +371,7 @@ def _deciding(number: int, shifted: bool) -> dict[str, Callable[..., Any]]:
         return decided
 
     def truth(x: Any, n: int) -> Any:
+        counted()
         return not x if n == number else x
 
     made = {

@@ -11,34 +11,25 @@ import ast
 import dataclasses
 import enum
 import inspect
-import random
 import re
 import sys
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Final, Literal
 
 import orjson
 
-from kafkaspec.contract.codec import camel, is_named_tuple, is_partial, is_record, left_out
-from kafkaspec.contract.history import Record, outcome
-from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refused
+from kafkaspec.contract.codec import Unordered, camel, is_named_tuple, is_partial, is_record, left_out
+from kafkaspec.contract.machine import Json, Machine, Operation
 from kafkaspec.contract.numbers import within
 from kafkaspec.contract.subsystem import Subsystem, components
 from kafkaspec.judge.target import PROTOCOL
 from kafkaspec.lockstep.compare import ABSENT
-from kafkaspec.lockstep.walk import draw, draw_init
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-WALKS: Final = 40
-STEPS: Final = 150
-"""The number of walks, and of calls in each, that show refusals and examples."""
-EXAMPLE: Final = 160
-"""Bytes of an example, if there is one that is not longer."""
-
 Schema = dict[str, Any]
 _SCALARS: Final[Mapping[Any, str]] = {
     type(None): "null",
@@ -198,7 +189,14 @@ def word(hint: Any) -> str:
             return f"[{', '.join(n + word(h) for n, h in zip(names, of, strict=True))}]"
         case _:
             inner = word(of[0])
-            return f"({inner})[]" if " | " in inner or re.fullmatch(r"integer .*", inner) else f"{inner}[]"
+            several = f"({inner})[]" if " | " in inner or re.fullmatch(r"integer .*", inner) else f"{inner}[]"
+            return f"{several} in any order" if is_unordered(hint) else several
+
+
+def is_unordered(hint: Any) -> bool:
+    """Whether an array's elements may be shown in any order."""
+    made = typing.get_origin(hint) or hint
+    return isinstance(made, type) and issubclass(made, Unordered | Set)
 
 
 def _records(hint: Any) -> Iterator[type]:
@@ -283,52 +281,6 @@ def _texts(record: Any) -> dict[str, str]:
         if isinstance(a, ast.AnnAssign) and isinstance(a.target, ast.Name) and isinstance(b, ast.Expr):
             texts[a.target.id] = " ".join(str(ast.literal_eval(b.value)).split())
     return texts
-
-
-# ---- what walks show -------------------------------------------------------------------------------------------------
-@dataclass
-class Samples:
-    """What seeded walks of a spec met, by operation."""
-
-    refusals: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
-    """(clause, class of the error), in the order of clauses"""
-    examples: dict[str, Record] = field(default_factory=dict)
-    """a call and its answer that is no refusal, if there was one"""
-
-
-@cache
-def met(subsystem: Subsystem) -> Samples:
-    """Walk the spec by itself."""
-    machine: Machine[Any] = subsystem.spec.machine
-    operations = [op for op in machine.operations.values() if op.generated]
-    refusals: dict[str, set[tuple[str, str]]] = {op.name: set() for op in operations}
-    examples: dict[str, tuple[tuple[bool, bool, int], Record]] = {}
-    for seed in range(WALKS):
-        rng = random.Random(seed)
-        state = machine.initial(**draw_init(machine, rng.choice))
-        for _ in range(STEPS):
-            op = rng.choice(operations)
-            arguments = draw(machine, op, state, rng.choice)
-            if arguments is None:
-                continue
-            step = machine.apply(state, op.name, arguments, contracts=False)
-            if isinstance(step, Outside):
-                continue
-            state, result = step
-            if isinstance(result, Refused):
-                refusals[op.name].add((result.clause, result.error))
-            given = {t: arguments[p] for t, p in op.parameters.items() if p not in op.chosen}
-            record = {"op": op.name, "args": given, **outcome(result)}
-            size = len(orjson.dumps(record, default=float))
-            fits = size <= EXAMPLE
-            worth = (not isinstance(result, Refused), fits, size if fits else -size)
-            if op.name not in examples or worth > examples[op.name][0]:
-                examples[op.name] = worth, record
-    order = {c.id: n for n, c in enumerate(subsystem.clauses)}
-    return Samples(
-        {n: dict.fromkeys(sorted(r, key=lambda e: (order.get(e[0], 0), e[1]))) for n, r in refusals.items()},
-        {n: record for n, (_, record) in examples.items()},
-    )
 
 
 # ---- the schema ------------------------------------------------------------------------------------------------------

@@ -1,18 +1,19 @@
 """Whether what was seen is what the spec shows, and where it is not: values as JSON has them.
 
 Numbers compare as numbers, exactly, except where the spec says `Near`; a bool is not a number; a level that is `Fields`
-may have keys left out.
+may have keys left out, and one that is `Unordered` its elements in any order.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from kafkaspec.contract.codec import Unordered
 from kafkaspec.contract.machine import Fields, Json
 
 
@@ -28,6 +29,8 @@ ABSENT: Final = _Absent()
 """Stands for a value that is not there."""
 
 
+MOST_PAIRED: Final = 100
+"""Elements of which the equal one is looked for among all, where no text is the same."""
 LONGEST: Final = 100
 """Characters of a key in a path."""
 
@@ -75,8 +78,51 @@ def matches(expected: Json, seen: Json) -> bool:
             return all(k in expected and matches(expected[k], v) for k, v in seen.items())
         return expected.keys() == seen.keys() and all(matches(v, seen[k]) for k, v in expected.items())
     if isinstance(expected, list | tuple):
-        return isinstance(seen, list) and len(expected) == len(seen) and all(map(matches, expected, seen))
+        if not isinstance(seen, list) or len(expected) != len(seen):
+            return False
+        if all(map(matches, expected, seen)):
+            return True
+        return isinstance(expected, Unordered) and not any(_unpaired(expected, seen))
     return bool(expected == seen) and isinstance(expected, bool) == isinstance(seen, bool)
+
+
+def _unpaired(expected: Sequence[Json], seen: Sequence[Json]) -> tuple[list[int], list[int]]:
+    """The places of elements that have no equal on the other side, where the order says nothing."""
+    left: dict[bytes | None, list[int]] = {}
+    for n, value in enumerate(seen):
+        left.setdefault(written(value), []).append(n)
+    missing = []
+    for n, value in enumerate(expected):
+        places = left.get(written(value))
+        if places:
+            places.pop(0)
+        else:
+            missing.append(n)
+    further = sorted(n for places in left.values() for n in places)
+    paired = _paired([expected[n] for n in missing[:MOST_PAIRED]], [seen[n] for n in further[:MOST_PAIRED]])
+    return (
+        [n for i, n in enumerate(missing) if i not in paired.values()],
+        [n for k, n in enumerate(further) if k not in paired],
+    )
+
+
+def _paired(expected: Sequence[Json], seen: Sequence[Json]) -> dict[int, int]:
+    """As many elements as can be with one that they match: the place in `seen` -> that in `expected`. Keys may be left
+    out, so that one may match several."""
+    pairs: dict[int, int] = {}
+
+    def place(n: int, tried: set[int]) -> bool:
+        for k, value in enumerate(seen):
+            if k not in tried and matches(expected[n], value):
+                tried.add(k)
+                if k not in pairs or place(pairs[k], tried):
+                    pairs[k] = n
+                    return True
+        return False
+
+    for n in range(len(expected)):
+        place(n, set())
+    return pairs
 
 
 def written(value: Json) -> bytes | None:
@@ -111,7 +157,8 @@ def differences(expected: Json, seen: Json, path: str) -> Iterator[Difference]:
                 where = f"{path}.{name}" if name.isidentifier() else f"{path}[{name}]"
                 yield from differences(expected.get(key, ABSENT), seen.get(key, ABSENT), where)
     elif isinstance(expected, list | tuple) and isinstance(seen, list) and len(expected) == len(seen):
-        for n, (e, s) in enumerate(zip(expected, seen, strict=True)):
-            yield from differences(e, s, f"{path}[{n}]")
+        missing, further = _unpaired(expected, seen) if isinstance(expected, Unordered) else ([*range(len(seen))],) * 2
+        for n, k in zip(missing, further, strict=True):
+            yield from differences(expected[n], seen[k], f"{path}[{n}]")
     elif expected is ABSENT or seen is ABSENT or not matches(expected, seen):
         yield Difference(path, expected, seen)
