@@ -77,13 +77,21 @@ def camel(name: str) -> str:
 def view(shape: type[T], thing: Any, **more: Any) -> T:
     """A dataclass made of a thing that has more: its fields are the thing's attributes of these names, but for those
     that are given."""
-    names = _field_names(shape)  # type: ignore[arg-type]
-    return shape(**{name: more[name] if name in more else getattr(thing, name) for name in names})
+    made: T = _viewer(shape, frozenset(more))(thing, more)  # type: ignore[arg-type]
+    return made
 
 
 @cache
-def _field_names(cls: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(cls))
+def _viewer(shape: Any, given: Set[str]) -> Callable[[Any, Mapping[str, Any]], Any]:
+    """What makes such a view, compiled: walks make very many."""
+    values = [
+        f"{f.name}=" * f.kw_only + (f"more[{f.name!r}]" if f.name in given else f"thing.{f.name}")
+        for f in dataclasses.fields(shape)
+    ]
+    made: Callable[[Any, Mapping[str, Any]], Any] = eval(
+        f"lambda thing, more: shape({', '.join(values)})", {"shape": shape}
+    )
+    return made
 
 
 _SCALARS: Final = frozenset({type(None), bool, int, float, str})
