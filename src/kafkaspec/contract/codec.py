@@ -85,7 +85,7 @@ def view(shape: type[T], thing: Any, **more: Any) -> T:
 def _viewer(shape: Any, given: Set[str]) -> Callable[[Any, Mapping[str, Any]], Any]:
     """What makes such a view, compiled: walks make very many."""
     values = [
-        f"{f.name}=" * f.kw_only + (f"more[{f.name!r}]" if f.name in given else f"thing.{f.name}")
+        (f"{f.name}=" if f.kw_only is True else "") + (f"more[{f.name!r}]" if f.name in given else f"thing.{f.name}")
         for f in dataclasses.fields(shape)
     ]
     made: Callable[[Any, Mapping[str, Any]], Any] = eval(
