@@ -21,8 +21,8 @@ from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import (
     LATEST,
     CoordinatorEpoch,
-    Count,
     Duration,
+    Guard,
     Offset,
     ProducerEpoch,
     ProducerId,
@@ -298,7 +298,7 @@ FIRST_SEGMENT = "PSM-30 within the first segment: a log that rolls takes a snaps
 def produce(
     state: State, producer_id: ProducerId, origin: Origin, producer_epoch: ProducerEpoch, first_seq: SequenceNumber,
     last_seq: SequenceNumber, first_offset: Offset, last_offset: Offset, timestamp: Timestamp, transactional: bool,
-    guard: Count = NO_GUARD,
+    guard: Guard = NO_GUARD,
 ) -> Step[State, OpenedTransactions | Duplicate]:  # fmt: skip
     """One batch as a log appends it: the duplicate [first sequence, last sequence, first offset, last offset,
     timestamp] that it is, or as `appendDataBatch` does. `guard` is what `startVerification` gave.
@@ -435,7 +435,7 @@ def clear_verification_state_entry(state: State, producer_id: ProducerId) -> Sta
 def start_verification(
     state: State, producer_id: ProducerId, sequence: SequenceNumberOrNone, epoch: ProducerEpoch,
     supports_epoch_bump: bool,
-) -> Step[State, int]:  # fmt: skip
+) -> Step[State, Guard]:  # fmt: skip
     """The guard that a batch must come with which opens a transaction; 0 if one is open and none is needed.
 
     PSM-27: Where verification is on, a transactional batch of a client or a coordinator that opens a transaction, or

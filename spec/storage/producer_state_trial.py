@@ -74,7 +74,8 @@ def _ends(state: State) -> Sequence[Offset]:
 
 
 def _guards(state: State) -> Sequence[int]:
-    return [NO_GUARD, *(v.guard for v in state.verifications.values() for _ in (0, 1))]
+    of_old = range(max(1, state.guards - 1), state.guards + 1)
+    return [NO_GUARD, *(v.guard for v in state.verifications.values() for _ in (0, 1)), *of_old]
 
 
 def _times(state: State) -> Sequence[int]:

@@ -50,7 +50,7 @@ from typing_extensions import TypeVar
 
 from kafkaspec.contract import clauses
 from kafkaspec.contract.codec import Decode, Fields, Json, camel, decoder, encode, encoder, interned
-from kafkaspec.contract.numbers import Within, beyond, has_ranges, within
+from kafkaspec.contract.numbers import Within, beyond, has_ranges, opaque, within
 from kafkaspec.errors import unknown
 
 __all__ = ["Fields", "Json"]
@@ -184,8 +184,9 @@ class Operation(Generic[S]):
 
     @cached_property
     def ranges(self) -> Mapping[str, Within]:
-        """Python name -> the range of a parameter that is a whole number and has one."""
-        found = {p: within(self.annotations.get(p)) for p in self.parameters.values()}
+        """Python name -> the range of a parameter that is a whole number and has one, and that is not the choice of
+        an implementation: of those only what it handed out means something."""
+        found = {p: within(h) for p in self.parameters.values() if opaque(h := self.annotations.get(p)) is None}
         return {p: r for p, r in found.items() if r is not None}
 
     def beyond(self, arguments: Mapping[str, Any]) -> list[str]:
@@ -206,6 +207,14 @@ class Operation(Generic[S]):
             arguments = typing.get_args(hint)
             return arguments[1] if len(arguments) > 1 else Any
         return type(None) if self.returns == "state" else _unless_refused(hint)
+
+    @cached_property
+    def result_annotation(self) -> Any:
+        """The annotation of its result, as it stands there; None if it has none."""
+        hint = self.annotations.get("return")
+        if self.returns == "step":
+            return (*typing.get_args(hint), None, None)[1]
+        return hint if self.returns == "answer" else None
 
     @cached_property
     def result_decoder(self) -> Decode | None:

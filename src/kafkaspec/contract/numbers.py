@@ -35,6 +35,14 @@ class Within:
         return f"{number_text(self.least)} to {number_text(self.most)}"
 
 
+@dataclass(frozen=True)
+class Opaque:
+    """Of a number that an implementation chooses by itself: another one may stand for it, of which the same one is
+    given back. `none` is no such number, and stands for itself."""
+
+    none: int
+
+
 def number_text(n: int) -> str:
     """A number as a reader knows it.
 
@@ -85,6 +93,8 @@ Position = Annotated[int, Within(0, 2**31 - 1)]
 Room = Annotated[int, Within(0, 2**20)]
 """what a call takes of memory or disk, bytes: no more than a test may ask"""
 Count = Annotated[int, Within(0, 2**31 - 1)]
+Guard = Annotated[int, Within(0, 2**31 - 1), Opaque(none=0)]
+"""of a verification"""
 """how many, at most or from 0, where no work is done for each"""
 Few = Annotated[int, Within(0, 100)]
 """how many a call makes"""
@@ -96,6 +106,12 @@ def within(hint: Any) -> Within | None:
         return next((x for x in hint.__metadata__ if isinstance(x, Within)), None)
     found = [r for h in typing.get_args(hint) if (r := within(h)) is not None] if _is_optional(hint) else []
     return found[0] if found else None
+
+
+def opaque(hint: Any) -> Opaque | None:
+    """Whether an annotation that was got with `include_extras=True` is of a number that an implementation chooses."""
+    marks = hint.__metadata__ if typing.get_origin(hint) is Annotated else ()
+    return next((x for x in marks if isinstance(x, Opaque)), None)
 
 
 def _is_union(hint: Any) -> bool:

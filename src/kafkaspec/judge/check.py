@@ -45,6 +45,7 @@ from kafkaspec.contract.machine import Exhaustive, Fields, Json, Machine, Nothin
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.fits import LARGEST, arguments_fit, fits
 from kafkaspec.judge.protocol import word
+from kafkaspec.judge.tokens import Tokens
 from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, same
 
 MAX_LINE_BYTES: Final = 16 << 20
@@ -312,6 +313,7 @@ class Check:
         self.advance = _together([advance for _, advance in kinds])
         self.ghost_of = [list(kinds).index((d.initial, d.advance)) if d.has_ghost else None for d in self.deviations]
         self.bounds = {op.name: _bind(op) for op in machine.operations.values()}
+        self.tokens = Tokens(machine)
         self.frontier: list[Possible] = [self.fresh({})]
         self.refusals: Counter[tuple[str, str]] = Counter()
         self.unnamed: Counter[tuple[str, ...]] = Counter()
@@ -356,6 +358,7 @@ class Check:
         loads, dumps = orjson.loads, orjson.dumps
         bounds, observe, refusals = self.bounds, self.machine.observe, self.refusals
         advance = self.advance
+        tokens = self.tokens if self.tokens else None
         single = len(self.frontier) == 1
         before, ghosts = self.frontier[0]
         events = 0
@@ -376,6 +379,11 @@ class Check:
                 head = record = self.parsed(line, number)
                 if record is None:
                     continue
+            if tokens is not None and type(head) is dict and tokens.concerns(head.get("op")):
+                at = 0
+                head = record = self.parsed(line, number)
+                state = before if single else self.frontier[0].state
+                tokens.recorded(record, partial(self.answer, record, state))
             events += 1
             if not events & 0x3FFF:
                 self.events = events
@@ -449,6 +457,21 @@ class Check:
         for what, first in self.skipped.items():  # the verdict would be about nothing
             self.malformed(first.line, what)
         raise UserError(f"{self.name}: nothing to judge: the trace has no lines")
+
+    def answer(self, record: Mapping[str, Any], state: Any) -> Json:
+        """What the spec answers to a line's call in a state; None if it cannot be told."""
+        bound, a = self.bounds[record["op"]], record.get("args")
+        if (
+            not isinstance(a, dict)
+            or not (bound.required or bound.names) <= a.keys() <= bound.names
+            or not bound.fits(a)
+        ):
+            return None
+        try:
+            step = bound.call(state, a)
+        except Exception:
+            return None
+        return None if isinstance(step, Outside) or isinstance(step.result, Refused) else step.result
 
     def parsed(self, line: bytes, number: int) -> Any:
         """A line's JSON; None for a blank line."""

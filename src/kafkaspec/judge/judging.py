@@ -29,6 +29,7 @@ from kafkaspec.judge.cover import Cover, watched
 from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Proposal, Start, fixed
 from kafkaspec.judge.result import By, Job, Kind, Rejection, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
+from kafkaspec.judge.tokens import Tokens
 from kafkaspec.judge.tour import Tour, digest, tours
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import Difference, differences, same, shape
@@ -116,6 +117,7 @@ class Session:
         self.target = target
         self.subsystem = find(job.subsystem)
         self.machine: Machine[Any] = self.subsystem.spec.machine
+        target.tokens = Tokens(self.machine) or None
         self.operations = offered(self.machine, target.hello, job.subsystem)
         self.names = {op.name for op in self.operations}
         self.record = record
@@ -322,7 +324,7 @@ class Session:
         return asked
 
     def _send(self, asked: PendingHistory) -> None:
-        self.target.send(asked.lines[asked.sent :])
+        self.target.send(asked.lines[asked.sent :], [value for _, value in asked.expected[asked.sent :]])
         asked.sent = len(asked.lines)
 
     def _choices(self, call: Call, state: Any) -> list[tuple[Call, Step[Any]]]:
@@ -472,11 +474,12 @@ class Session:
             return None
         if trouble.kind in ONE_BY_ONE:
             with contextlib.suppress(TargetTrouble), Target(self.job.command, self.job.timeout_s) as target:
+                target.tokens = Tokens(self.machine) or None
                 for asked in suspects:
                     answers: list[bytes] = []
                     try:
                         for n, line in enumerate(asked.lines[: asked.sent]):
-                            target.send([line])
+                            target.send([line], [asked.expected[n][1]])
                             answers += target.receive(1)
                             target.answer(answers[-1], n)
                     except TargetTrouble:

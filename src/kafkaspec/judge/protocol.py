@@ -24,7 +24,7 @@ import orjson
 
 from kafkaspec.contract.codec import Unordered, camel, is_named_tuple, is_partial, is_record, left_out
 from kafkaspec.contract.machine import Json, Machine, Operation
-from kafkaspec.contract.numbers import within
+from kafkaspec.contract.numbers import opaque, within
 from kafkaspec.contract.subsystem import Subsystem, components
 from kafkaspec.judge.target import PROTOCOL
 from kafkaspec.lockstep.compare import ABSENT
@@ -120,7 +120,7 @@ def _call(op: Operation[Any]) -> Call:
         for name, python in op.parameters.items()
         if python not in op.chosen
     )
-    return Call(op, parameters, op.result_hint)
+    return Call(op, parameters, op.result_hint if opaque(op.result_annotation) is None else op.result_annotation)
 
 
 # ---- types -----------------------------------------------------------------------------------------------------------
@@ -167,6 +167,9 @@ def word(hint: Any) -> str:
     >>> from kafkaspec.contract.numbers import LeaderEpoch
     >>> word(LeaderEpoch)
     'integer 0 to 2^31 - 1'
+    >>> from kafkaspec.contract.numbers import Guard
+    >>> word(Guard)
+    'opaque integer 0 to 2^31 - 1'
     """
     what, of = parts(hint)
     match what:
@@ -175,7 +178,7 @@ def word(hint: Any) -> str:
         case "scalar":
             return _SCALARS[of[0]]
         case "range":
-            return f"integer {of[0]}"
+            return f"integer {of[0]}" if opaque(hint) is None else f"opaque integer {of[0]}"
         case "record":
             return str(of[0].__name__)
         case "literal":
@@ -189,7 +192,7 @@ def word(hint: Any) -> str:
             return f"[{', '.join(n + word(h) for n, h in zip(names, of, strict=True))}]"
         case _:
             inner = word(of[0])
-            several = f"({inner})[]" if " | " in inner or re.fullmatch(r"integer .*", inner) else f"{inner}[]"
+            several = f"({inner})[]" if " | " in inner or re.fullmatch(r"(opaque )?integer .*", inner) else f"{inner}[]"
             return f"{several} in any order" if is_unordered(hint) else several
 
 

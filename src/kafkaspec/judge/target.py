@@ -22,6 +22,8 @@ from typing import IO, Any, Final, NoReturn, Protocol
 
 import orjson
 
+from kafkaspec.judge.tokens import Tokens
+
 PROTOCOL: Final = 1
 """The version of the protocol: docs, Protocol."""
 
@@ -117,11 +119,15 @@ class Target:
     hello: Hello = field(init=False)
     sent: int = field(default=0, init=False)
     """lines that were sent"""
+    tokens: Tokens | None = field(default=None, init=False)
+    """of the subsystem that is judged, where it has numbers that the target chooses"""
 
     def __post_init__(self) -> None:
         self._out = bytearray()
         self._in = bytearray()
         self._lines: deque[bytes] = deque()
+        self._early: deque[bytes] = deque()
+        """answers that had to be read before a line could be sent"""
         self._answered = 0
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._stderr_part = b""
@@ -172,18 +178,35 @@ class Target:
 
     # ---- what is said
 
-    def send(self, lines: Sequence[bytes]) -> None:
-        """Queue lines and pass on what the pipe takes at once. TargetTrouble if there was some before."""
+    def send(self, lines: Sequence[bytes], right: Sequence[Any] = ()) -> None:
+        """Queue lines and pass on what the pipe takes at once. TargetTrouble if there was some before. `right`: the
+        right answers, as far as they are results."""
         if self._trouble is not None:
             raise self._trouble
-        for line in lines:
+        for n, line in enumerate(lines):
+            if self.tokens is not None:
+                line = self._in_its_numbers(self.tokens, line, right[n] if right else None)
             self._out += line
             self._out += b"\n"
-        self.sent += len(lines)
+            self.sent += 1
         self._write()
 
+    def _in_its_numbers(self, tokens: Tokens, line: bytes, right: Any) -> bytes:
+        told = tokens.asked(line, right)
+        if told is None:
+            self._write()
+            self._early += map(tokens.answered, self._received(self.sent - self._answered))
+            told = tokens.asked(line, right)
+        return line if told is None else told
+
     def receive(self, count: int) -> list[bytes]:
-        """The next `count` answers, as they were written. TargetTrouble if they do not come."""
+        """The next `count` answers, as they were written, but for numbers that the target chooses. TargetTrouble if
+        they do not come."""
+        early = [self._early.popleft() for _ in range(min(count, len(self._early)))]
+        lines = self._received(count - len(early))
+        return lines if self.tokens is None else [*early, *map(self.tokens.answered, lines)]
+
+    def _received(self, count: int) -> list[bytes]:
         if self._trouble is not None:
             raise self._trouble
         lines = self._lines
@@ -228,7 +251,7 @@ class Target:
 
     def left(self) -> list[bytes]:
         """Answers that came and were not received: what there is of them when the target is in trouble."""
-        return list(self._lines)
+        return [*self._early, *self._lines]
 
     def quiet(self) -> None:
         """TargetTrouble if the target has said more than it was asked."""

@@ -172,7 +172,7 @@ class _Reader(Session):
         asked = replace(written, sent=0, answered=0, answers=[])
         for n, line in enumerate(asked.lines):
             try:
-                self.target.send([line])
+                self.target.send([line], [asked.expected[n][1]])
                 asked.answers += self.target.receive(1)
                 if not self._as_expected(asked.answers[n], n, *asked.expected[n]):
                     return self._kill(asked, n)
