@@ -266,6 +266,8 @@ def fields(record: Any) -> list[Field]:
 
 def without_none(hint: Any) -> Any:
     """The type of what is shown where something is."""
+    if typing.get_origin(hint) is Annotated and within(hint) is None:
+        return without_none(typing.get_args(hint)[0])
     return typing.Union[tuple(h for h in typing.get_args(hint) if h is not type(None))]  # noqa: UP007
 
 
