@@ -89,7 +89,6 @@ clause(
 OUT_OF_ORDER = "org.apache.kafka.common.errors.OutOfOrderSequenceException"
 INVALID_EPOCH = "org.apache.kafka.common.errors.InvalidProducerEpochException"
 INVALID_STATE = "org.apache.kafka.common.errors.InvalidTxnStateException"
-
 NOT_THE_NEXT = Refused("PSM-3", OUT_OF_ORDER)
 NOT_FROM_ZERO = Refused("PSM-5", OUT_OF_ORDER)
 STALE_EPOCH = Refused("PSM-6", INVALID_EPOCH)
