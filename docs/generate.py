@@ -649,6 +649,7 @@ GENERATORS: dict[str, Generator] = {
     "kill_bugs": partial(matrix.kill_bugs, table),
     "survivors": partial(matrix.survivors, table),
     "kill_rows": partial(matrix.kill_rows, table),
+    "blamed": partial(matrix.blamed, table),
 }
 SLOW = frozenset({"machine", "witness", "violation", "output", "audited", "protocol"})
 """Those that explore, walk, or run a command."""

@@ -154,9 +154,12 @@ def titled(row: Row) -> str:
 
 # ---- a subsystem's page ----------------------------------------------------------------------------------------------
 def measure(name: str) -> None:
-    """Show the written mutants of a subsystem that are new to every detector, and keep what they notice."""
-    script = DOCS.parent / "bench" / "kills.py"
-    subprocess.run([sys.executable, str(script), name, "--matrix"], check=True, stdout=subprocess.DEVNULL)
+    """Show the written mutants of a subsystem that are new to every detector, and keep what they notice; and what the
+    rejections of those cite that are new."""
+    bench = DOCS.parent / "bench"
+    for command in (["kills.py", name, "--matrix"], ["blame.py", name]):
+        words = [sys.executable, str(bench / command[0]), *command[1:]]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     _read.cache_clear()
     rows.cache_clear()
 
@@ -335,3 +338,25 @@ def kill_rows(table: Table) -> str:
         for r in every()
     ]
     return table(["of", "mutant", "layer", *DETECTORS, "judge, guided", "judge, uniform"], body)
+
+
+# ---- whether the right rule is cited ---------------------------------------------------------------------------------
+def blamed(table: Table) -> str:
+    """A row a subsystem: of how many mutants the rejection cites a clause that the mutant breaks, and as the first."""
+    measured = _read("blame.json")
+    if not measured:
+        return "Not measured yet."
+    body, sums, other = [], [0, 0, 0], Counter[str]()
+    for name in (n for n in subsystem.subsystems() if n in measured):
+        of = measured[name].values()
+        right = sum(bool({*m["states"]} & {*m["cites"]}) for m in of)
+        first = sum(bool({*m["states"]} & {*m["cites"][:1]}) for m in of)
+        other += Counter(m["how"] for m in of if m["how"] != "rejected")
+        sums = [a + b for a, b in zip(sums, (len(of), right, first), strict=True)]
+        body.append([_link(name), f"{len(of)}", f"{right}", f"{first}"])
+    count, right, first = sums
+    shares = [f"{right} ({100 * right / count:.1f} %)", f"{first} ({100 * first / count:.1f} %)"]
+    body.append(["**all**", f"{count}", *shares])
+    rest = ", ".join(f"{n} {how}" for how, n in sorted(other.items()))
+    said = f"Not rejected, and counted as not cited: {rest}." if rest else "All of them were rejected."
+    return f"{table(['', 'mutants', 'cited', 'cited first'], body)}\n\n{said}"

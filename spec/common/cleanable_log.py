@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from kafkaspec.contract.clauses import ONE_CALL, states
+from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import Offset, Position, Timestamp
 from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX, NO_TIMESTAMP
 
@@ -159,9 +160,9 @@ def appended(log: Log, now: int, count: int, batch_bytes: int) -> Log:
 class CleanableOffsets:
     """The part of a log that may be cleaned: [first_dirty_offset, first_uncleanable_dirty_offset)."""
 
-    first_dirty_offset: int
-    first_uncleanable_dirty_offset: int
-    force_update_checkpoint: bool
+    first_dirty_offset: Annotated[int, governs("CLN-9")]
+    first_uncleanable_dirty_offset: Annotated[int, governs("CLN-8")]
+    force_update_checkpoint: Annotated[bool, governs("CLN-9")]
 
 
 @states()
@@ -199,22 +200,22 @@ def compaction_delay_ms(log: Log, first_dirty_offset: int, now: int) -> int:
 class LogToClean:
     """A log as the cleaner measures it."""
 
-    partition: str
-    first_dirty_offset: int
-    first_uncleanable_offset: int
-    clean_bytes: int
-    cleanable_bytes: int
-    total_bytes: int
-    cleanable_ratio: float
-    need_compaction_now: bool
+    partition: Annotated[str, governs("CLN-4", "CLN-2")]
+    first_dirty_offset: Annotated[int, governs("CLN-9")]
+    first_uncleanable_offset: Annotated[int, governs("CLN-8")]
+    clean_bytes: Annotated[int, governs("CLN-5")]
+    cleanable_bytes: Annotated[int, governs("CLN-5")]
+    total_bytes: Annotated[int, governs("CLN-5")]
+    cleanable_ratio: Annotated[float, governs("CLN-5")]
+    need_compaction_now: Annotated[bool, governs("CLN-7")]
 
 
 @dataclass(frozen=True)
 class MeasuredLog(LogToClean):
     """The same, and what comes of it."""
 
-    cleanable: bool
-    compaction_delay_ms: int
+    cleanable: Annotated[bool, governs("CLN-3")]
+    compaction_delay_ms: Annotated[int, governs("CLN-7")]
 
 
 @dataclass(frozen=True)

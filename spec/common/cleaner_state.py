@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 from kafkaspec.contract.codec import view
+from kafkaspec.contract.governs import governs
 from kafkaspec.spec.common.cleanable_log import Log
 from kafkaspec.spec.common.cleaning_state import Cleaning, state_text
 from kafkaspec.spec.common.frozen import Frozen
@@ -78,38 +80,43 @@ class Cleaner:
 class SegmentView:
     """A segment: size in bytes, timestamp in ms."""
 
-    base_offset: int
-    size: int
-    largest_timestamp: int
+    base_offset: Annotated[int, governs("CLN-32")]
+    size: Annotated[int, governs("CLN-32")]
+    largest_timestamp: Annotated[int, governs("CLN-32")]
 
 
 @dataclass(frozen=True)
 class LogView:
     """A log."""
 
-    known: bool
+    known: Annotated[bool, governs("CLN-2")]
     """the manager has it"""
-    log_start_offset: int
-    log_end_offset: int
-    last_stable_offset: int
-    segments: list[SegmentView]
+    log_start_offset: Annotated[int, governs("CLN-32")]
+    log_end_offset: Annotated[int, governs("CLN-32")]
+    last_stable_offset: Annotated[int, governs("CLN-32")]
+    segments: Annotated[list[SegmentView], governs("CLN-32")]
 
 
 @dataclass(frozen=True)
 class Observation:
     """The manager, its checkpoints, and the logs."""
 
-    now: int
+    now: Annotated[int, governs("CLN-7")]
     """ms"""
-    cleaning: Mapping[str, str]
+    cleaning: Annotated[
+        Mapping[str, str],
+        governs("CLN-1", "CLN-11", "CLN-14", "CLN-15", "CLN-16", "CLN-18", "CLN-19", "CLN-4", "CLN-13", "CLN-31"),
+    ]
     """partition -> its state"""
-    checkpoints: Mapping[str, Mapping[str, int]]
+    checkpoints: Annotated[
+        Mapping[str, Mapping[str, int]], governs("CLN-26", "CLN-27", "CLN-28", "CLN-10", "CLN-15", "CLN-29", "CLN-31")
+    ]
     """directory -> partition -> first dirty offset"""
-    uncleanable: Mapping[str, frozenset[str]]
+    uncleanable: Annotated[Mapping[str, frozenset[str]], governs("CLN-24", "CLN-25", "CLN-28", "CLN-29", "CLN-31")]
     """directory -> partitions"""
-    blocked_callers: frozenset[str]
+    blocked_callers: Annotated[frozenset[str], governs("CLN-12", "CLN-31")]
     """partitions for which somebody waits"""
-    logs: Mapping[str, LogView]
+    logs: Annotated[Mapping[str, LogView], governs("CLN-32")]
 
 
 def observe(state: Cleaner) -> Observation:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypedDict
 
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.codec import Unordered, partial
+from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import Offset
 
 Origin = Literal["CLIENT", "REPLICATION", "COORDINATOR"]
@@ -63,11 +64,11 @@ def next_sequence(sequence: int) -> int:
 class BatchNumbers(NamedTuple):
     """A batch as it is shown."""
 
-    first_sequence: int
-    last_sequence: int
-    first_offset: int
-    last_offset: int
-    timestamp: int
+    first_sequence: Annotated[int, governs("PSM-4")]
+    last_sequence: Annotated[int, governs("PSM-1")]
+    first_offset: Annotated[int, governs("PSM-4")]
+    last_offset: Annotated[int, governs("PSM-1")]
+    timestamp: Annotated[int, governs("PSM-1")]
 
 
 class Batch(NamedTuple):
@@ -245,29 +246,29 @@ def is_late(state: State) -> bool:
 class ProducerEntry:
     """What is known of a producer."""
 
-    producer_id: int
-    epoch: int
-    coordinator_epoch: int
-    last_timestamp: int
-    last_seq: int
-    current_txn_first_offset: int | None
-    batches: list[BatchNumbers]
+    producer_id: Annotated[int, governs("PSM-1")]
+    epoch: Annotated[int, governs("PSM-1", "PSM-10")]
+    coordinator_epoch: Annotated[int, governs("PSM-10", "PSM-1", "PSM-12")]
+    last_timestamp: Annotated[int, governs("PSM-1", "PSM-10")]
+    last_seq: Annotated[int, governs("PSM-1")]
+    current_txn_first_offset: Annotated[int | None, governs("PSM-9", "PSM-10")]
+    batches: Annotated[list[BatchNumbers], governs("PSM-1", "PSM-18")]
 
 
 @dataclass(frozen=True)
 class VerificationEntry:
     """The verification of a producer."""
 
-    lowest_sequence: int
-    epoch: int
-    supports_epoch_bump: bool
+    lowest_sequence: Annotated[int, governs("PSM-26")]
+    epoch: Annotated[int, governs("PSM-26")]
+    supports_epoch_bump: Annotated[bool, governs("PSM-26")]
 
 
 @dataclass(frozen=True)
 class TimedVerification(VerificationEntry):
     """The verification of a producer."""
 
-    timestamp: int
+    timestamp: Annotated[int, governs("PSM-26")]
     """ms"""
 
 
@@ -277,17 +278,19 @@ class Observation:
     """Producers, transactions, verifications and snapshots. A release without verifications, or which tells no late
     transaction, omits those."""
 
-    now: int
+    now: Annotated[int, governs("PSM-29")]
     """ms"""
-    map_end_offset: int
-    first_unstable_offset: int | None
-    first_undecided_offset: int | None
-    producers: Unordered[ProducerEntry]
-    verification: dict[str, TimedVerification]
+    map_end_offset: Annotated[int, governs("PSM-19", "PSM-20", "PSM-21", "PSM-22", "PSM-28")]
+    first_unstable_offset: Annotated[int | None, governs("PSM-13", "PSM-15", "PSM-22")]
+    first_undecided_offset: Annotated[int | None, governs("PSM-13", "PSM-9", "PSM-10")]
+    producers: Annotated[
+        Unordered[ProducerEntry], governs("PSM-1", "PSM-17", "PSM-19", "PSM-20", "PSM-21", "PSM-28", "PSM-31")
+    ]
+    verification: Annotated[dict[str, TimedVerification], governs("PSM-26", "PSM-27", "PSM-17")]
     """by producer id"""
-    snapshots: list[int]
+    snapshots: Annotated[list[int], governs("PSM-18", "PSM-19", "PSM-20", "PSM-21", "PSM-23", "PSM-28")]
     """their offsets"""
-    has_late_transaction: bool
+    has_late_transaction: Annotated[bool, governs("PSM-29")]
 
 
 def entry_of(producer_id: int, p: Producer) -> ProducerEntry:
@@ -317,13 +320,13 @@ def observe(state: State) -> Observation:
 class OpenedTransactions(TypedDict):
     """The first offsets of the transactions that a batch opened."""
 
-    startedTransactions: list[int]
+    startedTransactions: Annotated[list[int], governs("PSM-9")]
 
 
 class Duplicate(TypedDict):
     """The retained batch that a batch repeats: nothing was appended."""
 
-    duplicate: list[int]
+    duplicate: Annotated[list[int], governs("PSM-2", "PSM-4")]
     """first sequence, last sequence, first offset, last offset, timestamp"""
 
 
@@ -331,8 +334,8 @@ class Duplicate(TypedDict):
 class EndedTransaction:
     """A transaction that a marker ended."""
 
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    is_aborted: bool
-    last_stable_offset: int
+    producer_id: Annotated[int, governs("PSM-10")]
+    first_offset: Annotated[int, governs("PSM-10")]
+    last_offset: Annotated[int, governs("PSM-10")]
+    is_aborted: Annotated[bool, governs("PSM-10")]
+    last_stable_offset: Annotated[int, governs("PSM-16")]

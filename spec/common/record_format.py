@@ -13,12 +13,13 @@ import itertools
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from crc32c import crc32c
 
 from kafkaspec.contract.clauses import A_FORMAT, states
 from kafkaspec.contract.codec import view
+from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import Byte, Int16, Int32, Int64
 from kafkaspec.spec.common.compression import CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
 from kafkaspec.spec.common.kafka import INT_MAX, NO_TIMESTAMP
@@ -163,13 +164,13 @@ class Header(NamedTuple):
 class Record:
     """One record, as its bytes say: deltas count from the batch's base offset and base timestamp (ms)."""
 
-    offset_delta: Int32
-    timestamp_delta: Int64
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[Header, ...] = ()
+    offset_delta: Annotated[Int32, governs("BAT-9")]
+    timestamp_delta: Annotated[Int64, governs("BAT-14")]
+    key: Annotated[bytes | None, governs("BAT-8")]
+    value: Annotated[bytes | None, governs("BAT-8")]
+    headers: Annotated[tuple[Header, ...], governs("BAT-8")] = ()
     """key and value"""
-    attributes: Byte = 0
+    attributes: Annotated[Byte, governs("BAT-8")] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,22 +178,22 @@ class BatchIdentity:
     """Where a batch belongs and whose it is: the fields of its header that every view of it shows. Marks of -1 say that
     there is none; timestamps in ms."""
 
-    base_offset: Int64
-    leader_epoch: Int32
-    max_timestamp: Int64
-    producer_id: Int64
-    producer_epoch: Int16
-    base_sequence: Int32
+    base_offset: Annotated[Int64, governs("BAT-1", "BAT-23")]
+    leader_epoch: Annotated[Int32, governs("BAT-1", "BAT-23")]
+    max_timestamp: Annotated[Int64, governs("BAT-10")]
+    producer_id: Annotated[Int64, governs("BAT-1", "BAT-24")]
+    producer_epoch: Annotated[Int16, governs("BAT-1", "BAT-24")]
+    base_sequence: Annotated[Int32, governs("BAT-16")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchFields(BatchIdentity):
     """A batch as it is written: the other fields of its header are computed."""
 
-    attributes: Int16
-    last_offset_delta: Int32
-    base_timestamp: Int64
-    records: tuple[Record, ...]
+    attributes: Annotated[Int16, governs("BAT-4")]
+    last_offset_delta: Annotated[Int32, governs("BAT-5")]
+    base_timestamp: Annotated[Int64, governs("BAT-15", "BAT-18")]
+    records: Annotated[tuple[Record, ...], governs("BAT-8", "BAT-6")]
 
 
 HEADER_FIELDS = tuple(f.name for f in fields(BatchFields) if f.name in LAYOUT)
@@ -577,14 +578,14 @@ def is_well_formed(batch: Batch) -> bool:
 class DecodedBatch(BatchFields):
     """A batch as it is written, and what follows from it."""
 
-    last_offset: int
-    last_sequence: int
-    delete_horizon: int | None
+    last_offset: Annotated[int, governs("BAT-5")]
+    last_sequence: Annotated[int, governs("BAT-16")]
+    delete_horizon: Annotated[int | None, governs("BAT-15")]
     """ms"""
-    offsets: tuple[int, ...]
-    timestamps: tuple[int, ...]
-    sequences: tuple[int, ...]
-    control: tuple[str, int, int | None, int | None] | None
+    offsets: Annotated[tuple[int, ...], governs("BAT-14")]
+    timestamps: Annotated[tuple[int, ...], governs("BAT-14", "BAT-15")]
+    sequences: Annotated[tuple[int, ...], governs("BAT-16")]
+    control: Annotated[tuple[str, int, int | None, int | None] | None, governs("BAT-11")]
     """of a marker: type, version, coordinator epoch, version of the value"""
 
 

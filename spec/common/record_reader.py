@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Annotated
 
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.codec import partial, view
+from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Refused
 from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.compression import CODECS, NotDecompressed, TooMuch, decompress
@@ -143,12 +145,12 @@ def marker_as_read(batch: Batch) -> tuple[str, int | None] | None:
 class ReadRecord:
     """A record as a reader shows it; bytes in hexadecimal."""
 
-    offset: int
-    timestamp: int
-    sequence: int
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...]
+    offset: Annotated[int, governs("BAT-14")]
+    timestamp: Annotated[int, governs("BAT-14", "BAT-15")]
+    sequence: Annotated[int, governs("BAT-16")]
+    key: Annotated[bytes | None, governs("BAT-8")]
+    value: Annotated[bytes | None, governs("BAT-8")]
+    headers: Annotated[tuple[tuple[str, bytes | None], ...], governs("BAT-8")]
 
 
 @partial
@@ -156,14 +158,14 @@ class ReadRecord:
 class BatchSummary(fmt.BatchIdentity):
     """A batch without its records."""
 
-    last_offset: int
-    size: int
+    last_offset: Annotated[int, governs("BAT-5")]
+    size: Annotated[int, governs("BAT-1")]
     """bytes"""
-    magic: int
-    transactional: bool
-    control: bool
-    compression: str
-    timestamp_type: str
+    magic: Annotated[int, governs("BAT-2")]
+    transactional: Annotated[bool, governs("BAT-4")]
+    control: Annotated[bool, governs("BAT-4")]
+    compression: Annotated[str, governs("BAT-4")]
+    timestamp_type: Annotated[str, governs("BAT-4", "BAT-23")]
 
 
 @partial
@@ -171,12 +173,12 @@ class BatchSummary(fmt.BatchIdentity):
 class ReadBatch(BatchSummary):
     """A batch as a reader shows it."""
 
-    delete_horizon: int | None
-    base_timestamp: int
-    last_sequence: int
-    count: int
-    records: tuple[ReadRecord, ...]
-    marker: tuple[str, int | None] | None
+    delete_horizon: Annotated[int | None, governs("BAT-15", "BAT-24")]
+    base_timestamp: Annotated[int, governs("BAT-15")]
+    last_sequence: Annotated[int, governs("BAT-16")]
+    count: Annotated[int, governs("BAT-6")]
+    records: Annotated[tuple[ReadRecord, ...], governs("BAT-6", "BAT-8", "BAT-24")]
+    marker: Annotated[tuple[str, int | None] | None, governs("BAT-11")]
     """type, and of an abort or a commit the coordinator's epoch"""
 
 

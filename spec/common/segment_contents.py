@@ -12,10 +12,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, states
 from kafkaspec.contract.codec import optional
+from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import LeaderEpochOrNone, Offset, ProducerIdOrNone, Room, Timestamp
 from kafkaspec.spec.common.kafka import INT_MAX, NO_TIMESTAMP
 from kafkaspec.spec.storage.transaction_index import AbortedTransaction
@@ -187,15 +188,15 @@ def epochs(batches: Iterable[Batch]) -> tuple[EpochEntry, ...]:
 class OffsetEntry(NamedTuple):
     """A batch's last offset, and where it begins."""
 
-    offset: int
-    position: int
+    offset: Annotated[int, governs("SEG-5")]
+    position: Annotated[int, governs("SEG-5", "SEG-2")]
 
 
 class TimeEntry(NamedTuple):
     """No record up to and with this offset has a larger timestamp."""
 
-    timestamp: int
-    offset: int
+    timestamp: Annotated[int, governs("SEG-5")]
+    offset: Annotated[int, governs("SEG-5")]
 
 
 class IndexState(NamedTuple):

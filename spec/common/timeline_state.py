@@ -6,9 +6,10 @@ Nothing here is a rule of its own; the rules are TML. Source: Kafka Internals, c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, Generic, NamedTuple, TypedDict, TypeVar, cast
+from typing import Annotated, Final, Generic, NamedTuple, TypedDict, TypeVar, cast
 
 from kafkaspec.contract.clauses import states
+from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Fields, Json
 from kafkaspec.contract.numbers import Int64
 
@@ -87,9 +88,9 @@ class ShownView(TypedDict, total=False):
 
     map: dict[str, int]
     """keys in decimal"""
-    mapSize: int
+    mapSize: Annotated[int, governs("TML-16")]
     set: list[int]
-    setSize: int
+    setSize: Annotated[int, governs("TML-16")]
     long: int
     int: int
     object: str
@@ -145,13 +146,27 @@ def shown_past(past: dict[Epoch, View]) -> dict[str, Json]:
 class Observation(TypedDict):
     """All collections at every epoch."""
 
-    epochs: list[int]
+    epochs: Annotated[list[int], governs("TML-1", "TML-3", "TML-7", "TML-8", "TML-9", "TML-10")]
     """of the snapshots, rising"""
-    latestEpoch: int
+    latestEpoch: Annotated[int, governs("TML-1", "TML-3", "TML-7", "TML-8", "TML-9", "TML-10")]
     """-2^63 without a snapshot"""
-    latest: ShownView
+    latest: Annotated[
+        ShownView,
+        governs(
+            "TML-7",
+            "TML-10",
+            "TML-17",
+            keys={
+                "map*": ("TML-13",),
+                "set*": ("TML-14",),
+                "long": ("TML-15",),
+                "int": ("TML-15",),
+                "object": ("TML-15",),
+            },
+        ),
+    ]
     """the present"""
-    at: dict[str, ShownView]
+    at: Annotated[dict[str, ShownView], governs("TML-4", "TML-11", "TML-18", "TML-8", "TML-9", "TML-3")]
     """by epoch"""
 
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import ONE_CALL, clause, states
+from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import BrokerEpoch, Few, Int64, Offset
 from kafkaspec.spec.common.checkpoint_text import (
@@ -117,23 +118,33 @@ def initial() -> Directory:
 class LogOffsets:
     """A log of a running broker: offsets."""
 
-    start: int
-    high_watermark: int
-    recovery_point: int
-    end: int
+    start: Annotated[int, governs("CKP-12", "CKP-15")]
+    high_watermark: Annotated[int, governs("CKP-13")]
+    recovery_point: Annotated[int, governs("CKP-15", "CKP-11")]
+    end: Annotated[int, governs("CKP-15", "CKP-11")]
 
 
 @dataclass(frozen=True)
 class Observation:
     """A log directory and its broker."""
 
-    logs: Mapping[str, LogOffsets]
+    logs: Annotated[Mapping[str, LogOffsets], governs("CKP-15", "CKP-16")]
     """by partition; none while the broker is down"""
-    files: Mapping[str, Mapping[str, int] | Literal["unreadable"]]
+    files: Annotated[
+        Mapping[str, Mapping[str, int] | Annotated[Literal["unreadable"], governs("CKP-1", "CKP-5")]],
+        governs(
+            "CKP-6",
+            keys={
+                "recovery-point-offset-checkpoint": ("CKP-11", "CKP-9", "CKP-16", "CKP-6"),
+                "log-start-offset-checkpoint": ("CKP-12", "CKP-9", "CKP-16", "CKP-6"),
+                "replication-offset-checkpoint": ("CKP-13", "CKP-16", "CKP-6"),
+            },
+        ),
+    ]
     """checkpoint -> partition -> offset"""
-    marker: int | None
+    marker: Annotated[int | None, governs("CKP-10", "CKP-9", "CKP-8")]
     """the broker epoch in the marker of a clean shutdown"""
-    running: bool
+    running: Annotated[bool, governs("CKP-4")]
 
 
 def observe(state: Directory) -> Observation:
@@ -227,8 +238,8 @@ def leader_epoch_checkpoint_read(file: str) -> list[EpochEntry] | Refused:
 class PartitionMetadata:
     """A partition.metadata."""
 
-    file: str
-    topic_id: str
+    file: Annotated[str, governs("CKP-7")]
+    topic_id: Annotated[str, governs("CKP-7")]
 
 
 @machine.question("partitionMetadata.writeRead", "CKP-7")
@@ -449,6 +460,7 @@ def stopping(state: Directory) -> list[Unreadable]:
 
 
 @machine.operation("shutdown", "CKP-9", "CKP-11", "CKP-12")
+@reveals("CKP-1", "CKP-6")
 @require(lambda state: state.running, "CKP-9 a broker that runs")
 @ensure(lambda result: honest(result), "CKP-10 a marker says the truth")
 @ensure(
@@ -509,9 +521,9 @@ def damage(state: Directory, name: str, file: str) -> Directory:
 class LastStop:
     """What a broker that comes up makes of its directory."""
 
-    clean: bool
+    clean: Annotated[bool, governs("CKP-10", "CKP-8", "CKP-9")]
     """the last stop was orderly"""
-    halted: bool
+    halted: Annotated[bool, governs("CKP-4", "CKP-3")]
     """a checkpoint could not be read, and the broker stops"""
 
 

@@ -22,6 +22,7 @@ from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, clause, states
 from kafkaspec.contract.codec import view
+from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import Int64, Offset, Within
 from kafkaspec.spec.common import cleanable_log as logs
@@ -166,10 +167,10 @@ def filthiest(state: Cleaner) -> list[str | None]:
 class Grab:
     """What a cleaner thread got, and among how many."""
 
-    log: logs.LogToClean | None
-    cleanable_partitions: int
-    delayed_partitions: int
-    max_compaction_delay_ms: int
+    log: Annotated[logs.LogToClean | None, governs("CLN-4", "CLN-2", "CLN-3", "CLN-30")]
+    cleanable_partitions: Annotated[int, governs("CLN-6", "CLN-3", "CLN-2")]
+    delayed_partitions: Annotated[int, governs("CLN-6", "CLN-7")]
+    max_compaction_delay_ms: Annotated[int, governs("CLN-6", "CLN-7")]
 
 
 @states(without=ONE_CALL)
@@ -277,6 +278,7 @@ def cleanable_offsets_of(state: Cleaner, partition: str, last_clean_offset: Int6
 
 
 @machine.question("logToClean", "CLN-5", "CLN-3", "CLN-7", "CLN-2")
+@reveals("CLN-9", "CLN-8")
 @a_partition("CLN-5")
 @ensure(
     lambda result: (
@@ -300,7 +302,7 @@ def log_to_clean(state: Cleaner, partition: str, last_clean_offset: Int64 | None
 class Wait:
     """Whether the caller waits for a cleaning to end: it returns when `doneCleaning` or `doneDeleting` releases it."""
 
-    blocked: bool
+    blocked: Annotated[bool, governs("CLN-12")]
 
 
 def _pause(state: Cleaner, partition: str, caller: str) -> Step[Cleaner, Wait]:
@@ -388,7 +390,7 @@ def resume_cleaning(state: Cleaner, partition: str) -> Cleaner | Refused:
 class Release:
     """The operation that had waited and now returns, if any."""
 
-    released: str | None
+    released: Annotated[str | None, governs("CLN-12")]
 
 
 @states()

@@ -23,11 +23,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import without_state
 from kafkaspec.contract.numbers import Count, Offset, ProducerIdOrNone
 from kafkaspec.spec.common.kafka import LONG_MAX
@@ -281,12 +282,12 @@ machine = without_state("compaction", __name__)
 class Breaches:
     """What is left though it ought to be gone."""
 
-    superseded: list[tuple[int, int]]
+    superseded: Annotated[list[tuple[int, int]], governs("CMP-2", "CMP-6")]
     """pairs of offsets: a record, and the later one with its key"""
-    keyless: list[int]
-    aborted: list[int]
-    left_open: list[int]
-    emptied_before: list[int]
+    keyless: Annotated[list[int], governs("CMP-3")]
+    aborted: Annotated[list[int], governs("CMP-4")]
+    left_open: Annotated[list[int], governs("CMP-10", "CMP-7")]
+    emptied_before: Annotated[list[int], governs("CMP-11", "CMP-8")]
 
 
 @machine.question("breaches", "CMP-2", "CMP-3", "CMP-4", "CMP-5", "CMP-6", "CMP-7", "CMP-8", "CMP-10", "CMP-11")
@@ -307,8 +308,8 @@ def breaches(log: Log, log_start: Offset, point: Offset) -> Breaches:
 class Round:
     """The log after a round of cleaning, and how far it is clean."""
 
-    log: Log
-    point: int
+    log: Annotated[Log, governs("CMP-2", "CMP-1", "CMP-9")]
+    point: Annotated[int, governs("CMP-2")]
 
 
 @machine.question("clean", "CMP-2", "CMP-4", "CMP-9", generated=False)

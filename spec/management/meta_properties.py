@@ -17,6 +17,7 @@ from typing import Annotated, Final
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, clause, states
+from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Refused, without_state
 from kafkaspec.contract.numbers import NodeId, Within
 from kafkaspec.spec.common.checkpoint_text import canonical, integer, is_topic_id
@@ -131,10 +132,10 @@ def properties(file: str) -> dict[str, str] | Refused:
 class MetaProperties:
     """What a meta.properties says."""
 
-    version: int
-    cluster_id: str | None = None
-    node_id: int | None = None
-    directory_id: str | None = None
+    version: Annotated[int, governs("MTP-3")]
+    cluster_id: Annotated[str | None, governs("MTP-3")] = None
+    node_id: Annotated[int | None, governs("MTP-3")] = None
+    directory_id: Annotated[str | None, governs("MTP-3")] = None
 
 
 @machine.question("metaProperties.read")
@@ -210,6 +211,7 @@ def escaped(value: str) -> str:
 
 
 @machine.question("metaProperties.write", "MTP-3", "MTP-4")
+@reveals("MTP-1", "MTP-8")
 @require(lambda version: version in (0, 1), "MTP-3 one of the two versions")
 @require(lambda cluster_id: cluster_id is None or cluster_id.isascii(), "MTP-1 an id is ASCII")
 @require(lambda directory_id: directory_id is None or is_topic_id(directory_id), "MTP-4 an id is one")
@@ -244,15 +246,16 @@ def reserved(directory_id: str) -> bool:
 class Ensemble:
     """Who a broker is by its directories."""
 
-    cluster_id: str | None
-    node_id: int | None
-    empty: list[str]
+    cluster_id: Annotated[str | None, governs("MTP-5")]
+    node_id: Annotated[int | None, governs("MTP-5")]
+    empty: Annotated[list[str], governs("MTP-7")]
     """directories without the file"""
-    failed: list[str]
+    failed: Annotated[list[str], governs("MTP-4", "MTP-7")]
     """directories whose file cannot be read"""
 
 
 @machine.question("ensemble.verify")
+@reveals("MTP-3", "MTP-4")
 @states(without=A_QUESTION)
 @ensure(
     lambda files, result: (

@@ -23,6 +23,7 @@ from icontract import ensure, require
 
 from kafkaspec.contract.clauses import ONE_CALL, states
 from kafkaspec.contract.codec import partial, view
+from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import AnyBytes, AnySize, Machine, Refused, Step
 from kafkaspec.contract.numbers import (
     Count,
@@ -74,7 +75,7 @@ TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": fmt.LOG_APPEND_TIME}
 class CurrentBatch:
     """The batch that was built or loaded last, in hexadecimal. Empty: none."""
 
-    data: bytes = b""
+    data: Annotated[bytes, governs("BAT-18", "BAT-20")] = b""
 
 
 def initial() -> CurrentBatch:
@@ -360,12 +361,12 @@ class RecordToBuild:
 class BuiltRecord:
     """A record of a batch that was written; key and value are Latin-1."""
 
-    o: int
+    o: Annotated[int, governs("BAT-14")]
     """offset"""
-    t: int
+    t: Annotated[int, governs("BAT-14", "BAT-10")]
     """ms"""
-    k: str | None
-    v: str | None
+    k: Annotated[str | None, governs("BAT-8")]
+    v: Annotated[str | None, governs("BAT-8")]
 
 
 @partial
@@ -373,8 +374,8 @@ class BuiltRecord:
 class BuiltBatch(reader.BatchSummary):
     """A batch that was written."""
 
-    delete_horizon_ms: int | None
-    records: tuple[BuiltRecord, ...]
+    delete_horizon_ms: Annotated[int | None, governs("BAT-15", "BAT-18")]
+    records: Annotated[tuple[BuiltRecord, ...], governs("BAT-18", "BAT-23")]
 
 
 def size_of(batch: Batch, size: int) -> int:
@@ -397,10 +398,10 @@ def shown(batch: Batch, size: int) -> BuiltBatch:
 class BuildResult:
     """What a writer made."""
 
-    size_in_bytes: int
-    base64: str | None
+    size_in_bytes: Annotated[int, governs("BAT-18")]
+    base64: Annotated[str | None, governs("BAT-18")]
     """the bytes, if they are not compressed"""
-    batches: tuple[BuiltBatch, ...]
+    batches: Annotated[tuple[BuiltBatch, ...], governs("BAT-18")]
 
 
 @machine.operation("load", "BAT-20")
@@ -519,8 +520,8 @@ def build(
 class SoundBatches:
     """The base offsets of sound batches."""
 
-    valid: bool
-    batches: tuple[int, ...]
+    valid: Annotated[bool, governs("BAT-3", "BAT-1", "BAT-2")]
+    batches: Annotated[tuple[int, ...], governs("BAT-1")]
 
 
 def is_base_64(text: str) -> bool:
@@ -618,10 +619,10 @@ def in_place(batch: Batch, target: int) -> bool:
 class ValidationResult:
     """What the leader writes."""
 
-    log_append_time_ms: int
-    max_timestamp_ms: int
-    message_size_maybe_changed: bool
-    batches: tuple[BuiltBatch, ...]
+    log_append_time_ms: Annotated[int, governs("BAT-23")]
+    max_timestamp_ms: Annotated[int, governs("BAT-23", "BAT-10")]
+    message_size_maybe_changed: Annotated[bool, governs("BAT-23")]
+    batches: Annotated[tuple[BuiltBatch, ...], governs("BAT-23")]
 
 
 @states(without=ONE_CALL)
@@ -672,6 +673,7 @@ KEPT_BY_THE_LEADER = ("producer_id", "producer_epoch", "base_sequence", "transac
 
 
 @machine.question("validate", "BAT-20", "BAT-21", "BAT-22", "BAT-23")
+@reveals("BAT-3")
 @require(
     lambda to_magic, timestamp_type, target_compression, origin, initial_offset, partition_leader_epoch, now: (
         to_magic == fmt.MAGIC

@@ -14,12 +14,13 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, AT_REST, clause, not_modelled, states
 from kafkaspec.contract.codec import partial
+from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Machine, Refused, without_state
 from kafkaspec.contract.numbers import Int8, Int32, Int64, LeaderEpochOrNone, Offset
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, LONG_MAX, STORAGE_EXCEPTION
@@ -178,12 +179,12 @@ def initial(deferred: bool = False) -> Cache:
 class Observation:
     """The cache, and its file."""
 
-    entries: Entries
+    entries: Annotated[Entries, governs("LEC-2", "LEC-5", "LEC-6", "LEC-8", "LEC-9", "LEC-1")]
     """[epoch, start offset], rising"""
-    latest_epoch: int | None
-    file: str
+    latest_epoch: Annotated[int | None, governs("LEC-2", "LEC-5", "LEC-8", "LEC-9")]
+    file: Annotated[str, governs("LEC-7", "LEC-4", "LEC-18", "LEC-8", "LEC-16")]
     """the text of the checkpoint file"""
-    scheduled: bool
+    scheduled: Annotated[bool, governs("LEC-7", "LEC-4")]
     """a truncation is still to be written"""
 
 
@@ -314,6 +315,7 @@ def loaded(entries: Entries) -> Entries:
 
 
 @machine.operation("reopen", "LEC-7", "LEC-9", kind="restart")
+@reveals("LEC-4", "LEC-18")
 @ensure(
     lambda state, result: (result.entries == state.on_disk or not rising(state.on_disk)) and result.file == state.file,
     "LEC-9 what the file has is what is loaded, and loading writes nothing",
@@ -324,6 +326,7 @@ def reopen(state: Cache) -> Cache:
 
 
 @machine.operation("load", "LEC-17", kind="restart")
+@reveals("LEC-7")
 @require(lambda log_start, log_end: 0 <= log_start <= log_end, "LEC-9 a log begins before it ends")
 @rises
 @ensure(
@@ -350,8 +353,8 @@ def load(state: Cache, log_start: Int64, log_end: Int64) -> Cache:
 class EndOffset:
     """An epoch and its end; -1 and -1 where that is unknown."""
 
-    epoch: int
-    end_offset: int
+    epoch: Annotated[int, governs("LEC-10", "LEC-12")]
+    end_offset: Annotated[int, governs("LEC-10", "LEC-12", "LEC-11")]
 
 
 UNKNOWN = EndOffset(NO_EPOCH, NO_OFFSET)
@@ -402,8 +405,8 @@ def epoch_for_offset(state: Cache, offset: Int64) -> int | None:
 class Neighbours:
     """The nearest epochs below and above."""
 
-    previous: int | None
-    next: int | None
+    previous: Annotated[int | None, governs("LEC-14")]
+    next: Annotated[int | None, governs("LEC-14")]
 
 
 @machine.question("previousEpoch/nextEpoch")

@@ -15,12 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import AT_REST, clause, states
 from kafkaspec.contract.codec import decode
+from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.contract.numbers import Count, LeaderEpoch, LeaderEpochOrNone, Offset
 from kafkaspec.spec.common.frozen import Frozen
@@ -119,7 +120,21 @@ class File(NamedTuple):
 class Directory:
     """The directory of a log."""
 
-    files: Frozen[str, Content]
+    files: Annotated[
+        Frozen[str, Content],
+        governs(
+            "LDR-18",
+            keys={
+                "*.deleted": ("LDR-1", "LDR-14"),
+                "*.cleaned": ("LDR-1", "LDR-14"),
+                "*.swap": ("LDR-4", "LDR-2", "LDR-3", "LDR-14"),
+                "*.snapshot": ("LDR-13", "LDR-8", "LDR-9"),
+                "leader-epoch-checkpoint": ("LDR-12", "LDR-8", "LDR-7", "LDR-6", "LDR-9"),
+                "*.log": ("LDR-7", "LDR-6", "LDR-9", "LDR-10", "LDR-3", "LDR-15", "LDR-18"),
+                "*index": ("LDR-5", "LDR-6", "LDR-9", "LDR-10"),
+            },
+        ),
+    ]
     """a .log, the entries of the leader epoch checkpoint, or the content of another file"""
 
 
@@ -435,9 +450,9 @@ def within(epochs: Epochs, log_start: int, log_end: int) -> Epochs:
 class Ends:
     """Of a loaded log."""
 
-    log_start: int
-    recovery_point: int
-    log_end: int
+    log_start: Annotated[int, governs("LDR-11", "LDR-9", "LDR-10")]
+    recovery_point: Annotated[int, governs("LDR-11")]
+    log_end: Annotated[int, governs("LDR-11", "LDR-7", "LDR-9")]
 
 
 @states(without=ONE_DIRECTORY)

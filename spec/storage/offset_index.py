@@ -21,6 +21,7 @@ from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, AT_REST, ONE_CALL, clause, states
 from kafkaspec.contract.codec import partial
+from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Machine, Refused, Step, without_state
 from kafkaspec.contract.numbers import Count, Int32, Int64, Offset, Position, Within
 from kafkaspec.spec.common import mapped_index as mapped
@@ -164,17 +165,17 @@ def is_full(index: Index) -> bool:
 class Observation:
     """The index; of a closed one the file alone."""
 
-    open: bool
-    file_length: int
+    open: Annotated[bool, governs("OIX-16", "OIX-18")]
+    file_length: Annotated[int, governs("OIX-14", "OIX-16", "OIX-13", "OIX-17", "OIX-18")]
     """bytes"""
-    file: str | None = None
+    file: Annotated[str | None, governs("OIX-1", "OIX-5", "OIX-11", "OIX-13")] = None
     """hexadecimal, where it is short"""
-    entries: list[Entry] | None = None
-    max_entries: int | None = None
-    length: int | None = None
+    entries: Annotated[list[Entry] | None, governs("OIX-5", "OIX-11", "OIX-12", "OIX-17", "OIX-18", "OIX-3")] = None
+    max_entries: Annotated[int | None, governs("OIX-14", "OIX-16", "OIX-13", "OIX-17", "OIX-18")] = None
+    length: Annotated[int | None, governs("OIX-14", "OIX-16", "OIX-13", "OIX-17", "OIX-18")] = None
     """bytes"""
-    is_full: bool | None = None
-    last_offset: int | None = None
+    is_full: Annotated[bool | None, governs("OIX-4", "OIX-18")] = None
+    last_offset: Annotated[int | None, governs("OIX-5", "OIX-11", "OIX-12", "OIX-17")] = None
 
 
 def observe(index: Index) -> Observation:
@@ -266,8 +267,8 @@ def lookup(state: Index, offset: Offset) -> Entry:
 class Reads:
     """What a lookup reads."""
 
-    slots: list[int]
-    pages: list[int]
+    slots: Annotated[list[int], governs("OIX-7", "OIX-8")]
+    pages: Annotated[list[int], governs("OIX-9")]
 
 
 @machine.question("pagesTouched")
@@ -418,6 +419,7 @@ def trim_to_valid_size(state: Index) -> Index:
 
 
 @machine.operation("reset")
+@reveals("OIX-12")
 @states(without=ONE_CALL)
 @needs_open("OIX-17")
 @ensure(

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_FORMAT, clause, states
+from kafkaspec.contract.governs import reveals
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import (
     LATEST,
@@ -88,7 +89,6 @@ clause(
 OUT_OF_ORDER = "org.apache.kafka.common.errors.OutOfOrderSequenceException"
 INVALID_EPOCH = "org.apache.kafka.common.errors.InvalidProducerEpochException"
 INVALID_STATE = "org.apache.kafka.common.errors.InvalidTxnStateException"
-
 NOT_THE_NEXT = Refused("PSM-3", OUT_OF_ORDER)
 NOT_FROM_ZERO = Refused("PSM-5", OUT_OF_ORDER)
 STALE_EPOCH = Refused("PSM-6", INVALID_EPOCH)
@@ -232,6 +232,7 @@ def last_stable_offset_of(state: State, producer_id: int, marker: Offset) -> Off
 
 
 @machine.operation("appendEndTxnMarker", "PSM-11", "PSM-16", "PSM-8", "PSM-30")
+@reveals("PSM-6")
 @contracts.a_marker
 @contracts.ends_its_transaction
 @contracts.takes_its_epochs
@@ -594,6 +595,7 @@ def with_log_start(state: State, log_start: Offset) -> State:
 
 
 @machine.operation("truncateAndReload", "PSM-19", "PSM-20")
+@reveals("PSM-18")
 @require(lambda log_start_offset, log_end_offset: min(log_start_offset, log_end_offset) >= 0, "PSM-30 offsets")
 @ensure(
     lambda log_start_offset, log_end_offset, result: all(
@@ -695,6 +697,7 @@ def remove_stray_snapshots(state: State, segment_base_offsets: Sequence[Offset])
 
 
 @machine.operation("reopen", "PSM-28", "PSM-20", kind="restart")
+@reveals("PSM-18")
 @ensure(
     lambda state, result: result.snapshots == state.snapshots and not result.producers,
     "PSM-28 the files alone are left",

@@ -11,11 +11,12 @@ Kafka 4.3.0.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import states
+from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import without_state
 from kafkaspec.contract.numbers import Int8, Int64, LeaderEpoch, LeaderEpochOrNone, NodeId, Offset
 
@@ -72,8 +73,8 @@ class Difference(NamedTuple):
     """The first one. `kind`: "diverged", one is damaged; "behind", one has not followed; "missing", one has a batch
     that the other lacks."""
 
-    kind: Literal["diverged", "behind", "missing"]
-    offset: int
+    kind: Annotated[Literal["diverged", "behind", "missing"], governs("RPL-5", "RPL-3")]
+    offset: Annotated[int, governs("RPL-3", "RPL-4")]
 
 
 @states(without=LOGS_AT_REST)

@@ -21,6 +21,7 @@ from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_QUESTION, AT_REST, ONE_CALL, clause, states
 from kafkaspec.contract.codec import partial
+from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import (
     LATEST,
@@ -129,15 +130,15 @@ def initial(
 class Observation:
     """A segment and its indexes."""
 
-    size: int
+    size: Annotated[int, governs("SEG-2", "SEG-15", "SEG-17")]
     """bytes"""
-    offset_index: tuple[OffsetEntry, ...]
-    time_index: tuple[TimeEntry, ...]
-    offset_slots: int | None
-    time_slots: int | None
-    aborted_txns: tuple[AbortedTransaction, ...]
-    largest_record_timestamp: int | None
-    suffix: str
+    offset_index: Annotated[tuple[OffsetEntry, ...], governs("SEG-5", "SEG-4", "SEG-15", "SEG-16", "SEG-25")]
+    time_index: Annotated[tuple[TimeEntry, ...], governs("SEG-5", "SEG-10", "SEG-15", "SEG-16", "SEG-25")]
+    offset_slots: Annotated[int | None, governs("SEG-10", "SEG-15", "SEG-22", "SEG-8")]
+    time_slots: Annotated[int | None, governs("SEG-10", "SEG-15", "SEG-22", "SEG-8")]
+    aborted_txns: Annotated[tuple[AbortedTransaction, ...], governs("SEG-18", "SEG-26", "SEG-15")]
+    largest_record_timestamp: Annotated[int | None, governs("SEG-5", "SEG-15", "SEG-22")]
+    suffix: Annotated[str, governs("SEG-1")]
     """of the names of its files"""
 
 
@@ -283,6 +284,7 @@ def flush(state: Segment) -> Segment:
 
 
 @machine.operation("truncateTo")
+@reveals("SEG-11")
 @states(without=ONE_CALL)
 @is_recovered
 @ensure(lambda offset, result: all(b.last_offset < offset for b in result.state.batches), "SEG-15 cut")
@@ -324,9 +326,9 @@ def truncate_to(state: Segment, offset: Offset) -> Step[Segment, int]:
 class RecoveryResult:
     """What a recovery did and found."""
 
-    truncated: int
+    truncated: Annotated[int, governs("SEG-17", "SEG-20")]
     """bytes cut"""
-    epochs: tuple[EpochEntry, ...]
+    epochs: Annotated[tuple[EpochEntry, ...], governs("SEG-19")]
     """leader epoch, and the offset at which it begins"""
 
 

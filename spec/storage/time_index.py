@@ -22,6 +22,7 @@ from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, AT_REST, ONE_CALL, clause, states
 from kafkaspec.contract.codec import partial
+from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Machine, Refused, Step, without_state
 from kafkaspec.contract.numbers import Count, Int64, Offset, Timestamp, Within
 from kafkaspec.spec.common import mapped_index as mapped
@@ -148,17 +149,17 @@ def is_full(index: Index) -> bool:
 class Observation:
     """The index; of a closed one the file alone."""
 
-    open: bool
-    file_length: int
+    open: Annotated[bool, governs("TIX-9")]
+    file_length: Annotated[int, governs("TIX-9")]
     """bytes"""
-    file: str | None = None
+    file: Annotated[str | None, governs("TIX-1", "TIX-8", "TIX-9")] = None
     """hexadecimal, where it is short"""
-    entries: list[Entry] | None = None
-    max_entries: int | None = None
-    length: int | None = None
+    entries: Annotated[list[Entry] | None, governs("TIX-3", "TIX-8", "TIX-2", "TIX-9")] = None
+    max_entries: Annotated[int | None, governs("TIX-9")] = None
+    length: Annotated[int | None, governs("TIX-9")] = None
     """bytes"""
-    is_full: bool | None = None
-    last_entry: Entry | None = None
+    is_full: Annotated[bool | None, governs("TIX-4")] = None
+    last_entry: Annotated[Entry | None, governs("TIX-3", "TIX-2", "TIX-8", "TIX-9")] = None
 
 
 def observe(index: Index) -> Observation:
@@ -350,6 +351,7 @@ def trim_to_valid_size(state: Index) -> Index:
 
 
 @machine.operation("reset", "TIX-9")
+@reveals("TIX-8")
 @needs_open("TIX-9")
 @ensure(
     lambda state, result: result.used == () and result.slots == state.max_index_size // LAYOUT.size,

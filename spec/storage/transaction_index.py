@@ -13,12 +13,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_FORMAT, AT_REST, ONE_CALL, states
 from kafkaspec.contract.codec import partial
+from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused
 from kafkaspec.contract.numbers import Int64, Offset, Position, ProducerId
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
@@ -45,10 +46,10 @@ ENTRY_SIZE = 34
 class AbortedTransaction(NamedTuple):
     """Its producer, its first record's offset, its marker's, and what was stable then."""
 
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    last_stable_offset: int
+    producer_id: Annotated[int, governs("TXI-1")]
+    first_offset: Annotated[int, governs("TXI-1")]
+    last_offset: Annotated[int, governs("TXI-1")]
+    last_stable_offset: Annotated[int, governs("TXI-1")]
 
 
 Entries = tuple[AbortedTransaction, ...]
@@ -92,8 +93,8 @@ def overlapping(entries: Iterable[AbortedTransaction], fetch_offset: int, upper_
 class SearchResult:
     """Aborted transactions (producer id, first offset, last offset, last stable offset), and whether they are all."""
 
-    aborted_transactions: Entries
-    is_complete: bool
+    aborted_transactions: Annotated[Entries, governs("TXI-4", "TXI-7")]
+    is_complete: Annotated[bool, governs("TXI-5")]
 
 
 @dataclass(frozen=True)
@@ -191,9 +192,9 @@ def initial(start_offset: Offset = 0) -> Log:
 class EarlierIndex(NamedTuple):
     """The index of a segment before the active one. `rest`: bytes behind the last whole entry."""
 
-    start_offset: int
-    entries: Entries
-    rest: int
+    start_offset: Annotated[int, governs("TXI-6")]
+    entries: Annotated[Entries, governs("TXI-3", "TXI-6")]
+    rest: Annotated[int, governs("TXI-11")]
 
 
 @partial
@@ -201,13 +202,13 @@ class EarlierIndex(NamedTuple):
 class Observation:
     """The active segment's index, and those before it."""
 
-    all: Entries
+    all: Annotated[Entries, governs("TXI-3", "TXI-8", "TXI-9", "TXI-11", "TXI-2")]
     """producer id, first offset, last offset, last stable offset"""
-    is_empty: bool
-    file_size: int
+    is_empty: Annotated[bool, governs("TXI-2", "TXI-3", "TXI-8", "TXI-9", "TXI-11")]
+    file_size: Annotated[int, governs("TXI-3", "TXI-8", "TXI-9", "TXI-11", "TXI-1")]
     """bytes"""
-    exists: bool
-    earlier: tuple[EarlierIndex, ...]
+    exists: Annotated[bool, governs("TXI-2", "TXI-9")]
+    earlier: Annotated[tuple[EarlierIndex, ...], governs("TXI-6")]
     """start offset, entries, bytes behind the last whole entry"""
 
 

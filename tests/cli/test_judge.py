@@ -90,9 +90,10 @@ def test_rejected_with_everything_that_is_written(capsys: pytest.CaptureFixture[
         "✗ rejected: ",
         "leader_epochs: endOffsetFor requestedEpoch=1 logEndOffset=1  ✗ rejected at call 3",
         "  LEC-10  The end offset of the latest epoch",
-        '  seen     -> {"epoch":1,"endOffset":1}',
-        '  right    -> {"epoch":0,"endOffset":1}',
-        "  as if    `not_above` were decided the other way (spec/storage/leader_epochs.py:",
+        "  or breaks  LEC-12, LEC-11",
+        '  seen       -> {"epoch":1,"endOffset":1}',
+        '  right      -> {"epoch":0,"endOffset":1}',
+        "  as if      `not_above` never held (spec/storage/leader_epochs.py:",
         '  endOffsetFor requestedEpoch=1 logEndOffset=1 -> {"epoch":1,"endOffset":1}\n',
         f"  to see it again: kafkaspec judge --target '{FAULTY}' leader_epochs --replay kept/leader_epochs-1.ndjson\n",
     ):
@@ -107,6 +108,7 @@ def test_rejected_with_everything_that_is_written(capsys: pytest.CaptureFixture[
     assert failure.get("type") == "LEC-10"
     assert failure.text is not None
     assert "--replay kept/leader_epochs-1.ndjson" in failure.text
+    assert failure.text.startswith("breaks LEC-10, or LEC-12, LEC-11\n")
     # what was kept and recorded is what `check` and `--replay` read
     assert run(capsys, "check", "kept/leader_epochs-1.ndjson")[0] == 1
     assert run(capsys, "check", "lines/leader_epochs.ndjson")[0] == 0

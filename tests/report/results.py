@@ -17,6 +17,7 @@ from kafkaspec.explore import walk as random_walk
 from kafkaspec.fleet import campaign
 from kafkaspec.judge.check import check
 from kafkaspec.judge.result import Job, Rejection, Side, SubsystemVerdict, Tally
+from kafkaspec.judge.suspects import Blame
 from kafkaspec.judge.target import TargetTrouble
 from kafkaspec.language import Trace, TraceStep, load
 from kafkaspec.lockstep.walk import walk
@@ -81,7 +82,11 @@ def _rejection() -> Rejection:
     verdict = check(toy.machine, [orjson.dumps(r) for r in records], name="toy")
     assert verdict.verdict == "rejected"
     why = "A toy 1.0: rejected\nstate.items: seen 1, expected 2"
-    return Rejection("TOY-1", "push", "state.items", History(tuple(records), why), verdict, 12, 700, "tour", 4, True)
+    history = History(tuple(records), why)
+    blame = Blame("len(state.items) < 3", "tests/toy.py:54", "always held", ("TOY-1",), 7, 9)
+    return Rejection(
+        "TOY-1", "push", "state.items", history, verdict, 12, 700, "tour", 4, True, blame, ("TOY-4", "TOY-2")
+    )
 
 
 REJECTED = judged(

@@ -140,6 +140,9 @@ def test_json_of_values_that_json_does_not_have() -> None:
     explored = report.to_json(results()["explored"])
     assert explored["model"] == "ToyQueue"
     assert report.to_json(results()["campaign"])["seeds"] == [0, 40]
+    (rejection,) = report.to_json(results()["rejected target"])["tally"]["rejections"]
+    assert (rejection["clause"], rejection["others"]) == ("TOY-1", ["TOY-4", "TOY-2"])
+    assert (rejection["blame"]["how"], rejection["blame"]["agrees"], rejection["blame"]["of"]) == ("always held", 7, 9)
     assert report.to_json([Path("a/b"), range(3)]) == ["a/b", [0, 3]]
     with pytest.raises(TypeError, match="object has no shape in JSON"):
         report.to_json(object())
@@ -175,6 +178,7 @@ def test_junit_is_what_continuous_integration_reads() -> None:
         ["system-out"], ["failure", "system-out"], ["skipped"]
     ]  # fmt: skip
     assert failed[0].get("type") == "TOY-1"
+    assert str(failed[0].text).startswith("breaks TOY-1, or TOY-4, TOY-2\n")
     assert "--replay out/judge/toy-1.ndjson" in str(failed[0].text)
     assert str(failed[1].text) == "900 calls, 2 of 3 sides of its conditions taken"
     assert [e.tag for e in troubled[0]] == ["error", "system-out"]

@@ -11,10 +11,12 @@ import contextlib
 import inspect
 import itertools
 import operator
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from types import FunctionType, ModuleType
+from functools import cache
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final, Literal
 
 from kafkaspec.contract.machine import Machine, Operation, Refused
@@ -237,6 +239,14 @@ def reached(
 ) -> set[tuple[str, str]]:
     """The functions that the bodies of operations may come to, by module and name; without any, those of the machine,
     its start and what is shown of a state too. A method may be meant wherever its name is used."""
+    known = functions_of(machine, modules, operations)
+    return {(f.__module__, f.__qualname__.replace(".<locals>", "")) for f in known}
+
+
+def functions_of(
+    machine: Machine[Any], modules: Sequence[ModuleType], operations: Iterable[Operation[Any]] | None = None
+) -> set[FunctionType]:
+    """The same functions."""
     methods: dict[str, list[FunctionType]] = {}
     for module in modules:
         for f in _defined(module):
@@ -255,7 +265,7 @@ def reached(
         for name in names:
             todo += methods.get(name, ())
             todo += _meant(f.__globals__.get(name), names)
-    return {(f.__module__, f.__qualname__.replace(".<locals>", "")) for f in known if f.__module__ in homes}
+    return {f for f in known if f.__module__ in homes}
 
 
 def _meant(value: Any, names: Collection[str]) -> Iterable[Any]:
@@ -292,6 +302,15 @@ def _names(code: Any) -> Iterator[str]:
     for inner in code.co_consts:
         if hasattr(inner, "co_names"):
             yield from _names(inner)
+
+
+def refusals_of(machine: Machine[Any], operation: Operation[Any] | None = None) -> list[Refused]:
+    """The refusals that the functions of an operation, or of all, name, in the order of their clauses' numbers."""
+    found: set[Refused] = set()
+    for f in functions_of(machine, modules_of(machine.home), None if operation is None else [operation]):
+        named = (f.__globals__.get(name) for name in _names(f.__code__))
+        found.update(x for x in named if isinstance(x, Refused))
+    return sorted(found, key=lambda r: (r.clause[:3], int(r.clause[4:] or 0), r.error))
 
 
 _KNOWN: dict[int, tuple[Machine[Any], Cover, Sequence[Rewritten]]] = {}
@@ -334,15 +353,20 @@ def sides_of(machine: Machine[Any], operations: Collection[Operation[Any]]) -> l
     return out
 
 
+How = Literal["shifted", "negated", "held", "failed"]
+"""How a condition is decided otherwise: only where two numbers are equal, always, to hold always, or never."""
+
+
 @contextlib.contextmanager
-def otherwise(machine: Machine[Any], number: int, *, shifted: bool) -> Iterator[None]:
-    """Within `watched`: the condition of that number is decided the other way, or only where two numbers are equal.
-    What is called there may raise anything, and Endless."""
+def otherwise(machine: Machine[Any], number: int, how: How) -> Iterator[list[tuple[str, str]]]:
+    """Within `watched`: the condition of that number is decided otherwise. The list gets the functions, by module and
+    name, in which that made a difference first: the innermost first. What is called there may raise anything."""
     cover, texts = _texts(machine)
+    within: list[tuple[str, str]] = []
     for text in texts:
-        text.provide(_deciding(number * SIDES, shifted))
+        text.provide(_deciding(number * SIDES, how, within))
     try:
-        yield
+        yield within
     finally:
         for text in texts:
             text.provide(cover.watchers())
@@ -352,7 +376,28 @@ class Endless(Exception):
     """Decided otherwise, a condition leads to a loop that does not end."""
 
 
-def _deciding(number: int, shifted: bool) -> dict[str, Callable[..., Any]]:
+def _callers() -> Iterator[tuple[str, str]]:
+    """The functions of specs that are under way, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module != __name__:
+            yield module, frame.f_code.co_qualname.partition(".<locals>")[0]
+        frame = frame.f_back
+
+
+def stated_in(machine: Machine[Any]) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """The clauses that the functions of a machine's modules state, by module and name."""
+    return _stated_in(machine.home)
+
+
+@cache
+def _stated_in(home: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    defined = (f for module in modules_of(home) for f in _defined(module))
+    return {(f.__module__, f.__qualname__): ids for f in defined if (ids := stated_by(f))}
+
+
+def _deciding(number: int, how: How, within: list[tuple[str, str]]) -> dict[str, Callable[..., Any]]:
     """What the changed texts call so that one condition is decided otherwise. They raise Endless."""
     decisions = itertools.count(1)
 
@@ -360,19 +405,27 @@ def _deciding(number: int, shifted: bool) -> dict[str, Callable[..., Any]]:
         if next(decisions) > MOST_DECISIONS:
             raise Endless
 
+    def changed(right: Any, at: bool | None) -> Any:
+        """What is decided, where this is right; `at`: what is right where two numbers are equal, if they are."""
+        if how == "shifted":
+            made = right if at is None else not at
+        else:
+            made = not right if how == "negated" else how == "held"
+        if not within and bool(made) != bool(right):
+            within.extend(_callers())
+        return right if bool(made) == bool(right) else made
+
     def deciding(decide: Callable[[Any, Any], bool], at: bool) -> Callable[[Any, Any, int], bool]:
-        def decided(a: Any, b: Any, n: int) -> bool:
+        def decided(a: Any, b: Any, n: int) -> Any:
             counted()
             right = decide(a, b)
-            if n != number:
-                return right
-            return (not at if a == b else right) if shifted else not right
+            return right if n != number else changed(right, at if a == b else None)
 
         return decided
 
     def truth(x: Any, n: int) -> Any:
         counted()
-        return not x if n == number else x
+        return x if n != number else changed(x, None)
 
     made = {
         "lt": (operator.lt, False),

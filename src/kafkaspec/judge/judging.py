@@ -23,7 +23,7 @@ from kafkaspec.contract.history import History, Record, call_text, outcome, pars
 from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refused, Step
 from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError, unknown
-from kafkaspec.judge.blame import Blame, blamed
+from kafkaspec.judge.blame import cited
 from kafkaspec.judge.check import Check, Verdict, outcome_matches
 from kafkaspec.judge.cover import Cover, watched
 from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Proposal, Start, fixed
@@ -47,6 +47,8 @@ OBSERVE: Final = (1, 1, 4, 16)
 SHRINK_TRIES: Final = 2_000
 SHRINK_S: Final = 60.0
 """At most this often, and this long, a rejected history is tried with less."""
+TRIED: Final = 200
+"""At most this many of the histories that were tried are looked at again to find the broken rule."""
 MAX_DIFFERENCES: Final = 12
 """At most this many differences of a rejection are told, of the answer and of the state."""
 ONE_BY_ONE: Final = ("hangs", "died", "garbage", "half a line", "too much")
@@ -139,6 +141,8 @@ class Session:
         self.asking: PendingHistory | None = None
         self.broken = False
         """the target got into trouble when a rejection was tried with less"""
+        self.tried: deque[Sequence[Record]] = deque(maxlen=TRIED)
+        """the last histories that were asked to make a rejection small, as they were answered"""
 
     def _brief(self) -> Check:
         checking = self._check()
@@ -560,6 +564,7 @@ class Session:
         trouble is asked no more."""
         until = time.monotonic() + SHRINK_S
         tries = 0
+        self.tried.clear()
 
         def again(records: Sequence[Record]) -> History | None:
             nonlocal tries
@@ -578,49 +583,23 @@ class Session:
         # A replay asks for the state after every call, and so may show the fault sooner than the history that found it.
         history = shrunk(again(rejection.history.records) or rejection.history, again)
         verdict = self._check_says(history.records, self._check())
-        clause, operation, what = kind_of(history)
-        blame = self._blame(history, clause if "error" in verdict.expected else "")
-        if blame is not None:
-            clause = clause if clause in blame.site.clauses else blame.site.clauses[0]
-            sentence = next((c.sentence for c in self.subsystem.clauses if c.id == clause), "")
-            verdict = replace(verdict, clause=clause, sentence=sentence)
+        _, operation, what = kind_of(history)
+        found = cited(self.machine, history.records, [] if self.broken else [*self.tried])
+        ids = found.clauses or ((verdict.clause,) if verdict.clause else ())
+        if ids:
+            sentences = {c.id: c.sentence for c in self.subsystem.clauses}
+            verdict = replace(verdict, clause=ids[0], sentence=sentences.get(ids[0], ""))
+            history = self._told(history.records, verdict)
         return replace(
             rejection,
-            blame=blame,
-            clause=clause,
+            blame=found.blame,
+            clause=verdict.clause,
+            others=ids[1:],
             operation=operation,
             shape=what,
             history=history,
             verdict=verdict,
             small=True,
-        )
-
-    def _blame(self, history: History, refusal: str) -> Blame | None:
-        """The nearest condition of a clause that explains the last answer of a history; None where the spec cannot be
-        followed up to it, or no condition alone explains it. `refusal`: the clause by which the call should have been
-        refused, which is then the one that is broken."""
-        if len(history.records) < 2:
-            return None
-        first, *calls, last = history.records
-        state: Any = self.machine.initial(**self.machine.python_names(first["args"]))
-        for r in calls:
-            steps = [step for _, step in self._meant(r, state)]
-            steps = [s for s in steps if "state" not in r or same(self.machine.observe(s.state), r["state"])]
-            if not steps:
-                return None
-            state = steps[0].state
-        for call, _ in self._meant(last, state):
-            found = blamed(self.machine, state, call.operation, call.arguments, last, last.get("state"))
-            for b in found:
-                if refusal in b.site.clauses if refusal else b.site.clauses:
-                    return b
-        return None
-
-    def _meant(self, record: Record, state: Any) -> list[tuple[Call, Step[Any]]]:
-        """A recorded call, with each choice that the system may have made, within the contract."""
-        op = self.machine.find(record["op"])
-        return self._choices(
-            Call(op, {**op.defaults, **{op.parameters[t]: v for t, v in record["args"].items()}}), state
         )
 
     def again(self, number: int, records: Sequence[Record]) -> None:
@@ -700,6 +679,7 @@ class Session:
         if asked.answered < asked.sent:
             self._received(asked)
         made = self._trace(asked)
+        self.tried.append(made)
         verdict = self._check_says(made, self._brief())
         if verdict.verdict == "accepted" or verdict.step is None:
             return None

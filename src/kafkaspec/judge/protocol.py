@@ -198,6 +198,8 @@ def word(hint: Any) -> str:
 
 def is_unordered(hint: Any) -> bool:
     """Whether an array's elements may be shown in any order."""
+    if typing.get_origin(hint) is Annotated:
+        return is_unordered(typing.get_args(hint)[0])
     made = typing.get_origin(hint) or hint
     return isinstance(made, type) and issubclass(made, Unordered | Set)
 
@@ -267,6 +269,8 @@ def fields(record: Any) -> list[Field]:
 
 def without_none(hint: Any) -> Any:
     """The type of what is shown where something is."""
+    if typing.get_origin(hint) is Annotated and within(hint) is None:
+        return without_none(typing.get_args(hint)[0])
     return typing.Union[tuple(h for h in typing.get_args(hint) if h is not type(None))]  # noqa: UP007
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from kafkaspec.contract.history import History
-from kafkaspec.judge.blame import Blame
 from kafkaspec.judge.check import Verdict
 from kafkaspec.judge.generate import STEPS, Generator
+from kafkaspec.judge.suspects import Blame
 from kafkaspec.judge.target import TIMEOUT_S, TargetTrouble
 
 MAX_KINDS: Final = 50
@@ -61,6 +61,7 @@ class Rejection:
     """One kind of answer that no behaviour of the spec explains."""
 
     clause: str
+    """the rule that is broken, most likely"""
     operation: str
     shape: str
     """what differs, without values"""
@@ -78,14 +79,22 @@ class Rejection:
     small: bool = False
     """whether it was tried with less"""
     blame: Blame | None = None
-    """the condition that, decided otherwise, explains it"""
+    """the fault of the spec that explains it best"""
+    others: tuple[str, ...] = ()
+    """the next rules that may be broken instead, the most likely first"""
 
     @property
     def kind(self) -> Kind:
-        """One fault that is seen through several operations is one kind, where its condition is known."""
-        if self.blame is not None:
-            return self.clause, self.blame.site.where, self.blame.site.text
+        """One fault that is seen through several operations is one kind, where it is known."""
+        if self.blame is not None and self.blame.exact:
+            return self.clause, self.blame.where, self.blame.text
         return self.clause, self.operation, self.shape
+
+    @property
+    def breaks(self) -> str:
+        """The rules that may be broken, in words."""
+        either = f", or {', '.join(self.others)}" if self.others else ""
+        return f"breaks {self.clause}{either}" if self.clause else ""
 
 
 def distinct(rejections: Iterable[Rejection]) -> list[Rejection]:

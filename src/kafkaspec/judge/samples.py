@@ -102,7 +102,7 @@ def _turns(
         cover.taken.clear()
         machine.apply(state, op.name, arguments, contracts=False)
         for n in sorted({side // SIDES for side in cover.taken}):
-            with otherwise(machine, n, shifted=False), contextlib.suppress(Exception):
+            with otherwise(machine, n, "negated"), contextlib.suppress(Exception):
                 step = machine.apply(state, op.name, arguments, contracts=False)
                 if isinstance(step, Outside) or not isinstance(step.result, Refused):
                     continue

@@ -82,11 +82,11 @@ def matches(expected: Json, seen: Json) -> bool:
             return False
         if all(map(matches, expected, seen)):
             return True
-        return isinstance(expected, Unordered) and not any(_unpaired(expected, seen))
+        return isinstance(expected, Unordered) and not any(unpaired(expected, seen))
     return bool(expected == seen) and isinstance(expected, bool) == isinstance(seen, bool)
 
 
-def _unpaired(expected: Sequence[Json], seen: Sequence[Json]) -> tuple[list[int], list[int]]:
+def unpaired(expected: Sequence[Json], seen: Sequence[Json]) -> tuple[list[int], list[int]]:
     """The places of elements that have no equal on the other side, where the order says nothing."""
     left: dict[bytes | None, list[int]] = {}
     for n, value in enumerate(seen):
@@ -157,7 +157,7 @@ def differences(expected: Json, seen: Json, path: str) -> Iterator[Difference]:
                 where = f"{path}.{name}" if name.isidentifier() else f"{path}[{name}]"
                 yield from differences(expected.get(key, ABSENT), seen.get(key, ABSENT), where)
     elif isinstance(expected, list | tuple) and isinstance(seen, list) and len(expected) == len(seen):
-        missing, further = _unpaired(expected, seen) if isinstance(expected, Unordered) else ([*range(len(seen))],) * 2
+        missing, further = unpaired(expected, seen) if isinstance(expected, Unordered) else ([*range(len(seen))],) * 2
         for n, k in zip(missing, further, strict=True):
             yield from differences(expected[n], seen[k], f"{path}[{n}]")
     elif expected is ABSENT or seen is ABSENT or not matches(expected, seen):

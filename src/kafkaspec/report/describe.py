@@ -340,7 +340,7 @@ def _judged_row(j: SubsystemVerdict) -> list[str | Cell]:
 
 def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
     v = r.verdict
-    facts: list[tuple[str, Cell]] = []
+    facts: list[tuple[str, Cell]] = [("or breaks", Cell(", ".join(r.others)))] if r.others else []
     if v.what and not v.only_state and not v.what.startswith("answered "):
         facts.append(("why", Cell(v.what, "bad")))
     seen, right = answer_text(v.seen), answer_text(v.expected)

@@ -68,7 +68,10 @@ def _case(
         what = f"{first.operation}: {first.verdict.sentence or first.shape}"
         failure = ElementTree.SubElement(case, "failure", type=first.clause or "rejected", message=_fit(what))
         failure.text = _fit(
-            "\n".join(f"{j.rejections[n].history}\nto see it again: {_again(j, n)}\n" for n in rejections)
+            "\n".join(
+                f"{j.rejections[n].breaks}\n{j.rejections[n].history}\nto see it again: {_again(j, n)}\n".lstrip()
+                for n in rejections
+            )
         )
     return case
 

@@ -1,0 +1,60 @@
+"""Whether the rejection of each mutant cites the rule that the mutant breaks: measured, and kept.
+
+    nice python bench/blame.py                     the mutants of all subsystems that are not in the file yet
+    nice python bench/blame.py timeline --again    every one of a subsystem's
+
+The file is docs/measured/blame.json: subsystem -> mutant -> the clauses that it states, those that its rejection cites,
+the headline first, and how it ended. docs/generate.py makes a table of it; the deep test of tests/judge/test_cited.py
+measures all of them, and compares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from kafkaspec.contract.subsystem import find, subsystems
+from kafkaspec.mutants.blame import asked, citations
+
+MEASURED = Path(__file__).parents[1] / "docs" / "measured" / "blame.json"
+
+
+def measured(name: str, known: dict[str, Any]) -> dict[str, Any]:
+    """Each mutant of a subsystem with what its rejection cites: what is known, or, where nothing is or the mutant
+    states other clauses, measured."""
+    s = find(name)
+    mutants = asked(s)
+    kept = {m.name: known[m.name] for m in mutants if known.get(m.name, {}).get("states") == [*m.clauses]}
+    new = {
+        c.mutant: {"states": [*c.stated], "cites": [*c.cited], "how": c.how}
+        for c in citations(s, [m for m in mutants if m.name not in kept])
+    }
+    return {m.name: (kept | new)[m.name] for m in mutants}
+
+
+def text(data: dict[str, Any]) -> str:
+    """The file: a line a mutant."""
+    parts = []
+    for name, of in sorted(data.items()):
+        rows = ",\n".join(f"  {json.dumps(m, ensure_ascii=False)}: {json.dumps(c)}" for m, c in of.items())
+        parts.append(f" {json.dumps(name)}: {{\n{rows}\n }}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("subsystem", nargs="*", default=list(subsystems()))
+    parser.add_argument("--again", action="store_true", help="measure what is in the file, too")
+    options = parser.parse_args()
+    data = json.loads(MEASURED.read_text("utf-8")) if MEASURED.exists() else {}
+    for name in options.subsystem:
+        data[name] = measured(name, {} if options.again else data.get(name, {}))
+        MEASURED.write_text(text(data), "utf-8")
+        right = sum(bool({*m["states"]} & {*m["cites"]}) for m in data[name].values())
+        print(f"{name}: {right} of {len(data[name])}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

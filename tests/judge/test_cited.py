@@ -1,0 +1,72 @@
+"""Of mutants whose clauses are known, the rejection cites one: of some here, of all in the deep test and the table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkaspec.contract.subsystem import find, subsystems
+from kafkaspec.mutants.blame import Citation, asked, citations
+
+MEASURED = Path(__file__).parents[2] / "docs" / "measured" / "blame.json"
+CITED, FIRST = 0.95, 0.80
+"""The least share of the mutants of which a clause is cited, and is the headline."""
+BETWEEN = 0.02
+"""How far a share may be from the one in the table: histories change with the specs."""
+
+
+def table() -> Mapping[str, Mapping[str, Any]]:
+    return dict(json.loads(MEASURED.read_text("utf-8")))
+
+
+def known(name: str) -> list[Citation]:
+    return [Citation(m, tuple(c["states"]), tuple(c["cites"]), c["how"]) for m, c in table()[name].items()]
+
+
+def shares(found: Iterable[Citation]) -> tuple[float, float]:
+    """Of how many of them a clause is cited, and is the headline."""
+    found = list(found)
+    return sum(c.right for c in found) / len(found), sum(c.first for c in found) / len(found)
+
+
+@pytest.mark.parametrize("name", ["leader_epochs", "transaction_index"])
+def test_the_right_rule_is_cited(name: str) -> None:
+    s = find(name)
+    found = list(citations(s, asked(s)[::2]))
+    assert all(c.how == "rejected" and 0 < len(c.cited) <= 3 for c in found)
+    cited, first = shares(found)
+    assert cited >= 0.9
+    assert first >= 0.6
+
+
+def test_the_table_is_of_the_mutants_that_there_are() -> None:
+    stated = {name: {m.name: m.clauses for m in asked(s)} for name, s in subsystems().items()}
+    assert {name: {c.mutant: c.stated for c in known(name)} for name in table()} == stated, "run bench/blame.py"
+
+
+def test_the_shares_in_the_table_are_as_high_as_they_must_be() -> None:
+    cited, first = shares(c for name in table() for c in known(name))
+    assert cited >= CITED
+    assert first >= FIRST
+
+
+@pytest.mark.deep
+def test_the_right_rule_is_cited_of_all() -> None:
+    found = {name: list(citations(s, asked(s))) for name, s in subsystems().items()}
+    cited, first = shares(c for of in found.values() for c in of)
+    assert cited >= CITED
+    assert first >= FIRST
+    before = shares(c for name in table() for c in known(name))
+    assert abs(cited - before[0]) <= BETWEEN, "run bench/blame.py --again"
+    assert abs(first - before[1]) <= BETWEEN, "run bench/blame.py --again"
+
+
+def test_a_citation_is_right_if_one_is_among_them() -> None:
+    c = Citation("it", ("A-1", "A-2"), ("A-3", "A-2"))
+    assert (c.right, c.first) == (True, False)
+    assert not c._replace(cited=()).right
+    assert c._replace(cited=("A-1",)).first
