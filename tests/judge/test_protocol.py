@@ -16,13 +16,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from kafkaspec.contract.codec import Unordered, decode, encode, optional, partial
-from kafkaspec.contract.machine import Fields, Json, Machine, Outside, Refused
+from kafkaspec.contract.machine import Fields, Json, Machine, Refused
 from kafkaspec.contract.numbers import Int64, Within
 from kafkaspec.contract.subsystem import components
 from kafkaspec.judge import protocol
 from kafkaspec.judge.protocol import described, fields, json_schema, schema, word
 from kafkaspec.judge.samples import Refusal, _in_turn, met
-from kafkaspec.lockstep.walk import draw, draw_init
+from kafkaspec.lockstep.walk import calls, draw_init
 
 SCHEMA = json_schema()
 
@@ -38,21 +38,10 @@ def walked(
     machine: Machine[Any], seeds: int, steps: int
 ) -> Iterator[tuple[str, dict[str, Json], Json | Refused, Json]]:
     """Calls of walks: operation, arguments as they are sent, result, state after."""
-    operations = [op for op in machine.operations.values() if op.generated]
     for seed in range(seeds):
-        rng = random.Random(f"protocol {seed}")
-        state = machine.initial(**draw_init(machine, rng.choice))
-        for _ in range(steps):
-            op = rng.choice(operations)
-            arguments = draw(machine, op, state, rng.choice)
-            if arguments is None:
-                continue
-            step = machine.apply(state, op.name, arguments, contracts=False)
-            if isinstance(step, Outside):
-                continue
-            state = step.state
+        for _, op, arguments, step in calls(machine, random.Random(f"protocol {seed}"), steps):
             sent = {t: arguments[p] for t, p in op.parameters.items() if p not in op.chosen}
-            yield op.name, sent, step.result, machine.observe(state)
+            yield op.name, sent, step.result, machine.observe(step.state)
 
 
 def test_the_schema_is_one() -> None:

@@ -16,7 +16,7 @@ from kafkaspec.contract.history import Record, outcome
 from kafkaspec.contract.machine import Machine, Operation, Outside, Refused
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.judge.cover import SIDES, otherwise, watched
-from kafkaspec.lockstep.walk import draw, draw_init
+from kafkaspec.lockstep.walk import calls
 
 WALKS: Final = 40
 STEPS: Final = 150
@@ -57,16 +57,7 @@ def met(subsystem: Subsystem) -> Samples:
     looked: Counter[tuple[str, Refusal]] = Counter()
     examples: dict[str, tuple[tuple[bool, bool, int], Record]] = {}
     for seed in range(WALKS):
-        rng = random.Random(seed)
-        state = machine.initial(**draw_init(machine, rng.choice))
-        for _ in range(STEPS):
-            op = rng.choice(operations)
-            arguments = draw(machine, op, state, rng.choice)
-            if arguments is None:
-                continue
-            step = machine.apply(state, op.name, arguments, contracts=False)
-            if isinstance(step, Outside):
-                continue
+        for state, op, arguments, step in calls(machine, random.Random(seed), STEPS):
             result = step.result
             if isinstance(result, Refused):
                 refusal = Refusal(result.clause, result.error)
@@ -74,7 +65,6 @@ def met(subsystem: Subsystem) -> Samples:
                 looked[op.name, refusal] += 1
                 if looked[op.name, refusal] <= LOOKS:
                     before[op.name] |= {*_turns(machine, op, state, arguments, refusal)}
-            state = step.state
             given = {t: arguments[p] for t, p in op.parameters.items() if p not in op.chosen}
             record = {"op": op.name, "args": given, **outcome(result)}
             size = len(orjson.dumps(record, default=float))

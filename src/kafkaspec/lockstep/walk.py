@@ -12,7 +12,7 @@ import itertools
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from kafkaspec.contract import clauses
 from kafkaspec.contract.history import History, Record, answer_text, call_text, outcome
-from kafkaspec.contract.machine import Driver, Json, Machine, Operation, Outside, Pick, Refused
+from kafkaspec.contract.machine import Driver, Json, Machine, Operation, Outside, Pick, Refused, Step
 from kafkaspec.lockstep.compare import Difference, differences, matches, same, shape, written
 from kafkaspec.lockstep.shrink import Again, fewer_calls
 
@@ -218,6 +218,22 @@ def walk(
             left = broken
     pair.look_again()
     return Walk(seed, done, pair.failure, pair.coverage, left)
+
+
+def calls(
+    machine: Machine[Any], rng: random.Random, steps: int
+) -> Iterator[tuple[Any, Operation[Any], dict[str, Any], Step[Any]]]:
+    """Draws of a walk of the spec alone: the state before, the operation, its arguments and the step. So many are
+    drawn; those without candidates, or outside the contract, are left out."""
+    operations = [op for op in machine.operations.values() if op.generated]
+    state = machine.initial(**draw_init(machine, rng.choice))
+    for _ in range(steps):
+        op = rng.choice(operations)
+        arguments = draw(machine, op, state, rng.choice)
+        step = None if arguments is None else machine.apply(state, op.name, arguments, contracts=False)
+        if arguments is not None and isinstance(step, Step):
+            yield state, op, arguments, step
+            state = step.state
 
 
 def draw_init(machine: Machine[Any], pick: Pick) -> dict[str, Json]:
