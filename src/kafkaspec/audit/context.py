@@ -46,7 +46,9 @@ def contexts(places: Sequence[Place]) -> Iterator[list[Log]]:
     known: dict[str | None, Topics] = {}
     identities = [identity(p) for p in places]
     for cluster in dict.fromkeys(c for _, c in identities):
-        known[cluster] = topics_of([p for p, (_, c) in zip(places, identities, strict=True) if c == cluster])
+        known[cluster] = topics_of(
+            [p for p, (_, c) in zip(places, identities, strict=True) if c == cluster and p.whole]
+        )
     for place, (node, cluster) in zip(places, identities, strict=True):
         recovery = offsets(place, "recovery-point-offset-checkpoint") or {}
         starts = offsets(place, "log-start-offset-checkpoint")

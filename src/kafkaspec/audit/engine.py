@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kafkaspec.audit.check import ClusterCheck, Directory, DirectoryCheck, Facts, Log, LogCheck, Summary
+from kafkaspec.audit.check import Absent, ClusterCheck, Directory, DirectoryCheck, Facts, Log, LogCheck, Summary
 from kafkaspec.audit.context import contexts, identity
 from kafkaspec.audit.discover import discover, listed_again
 from kafkaspec.audit.files import Kind, PartitionFiles, Segment
@@ -112,6 +112,18 @@ class AuditedDirectory:
 
 
 @dataclass(frozen=True)
+class Part:
+    """What was given without its log directory, and what that means."""
+
+    paths: tuple[str, ...]
+    """of the partitions"""
+    without: tuple[str, ...]
+    """what was not there"""
+    not_asked: tuple[str, ...]
+    """the clauses that were therefore not asked, of all or of some of it"""
+
+
+@dataclass(frozen=True)
 class Audit:
     """What an audit found."""
 
@@ -128,6 +140,8 @@ class Audit:
     problems: tuple[str, ...] = ()
     """what could not be read, or not be judged, and why"""
     notes: tuple[str, ...] = ()
+    part: Part | None = None
+    """null if only whole log directories were given"""
 
     def count(self, severity: Severity) -> int:
         """Findings of a severity, omitted ones included."""
@@ -199,8 +213,8 @@ class LogResult:
     findings: FindingList
     summary: Summary
     problems: list[str]
-    size: int = 0
-    """bytes that were listed: what the progress counts"""
+    absent: list[Absent] = field(default_factory=list)
+    """of a log that is alone"""
 
 
 def _read(
@@ -255,7 +269,8 @@ def _read(
     start = first if log.log_start is None else max(first, log.log_start)
     listed = len(log.files.segments)
     summary = Summary(log, start, max(end, 0), listed, batches, counted, size, facts)
-    return LogResult(log, out, summary, problems)
+    absent = [a for c in active for a in c.absent()] if log.alone else []
+    return LogResult(log, out, summary, problems, absent)
 
 
 def _read_ahead(segment: Segment) -> Segment:
@@ -377,6 +392,7 @@ def audit(
     total = sum(s.log.size for x in logs for s in x.files.segments if s.log is not None)
     tally = Tally(progress, total)
     summaries: list[Summary | None] = [None] * len(logs)
+    absent = list[tuple[Log, Absent]]()
     answers = dict(fan(logs, strict, tally))
     for n in range(len(logs)):
         judged = answers.pop(n)
@@ -390,6 +406,7 @@ def audit(
                 out.counts[o.clause, o.file, o.severity] += o.count
             problems += judged.problems
             summaries[n] = judged.summary
+            absent += [(judged.log, a) for a in judged.absent]
     directories, wholes = list[Directory](), list[Directory]()
     for n, place in enumerate(found.places):
         mine = tuple(s for i, s in enumerate(summaries) if owner[i] == n and s is not None)
@@ -398,6 +415,10 @@ def audit(
         directories.append(Directory(place.files, mine, clean, node, cluster))
         if place.whole:
             wholes.append(directories[-1])
+        elif mine and not any(s.segments for s in mine):
+            problems.append(
+                f"{place.files.path}: no .log of a segment is there: the other files cannot be judged alone"
+            )
     for directory in wholes:
         for dc in checks().directories:
             _guarded(out, problems, strict, dc, lambda c=dc, d=directory: c().check(d), directory.files.path)  # type: ignore[misc]
@@ -407,7 +428,29 @@ def audit(
             _guarded(out, problems, strict, cc, lambda c=cc: c().check(every, reread), every[0].files.path)  # type: ignore[misc]
     if not any(s is not None for s in summaries) and not wholes and not problems:
         problems.append(f"{paths[0]}: nothing there could be judged")
-    return _result([str(p) for p in paths], every, wholes, out, problems, notes)
+    alone = [s.log for d in directories for s in d.logs if s.log.alone]
+    part = _part(alone, absent) if alone else None
+    return _result([str(p) for p in paths], every, wholes, out, problems, notes, part)
+
+
+OWN_FILES = "meta.properties", "the marker of a clean stop", "the offset checkpoints"
+"""what a log directory has and no partition in it"""
+
+
+def _part(alone: Sequence[Log], absent: Sequence[tuple[Log, Absent]]) -> Part:
+    """What was not given with the logs that are alone. One file is named, several of a kind are counted."""
+    by_kind: dict[str, list[str]] = {}
+    for log, a in absent:
+        prefix = f"{log.files.path.name}/" if len(alone) > 1 else ""
+        by_kind.setdefault(a.kind, []).extend(f"{prefix}{file}" for file in a.files)
+    kinds = [
+        files[0] if len(files) == 1 else f"{len(files):,} {kind}" if files else kind for kind, files in by_kind.items()
+    ]
+    every = checks()
+    clauses = {c for check in (*every.logs, *every.directories, *every.clusters) for c in check.needs_directory}
+    clauses |= {c for _, a in absent for c in a.clauses}
+    ordered = sorted(clauses, key=lambda c: (c[:3], int(c[4:])))
+    return Part(tuple(str(x.files.path) for x in alone), (*OWN_FILES, *kinds), tuple(ordered))
 
 
 def _guarded(
@@ -445,6 +488,7 @@ def _result(
     out: FindingList,
     problems: list[str],
     notes: list[str],
+    part: Part | None = None,
 ) -> Audit:
     findings = tuple(sorted(out.kept, key=Finding.order))
     omitted = tuple(sorted(out.omitted, key=lambda o: (o.file, o.clause)))
@@ -478,7 +522,7 @@ def _result(
         for d in directories
     )
     unique = tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(notes))
-    result: Audit = _printable(Audit(tuple(paths), verdict, told, topics, partitions, findings, omitted, *unique))
+    result: Audit = _printable(Audit(tuple(paths), verdict, told, topics, partitions, findings, omitted, *unique, part))
     return result
 
 
@@ -494,7 +538,7 @@ def _printable(thing: Any) -> Any:
             return printable(thing) if UNPRINTABLE.search(thing) else thing
         case tuple():
             return tuple(map(_printable, thing))
-        case Audit() | AuditedDirectory() | Partition() | Topic() | OmittedCounts() | Finding():
+        case Audit() | AuditedDirectory() | Partition() | Topic() | OmittedCounts() | Finding() | Part():
             old = {f.name: getattr(thing, f.name) for f in fields(thing)}
             new = {name: value for name, x in old.items() if (value := _printable(x)) is not x and value != x}
             return replace(thing, **new) if new else thing

@@ -34,7 +34,7 @@ from kafkaspec.report.section import (
 )
 
 if TYPE_CHECKING:
-    from kafkaspec.audit.engine import Audit
+    from kafkaspec.audit.engine import Audit, Part
     from kafkaspec.audit.finding import Finding
     from kafkaspec.explore import Exploration, RandomWalk
     from kafkaspec.fleet.campaign import CampaignResult
@@ -569,6 +569,8 @@ def _audit(a: Audit) -> list[Section]:
     if len(a.problems) > MOST_PROBLEMS:
         facts.append(("problem", Cell(f"and {len(a.problems) - MOST_PROBLEMS:,} more", "unknown")))
     facts += [("note", Cell(n)) for n in a.notes[:MOST_PROBLEMS]]
+    if a.part is not None:
+        facts.append(("part", Cell(_part(a.part))))
     title = f"audit {' '.join(a.paths)}"
     topics = (_topics(a),) if a.topics else ()
     out = [Section(title, Cell("; ".join([a.verdict, *said]), AUDITED[a.verdict]), facts=tuple(facts), grids=topics)]
@@ -582,6 +584,24 @@ def _audit(a: Audit) -> list[Section]:
             else:
                 out += _findings(alike, omitted)
     return out
+
+
+def _part(p: Part) -> str:
+    what = p.paths[0] if len(p.paths) == 1 else count(len(p.paths), "partition")
+    return f"{what} without {', '.join(p.without)}; not asked: {_ids(p.not_asked)}"
+
+
+def _ids(clauses: Iterable[str]) -> str:
+    """Clauses in few words: those that follow each other as a range.
+
+    >>> _ids(["CKP-3", "CKP-5", "CKP-6", "CKP-7", "LDR-8"])
+    'CKP-3, CKP-5 to CKP-7, LDR-8'
+    """
+    runs: list[list[str]] = []
+    for id in clauses:
+        follows = runs and runs[-1][-1][:3] == id[:3] and int(runs[-1][-1][4:]) + 1 == int(id[4:])
+        runs[-1].append(id) if follows else runs.append([id])
+    return ", ".join(f"{r[0]} to {r[-1]}" if len(r) > 2 else ", ".join(r) for r in runs)
 
 
 def _topics(a: Audit) -> Grid:
