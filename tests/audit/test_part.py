@@ -206,7 +206,7 @@ def test_files_by_name(originals: Originals) -> None:
 
 def test_files_by_name_without_a_segment(originals: Originals) -> None:
     partition = originals(BASIC)[0] / "ledger-0"
-    with pytest.raises(UserError, match="leader-epoch-checkpoint: no segment: name the .log"):
+    with pytest.raises(UserError, match=r"leader-epoch-checkpoint: no segment: name the \.log"):
         engine.audit([partition / "leader-epoch-checkpoint"])
     with pytest.raises(UserError, match="no segment: its name would be"):
         engine.audit([partition.parent / "meta.properties"])

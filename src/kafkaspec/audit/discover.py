@@ -1,7 +1,8 @@
 """What lies under the paths that a user gives: log directories, partitions, single segments, by their names.
 
 A path may be a log directory (an entry of log.dirs), a folder that holds such (a broker's data folder, a folder of
-nodes), a partition's directory, a folder of partitions that were taken out of one, or a file of a partition. Only names and sizes are read, and nothing is written.
+nodes), a partition's directory, a folder of partitions that were taken out of one, or a file of a partition. Only names
+and sizes are read, and nothing is written.
 Source of the names: LogFileUtils, UnifiedLog, LocalLog and LogManager, Kafka 4.3.0.
 """
 
