@@ -142,6 +142,8 @@ class Audit:
     notes: tuple[str, ...] = ()
     part: Part | None = None
     """null if only whole log directories were given"""
+    everything: bool = field(default=False, metadata={"json": None})
+    """whether a report for people leaves nothing out"""
 
     def count(self, severity: Severity) -> int:
         """Findings of a severity, omitted ones included."""
@@ -446,8 +448,9 @@ def _part(alone: Sequence[Log], absent: Sequence[tuple[Log, Absent]]) -> Part:
     kinds = [
         files[0] if len(files) == 1 else f"{len(files):,} {kind}" if files else kind for kind, files in by_kind.items()
     ]
-    every = checks()
-    clauses = {c for check in (*every.logs, *every.directories, *every.clusters) for c in check.needs_directory}
+    found = checks()
+    every: list[type[LogCheck | DirectoryCheck | ClusterCheck]] = [*found.logs, *found.directories, *found.clusters]
+    clauses = {c for check in every for c in check.needs_directory}
     clauses |= {c for _, a in absent for c in a.clauses}
     ordered = sorted(clauses, key=lambda c: (c[:3], int(c[4:])))
     return Part(tuple(str(x.files.path) for x in alone), (*OWN_FILES, *kinds), tuple(ordered))

@@ -484,6 +484,7 @@ def audit(
     spark: Annotated[
         str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else in this process.")
     ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Tell every finding, not the first few of a rule.")] = False,
     html: Html = None,
     json: Json = False,
 ) -> int:
@@ -491,7 +492,7 @@ def audit(
     compaction, leftovers of a crash, and replicas against each other."""
     from kafkaspec.cli.audit import run
 
-    return run(paths, master=spark, html=html, json=json)
+    return run(paths, master=spark, html=html, everything=everything, json=json)
 
 
 @app.command(
