@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkaspec.audit import engine
+from kafkaspec.audit.check import ClusterCheck, DirectoryCheck, LogCheck
 from kafkaspec.audit.discover import discover
 from kafkaspec.audit.finding import Severity
 from kafkaspec.audit.recorded import recorded
@@ -105,7 +106,7 @@ def test_what_was_not_there_is_one_line(originals: Originals, tmp_path: Path) ->
     assert engine.audit(list(originals(BASIC)), strict=True).part is None
 
 
-def every_check() -> list[type]:
+def every_check() -> list[type[LogCheck | DirectoryCheck | ClusterCheck]]:
     found = engine.checks()
     return [*found.logs, *found.directories, *found.clusters]
 
@@ -261,7 +262,8 @@ def test_a_rule_that_needs_the_directory_is_listed() -> None:
         return {u.clause for u in uses if any(u.where.startswith(f"{m}:{n}.") for m, n in modules.items())}
 
     found = engine.checks()
-    for check in (*found.directories, *found.clusters):
+    others: list[type[DirectoryCheck | ClusterCheck]] = [*found.directories, *found.clusters]
+    for check in others:
         of_logs = {u.clause for c in found.logs for u in uses if u.where.startswith(f"{c.__module__}:{c.__name__}.")}
         assert asked([check]) - of_logs <= set(check.needs_directory), check
     listed = {c for x in every_check() for c in x.needs_directory}

@@ -88,6 +88,15 @@ def numbered(name: str) -> tuple[int, str] | None:
     return None if m is None or int(m[1]) > LONG_MAX else (int(m[1]), m[2])
 
 
+def is_partition_file(name: str) -> bool:
+    """Whether Kafka reads a file of this name in a partition's directory.
+
+    >>> is_partition_file("00000000000000000007.log"), is_partition_file("7.log")
+    (True, False)
+    """
+    return numbered(name) is not None or name in OF_A_PARTITION
+
+
 def partition_files(path: Path, topic: str, partition: int, kind: Kind = Kind.CURRENT) -> PartitionFiles:
     """The files of a partition's directory, listed. Raises OSError if it cannot be."""
     by_offset: dict[int, dict[str, File]] = {}
@@ -194,7 +203,7 @@ class _Walk:
 
     # ---- kinds of paths
     def _file(self, path: Path) -> None:
-        if numbered(path.name) is None and path.name not in OF_A_PARTITION:
+        if not is_partition_file(path.name):
             raise UserError(f"{path}: no segment: its name would be the base offset, 20 digits, and .log")
         name = path.name
         topic, partition, kind = self._named(path.absolute().parent)

@@ -469,6 +469,7 @@ Examples:
   kafkaspec audit /disk1/kafka /disk2/kafka           several: of one broker, or of several of a cluster
   kafkaspec audit data/orders-0                       a partition
   kafkaspec audit bundle/orders-0/*                   some of its files
+  kafkaspec audit bundle.tar.gz                       an archive of any of these
   kafkaspec audit /mnt/* --html audit.html --spark 'local[*]'
 \b
 Exit status: 0 sound, 1 findings, 2 could not judge. Nothing is ever written to the directories.
@@ -478,7 +479,9 @@ def audit(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATH...", help="Log directories, folders of them, partitions, files of one.", show_default=False
+            metavar="PATH...",
+            help="Log directories, folders of them, partitions, files of one; archives of these.",
+            show_default=False,
         ),
     ],
     spark: Annotated[
