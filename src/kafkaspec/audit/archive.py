@@ -307,9 +307,9 @@ def _name(member: tarfile.TarInfo) -> PurePosixPath:
     end = 0
     holes: Any = member.sparse  # places and sizes of what is between the holes
     for offset, size in holes or ():
-        if offset < end or size < 0:
+        if min(offset, size) < 0 or (size and offset < end):
             raise _Refused(f"{name}: holes that overlap")
-        end = offset + size
+        end = max(end, offset + size)
     if end > member.size:
         raise _Refused(f"{name}: more bytes than its size")
     return name
