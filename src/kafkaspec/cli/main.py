@@ -471,6 +471,7 @@ Examples:
   kafkaspec audit bundle/orders-0/*                   some of its files
   kafkaspec audit bundle.tar.gz                       an archive of any of these
   kafkaspec audit /mnt/* --html audit.html --spark 'local[*]'
+  kafkaspec audit /var/lib/kafka/data --watch 60      a live broker: what has changed, until Ctrl-C
 \b
 Exit status: 0 sound, 1 findings, 2 could not judge. Nothing is ever written to the directories.
 """,
@@ -488,14 +489,22 @@ def audit(
         str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else in this process.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Tell every finding, not the first few of a rule.")] = False,
+    watch: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", min=0.1, help="Look again every so many seconds; tell what has changed."),
+    ] = None,
     html: Html = None,
     json: Json = False,
 ) -> int:
     """Judge the log directories that brokers left: batches, indexes, producers, transactions, epochs, checkpoints,
     compaction, leftovers of a crash, and replicas against each other."""
-    from kafkaspec.cli.audit import run
+    from kafkaspec.cli import audit as command
 
-    return run(paths, master=spark, html=html, everything=everything, json=json)
+    if watch is not None:
+        if html is not None:
+            raise UserError("--watch writes no page: leave out --html")
+        return command.watch(paths, every_s=watch, master=spark, everything=everything, json=json)
+    return command.run(paths, master=spark, html=html, everything=everything, json=json)
 
 
 @app.command(

@@ -36,6 +36,7 @@ from kafkaspec.report.section import (
 if TYPE_CHECKING:
     from kafkaspec.audit.engine import Audit, Part
     from kafkaspec.audit.finding import Finding
+    from kafkaspec.audit.watch import AuditChange
     from kafkaspec.explore import Exploration, RandomWalk
     from kafkaspec.fleet.campaign import CampaignResult
     from kafkaspec.judge.check import Verdict
@@ -577,18 +578,44 @@ def _audit(a: Audit) -> list[Section]:
     title = f"audit {' '.join(a.paths)}"
     topics = (_topics(a),) if a.topics else ()
     out = [Section(title, Cell("; ".join([a.verdict, *said]), AUDITED[a.verdict]), facts=tuple(facts), grids=topics)]
-    for severity in sorted(Severity, reverse=True):
-        groups: dict[str, list[Finding]] = {}
-        for f in a.findings:
-            if f.severity == severity:
-                groups.setdefault(f.clause, []).append(f)
-        for clause, alike in groups.items():
-            omitted = sum(o.count for o in a.omitted if o.severity == severity and o.clause == clause)
-            told = alike[:shown]
-            if severity is Severity.LEFTOVER:
-                out.append(_leftovers(told, len(alike), omitted, len(a.directories) > 1))
-            else:
-                out += _findings(told, alike, omitted)
+    for alike in _groups(a.findings):
+        severity, clause = alike[0].severity, alike[0].clause
+        omitted = sum(o.count for o in a.omitted if o.severity == severity and o.clause == clause)
+        told = alike[:shown]
+        if severity is Severity.LEFTOVER:
+            out.append(_leftovers(told, len(alike), omitted, len(a.directories) > 1))
+        else:
+            out += _findings(told, alike, omitted, a.archives)
+    return out
+
+
+def _groups(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Findings by severity and rule, the worst first, and then by the first of each rule."""
+    groups: dict[tuple[int, str], list[Finding]] = {}
+    for f in sorted(findings, key=lambda f: -f.severity):
+        groups.setdefault((f.severity, f.clause), []).append(f)
+    return list(groups.values())
+
+
+def _change(c: AuditChange) -> list[Section]:
+    """What a look at a live broker shows that the one before did not."""
+    shown = None if c.everything else MOST_SHOWN
+    said = [f"{len(of):,} {word}" for of, word in ((c.new, "new"), (c.gone, "gone")) if of]
+    facts = [("problem", Cell(p, "unknown")) for p in c.problems] + [("no more", Cell(p)) for p in c.solved]
+    rows = [(f"{e.topic}-{e.partition}", *(("" if x is None else f"{x:,}") for x in (e.before, e.now))) for e in c.ends]
+    numbers = (Column("before", number=True), Column("now", number=True))
+    ends = (grid((Column("log end", whole=True), *numbers), rows[:shown]),) if rows else ()
+    if rest := len(rows[shown:]) if shown else 0:
+        facts.append(("log ends", Cell(f"{rest:,} more have moved; {ALL}")))
+    verdict = Cell("; ".join([c.verdict, *said]), AUDITED[c.verdict])
+    out = [Section(c.at, verdict, facts=tuple(facts), grids=ends)]
+    for alike in _groups(c.new):
+        out += _findings(alike[:shown], alike, 0, ())
+    for alike in _groups(c.gone):
+        where = grid(("gone", "what"), [(_place(f), f.message) for f in alike[:shown]])
+        more = _rest(len(alike[:shown]), len(alike), 0)
+        told = (("and", Cell(more)),) if more else ()
+        out.append(Section(alike[0].clause, Cell("gone"), facts=told, grids=(where,)))
     return out
 
 
@@ -647,7 +674,9 @@ def _word(path: str) -> str:
     return f"$'{quoted}'"
 
 
-def _findings(told: Sequence[Finding], alike: Sequence[Finding], omitted: int) -> list[Section]:
+def _findings(
+    told: Sequence[Finding], alike: Sequence[Finding], omitted: int, archives: Sequence[str]
+) -> list[Section]:
     """Findings of one clause and severity: the rule, those that are told in full, and how many more there are."""
     clause = alike[0].clause
     mood, word = SEVERITIES[alike[0].severity.name]
@@ -660,7 +689,8 @@ def _findings(told: Sequence[Finding], alike: Sequence[Finding], omitted: int) -
     for f in told:
         facts = [("there", Cell(f.message)), ("right", Cell(f.expected)), ("a restart", Cell(f.recovery))]
         again = ""
-        if f.file.endswith(".log") and f.offset is not None:
+        in_archive = f.file.startswith(tuple(f"{x}/" for x in archives))
+        if f.file.endswith(".log") and f.offset is not None and not in_archive:
             again = f"kafkaspec dump {_word(f.file)} --offset {f.offset}"
         known = tuple(x for x in facts if x[1].text)
         rules = (clause,) if total == 1 else ()
@@ -690,4 +720,5 @@ DESCRIBERS: Mapping[str, Callable[[Any], list[Section]]] = {
     "lockstep.walk.Walk": _walk,
     "fleet.campaign.CampaignResult": _campaign,
     "audit.engine.Audit": _audit,
+    "audit.watch.AuditChange": _change,
 }
