@@ -69,6 +69,7 @@ START = "@initial\ndef start(s) -> None:\n    s.next.v = [None]\n"
 STEP = START + "@action()\ndef up(s) -> None:\n    require(s.n < N)\n    s.next.n = s.n + 1\n"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES.keys())
 def test_what_has_no_value_is_undefined_wherever_it_stands(place: str) -> None:
     for i, partial in enumerate(PARTIAL.values()):
@@ -78,6 +79,7 @@ def test_what_has_no_value_is_undefined_wherever_it_stands(place: str) -> None:
             assert explored(m) in ("undefined", "i"), partial
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("guard", GUARDED.values(), ids=GUARDED.keys())
 def test_what_is_not_reached_needs_no_value(guard: str) -> None:
     for i, partial in enumerate(PARTIAL.values()):
