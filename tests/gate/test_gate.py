@@ -18,7 +18,7 @@ import pytest
 from kafkaspec.language import ModelError, load
 from kafkaspec.language.parts import nodes
 from tests.gate import oracle, wrong
-from tests.gate.compare import ALL
+from tests.gate.compare import ALL, compare
 from tests.gate.engines import Disagreement, Found, exported
 from tests.gate.faults import FAULTS, planted
 from tests.gate.gate import SEEDS, case, compared, engines_of, fixed, minimal, smaller
@@ -123,6 +123,32 @@ class M(Model):
     def start(s) -> None:
         s.next.v = R(b=K)
         s.next.n = 0
+"""
+
+
+@pytest.mark.parametrize("first", ["-1", "1"])
+def test_a_ghost_outside_its_type_at_the_start_is_a_start_where_ghosts_are_left_out(tmp_path: Path, first: str) -> None:
+    """Where they are kept it is none, and the engines say so."""
+    text = GHOSTS.replace("FIRST", first)
+    assert not compare(text, ({},), 0, tmp_path, ("graph", "explorer")).disagreements
+    cls = oracle.loaded(text, tmp_path)
+    kept, without = oracle.run(cls, {}), oracle.run(cls, {}, ghosts=False)
+    assert (kept.start, oracle.GHOST in without.broken) == (("outside", True) if first == "-1" else ("", False))
+
+
+GHOSTS = """
+from typing import Annotated
+from kafkaspec.language import *
+
+class M(Model):
+    n: Annotated[int, Range(0, 2)]
+    g: Annotated[int, Range(0, 2)]
+    ghosts = ("g",)
+
+    @initial
+    def start(s) -> None:
+        s.next.n = 0
+        s.next.g = FIRST
 """
 
 

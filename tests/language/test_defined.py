@@ -413,3 +413,10 @@ def test_maps_of_two_fields_are_assigned_one_after_the_other() -> None:
     m = model(body.replace("= s.n", "= s.n + 3"), variables, head)
     assert (interpreted(m), explored(m)) == ("outside", "outside")
     assert "refuted" in {o.verdict for o in prove(m).obligations if o.claim == "type of maps" and o.action == "f"}
+
+
+def test_maps_of_two_fields_are_assigned_under_a_condition_that_may_have_no_value() -> None:
+    head = "@dataclass(frozen=True)\nclass Maps:\n    a: dict[bool, Num]\n    b: dict[C, Num]\n"
+    lines = ("if s.o > 0:", "    s.next.maps.b[C.BLUE] = 1", "    s.next.maps.a[False] = 2")
+    m = model(action(*lines), "o: Num | None\nmaps: Maps\n", head)
+    assert (interpreted(m), explored(m)) == ("undefined", "undefined")
