@@ -65,6 +65,7 @@ def test_every_engine_gives_every_fixed_text_the_same_meaning(tmp_path: Path, na
 
 
 @pytest.mark.deep
+@pytest.mark.first
 @pytest.mark.parametrize("part", range(PARTS))
 def test_fresh_seeds(tmp_path: Path, part: int) -> None:
     first = int(os.environ.get("GATE_FIRST", random.SystemRandom().randrange(10**6, 10**9)))
