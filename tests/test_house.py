@@ -65,7 +65,16 @@ def test_the_wheel_that_is_made_of_the_sdist_installs_and_runs(dependencies: str
     bin = tmp_path / "empty" / ("Scripts" if os.name == "nt" else "bin")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    pip = [sys.executable, "-m", "pip", "--python", bin / "python", "install", "--quiet", "--no-compile"]
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        bin / "python",
+        "install",
+        "--quiet",
+        "--no-compile",
+    ]
     if dependencies == "ours":  # behind its own: kafkaspec is the wheel's
         (site,) = (tmp_path / "empty").glob("lib/python*/site-packages")
         (site / "ours.pth").write_text(sysconfig.get_path("purelib"))
