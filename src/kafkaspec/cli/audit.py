@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
 MB = 1_000_000
 
 
-def run(paths: Sequence[Path], *, master: str | None, html: Path | None, json: bool) -> int:
+def run(paths: Sequence[Path], *, master: str | None, html: Path | None, everything: bool, json: bool) -> int:
     """Audit the paths, in this process or on a Spark master. 0 sound, 1 findings, 2 could not judge. What could not be
-    read at all is an error; with `json` it is a document too."""
+    read at all is an error; with `json` it is a document too. `everything`: every finding is told."""
     from kafkaspec.audit.engine import unread
     from kafkaspec.impl.common.files import printable
 
@@ -28,6 +29,7 @@ def run(paths: Sequence[Path], *, master: str | None, html: Path | None, json: b
         if json:
             tell([unread(paths, str(e))], json=True)
         raise UserError(printable(str(e)), e.exit_code) from None
+    result = replace(result, everything=everything)
     tell([result], json=json, html=html, title=printable(f"audit {' '.join(map(str, paths))}"))
     return result.exit_code
 
