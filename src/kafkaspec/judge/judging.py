@@ -24,13 +24,14 @@ from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refuse
 from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.blame import cited
-from kafkaspec.judge.check import Check, Verdict, outcome_matches
+from kafkaspec.judge.check import Check, outcome_matches
 from kafkaspec.judge.cover import Cover, watched
 from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Proposal, Start, fixed
 from kafkaspec.judge.result import By, Job, Kind, Rejection, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
 from kafkaspec.judge.tokens import Tokens
 from kafkaspec.judge.tour import Tour, digest, tours
+from kafkaspec.judge.verdict import Verdict
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import Difference, differences, same, shape
 from kafkaspec.lockstep.exhaustive import RefinementMapping, model_state

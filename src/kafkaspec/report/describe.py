@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from kafkaspec.audit.watch import AuditChange
     from kafkaspec.explore import Exploration, RandomWalk
     from kafkaspec.fleet.campaign import CampaignResult
-    from kafkaspec.judge.check import Verdict
     from kafkaspec.judge.result import Rejection, SubsystemVerdict
+    from kafkaspec.judge.verdict import Verdict
     from kafkaspec.lockstep.walk import Walk
     from kafkaspec.mutants import matrix as mutants
     from kafkaspec.prove import BoundedResult, ProofResult
@@ -715,7 +715,7 @@ DESCRIBERS: Mapping[str, Callable[[Any], list[Section]]] = {
     "explore.walk.RandomWalk": _random_walk,
     "prove.engine.ProofResult": _proved,
     "prove.bounded.BoundedResult": _bounded,
-    "judge.check.Verdict": _verdict,
+    "judge.verdict.Verdict": _verdict,
     "judge.result.SubsystemVerdict": lambda j: _judgement([j]),
     "lockstep.walk.Walk": _walk,
     "fleet.campaign.CampaignResult": _campaign,
