@@ -138,6 +138,8 @@ machine.candidates |= {
     ),
     "file": _files,
     "init:transaction_verification_enabled": lambda state: (True, False),
+    "init:max_transaction_timeout_ms": lambda state: (300_000, 300_000, 60_000, 2**31 - 1),
+    "init:producer_id_expiration_ms": lambda state: (86_400_000, 86_400_000, 600_000, 2**31 - 1),
 }
 
 

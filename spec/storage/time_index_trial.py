@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.common.mapped_index import Index
-from kafkaspec.spec.storage.time_index import MAX_SIZE, audit, machine
+from kafkaspec.spec.storage.time_index import BASE, MAX_SIZE, audit, machine
 
 
 def _offsets(state: Index) -> list[int]:
@@ -62,6 +62,7 @@ _ENTRIES: list[list[list[int]]] = [
 
 
 machine.candidates |= {
+    "init:base_offset": lambda _: [BASE, 0, 2**53, 2**40],
     "timestamp": _timestamps,
     "offset": _offsets,
     "skip_full_check": lambda state: [False, True],
