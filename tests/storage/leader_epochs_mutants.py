@@ -563,15 +563,21 @@ RARE = [
         "the greatest epoch", "LEC-10 LEC-12", "2^31 - 1 stands for no epoch", _cache(end_offset_for=_knows_no_greatest)
     ),
     of_impl(
-        "an epoch and one", "LEC-14", "what follows 2^31 - 1 is the first entry", _cache(next_epoch=_counts_up_to_the_next)
+        "an epoch and one",
+        "LEC-14",
+        "what follows 2^31 - 1 is the first entry",
+        _cache(next_epoch=_counts_up_to_the_next),
+    ),
+    of_impl("nothing is cut at 0", "LEC-5", "an end at 0 is no end", _cache(_cut_end=staticmethod(_keeps_all_at_zero))),
+    of_impl(
+        "eight, and the first is lost",
+        "LEC-2",
+        "the columns grow without it",
+        _cache(_assign=_loses_the_first_as_it_grows),
     ),
     of_impl(
-        "nothing is cut at 0", "LEC-5", "an end at 0 is no end", _cache(_cut_end=staticmethod(_keeps_all_at_zero))
+        "eight are searched", "LEC-13", "an epoch further back is unknown", _cache(epoch_for_offset=_searches_eight)
     ),
-    of_impl(
-        "eight, and the first is lost", "LEC-2", "the columns grow without it", _cache(_assign=_loses_the_first_as_it_grows)
-    ),
-    of_impl("eight are searched", "LEC-13", "an epoch further back is unknown", _cache(epoch_for_offset=_searches_eight)),
     of_impl(
         "written all the same",
         "LEC-4 LEC-7",

@@ -843,7 +843,13 @@ RARE = [
         "impl",
         _appending(Batch=_WrapsUnsigned),
     ),
-    _m("1 follows the greatest", ("PSM-4",), "2^31 - 1 is followed by 1", "impl", _appending(_check_sequence=_skips_zero)),
+    _m(
+        "1 follows the greatest",
+        ("PSM-4",),
+        "2^31 - 1 is followed by 1",
+        "impl",
+        _appending(_check_sequence=_skips_zero),
+    ),
     _m(
         "no greatest epoch",
         ("PSM-11",),
@@ -859,7 +865,11 @@ RARE = [
         _appending(_check_epoch=_subtracts_epochs),
     ),
     _m(
-        "times as doubles", ("PSM-1", "PSM-18"), "a timestamp is rounded", "impl", _entry(add_batch=_has_times_as_doubles)
+        "times as doubles",
+        ("PSM-1", "PSM-18"),
+        "a timestamp is rounded",
+        "impl",
+        _entry(add_batch=_has_times_as_doubles),
     ),
     _m("offset 0 is none", ("PSM-18", "PSM-24"), "of an open transaction", "impl", _entry(snapshot=_zero_is_none)),
     _m(
@@ -884,7 +894,9 @@ RARE = [
         "impl",
         _driver(remove_expired_producers=_verified_for_the_timeout),
     ),
-    _m("ids of 16 bits", ("PSM-1",), "a table's hash is taken for its key", "impl", _driver(prepare=_hashes_to_16_bits)),
+    _m(
+        "ids of 16 bits", ("PSM-1",), "a table's hash is taken for its key", "impl", _driver(prepare=_hashes_to_16_bits)
+    ),
     _m(
         "one is replicated",
         ("PSM-15",),
@@ -900,7 +912,9 @@ RARE = [
         "impl",
         _driver(first_unstable=property(_unstable_by_text)),
     ),
-    _m("loaded by text", ("PSM-20",), "the snapshot at 10 lies before that at 9", "impl", _driver(_load=_loads_by_text)),
+    _m(
+        "loaded by text", ("PSM-20",), "the snapshot at 10 lies before that at 9", "impl", _driver(_load=_loads_by_text)
+    ),
 ]
 """Those that show at the end of a number's range, with many entries, or after a rare sequence."""
 
