@@ -481,9 +481,7 @@ RARE = [
     of_impl(
         "emptied at the start", "LDR-9", "a log that ends at the log start", _loader(recover_log=_empties_at_the_start)
     ),
-    of_impl(
-        "a point above the end", "LDR-11", "stays after a clean stop", _loader(recover_log=_keeps_the_point)
-    ),
+    of_impl("a point above the end", "LDR-11", "stays after a clean stop", _loader(recover_log=_keeps_the_point)),
     of_impl(
         "epochs begin with the segments",
         "LDR-12",
@@ -491,9 +489,7 @@ RARE = [
         _loader(load_segments=_fits_to_the_segments),
     ),
     of_impl("epochs of 16 bits", "LDR-8", "epoch 2^15 is none", _loader(_assign=_assigns_16_bits)),
-    of_impl(
-        "a snapshot for each", "LDR-13", "not for the last two segments alone", _loader(rebuild=_counts_three)
-    ),
+    of_impl("a snapshot for each", "LDR-13", "not for the last two segments alone", _loader(rebuild=_counts_three)),
     of_impl("a snapshot beyond", "LDR-13", "one far above the log end stays", _loader(rebuild=_one_snapshot)),
     of_impl(
         "two are deleted",
