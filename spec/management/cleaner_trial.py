@@ -24,6 +24,21 @@ PAIR: list[dict[str, Any]] = [
 ]
 """Two logs, of which one may be overdue while the other is filthier."""
 
+FAR: list[dict[str, Any]] = [
+    {"partition": "f-0", "logDir": "dir0", "cleanup.policy": "compact", "min.compaction.lag.ms": 2**31 + 5},
+    {"partition": "f-1", "logDir": "dir0", "cleanup.policy": "compact", "segment.bytes": 200},
+    {
+        "partition": "f-2",
+        "logDir": "dir0",
+        "cleanup.policy": "compact",
+        "min.compaction.lag.ms": 2000,
+        "max.compaction.lag.ms": 0,
+    },
+    {"partition": "f-3", "logDir": "dir0", "cleanup.policy": "delete"},
+    {"partition": "f-4", "logDir": "dir0", "cleanup.policy": "delete"},
+]
+"""Lags at the ends of their ranges, and several logs of each kind in one directory."""
+
 
 def _offsets(state: Cleaner) -> list[int]:
     """Offsets at which something begins or ends, and their neighbours."""
@@ -102,7 +117,7 @@ def _or_none(values: Iterable[Any]) -> list[Any]:
 
 
 machine.candidates |= {
-    "init:partitions": lambda state: [PARTITIONS, PAIR, PARTITIONS[1:2]],
+    "init:partitions": lambda state: [PARTITIONS, PAIR, FAR, PARTITIONS[1:2]],
     "partition": lambda state: Exhaustive(state.logs),
     "dir": lambda state: list(state.checkpoints),
     "dest": lambda state: list(state.checkpoints),
