@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kafkaspec.contract.numbers import LATEST
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.storage import leader_epochs as model
+from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.storage.leader_epochs import Cache, Entries, audit, machine
 
 
 def _offsets(state: Cache) -> list[int]:
-    """Around each entry."""
+    """Around each entry; the one after the last weighs more, so that there come to be many."""
     starts = [e.start_offset for e in state.entries]
-    return list(dict.fromkeys([*(s + d for s in starts for d in (0, -1, 1)), 0, 7, 12]))
+    near = dict.fromkeys([*(s + d for s in starts for d in (0, -1, 1)), 0, 7, 12])
+    return [*near, *(starts[-1] + d for _ in starts for d in (1, 2) if starts[-1] < LATEST)]
 
 
 def _epochs(state: Cache) -> list[int]:
     epochs = [e.epoch for e in state.entries]
-    return list(dict.fromkeys([*(e + d for e in epochs for d in (0, 1, -1)), -1, 0, 5]))
+    near = dict.fromkeys([*(e + d for e in epochs for d in (0, 1, -1)), -1, 0, 5])
+    return [*near, *(epochs[-1] + d for _ in epochs for d in (1, 2) if epochs[-1] < INT_MAX - 1)]
 
 
 TEXTS = [
