@@ -619,7 +619,6 @@ class Driver(ByName):
         self.disk.write(self.subject.path(LOG), bytes(data))
 
     def create_indexes(self) -> None:
-        self.subject = self._open(self.subject.suffix)
         _ = self.subject.offset_index, self.subject.time_index
 
     def advance(self, ms: int) -> None:
