@@ -13,16 +13,28 @@ from kafkaspec.spec.storage.leader_epochs import Cache, Entries, audit, machine
 
 
 def _offsets(state: Cache) -> list[int]:
-    """Around each entry; the one after the last weighs more, so that there come to be many."""
+    """Around each entry."""
     starts = [e.start_offset for e in state.entries]
-    near = dict.fromkeys([*(s + d for s in starts for d in (0, -1, 1)), 0, 7, 12])
-    return [*near, *(starts[-1] + d for _ in starts for d in (1, 2) if starts[-1] < LATEST)]
+    return list(dict.fromkeys([*(s + d for s in starts for d in (0, -1, 1)), 0, 7, 12]))
 
 
 def _epochs(state: Cache) -> list[int]:
     epochs = [e.epoch for e in state.entries]
-    near = dict.fromkeys([*(e + d for e in epochs for d in (0, 1, -1)), -1, 0, 5])
-    return [*near, *(epochs[-1] + d for _ in epochs for d in (1, 2) if epochs[-1] < INT_MAX - 1)]
+    return list(dict.fromkeys([*(e + d for e in epochs for d in (0, 1, -1)), -1, 0, 5]))
+
+
+def _after(last: int, most: int, count: int) -> list[int]:
+    """What follows the last one, as often as there are some: so that there come to be many."""
+    return [last + d for _ in range(count) for d in (1, 2) if last + d <= most]
+
+
+def _next_epochs(state: Cache) -> list[int]:
+    return [*_epochs(state), *(_after(state.entries[-1].epoch, INT_MAX, len(state.entries)) if state.entries else ())]
+
+
+def _next_offsets(state: Cache) -> list[int]:
+    last = state.entries[-1].start_offset if state.entries else 0
+    return [*_offsets(state), -1, *_after(last, LATEST, len(state.entries))]
 
 
 TEXTS = [
@@ -82,6 +94,8 @@ _ENTRIES: list[list[list[int]]] = [
 machine.candidates |= {
     "init:deferred": lambda state: [True, False],
     "epoch": _epochs,
+    "assign:epoch": _next_epochs,
+    "assign:start_offset": _next_offsets,
     "requested_epoch": _epochs,
     "start_offset": lambda state: [*_offsets(state), -1],
     "end_offset": lambda state: [*_offsets(state), -1],

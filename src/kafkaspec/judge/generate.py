@@ -58,9 +58,9 @@ SWARM: Final = 0.5
 FEW, FEW_STALE, AT_MOST, WEIGHT = 0.25, 0.3, 5, 20
 """Of histories, how many keep to few operations, and how often an old argument is taken up in these; how many
 operations these are at most, and what they weigh."""
-STREAK, LENGTHS, GROWING = 0.04, (3, 6, 12), 6
+STREAK, LENGTHS, GROWING, LOOKED = 0.04, (3, 6, 12), 6, 8
 """How often a call that changed something is followed by a streak of its operation; how long one is; of how many
-proposals that one is made which adds most to what is shown."""
+proposals that one is made which adds most to what is shown; how many questions are asked then."""
 ONWARD: Final = 0.3
 LONGEST: Final = 180
 TRIES: Final = 20
@@ -160,8 +160,8 @@ class Draws:
         """the call that a changed number was found with"""
         self.far = False
         """whether a number of the history was changed: then a candidate may come to be outside its range"""
-        self.wide: int | None = None
-        """the number at the end of a width that was used last in the history"""
+        self.wide: tuple[int, int | None] | None = None
+        """the number at the end of a width that was used last in the history, and where its range ends"""
         self.fresh = 0
         """in how many calls that come next it is used sooner"""
         self.questions = [op for op in operations if op.returns == "answer"]
@@ -268,15 +268,18 @@ class Draws:
                 best, most = found, shown
         return best
 
-    def with_number(self, state: Any, call: Call, numbers: Sequence[int], rng: random.Random) -> Proposal | None:
+    def with_number(
+        self, state: Any, call: Call, numbers: Sequence[int], rng: random.Random, most: int | None = None
+    ) -> Proposal | None:
         """The call with one of its numbers, or of those in its texts, changed to one of these, of which WIDE means the
-        ends of its own range too. Notes it in `wide`."""
+        ends of its own range too. `most`: a number is preferred whose range ends there. Notes it in `wide`."""
         op, arguments = call
         told = [(p, v) for p, v in arguments.items() if p not in op.chosen and (type(v) is not int or p in op.ranges)]
         places = [place for p, v in told for place in numbers_in(v, (p,))]
         if not places:
             return None
-        path, text = rng.choice(places)
+        alike = [(path, text) for path, text in places if len(path) == 1 and self._most(op, path[0]) == most]
+        path, text = rng.choice(alike if most is not None and alike else places)
         limits = op.ranges.get(path[0]) if len(path) == 1 and text is None else None
         if limits is not None and numbers is WIDE and rng.random() < ENDS:
             numbers = (limits.most, limits.most - 1, limits.least, limits.least + 1)
@@ -291,9 +294,18 @@ class Draws:
                 continue
             if found is not None:
                 self.far = True
-                self.wide, self.fresh = number, SOON
+                self.wide, self.fresh = (number, None if limits is None else limits.most), SOON
                 return found
         return None
+
+    def _most(self, op: Operation[Any], parameter: str) -> int | None:
+        limits = op.ranges.get(parameter)
+        return None if limits is None else limits.most
+
+    def alike(self, most: int | None) -> list[Operation[Any]]:
+        """The questions with a number whose range ends there, or all."""
+        found = [op for op in self.questions if any(r.most == most for r in op.ranges.values())]
+        return found or self.questions
 
     def varied(self, state: Any, call: Call, rng: random.Random) -> Proposal | None:
         """A call with one of its numbers changed to a boundary of a rule, or to the end of a width, or beside; with it
@@ -380,6 +392,8 @@ class _Guided:
         self.before: Hashable = None
         self.streak: tuple[Operation[Any], int] | None = None
         """the operation of which more calls are made, and how many"""
+        self.looks = LOOKED if way else 0
+        """questions that are asked next"""
         self.stale = STALE
         harm = 3 if rng.random() < BURST else 1
         weights = [harm if op.kind in ("crash", "restart", "damage") else 2 for op in draws.operations]
@@ -470,14 +484,18 @@ class _Guided:
         if self.streak is not None and rng.random() >= RANDOM:
             op, left = self.streak
             self.streak = (op, left - 1) if left > 1 else None
+            self.looks = 0 if left > 1 else LOOKED
             more = draws.growing(op, state, rng, self.used)
             if more is not None:
                 return more, self._aspects(more, state)
+        looks = self.looks > 0 and bool(draws.questions)
+        self.looks -= looks
         proposals = 1 if rng.random() < RANDOM else PROPOSALS
         best: tuple[Proposal, list[Hashable]] | None = None
         highest = -1.0
         for _ in range(proposals):
-            found = draws.proposal(state, rng, self.weights, self.used, self.stale)
+            found = draws.call_of(rng.choice(draws.questions), state, rng, self.used) if looks else None
+            found = found or draws.proposal(state, rng, self.weights, self.used, self.stale)
             if found is None:
                 return best
             aspects = self._aspects(found, state)
@@ -500,14 +518,15 @@ class _Guided:
         draws.fresh -= 1
         if rng.random() >= USED_AGAIN[draws.fresh >= 0]:
             return None
+        fresh, wide = draws.fresh, draws.wide
+        number, most = wide
         if draws.questions and rng.random() < LOOKS:
-            found = draws.call_of(rng.choice(draws.questions), state, rng, self.used)
+            found = draws.call_of(rng.choice(draws.alike(most)), state, rng, self.used)
         else:
             found = draws.proposal(state, rng, self.weights, self.used)
-        fresh, number = draws.fresh, draws.wide
         near = (number, number, number - 1, number + 1)
-        made = None if found is None else draws.with_number(state, found.call, near, rng)
-        draws.fresh, draws.wide = fresh, number
+        made = None if found is None else draws.with_number(state, found.call, near, rng, most)
+        draws.fresh, draws.wide = fresh, wide
         return made
 
 
