@@ -42,7 +42,7 @@ VARIED, WIDE_SHARE = 0.2, 0.25
 """How often a number of a call is changed to where a rule decides otherwise, or, of these, to where a width ends."""
 WIDE: Final = tuple(
     sorted(
-        {-1, 0, 1, 1_700_000_000_000}
+        {-1, 0, 1, 9, 10, 99, 100, 1_700_000_000_000}
         | {2**bits + more for bits in (8, 15, 16, 24, 31, 32, 33, 40, 53, 62, 63) for more in (-1, 0, 1)}
         | {more - 2**bits for bits in (15, 31, 63) for more in (-1, 0, 1)}
     )
