@@ -62,7 +62,7 @@ def _at_the_borders(state: Cleaner, log: Log) -> Iterator[Log]:
     """A clean segment and a dirty one, just at the minimum ratio and the lags, or just beyond, or not yet stable."""
     config, minimum = log.config, round(100 * log.config.min_cleanable_dirty_ratio)
     young, old = state.now - config.min_compaction_lag_ms, state.now - config.max_compaction_lag_ms
-    stamps = [(young, max(old, -1)), (young + 1, max(old - 1, -1)), (-1, -1)]
+    stamps = [(young, max(old, -1)), (young + 1, max(old - 1, -1)), (state.now, max(old - 1, -1)), (-1, -1)]
     for dirty, (largest, first) in itertools.product((minimum, minimum + 1, 1, 0), stamps):
         segments = (Segment(0, 100 - dirty), Segment(1, dirty or 1, largest, first), Segment(2))
         stable = 2 if dirty else 1

@@ -42,7 +42,8 @@ def _writers(state: State) -> Sequence[int]:
 
 def _epochs(state: State) -> Sequence[int]:
     known = max(0, state.producers.get(_focus(state), UNKNOWN).epoch)
-    return [known, known, known, known, known + 1, max(0, known - 1)]
+    greatest = [MOST_EPOCH] if state.end % 11 == 0 else []
+    return [known, known, known, known, min(known + 1, MOST_EPOCH), max(0, known - 1), *greatest]
 
 
 def _first_sequences(state: State) -> Sequence[int]:

@@ -321,8 +321,9 @@ def _subtracts_times(self: Index, timestamp: int, offset: int, last: bool = Fals
     """Times are compared by their difference in 64 bits."""
     if self.entries and (last or not self.is_full) and offset >= self.last_entry.offset:
         difference = signed(timestamp - self.last_entry.timestamp, 64)
-        if (difference < 0) != (timestamp < self.last_entry.timestamp):
-            raise impl.TimeBelow
+        if difference > 0 > timestamp and self.writable and self.entries < self.max_entries:
+            self.put(timestamp, self.relative_offset(offset))
+            return
     Index.maybe_append(self, timestamp, offset, last)
 
 
