@@ -24,6 +24,7 @@ from kafkaspec.errors import UserError
 from kafkaspec.mutants.audit import META, log_file, one_record
 from kafkaspec.report.describe import describe
 from tests.cli.test_audit import run
+from tests.signals import heeded
 
 ZERO = f"{0:020}"
 LOG = f"node/t-0/{ZERO}.log"
@@ -331,7 +332,8 @@ def test_a_signal_leaves_nothing(number: int, code: int, tmp_path: Path, tempora
     path = packed(tmp_path / "a.tar", *many)
     environment = {**os.environ, "TMPDIR": str(temporary)}
     command = [sys.executable, "-m", "kafkaspec", "audit", str(path)]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True, preexec_fn=heeded)
     while process.poll() is None and not list(temporary.glob("*/0/a/node/t-0")):
         time.sleep(0.005)
     process.send_signal(number)

@@ -29,6 +29,7 @@ from kafkaspec.impl.common.scan import read_segment
 from kafkaspec.mutants.audit import META, log_file, one_record
 from kafkaspec.report.describe import describe
 from tests.cli.test_audit import run
+from tests.signals import heeded
 
 ZERO = f"{0:020}"
 
@@ -353,7 +354,8 @@ def lines(process: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
 def test_it_runs_until_interrupted(directory: Path) -> None:
     """The exit status is that of the last look."""
     command = [sys.executable, "-m", "kafkaspec", "audit", str(directory), "--watch", "0.2", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=heeded)
     told = lines(process)
     assert next(told)["type"] == "Audit"
     flip(log(directory), 30)
