@@ -524,5 +524,5 @@ class Driver(ByName):
         twice, *others = by.values()
         return spec.Breaches(
             sorted((offset, int(f.message.split("at offset ")[1].split(",")[0])) for f, offset in twice),
-            *([offset for _, offset in of] for of in others),
+            *(sorted(offset for _, offset in of) for of in others),
         )

@@ -123,7 +123,7 @@ machine.candidates |= {
     "partition": lambda state: list(state.logs) or PARTITIONS,
     "createLog:partition": lambda state: [p for p in PARTITIONS if p not in state.logs],
     "offset": _offsets,
-    "count": lambda state: [1, 3, 7],
+    "count": lambda state: [1, 3, 7, INT_MAX],
     "delete_segments": lambda state: [False, True],
     "broker_epoch": lambda state: [7, 8, -1],
     "crash_while_loading": lambda state: [False, False, True],

@@ -100,7 +100,7 @@ def in_order(log: Log) -> bool:
     """Whether every offset stands once, in order, within its batch."""
     offsets = [r.offset for b in log for r in b.records]
     return (
-        all(b.base_offset >= 0 for b in log)
+        all(0 <= b.base_offset <= b.last_offset for b in log)
         and all(a.last_offset < b.base_offset for a, b in itertools.pairwise(log))
         and all(a < b for a, b in itertools.pairwise(offsets))
         and all(b.base_offset <= r.offset <= b.last_offset for b in log for r in b.records)

@@ -63,6 +63,7 @@ _ENTRIES: list[list[list[int]]] = [
 
 
 machine.candidates |= {
+    "init:base_offset": lambda _: [BASE, 0, 2**53, 2**40],
     "offset": _offsets,
     "position": _positions,
     "size": lambda state: [0, 1, 4096, 2**31 - 1],

@@ -42,7 +42,8 @@ def _writers(state: State) -> Sequence[int]:
 
 def _epochs(state: State) -> Sequence[int]:
     known = max(0, state.producers.get(_focus(state), UNKNOWN).epoch)
-    return [known, known, known, known, known + 1, max(0, known - 1)]
+    greatest = [MOST_EPOCH] if state.end % 11 == 0 else []
+    return [known, known, known, known, min(known + 1, MOST_EPOCH), max(0, known - 1), *greatest]
 
 
 def _first_sequences(state: State) -> Sequence[int]:
@@ -138,6 +139,8 @@ machine.candidates |= {
     ),
     "file": _files,
     "init:transaction_verification_enabled": lambda state: (True, False),
+    "init:max_transaction_timeout_ms": lambda state: (300_000, 300_000, 60_000, 2**31 - 1),
+    "init:producer_id_expiration_ms": lambda state: (86_400_000, 86_400_000, 600_000, 2**31 - 1),
 }
 
 

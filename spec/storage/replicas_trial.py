@@ -66,6 +66,10 @@ LOGS: list[dict[str, Any]] = [
     _with(_SOUND, 4, epoch=4),
     _with(_SOUND, 4, epoch=4, frame=9, content=997),
     _with(_SOUND, 0, magic=1, frame=6),
+    _with(_SOUND, 1, epoch=1, frame=12, content=996),
+    _with(_SOUND, 4, frame=2**32 + 5),
+    _log((2**40, 2**40 + 1, 0, 1), (2**40 + 2, 2**40 + 2, 1, 2)),
+    _log((2**40, 2**40 + 1, 0, 1), (2**40 + 2, 2**40 + 2, 1, 9)),
     _with(_CLEANED, 1, frame=54, content=999),
     _with(_CLEANED, 2, epoch=2, frame=8, content=998),
     _log(),
@@ -74,6 +78,7 @@ LOGS: list[dict[str, Any]] = [
 
 _DIRECTORIES = [
     ["c", 1, "t", ""],
+    ["c", 0, "t", ""],
     ["c", 2, "t", ""],
     ["c", 3, "u", ""],
     ["d", 2, "t", ""],

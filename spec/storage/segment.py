@@ -239,6 +239,7 @@ def append(state: Segment, batches: Sequence[BatchToAppend]) -> Segment | Refuse
 
 @machine.operation("updateTxnIndex", "SEG-18")
 @require(lambda state, last_offset: all(e.last_offset < last_offset for e in state.aborted), "TXI-3 last offsets rise")
+@require(lambda state, last_offset: last_offset >= state.base_offset, "TXI-13 the marker is in this segment")
 @ensure(
     lambda state, aborted, result: len(result.aborted) == len(state.aborted) + aborted,
     "SEG-18 aborted transactions alone have entries",

@@ -33,6 +33,8 @@ def _appends(state: Segment) -> list[Json]:
         [batch(at, times=(1,)), batch(at + 1, 2, times=(2, 1), valueBytes=90), batch(at + 5)],
         [batch(at, valueBytes=150), batch(at + 1, times=(7,), valueBytes=150)],
         [batch(at, times=(-1 - t,))],
+        [batch(at, times=(-t,))],
+        [batch(at, valueBytes=20_000)],
         [batch(at, producerId=1, kind="transactional", times=(1,)), batch(at + 1, producerId=2, kind="transactional")],
         [batch(at, producerId=1, kind="transactional", valueBytes=90)],
         [batch(at, producerId=2, kind="transactional", times=(-2,))],
@@ -87,7 +89,7 @@ machine.candidates |= {
     "offset": _offsets,
     "starting_file_position": _positions,
     "start_offset": _offsets,
-    "max_size": lambda s: [0, 1, 80, 200, 10_000, -1],
+    "max_size": lambda s: [0, 1, 80, 200, INT_MAX, -1],
     "max_position": lambda s: [None, *_positions(s), s.size // 2],
     "min_one_message": lambda s: [True, False],
     "timestamp_ms": _timestamps,
@@ -101,7 +103,7 @@ machine.candidates |= {
     "new": lambda s: ["", ".deleted", ".swap"],
     "active": lambda s: [True, True, True, False],
     "ms": lambda s: [1, 9, 10, 11],
-    "max_segment_ms": lambda s: [10, 10, 1000, 2**62],
+    "max_segment_ms": lambda s: [10, 10, 1000, 2**62, 2**63 - 1],
     "max_segment_bytes": lambda s: [2**30, s.size + 70, s.size + 69, 2**30],
     "max_timestamp_in_messages": lambda s: (
         [b.max_timestamp + d for b in s.batches[:1] for d in (7, 8, 10, 11)] + [-1, 5]

@@ -277,17 +277,17 @@ def broker(directory: Path, stop: threading.Event) -> None:
                 f.write(data[30:])
             end += 1
         old, base = base, end
-        for suffix, content in ((".log", b""), (".index", b""), (".timeindex", b"\0" * 12)):
-            (folder / f"{base:020}{suffix}").write_bytes(content)
         stem = folder / f"{old:020}"
         stem.with_suffix(".timeindex").write_bytes((end - 1).to_bytes(8, "big") + (end - 1 - old).to_bytes(4, "big"))
+        for suffix, content in ((".log", b""), (".index", b""), (".timeindex", b"\0" * 12)):
+            (folder / f"{base:020}{suffix}").write_bytes(content)
         new = folder / "leader-epoch-checkpoint.tmp"
         new.write_bytes(b"0\n1\n0 %d\n" % base)
         new.replace(folder / "leader-epoch-checkpoint")
-        for f in list(folder.glob(f"{old:020}.*")):
-            f.rename(f.with_name(f.name + ".deleted"))
-        for f in list(folder.glob("*.deleted")):
-            f.unlink()
+        for path in list(folder.glob(f"{old:020}.*")):
+            path.rename(path.with_name(path.name + ".deleted"))
+        for path in list(folder.glob("*.deleted")):
+            path.unlink()
         for name in ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint"):
             (directory / f"{name}.tmp").write_bytes(b"0\n1\nt 0 %d\n" % base)
             (directory / f"{name}.tmp").replace(directory / name)
@@ -389,11 +389,12 @@ def test_it_runs_until_interrupted(directory: Path, number: int, begun: Callable
 
 
 def test_wrong_uses_are_a_line(directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, said in (
+    wrong: tuple[tuple[list[str | Path], str], ...] = (
         ([directory, "--watch", "1", "--html", tmp_path / "x.html"], "--watch writes no page"),
         ([tmp_path / "gone", "--watch", "1"], "no such file"),
         ([directory, "--watch", "0"], "0.1"),
-    ):
+    )
+    for arguments, said in wrong:
         code, out, err = run(capsys, *arguments)
         assert (code, out) == (2, "")
         assert said in err

@@ -1,11 +1,12 @@
 """A live broker's directories audited again and again: what has changed, and nothing that only one reading shows.
 
 A broker goes on writing while it is read. What is new, and what is gone, is therefore told when two audits in a row,
-the second begun after the first had ended, agree on it. A log of which no file has changed is not read again.
+the second begun a moment after the first had ended, agree on it. A log of which no file has changed is not read again.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -33,6 +34,9 @@ from kafkaspec.errors import UserError
 
 READINGS: Final = 4
 """At most so many audits a look: what no two in a row agree on is not told, and may be told by the next look."""
+
+MOMENT_S: Final = 0.2
+"""Before it is read again: a broker that was interrupted in the middle of a roll goes on."""
 
 Key = tuple[Severity, str, str, int | None, int | None, int | None]
 
@@ -113,7 +117,9 @@ class Watch:
     def _settled(self, known: Mapping[Key | str, Finding | str], before: Audit | None) -> Audit:
         """An audit in which only that has changed what two in a row agree on."""
         last: set[Key | str] | None = None
-        for _ in range(READINGS):
+        for n in range(READINGS):
+            if n:
+                time.sleep(MOMENT_S)
             found = self._read(before)
             now = _told(found)
             changed = now.keys() ^ known.keys()
