@@ -24,7 +24,6 @@ from kafkaspec.errors import UserError
 from kafkaspec.mutants.audit import META, log_file, one_record
 from kafkaspec.report.describe import describe
 from tests.cli.test_audit import run
-from tests.signals import heeded
 
 ZERO = f"{0:020}"
 LOG = f"node/t-0/{ZERO}.log"
@@ -326,18 +325,32 @@ def test_a_member_of_many_tebibytes(tmp_path: Path) -> None:
 
 
 # ---- signals
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def heard() -> None:
+    """Signals end a program, also where the tests were begun in the background."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.deep)],
+)
 def test_a_signal_leaves_nothing(number: int, code: int, tmp_path: Path, temporary: Path) -> None:
     many = [member(f"node/e-{n}", kind=tarfile.DIRTYPE) for n in range(5_000)]
     path = packed(tmp_path / "a.tar", *many)
     environment = {**os.environ, "TMPDIR": str(temporary)}
     command = [sys.executable, "-m", "kafkaspec", "audit", str(path)]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True, preexec_fn=heeded)
-    while process.poll() is None and not list(temporary.glob("*/0/a/node/t-0")):
-        time.sleep(0.005)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=120)
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    )
+    try:
+        while process.poll() is None and not list(temporary.glob("*/0/a/node/t-0")):
+            time.sleep(0.005)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+        process.wait()
     assert (process.returncode, out) == (code, "")
     assert err in ("", "kafkaspec: interrupted\n")
 

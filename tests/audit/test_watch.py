@@ -29,7 +29,6 @@ from kafkaspec.impl.common.scan import read_segment
 from kafkaspec.mutants.audit import META, log_file, one_record
 from kafkaspec.report.describe import describe
 from tests.cli.test_audit import run
-from tests.signals import heeded
 
 ZERO = f"{0:020}"
 
@@ -351,19 +350,42 @@ def lines(process: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def test_it_runs_until_interrupted(directory: Path) -> None:
+def ignored() -> None:
+    """As a shell begins a command in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def default() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize(
+    ("number", "begun"),
+    [
+        (signal.SIGINT, default),
+        pytest.param(signal.SIGINT, ignored, marks=pytest.mark.deep),
+        pytest.param(signal.SIGTERM, default, marks=pytest.mark.deep),
+    ],
+)
+def test_it_runs_until_interrupted(directory: Path, number: int, begun: Callable[[], None]) -> None:
     """The exit status is that of the last look."""
     command = [sys.executable, "-m", "kafkaspec", "audit", str(directory), "--watch", "0.2", "--json"]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=heeded)
-    told = lines(process)
-    assert next(told)["type"] == "Audit"
-    flip(log(directory), 30)
-    change = next(told)
-    assert (change["type"], [f["clause"] for f in change["new"]]) == ("AuditChange", ["BAT-3"])
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (1, "", "")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=begun)
+    late = threading.Timer(120, process.kill)
+    late.start()
+    try:
+        told = lines(process)
+        assert next(told)["type"] == "Audit"
+        flip(log(directory), 30)
+        change = next(told)
+        assert (change["type"], [f["clause"] for f in change["new"]]) == ("AuditChange", ["BAT-3"])
+        process.send_signal(number)
+        out, err = process.communicate()
+        assert (process.returncode, out, err) == (1, "", "")
+    finally:
+        late.cancel()
+        process.kill()
+        process.wait()
 
 
 def test_wrong_uses_are_a_line(directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -39,8 +40,8 @@ def run(paths: Sequence[Path], *, master: str | None, html: Path | None, everyth
 
 
 def watch(paths: Sequence[Path], *, every_s: float, master: str | None, everything: bool, json: bool) -> int:
-    """Audit the paths again and again until SIGINT: all is told first, then what has changed; with `json` a line each.
-    The exit status is that of the last look that was told."""
+    """Audit the paths again and again until SIGINT or SIGTERM: all is told first, then what has changed; with `json` a
+    line each. The exit status is that of the last look that was told."""
     from kafkaspec.audit.watch import Watch
     from kafkaspec.impl.common.files import printable
 
@@ -53,7 +54,7 @@ def watch(paths: Sequence[Path], *, every_s: float, master: str | None, everythi
 
     looking = None
     try:
-        with _fan(master) as fan:
+        with _interrupted_by(signal.SIGINT, signal.SIGTERM), _fan(master) as fan:
             looking = Watch(paths, fan=fan)
             told(_look(looking))
             while True:
@@ -66,6 +67,18 @@ def watch(paths: Sequence[Path], *, every_s: float, master: str | None, everythi
         return looking.last.exit_code
     except UserError as e:
         raise UserError(printable(str(e)), e.exit_code) from None
+
+
+@contextmanager
+def _interrupted_by(*numbers: int) -> Iterator[None]:
+    """These signals raise KeyboardInterrupt; SIGINT too where a shell has begun the command in the background, which
+    would not hear it else."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _look(watch: Watch) -> Audit | AuditChange:
