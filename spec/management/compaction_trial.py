@@ -57,6 +57,7 @@ LOGS: list[list[Any]] = [
         [8, 8, COMMIT, 8, []],
     ],
     [_data(0, ("Aa", "1"), ("BB", "1"))],
+    [_data(0, ("h", "1"), kind=TRANSACTIONAL, producer=7), _data(1, ("i", "1"), kind=TRANSACTIONAL, producer=8)],
     [
         _data(0, ("h", "1"), kind=TRANSACTIONAL, producer=7),
         _data(1, ("i", "1"), kind=TRANSACTIONAL, producer=7 + 2**32),

@@ -119,10 +119,10 @@ machine.candidates |= {
     "high_watermark": _high_watermarks,
     "log_start_offset": lambda state: (0, 0, state.end // 2, state.end),
     "onLogStartOffsetIncremented:log_start_offset": lambda state: (0, state.end // 2, state.end, state.end + 2),
-    "log_end_offset": lambda state: _ends(state) if state.end % 2 else (),
+    "log_end_offset": lambda state: _ends(state) if state.end % 2 else [state.end + 1] * bool(state.snapshots),
     "current_time_ms": lambda state: (state.now,),
     "ms": lambda state: (1, 1, 400_000, 700_000, state.config.producer_id_expiration_ms // 2),
-    "truncateFullyAndStartAt:offset": lambda state: _now_and_then(state, (0, state.end)),
+    "truncateFullyAndStartAt:offset": lambda state: _now_and_then(state, (0, 8, state.end)),
     "deleteSnapshotsBefore:offset": _snapshot_offsets,
     "corruptSnapshot:offset": lambda state: list(state.snapshots),
     "segment_base_offsets": lambda state: (

@@ -56,6 +56,8 @@ LOGS: list[dict[str, Any]] = [
     _log(*_WHOLE[:3], (7, 7, 2, 8), (8, 11, 2, 9), epochs=[[0, 0], [1, 3], [2, 7]]),
     _log(*_WHOLE[:3], (7, 8, 2, 8), highWatermark=7, epochs=[[0, 0], [1, 3], [2, 7]]),
     _log(*_WHOLE[:2], *_WHOLE[3:], epochs=[[0, 0], [1, 7], [3, 9]]),
+    _log(*_WHOLE, epochs=[*_EPOCHS, [4, 10]]),
+    _log(*_WHOLE, epochs=[*_EPOCHS, [4, 11]]),
     {**_SOUND, "highWatermark": None},
     {**_SOUND, "compacted": None},
     {**_SOUND, "compacted": True},

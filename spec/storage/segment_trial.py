@@ -98,7 +98,7 @@ machine.candidates |= {
     "lost_bytes": lambda s: [0, 1, 20, 75, 300] if len(s.batches) > 2 else [],
     "keep_indexes": lambda s: [True, True, True, False],
     "batch": lambda s: [len(s.batches) - 1, 0, len(s.batches) // 2] if len(s.batches) > 2 else [],
-    "truncateTo:offset": lambda s: _offsets(s)[-6:] if len(s.batches) > 2 else _offsets(s)[-2:],
+    "truncateTo:offset": lambda s: [*_offsets(s)[-6 if len(s.batches) > 2 else -2 :], s.base_offset],
     "old": lambda s: [s.suffix, ""],
     "new": lambda s: ["", ".deleted", ".swap"],
     "active": lambda s: [True, True, True, False],

@@ -13,10 +13,15 @@ from icontract import require
 
 from kafkaspec.contract.machine import Machine
 from kafkaspec.contract.numbers import Int64, LeaderEpoch
+from kafkaspec.contract.subsystem import find, subsystems
 from kafkaspec.judge import generate
 from kafkaspec.judge.boundary import Path
 from kafkaspec.judge.cover import Cover
 from kafkaspec.judge.generate import WIDE, Call, Draws, Guide, extent, numbers_in, with_one
+from kafkaspec.mutants.judge import campaigned
+
+DEFAULT = 36_000
+"""Calls: so many, or more, come of the judge's default number of histories in each subsystem."""
 
 
 @dataclass(frozen=True)
@@ -169,3 +174,15 @@ def test_places_of_numbers() -> None:
     assert with_one(value, ("q", 1), (4, 5), -7) == {**value, "q": [1, "t 0 -7\n"]}
     assert with_one(value, ("q", 0), None, 9)["q"] == [9, "t 0 5\n"]
     assert extent(show(Shelf((1, 2)))) > extent(show(Shelf((1,))))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", subsystems())
+def test_rare_faults_are_found_at_the_defaults(name: str) -> None:
+    """All but one at most: which one, chance decides."""
+    s = find(name)
+    module = s.beside("mutants")
+    assert module is not None
+    kills = campaigned(s, module.RARE, "guided", 0, DEFAULT, sound=True)
+    assert len(kills) >= (11 if s.is_component else 8)
+    assert len([name for name, kill in kills.items() if kill is None]) <= 1
