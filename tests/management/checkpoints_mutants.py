@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from kafkaspec.contract.machine import Json, Machine, Refused, Step
+from kafkaspec.impl.common.disk import StorageError
 from kafkaspec.impl.management import checkpoints as impl
 from kafkaspec.impl.management.checkpoints import CheckpointFile, Checkpoints, TopicPartition
 from kafkaspec.language import LoadedModel, action, load, require
@@ -475,13 +476,13 @@ def _reads_two(self: Checkpoints) -> bool:
     try:
         known = self.files[spec.LOG_STARTS].read()
         kept = marks.read()
-    except impl.StorageError:
+    except StorageError:
         return Checkpoints.load(self)
     marks.read = lambda: {p: o for p, o in kept.items() if p in known or not known}  # type: ignore[method-assign]
     try:
         return Checkpoints.load(self)
     finally:
-        del marks.read  # type: ignore[attr-defined]
+        del marks.read
 
 
 def _stays_below_the_mark(self: impl.CheckpointedLog, offset: int, delete_segments: bool) -> None:

@@ -20,7 +20,7 @@ from kafkaspec.spec.common.cleanable_log import CleanableOffsets
 from kafkaspec.spec.common.cleaner_state import Cleaner
 from kafkaspec.spec.common.cleaning_state import Aborted
 from kafkaspec.spec.common.frozen import Frozen
-from kafkaspec.spec.common.kafka import ILLEGAL_STATE, LONG_MAX
+from kafkaspec.spec.common.kafka import ILLEGAL_STATE, LONG_MAX, NO_TIMESTAMP
 from kafkaspec.spec.management import cleaner as spec
 
 # ---- faults of the implementation
@@ -816,7 +816,7 @@ def _as_old_as_allowed(self: impl.MemoryLog, now: int, size: int) -> None:
     active = self.segments[-1]
     first, active.first_batch_timestamp = active.first_batch_timestamp, active.first_batch_timestamp - bool(active.size)
     _append(self, now, size)
-    if active.size > size or first != impl.NO_TIMESTAMP:
+    if active.size > size or first != NO_TIMESTAMP:
         active.first_batch_timestamp = first
 
 

@@ -702,7 +702,7 @@ class HeadersOfOneByte(Driver):
         if len(headers) < 64:
             out += whole
             return
-        length, at = impl.get_varint(whole, 0, len(whole))
+        length, at = impl.get_varint(bytes(whole), 0, len(whole))
         count = bytearray()
         impl.put_varint(count, len(headers))
         body = whole[at:].replace(count, count[:1], 1)

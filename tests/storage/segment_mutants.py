@@ -537,7 +537,7 @@ def _rolling(change: Callable[[Segment, list[int]], bool | None]) -> Callable[[]
     """A segment that asks `change` first, with the five arguments, whether to roll."""
 
     class Rolls(Segment):
-        def should_roll(self, *arguments: int) -> bool:  # type: ignore[override]
+        def should_roll(self, *arguments: int) -> bool:
             said = change(self, list(arguments))
             sound = super().should_roll(*arguments)
             return sound if said is None else said
@@ -568,7 +568,7 @@ def _unsigned_waits(s: Segment, a: list[int]) -> bool | None:
 class NoTimeIsZero(Segment):
     """A first timestamp of 0 is none."""
 
-    def should_roll(self, *arguments: int) -> bool:  # type: ignore[override]
+    def should_roll(self, *arguments: int) -> bool:
         if self.rolling_timestamp is None and _first_of(self) == 0:
             self.rolling_timestamp = -1
         return super().should_roll(*arguments)
@@ -577,7 +577,7 @@ class NoTimeIsZero(Segment):
 class OneIndexIsFull(Segment):
     """The offset index alone is asked."""
 
-    def should_roll(self, *arguments: int) -> bool:  # type: ignore[override]
+    def should_roll(self, *arguments: int) -> bool:
         slots, self.time_index.max_entries = self.time_index.max_entries, 2**31
         try:
             return super().should_roll(*arguments)
