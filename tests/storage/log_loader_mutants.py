@@ -419,7 +419,7 @@ def _fits_to_the_segments(self: LogLoader) -> None:
     LogLoader.load_segments(self)
     first = min(self.segments, default=0)
     fit = self.epochs.fit
-    self.epochs.fit = lambda log_start, log_end: fit(max(first, log_start), log_end)  # type: ignore[method-assign]
+    self.epochs.fit = lambda start, end: fit(max(first, start), end)  # type: ignore[method-assign,assignment]
 
 
 def _assigns_16_bits(self: LogLoader, epoch: int, offset: int) -> None:

@@ -205,8 +205,7 @@ def _no_mark_is_the_end(a: spec.Replica, b: spec.Replica, metadata: bool) -> spe
 
 
 def _four_batches(a: spec.Replica, b: spec.Replica, metadata: bool) -> spec.Difference | None:
-    a, b = (replace(r, batches=r.batches[:4]) for r in (a, b))
-    return spec.first_difference(a, b, metadata)
+    return spec.first_difference(replace(a, batches=a.batches[:4]), replace(b, batches=b.batches[:4]), metadata)
 
 
 def _crcs_alone(a: spec.Replica, b: spec.Replica, metadata: bool) -> spec.Difference | None:

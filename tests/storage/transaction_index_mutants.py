@@ -352,10 +352,8 @@ class BoundOfInt(impl.Driver):
     """An upper bound beyond 2^31 - 1 is that."""
 
     def collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> TxnIndexSearchResult:
-        found: TxnIndexSearchResult = self.subject.collect_aborted_txns(
-            fetch_offset, min(upper_bound_offset, 2**31 - 1)
-        )
-        return found
+        index: TransactionIndex = self.subject
+        return index.collect_aborted_txns(fetch_offset, min(upper_bound_offset, 2**31 - 1))
 
 
 class UnsignedVersion(impl.Driver):
