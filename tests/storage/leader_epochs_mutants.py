@@ -594,3 +594,8 @@ RARE = [
 """Those that show at the end of a number's range, with many entries, or after a rare sequence."""
 
 MUTANTS += RARE
+
+UNSEEN: dict[str, str] = {
+    "the greatest epoch": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
+    "eight are searched": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
+}
