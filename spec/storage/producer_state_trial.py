@@ -75,8 +75,8 @@ def _ends(state: State) -> Sequence[Offset]:
 
 
 def _guards(state: State) -> Sequence[int]:
-    of_old = range(max(1, state.guards - 1), state.guards + 1)
-    return [NO_GUARD, *(v.guard for v in state.verifications.values() for _ in (0, 1)), *of_old]
+    of_now = [v.guard for v in state.verifications.values() if v.guard in state.handed_out for _ in (0, 1)]
+    return [NO_GUARD, *of_now, *sorted(state.handed_out)[-2:]]
 
 
 def _times(state: State) -> Sequence[int]:
