@@ -219,11 +219,13 @@ has_a_slot_left = require(lambda state: slot_left(state), "SEG-8 a slot is left 
     lambda state, result: (
         isinstance(result, Refused)
         or all(
-            later.position - earlier.position > state.index_interval_bytes
-            for earlier, later in itertools.pairwise(result.offsets[max(0, len(state.offsets) - 1) :])
+            later - earlier > state.index_interval_bytes
+            for earlier, later in itertools.pairwise(
+                [state.size - state.since, *(e.position for e in result.offsets[len(state.offsets) :])]
+            )
         )
     ),
-    "SEG-4 entries lie more than index.interval.bytes apart",
+    "SEG-4 between entries more than index.interval.bytes were appended",
 )
 @ensure(lambda state, result: stays_sound(state, result), "SEG-5 entries say the truth")
 @ensure(lambda state, result: keeps_largest(state, result), "SEG-5 the largest timestamp so far")

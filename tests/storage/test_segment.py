@@ -436,6 +436,14 @@ def test_recovery_cuts_at_the_first_damage_and_finds_epochs() -> None:
     assert answer(*three, ("crash", 1, False), ("createIndexes",), ("recover", False))["truncated"] == 77
 
 
+@pytest.mark.clause("SEG-4", "SEG-16")
+def test_a_recovery_leaves_the_count_of_bytes_as_it_was() -> None:
+    """Kafka 4.3.0, asked these calls, has the same two entries."""
+    calls = [appended(one(0)), ("truncateTo", 1), appended(one(1), one(2)), ("recover", True), appended(one(3))]
+    state, _ = run(*calls, index_interval_bytes=100)
+    assert state.offsets == ((2, 156), (3, 234))
+
+
 @pytest.mark.clause("SEG-18", "SEG-26")
 def test_recovery_knows_what_was_open_before_the_segment() -> None:
     marker = one(10, producerId=4, kind="abort")
