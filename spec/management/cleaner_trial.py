@@ -151,7 +151,7 @@ machine.candidates |= {
     "logToClean:last_clean_offset": lambda state: _mostly([1], _or_none(_offsets(state))),
     "log": _changed_logs,
     "policy": lambda state: _mostly(["compact", "compact,delete"], POLICIES),
-    "ms": lambda state: [0, 1, 1999, 2000, 2001, 5001],
+    "ms": lambda state: [0, 1, 1999, 2000, 2001, 5000, 5001],
 }
 
 
