@@ -32,7 +32,7 @@ FAR: list[dict[str, Any]] = [
         "logDir": "dir0",
         "cleanup.policy": "compact",
         "min.compaction.lag.ms": 2000,
-        "max.compaction.lag.ms": 0,
+        "max.compaction.lag.ms": 1,
     },
     {"partition": "f-3", "logDir": "dir0", "cleanup.policy": "delete"},
     {"partition": "f-4", "logDir": "dir0", "cleanup.policy": "delete"},

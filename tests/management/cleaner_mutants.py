@@ -748,9 +748,9 @@ def _adds_the_lag(log: impl.CleanableLog, first_dirty_offset: int, now: int) -> 
 
 
 def _min_for_max(log: impl.CleanableLog, first_dirty_offset: int, now: int) -> int:
-    """A lag of 0 is none, and the minimum lag stands for it."""
-    lag = log.max_compaction_lag_ms
-    with patch.object(log, "max_compaction_lag_ms", lag or log.min_compaction_lag_ms):
+    """Nothing is due before the minimum lag is over."""
+    lag = max(log.max_compaction_lag_ms, log.min_compaction_lag_ms)
+    with patch.object(log, "max_compaction_lag_ms", lag):
         return _delay(log, first_dirty_offset, now)
 
 
@@ -845,7 +845,10 @@ RARE = [
         _patched(compaction_delay_ms=_adds_the_lag),
     ),
     of_impl(
-        "the minimum for the maximum", "CLN-7", "where the maximum lag is 0", _patched(compaction_delay_ms=_min_for_max)
+        "the minimum for the maximum",
+        "CLN-7",
+        "where the maximum lag is the smaller",
+        _patched(compaction_delay_ms=_min_for_max),
     ),
     of_impl("ratios as floats", "CLN-5", "of 32 bits", _patched(impl.LogToClean, cleanable_ratio=property(_as_float))),
     of_impl(

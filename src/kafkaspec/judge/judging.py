@@ -607,6 +607,7 @@ class Session:
         """Ask the calls of a history as they are. UserError for one that cannot be made."""
         first, *rest = records if records and records[0].get("op") == "init" else ({"op": "init", "args": {}}, *records)
         init = self.machine.python_names(first.get("args", {}))
+        self._possible(init)
         calls = iter(enumerate(rest, 1))
 
         def plan(state: Any) -> Proposal | None:
@@ -617,6 +618,16 @@ class Session:
         asked = self._asked(number, "replay", Start(init, plan), 1)
         if asked is not None:
             self.judged(asked)
+
+    def _possible(self, init: Mapping[str, Any]) -> None:
+        """UserError for a configuration with a number outside its range, or of another shape."""
+        try:
+            wrong = self.machine.beyond(init)
+            self.machine.initial(**init)
+        except (TypeError, KeyError, ValueError, AttributeError, IndexError) as e:
+            raise UserError(f"init: the spec cannot take it ({type(e).__name__}: {e})") from None
+        if wrong:
+            raise UserError(f"init: {wrong[0]}")
 
     def _made(self, number: int, record: Record, state: Any) -> tuple[Call, Step[Any]]:
         """A recorded call, and what the spec says to it."""
@@ -635,6 +646,8 @@ class Session:
         if missing:
             raise UserError(f"{where}: {', '.join(missing)} not recorded")
         try:
+            if wrong := op.beyond(arguments):
+                raise UserError(f"{where}: {wrong[0]}")
             if op.chosen:
                 found = self._choices(Call(op, arguments), state)
                 if not found:
@@ -648,9 +661,11 @@ class Session:
         return Call(op, arguments), step
 
     def replayed(self, records: Sequence[Record]) -> tuple[History, Verdict] | None:
-        """Ask the calls of a history again, without those outside the contract; what is rejected now, if anything."""
+        """Ask the calls of a history again, without those outside the contract; what is rejected now, if anything.
+        Nothing is asked if a number is outside its range."""
         first, *rest = records
         init = self.machine.python_names(first["args"])
+        self._possible(init)
         asked = self.begin(-1, "draw", init)
         state: Any = self.machine.initial(**init)
         self.observed(asked, state)
@@ -659,6 +674,8 @@ class Session:
             arguments = {**op.defaults, **{op.parameters[t]: v for t, v in r["args"].items()}}
             choices: list[tuple[Call, Step[Any]]] = []
             try:
+                if op.beyond(arguments):
+                    return None
                 if op.chosen:
                     choices = self._choices(Call(op, arguments), state)
                 elif not isinstance(step := self.machine.apply(state, op.name, arguments, contracts=False), Outside):
