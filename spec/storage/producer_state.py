@@ -381,12 +381,7 @@ def find_duplicate_batch(
 
 
 # ---- verification ----------------------------------------------------------------------------------------------------
-@states(
-    without={
-        "model": "verification is the coordinator's protocol; here it is one remembered entry",
-        "proof": "see the model",
-    }
-)
+@states(without={"model": "the coordinator's protocol; here it is one remembered entry", "proof": "see the model"})
 def verified(state: State, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool) -> State:
     """PSM-26: The verification of a producer's transaction remembers when it began, whether the client can bump epochs,
     and the lowest sequence asked for within its highest epoch; another request for it changes at most that. It is
