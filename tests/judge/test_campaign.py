@@ -253,7 +253,7 @@ def test_a_rejection_is_told_once_and_small() -> None:
 
 
 def test_every_kind_is_told() -> None:
-    r = judged(toy_target.ForgetsAndMiscounts, 150, seed=1)
+    r = judged(toy_target.ForgetsAndMiscounts, 600)
     assert {("push", "state.saved"), ("push", "answered, expected an answer")} <= {
         (x.operation, x.shape) for x in r.rejections
     }
