@@ -387,7 +387,7 @@ OURS = shlex.join([sys.executable, "-m", "kafkaspec", "serve"])
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"init batchBytes=5", "init: batch_bytes: 5 is not 72 to 118"),
+        (b"init batchBytes=5", "init: batchBytes: 5 is not 72 to 118"),
         (b"init partitions=5", "init: the spec cannot take it (TypeError"),
         (b"advance ms=9223372036854775808", "call 1, advance ms=9223372036854775808: ms: 2^63 is not 0 to 2^"),
     ],

@@ -344,7 +344,7 @@ def _numbered(annotations: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _beyond(numbered: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
-    return [w for p, v in arguments.items() if p in numbered for w in beyond(numbered[p], v, p)]
+    return [w for p, v in arguments.items() if p in numbered for w in beyond(numbered[p], v, camel(p))]
 
 
 def _conditions(function: Callable[..., Any], contracts: Iterable[Any]) -> tuple[Condition, ...]:

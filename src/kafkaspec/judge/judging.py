@@ -607,7 +607,7 @@ class Session:
         """Ask the calls of a history as they are. UserError for one that cannot be made."""
         first, *rest = records if records and records[0].get("op") == "init" else ({"op": "init", "args": {}}, *records)
         init = self.machine.python_names(first.get("args", {}))
-        self._possible(init)
+        self._first(init)
         calls = iter(enumerate(rest, 1))
 
         def plan(state: Any) -> Proposal | None:
@@ -619,15 +619,16 @@ class Session:
         if asked is not None:
             self.judged(asked)
 
-    def _possible(self, init: Mapping[str, Any]) -> None:
-        """UserError for a configuration with a number outside its range, or of another shape."""
+    def _first(self, init: Mapping[str, Any]) -> Any:
+        """The first state; UserError for a configuration with a number outside its range, or of another shape."""
         try:
             wrong = self.machine.beyond(init)
-            self.machine.initial(**init)
+            state = self.machine.initial(**init)
         except (TypeError, KeyError, ValueError, AttributeError, IndexError) as e:
             raise UserError(f"init: the spec cannot take it ({type(e).__name__}: {e})") from None
         if wrong:
             raise UserError(f"init: {wrong[0]}")
+        return state
 
     def _made(self, number: int, record: Record, state: Any) -> tuple[Call, Step[Any]]:
         """A recorded call, and what the spec says to it."""
@@ -665,9 +666,8 @@ class Session:
         Nothing is asked if a number is outside its range."""
         first, *rest = records
         init = self.machine.python_names(first["args"])
-        self._possible(init)
+        state = self._first(init)
         asked = self.begin(-1, "draw", init)
-        state: Any = self.machine.initial(**init)
         self.observed(asked, state)
         for r in rest:
             op = self.machine.find(r["op"])
