@@ -446,9 +446,9 @@ VERIFIED = MEASURED / "verified.json"
 """The rows of `kafkaspec verify`, without the times."""
 
 
-def verification() -> list[dict[str, str]]:
-    """The rows of `kafkaspec verify`, run now. Raises CalledProcessError if anything does not hold."""
-    command = [sys.executable, "-m", "kafkaspec", "verify", "--json"]
+def verification(*options: str) -> list[dict[str, str]]:
+    """The rows of `kafkaspec verify`, run now, with options. Raises CalledProcessError if anything does not hold."""
+    command = [sys.executable, "-m", "kafkaspec", "verify", "--json", *options]
     run = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True)
     return [{k: r[k] for k in ("subsystem", "what", "word", "detail")} for r in json.loads(run.stdout)]
 
