@@ -12,7 +12,20 @@ import pytest
 from kafkaspec.errors import UserError
 from kafkaspec.explore.engine import explore
 from kafkaspec.export import module_name, tla
-from kafkaspec.language import Bounded, Model, Range, Size, Sort, action, initial, load, require, step, witness
+from kafkaspec.language import (
+    Bounded,
+    Model,
+    Range,
+    Size,
+    Sort,
+    action,
+    initial,
+    invariant,
+    load,
+    require,
+    step,
+    witness,
+)
 from kafkaspec.language.concrete import Concrete
 from tests.export.everything import Everything
 from tests.export.further import Init, Letters, Lines, Wide
@@ -509,8 +522,37 @@ def test_a_record_without_fields_has_one_value() -> None:
     assert "[]" not in tla(load(OfNothing), {})[0].replace("[][", "")
 
 
+@dataclass(frozen=True)
+class SF_Record:
+    WF_: bool
+    WF_field: bool
+
+
+class WF_Names(Model):
+    """Names that begin as a formula of fairness does."""
+
+    SF_: bool
+    WF_record: SF_Record
+    WFu5f_record: bool
+
+    @action()
+    def WF_set(s, WF_: bool, SF_to: bool) -> None:
+        s.next.WF_record = SF_Record(WF_=WF_, WF_field=SF_to)
+        s.next.WFu5f_record = any(WF_x == s.SF_ for WF_x in {WF_, SF_to})
+
+    @invariant()
+    def SF_claim(s) -> bool:
+        return s.WFu5f_record or not s.WFu5f_record
+
+
+def test_no_name_begins_as_a_formula_of_fairness_does() -> None:
+    module, configuration = tla(load(WF_Names), {})
+    assert re.search(r"\b[WS]F_", module + configuration + module_name(load(WF_Names))) is None
+    assert "VARIABLES SFu5f_, WFu5f_record_, WFu5f_record\n" in module
+
+
 @pytest.mark.deep
-@pytest.mark.parametrize("model", [InBraces, InBrackets, OfNothing])
+@pytest.mark.parametrize("model", [InBraces, InBrackets, OfNothing, WF_Names])
 def test_tlc_reads(tmp_path: Path, model: type[Model]) -> None:
     module, configuration = tla(load(model), {}, deadlock=True)
     found = tlc(tmp_path, module, configuration)
