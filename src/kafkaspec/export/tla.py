@@ -91,6 +91,7 @@ _TRANSPARENT = frozenset(("some", "get", "must", "only"))
 
 _CHOICE = re.compile(r"(\w+|<<[^>]*>>) \\in ")
 """How {... : ...} begins."""
+_IF = ("IF ", "THEN ", "ELSE ")
 _WIDTH = 110
 _NO_FIELDS = "<<>>"
 """A record without fields: the function of an empty domain."""
@@ -723,7 +724,7 @@ class _Module:
                 with self.quantified(e) as (head, body):
                     return f"{head}{below}    {self.block(body, column + 4)}"
             case "ite":
-                c, x, y = (self.block(x, column + 5) for x in e.args)
+                c, x, y = (self.block(x, column + len(word)) for x, word in zip(e.args, _IF, strict=True))
                 return f"IF {c}{below}THEN {x}{below}ELSE {y}"
         return line
 
