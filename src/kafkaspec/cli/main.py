@@ -444,7 +444,7 @@ def new(
     epilog="""\b
 Examples:
   kafkaspec export cleaner --to tla --out out/        a TLA+ module and its configuration
-  kafkaspec export cleaner --to smtlib --out out/     the proof obligations
+  kafkaspec export cleaner --to smtlib --out out/     the proof obligations, for every size
   kafkaspec export cleaner --to itf --out out/        witnesses and violations as ITF traces
 """,
 )
