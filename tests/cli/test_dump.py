@@ -162,7 +162,8 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for archive in sorted(RECORDINGS.glob("*/*.tar.gz")):
         if archive.parent.name in ("single-basic", "controller-metadata", "compaction-retention", "classic-3.9.1"):
             with tarfile.open(archive) as tar:
-                tar.extractall(folder / f"{archive.parent.name}-{archive.name}", filter="data")
+                tar.extraction_filter = getattr(tarfile, "data_filter", None)
+                tar.extractall(folder / f"{archive.parent.name}-{archive.name}")
     if not any(folder.iterdir()):
         pytest.skip("no recordings of log directories here")
     return folder

@@ -474,7 +474,8 @@ def test_recorded_indexes_are_sound_and_every_damaged_byte_of_one_shows(tmp_path
     )
     with tarfile.open(archive) as tar:
         wanted = [m for m in tar.getmembers() if "/orders-0/" in m.name and "node-1" in m.name]
-        tar.extractall(tmp_path, wanted, filter="data")
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)
+        tar.extractall(tmp_path, wanted)
     logs = sorted(p for p in tmp_path.rglob("*.log") if p.with_suffix(".index").stat().st_size > 40)
     assert logs
     log = logs[0]

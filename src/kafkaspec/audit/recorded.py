@@ -60,7 +60,8 @@ class Archive:
         folder = Path(tempfile.mkdtemp(prefix="kafkaspec-"))
         try:
             with tarfile.open(self.archive) as tar:
-                tar.extractall(folder, filter="data")
+                tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 has it
+                tar.extractall(folder)
             yield tuple(sorted(p.parent for p in folder.rglob("meta.properties")))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
