@@ -13,20 +13,7 @@ import pytest
 from kafkaspec.errors import UserError
 from kafkaspec.explore.engine import explore
 from kafkaspec.export import module_name, tla
-from kafkaspec.language import (
-    Bounded,
-    Model,
-    Range,
-    Size,
-    Sort,
-    action,
-    initial,
-    invariant,
-    load,
-    require,
-    step,
-    witness,
-)
+from kafkaspec.language import Bounded, Model, Range, Size, Sort, action, initial, load, require, step, witness
 from kafkaspec.language.concrete import Concrete
 from tests.export.everything import Everything
 from tests.export.further import Init, Letters, Lines, Wide
@@ -533,6 +520,7 @@ class WF_Names(Model):
     """Names that begin as a formula of fairness does."""
 
     SF_: bool
+    WF: bool
     WF_record: SF_Record
     WFu5f_record: bool
 
@@ -541,15 +529,19 @@ class WF_Names(Model):
         s.next.WF_record = SF_Record(WF_=WF_, WF_field=SF_to)
         s.next.WFu5f_record = any(WF_x == s.SF_ for WF_x in {WF_, SF_to})
 
-    @invariant()
+    @action()
+    def turn(s, WF: bool) -> None:
+        s.next.WF = any(SF == s.WF for SF in {WF}) or all(SF for SF in {WF})
+
+    @step()
     def SF_claim(s) -> bool:
-        return s.WFu5f_record or not s.WFu5f_record
+        return s.WFu5f_record or not s.next.WFu5f_record or s.next.WF == s.WF
 
 
 def test_no_name_begins_as_a_formula_of_fairness_does() -> None:
     module, configuration = tla(load(WF_Names), {})
     assert re.search(r"\b[WS]F_", module + configuration + module_name(load(WF_Names))) is None
-    assert "VARIABLES SFu5f_, WFu5f_record_, WFu5f_record\n" in module
+    assert "VARIABLES SFu5f_, WF, WFu5f_record_, WFu5f_record\n" in module
 
 
 class Colour(enum.Enum):

@@ -16,6 +16,7 @@ import sys
 import tokenize
 import traceback
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from kafkaspec.language import LoadedModel
 
 Sizes = dict[str, int | bool]
-NEWLINE = b"\n"
 
 
 def model_modules() -> dict[str, str]:
@@ -137,7 +137,8 @@ def _check_text(path: Path) -> None:
     data = path.read_bytes()
 
     def error(at: int, what: str) -> UserError:
-        return UserError(f"{path}:{data.count(NEWLINE, 0, at) + 1}: {what}")
+        line = data.count(b"\n", 0, at) + 1
+        return UserError(f"{path}:{line}: {what}")
 
     if b"\0" in data:
         raise error(data.index(b"\0"), "a NUL byte, which no text of Python has")
@@ -158,12 +159,13 @@ def _check_text(path: Path) -> None:
 def _longest(text: str) -> int:
     """Where the statement of most words begins, as a line."""
     line, most, words, first = 1, 0, 0, 1
-    for token in tokenize.generate_tokens(StringIO(text).readline):
-        first = token.start[0] if not words else first
-        words += 1
-        if token.type == tokenize.NEWLINE:
-            line, most = (first, words) if words > most else (line, most)
-            words = 0
+    with suppress(tokenize.TokenError, SyntaxError):  # of what comes later: it was not read so far
+        for token in tokenize.generate_tokens(StringIO(text).readline):
+            first = token.start[0] if not words else first
+            words += 1
+            if token.type == tokenize.NEWLINE:
+                line, most = (first, words) if words > most else (line, most)
+                words = 0
     return line
 
 

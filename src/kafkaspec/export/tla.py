@@ -92,6 +92,7 @@ _TRANSPARENT = frozenset(("some", "get", "must", "only"))
 _CHOICE = re.compile(r"(\w+|<<[^>]*>>) \\in ")
 """How {... : ...} begins."""
 _IF = ("IF ", "THEN ", "ELSE ")
+"""What stands before the parts of a conditional that takes several lines."""
 _WIDTH = 110
 _NO_FIELDS = "<<>>"
 """A record without fields: the function of an empty domain."""
@@ -150,7 +151,7 @@ class _Module:
         for n in sorted(names, key=str.isidentifier, reverse=True):  # "x: start" is x_start, unless there is one
             name = re.sub(r"\W+", "_", spelled(n))
             while name in own or (name != n and name in names) or name in self.names.values():
-                name += "_"
+                name = spelled(f"{name}_")
             self.names[n] = name
         self.taken = own | set(self.names.values())
         self.fields: dict[str, str] = {}
@@ -634,7 +635,7 @@ class _Module:
         if n not in self.fields:
             name = spelled(n)
             while name in _WORDS or name in self.fields.values():
-                name += "_"
+                name = spelled(f"{name}_")
             self.fields[n] = name
         return self.fields[n]
 
@@ -645,7 +646,7 @@ class _Module:
         wanted = spelled(wanted)
         name, n = wanted, 2
         while name in taken:
-            name, n = f"{wanted}_{n}", n + 1
+            name, n = spelled(f"{wanted}_{n}"), n + 1
         return name
 
     @contextmanager
