@@ -54,6 +54,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "nul.py").write_bytes(b"x = 1\ny = \0\n")
     (tmp_path / "nots.py").write_text(f"x = 1\ny = (\n{'not ' * 9_000}x)\nz = [1, 2, 3]\n")
     os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "large.py").touch()
+    os.truncate(tmp_path / "large.py", 1 << 40)
     (tmp_path / "faulty.py").write_text(MODEL.replace("s.next.n[p] = s.n[p] - 1", "s.next.m[p] = s.n[p] - 1"))
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty.ndjson").write_text("")
@@ -121,6 +123,7 @@ ERRORS: list[tuple[list[str], str]] = [
     (["explore", "broken.py"], "broken.py:2: invalid syntax"),
     (["explore", "failing.py"], "failing.py:2: ZeroDivisionError: division by zero"),
     (["explore", "binary.py"], "binary.py:"),
+    (["explore", "large.py"], "large.py: 1,099,511,627,776 bytes, and a text has at most 16,777,216"),
     (["explore", "pipe.py"], "pipe.py: not a regular file"),
     (["explore", "latin.py"], "latin.py:3: byte 0xe9 is no text in utf-8"),
     (["explore", "nul.py"], "nul.py:2: a NUL byte, which no text of Python has"),

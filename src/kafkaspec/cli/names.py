@@ -20,7 +20,7 @@ from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkaspec.errors import UserError, unknown
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from kafkaspec.language import LoadedModel
 
 Sizes = dict[str, int | bool]
+MOST_TEXT: Final = 16 << 20
+"""Bytes of a file with models."""
 
 
 def model_modules() -> dict[str, str]:
@@ -134,6 +136,9 @@ def _module_of_file(path: Path) -> ModuleType:
 
 def _check_text(path: Path) -> None:
     """UserError, with the line, for a file that Python cannot read as a text of its own."""
+    size = path.stat().st_size
+    if size > MOST_TEXT:
+        raise UserError(f"{path}: {size:,} bytes, and a text has at most {MOST_TEXT:,}")
     data = path.read_bytes()
 
     def error(at: int, what: str) -> UserError:
