@@ -20,6 +20,7 @@ import pytest
 import yaml
 
 import kafkaspec
+from kafkaspec.audit.recorded import unpack
 from kafkaspec.judge.target import TargetTrouble
 
 ROOT = Path(__file__).parent.parent
@@ -129,9 +130,7 @@ def in_ci(step: str, folder: Path, target: str) -> subprocess.CompletedProcess[s
     (folder / "traces").mkdir()
     (folder / "traces" / "kip-279.ndjson").write_text(KIP_279)
     recorded = ROOT / "tests" / "recordings" / "audit" / "single-basic" / "nodes-after-clean-stop.tar.gz"
-    with tarfile.open(recorded) as archive:
-        archive.extraction_filter = getattr(tarfile, "data_filter", None)
-        archive.extractall(folder / "data")
+    unpack(recorded, folder / "data")
     environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
     return subprocess.run(
         ["bash", "-e", "-c", ci_commands()[step]], cwd=folder, env=environment, capture_output=True, text=True
