@@ -68,6 +68,7 @@ def test_rejects_a_wrong_result_with_step_clause_values_and_nearest() -> None:
     assert v.text().splitlines() == [
         "rejected at step 2: toy:3: pop",
         "  TOY-6",
+        "  or it breaks TOY-4",
         "  answered -> 1",
         "  expected -> 7",
     ]

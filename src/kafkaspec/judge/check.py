@@ -38,14 +38,17 @@ import orjson
 
 from kafkaspec.contract import clauses, history
 from kafkaspec.contract.deviation import Deviation, Ghost
+from kafkaspec.contract.governs import Ids
 from kafkaspec.contract.machine import Exhaustive, Fields, Json, Machine, Nothing, Operation, Outside, Refused, Step
 from kafkaspec.errors import UserError, unknown
+from kafkaspec.judge.blame import cited_alone
 from kafkaspec.judge.fits import LARGEST, arguments_fit, fits
 from kafkaspec.judge.protocol import word
+from kafkaspec.judge.suspects import Call
 from kafkaspec.judge.tokens import Tokens
 from kafkaspec.judge.trace import MAX_DEPTH, MAX_LINE_BYTES, Counted, is_deep, json_text, opened, parsed
 from kafkaspec.judge.verdict import DeviationCount, SkippedCount, Verdict, bounded
-from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, same
+from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, outcome_matches, same
 
 MAX_STATES: Final = 10_000
 """How many states may explain a trace with missing fields before the check gives up."""
@@ -153,19 +156,6 @@ def _together(advances: list[Callable[..., Ghost]]) -> Callable[..., tuple[Ghost
         (only,) = advances
         return lambda ghosts, before, op, a, after: (only(ghosts[0], before, op, a, after),)
     return lambda ghosts, *step: tuple(f(g, *step) for f, g in zip(advances, ghosts, strict=True))
-
-
-def outcome_matches(expected: Json | Refused, record: Mapping[str, Any]) -> bool:
-    if isinstance(expected, Refused):
-        if "result" in record:
-            return False
-        error = record.get("error")
-        return error is None or (
-            isinstance(error, dict)
-            and error.get("class", expected.error) == expected.error
-            and (expected.message is None or "message" not in error or error["message"] == expected.message)
-        )
-    return "error" not in record and ("result" not in record or matches(expected, record["result"]))
 
 
 class Check:
@@ -443,7 +433,8 @@ class Check:
         self.histories += 1
         if outcome_matches(None, line.record) and self.shows(observation, line.record):
             return None
-        return self.refuse(line, "", None, observation, "the first state is another one", "")
+        broken = cited_alone(self.machine, line.record, self.compared(observation, line.record.get("state")))
+        return self.refuse(line, broken, None, observation, "the first state is another one", "")
 
     def note(self, ids: Iterable[str], step: int, number: int) -> None:
         """Known deviations were met."""
@@ -711,7 +702,7 @@ class Check:
             what = f"this is known deviation {', '.join(known)}, and deviations are not accepted here (strict)"
         elif right_answer:
             what = "the answer is right, the state after it is not"
-            verdict = self.refuse(line, self.blame(line, a), a.result, a.observation, what, near)
+            verdict = self.refuse(line, self.cited(line, a), a.result, a.observation, what, near)
             return replace(verdict, only_state=True)
         else:
             expected, seen = _answer(history.outcome(a.result)), _answer(line.record)
@@ -719,17 +710,19 @@ class Check:
             if "result" in line.record and not isinstance(a.result, Refused) and len(seen) > history.LONGEST:
                 where = differences(a.result, line.record["result"], "result")
                 what = "\n".join([what, *map(str, itertools.islice(where, 6))])
-        return self.refuse(line, self.blame(line, a), a.result, a.observation, what, near)
+        return self.refuse(line, self.cited(line, a), a.result, a.observation, what, near)
 
     def refuse(
-        self, line: Line, clause: str, result: Json | Refused, observation: Json, what: str, nearest: str
+        self, line: Line, broken: Ids, result: Json | Refused, observation: Json, what: str, nearest: str
     ) -> Verdict:
-        """A rejection in full, against the answer and the observation that were expected."""
+        """A rejection in full, by the rules that may be broken, against the answer and the observation expected."""
         known = {c.id: c for c in clauses.all_clauses()}
+        clause = next(iter(broken), "")
         return self.verdict(
             "rejected",
             line,
             clause=clause,
+            others=broken[1:],
             sentence=known[clause].sentence if clause in known else "",
             what=what,
             expected={**history.outcome(result), "state": observation},
@@ -737,24 +730,10 @@ class Check:
             nearest=nearest,
         )
 
-    def blame(self, line: Line, a: Attempt) -> str:
-        """The clause of the refusal, of the first postcondition that the recorded result breaks, or the operation's."""
-        if isinstance(a.result, Refused):
-            return a.result.clause
-        if "result" in line.record and not outcome_matches(a.result, line.record):
-            try:
-                recorded = a.operation.returned(Step(a.after.state, line.record["result"]))
-            except Exception:
-                recorded = None  # it is not of the result's type
-            values = {**a.operation.decoded(a.arguments), "state": a.before.state, "result": recorded}
-            for post in a.operation.postconditions:
-                if all(n in values for n in post.arguments):
-                    try:
-                        if not post.condition(**{n: values[n] for n in post.arguments}):
-                            return post.clause
-                    except Exception:
-                        return post.clause  # it cannot even be evaluated on such a result
-        return a.operation.clauses[0] if a.operation.clauses else ""
+    def cited(self, line: Line, a: Attempt) -> Ids:
+        """The clauses that the line broke, as far as it tells, the most likely first."""
+        call = Call(a.operation, a.arguments, a.before.state, Step(a.after.state, a.result))
+        return cited_alone(self.machine, line.record, self.compared(a.observation, line.record.get("state")), call)
 
     def nearest(self, line: Line, expected: Json = None) -> str:
         """What would have been accepted instead of this line, after which the state shown should have been `expected`:

@@ -24,7 +24,7 @@ from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refuse
 from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.blame import cited
-from kafkaspec.judge.check import Check, outcome_matches
+from kafkaspec.judge.check import Check
 from kafkaspec.judge.cover import Cover, watched
 from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Proposal, Start, fixed
 from kafkaspec.judge.result import By, Job, Kind, Rejection, Tally
@@ -33,7 +33,7 @@ from kafkaspec.judge.tokens import Tokens
 from kafkaspec.judge.tour import Tour, digest, tours
 from kafkaspec.judge.verdict import Verdict
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.compare import Difference, differences, same, shape
+from kafkaspec.lockstep.compare import Difference, differences, outcome_matches, same, shape
 from kafkaspec.lockstep.exhaustive import RefinementMapping, model_state
 from kafkaspec.lockstep.shrink import shrunk
 
@@ -589,13 +589,12 @@ class Session:
         ids = found.clauses or ((verdict.clause,) if verdict.clause else ())
         if ids:
             sentences = {c.id: c.sentence for c in self.subsystem.clauses}
-            verdict = replace(verdict, clause=ids[0], sentence=sentences.get(ids[0], ""))
+            verdict = replace(verdict, clause=ids[0], others=ids[1:], sentence=sentences.get(ids[0], ""))
             history = self._told(history.records, verdict)
         return replace(
             rejection,
             blame=found.blame,
             clause=verdict.clause,
-            others=ids[1:],
             operation=operation,
             shape=what,
             history=history,

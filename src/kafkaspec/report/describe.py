@@ -249,6 +249,7 @@ def _verdict(v: Verdict) -> list[Section]:
         facts.append(("rule", Cell(f"the caller broke {v.clause}: {v.what}", "unknown")))
     elif v.verdict == "rejected":
         seen, right = cut(answer_text(v.seen)), cut(answer_text(v.expected))
+        facts += [("or breaks", Cell(", ".join(v.others)))] if v.others else []
         facts += [("why", Cell(v.what, "bad"))] if not v.what.startswith("answered ") else []
         facts += [("seen", Cell(seen, "bad")), ("right", Cell(right, "good"))] if seen != right and v.expected else []
     facts += [("nearest", Cell(line)) for line in v.nearest.splitlines()]
@@ -341,7 +342,7 @@ def _judged_row(j: SubsystemVerdict) -> list[str | Cell]:
 
 def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
     v = r.verdict
-    facts: list[tuple[str, Cell]] = [("or breaks", Cell(", ".join(r.others)))] if r.others else []
+    facts: list[tuple[str, Cell]] = [("or breaks", Cell(", ".join(v.others)))] if v.others else []
     if v.what and not v.only_state and not v.what.startswith("answered "):
         facts.append(("why", Cell(v.what, "bad")))
     seen, right = answer_text(v.seen), answer_text(v.expected)
