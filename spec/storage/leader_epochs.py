@@ -329,7 +329,7 @@ def reopen(state: Cache) -> Cache:
 
 
 @machine.operation("load", "LEC-17", kind="restart")
-@reveals("LEC-7")
+@reveals("LEC-7", "LEC-4", "LEC-18")
 @require(lambda log_start, log_end: 0 <= log_start <= log_end, "LEC-9 a log begins before it ends")
 @rises
 @ensure(

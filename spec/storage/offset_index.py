@@ -108,8 +108,8 @@ Filling = Annotated[int, Within(1, 4096)]
 class Entry(NamedTuple):
     """An offset, and a position in the .log file, bytes."""
 
-    offset: Int64
-    position: Int32
+    offset: Annotated[Int64, governs("OIX-1")]
+    position: Annotated[Int32, governs("OIX-1")]
 
 
 @states(without=A_FORMAT)

@@ -91,8 +91,8 @@ Filling = Annotated[int, Within(1, 4096)]
 class Entry(NamedTuple):
     """A timestamp, ms, and an offset."""
 
-    timestamp: Int64
-    offset: Int64
+    timestamp: Annotated[Int64, governs("TIX-1")]
+    offset: Annotated[Int64, governs("TIX-1")]
 
 
 @states(without=A_FORMAT)

@@ -38,6 +38,8 @@ OLDEST_JAVA = 17
 START_S = 60.0
 """How long the gateway may take to start."""
 INSTALL = "pip install 'kafkaspec[spark]'"
+LIGHT = "-XX:TieredStopAtLevel=1"
+"""Java only hands out what Python works on: its second compiler costs more than it saves (half of the start)."""
 QUIET = """\
 rootLogger.level = off
 rootLogger.appenderRef.stderr.ref = console
@@ -161,7 +163,7 @@ def _gateway(folder: Path) -> Iterator[None]:
     environment |= {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
     with log.open("wb") as errors:
         process = subprocess.Popen(
-            command(java, f"-Dlog4j2.configurationFile={quiet.as_uri()}"),
+            command(java, LIGHT, f"-Dlog4j2.configurationFile={quiet.as_uri()}"),
             stdin=subprocess.PIPE,  # the process ends when this is closed
             stdout=subprocess.DEVNULL,
             stderr=errors,

@@ -700,16 +700,17 @@ class Check:
         known = self.deviating(line.record, a) if self.strict else ()
         if known:
             what = f"this is known deviation {', '.join(known)}, and deviations are not accepted here (strict)"
-        elif right_answer:
+            broken = tuple(dict.fromkeys(d.clause for d in self.deviations if d.id in known))
+            return replace(self.refuse(line, broken, a.result, a.observation, what, near), known=known)
+        if right_answer:
             what = "the answer is right, the state after it is not"
             verdict = self.refuse(line, self.cited(line, a), a.result, a.observation, what, near)
             return replace(verdict, only_state=True)
-        else:
-            expected, seen = _answer(history.outcome(a.result)), _answer(line.record)
-            what = f"answered {seen}\nexpected {expected}"
-            if "result" in line.record and not isinstance(a.result, Refused) and len(seen) > history.LONGEST:
-                where = differences(a.result, line.record["result"], "result")
-                what = "\n".join([what, *map(str, itertools.islice(where, 6))])
+        expected, seen = _answer(history.outcome(a.result)), _answer(line.record)
+        what = f"answered {seen}\nexpected {expected}"
+        if "result" in line.record and not isinstance(a.result, Refused) and len(seen) > history.LONGEST:
+            where = differences(a.result, line.record["result"], "result")
+            what = "\n".join([what, *map(str, itertools.islice(where, 6))])
         return self.refuse(line, self.cited(line, a), a.result, a.observation, what, near)
 
     def refuse(

@@ -586,8 +586,8 @@ class Session:
         verdict = self._check_says(history.records, self._check())
         _, operation, what = kind_of(history)
         found = cited(self.machine, history.records, [] if self.broken else [*self.tried])
-        ids = found.clauses or ((verdict.clause,) if verdict.clause else ())
-        if ids:
+        ids = found.clauses
+        if ids and not verdict.known:
             sentences = {c.id: c.sentence for c in self.subsystem.clauses}
             verdict = replace(verdict, clause=ids[0], others=ids[1:], sentence=sentences.get(ids[0], ""))
             history = self._told(history.records, verdict)

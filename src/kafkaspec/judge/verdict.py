@@ -55,6 +55,8 @@ class Verdict:
     sentence: str = ""
     others: tuple[str, ...] = ()
     """the next rules that may be broken instead, the most likely first"""
+    known: tuple[str, ...] = ()
+    """the known deviations that show what was seen, where they are not accepted"""
     what: str = ""
     skipped: Mapping[str, SkippedCount] = field(default_factory=dict)
     """lines that are none of a trace, by what is unknown in them; "" for the lines that are of further reasons"""
