@@ -781,16 +781,25 @@ def write_snapshot(entries: Sequence[Entry]) -> str:
 @ensure(
     lambda file, result: (
         isinstance(result, Refused)
-        or producer_snapshot.packed(result).hex()[12:] == file[12 : 2 * (HEAD.size + ENTRY.size * len(result))]
+        or all(
+            read == written
+            for read, written in zip(result, producer_snapshot.written(bytes.fromhex(file)), strict=False)
+            if producer_snapshot.is_kafkas(written)
+        )
     ),
-    "PSM-24 written again, the producers are the same bytes",
+    "PSM-24 what Kafka writes is read as it was written",
+)
+@ensure(
+    lambda result: isinstance(result, Refused) or all(map(producer_snapshot.is_kafkas, result)),
+    "PSM-25 what is read is what Kafka could have written",
 )
 def read_snapshot(file: str) -> list[Entry] | Refused:
     """The entries of a snapshot file (bytes in hexadecimal digits), or the refusal.
 
     PSM-25: A snapshot file is unreadable if it is cut short, its version is not 1, it announces more producers than it
     holds or a negative number of them, or its CRC is not that of its bytes. Bytes behind the last producer count in the
-    CRC, and say nothing. [ProducerStateManager.readSnapshot, Kafka 4.3.0]
+    CRC, and say nothing. A producer with a negative last offset has no batch, and one with a negative first offset no
+    open transaction, whatever else stands there. [ProducerStateManager.readSnapshot, Kafka 4.3.0]
     """
     entries = producer_snapshot.unpacked(bytes.fromhex(file))
     return UNREADABLE if entries is None else entries

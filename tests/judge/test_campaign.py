@@ -327,6 +327,16 @@ def test_what_was_rejected_before_the_trouble_stays_rejected(monkeypatch: pytest
     assert r.rejections
 
 
+def test_a_wrong_answer_just_before_the_trouble_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "SHRINK_S", 5.0)
+    r = judged(toy_target.MiscountsAndDies, 50)
+    assert r.verdict == "rejected"
+    assert r.tally.trouble is not None
+    (rejection,) = r.rejections
+    assert rejection.history.records[-1]["op"] == "push"
+    assert rejection.history.records[-1]["result"] == 9
+
+
 def test_ctrl_c_tells_what_was_judged_so_far() -> None:
     def interrupt(done: int, total: int | None, text: str) -> None:
         if done >= 30:

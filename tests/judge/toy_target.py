@@ -131,6 +131,24 @@ class DiesWrongly(Dies, ForgetsAndMiscounts):
     most = 12
 
 
+class MiscountsAndDies(Sound):
+    """Wrong in what it answers to the second push, and its process ends in the next call."""
+
+    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+        if self.wrong:
+            os._exit(3)
+        return super().apply(name, arguments)
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        super().reset(arguments)
+        self.wrong = False
+
+    def push(self, value: int) -> Json | Refused:
+        answer = super().push(value)
+        self.wrong = not isinstance(answer, Refused) and answer >= 2
+        return 9 if self.wrong else answer
+
+
 class Fickle(Sound):
     """Wrong only now and then, whatever it is asked."""
 

@@ -182,6 +182,10 @@ class Check:
         self.initials = [initial for initial, _ in kinds]
         self.advance = _together([advance for _, advance in kinds])
         self.ghost_of = [list(kinds).index((d.initial, d.advance)) if d.has_ghost else None for d in self.deviations]
+        self.losing = [
+            (d, d.lost, at) for d, at in zip(self.deviations, self.ghost_of, strict=True) if d.lost and at is not None
+        ]
+        """the deviations after which what is shown may not be compared, and the places of their ghosts"""
         self.bounds = {op.name: _bind(op) for op in machine.operations.values()}
         self.tokens = Tokens(machine)
         self.frontier: list[Possible] = [self.fresh({})]
@@ -287,8 +291,8 @@ class Check:
                             answer = head.get("result", ABSENT)
                             good = answer is result or matches(result, answer)
                         text = line[at + 9 :].rstrip() if at else b""
+                        ids: tuple[str, ...] = ()
                         if not good or text != dumps(expected, default=float) + b"}":
-                            ids: tuple[str, ...] = ()
                             attempt = None
                             if self.deviations and not self.strict:
                                 was, now = Possible(before, ghosts), Possible(after, moved)
@@ -306,6 +310,11 @@ class Check:
                                 self.note(ids, head["i"] if type(head["i"]) is int else events - 1, number)
                                 good = True
                         if good:
+                            if any(lost(moved[n]) and not lost(ghosts[n]) for _, lost, n in self.losing):
+                                was, now = Possible(before, ghosts), Possible(after, moved)
+                                attempt = Attempt(bound.operation, a, was, now, result, expected)
+                                shown = record if record is not None else {**head, "state": expected} if at else head
+                                moved = self.reached(shown, attempt, ids).ghosts
                             before, ghosts = after, moved
                             if type(result) is Refused:
                                 refusals[op, result.clause] += 1
@@ -398,19 +407,36 @@ class Check:
         found, deviated, outside = self.explanations(line)
         if deviated and not found:
             self.note(min(deviated, key=lambda d: len(d[1]))[1], line.step, number)
-        attempts = [*found, *(a for a, _ in deviated)]
+        attempts = [*((a, ()) for a in found), *deviated]
         if not attempts:
             if outside is not None:
                 return self.verdict("outside", line, clause=outside.clause, what=outside.reason)
             return self.rejected(line)
-        self.count(line, attempts[0])
-        self.frontier = _distinct((a.after for a in attempts), self.most)
+        self.count(line, attempts[0][0])
+        self.frontier = _distinct((self.reached(line.record, a, ids) for a, ids in attempts), self.most)
         if len(self.frontier) > self.most or self.too_large():
             raise UserError(
                 f"{self.name}:{number}: could not judge from here: more than {self.most:,} states explain the trace "
                 f"so far, or too large ones (fields are missing since line {self.sparse_since or number})"
             )
         return None
+
+    def reached(self, record: Mapping[str, Any], a: Attempt, ids: tuple[str, ...]) -> Possible:
+        """Where a line leads that is explained, by these known deviations: with the ghost as it was of one after which
+        nothing could be compared, if the line shows that the target has not got it."""
+        ghosts = list(a.after.ghosts)
+        for deviation, lost, at in self.losing:
+            if deviation.id in ids or lost(a.before.ghosts[at]) or not lost(ghosts[at]):
+                continue
+            try:
+                result, observation = deviation.rewrite(
+                    ghosts[at], a.after.state, a.operation.name, a.arguments, a.result, a.observation
+                )
+            except Exception:  # it is written for the configurations that there are
+                continue
+            if not (outcome_matches(result, record) and self.shows(observation, record)):
+                ghosts[at] = a.before.ghosts[at]
+        return Possible(a.after.state, tuple(ghosts))
 
     def too_large(self) -> bool:
         """Whether the states that explain the trace are too large together: the first stands for all."""

@@ -192,8 +192,10 @@ class Session:
             if not under_way:  # else the target is asked nothing more
                 self.target.quiet()
         except TargetTrouble as e:
+            if (found := self.located(e)) is not None:
+                asked, tally.last = found
+                self._judged_until_then(asked, tally.last)
             tally.trouble = e
-            tally.last = self.located(e)
         tally.seconds = time.monotonic() - began
         return tally
 
@@ -470,10 +472,10 @@ class Session:
             records[last] |= answer
         return records[: last + 1]
 
-    def located(self, trouble: TargetTrouble) -> History | None:
-        """The history in which the target got into trouble, up to the call that got no answer. It may have had answers
-        in hand that never came, so its histories are asked again, of another process and one line at a time; if nothing
-        shows then, what had been answered."""
+    def located(self, trouble: TargetTrouble) -> tuple[PendingHistory, History] | None:
+        """The history in which the target got into trouble, and it up to the call that got no answer. It may have had
+        answers in hand that never came, so its histories are asked again, of another process and one line at a time; if
+        nothing shows then, what had been answered."""
         suspects = [a for a in (self.reading, *self.under_way, self.asking) if a is not None]
         if not suspects:
             return None
@@ -488,8 +490,9 @@ class Session:
                             answers += target.receive(1)
                             target.answer(answers[-1], n)
                     except TargetTrouble:
-                        return self._so_far(asked, answers)
-        return self._so_far(suspects[0], [*suspects[0].answers, *self.target.left()])
+                        return asked, self._so_far(asked, answers)
+        first = suspects[0]
+        return first, self._so_far(first, [*first.answers, *self.target.left()])
 
     def _so_far(self, asked: PendingHistory, answers: Sequence[bytes]) -> History:
         """A history that got no further: what was answered, and the call that was not."""
@@ -523,6 +526,17 @@ class Session:
         records = records[: (verdict.step or 0) + 1]
         verdict = self._check_says(records, self._brief())  # without what was counted before
         return self._told(records, verdict), verdict
+
+    def _judged_until_then(self, asked: PendingHistory, history: History) -> None:
+        """Judge what was answered before the trouble: a wrong answer may be what led to it."""
+        *answered, last = history.records
+        answered += [last] if {"result", "error"} & last.keys() else []
+        if not answered:
+            return
+        verdict = self._check_says(answered, self._brief())
+        if verdict.verdict == "rejected":
+            records = answered[: (verdict.step or 0) + 1]
+            self._rejected(asked, self._told(records, verdict), verdict)
 
     def _rejected(self, asked: PendingHistory, history: History, verdict: Verdict) -> None:
         """Note a rejected history."""
