@@ -156,7 +156,7 @@ def replayed(found: Found, engine: str, s: Space, trace: Trace) -> None:
     if last:
         kind = "undefined" if claim_of(trace.claim) == DEFINED else "outside"
         ways = [o for x in here for o in oracle.outcomes(c, x) if o.action == trace.steps[-1].action]
-        ends = any(o.kind == kind and trace.claim in (DEFINED, f"type of {o.variable}") for o in ways)
+        ends = any(o.kind == kind and trace.claim in (DEFINED, *o.types) for o in ways)
     elif trace.kind == "witness":
         ends = any(oracle.witnessed(c, trace.claim, x) for x in here)
     elif trace.claim in c.model.steps:
@@ -406,7 +406,7 @@ def refutable(spaces: list[Space], states: list[list[State]]) -> Refutable:
             for o in oracle.outcomes(c, state):
                 broken: list[str] = []
                 if o.kind in ("undefined", "outside"):
-                    broken = [DEFINED if o.kind == "undefined" else f"type of {o.variable}"]
+                    broken = [DEFINED] if o.kind == "undefined" else o.types
                 elif o.state is not None:
                     broken = [n for n in claims if not oracle.holds(c, n, o.state)]
                     broken += [n for n in m.steps if not oracle.holds(c, n, state, o.state)]
