@@ -38,8 +38,9 @@ from tests.gate.oracle import Space
 MEMORY_MB = 6000
 STEPS = 320
 """Of a random walk."""
-LATE = ("or a bound variable in a proof", "is read at given sizes only")
-"""What the prover may refuse where sizes are open, although the text was loaded and the explorer takes it."""
+LATE = ("or a bound variable in a proof", "is read at given sizes only", "too many for a proof")
+"""What the prover may refuse although the text was loaded and the explorer takes it: what it cannot read where sizes are
+open, and what is beyond its limits."""
 
 
 @dataclass(frozen=True)
