@@ -238,6 +238,7 @@ WAYS = {
     "written_again": "s.next.v = s.v\ns.next.v = {e}",
     "in_helper": "if s.bad:\n    s.put(p)",
     "before_guard": "s.next.v = {e}\nrequire(s.n > 0)",
+    "two_at_once": "s.next.v = {e}\ns.next.n = s.n + 1",
 }
 
 

@@ -32,11 +32,11 @@ class Undefined(UserError):
 
 
 class OutsideType(UserError):
-    """An action leaves a value in a variable that is none of the variable's type."""
+    """An action leaves a value in a variable that is none of the variable's type; or in several, `variables`."""
 
-    def __init__(self, text: str, variable: str) -> None:
+    def __init__(self, text: str, *variables: str) -> None:
         super().__init__(text)
-        self.variable = variable
+        self.variables = variables
 
 
 class State(tuple[Any, ...]):
@@ -451,11 +451,15 @@ class Concrete:
 
     def _after(self, view: _View, before: State | None) -> State:
         """The state that a view shows; what no text has touched is as it was before, if that is a state."""
-        touched = view.__dict__
-        return State(
-            self._freeze(t, getattr(view, n), n) if before is None or n in touched else before[i]
-            for i, (n, t) in enumerate(self.vars.items())
-        )
+        touched, values, wrong = view.__dict__, [], []
+        for i, (n, t) in enumerate(self.vars.items()):
+            try:
+                values.append(self._freeze(t, getattr(view, n), n) if before is None or n in touched else before[i])
+            except OutsideType as e:
+                wrong.append(e)
+        if wrong:
+            raise OutsideType(str(wrong[0]), *(n for e in wrong for n in e.variables))
+        return State(values)
 
     def freeze(self, values: Mapping[str, Any]) -> State:
         """A state from plain values by variable (dicts, sets, lists). Raises UserError when one leaves its type."""
