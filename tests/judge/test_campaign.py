@@ -372,6 +372,13 @@ def test_a_history_is_asked_again() -> None:
     assert (died.verdict, died.tally.trouble is not None) == ("could not judge", True)
 
 
+def test_answers_that_a_spec_keeps_hide_none_of_its_conditions() -> None:
+    """The spec of batches keeps what it has read; a campaign in the same process before must not be seen."""
+    first, second = (judge(Job("batch", OURS, seed=4), examples=6) for _ in range(2))
+    assert len(first.tally.sides) > 100
+    assert first.tally.sides == second.tally.sides
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

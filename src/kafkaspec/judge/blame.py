@@ -313,7 +313,7 @@ class _Case:
             op = after.operation
             self.vote((*op.clauses, *(p.clause for p in op.postconditions)), LEAVES)
 
-    def refusals(self, op: Operation[Any]) -> list[Refused]:
+    def refusals(self, op: Operation[Any]) -> Sequence[Refused]:
         """Those of an operation, and those by the clauses that it reveals."""
         own, shown = refusals_of(self.machine, op), revealed(op)
         if not shown:
