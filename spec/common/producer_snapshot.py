@@ -83,6 +83,14 @@ def understood(e: Entry) -> Entry:
     return e._replace(first_offset=max(e.first_offset, -1))
 
 
+@states("PSM-24")
+def is_read_as_written(data: bytes, entries: Sequence[Entry]) -> bool:
+    """Whether the entries that Kafka writes come out of a file as they stand there, and none that it does not write."""
+    return all(map(is_kafkas, entries)) and all(
+        e == there for e, there in zip(entries, written(data), strict=False) if is_kafkas(there)
+    )
+
+
 @states("PSM-25")
 def unpacked(data: bytes) -> list[Entry] | None:
     """The entries of a file with these bytes; None if it is unreadable."""
