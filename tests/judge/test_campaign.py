@@ -31,7 +31,8 @@ from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import ABSENT, Difference
 from kafkaspec.lockstep.exhaustive import actions, model_state
 from tests.judge import toy_target
-from tests.judge.toy_target import HOW, TOY, Sound, command
+from tests.judge.toy_subsystem import HOW, TOY
+from tests.judge.toy_target import Sound, command
 
 ROOT = Path(__file__).parents[2]
 LEADER_EPOCHS = shlex.join([sys.executable, str(ROOT / "targets/examples/python/leader_epochs.py")])

@@ -232,8 +232,11 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def _first_line(said: Exception | str) -> str:
-    """The line that says most: the innermost cause that Java names, else the first."""
+    """The line that says most: the last of a Python worker's traceback, the innermost cause that Java names, or else
+    the first."""
     lines = [line.strip() for line in str(said).splitlines() if line.strip()]
+    if lines and "Python worker" in lines[0]:
+        return lines[-1]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     return (causes[-1:] or lines[:1] or ["it says nothing"])[0]
 
