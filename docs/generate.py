@@ -590,13 +590,14 @@ def _protocol(d: Description) -> str:
         for r in d.records
         for n, f in enumerate(fields_of(r))
     ]
+    met_with = [walked.examples[c.operation.name] for c in d.calls if c.operation.name in walked.examples]
     asked = [
-        orjson.dumps(walked.examples[c.operation.name], default=float).decode()
-        for c in d.calls
-        if c.operation.name in walked.examples
+        orjson.dumps(line, default=float).decode()
+        for x in met_with
+        for line in ([] if x.before is None else [{"op": "observe", "state": x.before}]) + [x.record]
     ]
     lines = "\n".join(line if len(line) <= 400 else f"{line[:399]}…" for line in asked)
-    examples = f"## A call of each, and its answer\n\n```json\n{lines}\n```"
+    examples = f"## A call of each, its answer, and the state before it where that is short\n\n```json\n{lines}\n```"
     configuration = [
         f"`{p.name}`: `{word(p.hint)}`" + ("" if p.default is None else f" ({json.dumps(p.default)})")
         for p in d.configuration

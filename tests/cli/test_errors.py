@@ -87,7 +87,6 @@ ERRORS: list[tuple[list[str], str]] = [
     (["verify", "timelin"], "unknown subsystem 'timelin'; did you mean 'timeline'?"),
     (["explain", "TML-9999"], "unknown clause 'TML-9999': timeline has TML-1 to TML-"),
     (["explain", "tml"], "unknown clause 'TML': timeline has TML-1 to TML-"),
-    (["explain", "timeline"], "unknown clause 'TIMELINE': it is a subsystem, which has TML-1 to TML-"),
     (
         ["explain", "PRM-9"],
         "unknown clause 'PRM-9': no subsystem has the prefix 'PRM'; did you mean 'PSM-9', of producer_state?",

@@ -1,4 +1,4 @@
-"""`kafkaspec explain`: one rule in all its forms, with the text of each."""
+"""`kafkaspec explain`: one rule in all its forms, with the text of each; or a subsystem."""
 
 from __future__ import annotations
 
@@ -29,9 +29,13 @@ class Form:
     text: str
 
 
-def run(id: str, *, json: bool) -> int:
-    """Print a clause. Raises UserError for an unknown id, with what there is in its place."""
-    clause = subsystem.clause(id.upper())
+def run(name: str, *, json: bool) -> int:
+    """Print a clause, or a subsystem. Raises UserError for an unknown id, with what there is in its place."""
+    if (named := subsystem.subsystems().get(name.lower())) is not None:
+        from kafkaspec.cli import explain_subsystem
+
+        return explain_subsystem.run(named, json=json)
+    clause = subsystem.clause(name.upper())
     traceability.load(clause.id[:3])
     found = [Form(u.form, u.where, *source(u)) for u in traceability.uses(clause.id)]
     absent = traceability.absent(clause)
