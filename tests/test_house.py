@@ -146,9 +146,9 @@ KIP_279 = """\
 """What the faulty target answers wrongly."""
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(("target", "status"), [("leader_epochs.py", 0), ("faulty.py", 1)])
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("step", ["Judge", "Ask known histories again"])
+@pytest.mark.parametrize(("target", "status"), [("faulty.py", 1), ("leader_epochs.py", 0)])
 def test_the_judge_of_the_recipe_for_ci_works(step: str, target: str, status: int, tmp_path: Path) -> None:
     done = in_ci(step, tmp_path, target)
     assert done.returncode == status, done.stdout + done.stderr
