@@ -79,11 +79,11 @@ def met(subsystem: Subsystem) -> Samples:
             fits = size <= EXAMPLE
             known = examples[op.name][0] if op.name in examples else (False, False, False, 0)
             if (not isinstance(result, Refused), fits) >= known[:2]:
-                before = machine.observe(state)
-                seen = before is not None and _size(before) <= EXAMPLE
+                shown = machine.observe(state)
+                seen = shown is not None and _size(shown) <= EXAMPLE
                 worth = (not isinstance(result, Refused), fits, seen, size if fits else -size)
                 if op.name not in examples or worth > known:
-                    examples[op.name] = worth, Example(before if seen else None, record)
+                    examples[op.name] = worth, Example(shown if seen else None, record)
     order = {c.id: n for n, c in enumerate(subsystem.clauses)}
     out = Samples()
     for name, found in refusals.items():
