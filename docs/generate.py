@@ -58,7 +58,7 @@ from kafkaspec.contract.history import answer_text, outcome, record_text
 from kafkaspec.contract.subsystem import clause as find_clause
 from kafkaspec.errors import UserError
 from kafkaspec.explore import explore
-from kafkaspec.judge.protocol import Description, Parameter, described, json_schema, word
+from kafkaspec.judge.protocol import Call, Description, Parameter, described, json_schema, word
 from kafkaspec.judge.protocol import fields as fields_of
 from kafkaspec.judge.samples import met
 from kafkaspec.language import LoadedModel, Trace
@@ -564,6 +564,9 @@ def _protocol(d: Description) -> str:
     def given(p: Parameter) -> str:
         return f"`{p.name}`: `{word(p.hint)}`" + ("" if p.default is ABSENT else f" * ({json.dumps(p.default)})")
 
+    def asked_if(c: Call) -> str:
+        return "".join(f"<br>Asked only if: {html.escape(text)}." for text in c.asked_if)
+
     rows = []
     for c in d.calls:
         op = c.operation
@@ -580,7 +583,7 @@ def _protocol(d: Description) -> str:
         ]
         rows.append(
             [
-                f"`{op.name}`{kind}<br><small>{html.escape(c.what)}</small>",
+                f"`{op.name}`{kind}<br><small>{html.escape(c.what)}{asked_if(c)}</small>",
                 "<br>".join([*map(given, c.parameters), *chosen, f"→ `{word(c.result)}`"]),
                 "<br>".join(refused),
             ]

@@ -81,7 +81,8 @@ def test_a_subsystem_is_explained_as_a_target_must_know_it(name: str, capsys: py
     assert all(c.id in page for c in s.clauses)
     assert ("operations" in told) == (name in subsystem.components())
     for op in told.get("operations", ()):
-        assert f" {op['name']} {op['what']}"[:40] in page
+        assert f" {op['name']} " in page
+        assert op["what"] in page
         assert set(op["example"]["args"]) <= {p["name"] for p in op["arguments"]}
     if name == "leader_epochs":
         asked = {op["name"]: op for op in told["operations"]}

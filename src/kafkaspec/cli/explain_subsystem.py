@@ -72,6 +72,7 @@ def _operation(c: Call, walked: Samples) -> Told:
         "what": c.what,
         "arguments": [_parameter(p) for p in c.parameters],
         "chosen": [*op.chosen],
+        "askedIf": c.asked_if,
         "result": word(c.result),
         "refusals": [
             {"clause": r.clause, "error": r.error, "later": (b, r) in walked.turns[op.name]}
@@ -107,7 +108,9 @@ def _lines(told: Told) -> Iterator[str]:
         yield ""
         yield record["name"]
         for f in record["fields"]:
-            yield from _wrapped(f"{f['name']}{'' if f['needed'] else ' ?'}: {f['type']}. {f['what']}".rstrip(" ."), 2, 6)
+            yield from _wrapped(
+                f"{f['name']}{'' if f['needed'] else ' ?'}: {f['type']}. {f['what']}".rstrip(" ."), 2, 6
+            )
 
 
 def _about(op: Told) -> Iterator[str]:
@@ -118,6 +121,8 @@ def _about(op: Told) -> Iterator[str]:
     for name in op["chosen"]:
         yield f"    {name}: the target's own choice"
     yield from _wrapped(f"-> {op['result']}", 4, 6)
+    for text in op["askedIf"]:
+        yield from _wrapped(f"asked only if: {text}", 4, 6)
     for n, r in enumerate(op["refusals"]):
         turn = "" if n == 0 else "then " if r["later"] else "or "
         yield f"    refused: {turn}{r['error']}, {r['clause']}"

@@ -81,6 +81,7 @@ def met(subsystem: Subsystem) -> Samples:
             if (not isinstance(result, Refused), fits) >= known[:2]:
                 shown = machine.observe(state)
                 seen = shown is not None and _size(shown) <= EXAMPLE
+                size += _size(shown) if seen else 0
                 worth = (not isinstance(result, Refused), fits, seen, size if fits else -size)
                 if op.name not in examples or worth > known:
                     examples[op.name] = worth, Example(shown if seen else None, record)
