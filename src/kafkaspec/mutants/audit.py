@@ -60,7 +60,7 @@ class Written:
     operations: Sequence[str]
     """those that leave a sound log sound"""
     candidates: Mapping[str, Callable[[Any], Sequence[Any]]] = field(default_factory=dict)
-    """of parameters, instead of the spec's own"""
+    """of parameters, instead of the spec's own, those that it has for one operation alone too"""
     init: Mapping[str, Any] | None = None
     """the configuration; None: drawn"""
     last: Sequence[tuple[str, Mapping[str, Any]]] = ()
@@ -87,7 +87,8 @@ def walked(machine: Machine[Any], driver: Driver, written: Written, seed: int) -
     """Drive the implementation by calls that the spec allows. One that fails is not called any more: what it wrote
     until then is what there is."""
     rng = random.Random(f"audit {seed}")
-    machine = replace(machine, tried={**machine.candidates, **written.candidates})
+    others = {p: of for p, of in machine.candidates.items() if p.rpartition(":")[2] not in written.candidates}
+    machine = replace(machine, tried={**others, **written.candidates})
     init = draw_init(machine, rng.choice) if written.init is None else dict(written.init)
     state: Any = machine.initial(**init)
     calls: list[MadeCall] = []
