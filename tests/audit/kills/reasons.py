@@ -1,0 +1,93 @@
+"""Faults that no directory can show, and why: what the rules say is the same with them.
+
+By module; then by function, place and kind of the fault (`*`: all kinds there).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+
+LISTED = "a segment of a log has a .log: the question is the type checker's"
+SPEED = "it saves work alone: what is worked out for nothing changes nothing"
+CHANGED = "a false alarm about files that changed meanwhile: the log is read again, and the entry is there from the start"
+NAMES = "a dtype with fields has names: the default is the type checker's"
+
+EQUIVALENT: Mapping[str, Mapping[str, str]] = {
+    "common/index_evidence": {
+        "IndexCheck.chunk:7:false": SPEED,
+        "IndexCheck.chunk:16:false": SPEED,
+        "IndexCheck.stale_from:1:left out": SPEED,
+    },
+    "storage/segment": {
+        "SegmentCheck.ended:2:true": LISTED,
+    },
+    "storage/batch": {
+        "BatchCheck.chunk:9:false": SPEED,
+    },
+    "storage/transaction_index": {
+        "TransactionIndexCheck.chunk:1:true": SPEED,
+        "TransactionIndexCheck._check_index:37:one less": "a segment's end lies above its base: what is beyond it does too",
+        "TransactionIndexCheck._order:*:without a default": NAMES,
+    },
+    "storage/leader_epochs": {
+        "outliers_of:2:one less": SPEED,
+        "outliers_of:2:false": SPEED,
+        "LeaderEpochCheck._of_file:1:true": "what is wrong with a file is asked of one that is there",
+        "LeaderEpochCheck._take:2:false": SPEED,
+        "LeaderEpochCheck._take:6:one more": SPEED,
+        "LeaderEpochCheck._take:6:true": SPEED,
+        "LeaderEpochCheck._take:9:one more": "no more are told than are kept",
+        "LeaderEpochCheck._take:9:true": "no more are told than are kept",
+        "LeaderEpochCheck._add:2:true": SPEED,
+        "LeaderEpochCheck._read_again:2:false": SPEED,
+        "LeaderEpochCheck._read_again:3:one more": CHANGED,
+        "LeaderEpochCheck._read_again:3:negated": CHANGED,
+        "LeaderEpochCheck._read_again:3:true": CHANGED,
+        "LeaderEpochCheck._of_batch:1:one more": "of batches that fit between their neighbours no two begin at one offset",
+        "LeaderEpochCheck._of_batch:2:one more": "of batches that fit between their neighbours no two begin at one offset",
+        "LeaderEpochCheck._of_run:3:left out": "a run that lies within the entry of its epoch is known",
+        "LeaderEpochCheck._of_run:10:true": "an entry that is not there stands nowhere: the question is the type checker's",
+        "LeaderEpochCheck._of_run:14:true": "no entry stands below the first: the question is the type checker's",
+        "LeaderEpochCheck._of_run:15:one more": "a run of the epoch of the entry that covers it is known, or was told above",
+        "LeaderEpochCheck._of_run:21:one more": "there is no entry of its epoch",
+    },
+    "storage/log_loader": {
+        "recovery_consequence:3:true": "what is damaged lies in a segment, so that there is a first one to be scanned",
+        "recovery_consequence:5:true": "a recovery point is known of whole directories alone, whose stop is known too",
+        "_lost:1:false": "the rules that ask know the offset",
+        "OffsetCheck._step:1:true": SPEED,
+        "OffsetCheck._step:2:true": SPEED,
+        "OffsetCheck._step:10:true": SPEED,
+        "OffsetCheck._overlap:2:false": LISTED,
+        "OffsetCheck._stranger:2:false": LISTED,
+        "OffsetCheck.end:1:left out": SPEED,
+        "leftover:6:true": "a .swap without an offset in its name is told before",
+    },
+    "storage/offset_index": {
+        "OffsetIndexCheck.compare:3:true": SPEED,
+        "OffsetIndexCheck.compare:5:true": SPEED,
+        "OffsetIndexCheck.missing:4:false": LISTED,
+    },
+    "storage/time_index": {
+        "TimeIndexCheck.compare:1:true": SPEED,
+        "TimeIndexCheck.compare:3:true": SPEED,
+        "TimeIndexCheck.settle:2:left out": "an entry beyond the last offset was compared with no batch: it is unseen",
+        "TimeIndexCheck.falls:1:true": "of a file without an entry there is none whose verdict this could change",
+        "TimeIndexCheck.further:2:false": "without a timestamp in any batch only an entry without one is not wrong, and "
+        "the last one then has what is the largest",
+        "TimeIndexCheck.missing:4:false": LISTED,
+    },
+}
+
+
+def reason(module: str, fault: str) -> str | None:
+    """Why a fault (its id without the module) is equivalent; None if none is given."""
+    of = EQUIVALENT.get(module, {})
+    return next((why for pattern, why in of.items() if fnmatchcase(fault, pattern)), None)
+
+
+def unused(module: str, faults: Iterable[str]) -> list[str]:
+    """The patterns that no fault has."""
+    names = list(faults)
+    return [x for x in EQUIVALENT.get(module, {}) if not any(fnmatchcase(n, x) for n in names)]
