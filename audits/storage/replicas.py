@@ -101,6 +101,8 @@ class Side:
     """the last batch, of which the next one has not been seen"""
     before: int = -1
     holes: list[tuple[int, int]] = field(default_factory=list)
+    open_from: int | None = None
+    """where a hole begins of which the end has not been seen yet"""
     exhausted: bool = False
 
     def reach(self) -> int:
@@ -108,26 +110,29 @@ class Side:
         return LARGEST if self.exhausted else int(self.items["offset"][-1]) if len(self.items) else -1
 
     def more(self) -> None:
-        """Read a chunk."""
+        """Read a chunk. Nothing waits to be compared any more."""
         for segment, chunk in self.chunks:
             if not self.segments or self.segments[-1].base_offset != segment.base_offset:
                 self.segments.append(segment)
             number = len(self.segments) - 1
-            items = of_records(chunk, number) if self.records else self._sound(chunk, number)
-            items = items[items["last" if self.straddling else "offset"] >= self.start]
-            if len(items):
-                self.items = np.concatenate((self.items, items), dtype=ITEM) if len(self.items) else items
+            self.items = self._counting(of_records(chunk, number) if self.records else self._sound(chunk, number))
+            if len(self.items):
                 return
-        if len(self.held):
-            last = self._fitting(self.held, np.array([LARGEST]))
-            self.items = np.concatenate((self.items, last), dtype=ITEM)
-            self.held = self.held[:0]
+        self.items, self.held = self._counting(self._fitting(self.held, np.array([LARGEST]))), self.held[:0]
         self.exhausted = True
+
+    def _counting(self, items: NDArray[Any]) -> NDArray[Any]:
+        """Those that do not lie below the start."""
+        kept: NDArray[Any] = items[items["last" if self.straddling else "offset"] >= self.start]
+        return kept
 
     def _sound(self, chunk: Chunk, number: int) -> NDArray[Any]:
         """Batches that fit between their neighbours; where others lie is a hole."""
         items = of_batches(chunk, number)
         sound = chunk.batches["problem"] == 0
+        if sound.any() and self.open_from is not None:
+            self.holes.append((self.open_from, int(items["offset"][np.argmax(sound)])))
+            self.open_from = None
         if not sound.all():
             self._hole(items, sound)
             items = items[sound]
@@ -141,8 +146,10 @@ class Side:
             held = int(self.held["last"][-1]) if len(self.held) else self.before
             first = int(items["last"][good[-1]]) + 1 if len(good) else held + 1
             later = np.flatnonzero(sound[i:])
-            after = int(items["offset"][i + later[0]]) if len(later) else LARGEST
-            self.holes.append((first, after))
+            if len(later):
+                self.holes.append((first, int(items["offset"][i + later[0]])))
+            else:
+                self.open_from = first
 
     def _fitting(self, items: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
         if not len(items):
@@ -164,6 +171,8 @@ class Side:
         return out
 
     def damaged_at(self, offset: int) -> bool:
+        if self.open_from is not None and offset >= self.open_from:
+            return True
         return len(self.holes) > MOST_HOLES or any(first <= offset < after for first, after in self.holes)
 
     def place(self, item: Any) -> tuple[File, int]:
@@ -191,7 +200,7 @@ def first_difference(a: Side, b: Side, end: int, missing: bool) -> Difference | 
             found = _look(a, b, ours, theirs, missing)
             if found is not None:
                 return found
-        if limit >= end - 1 or (a.exhausted and b.exhausted):
+        if limit >= end - 1:
             return None
         behind = a if a.reach() <= b.reach() else b
         behind.more()

@@ -8,6 +8,7 @@ could not be judged. A fault is noticed if that changes in one directory, if a r
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import os
 import shutil
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from kafkaspec.audit import context, engine
@@ -328,6 +330,7 @@ class Trial:
 
     def begin(self, reached: bool = True) -> None:
         """What the sound rules say of each case, and which places each one reaches."""
+        interpret(self.module)
         self.bench.look_with(USED_BY.get(self.module.name, (self.module.name,)))
         here: set[tuple[str, int]] = set()
 
@@ -339,7 +342,7 @@ class Trial:
             self.sound[name] = self.bench.outcome(name)
         if not reached:
             return
-        codes = [x for f in self.module.functions if self.module.sites(f) for x in self._reporting(f)]
+        codes = [x for f in self.module.functions if self.module.sites(f) for x in self.module.reporting(f, REPORT)]
         before = [(f, f.__code__) for f, _ in codes]
         vars(self.module.module)[REPORT] = report
         try:
@@ -355,13 +358,10 @@ class Trial:
                 f.__code__ = code
             del vars(self.module.module)[REPORT]
 
-    def _reporting(self, function: str) -> list[Any]:
-        return [] if function in COMPILED else self.module.reporting(function, REPORT)
-
     def noticed(self, fault: Fault, first: str | None = None) -> str | None:
         """A case that shows a fault, of those that are tried first the ones that showed most; None if none does."""
         names = self.reached.get((fault.function, fault.place), [])
-        if fault.function not in self.module.functions or fault.function in COMPILED:
+        if fault.function not in self.module.functions:
             names = list(self.bench.made)
         names = sorted(names, key=lambda n: (n != first, -self.shown[n]))
         with self.module.changed(fault):
@@ -377,8 +377,25 @@ class Trial:
 
 
 REPORT = "_reached_"
-COMPILED = frozenset({"line_of", "follow"})
-"""Functions that run as machine code."""
+COMPILED = ("line_of", "follow")
+"""Functions of the producers' rules that run as machine code, when no fault of them is looked for."""
+
+
+def interpret(module: Rules) -> None:
+    """From now on the functions of a module that are compiled run as they stand, and how many batches they leave to the
+    rules is told as well: a compiled loop that leaves all of them is right, and of no use."""
+    space = vars(module.module)
+    if not all(name in space for name in COMPILED):
+        return
+
+    def load(address: int, index: int = 0) -> int:
+        return ctypes.c_int64.from_address(address + 8 * index).value
+
+    def store(address: int, index: int, value: int) -> None:
+        ctypes.c_int64.from_address(address + 8 * index).value = value
+
+    code = SimpleNamespace(functions={name: space[name] for name in COMPILED})
+    space.update(load=load, store=store, _code=lambda: code)
 
 
 def trial(name: str, bench: Bench) -> Trial:

@@ -11,6 +11,8 @@ from fnmatch import fnmatchcase
 LISTED = "a segment of a log has a .log: the question is the type checker's"
 SPEED = "it saves work alone: what is worked out for nothing changes nothing"
 CHANGED = "a false alarm about files that changed meanwhile: the log is read again, and the entry is there from the start"
+CLEANEST = "the copy that others are compared with was stopped cleanly if any was"
+OLD = "records of the old formats are passed over where they are compared"
 NAMES = "a dtype with fields has names: the default is the type checker's"
 
 EQUIVALENT: Mapping[str, Mapping[str, str]] = {
@@ -63,6 +65,30 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "OffsetCheck._stranger:2:false": LISTED,
         "OffsetCheck.end:1:left out": SPEED,
         "leftover:6:true": "a .swap without an offset in its name is told before",
+    },
+    "storage/replicas": {
+        "of_records:2:one more": OLD,
+        "of_records:2:true": OLD,
+        "Side.more:1:always": "a segment that is listed twice is found by either number",
+        "Side.more:4:true": SPEED,
+        "Side._sound:2:left out": "a chunk of damage alone opens the hole again where it was",
+        "Side._sound:4:false": SPEED,
+        "Side._fitting:2:false": SPEED,
+        "first_difference:1:false": SPEED,
+        "first_difference:4:one less": "which of two that reach as far is read on first is the same",
+        "_same:1:without a default": NAMES,
+        "compare:1:one less": SPEED,
+        "compare:1:false": SPEED,
+        "are_replicas:1:true": "the check looks at current logs alone; the question is the spec's",
+        "are_replicas:2:true": "one directory has one node",
+        "ReplicaCheck.check:2:one more": SPEED,
+        "ReplicaCheck.check:2:true": SPEED,
+        "ReplicaCheck._topics:3:true": "what the metadata log does not say is no id that a partition has",
+        "ReplicaCheck._topics:4:one less": SPEED,
+        "ReplicaCheck._epochs:2:without a default": "what differs has entries: the default is the type checker's",
+        "ReplicaCheck._epochs:3:left out": CLEANEST,
+        "ReplicaCheck._difference:3:one more": "of a log that is behind the epochs differ",
+        "ReplicaCheck._difference:4:left out": CLEANEST,
     },
     "storage/offset_index": {
         "OffsetIndexCheck.compare:3:true": SPEED,

@@ -55,6 +55,21 @@ def three(x: Any, y: Any, z: Any, **of: Any) -> Case:
     return cases(node(1, x), node(2, y), node(3, z), config=config, **of)
 
 
+def singles(n: int, **of: int) -> list[Row]:
+    """Six batches of one record, in the n-th other fields."""
+    return [b(i, epoch=0, crc=7 + i) | (of if i == n else {}) for i in range(6)]
+
+
+def properties(n: int | None, cluster: str | None) -> dict[str, Any]:
+    """A meta.properties of version 0, which need not say anything."""
+    said = {"version": 0, "broker.id": n, "cluster.id": cluster}
+    return {"properties": "".join(f"{k}={v}\n" for k, v in said.items() if v is not None).encode()}
+
+
+def partition_metadata(id: str) -> dict[str, Any]:
+    return {"files": {"partition.metadata": f"version: 0\ntopic_id: {id}\n".encode()}}
+
+
 OTHERS: dict[str, list[Row]] = {
     "the same": whole(),
     **{f"another CRC in {n}": but(n, crc=99) for n in (0, 2, 4)},
@@ -306,4 +321,125 @@ CASES = {
     "an empty chunk": lambda: pair(whole(), but(2, crc=99), chunk=0),
     "a damaged batch with records": lambda: pair(whole(), but(2, problem=10, crc=99, content=50), "compact"),
     "an old batch with records": lambda: pair(whole(), but(2, magic=1, crc=99, content=50), "compact"),
+    # ---- where a difference begins to count, and where it ends
+    **{
+        f"single records, {n} {what}, {around}": (
+            lambda n=n, of=of, more=more, c=c: pair(singles(-1), singles(n, **of), two=more, one=dict(more), chunk=c)
+        )
+        for n in (0, 2, 3, 5)
+        for what, of in {"another CRC": {"crc": 99}, "damaged": {"problem": 3}}.items()
+        for around, more, c in (
+            ("in one chunk", {"high": 6}, 9), ("one by one", {"high": 6}, 1), ("high watermark 5", {"high": 5}, 1),
+            ("log start 5", {"high": 6, "starts": {"t-0": 5}}, 1),
+        )
+    },
+    **{
+        f"single records, 2 damaged, {n} another CRC, chunks of {c}": (
+            lambda n=n, c=c: pair(
+                singles(-1), [x | ({"crc": 99} if i == n else {}) for i, x in enumerate(singles(2, problem=3))],
+                one={"high": 6}, two={"high": 6}, chunk=c,
+            )
+        )
+        for n in (1, 3, 5)
+        for c in (1, 2, 3, 9)
+    },
+    **{
+        f"single records, {first} and {second} damaged, 5 another CRC": (
+            lambda x=first, y=second: pair(
+                singles(-1),
+                [r | ({"problem": 3} if i in (x, y) else {}) | ({"crc": 99} if i == 5 else {}) for i, r in enumerate(singles(-1))],
+                one={"high": 6}, two={"high": 6}, chunk={"d1": 9, "d2": 2},
+            )
+        )
+        for first, second in ((0, 1), (1, 2), (2, 3), (3, 4), (1, 3))
+    },
+    "a damaged end, and another CRC in the other": lambda: pair(
+        singles(5, problem=3), singles(4, crc=99), one={"high": 6}, two={"high": 6}
+    ),
+    "single records, the one that lacks 3 has a segment at 4": lambda: pair(
+        [seg(0, *singles(-1)[:3]), seg(4, *singles(-1)[4:])], singles(-1), one={"high": 6}, two={"high": 6}
+    ),
+    "single records, one old that the other lacks": lambda: pair(
+        singles(3, magic=1), [x for i, x in enumerate(singles(-1)) if i != 3], one={"high": 6}, two={"high": 6}
+    ),
+    "single records, the other old that the one lacks": lambda: pair(
+        [x for i, x in enumerate(singles(-1)) if i != 3], singles(3, magic=1), one={"high": 6}, two={"high": 6}
+    ),
+    **{
+        f"compacted, another CRC in 1, {what} with other records in 2": (
+            lambda of=of: pair(
+                whole(), put(1, whole()[1] | {"crc": 99}, whole()[2] | {"content": 50, "crc": 98} | of, after=2), "compact"
+            )
+        )
+        for what, of in {"damage": {"problem": 10}, "an old batch": {"magic": 1}, "a batch": {}}.items()
+    },
+    **{
+        f"at most {n} holes, closed": (
+            lambda n=n: pair(
+                whole(),
+                [whole()[0], whole()[1] | {"problem": 3}, whole()[2], whole()[3] | {"problem": 3}, whole()[4] | {"crc": 99}],
+                limits={"storage.replicas:MOST_HOLES": n}, chunk=9,
+            )
+        )
+        for n in (0, 1, 2, 3)
+    },
+    # ---- which are replicas, where little is known
+    **{
+        f"old meta.properties, {name}": (
+            lambda of=of: cases(
+                *(node(n, x, **more) for n, (x, more) in enumerate(of, 1)), config={"t": TopicConfig(cleanup_policy="delete")}
+            )
+        )
+        for name, of in {
+            "no node of the second": [(whole(), {}), (but(2, crc=99), properties(None, CLUSTER))],
+            "no node of the first": [(whole(), properties(None, CLUSTER)), (but(2, crc=99), {})],
+            "no node of both": [(whole(), properties(None, CLUSTER)), (but(2, crc=99), properties(None, CLUSTER))],
+            "no cluster, two nodes": [(whole(), properties(1, None)), (but(2, crc=99), properties(2, None))],
+            "no cluster, one node twice": [
+                (whole(), properties(1, None)), (but(2, crc=99), properties(1, None)), (but(3, crc=99), properties(2, None)),
+            ],
+            "no cluster, one node three times": [
+                (whole(), properties(1, None)), (but(2, crc=99), properties(1, None)), (but(3, crc=99), properties(1, None)),
+                (whole(), properties(2, None)),
+            ],
+            "no cluster, one node twice, and two of a cluster": [
+                (whole(), properties(1, None)), (but(2, crc=99), properties(1, None)), (whole(), {}), (but(3, crc=99), {}),
+            ],
+            "a cluster's node twice, and two without a cluster": [
+                (whole(), {"id": 1}), (whole(), {"id": 1}), (whole(), properties(1, None)), (but(2, crc=99), properties(2, None)),
+            ],
+            "a cluster's node twice": [(whole(), {"id": 1}), (whole(), {"id": 1}), (but(2, crc=99), {"id": 2})],
+        }.items()
+    },
+    "two ids, one of a deleted copy": lambda: pair(
+        whole(), whole(), one=partition_metadata(ID), two={"name": f"t-0.{AWAY}-delete", **partition_metadata(ID2)}
+    ),
+    **{
+        f"two ids, and one that says none, {name}": (
+            lambda highs=highs: cases(
+                node(1, whole(), highs[0], **partition_metadata(ID)),
+                node(2, whole(), highs[1]),
+                node(3, but(1, crc=99), highs[2], **partition_metadata(ID2)),
+                config={"t": TopicConfig(cleanup_policy="delete")},
+            )
+        )
+        for name, highs in {"first": (24, 25, 23), "second": (25, 24, 23), "last": (25, 23, 24)}.items()
+    },
+    "three, the first is odd twice, and damage hides one": lambda: three(
+        put(1, whole()[1] | {"crc": 99}, whole()[2], whole()[3] | {"crc": 98}, after=3), but(1, problem=3), whole()
+    ),
+    **{
+        f"batch 2 of another epoch, {name}": (
+            lambda x=x, one=one, two=two: pair(whole(), x, one=one, two=two)
+        )
+        for x in (OTHERS["batch 2 of a higher epoch"], )
+        for name, one, two in (
+            ("the first killed", {"clean": False}, {}), ("the second killed", {}, {"clean": False}),
+            ("both killed", {"clean": False}, {"clean": False}),
+        )
+    },
+    "damage up to the end, in two segments": lambda: pair(
+        [seg(0, *singles(3, problem=3)[:4], b(4, problem=3)), seg(5, b(5, problem=3))], singles(-1),
+        one={"high": 6}, two={"high": 6},
+    ),
 }
