@@ -7,19 +7,14 @@ tried again, on the directory that showed them; and the rules say of each such d
 from __future__ import annotations
 
 import random
-import textwrap
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from kafkaspec.audit.finding import Severity
 from tests.audit.kills import pinned
-from tests.audit.kills.faults import RULES, Rules, rules
-from tests.audit.kills.harness import Bench, Trial, groups, library
-from tests.audit.kills.measure import again, keep, measure, measured, short, text_of
+from tests.audit.kills.faults import RULES, rules
+from tests.audit.kills.harness import groups
+from tests.audit.kills.measure import again, measure, measured, short, text_of
 from tests.audit.kills.reasons import EQUIVALENT, unused
-from tests.audit.kills.write import b, one, p, seg
 
 SAMPLE = 12
 """Faults of a module that `make test` tries."""

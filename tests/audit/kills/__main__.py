@@ -1,11 +1,11 @@
 """Try the faults of the rules: python -m tests.audit.kills --measure [--of MODULE ...] [--left]
 
-    --measure    write docs/measured/rules.json, a module at a time; what showed a fault before is tried first
-    --of MODULE  such as storage/segment; without it all that changed since they were measured, the smallest first
-    --all        also those that did not change
-    --left       only what was not noticed before
-    --pin        write what the sound rules say of each directory, tests/audit/kills/pinned.txt
-    --say CASE   what they say of one directory, in full
+--measure    write docs/measured/rules.json, a module at a time; what showed a fault before is tried first
+--of MODULE  such as storage/segment; without it all that changed since they were measured, the smallest first
+--all        also those that did not change
+--left       only what was not noticed before
+--pin        write what the sound rules say of each directory, tests/audit/kills/pinned.txt
+--say CASE   what they say of one directory, in full
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def main(arguments: Sequence[str]) -> int:
         if not given.of and not given.all and before.text == text_of(module):
             continue
         begun = time.process_time()
-        now, wrong = measure(module, before, told, only=(lambda n, b=before: n not in b.noticed) if given.left else None)
+        now, wrong = measure(
+            module, before, told, only=(lambda n, b=before: n not in b.noticed) if given.left else None
+        )
         keep(module, now)
         print(*wrong, sep="\n", end="\n" if wrong else "")
         print(

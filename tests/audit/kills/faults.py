@@ -23,12 +23,23 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[3]
-RULES: Final = tuple(
-    str(p.relative_to(ROOT / "audits").with_suffix(""))
-    for p in sorted((ROOT / "audits").glob("*/*.py"))
-    if p.stem != "__init__"
+AROUND: Final = ("audit/check", "audit/context", "audit/metadata")
+"""What the rules are told of a log's surroundings, in src/kafkaspec/audit."""
+RULES: Final = (
+    *AROUND,
+    *(
+        str(p.relative_to(ROOT / "audits").with_suffix(""))
+        for p in sorted((ROOT / "audits").glob("*/*.py"))
+        if p.stem != "__init__"
+    ),
 )
 """The modules whose faults are made: `area/name`."""
+
+
+def file_of(module: str) -> str:
+    """Its path from the checkout on."""
+    return f"src/kafkaspec/{module}.py" if module in AROUND else f"audits/{module}.py"
+
 
 BESIDE_THE_SPEC: Final = frozenset(
     {
@@ -72,7 +83,7 @@ class Fault:
 
     @property
     def what(self) -> str:
-        return f"audits/{self.module}.py:{self.line}: {self.before} is {self.after}"
+        return f"{file_of(self.module)}:{self.line}: {self.before} is {self.after}"
 
 
 @dataclass(frozen=True)
@@ -307,9 +318,7 @@ class _Places:
                         self.expression(x, where, condition=test)
                 elif isinstance(x, ast.comprehension):
                     self.generators([x], (*path, name), at[1:])
-                elif isinstance(x, ast.keyword):
-                    self.expression(x.value, (*where, "value"))
-                elif isinstance(x, ast.FormattedValue):
+                elif isinstance(x, ast.keyword) or isinstance(x, ast.FormattedValue):
                     self.expression(x.value, (*where, "value"))
 
     def generators(self, of: Sequence[ast.comprehension], path: Path_, first: Path_ = (0,)) -> None:
@@ -390,7 +399,8 @@ class Rules:
 
     def __init__(self, name: str, module: ModuleType | None = None) -> None:
         self.name = name
-        self.module = module or importlib.import_module(f"kafkaspec.audits.{name.replace('/', '.')}")
+        folder = "" if name in AROUND else "audits."
+        self.module = module or importlib.import_module(f"kafkaspec.{folder}{name.replace('/', '.')}")
         self.path = str(self.module.__file__)
         self.tree = ast.parse(Path(self.path).read_text("utf-8"))
         self.functions: dict[str, tuple[ast.FunctionDef, tuple[ast.ClassDef, ...]]] = {}
@@ -453,9 +463,7 @@ class Rules:
             for n, site in enumerate(self.sites(function), 1):
                 for kind, after in site.changes:
                     line = getattr(site.node, "lineno", 0)
-                    yield Fault(
-                        self.name, function, n, kind, site.path, line, _text(site.node), _text(after)
-                    )
+                    yield Fault(self.name, function, n, kind, site.path, line, _text(site.node), _text(after))
 
     # ---- with a fault
     def changed(self, fault: Fault) -> Changed:
@@ -545,9 +553,7 @@ def rules(name: str) -> Rules:
 
 def _told(report: str, function: str, n: int) -> ast.stmt:
     return ast.Expr(
-        ast.Call(
-            ast.Name(report, ast.Load()), [ast.Constant(function), ast.Constant(n), ast.Constant(None)], []
-        )
+        ast.Call(ast.Name(report, ast.Load()), [ast.Constant(function), ast.Constant(n), ast.Constant(None)], [])
     )
 
 

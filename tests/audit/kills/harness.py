@@ -18,7 +18,7 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,7 +32,7 @@ from kafkaspec.audit.finding import Finding
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.common.scan import read_segment
-from tests.audit.kills.faults import Fault, Rules, rules
+from tests.audit.kills.faults import AROUND, Fault, Rules, rules
 from tests.audit.kills.write import Case
 
 SECONDS = 2.0
@@ -43,6 +43,9 @@ Outcome = tuple[str, ...]
 """What an audit says, in lines: the verdict and a checksum of everything, then the findings without their words."""
 
 GROUPS = {
+    "audit/check": ("batch", "log_loader", "meta_properties"),
+    "audit/context": ("context", "metadata"),
+    "audit/metadata": ("metadata",),
     "common/evidence": ("leader_epochs", "replicas", "compaction"),
     "common/index_evidence": ("offset_index", "time_index"),
     "storage/leader_epochs": ("leader_epochs", "replicas"),
@@ -159,6 +162,10 @@ class Bench:
         self.laid: dict[str, Laid] = {}
         self.now: Laid | None = None
         self.checks = engine.checks()
+        self.counted: list[int] | None = None
+        """batches that a compiled loop has left to the rules, if that counts"""
+        self.around = False
+        """what surrounds the logs is read each time, and is all that is told"""
 
     def __enter__(self) -> Bench:
         def contexts(places: Any) -> Iterator[list[Log]]:
@@ -185,6 +192,7 @@ class Bench:
             "listed_again": again, "checks": lambda: self.checks,
         }  # fmt: skip
         self._before = {name: getattr(engine, name) for name in there}
+        self._folder, tempfile.tempdir = tempfile.tempdir, str(self.root)  # temporary files of the rules
         self._warned = warnings.catch_warnings()
         self._warned.__enter__()
         warnings.simplefilter("ignore")
@@ -195,6 +203,7 @@ class Bench:
     def __exit__(self, *of: object) -> None:
         for name, value in self._before.items():
             setattr(engine, name, value)
+        tempfile.tempdir = self._folder
         self._warned.__exit__(None, None, None)
         shutil.rmtree(self.root, ignore_errors=True)
 
@@ -227,17 +236,32 @@ class Bench:
         with limits(laid.case.limits):
             return engine.audit(laid.paths, strict=False)
 
+    def surroundings(self, name: str) -> Outcome:
+        """What the rules are told of each log beside its files."""
+        laid = self.laid_out(name)
+        out = [f"{context.identity(p)}" for p in laid.found.places]
+        for of in context.contexts(laid.found.places):
+            for log in of:
+                known = {f.name: getattr(log, f.name) for f in fields(Log) if f.name != "files"}
+                out.append(f"  {log.files.path.name}: " + ", ".join(f"{k} {v}" for k, v in known.items()))
+        return tuple(out)
+
     def outcome(self, name: str) -> Outcome:
         """The same in lines, paths from the case's root on; a failure is one too."""
         self.laid_out(name)
+        if self.counted is not None:
+            self.counted[:] = [0]
         try:
             with in_time():
+                if self.around:
+                    return self.surroundings(name)
                 a = self.audit(name)
         except Endless:
             return ("does not end",)
         except Exception as e:
             return (f"fails: {type(e).__name__}",)
-        return told(a, self.laid[name].root)
+        more = () if self.counted is None else (f"  left to the rules: {self.counted[0]}",)
+        return (*told(a, self.laid[name].root), *more)
 
 
 def told(a: engine.Audit, root: Path) -> Outcome:
@@ -330,8 +354,9 @@ class Trial:
 
     def begin(self, reached: bool = True) -> None:
         """What the sound rules say of each case, and which places each one reaches."""
-        interpret(self.module)
-        self.bench.look_with(USED_BY.get(self.module.name, (self.module.name,)))
+        self.bench.counted = interpret(self.module)
+        self.bench.around = self.module.name in ("audit/context", "audit/metadata")
+        self.bench.look_with(None if self.module.name in AROUND else USED_BY.get(self.module.name, (self.module.name,)))
         here: set[tuple[str, int]] = set()
 
         def report(function: str, n: int, value: Any) -> Any:
@@ -381,12 +406,12 @@ COMPILED = ("line_of", "follow")
 """Functions of the producers' rules that run as machine code, when no fault of them is looked for."""
 
 
-def interpret(module: Rules) -> None:
-    """From now on the functions of a module that are compiled run as they stand, and how many batches they leave to the
-    rules is told as well: a compiled loop that leaves all of them is right, and of no use."""
+def interpret(module: Rules) -> list[int] | None:
+    """From now on the functions of a module that are compiled run as they stand; None if there are none. How many
+    batches they leave to the rules is counted: a compiled loop that leaves all of them is right, and of no use."""
     space = vars(module.module)
     if not all(name in space for name in COMPILED):
-        return
+        return None
 
     def load(address: int, index: int = 0) -> int:
         return ctypes.c_int64.from_address(address + 8 * index).value
@@ -396,6 +421,15 @@ def interpret(module: Rules) -> None:
 
     code = SimpleNamespace(functions={name: space[name] for name in COMPILED})
     space.update(load=load, store=store, _code=lambda: code)
+    check, count = space["ProducerCheck"], [0]
+    (row,) = module.objects["ProducerCheck._row"]
+
+    def counting(self: Any, of: Any) -> Any:
+        count[0] += 1
+        return row(self, of)
+
+    check._row = counting
+    return count
 
 
 def trial(name: str, bench: Bench) -> Trial:

@@ -28,7 +28,8 @@ class Measured:
     """of the module, when it was measured: a checksum"""
     noticed: dict[str, str] = field(default_factory=dict)
     """by which case"""
-    equivalent: list[str] = field(default_factory=list)
+    equivalent: dict[str, str] = field(default_factory=dict)
+    """why"""
     survivors: list[str] = field(default_factory=list)
 
     @property
@@ -57,7 +58,12 @@ def measured(module: str, file: Path = MEASURED) -> Measured:
     if of is None:
         return Measured()
     by = {f"{function}:{f}": case for case, x in of["noticed"].items() for function, fs in x.items() for f in fs}
-    return Measured(of["text"], by, list(of["equivalent"]), list(of["survivors"]))
+    return Measured(
+        of["text"],
+        by,
+        dict(of["equivalent"] or {}) if isinstance(of["equivalent"], dict) else {},
+        list(of["survivors"]),
+    )
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -72,7 +78,7 @@ def keep(module: str, of: Measured, file: Path = MEASURED) -> None:
     said = {
         "text": of.text,
         "noticed": dict(sorted(by.items())),
-        "equivalent": sorted(of.equivalent),
+        "equivalent": dict(sorted(of.equivalent.items())),
         "survivors": sorted(of.survivors),
     }
     every = dict(sorted((_read(file) | {module: said}).items()))
@@ -114,7 +120,7 @@ def measure(
                 if why is not None:
                     wrong.append(f"{fault.id} is said to be equivalent ({why}), but {by} shows it")
             elif why is not None:
-                out.equivalent.append(name)
+                out.equivalent[name] = why
             else:
                 out.survivors.append(name)
     return out, wrong

@@ -10,9 +10,13 @@ from fnmatch import fnmatchcase
 
 LISTED = "a segment of a log has a .log: the question is the type checker's"
 SPEED = "it saves work alone: what is worked out for nothing changes nothing"
-CHANGED = "a false alarm about files that changed meanwhile: the log is read again, and the entry is there from the start"
+CHANGED = (
+    "a false alarm about files that changed meanwhile: the log is read again, and the entry is there from the start"
+)
 CLEANEST = "the copy that others are compared with was stopped cleanly if any was"
 OLD = "records of the old formats are passed over where they are compared"
+ROOM = "the table grows a producer sooner or later"
+COMPILED = "the compiled loop takes every good batch of no producer"
 NAMES = "a dtype with fields has names: the default is the type checker's"
 
 EQUIVALENT: Mapping[str, Mapping[str, str]] = {
@@ -42,6 +46,8 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "LeaderEpochCheck._take:9:one more": "no more are told than are kept",
         "LeaderEpochCheck._take:9:true": "no more are told than are kept",
         "LeaderEpochCheck._add:2:true": SPEED,
+        "LeaderEpochCheck.learnt:1:false": "without a file there are no entries to be compared",
+        "LeaderEpochCheck.learnt:2:left out": "of a file that cannot be compared there are no entries",
         "LeaderEpochCheck._read_again:2:false": SPEED,
         "LeaderEpochCheck._read_again:3:one more": CHANGED,
         "LeaderEpochCheck._read_again:3:negated": CHANGED,
@@ -65,6 +71,30 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "OffsetCheck._stranger:2:false": LISTED,
         "OffsetCheck.end:1:left out": SPEED,
         "leftover:6:true": "a .swap without an offset in its name is told before",
+    },
+    "storage/producer_state": {
+        "follow:30:one more": SPEED,
+        "Table.add:2:one more": ROOM,
+        "Table.add:2:one less": ROOM,
+        "ProducerCheck.begin:2:one more": SPEED,
+        "ProducerCheck.chunk:1:one more": "the loop ends within",
+        "ProducerCheck.chunk:1:true": "the loop ends within",
+        "ProducerCheck.chunk:3:true": "a test alone looks at every batch without compiled code",
+        "ProducerCheck._row:9:one more": SPEED,
+        "ProducerCheck._row:11:one more": COMPILED,
+        "ProducerCheck._row:11:true": COMPILED,
+        "ProducerCheck._data:17:true": SPEED,
+        "ProducerCheck._marker:4:true": "what is missing since is asked of a producer that is there",
+        "ProducerCheck._index:6:false": "the file has that path",
+        "ProducerCheck._remember:10:one more": "what is missing is never one offset less than anything may need",
+        "ProducerCheck._entry:8:one more": "an entry of that first offset was taken before",
+        "ProducerCheck._missing_entries:5:one more": "of a marker that is missing there is no entry",
+        "ProducerCheck._missing_entries:15:one more": "of a marker that is missing there is no entry",
+        "ProducerCheck._entry_differs:6:one more": "what is missing is never one offset less than anything may need",
+        "ProducerCheck._entry_differs:24:one more": "the two differ",
+        "ProducerCheck._entry_differs:32:one more 2": "a transaction from 0 is taken below, since something is missing",
+        "ProducerCheck._absent:2:true": SPEED,
+        "ProducerCheck._written:1:true": "of a producer that is not there the free line says 0, and its entry 0 or more",
     },
     "storage/replicas": {
         "of_records:2:one more": OLD,

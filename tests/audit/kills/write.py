@@ -136,7 +136,9 @@ def seg(
         good = [(x.base_offset, x.last_offset, x.leader_epoch, x.max_timestamp) for x in said]
     else:
         good = [
-            (r["base_offset"], r["last_offset"], r["leader_epoch"], r["max_timestamp"]) for r in rows if not r["problem"]
+            (r["base_offset"], r["last_offset"], r["leader_epoch"], r["max_timestamp"])
+            for r in rows
+            if not r["problem"]
         ]
     name = f"{base:020}"
     files: Files = {f"{name}.log": b"".join(real) + rest}

@@ -45,9 +45,7 @@ CASES = {
     "an old batch": lambda: one(seg(7, b(7, magic=1, count=-1), b(8, magic=0, count=-1), b(9, magic=1, count=-1))),
     "an old batch later": lambda: one(seg(7, b(7), b(8), b(9), b(10, magic=1, count=-1)), seg(11, b(11, magic=1))),
     "an old batch that is damaged": lambda: one(seg(7, b(7), b(8, magic=1, problem=3)), clean=False),
-    "old and damaged beside old": lambda: one(
-        seg(7, b(7, magic=1, problem=3), b(8, magic=1)), clean=False
-    ),
+    "old and damaged beside old": lambda: one(seg(7, b(7, magic=1, problem=3), b(8, magic=1)), clean=False),
     **{f"a problem: {x.name.lower()}": (lambda x=x: each(x)) for x in Problem if x},
     "control, not cut": lambda: one(seg(7, b(7), bad(8, Problem.CONTROL)), clean=True),
     "magic 1": lambda: each(Problem.MAGIC, magic=1),

@@ -67,9 +67,7 @@ CASES = {
     },
     **{
         f"{kind} {n}, {'clean' if c else 'killed'}, the end damaged": (
-            lambda kind=kind, n=n, c=c: one(
-                seg(7, b(7, 9), b(10, problem=3)), clean=c, **{kind: {"t-0": n}}
-            )
+            lambda kind=kind, n=n, c=c: one(seg(7, b(7, 9), b(10, problem=3)), clean=c, **{kind: {"t-0": n}})
         )
         for kind in KINDS
         for n in (9, 10, 11)
@@ -80,9 +78,7 @@ CASES = {
         for kind in KINDS
         for n in (6, 7, 8)
     },
-    **{
-        f"{kind} of no segment": (lambda kind=kind: cases(folder(part(), **{kind: {"t-0": 1}}))) for kind in KINDS
-    },
+    **{f"{kind} of no segment": (lambda kind=kind: cases(folder(part(), **{kind: {"t-0": 1}}))) for kind in KINDS},
     **{
         f"{kind}, lost by the recovery point, {'clean' if c else 'killed'}": (
             lambda kind=kind, c=c: ends(clean=c, recovery={"t-0": 13}, **{kind: {"t-0": 13}})
@@ -97,7 +93,9 @@ CASES = {
     "a high watermark below a start one beyond the end": lambda: ends(starts={"t-0": 13}, high={"t-0": 8}),
     **{
         f"{kind} of a log that is not there any more": (
-            lambda kind=kind: one(seg(7, one_record(7, leader_epoch=0)), gone=[f"d/t-0/{7:020}.log"], **{kind: {"t-0": 8}})
+            lambda kind=kind: one(
+                seg(7, one_record(7, leader_epoch=0)), gone=[f"d/t-0/{7:020}.log"], **{kind: {"t-0": 8}}
+            )
         )
         for kind in ("recovery", "high")
     },
@@ -110,9 +108,7 @@ CASES = {
     },
     "not UTF-8": lambda: ends(recovery=b"0\n1\n\xff 0 x\n"),
     "not UTF-8, and later a bad number": lambda: ends(recovery=b"0\n1\nt 0 x\xff\n"),
-    **{
-        f"{kind}: a partition twice": (lambda kind=kind: file(kind, "0\n3\nt 0 12\nu 0 3\nt 0 11\n")) for kind in KINDS
-    },
+    **{f"{kind}: a partition twice": (lambda kind=kind: file(kind, "0\n3\nt 0 12\nu 0 3\nt 0 11\n")) for kind in KINDS},
     "a partition three times": lambda: file("high", "0\n3\nt 0 12\nt 0 11\nt 0 10\n"),
     **{
         f"{kind} of a partition that is not there, {n}, {'clean' if c else 'killed'}": (

@@ -102,13 +102,21 @@ MANY = tuple(d(10 + i, f"k{i % 7}") for i in range(20))
 ROOM = "management.compaction:CompactionCheck.keys_class"
 
 CASES: dict[str, Callable[[], Case]] = {
-    **{f"a key twice, point {n}": (lambda n=n: log(*TWICE, point=n)) for n in (None, 9, 10, 11, 12, 13, 14, 15, 39, 40, 41)},
-    **{f"a key twice, point 20, log start {n}": (lambda n=n: log(*TWICE, point=20, start=n)) for n in (9, 10, 11, 13, 14)},
+    **{
+        f"a key twice, point {n}": (lambda n=n: log(*TWICE, point=n))
+        for n in (None, 9, 10, 11, 12, 13, 14, 15, 39, 40, 41)
+    },
+    **{
+        f"a key twice, point 20, log start {n}": (lambda n=n: log(*TWICE, point=20, start=n))
+        for n in (9, 10, 11, 13, 14)
+    },
     **{
         f"a key twice, {name}": (lambda of=of: log(*TWICE, point=20, **of))
         for name, of in {
-            "a deleted copy": {"name": f"t-0.{AWAY}-delete"}, "an unreadable log start": {"starts": b"x"},
-            "killed": {"clean": False}, "a future copy": {"name": f"t-0.{AWAY}-future"},
+            "a deleted copy": {"name": f"t-0.{AWAY}-delete"},
+            "an unreadable log start": {"starts": b"x"},
+            "killed": {"clean": False},
+            "a future copy": {"name": f"t-0.{AWAY}-future"},
             "the segment alone": {"only": [f"d/t-0/{10:020}.log"]},
         }.items()
     },
@@ -127,29 +135,38 @@ CASES: dict[str, Callable[[], Case]] = {
     "a key in two segments, point 21": lambda: two((d(10, "a"), d(11, "b")), (d(20, "a"), d(21, "b")), 21),
     **{
         f"records without a key, {name}, point {n}": (lambda x=x, n=n: log(*x, point=n))
-        for name, x in {"one": (d(10, "a"), d(11, None), d(12, "b")), "two": (d(10, "a", None), d(12, None, "b"))}.items()
+        for name, x in {
+            "one": (d(10, "a"), d(11, None), d(12, "b")),
+            "two": (d(10, "a", None), d(12, None, "b")),
+        }.items()
         for n in (11, 12, 13, 14, 20)
     },
     **{
-        f"{n} records without a key": (lambda n=n: log(*(d(10 + i, None) for i in range(n)), point=40)) for n in (19, 20, 21, 22)
+        f"{n} records without a key": (lambda n=n: log(*(d(10 + i, None) for i in range(n)), point=40))
+        for n in (19, 20, 21, 22)
     },
     "23 records without a key in a batch": lambda: log(d(10, *[None] * 23), point=40),
     "two segments of records without a key": lambda: two((d(10, None),), (d(20, None),), 40),
     **{
         f"{n} keys twice": (
-            lambda n=n: log(*(d(10 + i, f"k{i}") for i in range(n)), *(d(10 + n + i, f"k{i}") for i in range(n)), point=60, end=60)
+            lambda n=n: log(
+                *(d(10 + i, f"k{i}") for i in range(n)), *(d(10 + n + i, f"k{i}") for i in range(n)), point=60, end=60
+            )
         )
         for n in (19, 20, 21, 22)
     },
     **{f"a key {n} times": (lambda n=n: log(*(d(10 + i, "k") for i in range(n)), point=40)) for n in (20, 21, 22, 23)},
     **{
         f"at most {n} groups are looked at": (
-            lambda n=n: log(d(10, "a", "b", "c"), d(13, "a", "b", "c"), point=40, limits={"management.compaction:MOST_LOOKS": n})
+            lambda n=n: log(
+                d(10, "a", "b", "c"), d(13, "a", "b", "c"), point=40, limits={"management.compaction:MOST_LOOKS": n}
+            )
         )
         for n in (1, 2)
     },
     **{
-        f"many keys, room for {n}": (lambda n=n: log(*MANY, point=40, limits={ROOM: few(n)})) for n in (1, 2, 3, 4, 5, 19, 20, 21)
+        f"many keys, room for {n}": (lambda n=n: log(*MANY, point=40, limits={ROOM: few(n)}))
+        for n in (1, 2, 3, 4, 5, 19, 20, 21)
     },
     **{
         f"a key {k} times, room for {n}": (
@@ -159,7 +176,9 @@ CASES: dict[str, Callable[[], Case]] = {
         for n in (1, 2, 4, 21)
     },
     **{
-        f"keys once, room for {n}": (lambda n=n: log(*(d(10 + i, f"k{i}") for i in range(9)), point=40, limits={ROOM: few(n)}))
+        f"keys once, room for {n}": (
+            lambda n=n: log(*(d(10 + i, f"k{i}") for i in range(9)), point=40, limits={ROOM: few(n)})
+        )
         for n in (1, 2, 4, 9, 10)
     },
     # ---- transactions
@@ -186,10 +205,14 @@ CASES: dict[str, Callable[[], Case]] = {
         )
         for n in (11, 12, 13, 14, 15)
     },
-    "two aborted transactions across segments": lambda: two((t(10, 1, "a"), t(11, 2, "b")), (abort(20, 2), abort(21, 1)), 40),
+    "two aborted transactions across segments": lambda: two(
+        (t(10, 1, "a"), t(11, 2, "b")), (abort(20, 2), abort(21, 1)), 40
+    ),
     **{
         f"{n} aborted transactions": (
-            lambda n=n: log(*(x for i in range(n) for x in (t(10 + 2 * i, 1, f"k{i}"), abort(11 + 2 * i, 1))), point=90, end=90)
+            lambda n=n: log(
+                *(x for i in range(n) for x in (t(10 + 2 * i, 1, f"k{i}"), abort(11 + 2 * i, 1))), point=90, end=90
+            )
         )
         for n in (19, 20, 21, 22)
     },
@@ -203,7 +226,12 @@ CASES: dict[str, Callable[[], Case]] = {
         )
         for n in (12, 13, 19, 20, 21)
     },
-    **{f"{n} transactions without a marker": (lambda n=n: log(*(t(10 + i, i, f"k{i}") for i in range(n)), point=60, end=60)) for n in (19, 20, 21, 22)},
+    **{
+        f"{n} transactions without a marker": (
+            lambda n=n: log(*(t(10 + i, i, f"k{i}") for i in range(n)), point=60, end=60)
+        )
+        for n in (19, 20, 21, 22)
+    },
     "a transaction without a marker, and damage": lambda: log(t(10, 1, "a"), bad(d(11, "b")), d(12, "c"), point=20),
     "a transaction without a marker, and a wrong base offset": lambda: log(
         t(10, 1, "a"), shifted(d(11, "b"), 5), d(12, "c"), point=20
@@ -218,7 +246,9 @@ CASES: dict[str, Callable[[], Case]] = {
     "a key twice, one in damage": lambda: log(d(10, "a"), bad(d(11, "a")), d(12, "b"), point=20),
     **{
         f"a key twice, one at a base offset of {n} in the place of {at}": (
-            lambda n=n, at=at: log(*(shifted(x, n) if i == at else x for i, x in enumerate((d(10, "a"), d(11, "b"), d(12, "a")))), point=20)
+            lambda n=n, at=at: log(
+                *(shifted(x, n) if i == at else x for i, x in enumerate((d(10, "a"), d(11, "b"), d(12, "a")))), point=20
+            )
         )
         for at, n in ((0, 9), (0, 11), (0, 12), (1, 9), (1, 10), (1, 12), (1, 13), (2, 10), (2, 11), (2, 13))
     },
@@ -252,19 +282,28 @@ CASES: dict[str, Callable[[], Case]] = {
         for n in (10, 11, 12, 13)
     },
     "two empty control batches": lambda: log(
-        empty(10, 11, 1, -1, attributes=CONTROL | TRANSACTIONAL), empty(12, 13, 1, -1, attributes=CONTROL | TRANSACTIONAL),
-        d(14, "a"), point=20, id="x",
+        empty(10, 11, 1, -1, attributes=CONTROL | TRANSACTIONAL),
+        empty(12, 13, 1, -1, attributes=CONTROL | TRANSACTIONAL),
+        d(14, "a"),
+        point=20,
+        id="x",
     ),
     "three empty batches": lambda: log(empty(10, 11, 1, 0), empty(12, 13, 1, 2), empty(14, 14, 1, 4), point=20, id="x"),
-    "an empty batch, and one in damage": lambda: log(empty(10, 11, 1, 0), bad(empty(12, 13, 1, 2)), d(14, "a"), point=20, id="x"),
+    "an empty batch, and one in damage": lambda: log(
+        empty(10, 11, 1, 0), bad(empty(12, 13, 1, 2)), d(14, "a"), point=20, id="x"
+    ),
     "empty batches in two segments": lambda: two((empty(10, 11, 1, 0),), (empty(20, 21, 1, 2),), 40, id="x"),
     **{
-        f"{n} empty batches": (lambda n=n: log(*(empty(10 + i, 10 + i, 1, i) for i in range(n)), point=60, end=60, id="x"))
+        f"{n} empty batches": (
+            lambda n=n: log(*(empty(10 + i, 10 + i, 1, i) for i in range(n)), point=60, end=60, id="x")
+        )
         for n in (20, 21, 22, 23)
     },
     "a key's file is gone": lambda: log(*TWICE, point=20, gone=[f"d/t-0/{10:020}.log"]),
     **{
-        f"a key twice below 0 in a log, log start {n}": (lambda n=n: one(seg(0, d(0, "a"), d(1, "a")), seg(9, d(9, "z")), cleaner={"t-0": n}))
+        f"a key twice below 0 in a log, log start {n}": (
+            lambda n=n: one(seg(0, d(0, "a"), d(1, "a")), seg(9, d(9, "z")), cleaner={"t-0": n})
+        )
         for n in (0, 1, 2)
     },
 }

@@ -80,27 +80,39 @@ CASES = {
     },
     **{f"text: {name}": (lambda x=x: raw(x)) for name, x in TEXTS.items()},
     **{
-        f"text, killed: {name}": (lambda x=x: raw(x, clean=False)) for name, x in TEXTS.items() if name in ("swapped", "no number")
+        f"text, killed: {name}": (lambda x=x: raw(x, clean=False))
+        for name, x in TEXTS.items()
+        if name in ("swapped", "no number")
     },
     **{
         f"{name}, {around}": (lambda x=x, f=f, of=of: log(x, f, **of))
         for name, x, f in (
-            ("as it is", "001122", GOOD), ("no file", "001122", None), ("the first late", "001122", [(0, 1), (1, 2), (2, 4)]),
-            ("beyond the end", "001122", [*GOOD, (3, 9)]), ("an idle entry", "001122", [(0, 0), (1, 2), (2, 3), (3, 4)]),
-            ("an idle entry behind", "000022", [(0, 0), (1, 2), (2, 4)]), ("no entry", "001122", []),
+            ("as it is", "001122", GOOD),
+            ("no file", "001122", None),
+            ("the first late", "001122", [(0, 1), (1, 2), (2, 4)]),
+            ("beyond the end", "001122", [*GOOD, (3, 9)]),
+            ("an idle entry", "001122", [(0, 0), (1, 2), (2, 3), (3, 4)]),
+            ("an idle entry behind", "000022", [(0, 0), (1, 2), (2, 4)]),
+            ("no entry", "001122", []),
             ("another epoch", "001422", GOOD),
         )
         for around, of in {
-            "killed": {"clean": False}, "alone": {"alone": True}, "log start 1": {"starts": {"t-0": 1}},
-            "log start 2": {"starts": {"t-0": 2}}, "log start 3": {"starts": {"t-0": 3}}, "log start 5": {"starts": {"t-0": 5}},
-            "killed, log start 1": {"clean": False, "starts": {"t-0": 1}}, "deleted": {"name": f"t-0.{AWAY}-delete"},
-            "stray": {"name": f"t-0.{AWAY}-stray"}, "an unreadable log start": {"starts": b"x"},
+            "killed": {"clean": False},
+            "alone": {"alone": True},
+            "log start 1": {"starts": {"t-0": 1}},
+            "log start 2": {"starts": {"t-0": 2}},
+            "log start 3": {"starts": {"t-0": 3}},
+            "log start 5": {"starts": {"t-0": 5}},
+            "killed, log start 1": {"clean": False, "starts": {"t-0": 1}},
+            "deleted": {"name": f"t-0.{AWAY}-delete"},
+            "stray": {"name": f"t-0.{AWAY}-stray"},
+            "an unreadable log start": {"starts": b"x"},
             "alone, with partition.metadata": {"alone": True, "files": {"partition.metadata": b""}},
             "alone, a segment": {"only": [f"d/t-0/{0:020}.log"]},
         }.items()
     },
     **{
-        f"a batch of several records, entry at {at}, {name}": (
+        f"a batch of several records, entry at {at}, {name}, {'clean' if clean else 'killed, in chunks'}": (
             lambda at=at, x=x, clean=clean: wide(*x, file=[(0, 0), (1, at)], clean=clean, chunk=99 if clean else 2)
         )
         for at in (1, 2, 3, 4, 5)
@@ -121,7 +133,9 @@ CASES = {
         )
     },
     **{
-        f"the {name}, snapshots to {ends}": (lambda topic=topic, ends=ends, first=first: checkpointed(topic, *ends, first=first))
+        f"the {name}, snapshots to {ends}": (
+            lambda topic=topic, ends=ends, first=first: checkpointed(topic, *ends, first=first)
+        )
         for name, topic in {"metadata log": "__cluster_metadata-0", "log of a client": "t-0"}.items()
         for ends, first in (((), 2), ((1,), 2), ((2,), 2), ((3,), 2), ((1, 0), 2), ((2, 0), 2))
     },
@@ -135,7 +149,9 @@ CASES = {
     **{
         f"a base offset of {base} in the place of {at}": (
             lambda base=base, at=at, c=c: one(
-                seg(0, *(b(i if i != at else base, i, epoch=(7 if i == at else 0)) for i in range(6))), epochs=[(0, 0)], chunk=c
+                seg(0, *(b(i if i != at else base, i, epoch=(7 if i == at else 0)) for i in range(6))),
+                epochs=[(0, 0)],
+                chunk=c,
             )
         )
         for base, at in ((0, 1), (1, 1), (2, 1), (4, 5), (5, 5), (6, 5), (9, 3), (-1, 0), (1, 0))
@@ -150,7 +166,9 @@ CASES = {
         for last, at in ((1, 0), (0, 0), (3, 2), (9, 3), (4, 3), (6, 5))
     },
     "two segments": lambda: one(seg(0, *rows("001", 0)), seg(3, *rows("1122", 3)), epochs=GOOD),
-    "two segments, an odd one first in the second": lambda: one(seg(0, *rows("001", 0)), seg(3, *rows("0122", 3)), epochs=GOOD),
+    "two segments, an odd one first in the second": lambda: one(
+        seg(0, *rows("001", 0)), seg(3, *rows("0122", 3)), epochs=GOOD
+    ),
     "two segments, the second damaged": lambda: one(
         seg(0, *rows("001", 0)), seg(3, *rows("xx", 3)), epochs=[(0, 0), (1, 2), (2, 9)]
     ),
@@ -164,12 +182,13 @@ CASES = {
     "a chunk": lambda: log("001422", GOOD, chunk=99),
     "chunks of one": lambda: log("00101422", GOOD, chunk=1),
     "a chunk of damage": lambda: log("00xx1122", [(0, 0), (1, 4), (2, 6)]),
-    **{
-        f"{n} epochs below -1": (lambda n=n: log("0" + "~0" * n, [(0, 0)], chunk=2)) for n in (19, 20, 21, 22)
-    },
+    **{f"{n} epochs below -1": (lambda n=n: log("0" + "~0" * n, [(0, 0)], chunk=2)) for n in (19, 20, 21, 22)},
     "25 epochs below -1 in a chunk": lambda: log("0" + "~" * 25, [(0, 0)], chunk=99),
     **{f"{n} odd runs": (lambda n=n: log("0" + "10" * n + "2", [(0, 0), (2, 2 * n + 1)])) for n in (19, 20, 21, 22)},
-    **{f"at most {n} runs": (lambda n=n: log("0012301", [(0, 0)], limits={"storage.leader_epochs:MOST_RUNS": n})) for n in (1, 2, 3, 4)},
+    **{
+        f"at most {n} runs": (lambda n=n: log("0012301", [(0, 0)], limits={"storage.leader_epochs:MOST_RUNS": n}))
+        for n in (1, 2, 3, 4)
+    },
     **{
         f"a broker that writes on, {name}": (
             lambda x=x, f=f, g=g, of=of: log(
@@ -189,7 +208,11 @@ CASES = {
     **{
         f"an entry at {at} is written meanwhile, within a batch": (
             lambda at=at: wide(
-                (0, 1, 0), (2, 4, 0), (5, 6, 1), file=[(0, 0)], clean=False,
+                (0, 1, 0),
+                (2, 4, 0),
+                (5, 6, 1),
+                file=[(0, 0)],
+                clean=False,
                 later={"d/t-0/leader-epoch-checkpoint": entries([(0, 0), (1, at)])},
             )
         )
@@ -204,9 +227,7 @@ CASES = {
     "at most 3 runs are weighed, of those that fall by one": lambda: log(
         "02102", [(0, 0)], limits={"storage.leader_epochs:MOST_WEIGHED": 3}
     ),
-    **{
-        f"text, of another log: {name}": (lambda x=x: log("0022", x.encode())) for name, x in TEXTS.items()
-    },
+    **{f"text, of another log: {name}": (lambda x=x: log("0022", x.encode())) for name, x in TEXTS.items()},
     "text: an epoch twice, the offset falls by one": lambda: raw("0\n3\n0 0\n1 3\n1 2\n"),
     "an odd batch before a chunk of damage": lambda: log("03xx11", [(0, 0), (1, 4)]),
     "an epoch of -1 beside an odd one of 0": lambda: log("11-0", [(1, 0)], chunk=99),

@@ -104,9 +104,7 @@ CASES = {
     "nothing but old batches": lambda: offsets(old(7), old(8), recovery={"t-0": 12}),
     "nothing but damage": lambda: offsets(b(7, problem=3), b(8, problem=3), recovery={"t-0": 12}),
     "damage at the end, and a recovery point beyond": lambda: offsets(b(7), b(8, problem=3), recovery={"t-0": 12}),
-    "damage, a good batch, and a recovery point beyond": lambda: offsets(
-        b(7, problem=3), b(8), recovery={"t-0": 12}
-    ),
+    "damage, a good batch, and a recovery point beyond": lambda: offsets(b(7, problem=3), b(8), recovery={"t-0": 12}),
     "a good end, and a recovery point beyond": lambda: offsets(b(7), recovery={"t-0": 12}),
     "a cut end, and a recovery point beyond": lambda: one(
         seg(7, b(7), reason="9 bytes", size=109), recovery={"t-0": 12}
@@ -147,9 +145,7 @@ CASES = {
         }.items()
     },
     **{
-        f"a gap, and a batch that lacks records, {name}": (
-            lambda of=of, rows=rows: offsets(*rows, **of)
-        )
+        f"a gap, and a batch that lacks records, {name}": (lambda of=of, rows=rows: offsets(*rows, **of))
         for name, rows, of in (
             ("nothing known", [b(7), b(9), b(10, 12, count=2)], {"policy": None}),
             ("nothing known, in the first chunk", [b(7, 8, count=1), b(10), b(11), b(12)], {"policy": None}),
@@ -204,10 +200,28 @@ CASES = {
     **{
         f"a file {name}": (lambda name=name: leftovers(name))
         for name in (
-            "x.log.deleted", "x.log.cleaned", "x.log.swap", "7.log.swap", "7.log", "x.log", "x.index", "-7.timeindex",
-            "+7.txnindex", "x.snapshot", "7.snapshot", f"{LONG_MAX}.log", f"{LONG_MAX + 1}.log", f"{-LONG_MAX - 1}.log",
-            f"{-LONG_MAX - 2}.log", f"{LONG_MAX:020}.log.swap", f"{LONG_MAX + 1:020}.log.swap",
-            f"{LONG_MAX + 1:020}.log.deleted", "leader-epoch-checkpoint.tmp", "x.log.tmp", "quorum-state", "7x.log",
+            "x.log.deleted",
+            "x.log.cleaned",
+            "x.log.swap",
+            "7.log.swap",
+            "7.log",
+            "x.log",
+            "x.index",
+            "-7.timeindex",
+            "+7.txnindex",
+            "x.snapshot",
+            "7.snapshot",
+            f"{LONG_MAX}.log",
+            f"{LONG_MAX + 1}.log",
+            f"{-LONG_MAX - 1}.log",
+            f"{-LONG_MAX - 2}.log",
+            f"{LONG_MAX:020}.log.swap",
+            f"{LONG_MAX + 1:020}.log.swap",
+            f"{LONG_MAX + 1:020}.log.deleted",
+            "leader-epoch-checkpoint.tmp",
+            "x.log.tmp",
+            "quorum-state",
+            "7x.log",
         )
     },
     **{

@@ -111,12 +111,23 @@ CASES = {
         f"damage {where}, {what}, {x}": (lambda rows=rows, d=d, x=x: has(d, x, rows=damage(*rows)))
         for where, rows in {"first": (0,), "at an entry": (5,), "before an entry": (4,), "last": (9,)}.items()
         for what, d in DEFECTS.items()
-        if what in ("none", "a position one byte too low", "the batch before's position", "the last one at the end",
-                    "an offset that is its batch's next", "offsets fall", "a negative position", "no file")
+        if what
+        in (
+            "none",
+            "a position one byte too low",
+            "the batch before's position",
+            "the last one at the end",
+            "an offset that is its batch's next",
+            "offsets fall",
+            "a negative position",
+            "no file",
+        )
         for x in ("closed, clean", "active, killed")
     },
     "nothing but damage": lambda: has(TRUE, rows=damage(*range(10))),
-    "an entry before any batch": lambda: has([(10, 0), (15, 500)], rows=[x | {"position": 50 + 100 * i} for i, x in enumerate(batches(8))]),
+    "an entry before any batch": lambda: has(
+        [(10, 0), (15, 500)], rows=[x | {"position": 50 + 100 * i} for i, x in enumerate(batches(8))]
+    ),
     **{
         f"a hole between batches, position {at}": (
             lambda at=at: has([(11, at)], rows=[b(10, epoch=-1), b(11, position=150, epoch=-1), b(12, epoch=-1)])
@@ -146,9 +157,7 @@ CASES = {
             "none dense": [(10, 0), (14, 400), (18, 800)],
         }.items()
     },
-    "an interval and damage": lambda: has(
-        [(11, 100), (14, 400), (15, 500), (18, 800)], interval=200, rows=damage(9)
-    ),
+    "an interval and damage": lambda: has([(11, 100), (14, 400), (15, 500), (18, 800)], interval=200, rows=damage(9)),
     "an interval and a left-over": lambda: has(
         [(11, 100), (14, 400), (15, 500), (18, 800), (30, 3000)], "active, killed", interval=200
     ),
@@ -270,9 +279,7 @@ CASES = {
             "two above the one before": [(13, 300), (15, 400), (15, 500)],
         }.items()
     },
-    **{
-        f"damage first, an offset at {o}": (lambda o=o: has([(o, 0), (15, 500)], rows=damage(0))) for o in (8, 9, 10)
-    },
+    **{f"damage first, an offset at {o}": (lambda o=o: has([(o, 0), (15, 500)], rows=damage(0))) for o in (8, 9, 10)},
     "room by one byte": lambda: has(
         [(11, 100), (15, 501), (18, 800), (19, 900)],
         "active, killed",
@@ -303,8 +310,11 @@ CASES = {
         if what in ("odd bytes", "one left-over")
     },
     "odd bytes in a segment of one offset": lambda: one(
-        seg(10, b(10, epoch=-1), index=b"abc"), seg(11, b(11, epoch=-1)), seg(30, b(30, epoch=-1)),
-        clean=False, recovery={"t-0": 11},
+        seg(10, b(10, epoch=-1), index=b"abc"),
+        seg(11, b(11, epoch=-1)),
+        seg(30, b(30, epoch=-1)),
+        clean=False,
+        recovery={"t-0": 11},
     ),
     "what a truncation left: an entry of a damaged batch behind a wrong one": lambda: has(
         [(12, 201), (15, 500)], "active, killed", interval=1, rows=damage(5), chunk=10

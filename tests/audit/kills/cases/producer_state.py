@@ -9,13 +9,15 @@ from struct import pack
 from typing import Any
 
 from kafkaspec.impl.storage.producer_state import SnapshotEntry, encode
-from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL, Batch, LogRecord, built
+from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL, Batch, LogRecord, built, emptied
 from tests.audit.kills.around import AWAY
 from tests.audit.kills.write import NOW, Case, Row, abort, b, commit, e, one, p, seg, t
 
 INT_MAX = 2**31 - 1
 HALF = INT_MAX // 2
 DAY = 86_400_000
+SAME_LINE = (1, 159, 520, 678)
+"""Producers that a small table has on one line."""
 Txn = tuple[int, int, int, int]
 
 
@@ -25,7 +27,9 @@ def log(*rows: Row, base: int = 0, txn: Sequence[Txn] | bytes | None = None, **o
 
 
 def segs(*of: tuple[int, Sequence[Row], Sequence[Txn] | None], **more: Any) -> Case:
-    return one(*(seg(n, *(x | {"leader_epoch": -1} for x in rows), txn=txn) for n, rows, txn in of), **{"clean": False, **more})
+    return one(
+        *(seg(n, *(x | {"leader_epoch": -1} for x in rows), txn=txn) for n, rows, txn in of), **{"clean": False, **more}
+    )
 
 
 def snap(rows: Sequence[Row], *entries: SnapshotEntry, at: int | None = None, **of: Any) -> Case:
@@ -67,6 +71,14 @@ SEQUENCES: dict[str, Sequence[Row]] = {
     "a batch that begins too early": (p(0, 1, 0, 3), p(2, 1, 3), p(4, 1, 9), p(5, 1, 11)),
     "a batch that begins too early, and ends late": (p(0, 1, 0, 3), b(2, 9), p(6, 1, 3), p(10, 1, 9)),
     "a batch that ends before it begins": (p(0, 1, 0), b(5, 3), p(6, 1, 9), p(7, 1, 11)),
+    "a batch that ends just before it begins": (p(0, 1, 0), b(1, 0), p(1, 1, 9), p(2, 1, 10)),
+    "an old batch below the next offset, a skip": (p(0, 1, 0, 3), b(2, magic=1, count=-1), p(3, 1, 5)),
+    "an old batch far below the next offset, a skip": (p(0, 1, 0, 3), b(1, magic=1, count=-1), p(3, 1, 4)),
+    "an old batch between, a skip": (p(0, 1, 0), b(1, magic=1, count=-1), p(2, 1, 2)),
+    "markers, and then data from 0": (commit(0, 1), p(1, 1, 0), p(2, 1, 2)),
+    "markers, and then data from 1": (commit(0, 1), p(1, 1, 1)),
+    "a commit of epoch 5 of an unknown one": (commit(0, 1, pepoch=5), commit(1, 2, pepoch=5, coordinator_epoch=-1)),
+    "an abort, and then a skip of what was missing before": (p(0, 1, 0), b(3), p(4, 1, 1), abort(5, 1), p(6, 1, 4)),
     "an old batch between": (p(0, 1, 0), b(1, magic=1, count=-1), p(2, 1, 1), p(3, 1, 3)),
     "an old batch of several": (p(0, 1, 0), b(1, 4, magic=1, count=-1), p(5, 1, 1), p(6, 1, 3)),
     "an old batch that ends where it is": (p(0, 1, 0, 3), b(2, magic=1, count=-1), p(3, 1, 3), p(4, 1, 5)),
@@ -113,6 +125,11 @@ TRANSACTIONS: dict[str, Sequence[Row]] = {
     "another control batch": (t(0, 1, 0), commit(1, 1, control_type=2), t(2, 1, 1), commit(3, 1)),
     "another control batch, of none": (t(0, 1, 0), b(1, attributes=CONTROL, control_type=2), t(2, 1, 1), commit(3, 1)),
     "an empty control batch of a later epoch": (t(0, 1, 0), commit(1, 1, count=0, pepoch=4), t(2, 1, 1), commit(3, 1)),
+    "a commit of the next epoch and an earlier coordinator": (
+        t(0, 1, 0, pepoch=5), commit(1, 1, pepoch=5, coordinator_epoch=3), t(2, 1, 1, pepoch=5),
+        commit(3, 1, pepoch=6, coordinator_epoch=2),
+    ),
+    "a commit of a far epoch, of a transaction from 0": (t(0, 1, 0, pepoch=5), commit(1, 1, pepoch=8)),
     "a marker twice": (t(0, 1, 0), commit(1, 1), commit(2, 1)),
     "markers of an unknown one": (commit(0, 1), abort(1, 2), commit(2, 2)),
     "markers, and then data": (commit(0, 1), t(1, 1, 5), commit(2, 1), t(3, 1, 7), commit(4, 1)),
@@ -142,7 +159,9 @@ def key_of(group: str, topic: str, version: int = 1) -> bytes:
     return pack(">h", version) + text + pack(">i", 0)
 
 
-def offsets(offset: int, sequence: int, *keys: bytes | None, producer: int = 7, attributes: int = TRANSACTIONAL, epoch: int = 0) -> Batch:
+def offsets(
+    offset: int, sequence: int, *keys: bytes | None, producer: int = 7, attributes: int = TRANSACTIONAL, epoch: int = 0
+) -> Batch:
     """A batch of a group coordinator's, in a producer's transaction."""
     records = [LogRecord(offset + n, NOW, key, b"v") for n, key in enumerate(keys or (key_of("g", "t"),))]
     return built(
@@ -161,6 +180,7 @@ COORDINATORS: dict[str, Sequence[Batch]] = {
     "then one below 0": [offsets(0, 0), offsets(1, 0), replace(offsets(2, 0), base_sequence=-1), offsets(3, 0)],
     "then a higher epoch": [offsets(0, 0), offsets(1, 0), offsets(2, 3, epoch=1), offsets(3, 0, epoch=1)],
     "then a lower epoch": [offsets(0, 0, epoch=1), offsets(1, 0, epoch=1), offsets(2, 0), offsets(3, 0, epoch=1)],
+    "one without records": [offsets(0, 0), emptied(offsets(1, 0)), offsets(2, 0)],
     "another first": [offsets(0, 0), offsets(1, 9), offsets(2, 0)],
     "two producers": [offsets(0, 0), offsets(1, 0), offsets(2, 0, producer=8), offsets(3, 0, producer=8), offsets(4, 5, producer=8)],
     "not transactional": [offsets(0, 0, attributes=0), offsets(1, 0, attributes=0), offsets(2, 0, attributes=0)],
@@ -199,6 +219,7 @@ INDEXES: dict[str, Any] = {
     "one too many, whose first offset is another's": [*RIGHT, (1, 4, 6, 7)],
     "the first alone": RIGHT[:1], "the last alone": RIGHT[2:],
     "another version": pack(">hqqqq", 1, *RIGHT[0]) + b"".join(pack(">hqqqq", 0, *x) for x in RIGHT[1:]),
+    "another version, and other fields": pack(">hqqqq", 1, 9, 9, 9, 9) + b"".join(pack(">hqqqq", 0, *x) for x in RIGHT),
     "another version last": b"".join(pack(">hqqqq", 0, *x) for x in RIGHT[:2]) + pack(">hqqqq", 1, *RIGHT[2]),
     "an entry cut": b"".join(pack(">hqqqq", 0, *x) for x in RIGHT)[:-1],
     "a byte more": b"".join(pack(">hqqqq", 0, *x) for x in RIGHT) + b"x",
@@ -207,6 +228,15 @@ INDEXES: dict[str, Any] = {
 INDEXED: dict[str, tuple[Sequence[Row], Sequence[Sequence[Txn]]]] = {
     "a next start": ((t(0, 1, 0), abort(1, 1), b(2), t(3, 2, 0), b(4)), [[(1, 0, 1, n)] for n in (1, 2, 3, 4)]),
     "a next start of the same": ((t(0, 1, 0), abort(1, 1), b(2), t(3, 1, 1), t(4, 2, 0)), [[(1, 0, 1, n)] for n in (2, 3, 4, 5)]),
+    "a next start, and another": (
+        (t(0, 1, 0), abort(1, 1), b(2), t(3, 2, 0), t(4, 3, 0), commit(5, 3), t(6, 3, 1)), [[(1, 0, 1, n)] for n in (2, 3, 4, 6)],
+    ),
+    "another open, and the same again": ((t(0, 2, 0), t(1, 1, 0), abort(2, 1), t(3, 1, 1)), [[(1, 1, 2, 0)]]),
+    "at the start": ((t(0, 1, 5), abort(1, 1)), [[(1, n, 1, 2)] for n in (-10, -1, 0, 1)]),
+    "one behind the start": ((b(0), t(1, 1, 5), abort(2, 1)), [[(1, n, 2, 3)] for n in (-10, 0, 1, 2)]),
+    "behind a wrong sequence": ((p(0, 1, 0), t(1, 1, 7), abort(2, 1)), [[(1, n, 2, 3)] for n in (0, 1)]),
+    "behind an overlap": ((t(0, 1, 0), b(0), abort(1, 1)), [[(1, 0, 1, 2)], [(1, -5, 1, 2)], [(1, 1, 1, 2)]]),
+    "behind an old batch": ((b(0, magic=1, count=-1), t(1, 1, 0), abort(2, 1)), [[], [(1, 1, 2, 3)]]),
     "another open": ((t(0, 2, 0), t(1, 1, 0), abort(2, 1), t(3, 3, 0)), [[(1, 1, 2, n)] for n in (0, 1, 2, 3)]),
     "two that wait": (
         (t(0, 1, 0), abort(1, 1), t(2, 1, 1), abort(3, 1), t(4, 2, 0)), [[(1, 0, 1, n), (1, 2, 3, m)] for n in (2, 4) for m in (4, 5)],
@@ -239,6 +269,12 @@ WRONG: dict[str, SnapshotEntry] = {
     "epoch and more": ONE._replace(epoch=1, timestamp=1, coordinator_epoch=7),
     "from later on": ONE._replace(last_sequence=9, last_offset=9),
     "a later epoch, from later on": ONE._replace(epoch=1, last_sequence=9, last_offset=6),
+    "no offset": ONE._replace(last_offset=-1),
+    "from the end on": ONE._replace(last_offset=7),
+    "from the end of a gap on": ONE._replace(last_offset=10),
+    "from behind the end of a gap on": ONE._replace(last_offset=11),
+    "a transaction from below": ONE._replace(transaction=-2),
+    "a transaction from the end of a gap": ONE._replace(transaction=10),
     "an earlier epoch, from later on": ONE._replace(epoch=-1, last_offset=6),
 }  # fmt: skip
 GAPPED: dict[str, Sequence[Row]] = {
@@ -250,6 +286,7 @@ GAPPED: dict[str, Sequence[Row]] = {
     "damage at the end": (*LOG[:4], bad(6), b(7)),
     "no marker": (p(0, 9, 0), b(1), b(2), t(3, 1, 1, 3), b(6)),
     "closed": (*LOG[:4], commit(6, 1)),
+    "closed, a gap at the end": (*LOG[:4], commit(6, 1), b(9)),
     "closed by a later epoch": (*LOG[:4], commit(6, 1, pepoch=1)),
 }  # fmt: skip
 MARKED = (p(0, 1, 0), p(1, 2, 0), commit(2, 9), p(3, 3, 0))
@@ -298,13 +335,25 @@ def walk(seed: int) -> Case:
         epoch, seq, _, _, _, coordinator = known.get(pid, [0, -1, -1, 0, -1, -1])
         kind = r.random()
         if kind < 0.1:
-            rows.append(b(at, at + n - 1, time=time, problem=3 if odd else 0, magic=1 if odd and r.random() < 0.3 else 2))
+            rows.append(
+                b(at, at + n - 1, time=time, problem=3 if odd else 0, magic=1 if odd and r.random() < 0.3 else 2)
+            )
             at += n
         elif kind < 0.35 and (pid in opened or odd):
             e2 = epoch + (r.choice([-1, 0, 1, 2]) if odd else 0)
             c2 = max(coordinator, 0) + (r.choice([-1, 0, 1]) if odd else 0)
             k = r.choice([0, 1])
-            rows.append(marker(k, at, pid, pepoch=e2, coordinator_epoch=c2, time=time, control_type=3 if odd and r.random() < 0.1 else k))
+            rows.append(
+                marker(
+                    k,
+                    at,
+                    pid,
+                    pepoch=e2,
+                    coordinator_epoch=c2,
+                    time=time,
+                    control_type=3 if odd and r.random() < 0.1 else k,
+                )
+            )
             if pid in opened:
                 first = opened.pop(pid)
                 if not k:
@@ -321,7 +370,18 @@ def walk(seed: int) -> Case:
             if odd and r.random() < 0.5:
                 first = max(-1, first + r.choice([-2, -1, 1, 2]))
             count = n if r.random() > 0.05 else n - 1
-            rows.append(p(at, pid, first, n, pepoch=e2, attributes=TRANSACTIONAL if transactional else 0, time=time, count=count))
+            rows.append(
+                p(
+                    at,
+                    pid,
+                    first,
+                    n,
+                    pepoch=e2,
+                    attributes=TRANSACTIONAL if transactional else 0,
+                    time=time,
+                    count=count,
+                )
+            )
             if transactional:
                 opened.setdefault(pid, at)
             known[pid] = [e2, (first + n - 1) & INT_MAX, at + n - 1, n - 1, time, coordinator]
@@ -362,9 +422,15 @@ CASES: Mapping[str, Callable[[], Case]] = {
         if not k.startswith("epoch")
     },
     **{f"transactions, {k}": (lambda x=x: log(*x)) for k, x in TRANSACTIONS.items()},
-    **{f"transactions, {k}, in one chunk": (lambda x=x: log(*x, chunk=99)) for k, x in TRANSACTIONS.items() if "coordinator" not in k},
     **{
-        f"idle for {ms} ms{', a marker' if m else ''}{', seen before' if back else ''}": (lambda ms=ms, m=m, back=back: log(*idle(ms, marker=m, back=back)))
+        f"transactions, {k}, in one chunk": (lambda x=x: log(*x, chunk=99))
+        for k, x in TRANSACTIONS.items()
+        if "coordinator" not in k
+    },
+    **{
+        f"idle for {ms} ms{', a marker' if m else ''}{', seen before' if back else ''}": (
+            lambda ms=ms, m=m, back=back: log(*idle(ms, marker=m, back=back))
+        )
         for ms in (DAY - 1, DAY, DAY + 1)
         for m in (False, True)
         for back in (False, True)
@@ -375,14 +441,18 @@ CASES: Mapping[str, Callable[[], Case]] = {
     },
     **{
         f"idle for {ms} ms before a marker": (
-            lambda ms=ms, k=k: log(p(0, 1, 0, pepoch=5), marker(k, 1, 1, pepoch=4, time=NOW + ms), commit(2, 1, pepoch=5, time=NOW + ms))
+            lambda ms=ms, k=k: log(
+                p(0, 1, 0, pepoch=5), marker(k, 1, 1, pepoch=4, time=NOW + ms), commit(2, 1, pepoch=5, time=NOW + ms)
+            )
         )
         for ms in (DAY - 1, DAY)
         for k in (1,)
     },
     **{
         f"log start {start}, a wrong sequence{', a marker' if m else ''}": (
-            lambda start=start, m=m: log(*([t(0, 1, 0), commit(1, 1)] if m else [p(0, 1, 0, 2)]), p(2, 1, 7), b(3), starts={"t-0": start})
+            lambda start=start, m=m: log(
+                *([t(0, 1, 0), commit(1, 1)] if m else [p(0, 1, 0, 2)]), p(2, 1, 7), b(3), starts={"t-0": start}
+            )
         )
         for start in (0, 1, 2, 3)
         for m in (False, True)
@@ -395,15 +465,22 @@ CASES: Mapping[str, Callable[[], Case]] = {
         for k, x in INDEXES.items()
         if k in ("no file", "empty", "without entry 0", "without entry 2", "the first alone", "the last alone")
         for around, of in {
-            "clean": {"clean": True}, "alone": {"alone": True, "clean": True}, "recovery point 6": {"recovery": {"t-0": 6}},
-            "recovery point 7": {"recovery": {"t-0": 7}}, "recovery point 8": {"recovery": {"t-0": 8}},
+            "clean": {"clean": True},
+            "alone": {"alone": True, "clean": True},
+            "recovery point 6": {"recovery": {"t-0": 6}},
+            "recovery point 7": {"recovery": {"t-0": 7}},
+            "recovery point 8": {"recovery": {"t-0": 8}},
         }.items()
     },
     **{
         f"index, {k}, {n}, start {base}": (
             lambda rows=rows, x=x, base=base: log(
-                *(r | {f: r[f] + base for f in ("base_offset", "last_offset", "first_record", "last_record")} for r in rows),
-                base=base, txn=[(q, f + base, m + base, s + base) for q, f, m, s in x],
+                *(
+                    r | {f: r[f] + base for f in ("base_offset", "last_offset", "first_record", "last_record")}
+                    for r in rows
+                ),
+                base=base,
+                txn=[(q, f + base, m + base, s + base) for q, f, m, s in x],
             )
         )
         for k, (rows, every) in INDEXED.items()
@@ -417,19 +494,26 @@ CASES: Mapping[str, Callable[[], Case]] = {
         for n in (1, 2, 3, 4, 5)
     },
     "index, of two segments": lambda: segs(
-        (0, [t(0, 1, 0), abort(1, 1), t(2, 2, 0)], [(1, 0, 1, 2)]), (3, [abort(3, 2), t(4, 1, 1), b(5)], [(2, 2, 3, 4)]),
+        (0, [t(0, 1, 0), abort(1, 1), t(2, 2, 0)], [(1, 0, 1, 2)]),
+        (3, [abort(3, 2), t(4, 1, 1), b(5)], [(2, 2, 3, 4)]),
     ),
     "index, of two segments, each entry in the other": lambda: segs(
-        (0, [t(0, 1, 0), abort(1, 1), t(2, 2, 0)], [(2, 2, 3, 4)]), (3, [abort(3, 2), t(4, 1, 1), b(5)], [(1, 0, 1, 2)]),
+        (0, [t(0, 1, 0), abort(1, 1), t(2, 2, 0)], [(2, 2, 3, 4)]),
+        (3, [abort(3, 2), t(4, 1, 1), b(5)], [(1, 0, 1, 2)]),
     ),
     "index, a segment that lacks offsets, and one that does not": lambda: segs(
-        (0, [b(0), b(3), t(4, 1, 0), abort(5, 1)], []), (6, [t(6, 1, 1), abort(7, 1)], []), (8, [t(8, 1, 2), abort(9, 1)], [(1, 8, 9, 11)]),
+        (0, [b(0), b(3), t(4, 1, 0), abort(5, 1)], []),
+        (6, [t(6, 1, 1), abort(7, 1)], []),
+        (8, [t(8, 1, 2), abort(9, 1)], [(1, 8, 9, 11)]),
     ),
     "index, a segment that lacks records, and one that does not": lambda: segs(
-        (0, [b(0, 3, count=1), t(4, 1, 0), abort(5, 1)], []), (6, [t(6, 1, 1), abort(7, 1)], []),
+        (0, [b(0, 3, count=1), t(4, 1, 0), abort(5, 1)], []),
+        (6, [t(6, 1, 1), abort(7, 1)], []),
     ),
     "index, offsets missing between segments": lambda: segs(
-        (0, [t(0, 1, 0)], None), (5, [abort(5, 1)], [(1, 0, 5, 6)]), (9, [t(9, 1, 1), abort(10, 1)], [(1, 8, 10, 11)]),
+        (0, [t(0, 1, 0)], None),
+        (5, [abort(5, 1)], [(1, 0, 5, 6)]),
+        (9, [t(9, 1, 1), abort(10, 1)], [(1, 8, 10, 11)]),
     ),
     "index, a cut end before": lambda: one(
         seg(0, t(0, 1, 0), reason="9 bytes", size=109), seg(1, abort(1, 1), txn=[(1, 0, 1, 9)]), clean=False
@@ -439,7 +523,8 @@ CASES: Mapping[str, Callable[[], Case]] = {
             lambda c=c, last=last: one(
                 seg(0, p(0, 1, 0), **({} if last else {"reason": "9 bytes", "size": 109})),
                 seg(1, p(1, 1, 5), **({"reason": "9 bytes", "size": 109} if last else {})),
-                clean=c, snapshots={9: []},
+                clean=c,
+                snapshots={9: []},
             )
         )
         for where, last in {"of the last": True, "of the first": False}.items()
@@ -451,12 +536,20 @@ CASES: Mapping[str, Callable[[], Case]] = {
         for name, x in WRONG.items()
     },
     **{
-        f"snapshot, {name}, log start at 100": (lambda x=x: snap([t(101, 1, 1, 3), b(104)], x._replace(last_offset=103, transaction=101), base=100))
-        for name, x in {"right": ONE, "no coordinator": ONE._replace(coordinator_epoch=-1), "coordinator 5": ONE._replace(coordinator_epoch=5)}.items()
+        f"snapshot, {name}, log start at 100": (
+            lambda x=x: snap([t(101, 1, 1, 3), b(104)], x._replace(last_offset=103, transaction=101), base=100)
+        )
+        for name, x in {
+            "right": ONE,
+            "no coordinator": ONE._replace(coordinator_epoch=-1),
+            "coordinator 5": ONE._replace(coordinator_epoch=5),
+        }.items()
     },
     **{
         f"snapshot, a transaction from {n}, log start at 100": (
-            lambda n=n: snap([t(101, 1, 1, 3), b(104)], ONE._replace(last_offset=103, transaction=n, coordinator_epoch=-1), base=100)
+            lambda n=n: snap(
+                [t(101, 1, 1, 3), b(104)], ONE._replace(last_offset=103, transaction=n, coordinator_epoch=-1), base=100
+            )
         )
         for n in (-1, 0, 99, 100, 101, 102, 105)
     },
@@ -471,10 +564,118 @@ CASES: Mapping[str, Callable[[], Case]] = {
     "snapshot, an unknown producer and something missing behind": lambda: segs(
         (0, [b(0)], None), (4, [], None), snapshots={4: [e(5, 0, 3)]}
     ),
+    **{
+        f"snapshot, {name}, log from 100, no gap": (lambda x=x: snap([t(100, 1, 1, 3), b(103)], x, base=100))
+        for name, x in {
+            **{
+                f"coordinator {n}": e(1, 3, 102, offset_delta=2, coordinator_epoch=n, transaction=100)
+                for n in (-3, -2, -1, 0, 5)
+            },
+            **{f"a transaction from {n}": e(1, 3, 102, offset_delta=2, transaction=n) for n in (-1, 0, 50, 99, 101)},
+        }.items()
+    },
+    **{
+        f"snapshot, {name}": (lambda rows=rows, x=x, of=of: snap(rows, *x, **of))
+        for name, rows, x, of in (
+            ("an overlap before", [p(0, 1, 0), b(0)], [e(1, 5, 0)], {}),
+            (
+                "the marker at 0 as the last",
+                [commit(0, 1), t(1, 1, 0, 2)],
+                [e(1, 1, 0, offset_delta=1, coordinator_epoch=0, transaction=1)],
+                {},
+            ),
+            ("a gap, and no transaction, from 0", [t(0, 1, 0), b(4)], [e(1, 0, 0)], {}),
+            ("a gap, and a transaction from 1, from 0", [t(0, 1, 0), b(4)], [e(1, 0, 0, transaction=1)], {}),
+            ("the first batch lacks records", [p(0, 1, 0, 3, count=2)], [e(1, 2, 2)], {}),
+            ("an entry at another's offset", [p(0, 1, 0), p(1, 2, 0)], [e(2, 0, 0)], {}),
+            (
+                "one whose marker came last",
+                [t(0, 1, 0), p(1, 2, 0), commit(2, 1)],
+                [e(1, 0, 0, coordinator_epoch=0)],
+                {},
+            ),
+            (
+                "one whose marker came before",
+                [t(0, 1, 0), commit(1, 1), p(2, 2, 0)],
+                [e(1, 0, 0, coordinator_epoch=0)],
+                {},
+            ),
+            (
+                "a forgotten one's coordinator",
+                [*(p(i, i, 0) for i in range(6)), b(6)],
+                [e(5, 0, 5, coordinator_epoch=4)],
+                {"limits": {"storage.producer_state:MOST_PRODUCERS": 2}},
+            ),
+        )
+    },
+    "snapshot below damage that begins behind it": lambda: log(p(0, 1, 0), bad(5), b(6), snapshots={3: [e(1, 5, 0)]}),
+    "a hole of one before an empty segment": lambda: segs(
+        (0, [p(0, 1, 0)], None), (2, [], None), snapshots={2: [e(1, 0, 0)]}, recovery={"t-0": 2}
+    ),
+    "an empty segment below the end": lambda: segs(
+        (0, [p(0, 1, 0, 5)], None), (3, [], None), snapshots={5: [e(1, 4, 4, offset_delta=4)]}
+    ),
+    **{
+        f"the latest timestamp {name}": (lambda rows=rows: log(p(0, 1, 0), b(1), *rows, chunk=99))
+        for name, rows in {
+            "rises by one to a day": [b(2, time=NOW + DAY - 1), b(3, time=NOW + DAY), p(4, 1, 7)],
+            "rises to a day and falls": [b(2, time=NOW + DAY), b(3), p(4, 1, 7)],
+        }.items()
+    },
+    **{
+        f"index, a bare {name} in a segment behind what is missing": (
+            lambda k=k: segs((0, [b(0), b(3)], None), (4, [marker(k, 4, 1), b(5)], [(1, 2, 4, 5)]))
+        )
+        for name, k in (("abort", 0), ("commit", 1))
+    },
+    **{
+        f"forgotten producers, an index of one, stable {n}": (
+            lambda n=n: log(
+                *(p(i, i, 0) for i in range(6)),
+                t(6, 9, 3),
+                abort(7, 9),
+                txn=[(9, 6, 7, n)],
+                limits={"storage.producer_state:MOST_PRODUCERS": 2},
+            )
+        )
+        for n in (5, 8, 9)
+    },
+    "index, a bare abort behind one that is missing": lambda: segs(
+        (0, [b(0), b(2)], None), (3, [abort(3, 1), b(4)], [(1, 1, 3, 4)])
+    ),
+    "forgotten producers, an index of a bare abort": lambda: log(
+        *(p(i, i, 0) for i in range(7)),
+        abort(7, 0),
+        txn=[(0, 0, 7, 8)],
+        limits={"storage.producer_state:MOST_PRODUCERS": 2},
+    ),
+    "a marker of one that is known, and no room": lambda: log(
+        p(0, 1, 0),
+        p(1, 2, 0),
+        p(2, 3, 0),
+        abort(3, 3),
+        p(4, 1, 5),
+        p(5, 2, 5),
+        limits={"storage.producer_state:MOST_PRODUCERS": 2},
+    ),
+    **{
+        f"log from 100, {name}": (lambda rows=rows: log(*rows, base=100))
+        for name, rows in {
+            "an abort, and data": [abort(100, 1), p(101, 1, 5), p(102, 1, 7)],
+            "a commit, and data": [commit(100, 1), p(101, 1, 5), p(102, 1, 7)],
+        }.items()
+    },
     "snapshot, two differ": lambda: snap(LOG, NINE._replace(epoch=3), ONE._replace(epoch=3)),
-    "snapshot, two differ, and there is a later one": lambda: snap(LOG, NINE._replace(epoch=3), ONE._replace(epoch=3), at=6, snapshots={7: [NINE, ONE]}),
-    "snapshot, one differs, and there is a later one": lambda: snap(LOG, NINE._replace(epoch=3), ONE, at=6, snapshots={7: [NINE, ONE]}),
-    **{f"snapshot at {at}": (lambda at=at: snap(LOG, NINE._replace(epoch=3), at=at)) for at in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)},
+    "snapshot, two differ, and there is a later one": lambda: snap(
+        LOG, NINE._replace(epoch=3), ONE._replace(epoch=3), at=6, snapshots={7: [NINE, ONE]}
+    ),
+    "snapshot, one differs, and there is a later one": lambda: snap(
+        LOG, NINE._replace(epoch=3), ONE, at=6, snapshots={7: [NINE, ONE]}
+    ),
+    **{
+        f"snapshot at {at}": (lambda at=at: snap(LOG, NINE._replace(epoch=3), at=at))
+        for at in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+    },
     **{
         f"snapshot at {at} of a log that begins at 100": (
             lambda at=at: log(p(100, 1, 5), p(101, 1, 6), p(102, 1, 9), base=100, snapshots={at: [e(1, 4, 90)]})
@@ -493,7 +694,9 @@ CASES: Mapping[str, Callable[[], Case]] = {
     },
     "snapshot that cannot be read, alone": lambda: log(p(0, 1, 0), snapshots={1: b"x"}, alone=True, clean=True),
     **{
-        f"snapshot above the end, {'clean' if c else 'killed'}": (lambda c=c: snap([p(0, 1, 0)], e(1, 0, 0), at=5, clean=c))
+        f"snapshot above the end, {'clean' if c else 'killed'}": (
+            lambda c=c: snap([p(0, 1, 0)], e(1, 0, 0), at=5, clean=c)
+        )
         for c in (True, False)
     },
     "snapshot above a damaged end": lambda: snap([p(0, 1, 0), bad(1)], e(1, 0, 0), at=5, clean=True),
@@ -503,9 +706,13 @@ CASES: Mapping[str, Callable[[], Case]] = {
         f"snapshot lacks {k}, {known}": (lambda x=x, of=of: snap(MARKED, *x, **of))
         for k, x in {
             "none": (e(1, 0, 0), e(2, 0, 1), e(9, -1, -1, coordinator_epoch=0), e(3, 0, 3)),
-            "1": (e(2, 0, 1), e(9, -1, -1, coordinator_epoch=0), e(3, 0, 3)), "2": (e(1, 0, 0), e(9, -1, -1, coordinator_epoch=0), e(3, 0, 3)),
-            "9": (e(1, 0, 0), e(2, 0, 1), e(3, 0, 3)), "3": (e(1, 0, 0), e(2, 0, 1), e(9, -1, -1, coordinator_epoch=0)),
-            "all": (), "1 and 2": (e(9, -1, -1, coordinator_epoch=0), e(3, 0, 3)), "all but 1": (e(1, 0, 0),),
+            "1": (e(2, 0, 1), e(9, -1, -1, coordinator_epoch=0), e(3, 0, 3)),
+            "2": (e(1, 0, 0), e(9, -1, -1, coordinator_epoch=0), e(3, 0, 3)),
+            "9": (e(1, 0, 0), e(2, 0, 1), e(3, 0, 3)),
+            "3": (e(1, 0, 0), e(2, 0, 1), e(9, -1, -1, coordinator_epoch=0)),
+            "all": (),
+            "1 and 2": (e(9, -1, -1, coordinator_epoch=0), e(3, 0, 3)),
+            "all but 1": (e(1, 0, 0),),
         }.items()
         for known, of in {"a topic with an id": {"id": "x"}, "none known": {}}.items()
     },
@@ -516,11 +723,15 @@ CASES: Mapping[str, Callable[[], Case]] = {
         for ms in (-1, 0, 1)
     },
     **{
-        f"snapshot lacks one that wrote later, {ms} ms": (lambda ms=ms: snap([p(0, 1, 0), p(1, 2, 0, time=NOW + ms)], e(1, 0, 0)))
+        f"snapshot lacks one that wrote later, {ms} ms": (
+            lambda ms=ms: snap([p(0, 1, 0), p(1, 2, 0, time=NOW + ms)], e(1, 0, 0))
+        )
         for ms in (-1, 0, 1)
     },
     "snapshot lacks one with an open transaction": lambda: snap([t(0, 1, 0), p(1, 2, 0)], e(2, 0, 1)),
-    "snapshot lacks one, and has one with an open transaction": lambda: snap([t(0, 1, 0), p(1, 2, 0)], e(1, 0, 0, transaction=0)),
+    "snapshot lacks one, and has one with an open transaction": lambda: snap(
+        [t(0, 1, 0), p(1, 2, 0)], e(1, 0, 0, transaction=0)
+    ),
     "snapshot lacks one, and has one without data": lambda: snap(
         [commit(0, 1), p(1, 2, 0)], e(1, -1, -1, coordinator_epoch=0)
     ),
@@ -529,55 +740,91 @@ CASES: Mapping[str, Callable[[], Case]] = {
     **{
         f"no snapshot, {name}": (lambda rows=rows, of=of: log(*rows, **of))
         for name, rows, of in (
-            ("clean", [p(0, 1, 0)], {"clean": True}), ("killed", [p(0, 1, 0)], {}), ("no producer", [b(0)], {"clean": True}),
-            ("an open transaction", [t(0, 1, 0)], {"clean": True}), ("two, one open", [t(0, 1, 0), p(1, 2, 0)], {"clean": True}),
-            ("two open", [t(0, 1, 0), t(1, 2, 0)], {"clean": True}), ("transaction of offset 0 closed", [t(0, 1, 0), commit(1, 1)], {"clean": True}),
+            ("clean", [p(0, 1, 0)], {"clean": True}),
+            ("killed", [p(0, 1, 0)], {}),
+            ("no producer", [b(0)], {"clean": True}),
+            ("an open transaction", [t(0, 1, 0)], {"clean": True}),
+            ("two, one open", [t(0, 1, 0), p(1, 2, 0)], {"clean": True}),
+            ("two open", [t(0, 1, 0), t(1, 2, 0)], {"clean": True}),
+            ("transaction of offset 0 closed", [t(0, 1, 0), commit(1, 1)], {"clean": True}),
             ("log start at the end", [p(0, 1, 0)], {"clean": True, "starts": {"t-0": 1}}),
             ("log start below the end", [p(0, 1, 0), b(1)], {"clean": True, "starts": {"t-0": 1}}),
-            ("log start above the end", [p(0, 1, 0)], {"clean": True, "starts": {"t-0": 2}}), ("alone", [p(0, 1, 0)], {"alone": True, "clean": True}),
+            ("log start above the end", [p(0, 1, 0)], {"clean": True, "starts": {"t-0": 2}}),
+            ("alone", [p(0, 1, 0)], {"alone": True, "clean": True}),
         )
     },
     **{
         f"the last stable offset, {name}": (lambda rows=rows, of=of: log(*rows, **of))
         for name, rows, of in (
-            ("open", [b(0), t(1, 1, 0), b(2)], {}), ("open, log start 2", [b(0), t(1, 1, 0), b(2), b(3)], {"starts": {"t-0": 2}}),
-            ("high watermark 2", [b(0), b(1), b(2)], {"high": {"t-0": 2}}), ("high watermark 2, log start 3", [b(0), b(1), b(2), b(3)], {"high": {"t-0": 2}, "starts": {"t-0": 3}}),
-            ("high watermark 5", [b(0), b(1)], {"high": {"t-0": 5}}), ("open, high watermark 1", [b(0), b(1), t(2, 1, 0)], {"high": {"t-0": 1}}),
-            ("open, high watermark 0", [b(0), b(1), t(2, 1, 0)], {"high": {"t-0": 0}}), ("two open", [b(0), t(1, 1, 0), t(2, 2, 0)], {}),
+            ("open", [b(0), t(1, 1, 0), b(2)], {}),
+            ("open, log start 2", [b(0), t(1, 1, 0), b(2), b(3)], {"starts": {"t-0": 2}}),
+            ("high watermark 2", [b(0), b(1), b(2)], {"high": {"t-0": 2}}),
+            ("high watermark 2, log start 3", [b(0), b(1), b(2), b(3)], {"high": {"t-0": 2}, "starts": {"t-0": 3}}),
+            ("high watermark 5", [b(0), b(1)], {"high": {"t-0": 5}}),
+            ("open, high watermark 1", [b(0), b(1), t(2, 1, 0)], {"high": {"t-0": 1}}),
+            ("open, high watermark 0", [b(0), b(1), t(2, 1, 0)], {"high": {"t-0": 0}}),
+            ("two open", [b(0), t(1, 1, 0), t(2, 2, 0)], {}),
             ("open at 0", [t(0, 1, 0), b(1)], {}),
         )
     },
     "no segment": lambda: one(snapshots={5: []}, clean=True),
-    "an empty segment": lambda: segs((0, [p(0, 1, 0)], None), (9, [], None), snapshots={9: [e(1, 0, 0)], 5: [e(1, 0, 0)]}),
-    "an empty segment, wrong snapshots": lambda: segs((0, [p(0, 1, 0)], None), (9, [], None), snapshots={9: [e(1, 1, 0)], 5: [e(1, 7, 4)]}),
+    "an empty segment": lambda: segs(
+        (0, [p(0, 1, 0)], None), (9, [], None), snapshots={9: [e(1, 0, 0)], 5: [e(1, 0, 0)]}
+    ),
+    "an empty segment, wrong snapshots": lambda: segs(
+        (0, [p(0, 1, 0)], None), (9, [], None), snapshots={9: [e(1, 1, 0)], 5: [e(1, 7, 4)]}
+    ),
     "an empty segment at the end": lambda: segs((0, [p(0, 1, 0)], None), (1, [], None), snapshots={1: [e(1, 1, 0)]}),
     "a segment below the end": lambda: segs((0, [p(0, 1, 0, 5)], None), (3, [p(5, 1, 5), p(6, 1, 7)], None)),
     "a deleted log": lambda: log(p(0, 1, 0), p(1, 1, 9), name=f"t-0.{AWAY}-delete"),
     "a stray log": lambda: log(p(0, 1, 0), p(1, 1, 9), name=f"t-0.{AWAY}-stray"),
     "a future log": lambda: log(p(0, 1, 0), p(1, 1, 9), name=f"t-0.{AWAY}-future"),
     "an empty chunk": lambda: log(p(0, 1, 0), p(1, 1, 9), chunk=0),
+    "producers whose lines are one": lambda: log(
+        *(p(i, pid, 0) for i, pid in enumerate(SAME_LINE)),
+        *(p(9 + i, pid, 1) for i, pid in enumerate(SAME_LINE)),
+        p(19, SAME_LINE[1], 9),
+    ),
     **{
         f"{n} producers": (
-            lambda n=n: log(*(p(i, i, 0) for i in range(n)), *(p(n + i, i, 1) for i in range(n)), p(2 * n, n - 1, 9), chunk=999)
+            lambda n=n: log(
+                *(p(i, i, 0) for i in range(n)), *(p(n + i, i, 1) for i in range(n)), p(2 * n, n - 1, 9), chunk=999
+            )
         )
         for n in (127, 128, 129, 300)
     },
     **{
         f"{n} producers, room for {room}, {what}": (
             lambda n=n, room=room, kind=kind: log(
-                *(kind(i, i) for i in range(n)), p(n, 0, 9), p(n + 1, n - 1, 9), commit(n + 2, n + 5), p(n + 3, 1, 9),
-                chunk=999, limits={"storage.producer_state:MOST_PRODUCERS": room},
+                *(kind(i, i) for i in range(n)),
+                p(n, 0, 9),
+                p(n + 1, n - 1, 9),
+                commit(n + 2, n + 5),
+                p(n + 3, 1, 9),
+                chunk=999,
+                limits={"storage.producer_state:MOST_PRODUCERS": room},
             )
         )
         for n in (3, 4, 5, 8)
         for room in (2, 3, 4)
-        for what, kind in {"data": lambda i, pid: p(i, pid, 0), "transactions": lambda i, pid: t(i, pid, 0), "markers": commit}.items()
+        for what, kind in {
+            "data": lambda i, pid: p(i, pid, 0),
+            "transactions": lambda i, pid: t(i, pid, 0),
+            "markers": commit,
+        }.items()
     },
     "forgotten producers, a snapshot of one": lambda: snap(
-        [*(p(i, i, 0) for i in range(6)), b(6)], e(0, 0, 0), e(7, 0, 3), limits={"storage.producer_state:MOST_PRODUCERS": 2}
+        [*(p(i, i, 0) for i in range(6)), b(6)],
+        e(0, 0, 0),
+        e(7, 0, 3),
+        limits={"storage.producer_state:MOST_PRODUCERS": 2},
     ),
     "forgotten producers, an index of one": lambda: log(
-        *(p(i, i, 0) for i in range(6)), t(6, 9, 3), abort(7, 9), txn=[(9, 5, 7, 8)], limits={"storage.producer_state:MOST_PRODUCERS": 2}
+        *(p(i, i, 0) for i in range(6)),
+        t(6, 9, 3),
+        abort(7, 9),
+        txn=[(9, 5, 7, 8)],
+        limits={"storage.producer_state:MOST_PRODUCERS": 2},
     ),
     **{f"walk {n}": (lambda n=n: walk(n)) for n in WALKS},
 }

@@ -42,7 +42,11 @@ def node(n: int, rows: Sequence[Row] | Sequence[Seg], high: int | None = 25, **o
 
 
 def pair(
-    x: Any, y: Any, policy: str | None = "delete", one: Mapping[str, Any] = NOTHING, two: Mapping[str, Any] = NOTHING,
+    x: Any,
+    y: Any,
+    policy: str | None = "delete",
+    one: Mapping[str, Any] = NOTHING,
+    two: Mapping[str, Any] = NOTHING,
     **of: Any,
 ) -> Case:
     """Two replicas; `one`, `two`: more words to their directories."""
@@ -120,7 +124,8 @@ CASES = {
     **{
         f"{name}, nothing known": (lambda x=x: pair(whole(), x, None))
         for name, x in OTHERS.items()
-        if name in ("another CRC in 2", "another CRC and other records in 2", "batch 2 missing", "batch 2 of a higher epoch")
+        if name
+        in ("another CRC in 2", "another CRC and other records in 2", "batch 2 missing", "batch 2 of a higher epoch")
     },
     **{
         f"another CRC in 2, high watermark {high}, {what}": (
@@ -128,7 +133,8 @@ CASES = {
         )
         for high in (0, 10, 11, 14, 15, 16, None)
         for what, x, one in (
-            ("of the first", whole(), {}), ("of both", whole(), {"high": high}),
+            ("of the first", whole(), {}),
+            ("of both", whole(), {"high": high}),
             ("the first shorter", whole()[:2], {}),
         )
     },
@@ -142,22 +148,23 @@ CASES = {
             lambda x=x, start=start, p=p: pair(whole(), x, p, one={"starts": {"t-0": start}})
         )
         for what, x in {
-            "another CRC in 2": but(2, crc=99, content=50), "another CRC in 0": but(0, crc=99, content=50),
+            "another CRC in 2": but(2, crc=99, content=50),
+            "another CRC in 0": but(0, crc=99, content=50),
             "batch 2 in two": OTHERS["batch 2 in two"],
         }.items()
         for start in (0, 1, 4, 5, 9, 10, 11, 12, 14, 15, 24, 25)
         for policy, p in {"not compacted": "delete", "compacted": "compact"}.items()
     },
-    "log starts differ": lambda: pair(
-        whole(), whole(), one={"starts": {"t-0": 10}}, two={"starts": {"t-0": 4}}
-    ),
+    "log starts differ": lambda: pair(whole(), whole(), one={"starts": {"t-0": 10}}, two={"starts": {"t-0": 4}}),
     **{
         f"the metadata log, {name}": (
             lambda x=x, high=high: cases(
                 *(
                     folder(
                         part(seg(0, *rows), name="__cluster_metadata-0"),
-                        name=f"d{n}", properties=meta(n, CLUSTER, None), **({} if high is None else {"high": {"__cluster_metadata-0": high}}),
+                        name=f"d{n}",
+                        properties=meta(n, CLUSTER, None),
+                        **({} if high is None else {"high": {"__cluster_metadata-0": high}}),
                     )
                     for n, rows in ((1, whole()), (2, x))
                 ),
@@ -165,47 +172,71 @@ CASES = {
             )
         )
         for name, x, high in (
-            ("the same", whole(), None), ("another CRC", but(2, crc=99), None), ("another CRC, high watermark 5", but(2, crc=99), 5),
-            ("another epoch", OTHERS["batch 2 of a higher epoch"], None), ("one missing", put(2), None),
+            ("the same", whole(), None),
+            ("another CRC", but(2, crc=99), None),
+            ("another CRC, high watermark 5", but(2, crc=99), 5),
+            ("another epoch", OTHERS["batch 2 of a higher epoch"], None),
+            ("one missing", put(2), None),
         )
     },
     "no high watermark, a client's log": lambda: pair(whole(), but(2, crc=99), one={"high": None}, two={"high": None}),
     # ---- which are replicas
     **{
-        f"{name}, another CRC": (
-            lambda one=one, two=two: pair(whole(), but(2, crc=99), one=one, two=two)
-        )
+        f"{name}, another CRC": (lambda one=one, two=two: pair(whole(), but(2, crc=99), one=one, two=two))
         for name, one, two in (
-            ("one node", {}, {"id": 1}), ("no node of the second", {}, {"id": None}), ("no node of the first", {"id": None}, {}),
-            ("another cluster", {}, {"cluster": OTHER}), ("no cluster of the second", {}, {"cluster": None}),
+            ("one node", {}, {"id": 1}),
+            ("no node of the second", {}, {"id": None}),
+            ("no node of the first", {"id": None}, {}),
+            ("another cluster", {}, {"cluster": OTHER}),
+            ("no cluster of the second", {}, {"cluster": None}),
             ("no cluster of both", {"cluster": None}, {"cluster": None}),
             ("no cluster, one node", {"cluster": None}, {"cluster": None, "id": 1}),
-            ("a future copy", {}, {"name": f"t-0.{AWAY}-future"}), ("a deleted copy", {"name": f"t-0.{AWAY}-delete"}, {}),
+            ("a future copy", {}, {"name": f"t-0.{AWAY}-future"}),
+            ("a deleted copy", {"name": f"t-0.{AWAY}-delete"}, {}),
             ("two future copies", {"name": f"t-0.{AWAY}-future"}, {"name": f"t-0.{AWAY}-future"}),
-            ("another partition", {}, {"name": "t-1"}), ("another topic", {}, {"name": "u-0"}),
-            ("killed", {"clean": False}, {}), ("both killed", {"clean": False}, {"clean": False}),
+            ("another partition", {}, {"name": "t-1"}),
+            ("another topic", {}, {"name": "u-0"}),
+            ("killed", {"clean": False}, {}),
+            ("both killed", {"clean": False}, {"clean": False}),
             ("the second killed", {}, {"clean": False}),
             ("one topic's id", {"files": {"partition.metadata": f"version: 0\ntopic_id: {ID}".encode()}}, {}),
-            ("an id of either", {"files": {"partition.metadata": f"version: 0\ntopic_id: {ID}".encode()}},
-             {"files": {"partition.metadata": f"version: 0\ntopic_id: {ID}".encode()}}),
+            (
+                "an id of either",
+                {"files": {"partition.metadata": f"version: 0\ntopic_id: {ID}".encode()}},
+                {"files": {"partition.metadata": f"version: 0\ntopic_id: {ID}".encode()}},
+            ),
             ("an id of the second", {}, {"files": {"partition.metadata": f"version: 0\ntopic_id: {ID}".encode()}}),
-            ("two ids", {"files": {"partition.metadata": f"version: 0\ntopic_id: {ID}".encode()}},
-             {"files": {"partition.metadata": f"version: 0\ntopic_id: {ID2}".encode()}}),
+            (
+                "two ids",
+                {"files": {"partition.metadata": f"version: 0\ntopic_id: {ID}".encode()}},
+                {"files": {"partition.metadata": f"version: 0\ntopic_id: {ID2}".encode()}},
+            ),
             ("an id that cannot be read", {"files": {"partition.metadata": b"x"}}, {}),
         )
     },
     **{
-        f"states of one broker, {name}": (lambda of=of: cases(*of(), config={"t": TopicConfig(cleanup_policy="delete")}))
+        f"states of one broker, {name}": (
+            lambda of=of: cases(*of(), config={"t": TopicConfig(cleanup_policy="delete")})
+        )
         for name, of in {
             "without a cluster, and one of another": lambda: [
-                node(1, whole(), cluster=None), node(2, but(2, crc=99), cluster=None),
-                node(3, whole(), cluster=None, id=1), node(4, but(2, crc=99)), node(5, whole()),
+                node(1, whole(), cluster=None),
+                node(2, but(2, crc=99), cluster=None),
+                node(3, whole(), cluster=None, id=1),
+                node(4, but(2, crc=99)),
+                node(5, whole()),
             ],
             "without a cluster, nodes differ": lambda: [
-                node(1, whole(), cluster=None), node(2, but(2, crc=99), cluster=None), node(4, but(2, crc=99)), node(5, whole()),
+                node(1, whole(), cluster=None),
+                node(2, but(2, crc=99), cluster=None),
+                node(4, but(2, crc=99)),
+                node(5, whole()),
             ],
             "four of two clusters": lambda: [
-                node(1, whole()), node(2, but(2, crc=99)), node(3, whole(), cluster=OTHER), node(4, but(3, crc=99), cluster=OTHER),
+                node(1, whole()),
+                node(2, but(2, crc=99)),
+                node(3, whole(), cluster=OTHER),
+                node(4, but(3, crc=99), cluster=OTHER),
             ],
         }.items()
     },
@@ -215,17 +246,22 @@ CASES = {
             lambda ids=ids, told=told, clusters=clusters: cases(
                 *(
                     node(
-                        n + 1, whole(), cluster=clusters[n],
+                        n + 1,
+                        whole(),
+                        cluster=clusters[n],
                         files={} if id is None else {"partition.metadata": f"version: 0\ntopic_id: {id}\n".encode()},
                     )
                     for n, id in enumerate(ids)
                 ),
-                ids={} if told is None else {"t": told}, config={"t": TopicConfig(cleanup_policy="delete")},
+                ids={} if told is None else {"t": told},
+                config={"t": TopicConfig(cleanup_policy="delete")},
             )
         )
         for name, ids, told, clusters in (
-            ("of one", (ID, ID, ID), None, (CLUSTER,) * 3), ("two of one, one of another", (ID, ID, ID2), None, (CLUSTER,) * 3),
-            ("one of one, two of another", (ID, ID2, ID2), None, (CLUSTER,) * 3), ("of two", (ID, ID2), None, (CLUSTER,) * 2),
+            ("of one", (ID, ID, ID), None, (CLUSTER,) * 3),
+            ("two of one, one of another", (ID, ID, ID2), None, (CLUSTER,) * 3),
+            ("one of one, two of another", (ID, ID2, ID2), None, (CLUSTER,) * 3),
+            ("of two", (ID, ID2), None, (CLUSTER,) * 2),
             ("of two, the metadata log says the second", (ID, ID2), ID2, (CLUSTER,) * 2),
             ("of two, the metadata log says the one of fewer", (ID, ID, ID2), ID2, (CLUSTER,) * 3),
             ("of two, the metadata log says neither", (ID, ID, ID2), "C1NlNcK3TLyRkSHWPZ3hLQ", (CLUSTER,) * 3),
@@ -238,11 +274,14 @@ CASES = {
     **{
         f"three, {name}": (lambda x=x, y=y, z=z: three(x, y, z))
         for name, x, y, z in (
-            ("the first is odd", but(2, crc=99), whole(), whole()), ("the second is odd", whole(), but(2, crc=99), whole()),
-            ("the last is odd", whole(), whole(), but(2, crc=99)), ("all differ", whole(), but(2, crc=98), but(2, crc=99)),
+            ("the first is odd", but(2, crc=99), whole(), whole()),
+            ("the second is odd", whole(), but(2, crc=99), whole()),
+            ("the last is odd", whole(), whole(), but(2, crc=99)),
+            ("all differ", whole(), but(2, crc=98), but(2, crc=99)),
             ("all differ at other places", whole(), but(2, crc=98), but(3, crc=99)),
             ("the first is behind", but(2, crc=99, leader_epoch=0), whole(), whole()),
-            ("the first lacks one", put(2), whole(), whole()), ("the others lack one", whole(), put(2), put(2)),
+            ("the first lacks one", put(2), whole(), whole()),
+            ("the others lack one", whole(), put(2), put(2)),
             ("one lacks one, one differs there", whole(), put(2), but(2, crc=99)),
             ("one behind, one diverged", whole(), but(2, crc=98), but(2, crc=99, leader_epoch=5)),
         )
@@ -278,15 +317,24 @@ CASES = {
             ("not to be compared", [(0, 0), (1, 10), (3, 20)], b"0\n3\n1 2\n0 0\n1 3\n"),
         )
         for around, p, one, two in (
-            ("not compacted", "delete", {}, {}), ("compacted", "compact", {}, {}), ("killed", "delete", {"clean": False}, {}),
-            ("the second killed", "delete", {}, {"clean": False}), ("nothing known", None, {}, {}),
-            ("high watermark 20", "delete", {"high": 20}, {}), ("high watermark 9", "delete", {"high": 9}, {}),
-            ("high watermark 10", "delete", {"high": 10}, {}), ("high watermark 11", "delete", {"high": 11}, {}),
+            ("not compacted", "delete", {}, {}),
+            ("compacted", "compact", {}, {}),
+            ("killed", "delete", {"clean": False}, {}),
+            ("the second killed", "delete", {}, {"clean": False}),
+            ("nothing known", None, {}, {}),
+            ("high watermark 20", "delete", {"high": 20}, {}),
+            ("high watermark 9", "delete", {"high": 9}, {}),
+            ("high watermark 10", "delete", {"high": 10}, {}),
+            ("high watermark 11", "delete", {"high": 11}, {}),
         )
         if around in ("not compacted", "killed") or name in ("one later", "the last differs", "one earlier")
     },
     "epochs differ, compaction of one alone known": lambda: pair(
-        whole(), whole(), None, one={"epochs": [(0, 0), (1, 10)], "cleaner": {"t-0": 0}}, two={"epochs": [(0, 0), (1, 11)]}
+        whole(),
+        whole(),
+        None,
+        one={"epochs": [(0, 0), (1, 10)], "cleaner": {"t-0": 0}},
+        two={"epochs": [(0, 0), (1, 11)]},
     ),
     "another CRC, the cleaner remembers one": lambda: pair(whole(), but(2, crc=99), one={"cleaner": {"t-0": 0}}),
     "another CRC, the cleaner remembers the other": lambda: pair(whole(), but(2, crc=99), two={"cleaner": {"t-0": 0}}),
@@ -298,11 +346,14 @@ CASES = {
     ),
     # ---- segments
     **{
-        f"two segments, {name}": (
-            lambda x=x, p=p: pair(whole(), [seg(0, *x[:2]), seg(10, *x[2:])], p)
-        )
-        for name, x in {"the same": whole(), "another CRC": but(3, crc=99, content=50), "one missing": put(3),
-                        "one damaged": but(1, problem=3), "the first of the second damaged": but(2, problem=3)}.items()
+        f"two segments, {name}, policy {p}": (lambda x=x, p=p: pair(whole(), [seg(0, *x[:2]), seg(10, *x[2:])], p))
+        for name, x in {
+            "the same": whole(),
+            "another CRC": but(3, crc=99, content=50),
+            "one missing": put(3),
+            "one damaged": but(1, problem=3),
+            "the first of the second damaged": but(2, problem=3),
+        }.items()
         for p in ("delete", "compact")
     },
     "two segments of the one that lacks one": lambda: pair([seg(0, *whole()[:2]), seg(10, *put(3)[2:])], whole()),
@@ -312,7 +363,14 @@ CASES = {
     **{
         f"at most {n} holes": (
             lambda n=n: pair(
-                whole(), [whole()[0], whole()[1] | {"problem": 3}, whole()[2], whole()[3] | {"problem": 3}, whole()[4] | {"crc": 99}],
+                whole(),
+                [
+                    whole()[0],
+                    whole()[1] | {"problem": 3},
+                    whole()[2],
+                    whole()[3] | {"problem": 3},
+                    whole()[4] | {"crc": 99},
+                ],
                 limits={"storage.replicas:MOST_HOLES": n},
             )
         )
@@ -329,15 +387,20 @@ CASES = {
         for n in (0, 2, 3, 5)
         for what, of in {"another CRC": {"crc": 99}, "damaged": {"problem": 3}}.items()
         for around, more, c in (
-            ("in one chunk", {"high": 6}, 9), ("one by one", {"high": 6}, 1), ("high watermark 5", {"high": 5}, 1),
+            ("in one chunk", {"high": 6}, 9),
+            ("one by one", {"high": 6}, 1),
+            ("high watermark 5", {"high": 5}, 1),
             ("log start 5", {"high": 6, "starts": {"t-0": 5}}, 1),
         )
     },
     **{
         f"single records, 2 damaged, {n} another CRC, chunks of {c}": (
             lambda n=n, c=c: pair(
-                singles(-1), [x | ({"crc": 99} if i == n else {}) for i, x in enumerate(singles(2, problem=3))],
-                one={"high": 6}, two={"high": 6}, chunk=c,
+                singles(-1),
+                [x | ({"crc": 99} if i == n else {}) for i, x in enumerate(singles(2, problem=3))],
+                one={"high": 6},
+                two={"high": 6},
+                chunk=c,
             )
         )
         for n in (1, 3, 5)
@@ -347,8 +410,13 @@ CASES = {
         f"single records, {first} and {second} damaged, 5 another CRC": (
             lambda x=first, y=second: pair(
                 singles(-1),
-                [r | ({"problem": 3} if i in (x, y) else {}) | ({"crc": 99} if i == 5 else {}) for i, r in enumerate(singles(-1))],
-                one={"high": 6}, two={"high": 6}, chunk={"d1": 9, "d2": 2},
+                [
+                    r | ({"problem": 3} if i in (x, y) else {}) | ({"crc": 99} if i == 5 else {})
+                    for i, r in enumerate(singles(-1))
+                ],
+                one={"high": 6},
+                two={"high": 6},
+                chunk={"d1": 9, "d2": 2},
             )
         )
         for first, second in ((0, 1), (1, 2), (2, 3), (3, 4), (1, 3))
@@ -368,7 +436,9 @@ CASES = {
     **{
         f"compacted, another CRC in 1, {what} with other records in 2": (
             lambda of=of: pair(
-                whole(), put(1, whole()[1] | {"crc": 99}, whole()[2] | {"content": 50, "crc": 98} | of, after=2), "compact"
+                whole(),
+                put(1, whole()[1] | {"crc": 99}, whole()[2] | {"content": 50, "crc": 98} | of, after=2),
+                "compact",
             )
         )
         for what, of in {"damage": {"problem": 10}, "an old batch": {"magic": 1}, "a batch": {}}.items()
@@ -377,8 +447,15 @@ CASES = {
         f"at most {n} holes, closed": (
             lambda n=n: pair(
                 whole(),
-                [whole()[0], whole()[1] | {"problem": 3}, whole()[2], whole()[3] | {"problem": 3}, whole()[4] | {"crc": 99}],
-                limits={"storage.replicas:MOST_HOLES": n}, chunk=9,
+                [
+                    whole()[0],
+                    whole()[1] | {"problem": 3},
+                    whole()[2],
+                    whole()[3] | {"problem": 3},
+                    whole()[4] | {"crc": 99},
+                ],
+                limits={"storage.replicas:MOST_HOLES": n},
+                chunk=9,
             )
         )
         for n in (0, 1, 2, 3)
@@ -387,7 +464,8 @@ CASES = {
     **{
         f"old meta.properties, {name}": (
             lambda of=of: cases(
-                *(node(n, x, **more) for n, (x, more) in enumerate(of, 1)), config={"t": TopicConfig(cleanup_policy="delete")}
+                *(node(n, x, **more) for n, (x, more) in enumerate(of, 1)),
+                config={"t": TopicConfig(cleanup_policy="delete")},
             )
         )
         for name, of in {
@@ -396,17 +474,27 @@ CASES = {
             "no node of both": [(whole(), properties(None, CLUSTER)), (but(2, crc=99), properties(None, CLUSTER))],
             "no cluster, two nodes": [(whole(), properties(1, None)), (but(2, crc=99), properties(2, None))],
             "no cluster, one node twice": [
-                (whole(), properties(1, None)), (but(2, crc=99), properties(1, None)), (but(3, crc=99), properties(2, None)),
+                (whole(), properties(1, None)),
+                (but(2, crc=99), properties(1, None)),
+                (but(3, crc=99), properties(2, None)),
             ],
             "no cluster, one node three times": [
-                (whole(), properties(1, None)), (but(2, crc=99), properties(1, None)), (but(3, crc=99), properties(1, None)),
+                (whole(), properties(1, None)),
+                (but(2, crc=99), properties(1, None)),
+                (but(3, crc=99), properties(1, None)),
                 (whole(), properties(2, None)),
             ],
             "no cluster, one node twice, and two of a cluster": [
-                (whole(), properties(1, None)), (but(2, crc=99), properties(1, None)), (whole(), {}), (but(3, crc=99), {}),
+                (whole(), properties(1, None)),
+                (but(2, crc=99), properties(1, None)),
+                (whole(), {}),
+                (but(3, crc=99), {}),
             ],
             "a cluster's node twice, and two without a cluster": [
-                (whole(), {"id": 1}), (whole(), {"id": 1}), (whole(), properties(1, None)), (but(2, crc=99), properties(2, None)),
+                (whole(), {"id": 1}),
+                (whole(), {"id": 1}),
+                (whole(), properties(1, None)),
+                (but(2, crc=99), properties(2, None)),
             ],
             "a cluster's node twice": [(whole(), {"id": 1}), (whole(), {"id": 1}), (but(2, crc=99), {"id": 2})],
         }.items()
@@ -429,17 +517,18 @@ CASES = {
         put(1, whole()[1] | {"crc": 99}, whole()[2], whole()[3] | {"crc": 98}, after=3), but(1, problem=3), whole()
     ),
     **{
-        f"batch 2 of another epoch, {name}": (
-            lambda x=x, one=one, two=two: pair(whole(), x, one=one, two=two)
-        )
-        for x in (OTHERS["batch 2 of a higher epoch"], )
+        f"batch 2 of another epoch, {name}": (lambda x=x, one=one, two=two: pair(whole(), x, one=one, two=two))
+        for x in (OTHERS["batch 2 of a higher epoch"],)
         for name, one, two in (
-            ("the first killed", {"clean": False}, {}), ("the second killed", {}, {"clean": False}),
+            ("the first killed", {"clean": False}, {}),
+            ("the second killed", {}, {"clean": False}),
             ("both killed", {"clean": False}, {"clean": False}),
         )
     },
     "damage up to the end, in two segments": lambda: pair(
-        [seg(0, *singles(3, problem=3)[:4], b(4, problem=3)), seg(5, b(5, problem=3))], singles(-1),
-        one={"high": 6}, two={"high": 6},
+        [seg(0, *singles(3, problem=3)[:4], b(4, problem=3)), seg(5, b(5, problem=3))],
+        singles(-1),
+        one={"high": 6},
+        two={"high": 6},
     ),
 }

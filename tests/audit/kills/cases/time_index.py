@@ -89,20 +89,46 @@ CASES = {
     },
     **{
         f"damage {where}, {what}, {x}": (
-            lambda rows=rows, d=d, x=x: has(d, x, rows=[batches(10)[i] | ({"problem": 3} if i in rows else {}) for i in range(10)])
+            lambda rows=rows, d=d, x=x: has(
+                d, x, rows=[batches(10)[i] | ({"problem": 3} if i in rows else {}) for i in range(10)]
+            )
         )
-        for where, rows in {"first": (0,), "within": (5,), "last": (9,), "nearly all": (0, 1, 2, 3, 4, 5, 6, 7, 8)}.items()
+        for where, rows in {
+            "first": (0,),
+            "within": (5,),
+            "last": (9,),
+            "nearly all": (0, 1, 2, 3, 4, 5, 6, 7, 8),
+        }.items()
         for what, d in DEFECTS.items()
-        if what in ("none", "no entry", "a timestamp one too low", "the last one beyond the end", "the last one is missing",
-                    "the last one's timestamp is too high", "the last one's timestamp is too low", "an offset below the base",
-                    "an offset one too high", "no file")
+        if what
+        in (
+            "none",
+            "no entry",
+            "a timestamp one too low",
+            "the last one beyond the end",
+            "the last one is missing",
+            "the last one's timestamp is too high",
+            "the last one's timestamp is too low",
+            "an offset below the base",
+            "an offset one too high",
+            "no file",
+        )
         for x in ("closed, clean", "active, clean", "active, killed")
     },
     **{
         f"a cut end, {what}, {x}": (lambda d=d, x=x: has(d, x, reason="9 bytes", size=1009))
         for what, d in DEFECTS.items()
-        if what in ("none", "no entry", "the last one beyond the end", "the last one is missing", "an offset below the base",
-                    "the last one's timestamp is too high", "the last two beyond the end", "only left-overs")
+        if what
+        in (
+            "none",
+            "no entry",
+            "the last one beyond the end",
+            "the last one is missing",
+            "an offset below the base",
+            "the last one's timestamp is too high",
+            "the last two beyond the end",
+            "only left-overs",
+        )
         for x in ("closed, clean", "active, clean", "active, killed")
     },
     **{
@@ -163,7 +189,10 @@ CASES = {
     "an empty chunk": lambda: has(put(1, (1049, 15)), chunk=0),
     "batches in one chunk": lambda: has(put(1, (1049, 15)), chunk=10),
     "three segments, the first below the recovery point": lambda: one(
-        *(seg(n, *[x | {} for x in (b(n, time=1000, epoch=-1), b(n + 1, time=1001, epoch=-1))], times=[]) for n in (10, 20, 30)),
+        *(
+            seg(n, *[x | {} for x in (b(n, time=1000, epoch=-1), b(n + 1, time=1001, epoch=-1))], times=[])
+            for n in (10, 20, 30)
+        ),
         clean=False,
         recovery={"t-0": 20},
     ),

@@ -74,9 +74,7 @@ CASES = {
         )
         for m in (9, 19, 20, 25)
     },
-    "damage in the first chunk": lambda: has(
-        (1, 5, 20, 6), rows=(b(10, problem=3), b(11), b(12, 14), b(15, 19))
-    ),
+    "damage in the first chunk": lambda: has((1, 5, 20, 6), rows=(b(10, problem=3), b(11), b(12, 14), b(15, 19))),
     "damage in an earlier segment": lambda: one(
         seg(0, b(0, 7), b(8, 9, problem=3), txn=[(1, 1, 2, 3)]), seg(10, b(10, 19), txn=[(1, 5, 20, 6)])
     ),
