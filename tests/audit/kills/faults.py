@@ -201,6 +201,8 @@ def _bits(x: ast.expr) -> bool:
             return True
         case ast.Call(func=ast.Attribute(attr="keys")):
             return True
+        case ast.BinOp(op=ast.RShift() | ast.LShift()):
+            return True
         case ast.BinOp(left=a, right=b):
             return _bits(a) or _bits(b)
     return False
@@ -373,7 +375,10 @@ class _Places:
 
 def _literal(x: ast.expr) -> bool:
     """What stands behind `or` for a value that is not known."""
-    return isinstance(x, ast.Constant) or (isinstance(x, ast.Tuple) and not x.elts)
+    match x:
+        case ast.Constant() | ast.Tuple(elts=[]) | ast.Dict(keys=[]):
+            return True
+    return False
 
 
 def _severity(x: ast.expr) -> bool:
@@ -431,8 +436,8 @@ class Rules:
             elif isinstance(x, classmethod | staticmethod):
                 take(x.__func__)
             elif isinstance(x, FunctionType):
-                if x.__code__.co_filename == self.path:
-                    out.setdefault(x.__qualname__, []).append(x)
+                if x.__code__.co_filename == self.path and x not in out.setdefault(x.__qualname__, []):
+                    out[x.__qualname__].append(x)
             elif isinstance(x, type) and x.__module__ == self.module.__name__:
                 for y in vars(x).values():
                     take(y)

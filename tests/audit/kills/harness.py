@@ -163,7 +163,7 @@ class Bench:
         self.now: Laid | None = None
         self.checks = engine.checks()
         self.counted: list[int] | None = None
-        """batches that a compiled loop has left to the rules, if that counts"""
+        """what the rules do beside what they say, if that counts"""
         self.around = False
         """what surrounds the logs is read each time, and is all that is told"""
 
@@ -236,6 +236,13 @@ class Bench:
         with limits(laid.case.limits):
             return engine.audit(laid.paths, strict=False)
 
+    def left_behind(self) -> int:
+        """How many temporary folders the rules left, which are removed."""
+        left = list(self.root.glob("kafkaspec-audit-*"))
+        for path in left:
+            shutil.rmtree(path, ignore_errors=True)
+        return len(left)
+
     def surroundings(self, name: str) -> Outcome:
         """What the rules are told of each log beside its files."""
         laid = self.laid_out(name)
@@ -260,7 +267,7 @@ class Bench:
             return ("does not end",)
         except Exception as e:
             return (f"fails: {type(e).__name__}",)
-        more = () if self.counted is None else (f"  left to the rules: {self.counted[0]}",)
+        more = () if self.counted is None else (f"  beside: {self.counted[0]}, {self.left_behind()} folders",)
         return (*told(a, self.laid[name].root), *more)
 
 
@@ -354,7 +361,7 @@ class Trial:
 
     def begin(self, reached: bool = True) -> None:
         """What the sound rules say of each case, and which places each one reaches."""
-        self.bench.counted = interpret(self.module)
+        self.bench.counted = watched(self.module)
         self.bench.around = self.module.name in ("audit/context", "audit/metadata")
         self.bench.look_with(None if self.module.name in AROUND else USED_BY.get(self.module.name, (self.module.name,)))
         here: set[tuple[str, int]] = set()
@@ -406,30 +413,44 @@ COMPILED = ("line_of", "follow")
 """Functions of the producers' rules that run as machine code, when no fault of them is looked for."""
 
 
-def interpret(module: Rules) -> list[int] | None:
-    """From now on the functions of a module that are compiled run as they stand; None if there are none. How many
-    batches they leave to the rules is counted: a compiled loop that leaves all of them is right, and of no use."""
-    space = vars(module.module)
-    if not all(name in space for name in COMPILED):
-        return None
+def watched(module: Rules) -> list[int] | None:
+    """What a module does beside what it says, in a number that is counted anew in each directory; None if there is no
+    such thing. Producers: the compiled functions run as they stand from now on, and how many batches they leave to the
+    rules is counted: a loop that leaves all of them is right, and of no use. Compaction: the keys that were held at
+    once, after each addition: if all are held, the answer is right."""
+    space, count = vars(module.module), [0]
+    if module.name == "storage/producer_state":
+        code = SimpleNamespace(functions={name: space[name] for name in COMPILED})
+        space.update(load=_load, store=_store, _code=lambda: code)
+        (row,) = module.objects["ProducerCheck._row"]
 
-    def load(address: int, index: int = 0) -> int:
-        return ctypes.c_int64.from_address(address + 8 * index).value
+        def counting(self: Any, of: Any) -> Any:
+            count[0] += 1
+            return row(self, of)
 
-    def store(address: int, index: int, value: int) -> None:
-        ctypes.c_int64.from_address(address + 8 * index).value = value
+        space["ProducerCheck"]._row = counting
+        return count
+    if module.name == "management/compaction":
+        (add,) = module.objects["Keys.add"]
 
-    code = SimpleNamespace(functions={name: space[name] for name in COMPILED})
-    space.update(load=load, store=store, _code=lambda: code)
-    check, count = space["ProducerCheck"], [0]
-    (row,) = module.objects["ProducerCheck._row"]
+        def adding(self: Any, rows: Any) -> None:
+            add(self, rows)
+            count[0] = count[0] * 31 % PRIME + self.count
 
-    def counting(self: Any, of: Any) -> Any:
-        count[0] += 1
-        return row(self, of)
+        space["Keys"].add = adding
+        return count
+    return None
 
-    check._row = counting
-    return count
+
+PRIME = 1_000_003
+
+
+def _load(address: int, index: int = 0) -> int:
+    return ctypes.c_int64.from_address(address + 8 * index).value
+
+
+def _store(address: int, index: int, value: int) -> None:
+    ctypes.c_int64.from_address(address + 8 * index).value = value
 
 
 def trial(name: str, bench: Bench) -> Trial:

@@ -17,13 +17,61 @@ CLEANEST = "the copy that others are compared with was stopped cleanly if any wa
 OLD = "records of the old formats are passed over where they are compared"
 ROOM = "the table grows a producer sooner or later"
 COMPILED = "the compiled loop takes every good batch of no producer"
+TYPES = "the default is the type checker's"
+HALVES = "keys that differ in one half of their hash differ in the other"
+CLEANED = "the cleaner's point is told of current logs of whole directories alone"
 NAMES = "a dtype with fields has names: the default is the type checker's"
 
 EQUIVALENT: Mapping[str, Mapping[str, str]] = {
+    "audit/check": {
+        "Log.is_active:1:left out": "it is asked of a segment of the log",
+    },
+    "audit/metadata": {
+        "Topics.of:1:false": "what every broker has is asked for too",
+        "Topics.take:3:without a default": TYPES,
+        "Topics.take:7:without a default": TYPES,
+        "Topics._config:1:false": SPEED,
+        "_reach:3:true": LISTED,
+        "_read:3:true": LISTED,
+        "_read:4:left out": SPEED,
+        "_read:5:true": SPEED,
+        "_read:6:one more": SPEED,
+        "_batches:3:true": "an old message has -1 for attributes, the bit of a control batch in it",
+        "_batches:6:one more": SPEED,
+        "_batches:6:true": SPEED,
+        "_unsigned:2:one less": "a shift is a multiple of 7",
+    },
     "common/index_evidence": {
         "IndexCheck.chunk:7:false": SPEED,
         "IndexCheck.chunk:16:false": SPEED,
         "IndexCheck.stale_from:1:left out": SPEED,
+    },
+    "management/compaction": {
+        "Keys.add:5:one more": "six times a depth is none of the numbers between",
+        "Keys.add:5:one less": "six times a depth is none of the numbers between",
+        "Keys._spill:2:one more": SPEED,
+        "Keys._spill:2:true": SPEED,
+        "Keys.close:1:true": "of no folder nothing is removed",
+        "_thinned:1:false": HALVES,
+        "_thinned:2:false": HALVES,
+        "_groups:1:true": SPEED,
+        "_groups:2:true": SPEED,
+        "_groups:3:true": HALVES,
+        "_groups:4:true": HALVES,
+        "_groups:6:one more": HALVES,
+        "_groups:6:true": HALVES,
+        "CompactionCheck.applies:2:true": CLEANED,
+        "CompactionCheck.applies:3:true": CLEANED,
+        "CompactionCheck.applies:6:one more 1": "below a point at the log's first offset nothing lies",
+        "CompactionCheck.__init__:1:true": "a log that this applies to has segments",
+        "CompactionCheck.chunk:8:true": "records are there, since they were asked for",
+        "CompactionCheck.chunk:9:one more": SPEED,
+        "CompactionCheck.chunk:9:true": SPEED,
+        "CompactionCheck._fits:1:true": SPEED,
+        "CompactionCheck._transactions:1:true": SPEED,
+        "CompactionCheck._transactions:4:one more": "a batch without records has no last record either",
+        "CompactionCheck._transactions:4:true": "a batch without records has no last record either",
+        "CompactionCheck._transactions:8:left out": "a batch of data has no type of a marker",
     },
     "storage/segment": {
         "SegmentCheck.ended:2:true": LISTED,
@@ -87,7 +135,7 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "ProducerCheck._marker:4:true": "what is missing since is asked of a producer that is there",
         "ProducerCheck._index:6:false": "the file has that path",
         "ProducerCheck._remember:10:one more": "what is missing is never one offset less than anything may need",
-        "ProducerCheck._entry:8:one more": "an entry of that first offset was taken before",
+        "ProducerCheck._entry:7:one more": "an entry of that first offset was taken before",
         "ProducerCheck._missing_entries:5:one more": "of a marker that is missing there is no entry",
         "ProducerCheck._missing_entries:15:one more": "of a marker that is missing there is no entry",
         "ProducerCheck._entry_differs:6:one more": "what is missing is never one offset less than anything may need",

@@ -179,9 +179,9 @@ def chunks(rows: Sequence[Row], size: int, records: bool) -> list[Chunk]:
 
 def _records(rows: Sequence[Row]) -> NDArray[Any]:
     """A record for each offset of each batch that is decoded, the same in all logs unless the batch says `content`, a
-    number; each with a key of its own."""
+    number; each with a key of its own, unless it says a `key`."""
     made = [
-        (o, 0, n, (o & LONG, 0), (row.get("content", 0) + o) & LONG, 3)
+        (o, 0, n, (row.get("key", o) & LONG, 0), (row.get("content", 0) + o) & LONG, 3)
         for n, row in enumerate(rows)
         if ("content" in row or (not row["problem"] and row["magic"] >= 2)) and row["count"]
         for o in range(row["first_record"], row["last_record"] + 1)

@@ -9,6 +9,7 @@ from typing import Any
 from kafkaspec.spec.common.record_format import CONTROL, LogRecord, built, encode
 from tests.audit.kills.around import AWAY
 from tests.audit.kills.write import CLUSTER, Case, Part, Seg, b, cases, folder, meta, part, seg
+from tests.storage.segments import message
 
 TOPIC, BROKER = 2, 4
 CLEANUP, INTERVAL, RETENTION, SEGMENT, STAMP = (
@@ -99,6 +100,15 @@ ID7 = base64.urlsafe_b64encode(bytes([7]) * 16).decode()
 CASES: dict[str, Callable[[], Case]] = {
     "nothing": lambda: log(),
     "a topic": lambda: log(T),
+    "a topic, and copies on their way": lambda: cases(
+        folder(
+            *(
+                part(seg(7, b(7)), name=n)
+                for n in ("t-0", *(f"t-{1 + i}.{AWAY}-{x}" for i, x in enumerate(("future", "delete", "stray"))))
+            ),
+            metadata(seg(0, *batches(T))),
+        )
+    ),
     "two topics": lambda: log(T, topic("u", 8)),
     "a topic without a name": lambda: log(topic(None, 7), T),
     "a topic that was removed": lambda: log(
@@ -202,6 +212,10 @@ CASES: dict[str, Callable[[], Case]] = {
     "an old batch": lambda: beside(
         metadata(seg(0, batch(0, T), batch(1, DELETE)[:16] + b"\1" + batch(1, DELETE)[17:]))
     ),
+    "a batch behind a control batch": lambda: beside(
+        metadata(seg(0, batch(0, DELETE, attributes=CONTROL, producer_id=1, producer_epoch=0), batch(1, T)))
+    ),
+    "a batch behind an old message": lambda: beside(metadata(seg(0, message(0, 1, b"k", DELETE), batch(1, T)))),
     "two segments": lambda: beside(metadata(seg(0, *batches(T)), seg(1, *batches(DELETE, base=1)))),
     "no metadata log": lambda: beside(),
     "an empty metadata log": lambda: beside(metadata(seg(0))),
