@@ -20,6 +20,7 @@ COMPILED = "the compiled loop takes every good batch of no producer"
 TYPES = "the default is the type checker's"
 HALVES = "keys that differ in one half of their hash differ in the other"
 CLEANED = "the cleaner's point is told of current logs of whole directories alone"
+FITTING = "of batches that fit between their neighbours no two begin at one offset"
 NAMES = "a dtype with fields has names: the default is the type checker's"
 
 EQUIVALENT: Mapping[str, Mapping[str, str]] = {
@@ -81,7 +82,7 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
     },
     "storage/transaction_index": {
         "TransactionIndexCheck.chunk:1:true": SPEED,
-        "TransactionIndexCheck._check_index:37:one less": "a segment's end lies above its base: what is beyond it does too",
+        "TransactionIndexCheck._check_index:37:one less": "what lies beyond a segment's end lies above its base",
         "TransactionIndexCheck._order:*:without a default": NAMES,
     },
     "storage/leader_epochs": {
@@ -100,12 +101,12 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "LeaderEpochCheck._read_again:3:one more": CHANGED,
         "LeaderEpochCheck._read_again:3:negated": CHANGED,
         "LeaderEpochCheck._read_again:3:true": CHANGED,
-        "LeaderEpochCheck._of_batch:1:one more": "of batches that fit between their neighbours no two begin at one offset",
-        "LeaderEpochCheck._of_batch:2:one more": "of batches that fit between their neighbours no two begin at one offset",
+        "LeaderEpochCheck._of_batch:1:one more": FITTING,
+        "LeaderEpochCheck._of_batch:2:one more": FITTING,
         "LeaderEpochCheck._of_run:3:left out": "a run that lies within the entry of its epoch is known",
-        "LeaderEpochCheck._of_run:10:true": "an entry that is not there stands nowhere: the question is the type checker's",
+        "LeaderEpochCheck._of_run:10:true": "an entry that is not there stands nowhere",
         "LeaderEpochCheck._of_run:14:true": "no entry stands below the first: the question is the type checker's",
-        "LeaderEpochCheck._of_run:15:one more": "a run of the epoch of the entry that covers it is known, or was told above",
+        "LeaderEpochCheck._of_run:15:one more": "a run of its entry's epoch is known, or told above",
         "LeaderEpochCheck._of_run:21:one more": "there is no entry of its epoch",
     },
     "storage/log_loader": {
@@ -142,7 +143,7 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "ProducerCheck._entry_differs:24:one more": "the two differ",
         "ProducerCheck._entry_differs:32:one more 2": "a transaction from 0 is taken below, since something is missing",
         "ProducerCheck._absent:2:true": SPEED,
-        "ProducerCheck._written:1:true": "of a producer that is not there the free line says 0, and its entry 0 or more",
+        "ProducerCheck._written:1:true": "a free line says 0, and the entry 0 or more",
     },
     "storage/replicas": {
         "of_records:2:one more": OLD,
@@ -178,8 +179,7 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "TimeIndexCheck.compare:3:true": SPEED,
         "TimeIndexCheck.settle:2:left out": "an entry beyond the last offset was compared with no batch: it is unseen",
         "TimeIndexCheck.falls:1:true": "of a file without an entry there is none whose verdict this could change",
-        "TimeIndexCheck.further:2:false": "without a timestamp in any batch only an entry without one is not wrong, and "
-        "the last one then has what is the largest",
+        "TimeIndexCheck.further:2:false": "an entry that is not wrong has no timestamp then, and that is the largest",
         "TimeIndexCheck.missing:4:false": LISTED,
     },
 }

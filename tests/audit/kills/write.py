@@ -54,7 +54,8 @@ def b(base: int, last: int | None = None, **of: int) -> Row:
             of[name] = of.pop(short)
     time = of.get("max_timestamp", NOW)
     row = dict.fromkeys(BATCH.names or (), -1) | {
-        "size": SIZE, "base_offset": base, "last_offset": last, "leader_epoch": 0, "magic": 2, "crc": 0, "attributes": 0,
+        "size": SIZE, "base_offset": base, "last_offset": last, "leader_epoch": 0, "magic": 2, "crc": 0,
+        "attributes": 0,
         "max_timestamp": time, "count": last - base + 1, "problem": 0, "first_record": base, "last_record": last,
         "largest_timestamp": time, "tombstones": 0,
     }  # fmt: skip
