@@ -29,7 +29,7 @@ test: .venv/dev
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup --durations=20 --durations-min=1
 
 deep: .venv/dev
-	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -m "deep or not deep" -n $(JOBS) --passed=.deep
+	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -m "deep or not deep" -n $(JOBS) --dist worksteal --passed=.deep
 
 kafka-target:
 	@command -v mvn >/dev/null || { echo "kafka-target: needs Maven (mvn) and a JDK of 17 or newer" >&2; exit 2; }

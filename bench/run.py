@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -294,6 +295,36 @@ def checks(quick: bool) -> Contest:
             Contestant(f"one walk of the spec, {short:,} events, no line twice", lambda: judged(short, "--generated")),
         ],
     )
+
+
+HERE_ALONE, LOCAL, STANDALONE = "one process", "Spark, {} local", "Spark, standalone, {}"
+CORES = ("one core", "two cores")
+
+
+def campaigns(quick: bool) -> dict[str, Contest]:
+    """A short campaign, which shows what Spark's start costs, and one of some minutes."""
+
+    def once(seeds: int, *options: str) -> Sample:
+        p, found = script("campaign", "timeline", str(seeds), *options)
+        return {**found, "whole_seconds": p.seconds}
+
+    def contest(title: str, seeds: int, contestants: Mapping[str, Sequence[str]]) -> Contest:
+        columns = [
+            ("calls/s", "calls_per_second", ",.0f"),
+            ("campaign s", "seconds", ".1f"),
+            ("whole process s", "whole_seconds", ".1f"),
+        ]
+        made = [Contestant(name, partial(once, seeds, *options)) for name, options in contestants.items()]
+        return Contest(f"Campaign, {title}: timeline, {seeds:,} seeds of 100 calls", columns, made)
+
+    local = {LOCAL.format(c): ("--master", f"local[{n}]") for n, c in enumerate(CORES, 1)}
+    standalone = {STANDALONE.format(c): ("--workers", str(n)) for n, c in enumerate(CORES, 1)}
+    here: dict[str, Sequence[str]] = {HERE_ALONE: ()}
+    short, long = (40, 80) if quick else (400, 30_000)
+    return {
+        "campaign, short": contest("short", short, here | local),
+        "campaign, long": contest("long", long, here | local | standalone),
+    }
 
 
 def timelines() -> Contest:
@@ -613,6 +644,16 @@ def goals(contests: Mapping[str, Contest]) -> list[Goal]:
             Goal("calls judged through a pipe, Apache Kafka, the slowest of the cheap subsystems", 10_000,
                  min(there) if there else None, "calls/s"),
         ]  # fmt: skip
+    if "campaign, long" in contests:
+        short, long = "campaign, short", "campaign, long"
+        alone, spark = m(short, HERE_ALONE, "seconds"), m(short, LOCAL.format(CORES[0]), "seconds")
+        start = None if alone is None or spark is None else spark - alone
+        out.append(Goal("what Spark's start adds to a short campaign", 10, start, "s", most=True))
+        for kind in (LOCAL, STANDALONE):
+            one, two_cores = ((long, kind.format(c), "calls_per_second") for c in CORES)
+            added = ratio(two_cores, one)
+            out.append(Goal(f"{kind.format('the second core')}: what it adds, of the first", 0.9,
+                            None if added is None else added - 1))  # fmt: skip
     out.append(Goal("kafkaspec verify", 300, m("verify", "kafkaspec verify", "whole_seconds"), "s", most=True))
     return out
 
@@ -637,7 +678,7 @@ def as_json(date: str, rounds: int, contests: Mapping[str, Contest], found: Sequ
     }
 
 
-PARTS = ("explore", "large", "walk", "check", "timeline", "prove", "audit", "judge", "verify")
+PARTS = ("explore", "large", "walk", "check", "timeline", "prove", "audit", "judge", "campaign", "verify")
 
 
 def main() -> int:
@@ -667,6 +708,8 @@ def main() -> int:
                     contests |= audits(Path(work), options.quick)
                 elif part == "judge":
                     contests |= judged(options.quick)
+                elif part == "campaign":
+                    contests |= campaigns(options.quick)
                 else:
                     contests[part] = makers[part]()
             for c in contests.values():

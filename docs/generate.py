@@ -354,7 +354,8 @@ def fields(path: str) -> str:
     cls = getattr(importlib.import_module(module), name)
     texts = _field_texts(cls)
     hints = typing.get_type_hints(cls)
-    rows = [[f"`{f.name}`", f"`{_type(hints[f.name])}`", texts.get(f.name, "")] for f in dataclasses.fields(cls)]
+    told = [f for f in dataclasses.fields(cls) if f.metadata.get("json", ...) is not None]
+    rows = [[f"`{f.name}`", f"`{_type(hints[f.name])}`", texts.get(f.name, "")] for f in told]
     return f"{' '.join((cls.__doc__ or '').split())}\n\n" + table(["field", "type", ""], rows)
 
 

@@ -309,7 +309,7 @@ def kill_bugs(table: Table) -> str:
 def survivors(table: Table) -> str:
     """What nobody notices, and what the judge does not notice, with the reasons."""
     nobody = [r for r in every() if not any(r.detected.values())]
-    body = [[_link(r.subsystem), r.name, r.what, r.survives or "**no reason is given**"] for r in nobody]
+    body = [[_link(r.subsystem), r.name, r.what, r.survives or r.unseen or "**no reason is given**"] for r in nobody]
     out = (
         ["Nobody notices:", table(["", "mutant", "fault", "why"], body)]
         if body

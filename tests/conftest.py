@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,18 @@ def code() -> str:
     return hashlib.blake2b(texts + os.environ.get("HYPOTHESIS_PROFILE", "").encode(), digest_size=12).hexdigest()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Of a test's cases marked `sampled(n)` the first and each n-th after it stay, the others are deep; that is known
+    before the marks are looked at. Of those that run, the ones marked `first` begin; what passed does not run."""
+    met: Counter[str] = Counter()
+    for item in items:
+        if (sampled := item.get_closest_marker("sampled")) is not None:
+            test = item.nodeid.partition("[")[0]
+            if met[test] % sampled.args[0]:
+                item.add_marker("deep")
+            met[test] += 1
+    yield
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
     passed = set(config.stash.get(PASSED, ()))
     before = [item for item in items if item.nodeid in passed]

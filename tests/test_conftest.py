@@ -64,6 +64,24 @@ def test_what_takes_long_is_begun_first(project: pytest.Pytester) -> None:
     assert (project.path / "ran").read_text() == "bdac"
 
 
+SAMPLED = """
+import pathlib, pytest
+def note(n): pathlib.Path('ran').open('a').write(n)
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("n", "abcdefg")
+def test_many(n): note(n)
+def test_one(): note("1")
+"""
+
+
+def test_of_many_cases_each_nth_runs_and_under_deep_all(project: pytest.Pytester) -> None:
+    (project.path / "checks" / "test_both.py").write_text(SAMPLED)
+    for marks, ran in (("not deep", "adg1"), ("deep or not deep", "abcdefg1")):
+        project.runpytest_inprocess("-p", "no:cacheprovider", "-m", marks)
+        assert (project.path / "ran").read_text() == ran
+        (project.path / "ran").unlink()
+
+
 DIES = """
 import os, pathlib
 def test_first(): pass

@@ -143,6 +143,7 @@ def broken(machine: Machine[Any], op: Operation[Any], seconds: float, paths: int
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("machine", "op"), CASES)
 def test_no_arguments_break_a_contract(machine: Machine[Any], op: Operation[Any]) -> None:
     assert broken(machine, op, 1.0, PATHS) == []

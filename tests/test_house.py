@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tomllib
 import venv
@@ -45,9 +46,10 @@ def test_the_layers_are_linked_into_the_package() -> None:
 
 
 @pytest.mark.first
-def test_the_wheel_that_is_made_of_the_sdist_installs_and_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("dependencies", ["ours", pytest.param("its own", marks=pytest.mark.deep)])
+def test_the_wheel_that_is_made_of_the_sdist_installs_and_runs(dependencies: str, tmp_path: Path) -> None:
     """Built from a copy of the checkout, installed into an empty environment, run from elsewhere. `build` makes the
-    sdist of the checkout, and the wheel of the sdist."""
+    sdist of the checkout, and the wheel of the sdist. What it depends on is installed anew, or taken from here."""
     source = tmp_path / "source"
     shutil.copytree(ROOT, source, symlinks=True, ignore=NOT_COPIED)
     run(sys.executable, "-m", "build", "--outdir", tmp_path / "dist", source, cwd=tmp_path)
@@ -63,7 +65,20 @@ def test_the_wheel_that_is_made_of_the_sdist_installs_and_runs(tmp_path: Path) -
     bin = tmp_path / "empty" / ("Scripts" if os.name == "nt" else "bin")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    pip = (sys.executable, "-m", "pip", "--python", bin / "python", "install", "--quiet", "--no-compile")
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        bin / "python",
+        "install",
+        "--quiet",
+        "--no-compile",
+    ]
+    if dependencies == "ours":  # behind its own: kafkaspec is the wheel's
+        (site,) = (tmp_path / "empty").glob("lib/python*/site-packages")
+        (site / "ours.pth").write_text(sysconfig.get_path("purelib"))
+        pip.append("--no-deps")
     run(*pip, wheel, cwd=elsewhere)
     program = "import kafkaspec, kafkaspec.spec.controller.timeline; print(kafkaspec.__file__)"
     assert str(tmp_path / "empty") in run(bin / "python", "-c", program, cwd=elsewhere)
@@ -131,6 +146,7 @@ KIP_279 = """\
 """What the faulty target answers wrongly."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("target", "status"), [("leader_epochs.py", 0), ("faulty.py", 1)])
 @pytest.mark.parametrize("step", ["Judge", "Ask known histories again"])
 def test_the_judge_of_the_recipe_for_ci_works(step: str, target: str, status: int, tmp_path: Path) -> None:

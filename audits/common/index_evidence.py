@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkaspec.audit.check import Log, LogCheck
+from kafkaspec.audit.check import Absent, Log, LogCheck
 from kafkaspec.audit.files import Kind, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.findings import MOST_FINDINGS
@@ -56,7 +56,6 @@ class IndexCheck(LogCheck):
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)
-        self.any_index = any(s.offset_index or s.time_index for s in log.files.segments)
         self.load(None, b"")
 
     # ---- to be said by each kind
@@ -185,6 +184,19 @@ class IndexCheck(LogCheck):
 
     def missing(self, segment: Segment, ending: Ending) -> Iterable[Finding]:
         raise NotImplementedError
+
+    suffix: str
+    clauses: tuple[str, ...]
+    """what is asked of a file that is there"""
+
+    def absent(self) -> Iterable[Absent]:
+        without = [
+            s.log.path.with_suffix(self.suffix).name for s in self.log.files.segments if not self.file_of(s) and s.log
+        ]
+        return [Absent(self.kind, self.clauses, tuple(without))] if without else []
+
+    kind: str
+    """of such files, in the plural"""
 
     def wrong(self) -> NDArray[np.intp]:
         """The entries that are wrong, in themselves or after the one before them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kafkaspec.audit.check import Directory, DirectoryCheck, Log, LogCheck, Summary
+from kafkaspec.audit.check import Absent, Directory, DirectoryCheck, Log, LogCheck, Summary
 from kafkaspec.audit.files import Kind, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.findings import METADATA_TOPIC
@@ -47,6 +47,8 @@ WHAT = {
 
 class CheckpointCheck(DirectoryCheck):
     """The four offset checkpoints of a directory, beside its logs."""
+
+    needs_directory = ("CKP-3", "CKP-5", "CKP-11", "CKP-12", "CKP-13", "CKP-14", "CKP-16", "MTP-8")
 
     def check(self, directory: Directory) -> Iterator[Finding]:
         self.directory = directory
@@ -268,11 +270,15 @@ class PartitionMetadataCheck(LogCheck):
         self.batches += len(chunk.batches)
         return ()
 
+    def absent(self) -> Iterable[Absent]:
+        if self.log.files.metadata is None:
+            yield Absent("partition.metadata files", ("CKP-7",), ("partition.metadata",))
+
     @states("CKP-7")
     def end(self) -> Iterable[Finding]:
         log, file = self.log, self.log.files.metadata
         if file is None:
-            if log.topic_id is not None and log.topic != METADATA_TOPIC:
+            if log.topic_id is not None and log.topic != METADATA_TOPIC and not log.alone:
                 yield log.finding(
                     Severity.ERROR if self.batches else Severity.LEFTOVER,
                     "CKP-7",

@@ -171,6 +171,7 @@ class CompactionCheck(LogCheck):
     """What a log has left below its cleaner point though it ought to be gone."""
 
     needs_records = True
+    needs_directory = ("CMP-2", "CMP-3", "CMP-4", "CMP-5", "CMP-6", "CMP-7", "CMP-8", "CMP-10", "CMP-11")
     keys_class = Keys
 
     @classmethod
@@ -523,5 +524,5 @@ class Driver(ByName):
         twice, *others = by.values()
         return spec.Breaches(
             sorted((offset, int(f.message.split("at offset ")[1].split(",")[0])) for f, offset in twice),
-            *([offset for _, offset in of] for of in others),
+            *(sorted(offset for _, offset in of) for of in others),
         )

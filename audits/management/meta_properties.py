@@ -34,6 +34,8 @@ def read(directory: Directory) -> MetaProperties | None:
 class MetaPropertiesCheck(DirectoryCheck):
     """One directory's file."""
 
+    needs_directory = ("MTP-2", "MTP-4", "MTP-6", "MTP-7", "MTP-10")
+
     @states("MTP-2", "MTP-4", "MTP-6", "MTP-7", "MTP-10")
     def check(self, directory: Directory) -> Iterator[Finding]:
         file = directory.files.files.get(NAME)
@@ -85,6 +87,8 @@ class MetaPropertiesCheck(DirectoryCheck):
 
 class EnsembleCheck(ClusterCheck):
     """All directories given: those of one node, and the nodes of one cluster."""
+
+    needs_directory = ("MTP-6", "MTP-9")
 
     @states("MTP-6", "MTP-9")
     def check(self, directories: tuple[Directory, ...], reread: Any) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkaspec.audit.check import Facts, Log, LogCheck
+from kafkaspec.audit.check import Absent, Facts, Log, LogCheck
 from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.evidence import fitting
@@ -89,6 +89,8 @@ def known(run: Run, entries: Sequence[EpochEntry]) -> bool:
 
 class LeaderEpochCheck(LogCheck):
     """The checkpoint file, the epochs of the batches, and each beside the other."""
+
+    needs_directory = ("LEC-21",)
 
     @classmethod
     def applies(cls, log: Log) -> bool:
@@ -247,6 +249,11 @@ class LeaderEpochCheck(LogCheck):
         found = [*self.wrong_file, *self._found()]
         return found[:MOST_FINDINGS]
 
+    def absent(self) -> Iterable[Absent]:
+        if self.file is None:
+            clauses = ("LEC-1", "LEC-3", "LEC-17", "LEC-20")
+            yield Absent("leader epoch checkpoints", clauses, ("leader-epoch-checkpoint",))
+
     def learnt(self, facts: Facts) -> Facts:
         if self.file is None or not self.comparable:
             return facts
@@ -311,13 +318,8 @@ class LeaderEpochCheck(LogCheck):
             offset=offset,
         )
 
-    def _alone(self) -> bool:
-        """Segments without the rest of their directory."""
-        files = self.log.files
-        return files.only is not None or (self.log.clean is None and files.metadata is None)
-
     def _without_entries(self, run: Run) -> Iterator[Finding]:
-        if self.file is None and self._alone():
+        if self.file is None and self.log.alone:
             return
         yield self.log.finding(
             Severity.ERROR,
@@ -442,6 +444,8 @@ class LeaderEpochCheck(LogCheck):
     @states("LEC-21")
     def _left_over(self) -> Iterator[Finding]:
         """A broker that stops while a truncation waits to be written leaves the same as one that is killed."""
+        if self.log.alone:  # the first or the last segments may be where they were
+            return
         beyond = [i for i, e in enumerate(self.entries) if e.start_offset > self.end_offset]
         if beyond and not self.damaged:
             e = self.entries[beyond[0]]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kafkaspec.audit.check import ClusterCheck, Directory, DirectoryCheck, Facts, Log, LogCheck
+from kafkaspec.audit.check import Absent, ClusterCheck, Directory, DirectoryCheck, Facts, Log, LogCheck
 from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.findings import METADATA_TOPIC, MOST_FINDINGS
@@ -92,6 +92,8 @@ class OffsetCheck(LogCheck):
         self.gaps: list[_Gap] = []
         self.overlaps = 0
         self.strangers = 0
+        self.between: list[tuple[int, int]] = []
+        """of a log that is alone: the offsets from and to that no segment holds, which may be in others"""
         self.upper: dict[int, int] = {}
         bases = [s.base_offset for s in log.files.segments]
         self.upper = dict(zip(bases, [*bases[1:], 2**63 - 1], strict=False))
@@ -140,8 +142,12 @@ class OffsetCheck(LogCheck):
                 yield from self._overlap(segment, rows[i], int(expected[i]))
             behind = np.concatenate([[self.overlapped], below[:-1]])  # what seems to be missing there is its doing
             for i in np.flatnonzero((first > expected) & ~behind):
-                if len(self.gaps) < MOST_FINDINGS:
-                    self.gaps.append(_Gap(segment, int(rows["position"][i]), int(expected[i]), int(first[i])))
+                at, lacking, found = (int(x) for x in (rows["position"][i], expected[i], first[i]))
+                if self.log.alone and at == 0 and lacking < segment.base_offset:
+                    self.between.append((lacking, segment.base_offset - 1))
+                    lacking = segment.base_offset
+                if lacking < found and len(self.gaps) < MOST_FINDINGS:
+                    self.gaps.append(_Gap(segment, at, lacking, found))
         self.overlapped = bool(first[-1] < expected[-1])
         upper = self.upper.get(segment.base_offset, 2**63 - 1)
         outside = (first < segment.base_offset) | (last >= upper)
@@ -190,6 +196,10 @@ class OffsetCheck(LogCheck):
             self.uncertain = True
             self.next_offset = None
         return ()
+
+    def absent(self) -> Iterator[Absent]:
+        if self.between and not self.compacted:
+            yield Absent("segments", ("LDR-17",), tuple(f"offsets {a} to {b}" for a, b in self.between))
 
     def learnt(self, facts: Facts) -> Facts:
         return replace(facts, end_uncertain=self.uncertain)
@@ -275,6 +285,8 @@ def leftover(file: File, files: Sequence[File]) -> tuple[str, str, str]:
 class LeftoverCheck(LogCheck):
     """Files that a crash left in a partition's directory, and files that stop a start."""
 
+    needs_directory = ("LDR-5",)
+
     def begin(self, segment: Segment) -> Iterable[Finding]:
         return ()
 
@@ -287,7 +299,7 @@ class LeftoverCheck(LogCheck):
                 continue
             clause, what, then = leftover(file, log.files.transient)
             yield log.finding(Severity.LEFTOVER, clause, file, what, recovery=then, offset=offset_of(file.path.name))
-        for orphan in log.files.orphans:
+        for orphan in log.files.orphans if not log.alone else ():
             for index in (orphan.offset_index, orphan.time_index, orphan.transaction_index):
                 if index is not None:
                     yield log.finding(
@@ -302,6 +314,10 @@ class LeftoverCheck(LogCheck):
             yield from self._other(file)
         for folder in log.files.folders:
             yield from self._folder(folder)
+
+    def absent(self) -> Iterator[Absent]:
+        if self.log.files.orphans:
+            yield Absent("segments", (), tuple(f"{s.base_offset:020}.log" for s in self.log.files.orphans))
 
     @states("CKP-6")
     def _other(self, file: File) -> Iterator[Finding]:
@@ -366,6 +382,8 @@ KINDS = {
 class DirectoryLeftoverCheck(DirectoryCheck):
     """Directories of partitions that are none any more or not yet, and others that stop a start."""
 
+    needs_directory = ("LDR-19",)
+
     @states("LDR-19")
     def check(self, directory: Directory) -> Iterator[Finding]:
         for p in directory.files.partitions:
@@ -390,6 +408,8 @@ class DirectoryLeftoverCheck(DirectoryCheck):
 
 class TwiceCheck(ClusterCheck):
     """A partition lies in one directory of a broker."""
+
+    needs_directory = ("LDR-19",)
 
     @states("LDR-19")
     def check(self, directories: tuple[Directory, ...], reread: Any) -> Iterator[Finding]:

@@ -40,8 +40,10 @@ class OffsetIndexCheck(IndexCheck):
     """Every .index beside its segment."""
 
     slot = SLOT
-    what = "offset index"
+    what, kind, suffix = "offset index", "offset indexes", ".index"
     order_clause, true_clause, beyond_clause = "OIX-23", "OIX-24", "OIX-27"
+    clauses = ("OIX-23", "OIX-24", "OIX-25", "OIX-26", "OIX-27")
+    needs_directory = ("OIX-28",)
     zeros_severity = Severity.WARNING
     zeros_consequence = (
         "none: they count as entries, which lead to the segment's first byte; "
@@ -183,7 +185,7 @@ class OffsetIndexCheck(IndexCheck):
 
     @states("OIX-28")
     def missing(self, segment: Segment, ending: Ending) -> Iterator[Finding]:
-        if (self.log.clean is None and not self.any_index) or segment.log is None:
+        if self.log.alone or segment.log is None:
             return
         empty_and_new = ending.end == 0 and self.open_ended(segment)
         yield self.log.finding(

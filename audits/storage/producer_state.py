@@ -16,12 +16,13 @@ import os
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kafkaspec import native
-from kafkaspec.audit.check import Facts, Log, LogCheck
+from kafkaspec.audit.check import Absent, Facts, Log, LogCheck
 from kafkaspec.audit.files import Kind, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.contract.clauses import states
@@ -287,6 +288,8 @@ def is_offset_commit(key: bytes) -> bool:
 class ProducerCheck(LogCheck):
     """Producers of one partition, from its first batch to its last."""
 
+    needs_directory = ("PSM-19",)
+
     def __init__(self, log: Log) -> None:
         super().__init__(log)
         self.table = Table()
@@ -306,6 +309,8 @@ class ProducerCheck(LogCheck):
         """the offset that came next when something could not be read last"""
         self.segment: Segment | None = None
         self.gathered = _Segment()
+        self.unindexed: list[str] = []
+        """of a log that is alone: the transaction indexes that would have entries and are not there"""
         self.compiled = True
         """False: every batch is looked at here (a test compares)"""
 
@@ -329,6 +334,8 @@ class ProducerCheck(LogCheck):
             # the cleaner took the last records of the segment before: the log goes on at this one's base all the same
             yield from self._reach(segment.base_offset)
             state[MISSING] += segment.base_offset - state[NEXT]
+            if self.log.alone:  # or a segment was not given, with whatever it held
+                self._doubt()
             state[NEXT] = segment.base_offset
 
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterator[Finding]:
@@ -657,7 +664,9 @@ class ProducerCheck(LogCheck):
                 at, e = surplus.pop(same)
                 unpaired.remove(a)
                 yield self._wrong_entry(path, at, e, a)
-        if unpaired and not incomplete:
+        if unpaired and file is None and self.log.alone:
+            self.unindexed.append(Path(path).name)
+        elif unpaired and not incomplete:
             yield self._missing_entries(segment, path, unpaired, file is None, list(entries))
         for marker, (at, e) in surplus.items():
             if incomplete or (
@@ -890,13 +899,19 @@ class ProducerCheck(LogCheck):
         end = int(self.table.state[NEXT])
         yield from self._reach(end)
         damaged = self.doubt_at == end  # and so the log's end is not known
-        for offset, file in self.snapshots[self.next_snapshot :] if not damaged else ():
+        for offset, file in self.snapshots[self.next_snapshot :] if not damaged and not self.log.alone else ():
             yield self.log.finding(
                 Severity.WARNING if self.log.clean else Severity.LEFTOVER, "PSM-19", file,
                 f"a snapshot at offset {offset}, above the log end {end}", expected=f"no snapshot above {end}",
                 recovery="a restart deletes it, and reads on from an earlier one or from the log start", offset=offset,
             )  # fmt: skip
         yield from self._nothing_to_load(end)
+
+    def absent(self) -> Iterator[Absent]:
+        if self.unindexed:
+            yield Absent("transaction indexes", ("PSM-16",), tuple(self.unindexed))
+        if not self.snapshots:
+            yield Absent("producer snapshots", ("PSM-18", "PSM-25"))
 
     def learnt(self, facts: Facts) -> Facts:
         if not self.begun:

@@ -318,6 +318,8 @@ def are_replicas(a: Copy, b: Copy) -> bool:
 class ReplicaCheck(ClusterCheck):
     """The logs of one name in all directories."""
 
+    needs_directory = ("RPL-1", "RPL-2", "RPL-3", "RPL-4", "RPL-5", "RPL-6", "RPL-7")
+
     def check(self, directories: tuple[Directory, ...], reread: Any) -> Iterable[Finding]:
         copies = [Copy(d, s, None) for d in directories for s in d.logs if s.log.files.kind == Kind.CURRENT]
 

@@ -30,8 +30,10 @@ class TimeIndexCheck(IndexCheck):
     """Every .timeindex beside its segment."""
 
     slot = SLOT
-    what = "time index"
+    what, kind, suffix = "time index", "time indexes", ".timeindex"
     order_clause, true_clause, beyond_clause = "TIX-12", "TIX-13", "TIX-15"
+    clauses = ("TIX-12", "TIX-13", "TIX-14", "TIX-15")
+    needs_directory = ("TIX-16",)
     zeros_severity = Severity.ERROR
     zeros_consequence = (
         "none: the last of them counts as the segment's largest timestamp, 0, and retention by time deletes it"
@@ -150,7 +152,7 @@ class TimeIndexCheck(IndexCheck):
 
     @states("TIX-16")
     def missing(self, segment: Segment, ending: Ending) -> Iterator[Finding]:
-        if (self.log.clean is None and not self.any_index) or segment.log is None:
+        if self.log.alone or segment.log is None:
             return
         if self.largest == NO_TIMESTAMP:  # nor would there be an entry in it
             return

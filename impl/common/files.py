@@ -61,13 +61,14 @@ UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202
 """What a terminal obeys, what turns or hides the text around it, and the bytes of a name that are not UTF-8."""
 
 
-def printable(text: str) -> str:
-    """The text with control characters, and with the bytes of a file's name that are not UTF-8, as escapes.
+def printable(text: str, but: str = "") -> str:
+    """The text with control characters, but for those of `but`, and with the bytes of a file's name that are not UTF-8,
+    as escapes.
 
-    >>> printable("a\\x1b[2Jb\\n\\udcff")
-    'a\\\\x1b[2Jb\\\\n\\\\xff'
+    >>> printable("a\\x1b[2Jb\\n\\udcff"), printable("a\\n\\x1b", but="\\n")
+    ('a\\\\x1b[2Jb\\\\n\\\\xff', 'a\\n\\\\x1b')
     """
-    return UNPRINTABLE.sub(_escape, text)
+    return UNPRINTABLE.sub(lambda m: m[0] if m[0] in but else _escape(m), text)
 
 
 def _escape(m: re.Match[str]) -> str:

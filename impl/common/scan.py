@@ -8,6 +8,7 @@ next batch. `spec.common.record_format` is the oracle for what a row says.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import zlib
 from collections.abc import Iterator
@@ -153,6 +154,16 @@ class _Window:
         self.allocate(size)
         self.start, self.filled = position, 0
         self.move(position)
+
+    def written(self, position: int) -> int:
+        """The first byte from here on that may be other than 0: a file may be much longer than what is written of it on
+        the disk."""
+        if not hasattr(os, "SEEK_DATA"):
+            return position
+        try:
+            return max(position, min(os.lseek(self.fd, position, os.SEEK_DATA), self.size))
+        except OSError as e:
+            return self.size if e.errno == errno.ENXIO else position
 
     def close(self) -> None:
         os.close(self.fd)
@@ -393,6 +404,7 @@ class _Scan:
                 at = found + 1
             else:
                 at = max(at + 1, w.stop - k.OVERHEAD + 1)
+                at = max(at, w.written(at) - k.OVERHEAD)  # no batch begins with so many zeros
         return None
 
     def damaged(self) -> Ending | None:
@@ -409,7 +421,8 @@ class _Scan:
         whose length field is wrong: a row, and the end comes next."""
         w, at = self.window, self.position
         left = w.size - at
-        if left >= k.OVERHEAD and w.have(at, k.OVERHEAD) and w.number(at + 16, 1) == 2 and self.valid(at, left):
+        fits = k.OVERHEAD <= left <= k.LOG_OVERHEAD + WIDEST
+        if fits and w.have(at, k.OVERHEAD) and w.number(at + 16, 1) == 2 and self.valid(at, left):
             self.put(at, left, Problem.LENGTH, at + 8)
             self.position = w.size
             return None
@@ -425,7 +438,7 @@ class _Scan:
         zeros, place = True, at
         while zeros and place < w.size and w.have(place, 1):
             zeros = not w.memory[place - w.start : w.filled].any()
-            place = w.stop
+            place = w.written(w.stop)
         if zeros:
             return True, f"{left} bytes of zeros"
         if left < MAGIC_END or not w.have(at, MAGIC_END):

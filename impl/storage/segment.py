@@ -322,6 +322,7 @@ class Segment:
     def truncate_to(self, offset: int) -> int:
         """Drop everything from an offset on; answers the bytes cut. [SEG-15]"""
         at = self.translate_offset(offset)
+        had_timestamp = self.largest[0] >= 0  # as the time index says before it is cut
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.transaction_index.truncate_to(offset)
@@ -331,7 +332,7 @@ class Segment:
             self.created = self.clock()
             self.rolling_timestamp = None
         self.since = 0
-        if self.largest[0] >= 0:
+        if had_timestamp:
             self._largest = self._read_largest()
         return cut
 
@@ -618,7 +619,6 @@ class Driver(ByName):
         self.disk.write(self.subject.path(LOG), bytes(data))
 
     def create_indexes(self) -> None:
-        self.subject = self._open(self.subject.suffix)
         _ = self.subject.offset_index, self.subject.time_index
 
     def advance(self, ms: int) -> None:

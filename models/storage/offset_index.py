@@ -398,6 +398,10 @@ class Race(Model):
         nothing = s.target == 0 and s.low == 0 and s.high == 0 and s.known == 0
         return (s.step != Step.IDLE or nothing) and (s.step == Step.DONE or s.answered == 0)
 
+    @lemma()
+    def the_end_is_set_as_the_halving_begins(s) -> bool:
+        return s.step == Step.HALVING or s.step == Step.DONE or s.high == 0
+
     @lemma("OIX-7")
     def the_warm_section_is_the_end(s) -> bool:
         """If nothing was written since the lookup began."""
@@ -441,6 +445,11 @@ class Race(Model):
     def a_lookup_goes_on_to_its_answer(s) -> bool:
         ended = s.next.step != Step.IDLE or s.step in (Step.IDLE, Step.DONE)
         return ended and (s.step != Step.DONE or s.next.step in (Step.DONE, Step.IDLE))
+
+    @of_steps("OIX-22")
+    def an_answer_is_forgotten_with_its_lookup(s) -> bool:
+        same = s.next.answer == s.answer and s.next.answered == s.answered and s.next.target == s.target
+        return s.step != Step.DONE or s.next.step == Step.IDLE or same
 
     @of_steps("OIX-22")
     def an_answer_is_compared_with_what_it_was_read_from(s) -> bool:

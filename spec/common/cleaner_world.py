@@ -14,6 +14,7 @@ from kafkaspec.contract.numbers import Duration, Few, Offset
 from kafkaspec.spec.common.cleanable_log import LogExtent, appended, well_formed
 from kafkaspec.spec.common.cleaner_contracts import a_partition, unchanged_if_refused
 from kafkaspec.spec.common.cleaner_state import Cleaner
+from kafkaspec.spec.common.kafka import INT_MAX
 
 POLICIES = ("compact", "delete", "compact,delete")
 WALL_CLOCK_MS = 2**60
@@ -27,6 +28,13 @@ OUT_OF_RANGE = "org.apache.kafka.common.errors.OffsetOutOfRangeException"
         (active := state.logs[partition].segments[-1]).size == 0 or active.first_batch_timestamp >= 0
     ),
     "CLN-32 the first batch of the active segment has a timestamp: without one it ages from when it was opened",
+)
+@require(
+    lambda state, partition: (
+        (active := (log := state.logs[partition]).segments[-1]).size > 0
+        or log.log_end_offset - active.base_offset <= INT_MAX
+    ),
+    "CLN-32 an empty segment is not rolled: its largest timestamp would be its file's",
 )
 @a_partition("CLN-32")
 @require(

@@ -189,7 +189,9 @@ class State:
     """of the last one taken or loaded"""
     now: int
     guards: int
-    """how many were given out"""
+    """how many there were"""
+    handed_out: frozenset[int]
+    """the guards that somebody was given"""
     config: Config
 
     def known(self, producer_id: int) -> Producer:

@@ -214,8 +214,8 @@ def indexed(batches: Iterable[PlacedBatch], interval: int, before: IndexState) -
 
     SEG-4: The indexes are sparse: a batch gets an entry if more than index.interval.bytes were appended from the batch
     of the last entry on, or from the first batch on where there is none; each batch of an append is asked on its own.
-    After a truncation and after the segment was opened, counting begins again. [{CHAPTER}, 'LogSegment: a file pair
-    plus indexes'; {LOG_SEGMENT}]
+    After a truncation and after the segment was opened, counting begins again; a recovery makes the entries again and
+    leaves the count as it was. [{CHAPTER}, 'LogSegment: a file pair plus indexes'; {LOG_SEGMENT}]
 
     SEG-5: A batch's entry in the offset index is its last offset and its position. With it the time index gets the
     largest timestamp so far and the last offset of the first batch that has it, unless its last entry has that

@@ -8,6 +8,7 @@ snapshot is what it means: a full copy of everything, kept under its epoch. How 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -216,7 +217,13 @@ def map_values_contains(state: Timeline, value: Int32, epoch: Epoch = LATEST_EPO
     return read(state, epoch, lambda view: value in view.entries.values())
 
 
+def is_key(text: str) -> bool:
+    """A whole number of 32 bits in decimal, as a key of a JSON object is written."""
+    return re.fullmatch(r"0|-?[1-9]\d{0,9}", text) is not None and -(2**31) <= int(text) < 2**31
+
+
 @machine.question("map.equals", "TML-13")
+@require(lambda other: all(map(is_key, other)), "TML-13 keys are whole numbers of 32 bits, in decimal")
 def map_equals(state: Timeline, other: Mapping[str, Int32]) -> bool:
     """`equals` of the present with an ordinary map (keys in decimal, as JSON has them)."""
     return {str(k): v for k, v in state.present.entries.items()} == other

@@ -23,6 +23,7 @@ from kafkaspec.spec.common.checkpoint_text import (
     ZERO_ID,
     EpochEntry,
     Unreadable,
+    announces_few,
     are_partitions,
     canonical,
     checkpoint_entries,
@@ -200,6 +201,9 @@ def recovery_points_hold(state: Directory) -> bool:
 
 
 # ---- the texts -------------------------------------------------------------------------------------------------------
+few_announced = require(lambda file: announces_few(file), "CKP-3 a file announces no more entries than may have room")
+
+
 @machine.question("offsetCheckpoint.write", "CKP-1", "CKP-5")
 @require(lambda offsets: are_partitions(offsets), "CKP-5 partitions")
 @ensure(lambda offsets, result: checkpoint_entries(result) == dict(offsets), "CKP-2 what is written is read back")
@@ -209,6 +213,7 @@ def offset_checkpoint_write(offsets: Mapping[str, Int64]) -> str:
 
 
 @machine.question("offsetCheckpoint.read", "CKP-2", "CKP-3", "CKP-5")
+@few_announced
 @ensure(
     lambda result: (
         isinstance(result, Refused)
@@ -224,6 +229,7 @@ def offset_checkpoint_read(file: str) -> dict[str, int] | Refused:
 
 
 @machine.question("leaderEpochCheckpoint.read", "CKP-2", "CKP-3")
+@few_announced
 @ensure(
     lambda result: isinstance(result, Refused) or epoch_entries(text_of(result)) == result,
     "CKP-1 what is read can be written",
@@ -510,6 +516,7 @@ def kill(state: Directory) -> Directory:
 @machine.operation("damage", "CKP-3", "CKP-16", kind="damage")
 @require(lambda state: not state.running, "CKP-3 nobody else writes the files of a broker that runs")
 @require(lambda state, name: name in state.files, "CKP-3 a checkpoint")
+@few_announced
 def damage(state: Directory, name: str, file: str) -> Directory:
     """Somebody gives a checkpoint another text."""
     entries = checkpoint_entries(file)

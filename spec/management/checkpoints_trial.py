@@ -32,6 +32,7 @@ CHECKPOINT_TEXTS: list[str] = [
     "+0\n+1\nt +0 -5\n",
     "0\n2\nt 0 5\nt 0 6\n",
     "0\n2\nt 0 1000000\nnobody 7 3\n",
+    f"0\n1\nt 0 {2**40}\n",
     "1\n0\n",
     "x\n0\n",
     "\n0\n",
@@ -133,6 +134,6 @@ machine.candidates |= {
     "leaderEpochCheckpoint.read:file": lambda state: EPOCH_TEXTS,
     "partitionMetadata.read:file": lambda state: METADATA_TEXTS,
     "cleanShutdown.read:file": lambda state: MARKER_TEXTS,
-    "damage:file": lambda state: CHECKPOINT_TEXTS[:9] * 3 + CHECKPOINT_TEXTS[9:],
+    "damage:file": lambda state: CHECKPOINT_TEXTS[:10] * 3 + CHECKPOINT_TEXTS[10:],
     "topic_id": lambda state: [ID, "ZZZZZZZZZZZZZZZZZZZZZw"],
 }

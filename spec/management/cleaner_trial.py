@@ -24,6 +24,21 @@ PAIR: list[dict[str, Any]] = [
 ]
 """Two logs, of which one may be overdue while the other is filthier."""
 
+FAR: list[dict[str, Any]] = [
+    {"partition": "f-0", "logDir": "dir0", "cleanup.policy": "compact", "min.compaction.lag.ms": 2**31 + 5},
+    {"partition": "f-1", "logDir": "dir0", "cleanup.policy": "compact", "segment.bytes": 200},
+    {
+        "partition": "f-2",
+        "logDir": "dir0",
+        "cleanup.policy": "compact",
+        "min.compaction.lag.ms": 2000,
+        "max.compaction.lag.ms": 1,
+    },
+    {"partition": "f-3", "logDir": "dir0", "cleanup.policy": "delete"},
+    {"partition": "f-4", "logDir": "dir0", "cleanup.policy": "delete"},
+]
+"""Lags at the ends of their ranges, and several logs of each kind in one directory."""
+
 
 def _offsets(state: Cleaner) -> list[int]:
     """Offsets at which something begins or ends, and their neighbours."""
@@ -47,7 +62,7 @@ def _at_the_borders(state: Cleaner, log: Log) -> Iterator[Log]:
     """A clean segment and a dirty one, just at the minimum ratio and the lags, or just beyond, or not yet stable."""
     config, minimum = log.config, round(100 * log.config.min_cleanable_dirty_ratio)
     young, old = state.now - config.min_compaction_lag_ms, state.now - config.max_compaction_lag_ms
-    stamps = [(young, max(old, -1)), (young + 1, max(old - 1, -1)), (-1, -1)]
+    stamps = [(young, max(old, -1)), (young + 1, max(old - 1, -1)), (state.now, max(old - 1, -1)), (-1, -1)]
     for dirty, (largest, first) in itertools.product((minimum, minimum + 1, 1, 0), stamps):
         segments = (Segment(0, 100 - dirty), Segment(1, dirty or 1, largest, first), Segment(2))
         stable = 2 if dirty else 1
@@ -102,7 +117,7 @@ def _or_none(values: Iterable[Any]) -> list[Any]:
 
 
 machine.candidates |= {
-    "init:partitions": lambda state: [PARTITIONS, PAIR, PARTITIONS[1:2]],
+    "init:partitions": lambda state: [PARTITIONS, PAIR, FAR, PARTITIONS[1:2]],
     "partition": lambda state: Exhaustive(state.logs),
     "dir": lambda state: list(state.checkpoints),
     "dest": lambda state: list(state.checkpoints),
@@ -136,7 +151,7 @@ machine.candidates |= {
     "logToClean:last_clean_offset": lambda state: _mostly([1], _or_none(_offsets(state))),
     "log": _changed_logs,
     "policy": lambda state: _mostly(["compact", "compact,delete"], POLICIES),
-    "ms": lambda state: [0, 1, 1999, 2000, 2001, 5001],
+    "ms": lambda state: [0, 1, 1999, 2000, 2001, 5000, 5001],
 }
 
 

@@ -31,7 +31,7 @@ from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import without_state
 from kafkaspec.contract.numbers import Count, Offset, ProducerIdOrNone
-from kafkaspec.spec.common.kafka import LONG_MAX
+from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 
 PREFIX = "CMP"
 TITLE = "What compaction promises"
@@ -100,7 +100,7 @@ def in_order(log: Log) -> bool:
     """Whether every offset stands once, in order, within its batch."""
     offsets = [r.offset for b in log for r in b.records]
     return (
-        all(b.base_offset >= 0 for b in log)
+        all(0 <= b.base_offset <= b.last_offset <= b.base_offset + INT_MAX for b in log)
         and all(a.last_offset < b.base_offset for a, b in itertools.pairwise(log))
         and all(a < b for a, b in itertools.pairwise(offsets))
         and all(b.base_offset <= r.offset <= b.last_offset for b in log for r in b.records)

@@ -56,6 +56,14 @@ LOGS: list[list[Any]] = [
         _data(6, ("k", "1"), kind=TRANSACTIONAL, producer=7),
         [8, 8, COMMIT, 8, []],
     ],
+    [_data(0, ("Aa", "1"), ("BB", "1"))],
+    [_data(0, ("h", "1"), kind=TRANSACTIONAL, producer=7), _data(1, ("i", "1"), kind=TRANSACTIONAL, producer=8)],
+    [
+        _data(0, ("h", "1"), kind=TRANSACTIONAL, producer=7),
+        _data(1, ("i", "1"), kind=TRANSACTIONAL, producer=7 + 2**32),
+        [2, 2, ABORT, 7, []],
+        [3, 3, ABORT, 7 + 2**32, []],
+    ],
     [[0, 1, DATA, 7, []], [2, 2, TRANSACTIONAL, 8, []], [3, 3, DATA, 7, []], [4, 7, DATA, 7, []], [8, 9, DATA, -1, []]],
 ]
 

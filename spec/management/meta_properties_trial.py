@@ -45,19 +45,33 @@ TEXTS = [
     "\\\n\f",
     "x=2\n\\\r\n",
     "x=1\\\n\f",
+    "x=a\\\nb\\\n c\ny=1\n",
+    "x=\\u0163\\u00e9\n",
+    "version=+1\ncluster.id=c\nnode.id=2147483647\n",
+    "version=01\ncluster.id=c\nnode.id=2147483648\n",
+    "version=1\ncluster.id=c\nnode.id=0\n",
+    f"{_V1}directory.id=AAAAAAAAAACAAAAAAAAAAA\n",
 ]
 
 
-_FILES: list[str | None] = [None, *TEXTS[:13], TEXTS[29]]
+_FILES: list[str | None] = [None, *TEXTS[:13], TEXTS[29], *TEXTS[-2:]]
 
 
 machine.candidates |= {
     "file": lambda state: TEXTS,
     "version": lambda state: [0, 1],
-    "cluster_id": lambda state: [None, "c", "a b=c:d", " x", "#y\t"],
+    "cluster_id": lambda state: [None, "c", "a b=c:d", " x", "#y\t", "c" * 80],
     "node_id": lambda state: [None, 0, 5],
     "directory_id": lambda state: [None, _D],
-    "files": lambda state: [{"d0": a, "d1": b} for a in _FILES for b in _FILES] + [{"d0": a} for a in _FILES],
+    "files": lambda state: (
+        [{"d0": a, "d1": b} for a in _FILES for b in _FILES]
+        + [{"d0": a} for a in _FILES]
+        + [
+            {"d0": a, "d1": _FILES[(2 * n + 1) % len(_FILES)], "d2": b}
+            for n, a in enumerate(_FILES)
+            for b in _FILES[::2]
+        ]
+    ),
     "expected_cluster_id": lambda state: [None, "c"],
-    "expected_node_id": lambda state: [None, 1],
+    "expected_node_id": lambda state: [None, 1, 0],
 }

@@ -81,8 +81,19 @@ def examples() -> tuple[Batch, ...]:
         emptied(built(5, [LogRecord(5, NOW, COMMIT, EPOCH)], attributes=control, **producer)),
     ]
     out += [built(0, plain + [LogRecord(3, NOW, None, b"ab" * 500)], attributes=c) for c in CODECS if c]
+    out += [
+        built(
+            0, [LogRecord(0, NOW, b"k", bytes(9000)), *(t._replace(offset=t.offset + 1) for t in plain)], attributes=c
+        )
+        for c in (1, 4)
+    ]
     out += [built(40, [LogRecord(40, NOW + 4, b"k", b"v")], attributes=c) for c in (1, 3)]
     out += [built(0, some[1:], attributes=4 | LOG_APPEND_TIME, append_time=NOW, last_offset=1)]
+    out += [
+        built(0, [LogRecord(0, 0, b"k", b"v"), LogRecord(1, NOW, b"k", b"v", (Header(b"h", b"v"),) * 64)]),
+        built(2**53, [LogRecord(2**53 + 1, 2**53 + 1, b"k", b"v")], **producer | {"producer_id": 2**53 + 1}),
+        built(3, [LogRecord(3, NOW, COMMIT, END_MARKER.pack(0, INT_MAX))], attributes=control, **producer),
+    ]
     return tuple(out)
 
 
@@ -283,6 +294,7 @@ def sendable() -> tuple[str, ...]:
     ]
     untimely = [LogRecord(0, NOW, None, b"v"), LogRecord(1, NOW + 12, b"k", b"v"), LogRecord(2, NOW, None, b"w")]
     out += [built(0, untimely, attributes=c) for c in (0, 0, 0, 1, 3)]
+    out += [built(0, [LogRecord(n, NOW, None, b"v") for n in range(6)], attributes=c) for c in (0, 2)]
     out += [built(0, [LogRecord(0, -1, b"k", b"v")], attributes=c | LOG_APPEND_TIME) for c in (0, 2)]
     out += [built(0, [LogRecord(0, NOW, b"k", b"v")], attributes=c | LOG_APPEND_TIME, append_time=NOW) for c in (0, 4)]
     aged = [LogRecord(n, NOW + n, b"k%d" % n, None if n % 2 else b"v") for n in (0, 1, 4)]

@@ -23,6 +23,7 @@ from kafkaspec.contract.codec import partial
 from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Machine, Refused, without_state
 from kafkaspec.contract.numbers import Int8, Int32, Int64, LeaderEpochOrNone, Offset
+from kafkaspec.spec.common.checkpoint_text import announces_few
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, LONG_MAX, STORAGE_EXCEPTION
 
 PREFIX = "LEC"
@@ -195,6 +196,8 @@ def observe(state: Cache) -> Observation:
 
 
 machine = Machine("leader_epochs", initial, observe)
+
+few_announced = require(lambda file: announces_few(file), "LEC-17 a file announces no more entries than may have room")
 
 rises = ensure(lambda result: isinstance(result, Refused) or rising(result.entries), "LEC-1 epochs and offsets rise")
 
@@ -451,6 +454,7 @@ def checkpoint_write(entries: Entries) -> str:
 
 
 @machine.question("leaderEpochCheckpoint.read", "LEC-17")
+@few_announced
 @ensure(
     lambda result: isinstance(result, Refused) or entries_of(text_of(result)) == result,
     "LEC-16 what is read can be written",
@@ -462,6 +466,7 @@ def checkpoint_read(file: str) -> Entries | Refused:
 
 
 @machine.operation("openText", "LEC-9", "LEC-17", "LEC-3", kind="damage")
+@few_announced
 @rises
 def open_text(state: Cache, file: str) -> Cache | Refused:
     """The process stops, and finds a file with this text: somebody else's hand, or a failing disk."""

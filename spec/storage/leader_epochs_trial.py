@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kafkaspec.contract.numbers import LATEST
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.storage import leader_epochs as model
+from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.storage.leader_epochs import Cache, Entries, audit, machine
 
 
@@ -19,6 +21,20 @@ def _offsets(state: Cache) -> list[int]:
 def _epochs(state: Cache) -> list[int]:
     epochs = [e.epoch for e in state.entries]
     return list(dict.fromkeys([*(e + d for e in epochs for d in (0, 1, -1)), -1, 0, 5]))
+
+
+def _after(last: int, most: int, count: int) -> list[int]:
+    """What follows the last one, as often as there are some: so that there come to be many."""
+    return [last + d for _ in range(count) for d in (1, 2) if last + d <= most]
+
+
+def _next_epochs(state: Cache) -> list[int]:
+    return [*_epochs(state), *(_after(state.entries[-1].epoch, INT_MAX, len(state.entries)) if state.entries else ())]
+
+
+def _next_offsets(state: Cache) -> list[int]:
+    last = state.entries[-1].start_offset if state.entries else 0
+    return [*_offsets(state), -1, *_after(last, LATEST, len(state.entries))]
 
 
 TEXTS = [
@@ -78,6 +94,8 @@ _ENTRIES: list[list[list[int]]] = [
 machine.candidates |= {
     "init:deferred": lambda state: [True, False],
     "epoch": _epochs,
+    "assign:epoch": _next_epochs,
+    "assign:start_offset": _next_offsets,
     "requested_epoch": _epochs,
     "start_offset": lambda state: [*_offsets(state), -1],
     "end_offset": lambda state: [*_offsets(state), -1],

@@ -19,7 +19,8 @@ def _offsets(state: Index) -> list[int]:
     last = state.base_offset + max([*used, 0])
     near = [last + 1, last + 2, last + 9, *(o + d for o in dict.fromkeys(known) for d in (0, -1, 1))]
     limit = state.base_offset + mapped.MOST_RELATIVE
-    return list(dict.fromkeys([*near, state.base_offset, state.base_offset - 1, limit, limit + 1, 0]))
+    around = dict.fromkeys([*near, state.base_offset, state.base_offset - 1, limit, limit + 1, 0])
+    return [o for o in around if o >= 0]
 
 
 def _positions(state: Index) -> list[int]:
@@ -63,6 +64,7 @@ _ENTRIES: list[list[list[int]]] = [
 
 
 machine.candidates |= {
+    "init:base_offset": lambda _: [BASE, 0, 2**53, 2**40],
     "offset": _offsets,
     "position": _positions,
     "size": lambda state: [0, 1, 4096, 2**31 - 1],

@@ -108,7 +108,7 @@ def initial(
 ) -> State:
     """Nothing is known, nothing snapshot; the log is empty and begins at 0."""
     config = Config(max_transaction_timeout_ms, producer_id_expiration_ms, transaction_verification_enabled)
-    return State({}, {}, {}, {}, 0, 0, FIRST_NOW, 0, config)
+    return State({}, {}, {}, {}, 0, 0, FIRST_NOW, 0, frozenset(), config)
 
 
 machine = Machine("producer_state", initial, observe)
@@ -290,7 +290,7 @@ FIRST_SEGMENT = "PSM-30 within the first segment: a log that rolls takes a snaps
     "PSM-30 a batch of at most a thousand records: unlike `appendDataBatch`, a log is given each of them",
 )
 @require(lambda last_offset: last_offset <= INT_MAX, FIRST_SEGMENT)
-@require(lambda state, guard: guard <= state.guards, "PSM-30 a guard that was handed out")
+@require(lambda state, guard: guard == NO_GUARD or guard in state.handed_out, "PSM-30 a guard that was handed out")
 @contracts.a_batch
 @ensure(contracts.no_duplicate_goes_in, "PSM-2 a duplicate is answered, not appended")
 @ensure(contracts.guarded, "PSM-27 a transaction opens only with the guard of its verification")
@@ -452,7 +452,8 @@ def start_verification(
     if known.has_open_transaction(epoch):
         return Step(state, NO_GUARD)
     after = verified(state, producer_id, sequence, epoch, supports_epoch_bump)
-    return Step(after, after.verifications[producer_id].guard)
+    guard = after.verifications[producer_id].guard
+    return Step(replace(after, handed_out=after.handed_out | {guard}), guard)
 
 
 # ---- offsets, expiry -------------------------------------------------------------------------------------------------

@@ -42,7 +42,8 @@ def _writers(state: State) -> Sequence[int]:
 
 def _epochs(state: State) -> Sequence[int]:
     known = max(0, state.producers.get(_focus(state), UNKNOWN).epoch)
-    return [known, known, known, known, known + 1, max(0, known - 1)]
+    greatest = [MOST_EPOCH] if state.end % 11 == 0 else []
+    return [known, known, known, known, min(known + 1, MOST_EPOCH), max(0, known - 1), *greatest]
 
 
 def _first_sequences(state: State) -> Sequence[int]:
@@ -74,8 +75,8 @@ def _ends(state: State) -> Sequence[Offset]:
 
 
 def _guards(state: State) -> Sequence[int]:
-    of_old = range(max(1, state.guards - 1), state.guards + 1)
-    return [NO_GUARD, *(v.guard for v in state.verifications.values() for _ in (0, 1)), *of_old]
+    of_now = [v.guard for v in state.verifications.values() if v.guard in state.handed_out for _ in (0, 1)]
+    return [NO_GUARD, *of_now, *sorted(state.handed_out)[-2:]]
 
 
 def _times(state: State) -> Sequence[int]:
@@ -118,10 +119,10 @@ machine.candidates |= {
     "high_watermark": _high_watermarks,
     "log_start_offset": lambda state: (0, 0, state.end // 2, state.end),
     "onLogStartOffsetIncremented:log_start_offset": lambda state: (0, state.end // 2, state.end, state.end + 2),
-    "log_end_offset": lambda state: _ends(state) if state.end % 2 else (),
+    "log_end_offset": lambda state: _ends(state) if state.end % 2 else [state.end + 1] * bool(state.snapshots),
     "current_time_ms": lambda state: (state.now,),
     "ms": lambda state: (1, 1, 400_000, 700_000, state.config.producer_id_expiration_ms // 2),
-    "truncateFullyAndStartAt:offset": lambda state: _now_and_then(state, (0, state.end)),
+    "truncateFullyAndStartAt:offset": lambda state: _now_and_then(state, (0, 8, state.end)),
     "deleteSnapshotsBefore:offset": _snapshot_offsets,
     "corruptSnapshot:offset": lambda state: list(state.snapshots),
     "segment_base_offsets": lambda state: (
@@ -138,6 +139,8 @@ machine.candidates |= {
     ),
     "file": _files,
     "init:transaction_verification_enabled": lambda state: (True, False),
+    "init:max_transaction_timeout_ms": lambda state: (300_000, 300_000, 60_000, 2**31 - 1),
+    "init:producer_id_expiration_ms": lambda state: (86_400_000, 86_400_000, 600_000, 2**31 - 1),
 }
 
 

@@ -56,6 +56,8 @@ LOGS: list[dict[str, Any]] = [
     _log(*_WHOLE[:3], (7, 7, 2, 8), (8, 11, 2, 9), epochs=[[0, 0], [1, 3], [2, 7]]),
     _log(*_WHOLE[:3], (7, 8, 2, 8), highWatermark=7, epochs=[[0, 0], [1, 3], [2, 7]]),
     _log(*_WHOLE[:2], *_WHOLE[3:], epochs=[[0, 0], [1, 7], [3, 9]]),
+    _log(*_WHOLE, epochs=[*_EPOCHS, [4, 10]]),
+    _log(*_WHOLE, epochs=[*_EPOCHS, [4, 11]]),
     {**_SOUND, "highWatermark": None},
     {**_SOUND, "compacted": None},
     {**_SOUND, "compacted": True},
@@ -66,6 +68,10 @@ LOGS: list[dict[str, Any]] = [
     _with(_SOUND, 4, epoch=4),
     _with(_SOUND, 4, epoch=4, frame=9, content=997),
     _with(_SOUND, 0, magic=1, frame=6),
+    _with(_SOUND, 1, epoch=1, frame=12, content=996),
+    _with(_SOUND, 4, frame=2**32 + 5),
+    _log((2**40, 2**40 + 1, 0, 1), (2**40 + 2, 2**40 + 2, 1, 2)),
+    _log((2**40, 2**40 + 1, 0, 1), (2**40 + 2, 2**40 + 2, 1, 9)),
     _with(_CLEANED, 1, frame=54, content=999),
     _with(_CLEANED, 2, epoch=2, frame=8, content=998),
     _log(),
@@ -74,6 +80,7 @@ LOGS: list[dict[str, Any]] = [
 
 _DIRECTORIES = [
     ["c", 1, "t", ""],
+    ["c", 0, "t", ""],
     ["c", 2, "t", ""],
     ["c", 3, "u", ""],
     ["d", 2, "t", ""],

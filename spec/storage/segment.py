@@ -219,11 +219,13 @@ has_a_slot_left = require(lambda state: slot_left(state), "SEG-8 a slot is left 
     lambda state, result: (
         isinstance(result, Refused)
         or all(
-            later.position - earlier.position > state.index_interval_bytes
-            for earlier, later in itertools.pairwise(result.offsets[max(0, len(state.offsets) - 1) :])
+            later - earlier > state.index_interval_bytes
+            for earlier, later in itertools.pairwise(
+                [state.size - state.since, *(e.position for e in result.offsets[len(state.offsets) :])]
+            )
         )
     ),
-    "SEG-4 entries lie more than index.interval.bytes apart",
+    "SEG-4 between entries more than index.interval.bytes were appended",
 )
 @ensure(lambda state, result: stays_sound(state, result), "SEG-5 entries say the truth")
 @ensure(lambda state, result: keeps_largest(state, result), "SEG-5 the largest timestamp so far")
@@ -239,6 +241,7 @@ def append(state: Segment, batches: Sequence[BatchToAppend]) -> Segment | Refuse
 
 @machine.operation("updateTxnIndex", "SEG-18")
 @require(lambda state, last_offset: all(e.last_offset < last_offset for e in state.aborted), "TXI-3 last offsets rise")
+@require(lambda state, last_offset: last_offset >= state.base_offset, "TXI-13 the marker is in this segment")
 @ensure(
     lambda state, aborted, result: len(result.aborted) == len(state.aborted) + aborted,
     "SEG-18 aborted transactions alone have entries",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.common.mapped_index import Index
-from kafkaspec.spec.storage.time_index import MAX_SIZE, audit, machine
+from kafkaspec.spec.storage.time_index import BASE, MAX_SIZE, audit, machine
 
 
 def _offsets(state: Index) -> list[int]:
@@ -13,8 +13,9 @@ def _offsets(state: Index) -> list[int]:
     last = state.base_offset + max([*used, 0])
     near = [last + 1, last + 2, last + 9, *(o + d for o in dict.fromkeys(known) for d in (0, -1, 1))]
     limit = state.base_offset + mapped.MOST_RELATIVE
-    again = [last, last] if known else []
-    return [*again, *dict.fromkeys([*near, state.base_offset, state.base_offset - 1, limit, limit + 1, 0])]
+    again = [last] * 4 if known else []
+    around = dict.fromkeys([*near, state.base_offset, state.base_offset - 1, limit, limit + 1, 0])
+    return [*again, *(o for o in around if o >= 0)]
 
 
 def _timestamps(state: Index) -> list[int]:
@@ -62,8 +63,10 @@ _ENTRIES: list[list[list[int]]] = [
 
 
 machine.candidates |= {
+    "init:base_offset": lambda _: [BASE, 0, 2**53, 2**40],
     "timestamp": _timestamps,
     "offset": _offsets,
+    "truncateTo:offset": lambda state: [*_offsets(state), *_offsets(state)[:2] * 3],
     "skip_full_check": lambda state: [False, True],
     "n": lambda state: [max(len(state.used) - 1, 0), len(state.used), 0],
     "new_size": lambda state: [len(state.used) * 12 + d for d in (0, 13, 11, 36)] + [0, 65, 180],

@@ -28,7 +28,10 @@ machine.candidates |= {
     "init:start_offset": lambda _: [0, 5, 2**31],
     "producer_id": lambda log: [1, 2, 2**40],
     "first_offset": lambda log: [_stable(log), _last(log) + 1, _last(log), _stable(log) + 1, 0],
-    "last_offset": lambda log: [_last(log) + 2, _last(log) + 3, _last(log) + 5, _last(log), log.active.start_offset],
+    "last_offset": lambda log: (
+        [_last(log) + 2, _last(log) + 3, _last(log) + 5, _last(log), log.active.start_offset]
+        + [max(0, log.active.start_offset - 1)]
+    ),
     "last_stable_offset": lambda log: [_stable(log), _last(log) + 1, _last(log) + 3, _last(log)],
     "fetch_offset": _around,
     "upper_bound_offset": _around,

@@ -35,6 +35,7 @@ def test_what_has_no_meaning_is_refused_with_its_place(a: Attempt, tmp_path: Pat
     assert re.search(r"attempt_\d+\.py:\d+: ", str(e.value)) or not isinstance(e.value, ModelError)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("a", [a for a in ALL if a.outcome == "broken"], ids=lambda a: a.number)
 def test_what_the_text_breaks_is_broken_to_every_engine(a: Attempt, tmp_path: Path) -> None:
     model = model_of(a, tmp_path)

@@ -48,6 +48,7 @@ def judge(damage: Damage, seed: int) -> None:
         assert f.recovery
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda d: d.name.replace(" ", "-"))
 def test_damage_is_found_and_nothing_else(damage: Damage) -> None:
     judge(damage, 0)

@@ -55,7 +55,7 @@ KILLED = {
     "meta_properties": "written in place",
     "offset_index": "equal offsets",
     "producer_state": "version 2 as version 1",
-    "segment": "no last entry",
+    "segment": "no last time entry",
     "time_index": "little-endian",
     "transaction_index": "the same marker twice",
 }

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,58 @@ def test_a_large_file_is_not_read(tmp_path: Path) -> None:
     assert read_small(File(path, 0), 5) == b"12345"
     with pytest.raises(UserError, match="larger than any such file"):
         read_small(File(path, 0), 4)
+
+
+# ---- holes
+TIB = 1 << 40
+
+
+def holed(log: Path, size: int, pieces: dict[int, bytes]) -> None:
+    """A file of a size with bytes at some places, and holes between."""
+    with log.open("wb") as f:
+        for at, piece in pieces.items():
+            f.seek(at)
+            f.write(piece)
+        f.truncate(size)
+
+
+@pytest.mark.parametrize("clean", [False, True])
+def test_a_segment_of_many_tebibytes(directory: Path, clean: bool) -> None:
+    """What is written is read, and the holes are passed over: in no time, and one buffer."""
+    log = directory / "t-0" / f"{ZERO}.log"
+    data = log.read_bytes()
+    holed(log, 5 * TIB, {0: data})
+    if clean:
+        (directory / ".kafka_cleanshutdown").write_bytes(b'{"version":0,"brokerEpoch":1}')
+    began = time.process_time()
+    found = engine.audit([directory], strict=True)
+    assert time.process_time() - began < 5
+    assert {f.clause for f in found.findings} == {"BAT-1", "SEG-28"}
+    assert found.partitions[0].records == 3
+    assert found.partitions[0].bytes == 5 * TIB
+
+
+@pytest.mark.parametrize("at", [1 << 20, (3 << 30) + 17, TIB - 4096, TIB + 5])
+def test_a_batch_behind_a_hole_is_found(directory: Path, at: int) -> None:
+    """At the edge of a buffer, of a block, and in the middle of one."""
+    log = directory / "t-0" / f"{ZERO}.log"
+    first = log.read_bytes()
+    more = log_file("t-0", 0, [one_record(n, leader_epoch=0) for n in range(3, 5)])[f"t-0/{ZERO}.log"]
+    holed(log, 2 * TIB, {0: first, at: more})
+    found = engine.audit([directory], strict=True)
+    assert found.partitions[0].records == 5
+    (said,) = (f for f in found.findings if f.clause == "BAT-1" and f.severity is Severity.ERROR)
+    assert f"bytes {len(first)} to {at - 1} are no batch" in said.message
+    assert found.partitions[0].end == 5
+
+
+def test_many_holes(directory: Path) -> None:
+    log = directory / "t-0" / f"{ZERO}.log"
+    piece = b"\x01" * 100
+    holed(log, 3 * TIB, {n << 30: piece for n in range(1, 2000)})
+    began = time.process_time()
+    engine.audit([directory], strict=True)
+    assert time.process_time() - began < 10
 
 
 # ---- names

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
+import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from kafkaspec import report
 from kafkaspec.audit import engine
@@ -121,12 +125,67 @@ def test_many_findings_of_one_kind_are_counted() -> None:
     assert a.count(Severity.ERROR) == 47
     sections = describe(a)
     assert "47 errors" in sections[0].verdict.text
-    shown = [s for s in sections if not s.detail]
-    assert [s.title for s in shown][-1] == "BAT-3: 42 more"
-    assert len(shown) == 1 + 5 + 1
-    assert sections == shown, "on a page there is what is on a terminal"
+    _, group, *items, rest = sections
+    assert (group.title, group.verdict.text, group.rules) == ("BAT-3", "47 errors in 40 files", ("BAT-3",))
+    assert [s.title for s in items] == [f"d/t-0/{n:020}.log byte {n}, offset {n}" for n in range(5)]
+    assert (rest.title, rest.verdict.text) == (
+        "BAT-3",
+        "and 35 more; --all shows them, and 7 more that were counted only",
+    )
+    assert not any(s.detail for s in sections), "on a page there is what is on a terminal"
     assert len(report.to_json(a)["findings"]) == 40
     assert a.exit_code == 1
+    _, _, *items, rest = describe(replace(a, everything=True))
+    assert len(items) == 40
+    assert rest.verdict.text == "and 7 more that were counted only"
+    assert report.to_json(replace(a, everything=True)) == report.to_json(a)
+
+
+def test_one_finding_of_a_rule_is_told_with_it() -> None:
+    one = Finding(Severity.ERROR, "BAT-3", "d/t-0/f.log", "there")
+    sections = describe(engine.Audit(("d",), "unsound", (), (), (), (one,)))
+    assert [(s.title, s.rules) for s in sections[1:]] == [("d/t-0/f.log", ("BAT-3",))]
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_a_page_says_what_a_terminal_says(everything: bool) -> None:
+    """The same groups in the same order, in the same words."""
+    rules = (
+        ("LDR-1", Severity.LEFTOVER),
+        ("BAT-3", Severity.ERROR),
+        ("OIX-24", Severity.ERROR),
+        ("OIX-25", Severity.WARNING),
+    )
+    findings = tuple(
+        Finding(
+            s,
+            c,
+            f"d/t-{n}/{n:020}.log",
+            f"what {c} {n} is",
+            "what is right",
+            "what a restart does",
+            position=n,
+            offset=n,
+        )
+        for c, s in rules
+        for n in range(8)
+    )
+    a = engine.Audit(("d",), "unsound", (), (), (), tuple(sorted(findings, key=Finding.order)), everything=everything)
+    page = " ".join(
+        html.unescape(re.sub(r"<(script|style|nav).*?</\1>|<[^>]*>", " ", report.html(a), flags=re.DOTALL)).split()
+    )
+    console = Console(width=400, file=io.StringIO(), highlight=False)
+    console.print(report.table(a))
+    assert isinstance(console.file, io.StringIO)
+    lines = [line for line in console.file.getvalue().splitlines() if line.strip(" ─")]
+    at = 0
+    for line in lines:
+        for word in re.split(r"\s{2,}|: (?=kafkaspec dump)", line.strip()):
+            found = page.find(word, at)
+            assert found >= 0, f"{word!r} is not on the page behind {page[max(0, at - 60) : at]!r}"
+            at = found
+    for c, _ in rules:
+        assert sum(f"what {c} {n} is" in page for n in range(8)) == (8 if everything else 5)
 
 
 def test_many_leftovers_of_one_kind_are_counted() -> None:
@@ -134,7 +193,7 @@ def test_many_leftovers_of_one_kind_are_counted() -> None:
     sections = describe(engine.Audit(("d",), "sound", (), (), (), findings))
     assert [s.detail for s in sections] == [False, False]
     assert len(sections[1].grids[0].rows) == 5
-    assert sections[1].facts[0][1].text == "35 like these; --json lists them"
+    assert sections[1].facts[0][1].text == "35 more; --all shows them"
 
 
 @pytest.mark.parametrize("severity", list(Severity))

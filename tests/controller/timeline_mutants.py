@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from struct import pack, unpack
 from typing import Any
 
 from kafkaspec.contract.machine import Machine, Refused, Step
@@ -11,7 +12,8 @@ from kafkaspec.impl.controller import timeline as impl
 from kafkaspec.language import LoadedModel, action, define, invariant, load, require
 from kafkaspec.models.controller import timeline as model
 from kafkaspec.models.controller.timeline import E, Epoch, Key, Value
-from kafkaspec.mutants.matrix import Mutant, with_fault
+from kafkaspec.mutants.code import signed
+from kafkaspec.mutants.matrix import Mutant, of_impl, with_fault
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH, NO_EPOCH, Timeline
 from kafkaspec.spec.controller import timeline as spec
 
@@ -674,3 +676,179 @@ SURVIVORS: Mapping[str, str] = {
     "Scalar.reset: no effect 3": _PERMITS,
     "Scalar.restore: no effect 4": "the value left there is the snapshot's own, as if it had been set to itself since",
 }
+
+
+# faults of range, boundary, depth, configuration and rare state
+
+
+def _finds_epochs_of_32_bits(registry: impl.SnapshotRegistry, epoch: int) -> impl.Snapshot:
+    same = (e for e in registry._snapshots if e % 2**32 == epoch % 2**32 and epoch != LATEST_EPOCH)
+    return impl.SnapshotRegistry.snapshot(registry, next(same, epoch))
+
+
+def _compares_epochs_as_doubles(registry: impl.SnapshotRegistry, epoch: int) -> impl.Snapshot:
+    latest = registry.latest
+    if latest is not None and latest.epoch < epoch and float(latest.epoch) == float(epoch):
+        return latest
+    return impl.SnapshotRegistry.get_or_create_snapshot(registry, epoch)
+
+
+def _five_snapshots(registry: impl.SnapshotRegistry, epoch: int) -> impl.Snapshot:
+    taken = impl.SnapshotRegistry.get_or_create_snapshot(registry, epoch)
+    if len(registry.epochs) > 5:
+        registry._delete(registry._head.next)
+    return taken
+
+
+def _deletes_three(registry: impl.SnapshotRegistry, epoch: int) -> None:
+    """At most three."""
+    for snapshot in list(registry.since(registry._head.next))[:3]:
+        if snapshot.epoch < epoch:
+            registry._delete(snapshot)
+
+
+class _RevertsFour(impl.Snapshot):
+    __slots__ = ()
+
+    def revert(self) -> None:
+        for owner, delta in list(self._kept().values())[:4]:
+            owner.execute_revert(self.epoch, delta)
+        self._kept().clear()
+
+
+class _KeepsFour(impl.TableDelta[Any, Any]):
+    """What is taken over has room for four entries."""
+
+    def take(self, entry: impl.Entry[Any, Any]) -> None:
+        if self.table is None or self.table.size < 4 or self.table.get(entry.key) is not None:
+            super().take(entry)
+
+
+class _GrowsWithoutEpochs(impl.HashTable[Any, Any]):
+    """Growing makes the entries again, as from the beginning of time."""
+
+    def _grow(self) -> None:
+        super()._grow()
+        for entry in self:
+            entry.start_epoch = min(entry.start_epoch, 0)
+
+
+class _GrowsOnce(impl.HashTable[Any, Any]):
+    """From 16 slots on, growing leaves the last chain behind."""
+
+    def _grow(self) -> None:
+        if len(self.slots) >= 16:
+            self.size -= len(self.slots[-1])
+            self.slots[-1] = ()
+        super()._grow()
+
+
+class _HashesTo16Bits(impl.HashTable[Any, Any]):
+    """Keys whose lower 16 bits are alike are one."""
+
+    def get(self, key: Any) -> Any:
+        return super().get(self._known(key))
+
+    def put(self, new: impl.Entry[Any, Any]) -> Any:
+        key = self._known(new.key)
+        return super().put(new if key == new.key else impl.Entry(key, new.value, new.start_epoch))
+
+    def remove(self, key: Any) -> Any:
+        return super().remove(self._known(key))
+
+    def _known(self, key: Any) -> Any:
+        return next((e.key for e in self if isinstance(key, int) and (e.key - key) % 2**16 == 0), key)
+
+
+class _LongAsDouble(impl.TimelineLong):
+    def set(self, value: int) -> None:
+        super().set(max(-(2**63), min(int(float(value)), 2**63 - 1)))
+
+
+def _looks_at_four(table: Any, value: Any, epoch: int = LATEST_EPOCH) -> bool:
+    return any(v == value for _, v in list(table.items(epoch))[:4])
+
+
+def _capacity_in_32_bits(driver: impl.Driver, expected_size: int) -> int:
+    return impl.capacity_for(max(0, signed(4 * expected_size, 32) // 4))
+
+
+def _capacity_as_float(driver: impl.Driver, expected_size: int) -> int:
+    """By a float of 24 bits, as Kafka's own was."""
+    return impl.capacity_for(int(unpack("f", pack("f", expected_size))[0]))
+
+
+def _nothing_is_all(driver: impl.Driver, count: int) -> int:
+    """A count of 0 is none."""
+    return impl.Driver.iterator_next(driver, count or 2**31)
+
+
+RARE = [
+    of_impl(
+        "epochs of 32 bits",
+        "TML-6",
+        "a snapshot is found at its epoch and 2^32",
+        _registry(snapshot=_finds_epochs_of_32_bits),
+    ),
+    of_impl(
+        "epochs as doubles",
+        "TML-1 TML-3",
+        "above 2^53 the next epoch is the latest",
+        _registry(get_or_create_snapshot=_compares_epochs_as_doubles),
+    ),
+    of_impl(
+        "five snapshots",
+        "TML-3 TML-4",
+        "a sixth drives out the first",
+        _registry(get_or_create_snapshot=_five_snapshots),
+    ),
+    of_impl(
+        "three are deleted",
+        "TML-9",
+        "a fourth below the epoch stays",
+        _registry(delete_snapshots_up_to=_deletes_three),
+    ),
+    of_impl(
+        "four are reverted",
+        "TML-7 TML-17",
+        "a fifth collection stays as it is",
+        _driver(Registry=type("Registry", (impl.SnapshotRegistry,), {"New": _RevertsFour})),
+    ),
+    of_impl(
+        "four are kept",
+        "TML-4",
+        "of a snapshot's entries a fifth is lost when it is replaced",
+        _tables(Delta=_KeepsFour),
+    ),
+    of_impl(
+        "grown, and as old as time",
+        "TML-4 TML-21",
+        "entries that are moved are seen by every snapshot",
+        _tables(Table=_GrowsWithoutEpochs),
+    ),
+    of_impl("grown, and a chain is lost", "TML-13 TML-14", "from 16 slots on", _tables(Table=_GrowsOnce)),
+    of_impl("keys of 16 bits", "TML-13 TML-14", "a hash is taken for the key", _tables(Table=_HashesTo16Bits)),
+    of_impl("a long as a double", "TML-15", "above 2^53 it is rounded", _driver(Long=_LongAsDouble)),
+    of_impl(
+        "four values",
+        "TML-13",
+        "a value is looked for among four",
+        _driver(Map=type("Map", (impl.TimelineHashMap,), {"__slots__": (), "contains_value": _looks_at_four})),
+    ),
+    of_impl(
+        "slots in 32 bits",
+        "TML-22",
+        "four times the expected size wraps",
+        _driver(capacity=_capacity_in_32_bits),
+    ),
+    of_impl("slots by a float", "TML-22", "of 24 bits", _driver(capacity=_capacity_as_float), "f6884cc6ddb"),
+    of_impl(
+        "none is all",
+        "TML-11",
+        "an iterator asked for no element goes to the end",
+        _driver(iterator_next=_nothing_is_all),
+    ),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE

@@ -37,6 +37,7 @@ def test_every_example_pins_its_counts() -> None:
     assert all(c.distinct and c.generated and c.depth for c in MODELS)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("entry", MODELS, ids=lambda c: f"{c.loaded.name}-{c.distinct}")
 def test_explorer_and_text_agree(entry: Expectation) -> None:
     model, found = entry.loaded, small(entry, MOST)

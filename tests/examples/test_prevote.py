@@ -88,11 +88,13 @@ BROKEN = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("model", "claim"), BROKEN)
 def test_a_rule_left_out_breaks_the_claim(model: type[PreVote], claim: str) -> None:
     assert broken(model, claim, SIZES)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("proof", proof_of_prevote.PROOFS, ids=lambda p: p.loaded.name)
 def test_elections_and_logs_are_right_for_every_number_of_voters(proof: Proof) -> None:
     assert proof.run().complete

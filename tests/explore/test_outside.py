@@ -188,6 +188,7 @@ def made(c: Concrete, state: State, action: str, arguments: Mapping[str, Any]) -
     return {n: plain(getattr(after, n)) for n in c.vars}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [n for n in LEAVING if n not in NEVER])
 def test_it_is_what_the_text_leaves(tmp_path: Path, name: str) -> None:
     cls = oracle.loaded(leaving(name), tmp_path)

@@ -74,6 +74,7 @@ WAYS: list[tuple[Form, int, int, int | None, int]] = [(form, *lay, None, 2) for 
 WAYS += [(form, *lay, 1, threads) for form in FORMS[:2] for lay, threads in zip(LAYOUTS, (1, 3, 1, 3, 1), strict=True)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("form", "usable", "exact", "lanes", "threads"), WAYS)
 def test_every_form_finds_the_same(form: Form, usable: int, exact: int, lanes: int | None, threads: int) -> None:
     fast = plain(CleanerAnchor, CLEANER)
@@ -82,6 +83,7 @@ def test_every_form_finds_the_same(form: Form, usable: int, exact: int, lanes: i
     assert found(e) == found(fast)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("form", [PACKED, CROWDED], ids=("packed", "crowded"))
 @pytest.mark.parametrize("width", [4, 5, 8, 10, 15, 16, 19, 25, 30, 31, 32, 45])
 def test_counts_of_states_of_any_width(width: int, form: Form) -> None:
@@ -113,6 +115,7 @@ def test_states_are_kept_whole() -> None:
         assert len(set(kept[0])) == len(kept[0]) > 100
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", [PACKED, REFERENCES], ids=("packed", "references"))
 def test_what_is_wrong_is_found_by_the_same_run(form: Form) -> None:
     fast, packed = (run(small_steps(Replication, UNFENCED), f) for f in (Form(), form))
@@ -136,6 +139,7 @@ def test_orbits_are_counted_alike() -> None:
         assert found(packed) == found(fast)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", [PACKED, CROWDED_REFERENCES], ids=("packed", "crowded references"))
 @pytest.mark.parametrize(
     ("model", "sizes"),
@@ -148,6 +152,7 @@ def test_leads_to_claims_are_judged_alike(model: type[Model], sizes: dict[str, i
     assert found(packed) == found(plain(model, sizes, threads=1))
 
 
+@pytest.mark.sampled(3)
 # ---- limits and resuming
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("forms", [(Form(), PACKED, Form()), (PACKED,) * 3, (REFERENCES, Form(), CROWDED)])
@@ -206,6 +211,7 @@ def test_references_have_an_end_that_is_said() -> None:
     assert e_limit == "" or e_limit == "states: 4,294,967,296, the most that a table can refer to"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", [7, 8, 9, 12, 15, 16, 18, 19, 20, 25, 31])
 def test_a_large_table_keeps_its_promise(width: int) -> None:
     """At every size from 100 million states on, right after the table has grown, when it is emptiest."""
@@ -266,6 +272,7 @@ FAULTS: list[tuple[str, Form, str, str]] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "form", "old", "new"), FAULTS, ids=[f"{f[0]} {f[3]}" for f in FAULTS])
 def test_a_planted_fault_changes_the_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, form: Form, old: str, new: str

@@ -179,6 +179,7 @@ class Sent(Model):
         return s.net == {Letter(to=n) for n in Node}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("model", "sizes"),
     [(OfWords, {}), (OfWider, {}), (Sent, {"Node": 1}), (Sent, {"Node": 3})],

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import pytest
 
 from kafkaspec.errors import UserError
+from kafkaspec.explore.engine import explore
 from kafkaspec.export import module_name, tla
 from kafkaspec.language import Bounded, Model, Range, Size, Sort, action, initial, load, require, step, witness
 from kafkaspec.language.concrete import Concrete
@@ -454,11 +456,65 @@ def test_in_braces_a_membership_is_no_choice() -> None:
     assert len(re.findall(r"\{(\(\w+ \\in|\w+ <=> \w+ \\in)", module)) == 4
 
 
+class InBrackets(Model):
+    """Memberships that keys begin with."""
+
+    a: bool
+    some: set[bool]
+    at: dict[bool, bool]
+
+    @action()
+    def write(s) -> None:
+        s.next.at[s.a in s.some] = not s.at[s.a in s.some]
+        s.next.a = s.at[(s.a in s.some) == s.at[True]]
+
+    @action()
+    def add(s, b: bool) -> None:
+        s.next.some = s.some | {b}
+
+
+def test_in_brackets_a_membership_begins_no_function() -> None:
+    """Behind a bracket, SANY takes x \\in S for the beginning of [x \\in S |-> e]."""
+    module, _ = tla(load(InBrackets), {})
+    assert re.search(r"\w\[\w+ \\in (?!BOOLEAN)", module) is None
+    assert len(re.findall(r"\[\(\w+ \\in ", module)) >= 3
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A record without fields."""
+
+
+class OfNothing(Model):
+    one: Nothing
+    several: Annotated[list[Nothing], Bounded(2)]
+    maybe: Nothing | None
+    among: Annotated[set[Nothing], Bounded(1)]
+
+    @action()
+    def more(s) -> None:
+        require(len(s.several) < 2)
+        s.next.several = s.several + [s.one]
+
+    @action()
+    def less(s) -> None:
+        s.next.several = []
+        s.next.maybe = Nothing() if s.maybe is None else None
+        s.next.among = s.among | {Nothing()}
+
+
+def test_a_record_without_fields_has_one_value() -> None:
+    states, _ = Concrete(OfNothing, {}).reachable()
+    assert len(states) == explore(load(OfNothing), {}).distinct == 9
+    assert "[]" not in tla(load(OfNothing), {})[0].replace("[][", "")
+
+
 @pytest.mark.deep
-def test_tlc_reads_memberships_in_braces(tmp_path: Path) -> None:
-    module, configuration = tla(load(InBraces), {}, deadlock=True)
+@pytest.mark.parametrize("model", [InBraces, InBrackets, OfNothing])
+def test_tlc_reads(tmp_path: Path, model: type[Model]) -> None:
+    module, configuration = tla(load(model), {}, deadlock=True)
     found = tlc(tmp_path, module, configuration)
-    states, _ = Concrete(InBraces, {}).reachable()
+    states, _ = Concrete(model, {}).reachable()
     assert (found.error, found.distinct) == ("", len(states))
 
 

@@ -112,10 +112,10 @@ def job(*words: str, seed: int = 0) -> Job:
 
 def test_judged_campaigns_agree_exactly(spark: Any) -> None:
     faulty = job(str(TEMPLATES / "faulty.py"), seed=1)
-    here, there = judge(faulty, examples=520), fleet.judge(spark, faulty, examples=520)
+    here, there = judge(faulty, examples=260), fleet.judge(spark, faulty, examples=260)
     assert plain(here) == plain(there)
     assert here.verdict == "rejected"
-    assert here.tally.histories == 520
+    assert here.tally.histories == 260
     assert here.tally.model_states == there.tally.model_states
     assert here.rejections == there.rejections
     other = fleet.judge(spark, job(str(TEMPLATES / "faulty.py"), seed=2), examples=20)

@@ -134,8 +134,10 @@ def run(cls: type[Model], sizes: Sizes, ghosts: bool = True, most: int = 400) ->
     except Undefined:
         out.start = "undefined"
         return out
-    except OutsideType:
+    except OutsideType as e:
         out.start = "outside"
+        if not ghosts and e.variable in m.ghosts:
+            out.broken.add(GHOST)
         return out
     out.generated = len(starts)
     seen = {c.key(s): s for s in starts}

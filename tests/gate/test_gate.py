@@ -18,7 +18,7 @@ import pytest
 from kafkaspec.language import ModelError, load
 from kafkaspec.language.parts import nodes
 from tests.gate import oracle, wrong
-from tests.gate.compare import ALL
+from tests.gate.compare import ALL, compare
 from tests.gate.engines import Disagreement, Found, exported
 from tests.gate.faults import FAULTS, planted
 from tests.gate.gate import SEEDS, case, compared, engines_of, fixed, minimal, smaller
@@ -39,9 +39,9 @@ OPERATIONS = {
     "empty", "full", "with", "without", "union", "inter", "diff", "subset", "in", "card", "majority", "rec", "forall",
     "exists", "greatest", "least", "count", "sum", "setof", "image", "mapof",
 }  # fmt: skip
-FRESH = 6_000
-"""Seeds of an hour, TLC included."""
-PARTS = 24
+FRESH = 3_000
+"""Seeds of an hour of one core, TLC included."""
+PARTS = 12
 """They are compared in this many tests, so that a run that is stopped goes on with those that it lacks."""
 TLC_EACH = 10
 """TLC is asked about one fresh seed in this many: it takes two seconds."""
@@ -65,6 +65,7 @@ def test_every_engine_gives_every_fixed_text_the_same_meaning(tmp_path: Path, na
 
 
 @pytest.mark.deep
+@pytest.mark.first
 @pytest.mark.parametrize("part", range(PARTS))
 def test_fresh_seeds(tmp_path: Path, part: int) -> None:
     first = int(os.environ.get("GATE_FIRST", random.SystemRandom().randrange(10**6, 10**9)))
@@ -123,6 +124,32 @@ class M(Model):
     def start(s) -> None:
         s.next.v = R(b=K)
         s.next.n = 0
+"""
+
+
+@pytest.mark.parametrize("first", ["-1", "1"])
+def test_a_ghost_outside_its_type_at_the_start_is_a_start_where_ghosts_are_left_out(tmp_path: Path, first: str) -> None:
+    """Where they are kept it is none, and the engines say so."""
+    text = GHOSTS.replace("FIRST", first)
+    assert not compare(text, ({},), 0, tmp_path, ("graph", "explorer")).disagreements
+    cls = oracle.loaded(text, tmp_path)
+    kept, without = oracle.run(cls, {}), oracle.run(cls, {}, ghosts=False)
+    assert (kept.start, oracle.GHOST in without.broken) == (("outside", True) if first == "-1" else ("", False))
+
+
+GHOSTS = """
+from typing import Annotated
+from kafkaspec.language import *
+
+class M(Model):
+    n: Annotated[int, Range(0, 2)]
+    g: Annotated[int, Range(0, 2)]
+    ghosts = ("g",)
+
+    @initial
+    def start(s) -> None:
+        s.next.n = 0
+        s.next.g = FIRST
 """
 
 

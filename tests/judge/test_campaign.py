@@ -253,7 +253,7 @@ def test_a_rejection_is_told_once_and_small() -> None:
 
 
 def test_every_kind_is_told() -> None:
-    r = judged(toy_target.ForgetsAndMiscounts, 150)
+    r = judged(toy_target.ForgetsAndMiscounts, 150, seed=1)
     assert {("push", "state.saved"), ("push", "answered, expected an answer")} <= {
         (x.operation, x.shape) for x in r.rejections
     }
@@ -379,6 +379,37 @@ def test_a_call_that_cannot_be_made_is_said_in_a_line(text: bytes, said: str) ->
         replay(Job("toy", command(Sound)), read(text, "x"), "x")
     assert said in str(e.value)
     assert "\n" not in str(e.value)
+
+
+OURS = shlex.join([sys.executable, "-m", "kafkaspec", "serve"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"init batchBytes=5", "init: batch_bytes: 5 is not 72 to 118"),
+        (b"init partitions=5", "init: the spec cannot take it (TypeError"),
+        (b"advance ms=9223372036854775808", "call 1, advance ms=9223372036854775808: ms: 2^63 is not 0 to 2^"),
+    ],
+)
+def test_numbers_outside_their_ranges_are_not_asked(text: bytes, said: str) -> None:
+    with pytest.raises(UserError) as e:
+        replay(Job("cleaner", OURS), read(text, "x"), "x")
+    assert said in str(e.value)
+
+
+def test_a_history_is_not_made_smaller_by_a_number_outside_its_range() -> None:
+    """Minus 2^63, made simpler, is 2^63."""
+    with Target(OURS) as target:
+        session = Session(Job("time_index", OURS), target)
+
+        def asked(timestamp: int) -> int:
+            arguments = {"timestamp": timestamp, "offset": 1, "skipFullCheck": True}
+            calls: list[Any] = [{"op": "init", "args": {}}, {"op": "maybeAppend", "args": arguments}]
+            assert session.replayed(calls) is None
+            return len(session.tried)
+
+        assert [asked(2**63), asked(2**63 - 1)] == [0, 1]
 
 
 # ---- what travels ----------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from kafkaspec.contract import history
 from kafkaspec.contract.deviation import shown
 from kafkaspec.contract.machine import Approx, Exhaustive, Fields, Machine, Step
 from kafkaspec.errors import UserError
-from kafkaspec.judge.check import Verdict, check
+from kafkaspec.judge.check import check
+from kafkaspec.judge.verdict import Verdict
 from tests.lockstep import toy
 
 

@@ -97,6 +97,7 @@ def test_every_kind_of_condition_is_watched_and_none_decides_otherwise() -> None
     assert sides == {n * SIDES + i for n in range(len(cover.sites)) for i in range(3 if n in three else 2)}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", list(components()))
 def test_a_watched_spec_is_the_spec(name: str) -> None:
     spec = find(name).spec.machine

@@ -69,6 +69,7 @@ START = "@initial\ndef start(s) -> None:\n    s.next.v = [None]\n"
 STEP = START + "@action()\ndef up(s) -> None:\n    require(s.n < N)\n    s.next.n = s.n + 1\n"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES.keys())
 def test_what_has_no_value_is_undefined_wherever_it_stands(place: str) -> None:
     for i, partial in enumerate(PARTIAL.values()):
@@ -78,6 +79,7 @@ def test_what_has_no_value_is_undefined_wherever_it_stands(place: str) -> None:
             assert explored(m) in ("undefined", "i"), partial
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("guard", GUARDED.values(), ids=GUARDED.keys())
 def test_what_is_not_reached_needs_no_value(guard: str) -> None:
     for i, partial in enumerate(PARTIAL.values()):
@@ -411,3 +413,10 @@ def test_maps_of_two_fields_are_assigned_one_after_the_other() -> None:
     m = model(body.replace("= s.n", "= s.n + 3"), variables, head)
     assert (interpreted(m), explored(m)) == ("outside", "outside")
     assert "refuted" in {o.verdict for o in prove(m).obligations if o.claim == "type of maps" and o.action == "f"}
+
+
+def test_maps_of_two_fields_are_assigned_under_a_condition_that_may_have_no_value() -> None:
+    head = "@dataclass(frozen=True)\nclass Maps:\n    a: dict[bool, Num]\n    b: dict[C, Num]\n"
+    lines = ("if s.o > 0:", "    s.next.maps.b[C.BLUE] = 1", "    s.next.maps.a[False] = 2")
+    m = model(action(*lines), "o: Num | None\nmaps: Maps\n", head)
+    assert (interpreted(m), explored(m)) == ("undefined", "undefined")

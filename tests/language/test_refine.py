@@ -226,6 +226,7 @@ def test_an_abstract_start_begins_with_the_first_values(start: str, first: str, 
     assert said(m) == {("explorer", claim), ("interpreter", claim)}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
 @pytest.mark.parametrize(
     "fails",

@@ -149,6 +149,7 @@ def looked_for(e: Expr) -> bool:
     return (e.op == "exists" and e.args[0].t.kind != "sort") or any(looked_for(x) for x in e.args)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", [*GONE, *LEFT])
 def test_without_parameters_the_same_is_said(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     m = doubled(*{**GONE, **LEFT}[shape])

@@ -10,7 +10,9 @@ import pytest
 
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.explore.checked import Expectation
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import Flag, LoadedModel, Model, Range, Size, Sort, action, invariant, load, require, step
+from kafkaspec.language.defined import DEFINED
 from kafkaspec.mutants.faults import alike, faults, steps_beside
 from kafkaspec.mutants.matrix import (
     UNCHANGED,
@@ -22,6 +24,7 @@ from kafkaspec.mutants.matrix import (
     kill_matrix,
     prover_detector,
 )
+from kafkaspec.prove.engine import prove
 from kafkaspec.prove.proof import Proof
 
 
@@ -194,6 +197,40 @@ def test_actions_are_alike_whatever_their_parameters_are_called() -> None:
     assert {n for n in mine if alike(mine[n], again[n])} == {"pour", "drop"}
     assert not any(alike(f.action, next(a for a in f.make().actions if a.name == f.action.name)) for f in
                    faults(load(Cups)))  # fmt: skip
+
+
+class Shelf(Model):
+    """Its last place is looked at, and its first while nothing is there."""
+
+    place: dict[Annotated[int, Range(0, M)], bool]
+    used: Annotated[int, Range(0, M)]
+    seen: bool
+    asked: bool
+
+    @action()
+    def put(s) -> None:
+        require(s.used < M)
+        s.next.used = s.used + 1
+
+    @action()
+    def look(s) -> None:
+        s.next.seen = s.place[max(0, s.used - 1)]
+        if s.place[max(0, s.used - 1)]:
+            s.next.asked = True
+        s.next.place[max(0, s.used - 1)] = True
+
+
+@pytest.mark.parametrize("name", ["effect 1, branches swapped", "effect 2, branches swapped of its condition",
+                                  "effect 3, branches swapped"])  # fmt: skip
+def test_what_a_fault_evaluates_must_have_a_value(name: str) -> None:
+    """No claim is needed for it: the text with the fault would be refused in the first state."""
+    assert explore(load(Shelf), {"M": 2}).outcome == "complete"
+    faulty = of(load(Shelf), f"Shelf.look: {name}")
+    found = explore(faulty, {"M": 2}).trace
+    assert found is not None
+    assert found.claim == DEFINED
+    assert prove(load(Shelf)).complete
+    assert prove(faulty).outcome == "refuted"
 
 
 class CupSubsystem(Subsystem):

@@ -8,11 +8,13 @@ from typing import Any
 from unittest.mock import patch
 
 from kafkaspec.contract.machine import Json, Machine, Refused, Step
+from kafkaspec.impl.common.disk import StorageError
 from kafkaspec.impl.management import checkpoints as impl
 from kafkaspec.impl.management.checkpoints import CheckpointFile, Checkpoints, TopicPartition
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.management import checkpoints as model
 from kafkaspec.models.management.checkpoints import Log, Phase, Writing
+from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.matrix import of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.common.checkpoint_text import ZERO_ID
 from kafkaspec.spec.common.frozen import Frozen
@@ -422,3 +424,137 @@ SURVIVORS = {
     "RecoveryPoint.lose_power: guard 3, off by one": "fewer steps: to lose nothing is to flush first, and to be killed",
 }
 """Generated faults of the models that nobody can notice, and why."""
+
+
+# ---- faults of range, boundary, depth, configuration and rare state
+def _counts_of_16_bits(data: bytes, parse: Any, fields: int) -> Any:
+    version, count, *rest = [*data.split(b"\n", 2), b"", b""][:3]
+    if count.isdigit() and int(count) < 2**31:
+        return _entries(b"\n".join((version, str(int(count) % 2**16).encode(), *rest)), parse, fields)
+    return _entries(data, parse, fields)
+
+
+def _as_doubles(offsets: Mapping[TopicPartition, int]) -> bytes:
+    return _encode({p: int(float(o)) for p, o in offsets.items()})
+
+
+def _partitions_of_16_bits(data: bytes) -> dict[TopicPartition, int]:
+    return {p._replace(partition=signed(p.partition, 16)): o for p, o in _decode(data).items()}
+
+
+def _epochs_of_32_bits(data: bytes) -> int | None:
+    epoch = _decode_marker(data)
+    return None if epoch is None else signed(epoch, 32)
+
+
+def _no_epoch_is_minus_one(data: bytes) -> int | None:
+    epoch = _decode_marker(data)
+    return None if epoch == -1 else epoch
+
+
+def _points_of_32_bits(self: Checkpoints) -> None:
+    self.files[spec.RECOVERY_POINTS].write({p: signed(log.recovery_point, 32) for p, log in self.known()})
+
+
+def _points_of_two(self: Checkpoints) -> None:
+    self.files[spec.RECOVERY_POINTS].write({p: log.recovery_point for p, log in self.known()[:2]})
+
+
+def _starts_above_zero(self: Checkpoints) -> None:
+    self.files[spec.LOG_STARTS].write({p: log.start for p, log in self.known() if log.start})
+
+
+def _remembers_a_clean_stop(self: Checkpoints) -> None:
+    before = self.had_clean_shutdown
+    Checkpoints.begin_loading(self)
+    self.had_clean_shutdown = self.had_clean_shutdown or before
+
+
+def _reads_two(self: Checkpoints) -> bool:
+    """The high watermarks are read where the log start is checkpointed too."""
+    marks = self.files[spec.HIGH_WATERMARKS]
+    try:
+        known = self.files[spec.LOG_STARTS].read()
+        kept = marks.read()
+    except StorageError:
+        return Checkpoints.load(self)
+    marks.read = lambda: {p: o for p, o in kept.items() if p in known or not known}  # type: ignore[method-assign]
+    try:
+        return Checkpoints.load(self)
+    finally:
+        del marks.read
+
+
+def _stays_below_the_mark(self: impl.CheckpointedLog, offset: int, delete_segments: bool) -> None:
+    _raise_start(self, min(offset, max(self.high_watermark - 1, 0)), delete_segments)
+
+
+def _ends_where_it_ended(self: impl.CheckpointedLog, clean: bool, point: int, start: int, mark: int) -> None:
+    """After a clean stop a log is not emptied, though it ends below its start."""
+    end = self.end
+    _load(self, clean, point, start, mark)
+    if clean and end < start:
+        self.end = self.recovery_point = self.flushed = end
+
+
+def _leaves_the_mark(self: impl.CheckpointedLog, offset: int) -> bool:
+    """The high watermark is lowered with the recovery point alone."""
+    mark = self.high_watermark
+    cut = _truncate(self, offset)
+    if cut and self.recovery_point < self.end:
+        self.high_watermark = mark
+    return cut
+
+
+_raise_start, _truncate = impl.CheckpointedLog.raise_start, impl.CheckpointedLog.truncate
+
+RARE = [
+    of_impl("counts of 16 bits", "CKP-3", "65537 entries are one", _patched(entries=_counts_of_16_bits)),
+    of_impl("offsets as doubles", "CKP-5 CKP-1", "above 2^53 they are rounded", _patched(encode=_as_doubles)),
+    of_impl("partitions of 16 bits", "CKP-5", "partition 2^15 is negative", _patched(decode=_partitions_of_16_bits)),
+    of_impl("epochs of 32 bits", "CKP-8", "a broker epoch wraps", _patched(decode_marker=_epochs_of_32_bits)),
+    of_impl("epoch -1 is none", "CKP-8", "the marker tells it", _patched(decode_marker=_no_epoch_is_minus_one)),
+    of_impl(
+        "points of 32 bits",
+        "CKP-11",
+        "above 2^31 - 1 they wrap",
+        _broker(checkpoint_recovery_points=_points_of_32_bits),
+    ),
+    of_impl("two logs", "CKP-11", "a third has no recovery point", _broker(checkpoint_recovery_points=_points_of_two)),
+    of_impl(
+        "starts above 0", "CKP-12", "whatever the first segment is", _broker(checkpoint_log_starts=_starts_above_zero)
+    ),
+    of_impl(
+        "a clean stop is remembered",
+        "CKP-10",
+        "by the second start after it",
+        _broker(begin_loading=_remembers_a_clean_stop),
+    ),
+    of_impl(
+        "marks of those with a start",
+        "CKP-13",
+        "where any log start is checkpointed, the others have no high watermark",
+        _broker(load=_reads_two),
+    ),
+    of_impl(
+        "below the high watermark",
+        "CKP-12",
+        "a start is raised to one below it",
+        _log(raise_start=_stays_below_the_mark),
+    ),
+    of_impl("ends where it ended", "CKP-15", "below its start, after a clean stop", _log(load=_ends_where_it_ended)),
+    of_impl(
+        "a mark above the end",
+        "CKP-13",
+        "a truncation above the recovery point leaves the high watermark",
+        _log(truncate=_leaves_the_mark),
+    ),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE
+
+UNSEEN: dict[str, str] = {
+    "points of 32 bits": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
+    "marks of those with a start": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from struct import pack, unpack
 from typing import Any
 from unittest.mock import patch
 
@@ -13,12 +14,13 @@ from kafkaspec.impl.management.checkpoints import TopicPartition
 from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.models.management import cleaner as model
 from kafkaspec.models.management.cleaner import WAITING, Doing, Partition, Status, Thread, User
+from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.matrix import of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.common.cleanable_log import CleanableOffsets
 from kafkaspec.spec.common.cleaner_state import Cleaner
 from kafkaspec.spec.common.cleaning_state import Aborted
 from kafkaspec.spec.common.frozen import Frozen
-from kafkaspec.spec.common.kafka import ILLEGAL_STATE, LONG_MAX
+from kafkaspec.spec.common.kafka import ILLEGAL_STATE, LONG_MAX, NO_TIMESTAMP
 from kafkaspec.spec.management import cleaner as spec
 
 # ---- faults of the implementation
@@ -702,3 +704,181 @@ SURVIVORS = {
     "Offsets.truncate: guard 2, other parameter": "fewer steps: the log start may rise above the base afterwards",
 }
 """Generated faults of the models that nobody can notice, and why."""
+
+
+# ---- faults of range, boundary, depth, configuration and rare state
+_offsets_of, _delay, _append = (
+    impl.cleanable_offsets,
+    impl.compaction_delay_ms,
+    impl.MemoryLog.append,
+)
+
+
+def _pauses_three_times(self: Manager, partition: TopicPartition, operation: str = "abortAndPauseCleaning") -> Any:
+    """The count of pauses has two bits."""
+    caller = Manager.abort_and_pause_cleaning(self, partition, operation)
+    match self.in_progress.get(partition):
+        case impl.LogCleaningPaused(n) if n > 3:
+            self.in_progress[partition] = impl.LogCleaningPaused(3)
+    return caller
+
+
+def _lags_of_32_bits(log: impl.CleanableLog, checkpoint: int | None, now: int) -> impl.OffsetsToClean:
+    lag = log.min_compaction_lag_ms
+    with patch.object(log, "min_compaction_lag_ms", signed(lag, 32)):
+        return _offsets_of(log, checkpoint, now)
+
+
+def _up_to_the_end(log: impl.CleanableLog, checkpoint: int | None, now: int) -> impl.OffsetsToClean:
+    """A checkpoint at the log end is outside."""
+    if checkpoint is not None and checkpoint == log.log_end_offset > log.log_start_offset:
+        return replace(_offsets_of(log, None, now), force_update_checkpoint=True)
+    return _offsets_of(log, checkpoint, now)
+
+
+def _zero_is_none(log: impl.CleanableLog, checkpoint: int | None, now: int) -> impl.OffsetsToClean:
+    return _offsets_of(log, checkpoint or None, now)
+
+
+def _adds_the_lag(log: impl.CleanableLog, first_dirty_offset: int, now: int) -> int:
+    """When a segment is due is added in 64 bits."""
+    stamps = [s.first_batch_timestamp for s in impl.non_active_segments_from(log, first_dirty_offset)]
+    due = [signed(t + max(log.max_compaction_lag_ms, 0), 64) for t in stamps if t > 0]
+    return max(now - min(due, default=LONG_MAX), 0)
+
+
+def _min_for_max(log: impl.CleanableLog, first_dirty_offset: int, now: int) -> int:
+    """Nothing is due before the minimum lag is over."""
+    lag = max(log.max_compaction_lag_ms, log.min_compaction_lag_ms)
+    with patch.object(log, "max_compaction_lag_ms", lag):
+        return _delay(log, first_dirty_offset, now)
+
+
+def _as_float(self: impl.LogToClean) -> float:
+    ratio: float = unpack("f", pack("f", float(self.cleanable_bytes) / float(self.total_bytes)))[0]
+    return ratio
+
+
+def _pauses_one(self: Manager) -> list[TopicPartition]:
+    taken = Manager.pause_cleaning_for_non_compacted_partitions(self)
+    for p in taken[1:]:
+        del self.in_progress[p]
+    return taken[:1]
+
+
+def _takes_two(self: Manager) -> list[TopicPartition]:
+    taken = Manager.deletable_logs(self)
+    for p in taken[2:]:
+        del self.in_progress[p]
+    return taken[:2]
+
+
+def _counts_one(self: Manager, directory: str, now: int) -> int:
+    marked = self.uncleanable.get(directory, set())
+    with patch.dict(self.uncleanable, {directory: set(sorted(marked)[:1])}):
+        return Manager.uncleanable_bytes(self, directory, now)
+
+
+def _moves_no_zero(self: Manager, partition: TopicPartition, source: str, dest: str) -> None:
+    """An entry at offset 0 counts as none."""
+    entries = self._read(source)
+    if entries is not None and entries.get(partition) == 0:
+        if partition in self.uncleanable.get(source, ()):
+            self.uncleanable[source].remove(partition)
+            self.mark_partition_uncleanable(dest, partition)
+        return
+    Manager.alter_checkpoint_dir(self, partition, source, dest)
+
+
+def _keeps_a_pause(self: Manager, partitions: Iterable[TopicPartition]) -> None:
+    """A resume of three pauses and more leaves one."""
+    for partition in partitions:
+        state = self.in_progress.get(partition)
+        Manager.resume_cleaning(self, [partition])
+        if isinstance(state, impl.LogCleaningPaused) and state.paused_count > 2:
+            self.in_progress[partition] = impl.LogCleaningPaused(1)
+
+
+def _waits_in_32_bits(self: impl.MemoryLog, now: int, size: int) -> None:
+    """How long a segment has waited wraps after 25 days."""
+    active = self.segments[-1]
+    waited = now - active.first_batch_timestamp
+    if not active.size or signed(waited, 32) == waited:
+        _append(self, now, size)
+        return
+    first, active.first_batch_timestamp = active.first_batch_timestamp, now - max(signed(waited, 32), 0)
+    _append(self, now, size)
+    active.first_batch_timestamp = first
+
+
+def _as_old_as_allowed(self: impl.MemoryLog, now: int, size: int) -> None:
+    """A segment rolls when it is as old as it may be."""
+    active = self.segments[-1]
+    first, active.first_batch_timestamp = active.first_batch_timestamp, active.first_batch_timestamp - bool(active.size)
+    _append(self, now, size)
+    if active.size > size or first != NO_TIMESTAMP:
+        active.first_batch_timestamp = first
+
+
+RARE = [
+    of_impl(
+        "three pauses",
+        "CLN-11 CLN-1",
+        "a fourth is not counted",
+        _manager(abort_and_pause_cleaning=_pauses_three_times),
+    ),
+    of_impl(
+        "one pause is left",
+        "CLN-14 CLN-1",
+        "of three and more, by one resume",
+        _manager(resume_cleaning=_keeps_a_pause),
+    ),
+    of_impl("lags of 32 bits", "CLN-8", "a minimum lag of 25 days wraps", _patched(cleanable_offsets=_lags_of_32_bits)),
+    of_impl(
+        "up to the end", "CLN-9", "a checkpoint at the log end is outside", _patched(cleanable_offsets=_up_to_the_end)
+    ),
+    of_impl("a checkpoint of 0", "CLN-9", "is none", _patched(cleanable_offsets=_zero_is_none)),
+    of_impl(
+        "no lag is a lag",
+        "CLN-7",
+        "the greatest long is added to the time, and wraps",
+        _patched(compaction_delay_ms=_adds_the_lag),
+    ),
+    of_impl(
+        "the minimum for the maximum",
+        "CLN-7",
+        "where the maximum lag is the smaller",
+        _patched(compaction_delay_ms=_min_for_max),
+    ),
+    of_impl("ratios as floats", "CLN-5", "of 32 bits", _patched(impl.LogToClean, cleanable_ratio=property(_as_float))),
+    of_impl(
+        "one is paused",
+        "CLN-18",
+        "a second log that only retention works on is not claimed",
+        _manager(pause_cleaning_for_non_compacted_partitions=_pauses_one),
+    ),
+    of_impl("two are deletable", "CLN-19", "a third is not taken", _manager(deletable_logs=_takes_two)),
+    of_impl("one is counted", "CLN-34", "of several uncleanable logs", _manager(uncleanable_bytes=_counts_one)),
+    of_impl(
+        "0 does not move", "CLN-28", "an entry at offset 0 stays behind", _manager(alter_checkpoint_dir=_moves_no_zero)
+    ),
+    of_impl(
+        "waits of 32 bits",
+        "CLN-32",
+        "a segment that waited 25 days does not roll",
+        _patched(impl.MemoryLog, append=_waits_in_32_bits),
+    ),
+    of_impl(
+        "as old as allowed",
+        "CLN-32",
+        "a segment rolls a millisecond early",
+        _patched(impl.MemoryLog, append=_as_old_as_allowed),
+    ),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE
+
+UNSEEN: dict[str, str] = {
+    "as old as allowed": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
+}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
 from typing import Any
 from unittest.mock import patch
 
@@ -12,7 +14,9 @@ import numpy as np
 from kafkaspec.audits.management import compaction as audit
 from kafkaspec.audits.management.compaction import CompactionCheck, Keys
 from kafkaspec.contract.machine import Json, Machine, Refused
-from kafkaspec.mutants.matrix import Mutant, of_audit, with_fault
+from kafkaspec.mutants.code import signed
+from kafkaspec.mutants.matrix import Mutant, of_audit, of_spec, with_fault
+from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.common.record_format import CONTROL
 from kafkaspec.spec.management import compaction as spec
 
@@ -235,3 +239,87 @@ MUTANTS = [
 def _collided() -> audit.Driver:
     faulty = type("Faulty", (CompactionCheck,), {"confirmed": _collides})
     return _patched(_groups=_pairs_of_all, CompactionCheck=faulty)
+
+
+# ---- faults of range, boundary, depth, configuration and rare state
+_sound = spec.machine.operations["breaches"].body
+
+
+def _begins_after_the_start(log: spec.Log, log_start: int, point: int) -> spec.Breaches:
+    found: spec.Breaches = _sound(log, log_start, point)
+    return replace(found, superseded=[x for x in found.superseded if x[0] > log_start])
+
+
+def _point_0_is_none(log: spec.Log, log_start: int, point: int) -> spec.Breaches:
+    """A point of 0 is that of a log that has none, which is taken for clean."""
+    found: spec.Breaches = _sound(log, log_start, point or LONG_MAX)
+    return found
+
+
+def _hashed(key: str | None) -> str | None:
+    """As Java hashes text."""
+    return key and str(reduce(lambda h, c: (31 * h + ord(c)) % 2**32, key, 0))
+
+
+def _hashes_for_keys(log: spec.Log, log_start: int, point: int) -> spec.Breaches:
+    by_hash = tuple(b._replace(records=tuple(r._replace(key=_hashed(r.key)) for r in b.records)) for b in log)
+    found: spec.Breaches = _sound(by_hash, log_start, point)
+    return found
+
+
+def _one_aborted(log: spec.Log, log_start: int, point: int) -> spec.Breaches:
+    found: spec.Breaches = _sound(log, log_start, point)
+    return replace(found, aborted=found.aborted[:1])
+
+
+def _one_open(log: spec.Log, log_start: int, point: int) -> spec.Breaches:
+    found: spec.Breaches = _sound(log, log_start, point)
+    return replace(found, left_open=found.left_open[:1])
+
+
+def _producers_of_32_bits(log: spec.Log, log_start: int, point: int) -> spec.Breaches:
+    found: spec.Breaches = _sound(tuple(b._replace(producer=signed(b.producer, 32)) for b in log), log_start, point)
+    return found
+
+
+def _emptied_above_the_start(log: spec.Log, log_start: int, point: int) -> spec.Breaches:
+    """An empty batch that ends at the log start does not count."""
+    found: spec.Breaches = _sound(log, log_start, point)
+    return replace(found, emptied_before=_sound(log, log_start + 1, point).emptied_before)
+
+
+def _four_keys(log: spec.Log, log_start: int, point: int) -> spec.Breaches:
+    """A map of four keys, in which the oldest makes room."""
+    found: spec.Breaches = _sound(log, log_start, point)
+    known: dict[str, int] = {}
+    seen: dict[int, list[int]] = {}
+    for r in spec.promised(log, log_start, point):
+        if r.key is not None:
+            if r.key not in known and len(known) == 4:
+                del known[next(iter(known))]
+            seen.setdefault(known.get(r.key, r.offset), []).append(r.offset)
+            known[r.key] = known.get(r.key, r.offset)
+    return replace(found, superseded=sorted((o, of[-1]) for of in seen.values() for o in of[:-1]))
+
+
+RARE = [
+    of_spec(
+        "above the log start", "CMP-2 CMP-5", "a record at the log start does not count", _spec(_begins_after_the_start)
+    ),
+    of_spec("a point of 0", "CMP-5", "the whole log is promised", _spec(_point_0_is_none)),
+    of_spec("hashes for keys", "CMP-2", "Aa and BB are one key", _spec(_hashes_for_keys)),
+    of_spec("one aborted transaction", "CMP-4", "a second is not named", _spec(_one_aborted)),
+    of_spec("one open transaction", "CMP-10", "a second is not named", _spec(_one_open)),
+    of_spec("producers of 32 bits", "CMP-4 CMP-10 CMP-11", "2^32 and 0 are one producer", _spec(_producers_of_32_bits)),
+    of_spec(
+        "emptied above the start", "CMP-11", "a batch that ends there does not count", _spec(_emptied_above_the_start)
+    ),
+    of_spec("four keys", "CMP-2", "a fifth drives out the first", _spec(_four_keys)),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE
+
+UNSEEN: dict[str, str] = {
+    "one open transaction": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
+}

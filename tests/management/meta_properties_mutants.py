@@ -138,3 +138,92 @@ MUTANTS = [
         lambda: with_fault(spec.machine, "metaProperties.write", _accepts_everything),
     ),
 ]
+
+
+# ---- faults of range, boundary, depth, configuration and rare state
+def _nodes_of_16_bits(self: impl.MetaProperties, comment: str = "#\n") -> bytes:
+    return _encode(self if self.node_id is None else replace(self, node_id=self.node_id % 2**16), comment)
+
+
+def _nodes_up_to_1000(data: bytes) -> impl.MetaProperties:
+    """As if reserved.broker.max.id bounded them."""
+    found = _parse(data)
+    if (found.node_id or 0) > 1000:
+        raise impl.PropertiesUnreadable("MTP-4", "node id")
+    return found
+
+
+def _versions_as_text(data: bytes) -> impl.MetaProperties:
+    _, version = impl.decode(data).get("version", (0, "0"))
+    if version.strip(impl.TRIMMED) not in ("0", "1"):
+        raise impl.PropertiesUnreadable("MTP-4", "version")
+    return _parse(data)
+
+
+def _node_0_is_none(self: impl.Ensemble, cluster_id: str | None, node_id: int | None) -> Any:
+    with patch.dict(self.valid, {d: replace(p, node_id=p.node_id or None) for d, p in self.valid.items()}):
+        return _verify(self, cluster_id, node_id or None)
+
+
+def _two_directories(self: impl.Ensemble, cluster_id: str | None, node_id: int | None) -> Any:
+    with patch.dict(self.valid, dict(list(self.valid.items())[:2]), clear=True):
+        return _verify(self, cluster_id, node_id)
+
+
+def _one_empty(disk: Disk, directories: list[str]) -> impl.Ensemble:
+    found = _load(disk, directories)
+    return impl.Ensemble(found.valid, found.empty[:1], found.failed)
+
+
+def _up_to_100(directory_id: str) -> bool:
+    id = impl._uuid(directory_id)
+    return id is not None and not any(id[:8]) and int.from_bytes(id[8:], "big", signed=True) <= impl.RESERVED_IDS
+
+
+def _without_a_sign(directory_id: str) -> bool:
+    id = impl._uuid(directory_id)
+    return id is not None and not any(id[:8]) and int.from_bytes(id[8:], "big") < impl.RESERVED_IDS
+
+
+def _joins_two(text: str) -> Iterator[tuple[int, str]]:
+    """A line goes on once."""
+    for at, line in _lines(text):
+        lines = text.splitlines()
+        third = lines[at + 1] if len(lines) > at + 1 and line.endswith(lines[at + 1].lstrip(impl.BLANKS)) else ""
+        joined = third and lines[at - 1].endswith("\\") and lines[at].endswith("\\")
+        yield at, line[: -len(third.lstrip(impl.BLANKS))] if joined and third.strip() else line
+
+
+def _escapes_of_a_byte(text: str, line: int) -> str:
+    return "".join(c if ord(c) < 256 else chr(ord(c) % 256) for c in _unescape(text, line))
+
+
+def _values_of_64(value: str) -> str:
+    return _escape(value)[:64]
+
+
+_escape = impl.escape
+
+RARE = [
+    of_impl(
+        "nodes of 16 bits",
+        "MTP-3",
+        "node 65536 is written as 0",
+        _patched(impl.MetaProperties, encode=_nodes_of_16_bits),
+    ),
+    of_impl("nodes up to 1000", "MTP-4", "a node id above that is unreadable", _patched(parse=_nodes_up_to_1000)),
+    of_impl("versions as text", "MTP-4", "+1 and 01 are not 1", _patched(parse=_versions_as_text)),
+    of_impl("node 0 is none", "MTP-5", "it agrees with any other", _patched(impl.Ensemble, verify=_node_0_is_none)),
+    of_impl("two directories", "MTP-5 MTP-6", "a third may disagree", _patched(impl.Ensemble, verify=_two_directories)),
+    of_impl("one empty directory", "MTP-7", "a second is not formatted", _patched(impl.Ensemble, load=_one_empty)),
+    of_impl("reserved up to 100", "MTP-6", "100 is no directory", _patched(is_reserved=_up_to_100)),
+    of_impl(
+        "reserved without a sign", "MTP-6", "numbers below 0 are directories", _patched(is_reserved=_without_a_sign)
+    ),
+    of_impl("two lines are joined", "MTP-1", "a third is left out", _patched(logical_lines=_joins_two)),
+    of_impl("escapes of a byte", "MTP-2", "of four digits the last two count", _patched(unescape=_escapes_of_a_byte)),
+    of_impl("64 characters", "MTP-1", "a longer value is cut when it is written", _patched(escape=_values_of_64)),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE

@@ -456,5 +456,6 @@ def test_partition_metadata_is_checked(
     if text is not None:
         (tmp_path / "partition.metadata").write_text(text)
         file = File(tmp_path / "partition.metadata", len(text))
-    check = PartitionMetadataCheck(Log(PartitionFiles(tmp_path, "t", 0, metadata=file), topic_id=known))
+    files = PartitionFiles(tmp_path, "t", 0, metadata=file)
+    check = PartitionMetadataCheck(Log(files, topic_id=known, clean=False))
     assert [(f.severity.name, f.line) for f in check.end()] == expected

@@ -81,6 +81,7 @@ class AHolderLeavesAllDirty(Cleaner):
         s.next.dirt = {p: D if p in s.held[u] and s.dirt[p] > 0 else s.dirt[p] for p in Partition}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("fault", "partitions", "levels"),
     [
@@ -107,6 +108,7 @@ OF_TWO = {*NEVER_SHOWN, "grab", "pause_non_compacted", "done_deleting"}
 """Of one log they are not missed."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [a.name for a in load(States).actions])
 def test_every_call_is_needed(name: str) -> None:
     m, abstract = load(Cleaner), load(States)
@@ -154,6 +156,7 @@ class AMarkIsForgotten(States):
         s.next.known[p] = False
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "fault",
     [StoppedLeavesAllDirty, OnlyWhatIsUnpausedIsPaused, AResumeLeavesOnePause, ANewLogIsDirty, AMarkIsForgotten],

@@ -417,6 +417,7 @@ FALSE: list[tuple[type[Model], dict[str, int | bool], str]] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("cls", "sizes", "claim"), FALSE, ids=lambda x: getattr(x, "__name__", ""))
 def test_it_is_false_and_not_proved(cls: type[Model], sizes: dict[str, int | bool], claim: str) -> None:
     e = explore(load(cls), sizes, deadlock=True)
@@ -427,6 +428,7 @@ def test_it_is_false_and_not_proved(cls: type[Model], sizes: dict[str, int | boo
     assert {o.verdict for o in p.obligations if (o.action, o.claim) == ("act", claim)} <= {"refuted", "unknown"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("cls", "sizes"), [(c, z) for c, z, claim in FALSE if claim == "good" and "P" in z][:2])
 def test_nor_does_the_bounded_search_miss_it(cls: type[Model], sizes: dict[str, int | bool]) -> None:
     """At open sizes the assumptions must not contradict each other."""

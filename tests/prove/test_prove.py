@@ -27,6 +27,7 @@ def without(model: LoadedModel, action: str, guard: int) -> LoadedModel:
     return replace(model, actions=[weaker if b is a else b for b in model.actions])
 
 
+@pytest.mark.deep
 def test_fenced_replication_is_proved_for_every_size() -> None:
     proof, users = replication.PROOFS
     assert users.run().complete

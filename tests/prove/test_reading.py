@@ -94,6 +94,7 @@ NOTHING.check()
 NOTHING = NOTHING.model()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("cls", "sizes"), SIZES, ids=lambda x: x.__name__ if isinstance(x, type) else "")
 def test_every_step_is_what_the_text_makes(cls: type[Model], sizes: Mapping[str, int | bool]) -> None:
     model, c = load(cls), Concrete(cls, sizes, ghosts=True)
@@ -157,6 +158,7 @@ def true(f: Any) -> bool:
     return bool(z3.is_true(f))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sizes", FORMS, ids=str)
 def test_each_form_says_what_the_text_says(sizes: Mapping[str, int | bool]) -> None:
     """Of random states: each claim's value and whether it has one; each action's guard, what it leaves, whether its

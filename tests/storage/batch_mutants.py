@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 from crc32c import crc32c
 
@@ -13,6 +14,7 @@ from kafkaspec.contract.codec import encode
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.storage import batch as impl
 from kafkaspec.impl.storage.batch import Batch, Driver, Encoder, InvalidRecords, Malformed, Record
+from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.matrix import Mutant, of_impl, with_fault
 from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.compression import CODEC_IDS, LIMIT
@@ -643,7 +645,166 @@ _NAMED = (
     "its fault is the rule that it names; a target answers with Kafka's exception, which is the same for both rules"
 )
 UNSEEN: dict[str, str] = {
+    "the first offset is in place": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
     "offsets as a record's fault": _NAMED,
     "the key first": _NAMED,
 }
 """Mutants that the judge cannot notice, and why."""
+
+
+# ---- faults of range, boundary, depth, configuration and rare state
+def _offsets_of_32_bits(out: dict[str, Json], batch: Batch) -> None:
+    out["lastOffset"] = signed(batch.last_offset, 32)
+
+
+def _times_as_doubles(out: dict[str, Json], batch: Batch) -> None:
+    out["timestamps"] = [int(float(t)) for t in out["timestamps"]]
+
+
+def _ids_as_doubles(out: dict[str, Json], batch: Batch) -> None:
+    out["producerId"] = int(float(batch.producer_id))
+
+
+def _epochs_of_a_byte(out: dict[str, Json], batch: Batch) -> None:
+    """The epoch of a marker's coordinator is read as one byte."""
+    if out["control"] and out["control"][2] is not None:
+        out["control"][2] %= 256
+
+
+class ShortTimes(Batch):
+    """A timestamp delta has 32 bits."""
+
+    __slots__ = ()
+
+    def records(self, limit: int = LIMIT) -> Iterator[Record]:
+        for r in super().records(limit):
+            time = r.timestamp if self.log_append_time else self.base_timestamp + signed(r.timestamp_delta, 32)
+            yield r._replace(timestamp=time)
+
+
+class EightKilobytes(Batch):
+    """What is decompressed has room in one buffer."""
+
+    __slots__ = ()
+
+    def section(self, limit: int = LIMIT) -> tuple[bytes, bool]:
+        data, packed = super().section(limit)
+        return (data[:8192] if packed else data), packed
+
+
+class HeadersOfOneByte(Driver):
+    """The number of headers is written in one byte."""
+
+    @staticmethod
+    def put_record(out: bytearray, *record: Any) -> None:
+        *_, headers, _attributes = record
+        whole = bytearray()
+        impl.put_record(whole, *record)
+        if len(headers) < 64:
+            out += whole
+            return
+        length, at = impl.get_varint(bytes(whole), 0, len(whole))
+        count = bytearray()
+        impl.put_varint(count, len(headers))
+        body = whole[at:].replace(count, count[:1], 1)
+        impl.put_varint(out, length - 1)
+        out += body
+
+
+class Short(Driver):
+    """Numbers have 29 bits, four bytes and a bit."""
+
+    @staticmethod
+    def put_varint(out: bytearray, n: int) -> None:
+        impl.put_varint(out, signed(n, 29))
+
+
+def _ages_in_32_bits(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    """An age that does not fit into 32 bits is no age."""
+    if not how["log_append_time"]:
+        times = [r.timestamp for r in Batch(data).records() if r.timestamp != -1]
+        if times and all(abs(how["now"] - t) >= 2**32 for t in times):
+            bounds = ("timestamp_before_max_ms", "timestamp_after_max_ms")
+            return _as_it_should(data, how | dict.fromkeys(bounds, 2**63 - 1))
+    return _as_it_should(data, how)
+
+
+def _adds_the_limit(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    """The latest timestamp is now and the limit, in 64 bits."""
+    if not how["log_append_time"] and how["timestamp_after_max_ms"] > 2**63 - 1 - how["now"]:
+        return _as_it_should(data, how | {"timestamp_after_max_ms": 0})
+    return _as_it_should(data, how)
+
+
+def _before_for_after(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    """One limit is asked in both directions."""
+    return _as_it_should(data, how | {"timestamp_after_max_ms": how["timestamp_before_max_ms"]})
+
+
+def _names_four(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    """Of four errors and more there are said to be four."""
+    keyless = impl._keyless
+
+    def four(which: list[int]) -> str:
+        return keyless(which[:4])
+
+    with patch.object(impl, "_keyless", four):
+        return _as_it_should(data, how)
+
+
+def _type_without_crc(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    """The CRC is made again where the largest timestamp changed."""
+    out, again = _as_it_should(data, how)
+    return (out if again or out[35:43] != data[35:43] else out[:17] + data[17:21] + out[21:]), again
+
+
+def _the_first_alone(data: bytes, how: dict[str, Any]) -> tuple[bytes, bool]:
+    """Whether the offsets are those of their place is asked of the first record."""
+    out, again = _as_it_should(data, how)
+    b = Batch(data)
+    first = next(b.records(), None)
+    same = b.attributes & 7 == CODEC_IDS[how["target_compression"]] != 0
+    if not again or not same or first is None or first.offset != 0:
+        return out, again
+    return _never_anew(data, how)
+
+
+def _no_horizon_at_zero(batch: Batch, data: bytes, kept: frozenset[int], horizon: int) -> bytes:
+    """A horizon of 0 is none."""
+    if batch.delete_horizon is not None or horizon or Batch(data).delete_horizon != 0:
+        return data
+    return patched(data, 22, bytes([data[22] & ~0x40]))
+
+
+RARE = [
+    of_impl("last offsets of 32 bits", "BAT-5", "an offset above 2^31 - 1 wraps", _reading(_offsets_of_32_bits)),
+    of_impl("times as doubles", "BAT-14", "a timestamp above 2^53 is rounded", _reading(_times_as_doubles)),
+    of_impl("ids as doubles", "BAT-1", "a producer id above 2^53 is rounded", _reading(_ids_as_doubles)),
+    of_impl("a coordinator's epoch of a byte", "BAT-11", "256 is 0", _reading(_epochs_of_a_byte)),
+    of_impl(
+        "time deltas of 32 bits", "BAT-12 BAT-14", "25 days after the first record time wraps", _with_batch(ShortTimes)
+    ),
+    of_impl("a buffer of 8 KiB", "BAT-7", "what is decompressed behind it is cut off", _with_batch(EightKilobytes)),
+    of_impl("63 headers", "BAT-8", "the number of headers has one byte", HeadersOfOneByte),
+    of_impl("varints of 29 bits", "BAT-12", "numbers from 2^28 on lose a bit", Short),
+    of_impl("ages of 32 bits", "BAT-22", "what is older than 49 days is taken", _assigning(_ages_in_32_bits)),
+    of_impl(
+        "no limit is a limit",
+        "BAT-22",
+        "the greatest long is added to the time, and wraps",
+        _assigning(_adds_the_limit),
+    ),
+    of_impl("before for after", "BAT-22", "one limit is asked in both directions", _assigning(_before_for_after)),
+    of_impl("four errors", "BAT-21", "a fifth is not counted", _assigning(_names_four)),
+    of_impl(
+        "the type changes, the CRC does not",
+        "BAT-23 BAT-3",
+        "of a batch appended at its largest timestamp",
+        _assigning(_type_without_crc),
+    ),
+    of_impl("the first offset is in place", "BAT-23", "later ones are not asked", _assigning(_the_first_alone)),
+    of_impl("a horizon of 0", "BAT-24", "is none", _retaining(_no_horizon_at_zero)),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE

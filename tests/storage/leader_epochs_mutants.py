@@ -14,6 +14,7 @@ from kafkaspec.impl.storage.leader_epochs import EpochEnd, EpochEntry, LeaderEpo
 from kafkaspec.language import action, require
 from kafkaspec.models.storage import leader_epochs as model
 from kafkaspec.models.storage.leader_epochs import FIXED, E, Epoch, L, Offset
+from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.matrix import Mutant, of_audit, of_impl, of_model, with_fault
 from kafkaspec.spec.storage import leader_epochs as spec
 
@@ -474,3 +475,127 @@ SURVIVORS = {
     ),
 }
 """Generated faults of the models that nobody can notice, and why."""
+
+
+# ---- faults of range, boundary, depth, configuration and rare state
+def _takes_epochs_of_16_bits(self: Cache, epoch: int, start_offset: int) -> bool:
+    return Cache._assign(self, epoch if epoch < 0 else epoch % 2**16, start_offset)
+
+
+def _ends_in_32_bits(self: Cache, requested: int, log_end: int) -> EpochEnd:
+    right = Cache.end_offset_for(self, requested, log_end)
+    return EpochEnd(right.epoch, signed(right.end_offset, 32))
+
+
+def _knows_no_greatest(self: Cache, requested: int, log_end: int) -> EpochEnd:
+    return UNKNOWN if requested == 2**31 - 1 else Cache.end_offset_for(self, requested, log_end)
+
+
+def _counts_up_to_the_next(self: Cache, epoch: int) -> int | None:
+    higher = bisect_left(self.epochs, signed(epoch + 1, 32))
+    return self.epochs[higher] if higher < len(self.epochs) else None
+
+
+def _keeps_all_at_zero(epochs: list[int], starts: list[int], end_offset: int) -> bool:
+    return Cache._cut_end(epochs, starts, end_offset if end_offset else -1)
+
+
+def _loses_the_first_as_it_grows(self: Cache, epoch: int, start_offset: int) -> bool:
+    """The columns have room for eight entries; growing them copies all but the first."""
+    full = len(self.epochs) == 8
+    changed = Cache._assign(self, epoch, start_offset)
+    if full and len(self.epochs) > 8:
+        del self.epochs[0], self.starts[0]
+    return changed
+
+
+def _writes_what_did_not_change(self: Cache, epoch: int, start_offset: int) -> None:
+    self._assign(epoch, start_offset)
+    self.flush()
+
+
+def _searches_eight(self: Cache, offset: int) -> int | None:
+    """The latest eight entries are searched."""
+    begun = bisect_right(self.starts[-8:], offset)
+    return self.epochs[-8:][begun - 1] if begun else None
+
+
+def _fits_from_the_start(self: Cache, log_start: int, log_end: int) -> None:
+    self.truncate_from_start(log_start)
+    self.truncate_from_end(log_end)
+
+
+def _as_doubles(entries: Iterable[EpochEntry]) -> bytes:
+    return _encode([EpochEntry(e.epoch, int(float(e.start_offset))) for e in entries])
+
+
+def _in_the_order_of_text(entries: Iterable[EpochEntry]) -> bytes:
+    return _encode(sorted(entries, key=lambda e: str(e.epoch)))
+
+
+def _the_latest_five(entries: Iterable[EpochEntry]) -> bytes:
+    return _encode([*entries][-5:])
+
+
+def _none_announced(data: bytes) -> list[EpochEntry]:
+    """Where none is announced the count is not compared."""
+    lines = data.decode().splitlines()
+    return _any_count(data) if lines[1:2] == ["0"] else _decode(data)
+
+
+_encode = impl.encode
+
+
+class _OneWaits(impl.Driver):
+    """A write forgets what was scheduled, as if it had been that."""
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        before = list(self.subject.entries)
+        self.subject.assign(epoch, start_offset)
+        if before != self.subject.entries:
+            self.waiting = []
+
+
+RARE = [
+    of_impl("epochs of 16 bits", "LEC-2", "epoch 2^16 is 0", _cache(_assign=_takes_epochs_of_16_bits)),
+    of_impl("ends of 32 bits", "LEC-10", "an end offset above 2^31 - 1 wraps", _cache(end_offset_for=_ends_in_32_bits)),
+    of_impl(
+        "the greatest epoch", "LEC-10 LEC-12", "2^31 - 1 stands for no epoch", _cache(end_offset_for=_knows_no_greatest)
+    ),
+    of_impl(
+        "an epoch and one",
+        "LEC-14",
+        "what follows 2^31 - 1 is the first entry",
+        _cache(next_epoch=_counts_up_to_the_next),
+    ),
+    of_impl("nothing is cut at 0", "LEC-5", "an end at 0 is no end", _cache(_cut_end=staticmethod(_keeps_all_at_zero))),
+    of_impl(
+        "eight, and the first is lost",
+        "LEC-2",
+        "the columns grow without it",
+        _cache(_assign=_loses_the_first_as_it_grows),
+    ),
+    of_impl(
+        "eight are searched", "LEC-13", "an epoch further back is unknown", _cache(epoch_for_offset=_searches_eight)
+    ),
+    of_impl(
+        "written all the same",
+        "LEC-4 LEC-7",
+        "an assignment that changes nothing writes what a truncation left",
+        _cache(assign=_writes_what_did_not_change),
+    ),
+    of_impl("one write for both", "LEC-7", "an assignment cancels the write that is scheduled", _OneWaits),
+    of_impl("fitted from the start", "LEC-9", "a log of no record loses its epoch", _cache(fit=_fits_from_the_start)),
+    of_impl("offsets as doubles", "LEC-16", "the file has them rounded", _patched(encode=_as_doubles)),
+    of_impl("sorted as text", "LEC-16", "epoch 10 stands before 9", _patched(encode=_in_the_order_of_text)),
+    of_impl("the latest five", "LEC-16 LEC-4", "the file has no sixth entry", _patched(encode=_the_latest_five)),
+    of_impl("none announced", "LEC-17", "behind a count of 0 anything may stand", _patched(decode=_none_announced)),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE
+
+UNSEEN: dict[str, str] = {
+    "the greatest epoch": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
+    "eight are searched": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
+}

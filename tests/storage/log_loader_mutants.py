@@ -14,6 +14,7 @@ from kafkaspec.impl.storage.segment import NoIndexFile, Segment
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import log_loader as model
 from kafkaspec.models.storage.log_loader import Doing, N, New, Stage
+from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.matrix import Mutant, of_impl, of_model, with_fault
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import LONG_MAX
@@ -351,3 +352,152 @@ MUTANTS = [
 
 SURVIVORS: dict[str, str] = {}
 """Generated faults of the model that nobody can notice, and why."""
+
+
+# ---- faults of range, boundary, depth, configuration and rare state
+
+
+def _points_of_32_bits(self: LogLoader) -> LoadedOffsets:
+    self.recovery_point = signed(self.recovery_point, 32)
+    return LogLoader.load(self)
+
+
+def _starts_of_32_bits(self: LogLoader) -> LoadedOffsets:
+    self.log_start = max(signed(self.log_start, 32), 0)
+    return LogLoader.load(self)
+
+
+def _above_the_greatest_cleaned(self: LogLoader) -> list[str]:
+    """A .swap is removed from the greatest offset of a .cleaned on, not from the smallest."""
+    greatest = max((impl.offset_from(n) or 0 for n in self.names() if n.endswith(CLEANED)), default=LONG_MAX)
+    kept = {
+        n: self.disk.read(self.path(n))
+        for n in self.names()
+        if n.endswith(SWAP) and (impl.offset_from(n) or 0) < greatest
+    }
+    LogLoader.remove_temporary_files(self)
+    for name, data in kept.items():
+        self.disk.write(self.path(name), data)
+    return list(kept)
+
+
+def _replaces_as_the_first(self: LogLoader, swaps: Sequence[str]) -> None:
+    """What is replaced ends where the first new segment ends."""
+    logs = sorted(n for n in swaps if n.endswith(LOG + SWAP))
+    LogLoader.remove_replaced_segments(self, logs[:1])
+    for name in logs[1:]:  # their indexes are made all the same
+        self._open(impl.offset_from(name) or 0, SWAP).read_next_offset()
+
+
+def _from_the_one_before(self: LogLoader, start: int, end: int) -> list[Segment]:
+    """A recovery point at a segment's base lies in the segment before."""
+    return LogLoader.between(self, max(start - 1, 0) if end == LONG_MAX else start, end)
+
+
+def _deletes_one(self: LogLoader, gone: Sequence[Segment]) -> None:
+    """Behind a segment that was cut the next one alone is deleted."""
+    LogLoader.delete(self, gone if len(gone) == len(self.segments) else gone[:1])
+
+
+def _empties_at_the_start(self: LogLoader) -> LoadedOffsets:
+    """A log that ends at the log start is emptied, as one that ends below it."""
+    start = self.log_start
+    if self.segments and start and self.clean and self.segments[max(self.segments)].read_next_offset() == start:
+        self.delete(list(self.segments.values()))
+        self.epochs.clear_and_flush()
+    return LogLoader.recover_log(self)
+
+
+def _keeps_the_point(self: LogLoader) -> LoadedOffsets:
+    """After a clean stop a recovery point above the end stays."""
+    found = LogLoader.recover_log(self)
+    return replace(found, recovery_point=max(found.recovery_point, self.recovery_point)) if self.clean else found
+
+
+def _fits_to_the_segments(self: LogLoader) -> None:
+    """The leader epochs begin where the first segment does, if that is higher."""
+    LogLoader.load_segments(self)
+    first = min(self.segments, default=0)
+    fit = self.epochs.fit
+    self.epochs.fit = lambda start, end: fit(max(first, start), end)  # type: ignore[method-assign,assignment]
+
+
+def _assigns_16_bits(self: LogLoader, epoch: int, offset: int) -> None:
+    LogLoader._assign(self, signed(epoch, 16), offset) if signed(epoch, 16) >= 0 else None
+
+
+def _counts_three(self: LogLoader, producers: ProducerStateManager, log_start: int, log_end: int, clean: bool) -> None:
+    """A directory without snapshots gets one for each segment."""
+    if clean and not producers.snapshots:
+        for offset in (*sorted(self.segments), log_end):
+            producers.end_offset = offset
+            producers.take_snapshot()
+        return
+    LogLoader.rebuild(self, producers, log_start, log_end, clean)
+
+
+def _one_snapshot(self: LogLoader, producers: ProducerStateManager, log_start: int, log_end: int, clean: bool) -> None:
+    """One of its snapshots that is above the log end stays, the latest."""
+    latest = max(producers.snapshots, default=None)
+    LogLoader.rebuild(self, producers, log_start, log_end, clean)
+    if latest is not None and latest > log_end + 1:
+        producers.disk.write(producers.path(latest), b"")
+
+
+class _ThreeAtMost(Replacement):
+    """Of the old segments the first two are renamed."""
+
+    def renames(self) -> Any:
+        third = sorted(self.old)[2:]
+        return ((a, b) for a, b in super().renames() if not (b.endswith(DELETED) and _base_of(a) in third))
+
+
+def _base_of(path: str) -> int:
+    return int(path.rpartition("/")[2].partition(".")[0])
+
+
+RARE = [
+    of_impl("points of 32 bits", "LDR-11", "a recovery point above 2^31 - 1 wraps", _loader(load=_points_of_32_bits)),
+    of_impl("starts of 32 bits", "LDR-9 LDR-10", "a log start above 2^31 - 1 wraps", _loader(load=_starts_of_32_bits)),
+    of_impl(
+        "from the greatest .cleaned on",
+        "LDR-2",
+        "a .swap between two .cleaned stays",
+        _loader(remove_temporary_files=_above_the_greatest_cleaned),
+    ),
+    of_impl(
+        "replaces as the first",
+        "LDR-3",
+        "of several .swap the first says where what is replaced ends",
+        _loader(remove_replaced_segments=_replaces_as_the_first),
+    ),
+    of_impl(
+        "from the one before",
+        "LDR-7",
+        "a recovery point at a segment's base lies in the one before",
+        _loader(between=_from_the_one_before),
+    ),
+    of_impl("one behind the cut", "LDR-7", "the next segment alone is deleted", _loader(delete=_deletes_one)),
+    of_impl(
+        "emptied at the start", "LDR-9", "a log that ends at the log start", _loader(recover_log=_empties_at_the_start)
+    ),
+    of_impl("a point above the end", "LDR-11", "stays after a clean stop", _loader(recover_log=_keeps_the_point)),
+    of_impl(
+        "epochs begin with the segments",
+        "LDR-12",
+        "the first segment's base stands for the checkpointed log start",
+        _loader(load_segments=_fits_to_the_segments),
+    ),
+    of_impl("epochs of 16 bits", "LDR-8", "epoch 2^15 is none", _loader(_assign=_assigns_16_bits)),
+    of_impl("a snapshot for each", "LDR-13", "not for the last two segments alone", _loader(rebuild=_counts_three)),
+    of_impl("a snapshot beyond", "LDR-13", "one far above the log end stays", _loader(rebuild=_one_snapshot)),
+    of_impl(
+        "two are deleted",
+        "LDR-14",
+        "a third old segment keeps its name",
+        lambda: type("FaultyDriver", (impl.Driver,), {"replacement_class": _ThreeAtMost})(),
+    ),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE

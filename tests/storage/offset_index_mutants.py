@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from kafkaspec.audits.common.index_evidence import State
 from kafkaspec.audits.storage import offset_index as audit
 from kafkaspec.contract.machine import Machine, Refused
+from kafkaspec.impl.common.mapped_index import Corrupt, Overflow, TooShort
 from kafkaspec.impl.common.rows import Ending
 from kafkaspec.impl.storage import offset_index as impl
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import offset_index as model
 from kafkaspec.models.storage.offset_index import N, Phase, Slot
+from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.matrix import Mutant, with_fault
 from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.storage import offset_index as spec
@@ -402,3 +404,190 @@ SURVIVORS: dict[str, str] = {
     "Search.truncate: guard 4, off by one (3)": _NOT_KEPT,
 }
 """Generated faults of the models that nobody can notice, and why."""
+
+
+# ---- faults of range, boundary, depth, configuration and rare state
+
+
+def _has_offsets_of_32_bits(self: Index, relative: int, position: int) -> impl.OffsetPosition:
+    return impl.OffsetPosition(signed(self.base_offset + relative, 32), position)
+
+
+def _has_offsets_of_53_bits(self: Index, relative: int, position: int) -> impl.OffsetPosition:
+    return impl.OffsetPosition(int(float(self.base_offset + relative)), position)
+
+
+def _fits_unsigned(self: Index, offset: int) -> bool:
+    return 0 <= offset - self.base_offset < 2**32
+
+
+def _fits_below_the_most(self: Index, offset: int) -> bool:
+    return 0 <= offset - self.base_offset < mapped.MOST_RELATIVE
+
+
+def _fits_in_32_bits(self: Index, offset: int) -> bool:
+    return signed(offset - self.base_offset, 32) >= 0
+
+
+def _cut_to_32_bits(self: Index, offset: int) -> int:
+    if not self.can_append(offset):
+        raise Overflow(f"offset {offset}")
+    return signed(offset - self.base_offset, 32)
+
+
+def _ends_at_the_most(self: Index, position: int, size: int) -> impl.OffsetPosition | None:
+    return Index.fetch_upper_bound_offset(self, min(position + size, 2**31 - 1), 0)
+
+
+def _compares_before_rounding(self: Index, size: int) -> bool:
+    """A size that rounds to the one that is there counts as another."""
+    return Index.resize(self, size) or (size != self.length and size >= self.entries * self.size)
+
+
+def _refuses_writable(self: Index, size: int) -> bool:
+    """A resize that is refused leaves a read-only index writable."""
+    self.writable = self.writable or self.rounded(size) != self.length
+    return Index.resize(self, size)
+
+
+def _is_sane_above_the_base(self: Index) -> None:
+    if self.entries and self.last_offset <= self.base_offset:
+        raise Corrupt
+    Index.sanity_check(self)
+
+
+def _remembers_answers(self: Index, target: int) -> impl.OffsetPosition:
+    known: dict[int, impl.OffsetPosition] = self.__dict__.setdefault("known", {})
+    return known.setdefault(target, Index.lookup(self, target))
+
+
+def _forgets_answers(self: Index, *cell: int) -> None:
+    self.__dict__["known"] = {}
+    Index.put(self, *cell)
+
+
+def _one_slot_less_warm(self: Index, target: int, key: Callable[[int], int], upper: bool) -> int:
+    """The warm section begins that many entries before their number, not before the last."""
+    self.warm_bytes = mapped.WARM - self.size
+    return Index._search(self, target, key, upper)
+
+
+class _NotToTheEntries(impl.Driver):
+    """A size must be above what is in use; trimming is exempt."""
+
+    def resize(self, new_size: int) -> bool:
+        index = self.subject
+        if index.rounded(new_size) == index.entries * index.size != index.length:
+            raise TooShort
+        return index.resize(new_size)
+
+
+class _ForgetsTheMaximum(impl.Driver):
+    """The maximum size is that of the first opening, whatever the configuration says later."""
+
+    def open_(self, max_index_size: int, writable: bool) -> None:
+        known = self.subject.max_index_size
+        super().open_(max_index_size, writable)
+        self.subject.max_index_size = known
+
+
+class _OpensWithTheMaximum(impl.Driver):
+    """A file that is longer than the maximum is cut when it is opened."""
+
+    def open_(self, max_index_size: int, writable: bool) -> None:
+        self.subject.close_handler()
+        content = self.file.content
+        if content is not None and len(content) > max_index_size >= 8:
+            self.file.content = content[: max_index_size // 8 * 8]
+        super().open_(max_index_size, writable)
+
+
+RARE = [
+    _m(
+        "offsets of 32 bits",
+        "OIX-1 OIX-6",
+        "base and relative are added in 32 bits",
+        "impl",
+        _index(meaning=_has_offsets_of_32_bits),
+    ),
+    _m(
+        "offsets of 53 bits",
+        "OIX-1 OIX-6",
+        "base and relative are added as doubles",
+        "impl",
+        _index(meaning=_has_offsets_of_53_bits),
+    ),
+    _m(
+        "unsigned relative",
+        "OIX-2",
+        "2^32 - 1 above the base fits, and is stored unsigned",
+        "impl",
+        _index(can_append=_fits_unsigned, relative_offset=_cut_to_32_bits),
+    ),
+    _m(
+        "below the most",
+        "OIX-2",
+        "2^31 - 1 above the base does not fit",
+        "impl",
+        _index(can_append=_fits_below_the_most),
+    ),
+    _m(
+        "subtracted in 32 bits",
+        "OIX-2",
+        "an offset 2^32 above the base fits",
+        "impl",
+        _index(can_append=_fits_in_32_bits, relative_offset=_cut_to_32_bits),
+    ),
+    _m(
+        "a fetch's end saturates",
+        "OIX-10",
+        "an end beyond 2^31 - 1 is 2^31 - 1",
+        "impl",
+        _index(fetch_upper_bound_offset=_ends_at_the_most),
+    ),
+    _m(
+        "resized to the same",
+        "OIX-14",
+        "lengths are compared before rounding",
+        "impl",
+        _index(resize=_compares_before_rounding),
+    ),
+    _m("not to the entries", "OIX-15", "a resize to exactly what is in use is refused", "impl", _NotToTheEntries),
+    _m(
+        "refused, and writable",
+        "OIX-19 OIX-15",
+        "a resize that is refused makes it writable",
+        "impl",
+        _index(resize=_refuses_writable),
+    ),
+    _m(
+        "sane above the base",
+        "OIX-20",
+        "a last offset at the base is corrupt",
+        "impl",
+        _index(sanity_check=_is_sane_above_the_base),
+    ),
+    _m(
+        "a lookup remembered",
+        "OIX-6 OIX-11",
+        "an answer outlives a truncation",
+        "impl",
+        _index(lookup=_remembers_answers, put=_forgets_answers),
+    ),
+    _m(
+        "1023 warm entries",
+        "OIX-7",
+        "the warm section is counted from the end",
+        "impl",
+        _index(_search=_one_slot_less_warm),
+    ),
+    _m("the first maximum", "OIX-17", "a reset has the size of the first opening", "impl", _ForgetsTheMaximum),
+    _m("cut when opened", "OIX-18", "a file beyond the maximum is cut", "impl", _OpensWithTheMaximum),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE
+
+UNSEEN: dict[str, str] = {
+    "refused, and writable": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
+}

@@ -11,6 +11,7 @@ from kafkaspec.impl.storage import producer_state as impl
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import producer_state as model
 from kafkaspec.models.storage.producer_state import Epoch, Kind, L, Offset, Producer, S, Sequence
+from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.matrix import Mutant, with_fault
 from kafkaspec.spec.common.producers import NO_GUARD, Duplicate, OpenedTransactions, State
 from kafkaspec.spec.storage import producer_state as spec
@@ -721,4 +722,204 @@ SURVIVORS: Mapping[str, str] = {
     "Log.mark: no effect 14": _NOT_DATA,
     "Log.truncate: guard 1, off by one": _ANOTHER_WAY,
     "Log.read: no guard 2": _BOTH,
+}
+
+
+# ---- faults of range, boundary, depth, configuration and rare state
+
+
+def _keeps_four(entry: impl.ProducerEntry, batch: impl.BatchMetadata) -> None:
+    if len(entry.batches) == impl.BATCHES - 1:
+        entry.batches.popleft()
+    entry.batches.append(batch)
+
+
+class _WrapsUnsigned(impl.BatchMetadata):
+    __slots__ = ()
+
+    @property
+    def first_seq(self) -> int:
+        return (self.last_seq - self.offset_delta) % (2**31 - 1)
+
+
+def _skips_zero(append: impl.Append, epoch: int, first_seq: int) -> None:
+    """After 2^31 - 1 comes 1, as 0 is where an epoch begins."""
+    last = append.updated.last_seq if append.updated.batches else append.current.last_seq
+    if first_seq == 0 and last == impl.INT_MAX and epoch == append.updated.epoch:
+        raise impl.NotTheNext
+    impl.Append._check_sequence(append, epoch, first_seq)
+
+
+def _no_greatest_epoch(append: impl.Append, epoch: int, version: int, stale: Stale = impl.StaleEpoch) -> None:
+    opened = append.updated.transaction is not None and append.origin != impl.REPLICATION
+    if version >= 2 and epoch == append.updated.epoch == impl.SHORT_MAX and opened:
+        raise stale
+    impl.Append._check_epoch(append, epoch, version, stale)
+
+
+def _subtracts_epochs(append: impl.Append, epoch: int, version: int, stale: Stale = impl.StaleEpoch) -> None:
+    """By the difference, in 16 bits."""
+    if signed(epoch - append.updated.epoch, 16) < 0 and append.origin != impl.REPLICATION:
+        raise stale
+    impl.Append._check_epoch(append, epoch, version, stale)
+
+
+def _has_times_as_doubles(entry: impl.ProducerEntry, epoch: int, batch: impl.BatchMetadata) -> None:
+    impl.ProducerEntry.add_batch(entry, epoch, batch)
+    entry.last_timestamp = int(float(batch.timestamp))
+
+
+def _zero_is_none(entry: impl.ProducerEntry) -> impl.SnapshotEntry:
+    whole = impl.ProducerEntry.snapshot(entry)
+    return whole._replace(transaction=whole.transaction or -1)
+
+
+def _late_in_32_bits(manager: impl.ProducerStateManager, now: int) -> bool:
+    first = manager.first_undecided
+    last = manager.producers[manager.ongoing[first]].last_timestamp if first is not None else -1
+    return last > 0 and now - last > signed(manager.timeout_ms + impl.LATE_MS, 32)
+
+
+def _late_after_the_default(manager: impl.ProducerStateManager, now: int) -> bool:
+    timeout, manager.timeout_ms = manager.timeout_ms, 300_000
+    try:
+        return impl.ProducerStateManager.has_late_transaction(manager, now)
+    finally:
+        manager.timeout_ms = timeout
+
+
+def _idle_in_32_bits(manager: impl.ProducerStateManager, entry: impl.ProducerEntry, now: int) -> bool:
+    return entry.transaction is None and signed(now - entry.last_timestamp, 32) >= manager.expiration_ms
+
+
+def _verified_for_the_timeout(manager: impl.ProducerStateManager, now: int) -> None:
+    """Verifications are forgotten after the maximum transaction timeout."""
+    known = {i: v for i, v in manager.verifications.items() if now - v.timestamp < manager.timeout_ms}
+    impl.ProducerStateManager.remove_expired_producers(manager, now)
+    manager.verifications = known
+
+
+def _hashes_to_16_bits(manager: impl.ProducerStateManager, producer_id: int, origin: str) -> impl.Append:
+    """Producers whose ids are alike in 16 bits are one."""
+    same = (i for i in manager.producers if i % 2**16 == producer_id % 2**16)
+    return impl.ProducerStateManager.prepare(manager, next(same, producer_id), origin)
+
+
+def _replicates_one(manager: impl.ProducerStateManager, offset: int) -> None:
+    """Of the ended transactions below the high watermark the first alone is forgotten."""
+    for first in sorted(f for f, c in manager.unreplicated.items() if c.last_offset < offset)[:1]:
+        del manager.unreplicated[first]
+
+
+def _snapshots_two(manager: impl.ProducerStateManager, flush: bool = True) -> int | None:
+    """A buffer has room for two producers."""
+    every = manager.producers
+    manager.producers = dict(list(every.items())[:2])
+    try:
+        return impl.ProducerStateManager.take_snapshot(manager, flush)
+    finally:
+        manager.producers = every
+
+
+def _unstable_by_text(manager: impl.ProducerStateManager) -> int | None:
+    return min((*manager.ongoing, *manager.unreplicated), key=str, default=None)
+
+
+def _loads_by_text(manager: impl.ProducerStateManager, log_start: int, now: int) -> None:
+    """The latest snapshot is the last of the names without their leading zeros."""
+    latest = max(manager.snapshots, key=str, default=None)
+    hidden = {x for x in manager.snapshots if latest is not None and x > latest}
+    manager.snapshots -= hidden
+    impl.ProducerStateManager._load(manager, log_start, now)
+    manager.snapshots |= hidden
+
+
+RARE = [
+    _m("four batches", ("PSM-1", "PSM-2"), "the fifth is dropped", "impl", _entry(_add=_keeps_four)),
+    _m(
+        "sequences modulo 2^31 - 1",
+        ("PSM-4",),
+        "a batch that wraps begins one too low",
+        "impl",
+        _appending(Batch=_WrapsUnsigned),
+    ),
+    _m(
+        "1 follows the greatest",
+        ("PSM-4",),
+        "2^31 - 1 is followed by 1",
+        "impl",
+        _appending(_check_sequence=_skips_zero),
+    ),
+    _m(
+        "no greatest epoch",
+        ("PSM-11",),
+        "a marker of the epoch 2^15 - 1 is refused at version 2",
+        "impl",
+        _appending(_check_epoch=_no_greatest_epoch),
+    ),
+    _m(
+        "epochs are subtracted",
+        ("PSM-6", "PSM-8"),
+        "2^15 - 1 lies below -1",
+        "impl",
+        _appending(_check_epoch=_subtracts_epochs),
+    ),
+    _m(
+        "times as doubles",
+        ("PSM-1", "PSM-18"),
+        "a timestamp is rounded",
+        "impl",
+        _entry(add_batch=_has_times_as_doubles),
+    ),
+    _m("offset 0 is none", ("PSM-18", "PSM-24"), "of an open transaction", "impl", _entry(snapshot=_zero_is_none)),
+    _m(
+        "late in 32 bits",
+        ("PSM-29",),
+        "timeout and five minutes are added in 32 bits",
+        "impl",
+        _driver(has_late_transaction=_late_in_32_bits),
+    ),
+    _m(
+        "late after the default",
+        ("PSM-29",),
+        "the configured timeout is not looked at",
+        "impl",
+        _driver(has_late_transaction=_late_after_the_default),
+    ),
+    _m("idle in 32 bits", ("PSM-17",), "after 25 days nobody expires", "impl", _driver(is_expired=_idle_in_32_bits)),
+    _m(
+        "verified for the timeout",
+        ("PSM-17",),
+        "verifications are forgotten after the transaction timeout",
+        "impl",
+        _driver(remove_expired_producers=_verified_for_the_timeout),
+    ),
+    _m(
+        "ids of 16 bits", ("PSM-1",), "a table's hash is taken for its key", "impl", _driver(prepare=_hashes_to_16_bits)
+    ),
+    _m(
+        "one is replicated",
+        ("PSM-15",),
+        "of several transactions the first alone becomes stable",
+        "impl",
+        _driver(on_high_watermark_updated=_replicates_one),
+    ),
+    _m("a snapshot of two", ("PSM-18",), "a third producer is left out", "impl", _driver(take_snapshot=_snapshots_two)),
+    _m(
+        "unstable by text",
+        ("PSM-13",),
+        "offset 10 lies before 9",
+        "impl",
+        _driver(first_unstable=property(_unstable_by_text)),
+    ),
+    _m(
+        "loaded by text", ("PSM-20",), "the snapshot at 10 lies before that at 9", "impl", _driver(_load=_loads_by_text)
+    ),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE
+
+UNSEEN: dict[str, str] = {
+    "loaded by text": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
 }

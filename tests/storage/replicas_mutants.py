@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -10,7 +11,8 @@ from kafkaspec.audit.files import Kind
 from kafkaspec.audits.common.findings import METADATA_TOPIC
 from kafkaspec.audits.storage import replicas as audit
 from kafkaspec.contract.machine import Json, Machine, Refused
-from kafkaspec.mutants.matrix import Mutant, of_audit, with_fault
+from kafkaspec.mutants.code import signed
+from kafkaspec.mutants.matrix import Mutant, of_audit, of_spec, with_fault
 from kafkaspec.spec.storage import replicas as spec
 
 _agreed, _look, _compare = audit.agreed, audit._look, audit.compare
@@ -121,7 +123,7 @@ def _says_nothing(a: spec.Replica, b: spec.Replica, metadata: bool) -> spec.Diff
     return spec.Difference("diverged", 1 << 40)
 
 
-def _spec(operation: str, body: Callable[..., spec.Difference | None]) -> Callable[[], Machine[Any]]:
+def _spec(operation: str, body: Callable[..., Any]) -> Callable[[], Machine[Any]]:
     return lambda: with_fault(spec.machine, operation, body)
 
 
@@ -184,3 +186,79 @@ MUTANTS = [
     ),
 ]
 """Faults written by hand."""
+
+
+# ---- faults of range, boundary, depth, configuration and rare state
+def _of_32_bits(a: spec.Replica, b: spec.Replica, metadata: bool) -> spec.Difference | None:
+    """The offsets that must agree end at 32 bits."""
+    found = spec.first_difference(a, b, metadata)
+    return found if found is None or found.offset < signed(spec.agreed(a, b, metadata)[1], 32) else None
+
+
+def _by_one_mark(a: spec.Replica, b: spec.Replica, metadata: bool) -> spec.Difference | None:
+    return spec.first_difference(replace(a, high_watermark=b.high_watermark), b, metadata)
+
+
+def _no_mark_is_the_end(a: spec.Replica, b: spec.Replica, metadata: bool) -> spec.Difference | None:
+    a, b = (replace(r, high_watermark=r.end if r.high_watermark is None else r.high_watermark) for r in (a, b))
+    return spec.first_difference(a, b, metadata)
+
+
+def _four_batches(a: spec.Replica, b: spec.Replica, metadata: bool) -> spec.Difference | None:
+    return spec.first_difference(replace(a, batches=a.batches[:4]), replace(b, batches=b.batches[:4]), metadata)
+
+
+def _crcs_alone(a: spec.Replica, b: spec.Replica, metadata: bool) -> spec.Difference | None:
+    """Of size and CRC the CRC alone is compared."""
+
+    def cut(r: spec.Replica) -> spec.Replica:
+        return replace(r, batches=tuple(x._replace(frame=x.frame % 2**32) for x in r.batches))
+
+    return spec.first_difference(cut(a), cut(b), metadata)
+
+
+def _epoch_0_is_none(a: spec.Replica, b: spec.Replica, metadata: bool) -> spec.Difference | None:
+    found = spec.lowest_difference(a, b, metadata)
+    if found is None or found.kind != "behind":
+        return spec.first_difference(a, b, metadata)
+    epochs = [x.epoch for r in (a, b) for x in r.batches if x.base_offset <= found.offset <= x.last_offset]
+    return found._replace(kind="diverged") if 0 in epochs else spec.first_difference(a, b, metadata)
+
+
+def _up_to_the_end_itself(a: spec.Replica, b: spec.Replica) -> int | None:
+    a, b = (replace(r, end=r.end + 1, high_watermark=(r.high_watermark or 0) + 1) for r in (a, b))
+    return spec.epochs_differ(a, b)
+
+
+def _without_one_first(a: spec.Replica, b: spec.Replica) -> int | None:
+    """The first entry is left out of one, not of both."""
+    return spec.epochs_differ(a, replace(b, epochs=(spec.EpochEntry(-1, 0), *b.epochs)))
+
+
+def _node_0_is_none(a: spec.Directory, b: spec.Directory) -> bool:
+    return bool(a.node and b.node) and spec.are_replicas(a, b)
+
+
+RARE = [
+    of_spec("offsets of 32 bits", "RPL-2 RPL-3", "nothing differs above 2^31 - 1", _spec("compare", _of_32_bits)),
+    of_spec("one mark for both", "RPL-2", "the second replica's high watermark", _spec("compare", _by_one_mark)),
+    of_spec("no mark is the end", "RPL-2", "a replica without a checkpoint", _spec("compare", _no_mark_is_the_end)),
+    of_spec("four batches", "RPL-3", "a fifth is not compared", _spec("compare", _four_batches)),
+    of_spec("CRCs alone", "RPL-3", "sizes are not compared", _spec("compare", _crcs_alone)),
+    of_spec("epoch 0 is none", "RPL-5", "it differs from no other", _spec("compare", _epoch_0_is_none)),
+    of_spec(
+        "up to the end itself",
+        "RPL-6",
+        "an epoch that begins where the logs end",
+        _spec("compareEpochs", _up_to_the_end_itself),
+    ),
+    of_spec("one first entry", "RPL-6", "the other's first entry counts", _spec("compareEpochs", _without_one_first)),
+    of_spec("node 0 is none", "RPL-1", "a broker of that id has no replicas", _spec("areReplicas", _node_0_is_none)),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE
+
+UNSEEN: dict[str, str] = {
+    "up to the end itself": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
+}

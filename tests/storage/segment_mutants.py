@@ -21,6 +21,7 @@ from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import segment as model
 from kafkaspec.models.storage.segment import Flushing, Phase
+from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.matrix import of_impl, of_model
 
 
@@ -514,3 +515,174 @@ MUTANTS = [
 
 SURVIVORS: dict[str, str] = {}
 """Generated faults of the models that nobody can notice, and why."""
+
+
+# ---- faults of range, boundary, depth, configuration and rare state
+class TimesAsDoubles(Segment):
+    def _take(self, timestamp: int, offset: int) -> None:
+        super()._take(int(float(timestamp)), offset)
+
+
+class EndOf32Bits(Segment):
+    """The end of a read is a position of 32 bits."""
+
+    def read(self, start_offset: int, max_size: int, max_position: int | None, min_one: bool) -> FetchDataInfo | None:
+        at = self.translate_offset(start_offset) if max_size >= 0 else None
+        if at is not None and max_position is not None and at.position and at.position + max_size >= 2**31:
+            raise impl.IllegalArgument("a size below 0")
+        return super().read(start_offset, max_size, max_position, min_one)
+
+
+def _rolling(change: Callable[[Segment, list[int]], bool | None]) -> Callable[[], Any]:
+    """A segment that asks `change` first, with the five arguments, whether to roll."""
+
+    class Rolls(Segment):
+        def should_roll(self, *arguments: int) -> bool:
+            said = change(self, list(arguments))
+            sound = super().should_roll(*arguments)
+            return sound if said is None else said
+
+    return _of(Rolls)
+
+
+def _first_of(segment: Segment) -> int:
+    """The rolling timestamp."""
+    first = next(headers(segment.data()), None)
+    return impl.NO_TIMESTAMP if first is None else first.max_timestamp
+
+
+def _limits_of_32_bits(s: Segment, a: list[int]) -> bool | None:
+    return True if s.size and a[0] >= 2**31 and signed(a[0], 32) < 0 else None
+
+
+def _added_to_the_creation(s: Segment, a: list[int]) -> bool | None:
+    """When it is due is added, from the creation on."""
+    return True if s.size and _first_of(s) < 0 and s.created + a[0] - s.roll_jitter_ms >= 2**63 else None
+
+
+def _unsigned_waits(s: Segment, a: list[int]) -> bool | None:
+    """A timestamp before the first one lies far behind it."""
+    return True if s.size and a[2] < (s.rolling_timestamp or _first_of(s)) >= 0 else None
+
+
+class NoTimeIsZero(Segment):
+    """A first timestamp of 0 is none."""
+
+    def should_roll(self, *arguments: int) -> bool:
+        if self.rolling_timestamp is None and _first_of(self) == 0:
+            self.rolling_timestamp = -1
+        return super().should_roll(*arguments)
+
+
+class OneIndexIsFull(Segment):
+    """The offset index alone is asked."""
+
+    def should_roll(self, *arguments: int) -> bool:
+        slots, self.time_index.max_entries = self.time_index.max_entries, 2**31
+        try:
+            return super().should_roll(*arguments)
+        finally:
+            self.time_index.max_entries = slots
+
+
+class AsOldAsBefore(Segment):
+    """A segment that is emptied keeps its time of creation."""
+
+    def truncate_to(self, offset: int) -> int:
+        created = self.created
+        cut = super().truncate_to(offset)
+        self.created = created
+        return cut
+
+
+class RemembersTheFirst(Segment):
+    """A segment that is emptied remembers its first timestamp."""
+
+    def truncate_to(self, offset: int) -> int:
+        known = self.rolling_timestamp
+        cut = super().truncate_to(offset)
+        self.rolling_timestamp = known
+        return cut
+
+
+class ReadsAnInterval(Segment):
+    """From the index's place as many bytes are looked at as lie between two entries."""
+
+    def translate_offset(self, offset: int, from_position: int = 0) -> LogOffsetPosition | None:
+        at = super().translate_offset(offset, from_position)
+        begin = max(self.offset_index.lookup(offset).position, from_position)
+        return None if at is not None and at.position - begin > max(self.index_interval_bytes, 4 * at.size) else at
+
+
+class FromTheNextBatch(Segment):
+    """A starting offset inside a batch leaves the batch out."""
+
+    def find_offset_by_timestamp(self, timestamp: int, starting_offset: int) -> TimestampAndOffset | None:
+        inside = next((h for h in headers(self.data()) if h.base_offset < starting_offset <= h.last_offset), None)
+        return super().find_offset_by_timestamp(
+            timestamp, starting_offset if inside is None else inside.last_offset + 1
+        )
+
+
+class SmallBatches(Segment):
+    """Recovery reads 16 KiB at a time: a larger batch is taken for damaged."""
+
+    def recover(self, state: TransactionState, assign_epoch: Callable[[int, int], None]) -> int:
+        data = bytearray(self.data())
+        large = next((h for h in headers(bytes(data)) if h.size > 2**14), None)
+        if large is not None:
+            data[large.position + impl.CRC_FROM] ^= 1
+            self.disk.write(self.path(impl.LOG), bytes(data))
+        return super().recover(state, assign_epoch)
+
+
+class EpochsOf16Bits(Segment):
+    def recover(self, state: TransactionState, assign_epoch: Callable[[int, int], None]) -> int:
+        return super().recover(state, lambda epoch, offset: assign_epoch(signed(epoch, 16), offset))
+
+
+class OneWasOpen(impl.Driver):
+    """Of the transactions from before the segment the first alone is known."""
+
+    def producers(self) -> Any:
+        before, self.start = self.start, replace(self.start, open_before=self.start.open_before[:1])
+        try:
+            return super().producers()
+        finally:
+            self.start = before
+
+
+RARE = [
+    of_impl("times as doubles", "SEG-5", "a timestamp above 2^53 is rounded", _of(TimesAsDoubles)),
+    of_impl(
+        "ends of 32 bits", "SEG-12", "a read of 2^31 - 1 bytes is refused but at the first batch", _of(EndOf32Bits)
+    ),
+    of_impl("limits of 32 bits", "SEG-7", "segment.ms above 2^31 - 1 is negative", _rolling(_limits_of_32_bits)),
+    of_impl(
+        "no limit is a limit",
+        "SEG-7",
+        "the greatest segment.ms is added to the time, and wraps",
+        _rolling(_added_to_the_creation),
+    ),
+    of_impl(
+        "waits without a sign", "SEG-7", "what is older than the first batch waited for ever", _rolling(_unsigned_waits)
+    ),
+    of_impl("no time is 0", "SEG-7", "a first timestamp of 0 is none", _of(NoTimeIsZero)),
+    of_impl("one index is full", "SEG-8", "the time index is not asked", _of(OneIndexIsFull)),
+    of_impl("as old as before", "SEG-15 SEG-7", "an emptied segment keeps its time of creation", _of(AsOldAsBefore)),
+    of_impl(
+        "remembers the first", "SEG-15 SEG-7", "an emptied segment keeps its first timestamp", _of(RemembersTheFirst)
+    ),
+    of_impl("reads an interval", "SEG-11", "a batch further from the entry is not found", _of(ReadsAnInterval)),
+    of_impl("from the next batch", "SEG-13", "a starting offset inside a batch leaves it out", _of(FromTheNextBatch)),
+    of_impl("small batches", "SEG-17 SEG-24", "one above 16 KiB is taken for damaged", _of(SmallBatches)),
+    of_impl("epochs of 16 bits", "SEG-19", "epoch 2^15 is negative", _of(EpochsOf16Bits)),
+    of_impl("one was open", "SEG-18 SEG-26", "of several transactions from before the segment", OneWasOpen),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE
+
+UNSEEN: dict[str, str] = {
+    "as old as before": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
+}

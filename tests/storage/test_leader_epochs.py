@@ -391,7 +391,7 @@ def test_segments_alone_are_not_asked_for_a_file(tmp_path: Path) -> None:
     identity = File(tmp_path / "partition.metadata", 1)
     for files in (
         PartitionFiles(tmp_path, "t", 0, segments=(segment,)),
-        PartitionFiles(tmp_path, "t", 0, segments=(segment,), metadata=identity, only=frozenset({0})),
+        PartitionFiles(tmp_path, "t", 0, segments=(segment,), metadata=identity, only=frozenset({"0.log"})),
     ):
         check = LeaderEpochCheck(Log(files))
         rows = np.zeros(1, BATCH)

@@ -362,7 +362,7 @@ def test_a_gap_is_an_error_where_nothing_explains_it() -> None:
 
 @pytest.mark.clause("LDR-17")
 def test_a_missing_segment_is_a_gap() -> None:
-    (found,) = found_in(Log(partition(0, 10), config=NOT_COMPACTED), rows((0, 4)), rows((10, 12)))
+    (found,) = found_in(Log(partition(0, 10), config=NOT_COMPACTED, clean=False), rows((0, 4)), rows((10, 12)))
     assert (found.clause, found.offset) == ("LDR-17", 5)
 
 
@@ -386,7 +386,8 @@ def test_a_batch_in_another_segments_range_is_found() -> None:
 def test_left_overs_are_named_with_what_a_start_does() -> None:
     names = (name_of(0, LOG, SWAP), name_of(5, LOG, SWAP), name_of(5, INDEX, CLEANED), name_of(9, LOG, ".deleted"))
     orphan = Segment(3, None, File(Path("t-0") / name_of(3, INDEX), 0))
-    found = list(audit.LeftoverCheck(Log(partition(0, transient=names, orphans=(orphan,)))).end())
+    log = Log(partition(0, transient=names, orphans=(orphan,)), clean=False)
+    found = list(audit.LeftoverCheck(log).end())
     assert [f.clause for f in found] == ["LDR-4", "LDR-2", "LDR-1", "LDR-1", "LDR-5"]
     assert {f.severity for f in found} == {Severity.LEFTOVER}
 

@@ -407,6 +407,26 @@ def test_a_truncation_within_a_batch_takes_it_whole() -> None:
     assert run(appended(one(0)), ("reopen", False), ("truncateTo", 9)).state.time_slots == 10
 
 
+@pytest.mark.clause("SEG-15", "SEG-22")
+def test_a_segment_that_was_only_opened_has_a_largest_timestamp_after_a_truncation() -> None:
+    """Nobody asked for it before, and its one time entry is cut."""
+    calls: list[tuple[Any, ...]] = [appended(one(0, 7)), appended(one(1, 9)), ("reopen", True), ("truncateTo", 1)]
+    driver = impl.Driver()
+    for name, *arguments in calls:
+        driver.apply(name, dict(zip(machine.find(name).parameters.values(), arguments, strict=True)))
+    assert driver.subject.largest == run(*calls).state.largest == (7, 0)
+
+
+@pytest.mark.clause("SEG-7", "SEG-21")
+def test_a_segment_that_gets_index_files_is_as_old_as_before() -> None:
+    calls: list[tuple[Any, ...]] = [appended(one(0)), appended(one(1)), appended(one(2)), ("crash", 200, False)]
+    calls += [("advance", 5), ("createIndexes",), ("shouldRoll", 4, 2**30, 0, 0, 0)]
+    driver = impl.Driver()
+    for name, *arguments in calls:
+        rolls = driver.apply(name, dict(zip(machine.find(name).parameters.values(), arguments, strict=True)))
+    assert rolls is run(*calls).result is True
+
+
 @pytest.mark.clause("SEG-16", "SEG-17", "SEG-19")
 def test_recovery_cuts_at_the_first_damage_and_finds_epochs() -> None:
     three = [appended(one(n, leaderEpoch=n)) for n in range(3)]
@@ -414,6 +434,14 @@ def test_recovery_cuts_at_the_first_damage_and_finds_epochs() -> None:
     assert said == {"truncated": 156, "epochs": [[0, 0]]}
     assert (state.size, state.times) == (78, ((1000, 0),))
     assert answer(*three, ("crash", 1, False), ("createIndexes",), ("recover", False))["truncated"] == 77
+
+
+@pytest.mark.clause("SEG-4", "SEG-16")
+def test_a_recovery_leaves_the_count_of_bytes_as_it_was() -> None:
+    """Kafka 4.3.0, asked these calls, has the same two entries."""
+    calls = [appended(one(0)), ("truncateTo", 1), appended(one(1), one(2)), ("recover", True), appended(one(3))]
+    state, _ = run(*calls, index_interval_bytes=100)
+    assert state.offsets == ((2, 156), (3, 234))
 
 
 @pytest.mark.clause("SEG-18", "SEG-26")

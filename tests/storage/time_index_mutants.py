@@ -15,9 +15,10 @@ from kafkaspec.audits.common.index_evidence import State
 from kafkaspec.audits.storage import time_index as audit
 from kafkaspec.contract.machine import Machine, Refused
 from kafkaspec.impl.common.files import File
-from kafkaspec.impl.common.mapped_index import MappedIndex
+from kafkaspec.impl.common.mapped_index import Corrupt, MappedIndex, NotAbove, Overflow
 from kafkaspec.impl.common.rows import Ending
 from kafkaspec.impl.storage import time_index as impl
+from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.matrix import Mutant, with_fault
 from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.common.kafka import NO_TIMESTAMP
@@ -266,3 +267,206 @@ MUTANTS = [
     _m("truncates after", "TIX-8", "the offset itself stays", "spec", _spec("truncateTo", _truncates_after)),
     _m("closes as it is", "TIX-9", "closing does not trim", "spec", _spec("close", _closes_as_it_is)),
 ]
+
+
+# ---- faults of range, boundary, depth, configuration and rare state
+
+
+def _has_times_of_53_bits(self: Index, timestamp: int, relative: int) -> impl.TimestampOffset:
+    return impl.TimestampOffset(int(float(timestamp)), self.base_offset + relative)
+
+
+def _has_times_of_seconds(self: Index, timestamp: int, relative: int) -> impl.TimestampOffset:
+    """Times go through microseconds of 64 bits."""
+    return impl.TimestampOffset(signed(timestamp * 1000, 64) // 1000, self.base_offset + relative)
+
+
+def _has_offsets_of_32_bits(self: Index, timestamp: int, relative: int) -> impl.TimestampOffset:
+    return impl.TimestampOffset(timestamp, signed(self.base_offset + relative, 32))
+
+
+def _fits_unsigned(self: Index, offset: int) -> bool:
+    return 0 <= offset - self.base_offset < 2**32
+
+
+def _fits_below_the_most(self: Index, offset: int) -> int:
+    if not 0 <= offset - self.base_offset < mapped.MOST_RELATIVE:
+        raise Overflow(f"offset {offset}")
+    return offset - self.base_offset
+
+
+def _cut_to_32_bits(self: Index, offset: int) -> int:
+    if not self.can_append(offset):
+        raise Overflow(f"offset {offset}")
+    return signed(offset - self.base_offset, 32)
+
+
+def _takes_negative_times(self: Index, timestamp: int, offset: int, last: bool = False) -> None:
+    """A first entry may have a time below -1; only -1 itself stands for none."""
+    fits = self.can_append(offset) and self.writable and self.entries < self.max_entries
+    if not self.entries and timestamp < NO_TIMESTAMP and fits and (last or not self.is_full):
+        self.put(timestamp, offset - self.base_offset)
+    else:
+        Index.maybe_append(self, timestamp, offset, last)
+
+
+def _takes_no_time_zero(self: Index, timestamp: int, offset: int, last: bool = False) -> None:
+    """0 stands for no timestamp, as a number that was never set does."""
+    if timestamp == 0 and not self.entries and (last or not self.is_full):
+        return
+    Index.maybe_append(self, timestamp, offset, last)
+
+
+def _subtracts_times(self: Index, timestamp: int, offset: int, last: bool = False) -> None:
+    """Times are compared by their difference in 64 bits."""
+    if self.entries and (last or not self.is_full) and offset >= self.last_entry.offset:
+        difference = signed(timestamp - self.last_entry.timestamp, 64)
+        if difference > 0 > timestamp and self.writable and self.entries < self.max_entries:
+            self.put(timestamp, self.relative_offset(offset))
+            return
+    Index.maybe_append(self, timestamp, offset, last)
+
+
+def _refuses_the_same_offset_last(self: Index, timestamp: int, offset: int, last: bool = False) -> None:
+    """The last entry of all must have an offset above the one before."""
+    if last and self.entries and offset == self.last_entry.offset and timestamp > self.last_entry.timestamp:
+        raise NotAbove(f"offset {offset}")
+    Index.maybe_append(self, timestamp, offset, last)
+
+
+def _is_full_of_one(self: Index) -> bool:
+    """An index of one slot keeps none."""
+    return self.entries >= max(self.max_entries - 1, 1)
+
+
+def _drops_equal_offsets_back_to(self: Index, offset: int) -> None:
+    """From the slot that a search finds it goes back over one entry of the same offset, not over all."""
+    kept = sum(1 for e in self.all() if e.offset < offset)
+    same = sum(1 for e in self.all() if e.offset == offset)
+    self.keep(kept + max(same - 2, 0))
+
+
+def _is_sane_at_the_first(self: Index) -> None:
+    """One entry is not sane: its last timestamp is not above its first."""
+    if self.entries > 1 and self.last_entry.timestamp <= self.parse(0).timestamp:
+        raise Corrupt
+    Index.sanity_check(self)
+
+
+def _keeps_the_last_entry(self: Index, offset: int) -> None:
+    """The last entry that is kept in memory is read again only if the truncation leaves one."""
+    before = self.last_entry
+    Index.truncate_to(self, offset)
+    self.__dict__["cut"] = before if not self.entries else None
+
+
+def _of_before_the_cut(self: Index) -> impl.TimestampOffset:
+    known: impl.TimestampOffset | None = self.__dict__.get("cut")
+    if known is None or self.entries:
+        return _last_entry(self)
+    return known
+
+
+def _last_entry(self: Index) -> impl.TimestampOffset:
+    return self.parse(self.entries - 1) if self.entries else impl.TimestampOffset(NO_TIMESTAMP, self.base_offset)
+
+
+def _warm_as_the_maximum(self: Index, target: int, key: Callable[[int], int], upper: bool) -> int:
+    """The warm section is counted in slots of the greatest index, not of the one that there is."""
+    self.warm_bytes = min(mapped.WARM, 2 * self.max_index_size)
+    return MappedIndex._search(self, target, key, upper)
+
+
+class _ForgetsTheMaximum(impl.Driver):
+    """The maximum size is that of the first opening, whatever the configuration says later."""
+
+    def open_(self, max_index_size: int, writable: bool) -> None:
+        known = self.subject.max_index_size
+        super().open_(max_index_size, writable)
+        self.subject.max_index_size = known
+
+
+RARE = [
+    _m("times of 53 bits", "TIX-1 TIX-6", "timestamps are doubles", "impl", _index(meaning=_has_times_of_53_bits)),
+    _m(
+        "times in microseconds",
+        "TIX-1 TIX-6",
+        "a timestamp times 1000 must fit into 64 bits",
+        "impl",
+        _index(meaning=_has_times_of_seconds),
+    ),
+    _m(
+        "offsets of 32 bits",
+        "TIX-1 TIX-6",
+        "base and relative are added in 32 bits",
+        "impl",
+        _index(meaning=_has_offsets_of_32_bits),
+    ),
+    _m(
+        "unsigned relative",
+        "TIX-5",
+        "2^32 - 1 above the base fits, and is stored unsigned",
+        "impl",
+        _index(can_append=_fits_unsigned, relative_offset=_cut_to_32_bits),
+    ),
+    _m(
+        "below the most",
+        "TIX-5",
+        "2^31 - 1 above the base does not fit",
+        "impl",
+        _index(relative_offset=_fits_below_the_most),
+    ),
+    _m(
+        "negative times",
+        "TIX-3",
+        "a first entry may have a time below -1",
+        "impl",
+        _index(maybe_append=_takes_negative_times),
+    ),
+    _m("no time is 0", "TIX-3", "1970 is no time", "impl", _index(maybe_append=_takes_no_time_zero)),
+    _m("times are subtracted", "TIX-2", "far apart the sign is wrong", "impl", _index(maybe_append=_subtracts_times)),
+    _m(
+        "the last is above",
+        "TIX-2 TIX-4",
+        "the last entry of all needs a new offset",
+        "impl",
+        _index(maybe_append=_refuses_the_same_offset_last),
+    ),
+    _m("full of one", "TIX-4", "an index of one slot keeps none", "impl", _index(is_full=property(_is_full_of_one))),
+    _m(
+        "three equal offsets",
+        "TIX-8",
+        "two of equal offsets go, a third stays",
+        "impl",
+        _index(truncate_to=_drops_equal_offsets_back_to),
+    ),
+    _m(
+        "one is not sane",
+        "TIX-10",
+        "the last timestamp must be above the first",
+        "impl",
+        _index(sanity_check=_is_sane_at_the_first),
+    ),
+    _m(
+        "the last entry in memory",
+        "TIX-8 TIX-9",
+        "it outlives a truncation that leaves none",
+        "impl",
+        _index(truncate_to=_keeps_the_last_entry, last_entry=property(_of_before_the_cut)),
+    ),
+    _m(
+        "warm as the maximum",
+        "TIX-7",
+        "the warm section follows the configured size",
+        "impl",
+        _index(_search=_warm_as_the_maximum),
+    ),
+    _m("the first maximum", "TIX-9", "a reset has the size of the first opening", "impl", _ForgetsTheMaximum),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE
+
+UNSEEN: dict[str, str] = {
+    "three equal offsets": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from kafkaspec.impl.storage.transaction_index import (
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import transaction_index as model
 from kafkaspec.models.storage.transaction_index import Offset, Producer
+from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.matrix import Mutant, of_impl
 
 
@@ -261,3 +263,138 @@ MUTANTS = [
 
 SURVIVORS: dict[str, str] = {}
 """Generated faults of the model that nobody can notice, and why."""
+
+
+# ---- faults of range, boundary, depth, configuration and rare state
+class ShortOffsets(TransactionIndex):
+    """Offsets have 32 bits."""
+
+    def __iter__(self) -> Iterator[AbortedTxn]:
+        for e in super().__iter__():
+            yield e._replace(first_offset=signed(e.first_offset, 32))
+
+
+class IdsAsDoubles(TransactionIndex):
+    def __iter__(self) -> Iterator[AbortedTxn]:
+        for e in super().__iter__():
+            yield e._replace(producer_id=int(float(e.producer_id)))
+
+
+class FiveEntries(TransactionIndex):
+    """An answer has room for five."""
+
+    def collect_aborted_txns(self, fetch_offset: int, upper_bound: int) -> TxnIndexSearchResult:
+        found = super().collect_aborted_txns(fetch_offset, upper_bound)
+        return replace(found, aborted_transactions=found.aborted_transactions[:5])
+
+
+class ZeroIsNone(TransactionIndex):
+    """A last offset of 0 counts as none."""
+
+    def append(self, entry: AbortedTxn) -> None:
+        self.last_offset = self.last_offset or None
+        super().append(entry)
+
+
+class EmptyIsGone(TransactionIndex):
+    """A truncation that leaves no entry removes the file."""
+
+    def truncate_to(self, offset: int) -> None:
+        super().truncate_to(offset)
+        if self.exists and not self.size:
+            self.disk.remove(self.path)
+
+
+class Halves(TransactionIndex):
+    """Looks for the place of a cut by halving: entries that were appended after an opening may fall."""
+
+    def truncate_to(self, offset: int) -> None:
+        last = [e.last_offset for e in self]
+        n = bisect_left(last, offset)
+        if n < len(last):
+            self.disk.truncate(self.path, n * ENTRY.size)
+            self.last_offset = last[n - 1] if n else None
+
+
+class SaneAtTheEnds(TransactionIndex):
+    """The first entry alone is checked: the others lie above it."""
+
+    def sanity_check(self) -> None:
+        if any(e.last_offset < self.base_offset for e in list(self)[:1]):
+            raise CorruptIndex
+
+
+class KnowsItsOwnCut(TransactionIndex):
+    """A truncation without anything to drop learns the last offset all the same."""
+
+    def truncate_to(self, offset: int) -> None:
+        super().truncate_to(offset)
+        self.last_offset = next((e.last_offset for e in reversed(list(self))), self.last_offset)
+
+
+class TwoSegments(impl.Driver):
+    """A fetch asks the index of the next segment too, and no further."""
+
+    def log_collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTxn]:
+        below = [n for n, i in enumerate(self.indexes) if i.base_offset <= fetch_offset]
+        return impl.collect(self.indexes[below[-1] :][:2], fetch_offset, upper_bound_offset)
+
+
+class SegmentsByText(impl.Driver):
+    """Segments are in the order of their base offsets' digits."""
+
+    def log_collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTxn]:
+        below = [n for n, i in enumerate(self.indexes) if str(i.base_offset) <= str(fetch_offset)]
+        return impl.collect(self.indexes[below[-1] if below else 0 :], fetch_offset, upper_bound_offset)
+
+
+class BoundOfInt(impl.Driver):
+    """An upper bound beyond 2^31 - 1 is that."""
+
+    def collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> TxnIndexSearchResult:
+        index: TransactionIndex = self.subject
+        return index.collect_aborted_txns(fetch_offset, min(upper_bound_offset, 2**31 - 1))
+
+
+class UnsignedVersion(impl.Driver):
+    """A version below 0 is a large one."""
+
+    def read(self, content: str) -> list[AbortedTxn]:
+        if any(content[at : at + 4] >= "8000" for at in range(0, len(content) - 2 * ENTRY.size + 1, 2 * ENTRY.size)):
+            raise impl.UnknownVersion
+        return super().read(content)
+
+
+class VersionOfAByte(impl.Driver):
+    """Version 256 is 0."""
+
+    def read(self, content: str) -> list[AbortedTxn]:
+        data = bytearray.fromhex(content)
+        data[:: ENTRY.size] = bytes(len(data[:: ENTRY.size]))
+        return super().read(data.hex())
+
+
+class UnsignedOffsets(impl.Driver):
+    def read(self, content: str) -> list[AbortedTxn]:
+        return [e._replace(first_offset=e.first_offset % 2**64) for e in super().read(content)]
+
+
+RARE = [
+    of_impl("offsets of 32 bits", "TXI-1 TXI-4", "a first offset above 2^31 - 1 wraps", _of(ShortOffsets)),
+    of_impl("ids as doubles", "TXI-1", "a producer id above 2^53 is rounded", _of(IdsAsDoubles)),
+    of_impl("five at most", "TXI-4 TXI-7", "a sixth aborted transaction is left out", _of(FiveEntries)),
+    of_impl("0 is no last offset", "TXI-3", "what ends at 0 may be appended again", _of(ZeroIsNone)),
+    of_impl("emptied is gone", "TXI-8", "the file goes with its last entry", _of(EmptyIsGone)),
+    of_impl("cut by halving", "TXI-8", "entries that fall are cut elsewhere", _of(Halves)),
+    of_impl("the first is sane", "TXI-10", "a later entry may end below the base offset", _of(SaneAtTheEnds)),
+    of_impl("a cut of nothing", "TXI-8 TXI-3", "learns the last offset, of an opened index too", _of(KnowsItsOwnCut)),
+    of_impl("two segments", "TXI-6 TXI-7", "a third is not asked", TwoSegments),
+    of_impl("segments by text", "TXI-6", "the segment at 10 lies before that at 9", SegmentsByText),
+    of_impl("a bound of 32 bits", "TXI-4 TXI-5", "a fetch ends at 2^31 - 1", BoundOfInt),
+    of_impl("versions without a sign", "TXI-11", "version -1 is not known", UnsignedVersion),
+    of_impl("versions of a byte", "TXI-11", "version 256 is 0", VersionOfAByte),
+    of_impl("offsets without a sign", "TXI-1", "-1 is 2^64 - 1", UnsignedOffsets),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE

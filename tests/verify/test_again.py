@@ -66,6 +66,7 @@ print(row.again, row.why, sep="\\n")
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", RED)
 def test_a_red_row_is_seen_again(case: str, tmp_path: Path) -> None:
     breaking, again, shown = RED[case]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from kafkaspec.audit.files import LogDirectory, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
@@ -56,6 +56,11 @@ class Log:
     """what the metadata log says, base64 as Kafka prints it"""
 
     @property
+    def alone(self) -> bool:
+        """It was given without its log directory, or only some of its files: that a file is not there says nothing."""
+        return self.clean is None
+
+    @property
     def topic(self) -> str:
         return self.files.topic
 
@@ -94,8 +99,22 @@ class Facts:
     last_stable_offset: int | None = None
 
 
+@dataclass(frozen=True)
+class Absent:
+    """Files that were not given with a log that is alone, and the clauses that are not asked without them."""
+
+    kind: str
+    """in the plural: "offset indexes" """
+    clauses: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    """their names, where they are known"""
+
+
 class LogCheck:
     """A check of one partition's log. Override what is needed; each may yield findings."""
+
+    needs_directory: ClassVar[tuple[str, ...]] = ()
+    """the clauses that it does not ask of a log that is alone"""
 
     needs_records = False
     """whether `applies` partitions must be decoded to RECORD rows"""
@@ -118,6 +137,10 @@ class LogCheck:
 
     def end(self) -> Iterable[Finding]:
         """After the last segment."""
+        return ()
+
+    def absent(self) -> Iterable[Absent]:
+        """After `end`, of a log that is alone: which files the check would have read and were not there."""
         return ()
 
     def learnt(self, facts: Facts) -> Facts:
@@ -155,13 +178,18 @@ class Directory:
 class DirectoryCheck:
     """A check of one log directory, after all its logs were read."""
 
+    needs_directory: ClassVar[tuple[str, ...]] = ()
+    """as of a LogCheck: all its clauses, but for those that a LogCheck asks too"""
+
     def check(self, directory: Directory) -> Iterable[Finding]:
         return ()
 
 
 class ClusterCheck:
     """A check over everything that was given, directories of one broker or several, after all were read. `reread`
-    gives the chunks of a log once more (with records if asked)."""
+    gives the chunks of a log once more (with records if asked). A log that is alone is nobody's replica."""
+
+    needs_directory: ClassVar[tuple[str, ...]] = ()
 
     def check(self, directories: tuple[Directory, ...], reread: Any) -> Iterable[Finding]:
         return ()

@@ -6,16 +6,33 @@ Whatever of this cannot be read is left unknown here: to say what is wrong with 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from kafkaspec.audit.check import Log
-from kafkaspec.audit.discover import Place
+from kafkaspec.audit.discover import OF_A_DIRECTORY, Place
 from kafkaspec.audit.files import Kind
 from kafkaspec.audit.metadata import Topics, topics_of
 from kafkaspec.errors import UserError
-from kafkaspec.impl.common.files import read_small
+from kafkaspec.impl.common.files import File, read_small
 from kafkaspec.impl.management import checkpoints, meta_properties
 
 MARKER = ".kafka_cleanshutdown"
+
+
+def with_own_files(place: Place) -> Place:
+    """The place with the content of the directory's own files. A running broker writes its checkpoints behind its logs:
+    read after the logs, they would say what the logs did not have yet."""
+    if not place.whole or MARKER in place.files.files:
+        return place
+    files = {name: _read(file) if name in OF_A_DIRECTORY else file for name, file in place.files.files.items()}
+    return replace(place, files=replace(place.files, files=files))
+
+
+def _read(file: File) -> File:
+    try:
+        return replace(file, content=read_small(file))
+    except UserError:  # whoever needs it will say so
+        return file
 
 
 def identity(place: Place) -> tuple[int | None, str | None]:
@@ -46,7 +63,9 @@ def contexts(places: Sequence[Place]) -> Iterator[list[Log]]:
     known: dict[str | None, Topics] = {}
     identities = [identity(p) for p in places]
     for cluster in dict.fromkeys(c for _, c in identities):
-        known[cluster] = topics_of([p for p, (_, c) in zip(places, identities, strict=True) if c == cluster])
+        known[cluster] = topics_of(
+            [p for p, (_, c) in zip(places, identities, strict=True) if c == cluster and p.whole]
+        )
     for place, (node, cluster) in zip(places, identities, strict=True):
         recovery = offsets(place, "recovery-point-offset-checkpoint") or {}
         starts = offsets(place, "log-start-offset-checkpoint")

@@ -1,7 +1,8 @@
 """What lies under the paths that a user gives: log directories, partitions, single segments, by their names.
 
 A path may be a log directory (an entry of log.dirs), a folder that holds such (a broker's data folder, a folder of
-nodes), a partition's directory or a segment's .log file. Only names and sizes are read, and nothing is written.
+nodes), a partition's directory, a folder of partitions that were taken out of one, or a file of a partition. Only names
+and sizes are read, and nothing is written.
 Source of the names: LogFileUtils, UnifiedLog, LocalLog and LogManager, Kafka 4.3.0.
 """
 
@@ -40,7 +41,7 @@ MOST_FOLDERS = 5_000
 
 @dataclass(frozen=True)
 class Place:
-    """A log directory; or, if not `whole`, the folder of partitions or segments that were given by themselves."""
+    """A log directory; or, if not `whole`, the folder of partitions or files that were given by themselves."""
 
     files: LogDirectory
     whole: bool = True
@@ -85,6 +86,15 @@ def numbered(name: str) -> tuple[int, str] | None:
     """
     m = NUMBERED.fullmatch(name)
     return None if m is None or int(m[1]) > LONG_MAX else (int(m[1]), m[2])
+
+
+def is_partition_file(name: str) -> bool:
+    """Whether Kafka reads a file of this name in a partition's directory.
+
+    >>> is_partition_file("00000000000000000007.log"), is_partition_file("7.log")
+    (True, False)
+    """
+    return numbered(name) is not None or name in OF_A_PARTITION
 
 
 def partition_files(path: Path, topic: str, partition: int, kind: Kind = Kind.CURRENT) -> PartitionFiles:
@@ -159,7 +169,7 @@ class _Walk:
         except OSError as e:
             raise UserError(f"{path}: {_reason(e)}") from None
         if not is_directory:
-            self._segment(path)
+            self._file(path)
             return
         before = len(self.problems)
         try:
@@ -181,6 +191,8 @@ class _Walk:
         for partitions in self.alone.values():
             kept = []
             for p in partitions:
+                if p.only is not None and not p.segments:
+                    raise UserError(f"{p.path / min(p.only)}: no segment: name the .log, or the directory")
                 if os.path.realpath(p.path) in held:
                     self.notes.append(f"{p.path}: given twice; judged once")
                 else:
@@ -190,12 +202,10 @@ class _Walk:
         return tuple(out)
 
     # ---- kinds of paths
-    def _segment(self, path: Path) -> None:
-        found = numbered(path.name)
-        if found is None or found[1] != ".log":
-            why = "its name would be the base offset, 20 digits, and .log"
-            raise UserError(f"{path}: no segment: {why if found is None else 'name the .log, or the directory'}")
-        base = found[0]
+    def _file(self, path: Path) -> None:
+        if not is_partition_file(path.name):
+            raise UserError(f"{path}: no segment: its name would be the base offset, 20 digits, and .log")
+        name = path.name
         topic, partition, kind = self._named(path.absolute().parent)
         try:
             whole = partition_files(path.parent, topic, partition, kind)
@@ -203,12 +213,12 @@ class _Walk:
             raise UserError(f"{path.parent}: {_reason(e)}") from None
         real = os.path.realpath(path.parent)
         for n, p in enumerate(self.alone.get(real, [])):
-            if p.only is None or base in p.only:
+            if p.only is None or name in p.only:
                 self.notes.append(f"{path}: given twice; judged once")
             else:
-                self.alone[real][n] = _only(whole, p.only | {base})
+                self.alone[real][n] = _only(whole, p.only | {name})
             return
-        self.alone[real] = [_only(whole, frozenset({base}))]
+        self.alone[real] = [_only(whole, frozenset({name}))]
 
     def _partition(self, path: Path) -> None:
         topic, partition, kind = self._named(path.absolute())
@@ -235,12 +245,13 @@ class _Walk:
             return True
         self.visited.add(real)
         partitions = [(f, n) for f in folders if (n := partition_name(f.name)) is not None]
-        if not OF_A_DIRECTORY & files.keys():
+        whole = bool(OF_A_DIRECTORY & files.keys())
+        if not whole:
             partitions = [(f, n) for f, n in partitions if self._looks_like_partition(f)]
-        if partitions or OF_A_DIRECTORY & files.keys():
+        if partitions or whole:
             taken = list(self._taken(partitions))
             others = tuple(sorted(set(folders) - {f for f, _ in partitions}))
-            self.directories[real] = Place(LogDirectory(path, tuple(taken), files, others))
+            self.directories[real] = Place(LogDirectory(path, tuple(taken), files, others), whole)
             return True
         found = False
         for folder in sorted(folders):
@@ -297,18 +308,23 @@ def _listed(path: Path) -> tuple[dict[str, File], list[Path]]:
     return files, folders
 
 
-def _only(files: PartitionFiles, bases: frozenset[int]) -> PartitionFiles:
-    """A partition of which only some segments were given: what belongs to them."""
+def _only(files: PartitionFiles, names: frozenset[str]) -> PartitionFiles:
+    """A partition of which only some files were given: these, and the indexes of the segments."""
+
+    def named(file: File | None) -> File | None:
+        return file if file is not None and file.path.name in names else None
+
     return replace(
         files,
-        segments=tuple(s for s in files.segments if s.base_offset in bases),
+        segments=tuple(s for s in files.segments if named(s.log)),
         orphans=(),
-        snapshots=(),
+        snapshots=tuple((offset, f) for offset, f in files.snapshots if named(f)),
         transient=(),
-        leader_epoch_checkpoint=None,
+        leader_epoch_checkpoint=named(files.leader_epoch_checkpoint),
+        metadata=named(files.metadata),
         others=(),
         folders=(),
-        only=bases,
+        only=names,
     )
 
 

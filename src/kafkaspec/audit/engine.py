@@ -13,18 +13,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from kafkaspec.audit.check import ClusterCheck, Directory, DirectoryCheck, Facts, Log, LogCheck, Summary
-from kafkaspec.audit.context import contexts, identity
+from kafkaspec.audit.archive import unpacked
+from kafkaspec.audit.check import Absent, ClusterCheck, Directory, DirectoryCheck, Facts, Log, LogCheck, Summary
+from kafkaspec.audit.context import contexts, identity, with_own_files
 from kafkaspec.audit.discover import discover, listed_again
 from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.contract.subsystem import modules
 from kafkaspec.errors import UserError
-from kafkaspec.impl.common.files import UNPRINTABLE, File, printable, read_small
+from kafkaspec.impl.common.files import File, printable, read_small
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.common.scan import read_segment
 
@@ -112,6 +113,18 @@ class AuditedDirectory:
 
 
 @dataclass(frozen=True)
+class Part:
+    """What was given without its log directory, and what that means."""
+
+    paths: tuple[str, ...]
+    """of the partitions"""
+    without: tuple[str, ...]
+    """what was not there"""
+    not_asked: tuple[str, ...]
+    """the clauses that were therefore not asked, of all or of some of it"""
+
+
+@dataclass(frozen=True)
 class Audit:
     """What an audit found."""
 
@@ -128,6 +141,12 @@ class Audit:
     problems: tuple[str, ...] = ()
     """what could not be read, or not be judged, and why"""
     notes: tuple[str, ...] = ()
+    part: Part | None = None
+    """null if only whole log directories were given"""
+    archives: tuple[str, ...] = ()
+    """those of the paths that are archives; the names of their members stand behind theirs, as if they were folders"""
+    everything: bool = field(default=False, metadata={"json": None})
+    """whether a report for people leaves nothing out"""
 
     def count(self, severity: Severity) -> int:
         """Findings of a severity, omitted ones included."""
@@ -199,8 +218,8 @@ class LogResult:
     findings: FindingList
     summary: Summary
     problems: list[str]
-    size: int = 0
-    """bytes that were listed: what the progress counts"""
+    absent: list[Absent] = field(default_factory=list)
+    """of a log that is alone"""
 
 
 def _read(
@@ -255,7 +274,8 @@ def _read(
     start = first if log.log_start is None else max(first, log.log_start)
     listed = len(log.files.segments)
     summary = Summary(log, start, max(end, 0), listed, batches, counted, size, facts)
-    return LogResult(log, out, summary, problems)
+    absent = [a for c in active for a in c.absent()] if log.alone else []
+    return LogResult(log, out, summary, problems, absent)
 
 
 def _read_ahead(segment: Segment) -> Segment:
@@ -281,7 +301,7 @@ def judge(log: Log, strict: bool, tick: Callable[[int, int], None] | None = None
     """Read a log, and again if its files changed meanwhile under a running broker. None if it is gone."""
     if log.clean is True:
         return _read(log, None, strict, tick)
-    before = _signature(log.files)
+    before = signature(log.files)
     for attempt in range(ATTEMPTS):
         try:
             now = listed_again(log.files)  # what was listed before may be gone
@@ -297,7 +317,7 @@ def judge(log: Log, strict: bool, tick: Callable[[int, int], None] | None = None
             error = e
         if judged is not None and not _suspicious(judged):
             break
-        after = _signature(now)
+        after = signature(now)
         if after == before:
             break
         before = after
@@ -307,11 +327,13 @@ def judge(log: Log, strict: bool, tick: Callable[[int, int], None] | None = None
 
 
 def _suspicious(judged: LogResult) -> bool:
-    """Whether what was found may be the doing of a broker that was at work."""
-    return bool(judged.problems) or any(f.severity > Severity.LEFTOVER for f in judged.findings.kept)
+    """Whether what was found may be the doing of a broker that was at work: a log without a segment is none, but a
+    listing may have missed one that came while another went."""
+    lacking = not judged.log.files.segments and judged.log.files.kind is Kind.CURRENT
+    return lacking or bool(judged.problems) or any(f.severity > Severity.LEFTOVER for f in judged.findings.kept)
 
 
-def _signature(files: PartitionFiles) -> dict[str, tuple[int, int, int]]:
+def signature(files: PartitionFiles) -> dict[str, tuple[int, int, int]]:
     """What tells that a file is still the same: inode, size, time of the last change, by name."""
     out = {}
     with contextlib.suppress(OSError), os.scandir(files.path) as entries:
@@ -363,10 +385,21 @@ def audit(
     progress: Progress | None = None,
     strict: bool | None = None,
 ) -> Audit:
-    """Judge everything under the paths. `strict`: what a check raises is raised, and not reported as a file that could
-    not be judged (default: if KAFKASPEC_TRACEBACK is set). Raises UserError for paths that are nothing of Kafka's."""
+    """Judge everything under the paths, and in the archives among them. `strict`: what a check raises is raised, and
+    not reported as a file that could not be judged (default: if KAFKASPEC_TRACEBACK is set). Raises UserError for paths
+    that are nothing of Kafka's, and for an archive that is refused."""
     strict = bool(os.environ.get("KAFKASPEC_TRACEBACK")) if strict is None else strict
-    found = discover([Path(p) for p in paths])
+    given = [Path(p) for p in paths]
+    with unpacked(given, progress) as there:
+        found = _judged(there.paths, fan, progress, strict)
+    found = replace(found, paths=tuple(map(str, given)), archives=tuple(archive for _, archive in there.names))
+    found = _retold(replace(found, notes=(*there.notes, *found.notes)), lambda text: printable(there.told(text)))
+    return replace(found, findings=tuple(sorted(found.findings, key=Finding.order)))
+
+
+def _judged(paths: Sequence[Path], fan: Fan, progress: Progress | None, strict: bool) -> Audit:
+    found = discover(paths)
+    found = replace(found, places=tuple(map(with_own_files, found.places)))
     problems, notes = list(found.problems), list(found.notes)
     out = FindingList()
     logs = list[Log]()
@@ -377,6 +410,7 @@ def audit(
     total = sum(s.log.size for x in logs for s in x.files.segments if s.log is not None)
     tally = Tally(progress, total)
     summaries: list[Summary | None] = [None] * len(logs)
+    absent = list[tuple[Log, Absent]]()
     answers = dict(fan(logs, strict, tally))
     for n in range(len(logs)):
         judged = answers.pop(n)
@@ -390,6 +424,7 @@ def audit(
                 out.counts[o.clause, o.file, o.severity] += o.count
             problems += judged.problems
             summaries[n] = judged.summary
+            absent += [(judged.log, a) for a in judged.absent]
     directories, wholes = list[Directory](), list[Directory]()
     for n, place in enumerate(found.places):
         mine = tuple(s for i, s in enumerate(summaries) if owner[i] == n and s is not None)
@@ -398,6 +433,10 @@ def audit(
         directories.append(Directory(place.files, mine, clean, node, cluster))
         if place.whole:
             wholes.append(directories[-1])
+        elif mine and not any(s.segments for s in mine):
+            problems.append(
+                f"{place.files.path}: no .log of a segment is there: the other files cannot be judged alone"
+            )
     for directory in wholes:
         for dc in checks().directories:
             _guarded(out, problems, strict, dc, lambda c=dc, d=directory: c().check(d), directory.files.path)  # type: ignore[misc]
@@ -407,7 +446,30 @@ def audit(
             _guarded(out, problems, strict, cc, lambda c=cc: c().check(every, reread), every[0].files.path)  # type: ignore[misc]
     if not any(s is not None for s in summaries) and not wholes and not problems:
         problems.append(f"{paths[0]}: nothing there could be judged")
-    return _result([str(p) for p in paths], every, wholes, out, problems, notes)
+    alone = [s.log for d in directories for s in d.logs if s.log.alone]
+    part = _part(alone, absent) if alone else None
+    return _result([str(p) for p in paths], every, wholes, out, problems, notes, part)
+
+
+OWN_FILES = "meta.properties", "the marker of a clean stop", "the offset checkpoints"
+"""what a log directory has and no partition in it"""
+
+
+def _part(alone: Sequence[Log], absent: Sequence[tuple[Log, Absent]]) -> Part:
+    """What was not given with the logs that are alone. One file is named, several of a kind are counted."""
+    by_kind: dict[str, list[str]] = {}
+    for log, a in absent:
+        prefix = f"{log.files.path.name}/" if len(alone) > 1 else ""
+        by_kind.setdefault(a.kind, []).extend(f"{prefix}{file}" for file in a.files)
+    kinds = [
+        files[0] if len(files) == 1 else f"{len(files):,} {kind}" if files else kind for kind, files in by_kind.items()
+    ]
+    found = checks()
+    every: list[type[LogCheck | DirectoryCheck | ClusterCheck]] = [*found.logs, *found.directories, *found.clusters]
+    clauses = {c for check in every for c in check.needs_directory}
+    clauses |= {c for _, a in absent for c in a.clauses}
+    ordered = sorted(clauses, key=lambda c: (c[:3], int(c[4:])))
+    return Part(tuple(str(x.files.path) for x in alone), (*OWN_FILES, *kinds), tuple(ordered))
 
 
 def _guarded(
@@ -445,32 +507,12 @@ def _result(
     out: FindingList,
     problems: list[str],
     notes: list[str],
+    part: Part | None = None,
 ) -> Audit:
     findings = tuple(sorted(out.kept, key=Finding.order))
     omitted = tuple(sorted(out.omitted, key=lambda o: (o.file, o.clause)))
-    bad = dict[str, int]()
-    by_topic: dict[str, list[int]] = {}
-    for f in findings:
-        folder = str(Path(f.file).parent)
-        if f.severity >= Severity.WARNING:
-            bad[folder] = bad.get(folder, 0) + 1
-        if f.topic is not None:
-            by_topic.setdefault(f.topic, [0, 0, 0, 0])[f.severity] += 1
-    for o in omitted:
-        if o.severity >= Severity.WARNING:
-            folder = str(Path(o.file).parent)
-            bad[folder] = bad.get(folder, 0) + o.count
-    partitions = tuple(_partition(d, s, bad) for d in directories for s in d.logs)
-    topics = tuple(
-        _topic(t, [p for p in partitions if p.topic == t], by_topic.get(t, [0, 0, 0, 0]))
-        for t in sorted({p.topic for p in partitions})
-    )
-    if any(f.severity >= Severity.WARNING for f in findings):
-        verdict = "unsound"
-    elif problems or any(f.severity == Severity.UNJUDGED for f in findings):
-        verdict = "could not judge"
-    else:
-        verdict = "sound"
+    partitions = tuple(_partition(d, s) for d in directories for s in d.logs)
+    topics = tuple(_topic(t, [p for p in partitions if p.topic == t]) for t in sorted({p.topic for p in partitions}))
     told = tuple(
         AuditedDirectory(
             str(d.files.path), d.node, d.cluster, d.clean if any(d is w for w in wholes) else None, len(d.logs)
@@ -478,30 +520,68 @@ def _result(
         for d in directories
     )
     unique = tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(notes))
-    result: Audit = _printable(Audit(tuple(paths), verdict, told, topics, partitions, findings, omitted, *unique))
-    return result
+    return counted(Audit(tuple(paths), "", told, topics, partitions, findings, omitted, *unique, part))
+
+
+def counted(a: Audit) -> Audit:
+    """The same with the verdict, and the numbers of findings of partitions and topics, that follow from its findings
+    and problems."""
+    bad = dict[str, int]()
+    by_topic: dict[str, dict[Severity, int]] = {}
+    for f in a.findings:
+        folder = str(Path(f.file).parent)
+        if f.severity >= Severity.WARNING:
+            bad[folder] = bad.get(folder, 0) + 1
+        if f.topic is not None:
+            of = by_topic.setdefault(f.topic, dict.fromkeys(Severity, 0))
+            of[f.severity] += 1
+    for o in a.omitted:
+        if o.severity >= Severity.WARNING:
+            folder = str(Path(o.file).parent)
+            bad[folder] = bad.get(folder, 0) + o.count
+    none = dict.fromkeys(Severity, 0)
+    topics = []
+    for t in a.topics:
+        of = by_topic.get(t.topic, none)
+        findings = of[Severity.WARNING] + of[Severity.ERROR]
+        topics.append(replace(t, findings=findings, leftovers=of[Severity.LEFTOVER], unjudged=of[Severity.UNJUDGED]))
+    if any(f.severity >= Severity.WARNING for f in a.findings):
+        verdict = "unsound"
+    elif a.problems or any(f.severity == Severity.UNJUDGED for f in a.findings):
+        verdict = "could not judge"
+    else:
+        verdict = "sound"
+    partitions = tuple(replace(p, findings=bad.get(p.path, 0)) for p in a.partitions)
+    return replace(a, verdict=verdict, partitions=partitions, topics=tuple(topics))
 
 
 def unread(paths: Sequence[Path | str], problem: str) -> Audit:
     """The result where nothing could be read at all: why, as its problem."""
-    return _result([str(p) for p in paths], (), [], FindingList(), [problem], [])
+    return _retold(_result([str(p) for p in paths], (), [], FindingList(), [problem], []), printable)
 
 
-def _printable(thing: Any) -> Any:
-    """The same with every text printable: names in a directory may be any bytes."""
+T = TypeVar("T")
+
+
+def _retold(thing: T, tell: Callable[[str], str]) -> T:
+    """The same with every text told so: names in a directory may be any bytes."""
+    return _told(thing, tell)  # type: ignore[no-any-return]
+
+
+def _told(thing: Any, tell: Callable[[str], str]) -> Any:
     match thing:
         case str():
-            return printable(thing) if UNPRINTABLE.search(thing) else thing
+            return tell(thing)
         case tuple():
-            return tuple(map(_printable, thing))
-        case Audit() | AuditedDirectory() | Partition() | Topic() | OmittedCounts() | Finding():
+            return tuple(_told(x, tell) for x in thing)
+        case Audit() | AuditedDirectory() | Partition() | Topic() | OmittedCounts() | Finding() | Part():
             old = {f.name: getattr(thing, f.name) for f in fields(thing)}
-            new = {name: value for name, x in old.items() if (value := _printable(x)) is not x and value != x}
+            new = {name: value for name, x in old.items() if (value := _told(x, tell)) is not x and value != x}
             return replace(thing, **new) if new else thing
     return thing
 
 
-def _partition(d: Directory, s: Summary, bad: dict[str, int]) -> Partition:
+def _partition(d: Directory, s: Summary) -> Partition:
     files = s.log.files
     return Partition(
         str(files.path),
@@ -519,11 +599,11 @@ def _partition(d: Directory, s: Summary, bad: dict[str, int]) -> Partition:
         s.facts.aborted,
         s.facts.open_transactions,
         s.facts.last_stable_offset,
-        findings=bad.get(str(files.path), 0),
+        findings=0,
     )
 
 
-def _topic(name: str, of: list[Partition], findings: list[int]) -> Topic:
+def _topic(name: str, of: list[Partition]) -> Topic:
     def total(field: str) -> int:
         return sum(getattr(p, field) for p in of)
 
@@ -538,7 +618,7 @@ def _topic(name: str, of: list[Partition], findings: list[int]) -> Topic:
         total("committed"),
         total("aborted"),
         total("open_transactions"),
-        findings[Severity.WARNING] + findings[Severity.ERROR],
-        findings[Severity.LEFTOVER],
-        findings[Severity.UNJUDGED],
+        findings=0,
+        leftovers=0,
+        unjudged=0,
     )

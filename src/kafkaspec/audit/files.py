@@ -56,8 +56,8 @@ class PartitionFiles:
     """what is none of these (quorum-state and .checkpoint files of the metadata log among them)"""
     folders: tuple[Path, ...] = ()
     """directories in it: Kafka makes none"""
-    only: frozenset[int] | None = None
-    """base offsets of the segments, if a user named these and not the partition"""
+    only: frozenset[str] | None = None
+    """names of files, if a user named these and not the partition; indexes beside a .log need no naming"""
 
 
 @dataclass(frozen=True)

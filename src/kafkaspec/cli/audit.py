@@ -1,48 +1,105 @@
-"""`kafkaspec audit`: judge what brokers left on disk, and tell it."""
+"""`kafkaspec audit`: judge what brokers left on disk, or what a live one writes, and tell it."""
 
 from __future__ import annotations
 
+import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkaspec.cli.output import Progress, progress, tell
+from kafkaspec.cli.output import Progress, progress, show_json_line, tell
 from kafkaspec.errors import UserError
 
 if TYPE_CHECKING:
-    from kafkaspec.audit.engine import Audit
+    from kafkaspec.audit.engine import Audit, Fan
+    from kafkaspec.audit.watch import AuditChange, Watch
 
 MB = 1_000_000
 
 
-def run(paths: Sequence[Path], *, master: str | None, html: Path | None, json: bool) -> int:
+def run(paths: Sequence[Path], *, master: str | None, html: Path | None, everything: bool, json: bool) -> int:
     """Audit the paths, in this process or on a Spark master. 0 sound, 1 findings, 2 could not judge. What could not be
-    read at all is an error; with `json` it is a document too."""
+    read at all is an error; with `json` it is a document too. `everything`: every finding is told."""
     from kafkaspec.audit.engine import unread
+    from kafkaspec.audit.watch import settled
     from kafkaspec.impl.common.files import printable
 
     try:
-        result = _audited(paths, master)
+        with _fan(master) as fan, progress("audit") as bar:
+            result = settled(paths, fan=fan, progress=Rate(bar))
     except UserError as e:
         if json:
             tell([unread(paths, str(e))], json=True)
         raise UserError(printable(str(e)), e.exit_code) from None
+    result = replace(result, everything=everything)
     tell([result], json=json, html=html, title=printable(f"audit {' '.join(map(str, paths))}"))
     return result.exit_code
 
 
-def _audited(paths: Sequence[Path], master: str | None) -> Audit:
-    from kafkaspec.audit.engine import audit
+def watch(paths: Sequence[Path], *, every_s: float, master: str | None, everything: bool, json: bool) -> int:
+    """Audit the paths again and again until SIGINT or SIGTERM: all is told first, then what has changed; with `json` a
+    line each. The exit status is that of the last look that was told."""
+    from kafkaspec.audit.watch import Watch
+    from kafkaspec.impl.common.files import printable
 
+    def told(what: Audit | AuditChange) -> None:
+        what = replace(what, everything=everything)
+        if json:
+            show_json_line(what)
+        else:
+            tell([what], json=False)
+
+    looking = None
+    try:
+        with _interrupted_by(signal.SIGINT, signal.SIGTERM), _fan(master) as fan:
+            looking = Watch(paths, fan=fan)
+            told(_look(looking))
+            while True:
+                time.sleep(every_s)
+                if change := _look(looking):
+                    told(change)
+    except KeyboardInterrupt:
+        if looking is None or looking.last is None:
+            raise
+        return looking.last.exit_code
+    except UserError as e:
+        raise UserError(printable(str(e)), e.exit_code) from None
+
+
+@contextmanager
+def _interrupted_by(*numbers: int) -> Iterator[None]:
+    """These signals raise KeyboardInterrupt; SIGINT too where a shell has begun the command in the background, which
+    would not hear it else."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _look(watch: Watch) -> Audit | AuditChange:
     with progress("audit") as bar:
-        if master is None:
-            return audit(paths, progress=Rate(bar))
-        from kafkaspec.fleet.audit import on
-        from kafkaspec.fleet.session import session
+        watch.progress = Rate(bar)
+        return watch.first() if watch.last is None else watch.again()
 
-        with session(master) as spark:
-            return audit(paths, fan=on(spark), progress=Rate(bar))
+
+@contextmanager
+def _fan(master: str | None) -> Iterator[Fan]:
+    """How logs are judged: in this process, or on a Spark master."""
+    if master is None:
+        from kafkaspec.audit.engine import here
+
+        yield here
+        return
+    from kafkaspec.fleet.audit import on
+    from kafkaspec.fleet.session import session
+
+    with session(master) as spark:
+        yield on(spark)
 
 
 class Rate:

@@ -11,6 +11,7 @@ import orjson
 from kafkaspec.cli.output import harmless, say
 from kafkaspec.dump.engine import dumped
 from kafkaspec.errors import UserError
+from kafkaspec.impl.common.files import printable
 
 SOUND, DAMAGED, UNREADABLE = 0, 1, 2
 
@@ -23,7 +24,7 @@ def run(paths: Sequence[Path], *, offset: int | None, records: bool, json: bool)
             worst = max(worst, _dump(path, offset, records, json))
         except UserError as e:
             sys.stdout.flush()
-            say(e)
+            say(UserError(printable(str(e)), e.exit_code))
             worst = UNREADABLE
     return worst
 
@@ -31,9 +32,9 @@ def run(paths: Sequence[Path], *, offset: int | None, records: bool, json: bool)
 def _dump(path: Path, offset: int | None, records: bool, json: bool) -> int:
     lines, worst = dumped(path, offset=offset, records=records), SOUND
     if not json:
-        print(harmless(str(path)))
+        print(printable(str(path)))
     for line in lines:
         worst = DAMAGED if line.bad else worst
-        said = orjson.dumps({"file": str(path), **line.fields}).decode() if json else line.text
+        said = orjson.dumps({"file": printable(str(path)), **line.fields}).decode() if json else harmless(line.text)
         sys.stdout.write(f"{said}\n")
     return worst

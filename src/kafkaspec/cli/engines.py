@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafkaspec.contract.subsystem import Subsystem
     from kafkaspec.explore import Exploration
     from kafkaspec.explore.checked import Expectation
-    from kafkaspec.judge.check import Verdict
+    from kafkaspec.judge.verdict import Verdict
     from kafkaspec.language import LoadedModel
 
 EXIT_CODES = {"complete": 0, "violation": 1, "deadlock": 1, "liveness": 1, "limit": 2}
@@ -79,7 +79,7 @@ def _judge(trace: str, wanted: Subsystem | None, strict: bool, release: str | No
 def _judge_stream(stream: BinaryIO, name: str, wanted: Subsystem | None, strict: bool, release: str | None) -> Verdict:
     """What can be read once: standard input, a pipe."""
     from kafkaspec.judge.check import check as judge
-    from kafkaspec.judge.check import lines_of
+    from kafkaspec.judge.trace import lines_of
 
     lines = lines_of(stream)
     first = _looked_at(lines)
@@ -90,7 +90,7 @@ def _judge_stream(stream: BinaryIO, name: str, wanted: Subsystem | None, strict:
 
 
 def _first_lines(path: Path) -> list[bytes]:
-    from kafkaspec.judge.check import Counted, opened
+    from kafkaspec.judge.trace import Counted, opened
 
     with path.open("rb", buffering=0) as raw:
         try:
@@ -132,7 +132,7 @@ def guess(name: str, lines: Iterable[bytes]) -> Subsystem:
 
 
 def _operations(name: str, lines: Iterable[bytes]) -> Iterator[str]:
-    from kafkaspec.judge.check import parsed
+    from kafkaspec.judge.trace import parsed
 
     if name.endswith(".history"):
         for line in lines:

@@ -468,8 +468,10 @@ Examples:
   kafkaspec audit /var/lib/kafka/data                 a broker's log directory, or a folder of such
   kafkaspec audit /disk1/kafka /disk2/kafka           several: of one broker, or of several of a cluster
   kafkaspec audit data/orders-0                       a partition
-  kafkaspec audit data/orders-0/00000000000000000000.log
+  kafkaspec audit bundle/orders-0/*                   some of its files
+  kafkaspec audit bundle.tar.gz                       an archive of any of these
   kafkaspec audit /mnt/* --html audit.html --spark 'local[*]'
+  kafkaspec audit /var/lib/kafka/data --watch 60      a live broker: what has changed, until Ctrl-C
 \b
 Exit status: 0 sound, 1 findings, 2 could not judge. Nothing is ever written to the directories.
 """,
@@ -478,20 +480,31 @@ def audit(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATH...", help="Log directories, folders of them, partitions, segments.", show_default=False
+            metavar="PATH...",
+            help="Log directories, folders of them, partitions, files of one; archives of these.",
+            show_default=False,
         ),
     ],
     spark: Annotated[
         str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else in this process.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Tell every finding, not the first few of a rule.")] = False,
+    watch: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", min=0.1, help="Look again every so many seconds; tell what has changed."),
     ] = None,
     html: Html = None,
     json: Json = False,
 ) -> int:
     """Judge the log directories that brokers left: batches, indexes, producers, transactions, epochs, checkpoints,
     compaction, leftovers of a crash, and replicas against each other."""
-    from kafkaspec.cli.audit import run
+    from kafkaspec.cli import audit as command
 
-    return run(paths, master=spark, html=html, json=json)
+    if watch is not None:
+        if html is not None:
+            raise UserError("--watch writes no page: leave out --html")
+        return command.watch(paths, every_s=watch, master=spark, everything=everything, json=json)
+    return command.run(paths, master=spark, html=html, everything=everything, json=json)
 
 
 @app.command(

@@ -6,7 +6,6 @@ A reader that goes away (`kafkaspec ... | head`) ends the command quietly, as it
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafkaspec.errors import UserError
+from kafkaspec.impl.common.files import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -43,8 +43,8 @@ def console(stderr: bool = False) -> Console:
 
 
 def harmless(text: str) -> str:
-    """The text without what a terminal obeys: a control character in a file's name or in data is shown as one mark."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
+    """The text, in lines, without what a terminal obeys: of a file's name or of data that is shown as escapes."""
+    return printable(text, but="\n\t")
 
 
 def show(*what: RenderableType) -> None:
@@ -108,6 +108,15 @@ def show_json(value: Any) -> None:
     import orjson
 
     _print(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode() + "\n")
+
+
+def show_json_line(result: Any) -> None:
+    """Print a result as one line of JSON."""
+    import orjson
+
+    from kafkaspec import report
+
+    _print(orjson.dumps(report.to_json(result), option=orjson.OPT_NON_STR_KEYS).decode() + "\n")
 
 
 def check_writable(path: Path) -> None:

@@ -192,12 +192,11 @@ class Operation(Generic[S]):
     def beyond(self, arguments: Mapping[str, Any]) -> list[str]:
         """Where in these arguments, by Python names, a whole number is outside its range: nothing is promised of such a
         call."""
-        return [w for p, v in arguments.items() if p in self._numbered for w in beyond(self._numbered[p], v, p)]
+        return _beyond(self._numbered, arguments)
 
     @cached_property
     def _numbered(self) -> Mapping[str, Any]:
-        """The annotations of the parameters in which there are ranges."""
-        return {p: h for p, h in self.annotations.items() if p != "return" and has_ranges(h)}
+        return _numbered(self.annotations)
 
     @cached_property
     def result_hint(self) -> Any:
@@ -339,6 +338,15 @@ def _returns_step(body: Callable[..., Any]) -> bool:
     return (hint if isinstance(hint, str) else getattr(hint, "__name__", str(hint))).startswith("Step")
 
 
+def _numbered(annotations: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The annotations of the parameters in which there are ranges."""
+    return {p: h for p, h in annotations.items() if p != "return" and has_ranges(h)}
+
+
+def _beyond(numbered: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
+    return [w for p, v in arguments.items() if p in numbered for w in beyond(numbered[p], v, p)]
+
+
 def _conditions(function: Callable[..., Any], contracts: Iterable[Any]) -> tuple[Condition, ...]:
     out = []
     for contract in contracts:
@@ -376,6 +384,14 @@ class Machine(Generic[S]):
 
     def __post_init__(self) -> None:
         self.home = self.home or self.initial.__module__
+
+    def beyond(self, init: Mapping[str, Any]) -> list[str]:
+        """Where in the arguments of `initial` a whole number is outside its range: see `Operation.beyond`."""
+        return _beyond(self._numbered, init)
+
+    @cached_property
+    def _numbered(self) -> Mapping[str, Any]:
+        return _numbered(typing.get_type_hints(inspect.unwrap(self.initial), include_extras=True))
 
     @property
     def candidates(self) -> dict[str, Callable[[S], Sequence[Any]]]:

@@ -92,6 +92,8 @@ _TRANSPARENT = frozenset(("some", "get", "must", "only"))
 _CHOICE = re.compile(r"(\w+|<<[^>]*>>) \\in ")
 """How {... : ...} begins."""
 _WIDTH = 110
+_NO_FIELDS = "<<>>"
+"""A record without fields: the function of an empty domain."""
 
 
 def tla(
@@ -521,7 +523,7 @@ class _Module:
                 name, t = t.fields[k.aux]
                 out += f".{self.field(name)}"
                 continue
-            out += f"[{self.position(k) if t.kind == 'seq' else self.text(k)}]"
+            out += f"[{self.position(k) if t.kind == 'seq' else self.enclosed(k)}]"
             t = t.item
         return out
 
@@ -584,7 +586,8 @@ class _Module:
                 self.used.add("BoundedSeq")
                 return f"BoundedSeq({self.typeset(t.item)}, {self.limit(t.hi)})"
             case "rec":
-                return "[" + ", ".join(f"{self.field(n)} : {self.typeset(f)}" for n, f in t.fields) + "]"
+                each = ", ".join(f"{self.field(n)} : {self.typeset(f)}" for n, f in t.fields)
+                return f"[{each}]" if each else f"{{{_NO_FIELDS}}}"
 
     def limit(self, x: int | Expr) -> str:
         return str(x) if isinstance(x, int) else self.text(x, _INTERVAL + 1)
@@ -608,7 +611,7 @@ class _Module:
                 with self.bound([key]):
                     return f"[{self.member(key)} |-> {self.first(t.item)}]"
             case "rec":
-                return "[" + ", ".join(f"{self.field(n)} |-> {self.first(f)}" for n, f in t.fields) + "]"
+                return _record(f"{self.field(n)} |-> {self.first(f)}" for n, f in t.fields)
         return self.first_number(t) if t.kind == "range" else "0"
 
     def first_number(self, t: T) -> str:
@@ -794,7 +797,7 @@ class _Module:
         o = self.over(e.op, v, e.args[1], value)
         with self.variables([(v, o)]) as (head,):
             whole = o.rest is TRUE
-            chosen = "{}" if o.rest is FALSE else f"{{{head} : {self.in_braces(o.rest)}}}"
+            chosen = "{}" if o.rest is FALSE else f"{{{head} : {self.enclosed(o.rest)}}}"
             if e.op in ("setof", "count") or (value is v and e.op != "sum"):
                 chosen = self.domain(v, o) if whole else chosen
             else:
@@ -803,7 +806,7 @@ class _Module:
                 if e.op == "sum":
                     self.used.add("SumOver")
                     return f"Sum([{member} |-> {self.text(value)}])", _ATOM
-                chosen = f"{{{self.in_braces(value)} : {member}}}"
+                chosen = f"{{{self.enclosed(value)} : {member}}}"
         match e.op:
             case "setof" | "image":
                 return chosen, _SET if chosen[-1] != "}" else _ATOM
@@ -813,9 +816,9 @@ class _Module:
         self.used.add(helper)
         return f"{helper}({', '.join([chosen, *map(self.text, e.args[3:])])})", _ATOM
 
-    def in_braces(self, e: Expr) -> str:
-        """An expression that stands in {...}. Behind the brace, a \\in b <=> c is read as a \\in (b <=> c), for it may
-        become {a \\in b : c}; and {a \\in b : c \\in d} would be ambiguous."""
+    def enclosed(self, e: Expr) -> str:
+        """An expression behind a brace or a bracket. A membership there begins {a \\in b : c} or [a \\in b |-> c]:
+        {a \\in b <=> c} is read as a \\in (b <=> c), {a \\in b : c \\in d} is ambiguous, f[a \\in b] lacks its |->."""
         x = e
         while x.op in _TRANSPARENT:
             x = x.args[-1]
@@ -838,7 +841,7 @@ class _Module:
             case "sortsize":
                 return f"Cardinality({self.name(e.aux)})", _ATOM
             case "idx":
-                return f"{self.text(a[0], _PRIME)}[{self.text(a[1])}]", _ATOM
+                return f"{self.text(a[0], _PRIME)}[{self.enclosed(a[1])}]", _ATOM
             case "at":
                 return f"{self.text(a[0], _PRIME)}[{self.position(a[1])}]", _ATOM
             case "field":
@@ -902,7 +905,7 @@ class _Module:
                 return f"2 * Cardinality({self.text(a[0])}) > Cardinality({self.name(a[0].t.item.name)})", _COMPARE
             case "rec":
                 fields = zip(e.t.fields, a, strict=True)
-                return "[" + ", ".join(f"{self.field(n)} |-> {self.text(x)}" for (n, _), x in fields) + "]", _ATOM
+                return _record(f"{self.field(n)} |-> {self.text(x)}" for (n, _), x in fields), _ATOM
         raise NotImplementedError(f"no TLA+ for the operation {e.op}")
 
     def comparison(self, sign: str, a: Sequence[Expr]) -> tuple[str, int]:
@@ -933,7 +936,7 @@ class _Module:
         """Elements added to or taken from a set, together: {a, b} \\cup {c} is {a, b, c}."""
         op, sign, named = e.op, "\\cup" if e.op == "with" else "\\", list[str]()
         while e.op == op:
-            named.insert(0, self.in_braces(e.args[1]))
+            named.insert(0, self.enclosed(e.args[1]))
             e = e.args[0]
         few = "{" + ", ".join(named) + "}"
         if op == "with" and e.op == "empty":
@@ -943,7 +946,7 @@ class _Module:
     def membership(self, sign: str, equal: Sequence[Expr]) -> tuple[str, int]:
         """x = a \\/ x = b is x \\in {a, b}."""
         sides = [_sides(x) for x in equal]
-        values = "{" + ", ".join(self.in_braces(v) for _, v in sides) + "}"
+        values = "{" + ", ".join(self.enclosed(v) for _, v in sides) + "}"
         return f"{self.text(sides[0][0], _COMPARE + 1)} {sign} {values}", _COMPARE
 
     def negation(self, e: Expr) -> tuple[str, int]:
@@ -1018,6 +1021,11 @@ def _common(lists: Sequence[Sequence[Expr]]) -> int:
     while all(len(x) > n and x[n] is lists[0][n] for x in lists):
         n += 1
     return n
+
+
+def _record(fields: Iterable[str]) -> str:
+    each = ", ".join(fields)
+    return f"[{each}]" if each else _NO_FIELDS
 
 
 def _holds_records(t: T) -> bool:

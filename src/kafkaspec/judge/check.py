@@ -21,21 +21,18 @@ come in the order of the recordings: the exact comparison is then one comparison
 
 from __future__ import annotations
 
-import codecs
 import gc
-import gzip
 import inspect
-import io
 import itertools
 import types
 import typing
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal, NamedTuple, NoReturn
+from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 import orjson
 
@@ -46,15 +43,10 @@ from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.fits import LARGEST, arguments_fit, fits
 from kafkaspec.judge.protocol import word
 from kafkaspec.judge.tokens import Tokens
+from kafkaspec.judge.trace import MAX_DEPTH, MAX_LINE_BYTES, Counted, is_deep, json_text, opened, parsed
+from kafkaspec.judge.verdict import DeviationCount, SkippedCount, Verdict, bounded
 from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, same
 
-MAX_LINE_BYTES: Final = 16 << 20
-"""A longer line is not read; nor is a longer history in text."""
-MAX_DEPTH: Final = 100
-"""A line that is nested deeper is not read."""
-MAX_UNPACKED: Final = 200
-"""A file that unpacks to more than so many times its size, and more than `FREE_BYTES`, is not read."""
-FREE_BYTES: Final = 64 << 20
 MAX_STATES: Final = 10_000
 """How many states may explain a trace with missing fields before the check gives up."""
 MAX_STATES_BYTES: Final = 256 << 20
@@ -70,8 +62,6 @@ MAX_NEAREST: Final = 2_000
 MAX_REASONS: Final = 20
 """So many reasons for which lines were skipped are told, and how many lines there were of others."""
 MAX_DIFFERENCES: Final = 1_000
-MAX_VALUE_BYTES: Final = 64 << 10
-"""A value in a verdict that would be longer as JSON is left out, and its size told."""
 
 FIELDS = ("i", "op", "args", "result", "error", "state")
 _STATE = b',"state":'  # 9 bytes
@@ -80,116 +70,6 @@ _COMPLETE = ({"i", "op", "args", "result", "state"}, {"i", "op", "args", "error"
 
 Progress = Callable[[int, int | None, str], None]
 """Called now and then with bytes done, bytes in all (None where it is not known) and a word on what was found."""
-
-
-@dataclass(frozen=True)
-class DeviationCount:
-    """A known deviation in a trace: at how many lines, and the first of them."""
-
-    count: int
-    step: int
-    line: int
-
-
-@dataclass(frozen=True)
-class SkippedCount:
-    """Lines that were skipped for one reason: how many, and the first of them."""
-
-    count: int
-    line: int
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What became of a trace. From `step` on, the fields are of the line where it was rejected or left the contract."""
-
-    verdict: Literal["accepted", "rejected", "outside", "incomplete"]
-    """`incomplete`: nothing is wrong with what was judged, and lines were skipped"""
-    source: str
-    events: int
-    """lines judged, `init` lines and the line that was rejected included"""
-    histories: int
-    operations: Mapping[str, int]
-    """calls explained, by operation; calls whose operation is not recorded are under "?" """
-    clauses: Mapping[str, int]
-    """how often each clause was exercised by an explained call: as the rule of the operation or of its refusal"""
-    deviations: Mapping[str, DeviationCount] = field(default_factory=dict)
-    step: int | None = None
-    """the line's own number `i`; the number of the event if it has none"""
-    line: int | None = None
-    call: str = ""
-    clause: str = ""
-    sentence: str = ""
-    what: str = ""
-    skipped: Mapping[str, SkippedCount] = field(default_factory=dict)
-    """lines that are none of a trace, by what is unknown in them; "" for the lines that are of further reasons"""
-    unjudged: int = 0
-    """lines after a skipped one, up to the next `init`: the state is not known there"""
-    expected: Mapping[str, Json] = field(default_factory=dict)
-    """result or error, and state, that would have been accepted"""
-    seen: Mapping[str, Json] = field(default_factory=dict)
-    differences: tuple[Difference, ...] = ()
-    only_state: bool = False
-    """the answer is right, the state after it is not"""
-    nearest: str = ""
-    again: str = ""
-    """the command that judges so again; "" where it was no command that judged, or what it read is gone"""
-
-    @property
-    def exit_code(self) -> int:
-        """0 accepted, 1 rejected, 2 could not judge."""
-        return {"accepted": 0, "rejected": 1, "outside": 2, "incomplete": 2}[self.verdict]
-
-    def text(self) -> str:
-        """The verdict in plain lines, without colours."""
-        where = f"{self.source}:{self.line}"
-        out = []
-        judged = f"{_count(self.events, 'event')} in {_count(self.histories, 'history')}"
-        if self.verdict == "accepted":
-            out.append(f"accepted: {self.source}: {judged}")
-        elif self.verdict == "incomplete":
-            out.append(f"could not judge all: {self.source}: {judged} accepted, {self.left_out}")
-        elif self.verdict == "outside":
-            out.append(f"outside the contract from step {self.step}: {where}: {self.call}")
-            out.append(f"  the caller broke {self.clause}: {self.what}")
-        else:
-            out.append(f"rejected at step {self.step}: {where}: {self.call}")
-            out.append(f"  {self.clause}: {self.sentence}" if self.sentence else f"  {self.clause}")
-            out += [f"  {line}" for line in self.what.splitlines()]
-            out += [f"    {d}" for d in self.differences[:12]]
-            if len(self.differences) > 12:
-                out.append(f"    and {len(self.differences) - 12} more")
-            out += [f"  {line}" for line in self.nearest.splitlines()]
-        for id, met in self.deviations.items():
-            out.append(
-                f"  known deviation {id}: {_count(met.count, 'time')}, first at step {met.step} (line {met.line})"
-            )
-        for what, where in self.skips:
-            out.append(f"  skipped {where}: {what}")
-        return "\n".join(out)
-
-    @property
-    def left_out(self) -> str:
-        """How many lines were not judged, in words."""
-        skipped = sum(s.count for s in self.skipped.values())
-        after = f", {_count(self.unjudged, 'line')} after {'it' if skipped == 1 else 'them'} not judged"
-        return f"{_count(skipped, 'line')} skipped" + (after if self.unjudged else "")
-
-    @property
-    def skips(self) -> list[tuple[str, str]]:
-        """Why lines were skipped, and where."""
-        return [
-            (
-                what or "other reasons",
-                f"{_count(s.count, 'line')}, first line {s.line}" if s.count > 1 else f"line {s.line}",
-            )
-            for what, s in self.skipped.items()
-        ]
-
-
-def _count(n: int, what: str) -> str:
-    plural = what[:-1] + "ies" if what.endswith("y") else what + "s"
-    return f"{n:,} {what if n == 1 else plural}"
 
 
 class Possible(NamedTuple):
@@ -364,7 +244,7 @@ class Check:
         events = 0
         for number, line in enumerate(lines, 1):
             if len(line) > MAX_LINE_BYTES:
-                self.parsed(line, number)
+                parsed(line, self.name, number)
             # Where the state is the last field, only what stands before it is parsed. The state's text need not be, if
             # it is the expected one to the byte. (Text before it that ends inside a string or a list does not parse.)
             record = None
@@ -376,12 +256,12 @@ class Check:
                     at = 0
             if at <= 0 or head.keys() not in _HEADS:
                 at = 0
-                head = record = self.parsed(line, number)
+                head = record = parsed(line, self.name, number)
                 if record is None:
                     continue
             if tokens is not None and type(head) is dict and tokens.concerns(head.get("op")):
                 at = 0
-                head = record = self.parsed(line, number)
+                head = record = parsed(line, self.name, number)
                 state = before if single else self.frontier[0].state
                 tokens.recorded(record, partial(self.answer, record, state))
             events += 1
@@ -426,7 +306,7 @@ class Check:
                                 ids = self.deviating(head, attempt, text) if at else ()
                             if not ids:
                                 if record is None:
-                                    record = self.parsed(line, number)
+                                    record = parsed(line, self.name, number)
                                     head["state"] = record["state"]
                                     good = good and _equal(head, record)  # of a key that comes twice the last counts
                                 good = good and self.shows(expected, record)
@@ -445,7 +325,7 @@ class Check:
             # the other path
             self.frontier = [Possible(before, ghosts)] if single else self.frontier
             self.events = events
-            verdict = self.slow(self.parsed(line, number) if record is None else record, number)
+            verdict = self.slow(parsed(line, self.name, number) if record is None else record, number)
             if verdict is not None:
                 return verdict
             events = self.events
@@ -472,10 +352,6 @@ class Check:
         except Exception:
             return None
         return None if isinstance(step, Outside) or isinstance(step.result, Refused) else step.result
-
-    def parsed(self, line: bytes, number: int) -> Any:
-        """A line's JSON; None for a blank line."""
-        return parsed(line, self.name, number)
 
     # what a line shows of the state
 
@@ -550,7 +426,7 @@ class Check:
         """Whether the states that explain the trace are too large together: the first stands for all."""
         several = len(self.frontier)
         size = MAX_STATES_BYTES // several
-        return several > 100 and len(_text(self.machine.observe(self.frontier[0].state))) > size
+        return several > 100 and len(json_text(self.machine.observe(self.frontier[0].state))) > size
 
     def begin(self, line: Line) -> Verdict | None:
         """A new history."""
@@ -726,7 +602,7 @@ class Check:
         """The line, if it is of the form of a trace's; UserError otherwise."""
         if not isinstance(record, dict):
             self.malformed(number, f"expected a JSON object, not {type(record).__name__}")
-        if _is_deep(record):
+        if is_deep(record):
             self.malformed(number, f"nested deeper than {MAX_DEPTH} levels")
         for key in record:
             if key not in FIELDS:
@@ -914,7 +790,7 @@ class Check:
 
     def tries(self, line: Line) -> int:
         """How many calls are tried to say what is wrong with a line: the larger line and state, the fewer."""
-        size = len(_text(line.record)) + len(_text(self.machine.observe(self.frontier[0].state)))
+        size = len(json_text(line.record)) + len(json_text(self.machine.observe(self.frontier[0].state)))
         return MAX_NEAREST // (1 + size // 4096) + 10
 
     def near(self, line: Line, state: Any) -> Iterator[tuple[Operation[Any], dict[str, Any]]]:
@@ -972,28 +848,6 @@ def _kinds(op: Operation[Any], parameter: str) -> tuple[type, ...]:
     return tuple(k for k in kinds if k in (int, str, float))
 
 
-def parsed(line: bytes, name: str, number: int) -> Any:
-    """A line's JSON; None for a blank line. UserError for what is no JSON or too long, with file and line."""
-    if len(line) > MAX_LINE_BYTES:
-        raise UserError(f"{name}:{number}: longer than {MAX_LINE_BYTES >> 20} MiB")
-    try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError as e:
-        if not line.strip():
-            return None
-        what = f"not JSON: {e.msg} at column {e.colno}"
-        if "depth limit" in e.msg or "ecursion" in e.msg:  # as its version says it
-            what = f"nested deeper than {MAX_DEPTH} levels"
-        try:
-            line.decode()
-        except UnicodeDecodeError as broken:
-            what = f"not UTF-8 text (byte {broken.start} of the line)"
-        raise UserError(f"{name}:{number}: {what}") from None
-    if record is None:
-        raise UserError(f"{name}:{number}: expected a JSON object, not null")
-    return record
-
-
 def _equal(a: Json, b: Json) -> bool:
     """Whether they are equal; not, where they are too deep to say."""
     try:
@@ -1002,22 +856,8 @@ def _equal(a: Json, b: Json) -> bool:
         return False
 
 
-def _is_deep(value: Json) -> bool:
-    """Whether it is nested deeper than a line may be."""
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [c for v in level if isinstance(v, dict | list) for c in (v.values() if isinstance(v, dict) else v)]
-        if not level:
-            return False
-    return True
-
-
-def _text(value: Json) -> bytes:
-    return orjson.dumps(value, default=float, option=orjson.OPT_NON_STR_KEYS)
-
-
 def _short(value: Json) -> str:
-    return history.cut(_text(value).decode(), 100)
+    return history.cut(json_text(value).decode(), 100)
 
 
 def _error(e: Exception) -> str:
@@ -1083,83 +923,3 @@ def check(
     except (OSError, EOFError, zlib.error) as e:
         reason = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
         raise UserError(f"{name}: cannot read: {reason}") from None
-
-
-class Counted(io.RawIOBase):
-    """Bytes that are read, counted. `packed` are those that they are unpacked from: there may not be too many more."""
-
-    def __init__(self, source: Any, name: str = "", packed: Counted | None = None) -> None:
-        self.source = source
-        self.name = name
-        self.packed = packed
-        self.bytes = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        n: int = self.source.readinto(buffer) or 0
-        self.bytes += n
-        if self.packed is not None and self.bytes > max(FREE_BYTES, MAX_UNPACKED * self.packed.bytes):
-            raise UserError(f"{self.name}: unpacks to more than {MAX_UNPACKED} times its size: not read")
-        return n
-
-
-def opened(raw: Counted, name: str, suffix: str) -> Iterable[bytes]:
-    """The lines of a file of that suffix, of which a long one is cut after `MAX_LINE_BYTES`."""
-    if suffix == ".history":
-        text = io.BufferedReader(raw).read(MAX_LINE_BYTES + 1)
-        if len(text) > MAX_LINE_BYTES:
-            raise UserError(f"{name}: a history in text longer than {MAX_LINE_BYTES >> 20} MiB is not read")
-        return _numbered(text, name)
-    if suffix == ".gz":
-        raw = Counted(gzip.GzipFile(fileobj=io.BufferedReader(raw)), name, raw)
-    return lines_of(io.BufferedReader(raw, 1 << 16))
-
-
-def lines_of(stream: io.BufferedIOBase | BinaryIO) -> Iterator[bytes]:
-    """The lines of a stream, of which a long one is cut after `MAX_LINE_BYTES`; a mark of UTF-8 before them is none."""
-    first = stream.readline(MAX_LINE_BYTES + 1)
-    return itertools.chain(
-        [first.removeprefix(codecs.BOM_UTF8)] if first else [],
-        iter(partial(stream.readline, MAX_LINE_BYTES + 1), b""),
-    )
-
-
-def bounded(verdict: Verdict) -> Verdict:
-    """The verdict without values that are too long to be shown."""
-
-    def short(value: Json, most: int) -> Json:
-        size = 0 if value is ABSENT else len(_text(value))
-        return value if size <= most else f"({size:,} bytes: too long to show)"
-
-    def shorter(outcome: Mapping[str, Json]) -> Mapping[str, Json]:
-        out = {k: short(v, MAX_VALUE_BYTES) for k, v in outcome.items() if k != "error"}
-        if "error" in outcome:
-            out["error"] = {k: short(v, 4096) for k, v in outcome["error"].items()}
-        return out
-
-    return replace(
-        verdict,
-        expected=shorter(verdict.expected),
-        seen=shorter(verdict.seen),
-        differences=tuple(
-            replace(d, path=history.cut(d.path), expected=short(d.expected, 4096), seen=short(d.seen, 4096))
-            for d in verdict.differences
-        ),
-    )
-
-
-def _numbered(text: bytes, name: str) -> Iterator[bytes]:
-    """A history's calls as NDJSON, each on the line where the text has it."""
-    try:
-        records = history.numbered(text.removeprefix(codecs.BOM_UTF8).decode(), name)
-    except UnicodeDecodeError as e:
-        raise UserError(f"{name}: not UTF-8 text (byte {e.start})") from None
-    at = 1
-    for number, record in records:
-        if _is_deep(record):
-            raise UserError(f"{name}:{number}: nested deeper than {MAX_DEPTH} levels")
-        yield from itertools.repeat(b"", number - at)
-        yield orjson.dumps(record)
-        at = number + 1

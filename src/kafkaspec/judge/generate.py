@@ -5,7 +5,8 @@ Three kinds, all of them a function of the seed:
 - *guided* histories: of a few proposed calls the one is taken of which least was seen: its outcome, alone and after the
   outcome before; which of its candidates each argument is, with that outcome; and each two of these together. Arguments
   come from the spec's candidates, are repeated, and are taken up again when they are stale; crashes and damage come in
-  bursts;
+  bursts. What is deep is reached by streaks of one operation, each call of which adds most to what is shown, and by
+  histories that keep to few operations; what is far, by numbers at the ends of widths, which then go on being used;
 - *uniform* histories: every operation and every candidate alike, as a yardstick.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from bisect import bisect
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -20,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Pick, Refused, Step
-from kafkaspec.judge.boundary import CANNOT, Account, Path, boundaries, changed, plain
+from kafkaspec.judge.boundary import CANNOT, Path, boundaries, changed, plain
 from kafkaspec.judge.cover import Cover
 from kafkaspec.lockstep.walk import draw, draw_init
 
@@ -40,10 +42,25 @@ VARIED, WIDE_SHARE = 0.2, 0.25
 """How often a number of a call is changed to where a rule decides otherwise, or, of these, to where a width ends."""
 WIDE: Final = tuple(
     sorted(
-        {2**bits + more for bits in (15, 16, 31, 32, 33, 40, 53, 62, 63) for more in (-1, 0, 1)} | {1_700_000_000_000}
+        {-1, 0, 1, 9, 10, 99, 100, 1_700_000_000_000}
+        | {2**bits + more for bits in (8, 15, 16, 24, 31, 32, 33, 40, 53, 62, 63) for more in (-1, 0, 1)}
+        | {more - 2**bits for bits in (15, 31, 63) for more in (-1, 0, 1)}
     )
 )
+NUMBER: Final = re.compile(r"""(?<![^\s=:,{["])[+-]?\d{1,19}(?![^\s=:,}\]"])""")
+"""A number that stands alone in a text; that of a name, as `topic-0`, is none."""
+ENDS: Final = 0.4
+"""How often it is an end of the parameter's own range, not of any width."""
+USED_AGAIN, SOON, LOOKS = (0.1, 0.5), 4, 0.5
+"""How often such a number, once it was used, is an argument of a further call of the history: in general, and in so
+many calls that come next; how often of one of the questions."""
 SWARM: Final = 0.5
+FEW, FEW_STALE, AT_MOST, WEIGHT = 0.25, 0.3, 5, 20
+"""Of histories, how many keep to few operations, and how often an old argument is taken up in these; how many
+operations these are at most, and what they weigh."""
+STREAK, LENGTHS, GROWING, LOOKED = 0.04, (3, 6, 12), 6, 8
+"""How often a call that changed something is followed by a streak of its operation; how long one is; of how many
+proposals that one is made which adds most to what is shown; how many questions are asked then."""
 ONWARD: Final = 0.3
 LONGEST: Final = 180
 TRIES: Final = 20
@@ -143,6 +160,11 @@ class Draws:
         """the call that a changed number was found with"""
         self.far = False
         """whether a number of the history was changed: then a candidate may come to be outside its range"""
+        self.wide: tuple[int, int | None] | None = None
+        """the number at the end of a width that was used last in the history, and where its range ends"""
+        self.fresh = 0
+        """in how many calls that come next it is used sooner"""
+        self.questions = [op for op in operations if op.returns == "answer"]
         self._functions = {
             op.name: [(p, machine.candidates_of(op, p)) for p in op.parameters.values()] for op in operations
         }
@@ -152,7 +174,7 @@ class Draws:
 
     def start(self, rng: random.Random) -> Start:
         """One history."""
-        self.far = False
+        self.far, self.wide = False, None
         if self.guide is None:
             return Start(draw_init(self.machine, rng.choice), self._uniform(rng))
         way = None
@@ -189,44 +211,110 @@ class Draws:
         rng: random.Random,
         weights: Sequence[int],
         used: Mapping[tuple[str, str], list[Any]],
+        stale: float = STALE,
     ) -> Proposal | None:
         """The same by weights of the operations, with old arguments now and then."""
-        random, getrandbits, operations = rng.random, rng.getrandbits, self.operations
+        random, operations = rng.random, self.operations
         for _ in range(TRIES):
             op = operations[bisect(weights, random() * weights[-1], 0, len(weights) - 1)]
-            choices = self._choices(op, state)
-            if choices is None:
-                continue
-            arguments: dict[str, Any] = {}
-            picked: list[int] = []
-            for p, candidates in choices:
-                most = len(candidates)
-                bits = most.bit_length()
-                n = getrandbits(bits)
-                while n >= most:  # as randrange does, without its checks
-                    n = getrandbits(bits)
-                picked.append(n if n < CANDIDATES else CANDIDATES)
-                arguments[p] = candidates[n]
-            for n, p in enumerate(arguments):
-                if p not in op.chosen and random() < STALE and (old := used.get((op.name, p))):
-                    arguments[p] = rng.choice(old)
-                    picked[n] = -1
-            if self.far and op.beyond(arguments):
-                continue
-            found = proposed(self.cover, state, Call(op, arguments), picked)
+            found = self.call_of(op, state, rng, used, stale)
             if found is not None:
                 return found
         return None
+
+    def call_of(
+        self,
+        op: Operation[Any],
+        state: Any,
+        rng: random.Random,
+        used: Mapping[tuple[str, str], list[Any]],
+        stale: float = STALE,
+    ) -> Proposal | None:
+        """A call of an operation; None if what was drawn is outside the contract."""
+        random, getrandbits = rng.random, rng.getrandbits
+        choices = self._choices(op, state)
+        if choices is None:
+            return None
+        arguments: dict[str, Any] = {}
+        picked: list[int] = []
+        for p, candidates in choices:
+            most = len(candidates)
+            bits = most.bit_length()
+            n = getrandbits(bits)
+            while n >= most:  # as randrange does, without its checks
+                n = getrandbits(bits)
+            picked.append(n if n < CANDIDATES else CANDIDATES)
+            arguments[p] = candidates[n]
+        for n, p in enumerate(arguments):
+            if p not in op.chosen and random() < stale and (old := used.get((op.name, p))):
+                arguments[p] = rng.choice(old)
+                picked[n] = -1
+        if self.far and op.beyond(arguments):
+            return None
+        return proposed(self.cover, state, Call(op, arguments), picked)
+
+    def growing(
+        self, op: Operation[Any], state: Any, rng: random.Random, used: Mapping[tuple[str, str], list[Any]]
+    ) -> Proposal | None:
+        """Of some calls of an operation that change something the one after which most is shown."""
+        best: Proposal | None = None
+        most = -1
+        for _ in range(GROWING):
+            found = self.call_of(op, state, rng, used)
+            if found is None or isinstance(found.step.result, Refused) or found.step.state is state:
+                continue
+            shown = extent(self.machine.observe(found.step.state))
+            if shown > most:
+                best, most = found, shown
+        return best
+
+    def with_number(
+        self, state: Any, call: Call, numbers: Sequence[int], rng: random.Random, most: int | None = None
+    ) -> Proposal | None:
+        """The call with one of its numbers, or of those in its texts, changed to one of these, of which WIDE means the
+        ends of its own range too. `most`: a number is preferred whose range ends there. Notes it in `wide`."""
+        op, arguments = call
+        told = [(p, v) for p, v in arguments.items() if p not in op.chosen and (type(v) is not int or p in op.ranges)]
+        places = [place for p, v in told for place in numbers_in(v, (p,))]
+        if not places:
+            return None
+        alike = [(path, text) for path, text in places if len(path) == 1 and self._most(op, path[0]) == most]
+        path, text = rng.choice(alike if most is not None and alike else places)
+        limits = op.ranges.get(path[0]) if len(path) == 1 and text is None else None
+        if limits is not None and numbers is WIDE and rng.random() < ENDS:
+            numbers = (limits.most, limits.most - 1, limits.least, limits.least + 1)
+        for _ in range(TRIES):
+            number = rng.choice(numbers)
+            other = {p: with_one(v, path[1:], text, number) if p == path[0] else v for p, v in arguments.items()}
+            if other == arguments or op.beyond(other):
+                continue
+            try:
+                found = proposed(self.cover, state, Call(op, other))
+            except CANNOT:
+                continue
+            if found is not None:
+                self.far = True
+                self.wide, self.fresh = (number, None if limits is None else limits.most), SOON
+                return found
+        return None
+
+    def _most(self, op: Operation[Any], parameter: str) -> int | None:
+        limits = op.ranges.get(parameter)
+        return None if limits is None else limits.most
+
+    def alike(self, most: int | None) -> list[Operation[Any]]:
+        """The questions with a number whose range ends there, or all."""
+        found = [op for op in self.questions if any(r.most == most for r in op.ranges.values())]
+        return found or self.questions
 
     def varied(self, state: Any, call: Call, rng: random.Random) -> Proposal | None:
         """A call with one of its numbers changed to a boundary of a rule, or to the end of a width, or beside; with it
         change, if it must be so, those that a rule compares it with."""
         op, arguments = call
-        account = Account()
-        ranges = op.ranges
         self.follow = None
-        if rng.random() >= WIDE_SHARE:
-            account = boundaries(lambda a: self._looked(op, state, a, rng), arguments)
+        if rng.random() < WIDE_SHARE:
+            return self.with_number(state, call, WIDE, rng)
+        account = boundaries(lambda a: self._looked(op, state, a, rng), arguments)
         choices: list[tuple[Path, Sequence[int]]] = [
             (path, [d + more for d in sorted(by) for more in (-1, 0, 1) if d + more])
             for path, by in account.changes.items()
@@ -234,11 +322,7 @@ class Draws:
         ]
         if not choices:
             self.follow = None
-            wide = [p for p in ranges if p not in op.chosen and type(arguments.get(p)) is int]
-            if not wide:
-                return None
-            p = rng.choice(wide)
-            choices = [((p,), [w - arguments[p] for w in WIDE if w in ranges[p]])]
+            return self.with_number(state, call, WIDE, rng)
         path, by = rng.choice(choices)
         if not by:
             return None
@@ -306,11 +390,20 @@ class _Guided:
         self.last: Call | None = None
         self.used: dict[tuple[str, str], list[Any]] = {}
         self.before: Hashable = None
+        self.streak: tuple[Operation[Any], int] | None = None
+        """the operation of which more calls are made, and how many"""
+        self.looks = LOOKED if way else 0
+        """questions that are asked next"""
+        self.stale = STALE
         harm = 3 if rng.random() < BURST else 1
         weights = [harm if op.kind in ("crash", "restart", "damage") else 2 for op in draws.operations]
         if rng.random() < SWARM:
             weights = [w * rng.choice((0, 1, 1, 4)) for w in weights]
             weights[rng.randrange(len(weights))] += 8
+        if rng.random() < FEW:
+            few = rng.sample(range(len(weights)), min(len(weights), rng.randint(2, AT_MOST)))
+            weights = [WEIGHT if n in few else 1 for n in range(len(weights))]
+            self.stale = FEW_STALE
         if way:
             weights[draws.operations.index(way[-1].operation)] += 8
         self.weights = list(itertools.accumulate(weights))
@@ -337,6 +430,8 @@ class _Guided:
         self.made += 1
         self.last = call
         name, seen = call.operation.name, self.guide.seen
+        if self.streak is None and chosen[0].step.state is not state and self.rng.random() < STREAK:
+            self.streak = call.operation, self.rng.choice(LENGTHS)
         for p, value in call.arguments.items():
             self.used.setdefault((name, p), []).append(value)
         for aspect in aspects:
@@ -383,11 +478,24 @@ class _Guided:
             again = proposed(draws.cover, state, self.last)
             if again is not None:
                 return again, self._aspects(again, state)
+        again = self._again(state)
+        if again is not None:
+            return again, self._aspects(again, state)
+        if self.streak is not None and rng.random() >= RANDOM:
+            op, left = self.streak
+            self.streak = (op, left - 1) if left > 1 else None
+            self.looks = 0 if left > 1 else LOOKED
+            more = draws.growing(op, state, rng, self.used)
+            if more is not None:
+                return more, self._aspects(more, state)
+        looks = self.looks > 0 and bool(draws.questions)
+        self.looks -= looks
         proposals = 1 if rng.random() < RANDOM else PROPOSALS
         best: tuple[Proposal, list[Hashable]] | None = None
         highest = -1.0
         for _ in range(proposals):
-            found = draws.proposal(state, rng, self.weights, self.used)
+            found = draws.call_of(rng.choice(draws.questions), state, rng, self.used) if looks else None
+            found = found or draws.proposal(state, rng, self.weights, self.used, self.stale)
             if found is None:
                 return best
             aspects = self._aspects(found, state)
@@ -401,6 +509,25 @@ class _Guided:
                     self.next = Call(*draws.follow)
                 return varied, self._aspects(varied, state)
         return best
+
+    def _again(self, state: Any) -> Proposal | None:
+        """A call with the number at the end of a width that was used last, or one beside it."""
+        rng, draws = self.rng, self.draws
+        if draws.wide is None:
+            return None
+        draws.fresh -= 1
+        if rng.random() >= USED_AGAIN[draws.fresh >= 0]:
+            return None
+        fresh, wide = draws.fresh, draws.wide
+        number, most = wide
+        if draws.questions and rng.random() < LOOKS:
+            found = draws.call_of(rng.choice(draws.alike(most)), state, rng, self.used)
+        else:
+            found = draws.proposal(state, rng, self.weights, self.used)
+        near = (number, number, number - 1, number + 1)
+        made = None if found is None else draws.with_number(state, found.call, near, rng, most)
+        draws.fresh, draws.wide = fresh, wide
+        return made
 
 
 def features(shown: Json) -> set[Hashable]:
@@ -423,6 +550,43 @@ def features(shown: Json) -> set[Hashable]:
 
     walk(shown, ())
     return found
+
+
+def extent(shown: Json) -> int:
+    """How much is shown.
+
+    >>> extent({"a": [1, 2]}), extent([]), extent("x" * 32)
+    (4, 1, 3)
+    """
+    if isinstance(shown, dict):
+        return 1 + sum(map(extent, shown.values()))
+    if isinstance(shown, list):
+        return 1 + sum(map(extent, shown))
+    return 1 + len(shown) // 16 if isinstance(shown, str) else 1
+
+
+def numbers_in(value: Json, path: Path) -> Iterator[tuple[Path, tuple[int, int] | None]]:
+    """Where in an argument there are whole numbers; in a text, from which character to which."""
+    if type(value) is int:
+        yield path, None
+    elif isinstance(value, str):
+        yield from ((path, m.span()) for m in NUMBER.finditer(value))
+    elif isinstance(value, list | tuple):
+        for n, x in enumerate(value):
+            yield from numbers_in(x, (*path, n))
+    elif isinstance(value, dict):
+        for k, x in value.items():
+            yield from numbers_in(x, (*path, k))
+
+
+def with_one(value: Any, path: Path, span: tuple[int, int] | None, number: int) -> Any:
+    """The argument with the number at a place changed."""
+    if not path:
+        return number if span is None else f"{value[: span[0]]}{number}{value[span[1] :]}"
+    first, *rest = path
+    if isinstance(value, dict):
+        return {**value, first: with_one(value[first], tuple(rest), span, number)}
+    return [with_one(x, tuple(rest), span, number) if n == first else x for n, x in enumerate(value)]
 
 
 def fixed(cover: Cover, calls: Sequence[Call]) -> Plan:

@@ -24,13 +24,14 @@ from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refuse
 from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.blame import cited
-from kafkaspec.judge.check import Check, Verdict, outcome_matches
+from kafkaspec.judge.check import Check, outcome_matches
 from kafkaspec.judge.cover import Cover, watched
 from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Proposal, Start, fixed
 from kafkaspec.judge.result import By, Job, Kind, Rejection, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
 from kafkaspec.judge.tokens import Tokens
 from kafkaspec.judge.tour import Tour, digest, tours
+from kafkaspec.judge.verdict import Verdict
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import Difference, differences, same, shape
 from kafkaspec.lockstep.exhaustive import RefinementMapping, model_state
@@ -606,6 +607,7 @@ class Session:
         """Ask the calls of a history as they are. UserError for one that cannot be made."""
         first, *rest = records if records and records[0].get("op") == "init" else ({"op": "init", "args": {}}, *records)
         init = self.machine.python_names(first.get("args", {}))
+        self._possible(init)
         calls = iter(enumerate(rest, 1))
 
         def plan(state: Any) -> Proposal | None:
@@ -616,6 +618,16 @@ class Session:
         asked = self._asked(number, "replay", Start(init, plan), 1)
         if asked is not None:
             self.judged(asked)
+
+    def _possible(self, init: Mapping[str, Any]) -> None:
+        """UserError for a configuration with a number outside its range, or of another shape."""
+        try:
+            wrong = self.machine.beyond(init)
+            self.machine.initial(**init)
+        except (TypeError, KeyError, ValueError, AttributeError, IndexError) as e:
+            raise UserError(f"init: the spec cannot take it ({type(e).__name__}: {e})") from None
+        if wrong:
+            raise UserError(f"init: {wrong[0]}")
 
     def _made(self, number: int, record: Record, state: Any) -> tuple[Call, Step[Any]]:
         """A recorded call, and what the spec says to it."""
@@ -634,6 +646,8 @@ class Session:
         if missing:
             raise UserError(f"{where}: {', '.join(missing)} not recorded")
         try:
+            if wrong := op.beyond(arguments):
+                raise UserError(f"{where}: {wrong[0]}")
             if op.chosen:
                 found = self._choices(Call(op, arguments), state)
                 if not found:
@@ -647,9 +661,11 @@ class Session:
         return Call(op, arguments), step
 
     def replayed(self, records: Sequence[Record]) -> tuple[History, Verdict] | None:
-        """Ask the calls of a history again, without those outside the contract; what is rejected now, if anything."""
+        """Ask the calls of a history again, without those outside the contract; what is rejected now, if anything.
+        Nothing is asked if a number is outside its range."""
         first, *rest = records
         init = self.machine.python_names(first["args"])
+        self._possible(init)
         asked = self.begin(-1, "draw", init)
         state: Any = self.machine.initial(**init)
         self.observed(asked, state)
@@ -658,6 +674,8 @@ class Session:
             arguments = {**op.defaults, **{op.parameters[t]: v for t, v in r["args"].items()}}
             choices: list[tuple[Call, Step[Any]]] = []
             try:
+                if op.beyond(arguments):
+                    return None
                 if op.chosen:
                     choices = self._choices(Call(op, arguments), state)
                 elif not isinstance(step := self.machine.apply(state, op.name, arguments, contracts=False), Outside):

@@ -6,7 +6,8 @@ from typing import Any
 
 from kafkaspec.contract.machine import Machine
 from kafkaspec.contract.recording import Recording
-from kafkaspec.judge.check import Progress, Verdict, check
+from kafkaspec.judge.check import Progress, check
+from kafkaspec.judge.verdict import Verdict
 
 
 def check_recording(recording: Recording, machine: Machine[Any], progress: Progress | None = None) -> Verdict:

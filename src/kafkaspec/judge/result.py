@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from kafkaspec.contract.history import History
-from kafkaspec.judge.check import Verdict
 from kafkaspec.judge.generate import STEPS, Generator
 from kafkaspec.judge.suspects import Blame
 from kafkaspec.judge.target import TIMEOUT_S, TargetTrouble
+from kafkaspec.judge.verdict import Verdict
 
 MAX_KINDS: Final = 50
 """After this many kinds of rejection the subsystem is judged no further."""

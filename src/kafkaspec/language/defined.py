@@ -244,9 +244,11 @@ def typed(updates: Iterable[Update], types: Mapping[str, T]) -> list[tuple[str, 
         for cond, keys in later:
             meet = cond
             for a, b in zip(u.keys, keys, strict=False):
-                meet = and_(meet, eq(a, b))
-                if meet is FALSE:
+                same = eq(a, b)
+                if same is FALSE:
+                    meet = FALSE  # also if the condition may have no value
                     break  # of two fields, what follows is of other types
+                meet = and_(meet, same)
             if meet is not FALSE:
                 over.append((meet, keys[len(u.keys) :]))
         f = implies(u.cond, _left(u.value, assigned(t, u.keys), over))

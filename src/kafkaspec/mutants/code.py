@@ -88,6 +88,16 @@ class Faulty:
             return self.driver.observe()
 
 
+def signed(number: int, bits: int) -> int:
+    """The number as so many bits hold it, the first of them its sign.
+
+    >>> signed(2**31, 32), signed(-1, 8), signed(300, 8)
+    (-2147483648, -1, 44)
+    """
+    half = 1 << bits - 1
+    return (number + half) % (2 * half) - half
+
+
 @dataclass
 class Narrow:
     """A driver that keeps a number in fewer bits than it has."""
@@ -103,8 +113,7 @@ class Narrow:
     def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
         value = arguments.get(self.parameter)
         if name == self.operation and type(value) is int:
-            half = 2 ** (self.bits - 1)
-            arguments = {**arguments, self.parameter: (value + half) % (2 * half) - half}
+            arguments = {**arguments, self.parameter: signed(value, self.bits)}
         return self.driver.apply(name, arguments)
 
     def observe(self) -> Json:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Literal
 
 from kafkaspec.language import LoadedModel, Update, show
-from kafkaspec.language.defined import assigned
+from kafkaspec.language.defined import Need, assigned
 from kafkaspec.language.expr import (
     BINDERS,
     FALSE,
@@ -24,6 +24,7 @@ from kafkaspec.language.expr import (
     bound,
     eq,
     field,
+    index,
     ite,
     node,
     not_,
@@ -81,7 +82,8 @@ def _of_action(a: Action, model: LoadedModel) -> Iterator[Change]:
     for i, update in enumerate(a.updates):
 
         def effected(*by: Update, i: int = i) -> Mapping[str, Any]:
-            return {"updates": [*a.updates[:i], *by, *a.updates[i + 1 :]]}
+            needs = [*a.needs, *(n for u in by for n in _evaluates(u, len(a.guard), model.vars))]
+            return {"updates": [*a.updates[:i], *by, *a.updates[i + 1 :]], "needs": needs}
 
         place = update.var + "".join(f"[{show(k)}]" for k in update.keys)
         yield f"no effect {i + 1}", f"without the effect on {place}", effected()
@@ -111,6 +113,19 @@ def _update_variants(update: Update, params: Sequence[Expr], t: T) -> Iterator[t
         yield "other value", f"{show(other)} for {show(update.value)}", replace(update, value=other)
     for kind, said, value in _variants(update.value, params):
         yield kind, said, replace(update, value=value)
+
+
+def _evaluates(update: Update, guards: int, types: Mapping[str, T]) -> Iterator[Need]:
+    """What a text with that update evaluates when its guard holds, as far as it may have no value."""
+    place = node("var", types[update.var], aux=update.var)
+    parts = [(TRUE, update.cond), (update.cond, update.value)]
+    for k in update.keys:
+        place = node("field", place.t.fields[k.aux][1], place, aux=k.aux) if place.t.kind == "rec" else index(place, k)
+        parts.append((update.cond, place))
+    for when, what in parts:
+        need = Need(guards, when, what)
+        if need.defined is not TRUE:
+            yield need
 
 
 def _on_all(update: Update, domain: T) -> Update:

@@ -34,12 +34,13 @@ from kafkaspec.report.section import (
 )
 
 if TYPE_CHECKING:
-    from kafkaspec.audit.engine import Audit
+    from kafkaspec.audit.engine import Audit, Part
     from kafkaspec.audit.finding import Finding
+    from kafkaspec.audit.watch import AuditChange
     from kafkaspec.explore import Exploration, RandomWalk
     from kafkaspec.fleet.campaign import CampaignResult
-    from kafkaspec.judge.check import Verdict
     from kafkaspec.judge.result import Rejection, SubsystemVerdict
+    from kafkaspec.judge.verdict import Verdict
     from kafkaspec.lockstep.walk import Walk
     from kafkaspec.mutants import matrix as mutants
     from kafkaspec.prove import BoundedResult, ProofResult
@@ -537,7 +538,8 @@ def _verdict_of(row: verify.Row) -> Cell:
 
 # ---- audit -----------------------------------------------------------------------------------------------------------
 MOST_SHOWN, MOST_PROBLEMS = 5, 50
-"""At most this many findings of one clause are told, and this many problems; on a page as on a terminal."""
+"""At most this many findings of one clause are told, and this many problems; on a page as on a terminal. With --all,
+every one."""
 SEVERITIES: Mapping[str, tuple[Mood, str]] = {
     "ERROR": ("bad", "error"),
     "WARNING": ("bad", "warning"),
@@ -559,29 +561,90 @@ def _audit(a: Audit) -> list[Section]:
     if number[Severity.LEFTOVER]:
         said.append(f"leftovers of a crash: {number[Severity.LEFTOVER]:,}")
     facts: list[tuple[str, Cell]] = []
-    for d in a.directories[:MOST_SHOWN]:
+    shown, problems = (None, None) if a.everything else (MOST_SHOWN, MOST_PROBLEMS)
+    for d in a.directories[:shown]:
         who = "" if d.node is None else f"node {d.node}, "
         stopped = {True: "stopped cleanly", False: "no marker of a clean stop: killed, or running", None: ""}[d.clean]
         facts.append(("read", Cell(f"{d.path}: {who}{count(d.partitions, 'partition')}{stopped and ', '}{stopped}")))
-    if len(a.directories) > MOST_SHOWN:
-        facts.append(("read", Cell(f"and {count(len(a.directories) - MOST_SHOWN, 'more directory')}")))
-    facts += [("problem", Cell(p, "unknown")) for p in a.problems[:MOST_PROBLEMS]]
-    if len(a.problems) > MOST_PROBLEMS:
-        facts.append(("problem", Cell(f"and {len(a.problems) - MOST_PROBLEMS:,} more", "unknown")))
-    facts += [("note", Cell(n)) for n in a.notes[:MOST_PROBLEMS]]
+    if rest := len(a.directories[shown:]) if shown else 0:
+        facts.append(("read", Cell(f"and {count(rest, 'more directory')}; {ALL}")))
+    for name, lines in (("problem", a.problems), ("note", a.notes)):
+        mood: Mood = "unknown" if name == "problem" else "plain"
+        facts += [(name, Cell(line, mood)) for line in lines[:problems]]
+        if rest := len(lines[problems:]) if problems else 0:
+            facts.append((name, Cell(f"and {rest:,} more; {ALL}", mood)))
+    if a.part is not None:
+        facts.append(("part", Cell(_part(a.part))))
     title = f"audit {' '.join(a.paths)}"
     topics = (_topics(a),) if a.topics else ()
     out = [Section(title, Cell("; ".join([a.verdict, *said]), AUDITED[a.verdict]), facts=tuple(facts), grids=topics)]
-    for severity in sorted(Severity, reverse=True):
-        clauses = dict.fromkeys(f.clause for f in a.findings if f.severity == severity)
-        for clause in clauses:
-            alike = [f for f in a.findings if f.severity == severity and f.clause == clause]
-            omitted = sum(o.count for o in a.omitted if o.severity == severity and o.clause == clause)
-            if severity is Severity.LEFTOVER:
-                out += _leftovers(alike, omitted, len(a.directories) > 1)
-            else:
-                out += _findings(alike, omitted)
+    for alike in _groups(a.findings):
+        severity, clause = alike[0].severity, alike[0].clause
+        omitted = sum(o.count for o in a.omitted if o.severity == severity and o.clause == clause)
+        told = alike[:shown]
+        if severity is Severity.LEFTOVER:
+            out.append(_leftovers(told, len(alike), omitted, len(a.directories) > 1))
+        else:
+            out += _findings(told, alike, omitted, a.archives)
     return out
+
+
+def _groups(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Findings by severity and rule, the worst first, and then by the first of each rule."""
+    groups: dict[tuple[int, str], list[Finding]] = {}
+    for f in sorted(findings, key=lambda f: -f.severity):
+        groups.setdefault((f.severity, f.clause), []).append(f)
+    return list(groups.values())
+
+
+def _change(c: AuditChange) -> list[Section]:
+    """What a look at a live broker shows that the one before did not."""
+    shown = None if c.everything else MOST_SHOWN
+    said = [f"{len(of):,} {word}" for of, word in ((c.new, "new"), (c.gone, "gone")) if of]
+    facts = [("problem", Cell(p, "unknown")) for p in c.problems] + [("no more", Cell(p)) for p in c.solved]
+    rows = [(f"{e.topic}-{e.partition}", *(("" if x is None else f"{x:,}") for x in (e.before, e.now))) for e in c.ends]
+    numbers = (Column("before", number=True), Column("now", number=True))
+    ends = (grid((Column("log end", whole=True), *numbers), rows[:shown]),) if rows else ()
+    if rest := len(rows[shown:]) if shown else 0:
+        facts.append(("log ends", Cell(f"{rest:,} more have moved; {ALL}")))
+    verdict = Cell("; ".join([c.verdict, *said]), AUDITED[c.verdict])
+    out = [Section(c.at, verdict, facts=tuple(facts), grids=ends)]
+    for alike in _groups(c.new):
+        out += _findings(alike[:shown], alike, 0, ())
+    for alike in _groups(c.gone):
+        where = grid(("gone", "what"), [(_place(f), f.message) for f in alike[:shown]])
+        more = _rest(len(alike[:shown]), len(alike), 0)
+        told = (("and", Cell(more)),) if more else ()
+        out.append(Section(alike[0].clause, Cell("gone"), facts=told, grids=(where,)))
+    return out
+
+
+ALL = "--all shows them"
+
+
+def _rest(told: int, kept: int, omitted: int) -> str:
+    """How many more there are than were told, in words; "" if there are none."""
+    more = [f"{kept - told:,} more; {ALL}"] if kept > told else []
+    more += [f"{omitted:,} more that were counted only"] if omitted else []
+    return ", and ".join(more)
+
+
+def _part(p: Part) -> str:
+    what = p.paths[0] if len(p.paths) == 1 else count(len(p.paths), "partition")
+    return f"{what} without {', '.join(p.without)}; not asked: {_ids(p.not_asked)}"
+
+
+def _ids(clauses: Iterable[str]) -> str:
+    """Clauses in few words: those that follow each other as a range.
+
+    >>> _ids(["CKP-3", "CKP-5", "CKP-6", "CKP-7", "LDR-8"])
+    'CKP-3, CKP-5 to CKP-7, LDR-8'
+    """
+    runs: list[list[str]] = []
+    for id in clauses:
+        follows = runs and runs[-1][-1][:3] == id[:3] and int(runs[-1][-1][4:]) + 1 == int(id[4:])
+        runs[-1].append(id) if follows else runs.append([id])
+    return ", ".join(f"{r[0]} to {r[-1]}" if len(r) > 2 else ", ".join(r) for r in runs)
 
 
 def _topics(a: Audit) -> Grid:
@@ -611,38 +674,39 @@ def _word(path: str) -> str:
     return f"$'{quoted}'"
 
 
-def _findings(alike: Sequence[Finding], omitted: int) -> list[Section]:
-    """Findings of one clause and severity: some in full, the others counted."""
+def _findings(
+    told: Sequence[Finding], alike: Sequence[Finding], omitted: int, archives: Sequence[str]
+) -> list[Section]:
+    """Findings of one clause and severity: the rule, those that are told in full, and how many more there are."""
+    clause = alike[0].clause
+    mood, word = SEVERITIES[alike[0].severity.name]
+    total = len(alike) + omitted
     out = []
-    for n, f in enumerate(alike[:MOST_SHOWN]):
-        mood, word = SEVERITIES[f.severity.name]
+    if total > 1:
+        number = f"{total:,} {word}" if word == "not judged" else count(total, word)
+        where = count(len({f.file for f in alike}), "file")
+        out.append(Section(clause, Cell(f"{number} in {where}", mood), (clause,)))
+    for f in told:
         facts = [("there", Cell(f.message)), ("right", Cell(f.expected)), ("a restart", Cell(f.recovery))]
         again = ""
-        if f.file.endswith(".log") and f.offset is not None:
+        in_archive = f.file.startswith(tuple(f"{x}/" for x in archives))
+        if f.file.endswith(".log") and f.offset is not None and not in_archive:
             again = f"kafkaspec dump {_word(f.file)} --offset {f.offset}"
         known = tuple(x for x in facts if x[1].text)
-        rules = (f.clause,) if n == 0 else ()
-        verdict = Cell(f"{word}, {f.clause}", mood)
-        out.append(Section(_place(f), verdict, rules, known, again=again))
-    rest = len(alike) + omitted - MOST_SHOWN
-    if rest > 0:
-        what = f"{alike[0].clause}: {rest:,} more"
-        out.append(Section(what, Cell(f"in {count(len({f.file for f in alike}), 'file')}; --json lists them", "plain")))
+        rules = (clause,) if total == 1 else ()
+        out.append(Section(_place(f), Cell(f"{word}, {clause}", mood), rules, known, again=again))
+    if more := _rest(len(told), len(alike), omitted):
+        out.append(Section(clause, Cell(f"and {more}")))
     return out
 
 
-def _leftovers(alike: Sequence[Finding], omitted: int, several: bool) -> list[Section]:
-    def rows(of: Sequence[Finding], short: bool) -> Grid:
-        places = ["/".join(Path(f.file).parts[-2:]) if short else f.file for f in of]
-        titles = ("where", "what", "a restart")
-        return grid(titles, [(p, f.message, f.recovery) for p, f in zip(places, of, strict=True)])
-
-    total = len(alike) + omitted
-    verdict = Cell(count(total, "leftover"), "dim")
-    shown = alike[:MOST_SHOWN]
-    more = (("more", Cell(f"{total - len(shown):,} like these; --json lists them")),) if total > len(shown) else ()
-    clause = alike[0].clause
-    return [Section(f"leftovers, {clause}", verdict, (clause,), more, (rows(shown, short=not several),))]
+def _leftovers(told: Sequence[Finding], kept: int, omitted: int, several: bool) -> Section:
+    places = [f.file if several else "/".join(Path(f.file).parts[-2:]) for f in told]
+    rows = grid(("where", "what", "a restart"), [(p, f.message, f.recovery) for p, f in zip(places, told, strict=True)])
+    more = _rest(len(told), kept, omitted)
+    clause = told[0].clause
+    facts = (("and", Cell(more)),) if more else ()
+    return Section(f"leftovers, {clause}", Cell(count(kept + omitted, "leftover"), "dim"), (clause,), facts, (rows,))
 
 
 DESCRIBERS: Mapping[str, Callable[[Any], list[Section]]] = {
@@ -651,9 +715,10 @@ DESCRIBERS: Mapping[str, Callable[[Any], list[Section]]] = {
     "explore.walk.RandomWalk": _random_walk,
     "prove.engine.ProofResult": _proved,
     "prove.bounded.BoundedResult": _bounded,
-    "judge.check.Verdict": _verdict,
+    "judge.verdict.Verdict": _verdict,
     "judge.result.SubsystemVerdict": lambda j: _judgement([j]),
     "lockstep.walk.Walk": _walk,
     "fleet.campaign.CampaignResult": _campaign,
     "audit.engine.Audit": _audit,
+    "audit.watch.AuditChange": _change,
 }

@@ -1,0 +1,118 @@
+"""The lines of a trace: read within limits, whatever the file is."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import itertools
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, BinaryIO, Final
+
+import orjson
+
+from kafkaspec.contract import history
+from kafkaspec.contract.machine import Json
+from kafkaspec.errors import UserError
+
+MAX_LINE_BYTES: Final = 16 << 20
+"""A longer line is not read; nor is a longer history in text."""
+MAX_DEPTH: Final = 100
+"""A line that is nested deeper is not read."""
+MAX_UNPACKED: Final = 200
+"""A file that unpacks to more than so many times its size, and more than `FREE_BYTES`, is not read."""
+FREE_BYTES: Final = 64 << 20
+
+
+def parsed(line: bytes, name: str, number: int) -> Any:
+    """A line's JSON; None for a blank line. UserError for what is no JSON or too long, with file and line."""
+    if len(line) > MAX_LINE_BYTES:
+        raise UserError(f"{name}:{number}: longer than {MAX_LINE_BYTES >> 20} MiB")
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError as e:
+        if not line.strip():
+            return None
+        what = f"not JSON: {e.msg} at column {e.colno}"
+        if "depth limit" in e.msg or "ecursion" in e.msg:  # as its version says it
+            what = f"nested deeper than {MAX_DEPTH} levels"
+        try:
+            line.decode()
+        except UnicodeDecodeError as broken:
+            what = f"not UTF-8 text (byte {broken.start} of the line)"
+        raise UserError(f"{name}:{number}: {what}") from None
+    if record is None:
+        raise UserError(f"{name}:{number}: expected a JSON object, not null")
+    return record
+
+
+def is_deep(value: Json) -> bool:
+    """Whether it is nested deeper than a line may be."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [c for v in level if isinstance(v, dict | list) for c in (v.values() if isinstance(v, dict) else v)]
+        if not level:
+            return False
+    return True
+
+
+class Counted(io.RawIOBase):
+    """Bytes that are read, counted. `packed` are those that they are unpacked from: there may not be too many more."""
+
+    def __init__(self, source: Any, name: str = "", packed: Counted | None = None) -> None:
+        self.source = source
+        self.name = name
+        self.packed = packed
+        self.bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        n: int = self.source.readinto(buffer) or 0
+        self.bytes += n
+        if self.packed is not None and self.bytes > max(FREE_BYTES, MAX_UNPACKED * self.packed.bytes):
+            raise UserError(f"{self.name}: unpacks to more than {MAX_UNPACKED} times its size: not read")
+        return n
+
+
+def opened(raw: Counted, name: str, suffix: str) -> Iterable[bytes]:
+    """The lines of a file of that suffix, of which a long one is cut after `MAX_LINE_BYTES`."""
+    if suffix == ".history":
+        text = io.BufferedReader(raw).read(MAX_LINE_BYTES + 1)
+        if len(text) > MAX_LINE_BYTES:
+            raise UserError(f"{name}: a history in text longer than {MAX_LINE_BYTES >> 20} MiB is not read")
+        return numbered_lines(text, name)
+    if suffix == ".gz":
+        raw = Counted(gzip.GzipFile(fileobj=io.BufferedReader(raw)), name, raw)
+    return lines_of(io.BufferedReader(raw, 1 << 16))
+
+
+def lines_of(stream: io.BufferedIOBase | BinaryIO) -> Iterator[bytes]:
+    """The lines of a stream, of which a long one is cut after `MAX_LINE_BYTES`; a mark of UTF-8 before them is none."""
+    first = stream.readline(MAX_LINE_BYTES + 1)
+    return itertools.chain(
+        [first.removeprefix(codecs.BOM_UTF8)] if first else [],
+        iter(partial(stream.readline, MAX_LINE_BYTES + 1), b""),
+    )
+
+
+def numbered_lines(text: bytes, name: str) -> Iterator[bytes]:
+    """A history's calls as NDJSON, each on the line where the text has it."""
+    try:
+        records = history.numbered(text.removeprefix(codecs.BOM_UTF8).decode(), name)
+    except UnicodeDecodeError as e:
+        raise UserError(f"{name}: not UTF-8 text (byte {e.start})") from None
+    at = 1
+    for number, record in records:
+        if is_deep(record):
+            raise UserError(f"{name}:{number}: nested deeper than {MAX_DEPTH} levels")
+        yield from itertools.repeat(b"", number - at)
+        yield orjson.dumps(record)
+        at = number + 1
+
+
+def json_text(value: Json) -> bytes:
+    """A value as JSON."""
+    return orjson.dumps(value, default=float, option=orjson.OPT_NON_STR_KEYS)

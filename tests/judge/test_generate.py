@@ -1,0 +1,188 @@
+"""Histories come to what is deep and far: many entries, few operations, ends of widths in arguments and in texts."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from icontract import require
+
+from kafkaspec.contract.machine import Machine
+from kafkaspec.contract.numbers import Int64, LeaderEpoch
+from kafkaspec.contract.subsystem import find, subsystems
+from kafkaspec.judge import generate
+from kafkaspec.judge.boundary import Path
+from kafkaspec.judge.cover import Cover
+from kafkaspec.judge.generate import WIDE, Call, Draws, Guide, extent, numbers_in, with_one
+from kafkaspec.mutants.judge import campaigned
+
+DEFAULT = 36_000
+"""Calls: so many, or more, come of the judge's default number of histories in each subsystem."""
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Epochs that rise, and a name."""
+
+    epochs: tuple[int, ...] = ()
+
+
+def initial() -> Shelf:
+    return Shelf()
+
+
+def show(state: Shelf) -> Any:
+    return {"epochs": list(state.epochs)}
+
+
+machine: Machine[Shelf] = Machine("shelf", initial, show)
+
+
+@machine.operation("add", "TOY-1")
+@require(lambda epoch: epoch >= 0, "TOY-1 an epoch")
+def add(state: Shelf, epoch: LeaderEpoch) -> Shelf:
+    """An epoch cuts those that are not below it."""
+    return Shelf((*(e for e in state.epochs if e < epoch), epoch))
+
+
+@machine.operation("cut", "TOY-2")
+def cut(state: Shelf, epoch: LeaderEpoch) -> Shelf:
+    return replace(state, epochs=tuple(e for e in state.epochs if e < epoch))
+
+
+@machine.question("ended", "TOY-3")
+def ended(state: Shelf, requested: LeaderEpoch) -> bool:
+    return requested in state.epochs
+
+
+@machine.question("far", "TOY-3")
+def far(state: Shelf, offset: Int64) -> bool:
+    return offset > len(state.epochs)
+
+
+@machine.question("read", "TOY-4")
+def read(file: str, name: str) -> int:
+    return len(file)
+
+
+for n in range(6):
+
+    @machine.question(f"other{n}", "TOY-5")
+    def other(state: Shelf) -> int:
+        return len(state.epochs)
+
+
+machine.tried = {
+    "epoch": lambda state: [*state.epochs, *(e + 1 for e in state.epochs), 0],
+    "requested": lambda state: [*state.epochs, 0],
+    "offset": lambda state: [0],
+    "file": lambda state: ["0\n1\n7 3\n", '{"brokerEpoch": 5}'],
+    "name": lambda state: ["topic-0"],
+}
+
+
+def histories(count: int, steps: int = 60) -> Iterator[list[tuple[Call, Shelf]]]:
+    """Guided ones: each call, and the state before it."""
+    draws = Draws(machine, [*machine.operations.values()], Guide(), steps, Cover())
+    for n in range(count):
+        plan, state, made = draws.start(random.Random(n)).plan, initial(), list[tuple[Call, Shelf]]()
+        while (proposal := plan(state)) is not None:
+            made.append((proposal.call, state))
+            state = proposal.step.state
+        yield made
+
+
+def depths(count: int = 80) -> list[int]:
+    """How many epochs there are at most in each history."""
+    return sorted(max(len(state.epochs) for _, state in made) for made in histories(count))
+
+
+def test_streaks_come_to_many_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = depths()
+    monkeypatch.setattr(generate, "STREAK", 0.0)
+    monkeypatch.setattr(generate, "ONWARD", 0.0)
+    shallow = depths()
+    assert deep[-1] >= 9 > shallow[-1]
+    assert sum(deep) > 1.5 * sum(shallow)
+
+
+def test_what_is_deep_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    def looks() -> int:
+        return sum(
+            call.operation.name == "ended"
+            and len(state.epochs) >= 6
+            and call.arguments["requested"] in state.epochs[:2]
+            for made in histories(80)
+            for call, state in made
+        )
+
+    asked = looks()
+    monkeypatch.setattr(generate, "LOOKED", 0)
+    assert asked > looks()
+
+
+def test_some_histories_keep_to_few_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    def few() -> int:
+        """Histories in which five operations are nearly all."""
+        shares = []
+        for made in histories(60):
+            names = Counter(call.operation.name for call, _ in made)
+            shares.append(sum(n for _, n in names.most_common(5)) / len(made))
+        return sum(share > 0.85 for share in shares)
+
+    with_few = few()
+    monkeypatch.setattr(generate, "FEW", 0.0)
+    assert with_few > few() + 5
+
+
+def test_an_end_of_a_range_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def met() -> int:
+        most = 2**31 - 1
+        return sum(
+            call.operation.name == "ended" and call.arguments["requested"] == most and most in state.epochs
+            for made in histories(120)
+            for call, state in made
+        )
+
+    found = met()
+    monkeypatch.setattr(generate, "USED_AGAIN", (0.0, 0.0))
+    assert found > 2 * met()
+
+
+def test_no_number_leaves_its_range() -> None:
+    for made in histories(60):
+        for call, _ in made:
+            assert call.operation.beyond(call.arguments) == []
+
+
+def test_numbers_in_texts_are_changed_and_names_are_not() -> None:
+    calls = [call.arguments for made in histories(120) for call, _ in made if call.operation.name == "read"]
+    files = {a["file"] for a in calls}
+    assert {a["name"] for a in calls} == {"topic-0"}
+    assert any(f"7 {n}" in f for f in files for n in WIDE if n not in (1, 3))
+    assert any(f.startswith('{"brokerEpoch": ') and f != '{"brokerEpoch": 5}' for f in files)
+
+
+def test_places_of_numbers() -> None:
+    value = {"q": [1, "t 0 5\n"], "n": None, "b": True, "names": ["t-0", "a1"]}
+    places: list[tuple[Path, Any]] = list(numbers_in(value, ("x",)))
+    assert places == [(("x", "q", 0), None), (("x", "q", 1), (2, 3)), (("x", "q", 1), (4, 5))]
+    assert with_one(value, ("q", 1), (4, 5), -7) == {**value, "q": [1, "t 0 -7\n"]}
+    assert with_one(value, ("q", 0), None, 9)["q"] == [9, "t 0 5\n"]
+    assert extent(show(Shelf((1, 2)))) > extent(show(Shelf((1,))))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", subsystems())
+def test_rare_faults_are_found_at_the_defaults(name: str) -> None:
+    """All but one at most: which one, chance decides."""
+    s = find(name)
+    module = s.beside("mutants")
+    assert module is not None
+    kills = campaigned(s, module.RARE, "guided", 0, DEFAULT, sound=True)
+    assert len(kills) >= (11 if s.is_component else 8)
+    assert len([name for name, kill in kills.items() if kill is None]) <= 1
