@@ -13,7 +13,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from functools import partial
 
 from tests.audit.kills import pinned
 from tests.audit.kills.faults import RULES, Fault, rules
@@ -44,9 +45,7 @@ def main(arguments: Sequence[str]) -> int:
         if not given.of and not given.all and before.text == text_of(module):
             continue
         begun = time.process_time()
-        now, wrong = measure(
-            module, before, told, only=(lambda n, b=before: n not in b.noticed) if given.left else None
-        )
+        now, wrong = measure(module, before, told, only=partial(_lacks, before.noticed) if given.left else None)
         keep(module, now)
         print(*wrong, sep="\n", end="\n" if wrong else "")
         print(
@@ -70,6 +69,10 @@ def say(name: str) -> None:
                 print(case)
                 for f in bench.audit(case).findings:
                     print(f"  {f}")
+
+
+def _lacks(noticed: Container[str], name: str) -> bool:
+    return name not in noticed
 
 
 if __name__ == "__main__":

@@ -320,7 +320,7 @@ class _Places:
                         self.expression(x, where, condition=test)
                 elif isinstance(x, ast.comprehension):
                     self.generators([x], (*path, name), at[1:])
-                elif isinstance(x, ast.keyword) or isinstance(x, ast.FormattedValue):
+                elif isinstance(x, ast.keyword | ast.FormattedValue):
                     self.expression(x.value, (*where, "value"))
 
     def generators(self, of: Sequence[ast.comprehension], path: Path_, first: Path_ = (0,)) -> None:
@@ -350,7 +350,7 @@ class _Places:
     ) -> None:
         """Of `and` (`joined`) or `or`. Left out it is as if it were always true, or false; the other of the two makes
         the whole so, which is asked for once."""
-        values = (joined, not joined) if first else (joined,)
+        values: tuple[bool, ...] = (joined, not joined) if first else (joined,)
         inside = x.operand if isinstance(x, ast.UnaryOp) and isinstance(x.op, ast.Not | ast.Invert) else x
         turned = inside is not x
         at = (*path, "operand") if turned else path

@@ -130,7 +130,7 @@ def _known(log: Log, case: Case) -> Log:
 class Bench:
     """Cases, laid out, and the audit over them, with all checks or with those of some modules."""
 
-    def __init__(self, made: dict[str, Made]) -> None:
+    def __init__(self, made: Mapping[str, Made]) -> None:
         memory = Path("/dev/shm")
         where = memory if os.access(memory, os.W_OK) else None
         self.root = Path(tempfile.mkdtemp(prefix="kafkaspec-kills-", dir=where))

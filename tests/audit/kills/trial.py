@@ -79,7 +79,8 @@ class Trial:
 
         for name in self.bench.made:
             self.sound[name] = self.bench.outcome(name)
-            assert self.sound[name][0] != "does not end" and not self.sound[name][0].startswith("fails"), name
+            said = self.sound[name][0]
+            assert not said.startswith(("does not end", "fails")), name
         if not reached:
             return
         codes = [x for f in self.module.functions if self.module.sites(f) for x in self.module.reporting(f, REPORT)]

@@ -326,7 +326,7 @@ class Case:
         return out
 
     def files(self) -> dict[str, bytes]:
-        out = {}
+        out: dict[str, bytes] = {}
         for f in self.folders:
             out |= {f"{f.name}/{n}": data for n, data in f.files.items()}
             for x in f.parts:

@@ -28,7 +28,7 @@ def torn(active: bool, torn: bool, clean: bool, alone: bool = False, empty: bool
     first = seg(7, *TWO, reason="" if active else REASON, torn=torn, size=209)
     rows = () if empty else (b(10), b(11))
     more = {"size": 209, "reason": REASON, "torn": torn} if active else {}
-    return one(first, seg(10, *rows, **more), clean=clean, alone=alone)  # type: ignore[arg-type]
+    return one(first, seg(10, *rows, **more), clean=clean, alone=alone)
 
 
 CASES = {

@@ -12,7 +12,7 @@ NAMES = ("t-0", f"t-0.{AWAY}-future", f"t-0.{AWAY}-delete", f"t-0.{AWAY}-stray")
 
 
 def logs(**of: object) -> Case:
-    return cases(folder(*(part(seg(7, b(7)), name=n) for n in NAMES), **of))  # type: ignore[arg-type]
+    return cases(folder(*(part(seg(7, b(7)), name=n) for n in NAMES), **of))
 
 
 CASES: dict[str, Callable[[], Case]] = {

@@ -405,12 +405,12 @@ def walk(seed: int) -> Case:
     for n, base in enumerate(bases):
         end = bases[n + 1] if n + 1 < len(bases) else 2**62
         own = [x | {"leader_epoch": -1} for x in rows if base <= x["base_offset"] < end]
-        txn = [x for x in aborted if base <= x[2] < end]
+        txn: list[Any] = [x for x in aborted if base <= x[2] < end]
         if txn and r.random() < 0.2:
             i = r.randrange(len(txn))
             x = txn[i]
             j = r.randrange(4)
-            txn[i] = tuple(v + r.choice([-1, 1]) if k == j else v for k, v in enumerate(x))  # type: ignore[assignment]
+            txn[i] = tuple(v + r.choice([-1, 1]) if k == j else v for k, v in enumerate(x))
         if txn and r.random() < 0.1:
             txn = txn[1:]
         made.append(seg(base, *own, txn=txn or None))

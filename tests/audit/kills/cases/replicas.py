@@ -37,7 +37,7 @@ def node(n: int, rows: Sequence[Row] | Sequence[Seg], high: int | None = 25, **o
     if high is not None:
         said["high"] = {"t-0": high}
     segs = rows if rows and isinstance(rows[0], Seg) else [seg(0, *rows)]
-    made = part(*segs, **of_part)  # type: ignore[arg-type]
+    made = part(*segs, **of_part)
     return folder(made, **({**said, "name": said["name"]}))
 
 
