@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import resource
 import shutil
 import signal
 import tempfile
@@ -32,6 +33,8 @@ from tests.audit.kills.write import Case
 
 SECONDS = 2.0
 """of CPU, after which a rule with a fault is taken not to end"""
+SPACE = 1 << 30
+"""bytes of addresses more than before, which a rule with a fault may take: one that does not end takes all there are"""
 
 Made = Callable[[], Case]
 Outcome = tuple[str, ...]
@@ -236,7 +239,7 @@ class Bench:
         if self.counted is not None:
             self.counted[:] = [0]
         try:
-            with in_time():
+            with in_time(), in_space():
                 if self.around:
                     return self.surroundings(name)
                 a = self.audit(name)
@@ -293,6 +296,23 @@ def limits(of: Mapping[str, Any]) -> Iterator[None]:
     finally:
         for owner, name, value in before:
             setattr(owner, name, value)
+
+
+@contextlib.contextmanager
+def in_space() -> Iterator[None]:
+    """What asks for more than SPACE gets a MemoryError, where it is known how much this process has."""
+    pages = Path("/proc/self/statm")
+    if not pages.is_file():
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    least = min((x for x in (soft, hard) if x != resource.RLIM_INFINITY), default=1 << 62)
+    now = int(pages.read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (min(now + SPACE, least), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 @contextlib.contextmanager

@@ -73,6 +73,7 @@ OTHER = "OkU3OEVBNTcwNTJENDM2Qg"
 CASES = {
     # ---- offsets
     "no gap": lambda: offsets(b(7), b(8, 9), b(10)),
+    "a gap between segments, given alone": lambda: segments((7, [b(7)]), (9, [b(9)]), alone=True),
     "a gap of one": lambda: offsets(b(7), b(9), b(10)),
     "an overlap of one": lambda: offsets(b(7, 8), b(8, 9), b(10)),
     "an overlap of two, and a gap behind it": lambda: offsets(b(7, 9), b(8, 8), b(10), b(11)),
