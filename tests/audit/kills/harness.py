@@ -71,14 +71,16 @@ class Laid:
     found: Discovery
     logs: list[list[Log]]
     identities: dict[str, tuple[int | None, str | None]]
-    scans: dict[bool, dict[str, tuple[Chunk | Ending, ...]]]
-    """with and without records"""
+    scans: dict[bool, dict[str, tuple[Chunk | Ending, ...]]] = field(default_factory=dict)
+    """with and without records, where they were asked for: a batch may say that it has 2^32"""
     read: dict[tuple[str, bool, bool], tuple[Chunk | Ending, ...]] = field(default_factory=dict)
 
     def scan(self, file: File, *, deep: bool = True, records: bool = False) -> Iterator[Chunk | Ending]:
         """As `read_segment`."""
         self.put(self.case.later)
         path = str(file.path)
+        if records not in self.scans:
+            self.scans[records] = {str(self.root / p): scan for p, scan in self.case.scans(records).items()}
         known = self.scans[records].get(path)
         if known is None:
             key = path, deep, records
@@ -119,8 +121,7 @@ def lay(name: str, case: Case, root: Path) -> Laid:
     logs = [[_known(log, case) for log in of] for of in context.contexts(found.places)]
     for path in case.gone:
         (root / path).unlink()
-    scans = {r: {str(root / path): scan for path, scan in case.scans(r).items()} for r in (False, True)}
-    return Laid(name, case, root, paths, found, logs, identities, scans)
+    return Laid(name, case, root, paths, found, logs, identities)
 
 
 def _known(log: Log, case: Case) -> Log:
