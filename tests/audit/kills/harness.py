@@ -228,6 +228,9 @@ class Bench:
         """What the rules are told of each log beside its files."""
         laid = self.laid_out(name)
         out = [f"{context.identity(p)}" for p in laid.found.places]
+        for place in map(context.with_own_files, laid.found.places):
+            read = {name: file.content for name, file in place.files.files.items() if file.content is not None}
+            out.append(f"  {place.files.path.name}: {read}")
         for of in context.contexts(laid.found.places):
             for log in of:
                 known = {f.name: getattr(log, f.name) for f in fields(Log) if f.name != "files"}
@@ -255,7 +258,9 @@ class Bench:
 def told(a: engine.Audit, root: Path) -> Outcome:
     """What an audit says, in lines."""
     top = f"{root}/"
-    words = [repr(x).replace(top, "") for x in (a.findings, a.omitted, a.problems, a.notes, a.topics, a.partitions)]
+    said = [a.findings, a.omitted, a.problems, a.notes, a.topics, a.partitions]
+    said += [a.part] if a.part is not None else []
+    words = [repr(x).replace(top, "") for x in said]
     seen = [_place(f, top) for f in a.findings]
     more = [f"  {o.count} more {o.severity.name} {o.clause} {o.file.replace(top, '')}" for o in a.omitted]
     counts = [f"  {p.path.replace(top, '')}: {_counts(p)}" for p in a.partitions if _counts(p)]
