@@ -9,7 +9,7 @@
 #   make clean    remove everything that was built
 
 .DEFAULT_GOAL := verify
-.PHONY: verify test deep kafka-target docs tables bench clean
+.PHONY: verify test types tests deep kafka-target docs tables bench clean
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
@@ -24,8 +24,13 @@ verify: .venv/base
 test: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@$(MAKE) --no-print-directory -j2 types tests
+
+types:
 	$(BIN)/mypy
 	$(BIN)/mypy tests docs bench
+
+tests:
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup --durations=20 --durations-min=1
 
 deep: .venv/dev

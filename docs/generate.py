@@ -58,7 +58,7 @@ from kafkaspec.contract.history import answer_text, outcome, record_text
 from kafkaspec.contract.subsystem import clause as find_clause
 from kafkaspec.errors import UserError
 from kafkaspec.explore import explore
-from kafkaspec.judge.protocol import Description, Parameter, described, json_schema, word
+from kafkaspec.judge.protocol import Call, Description, Parameter, described, json_schema, word
 from kafkaspec.judge.protocol import fields as fields_of
 from kafkaspec.judge.samples import met
 from kafkaspec.language import LoadedModel, Trace
@@ -446,9 +446,9 @@ VERIFIED = MEASURED / "verified.json"
 """The rows of `kafkaspec verify`, without the times."""
 
 
-def verification() -> list[dict[str, str]]:
-    """The rows of `kafkaspec verify`, run now. Raises CalledProcessError if anything does not hold."""
-    command = [sys.executable, "-m", "kafkaspec", "verify", "--json"]
+def verification(*options: str) -> list[dict[str, str]]:
+    """The rows of `kafkaspec verify`, run now, with options. Raises CalledProcessError if anything does not hold."""
+    command = [sys.executable, "-m", "kafkaspec", "verify", "--json", *options]
     run = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True)
     return [{k: r[k] for k in ("subsystem", "what", "word", "detail")} for r in json.loads(run.stdout)]
 
@@ -564,6 +564,9 @@ def _protocol(d: Description) -> str:
     def given(p: Parameter) -> str:
         return f"`{p.name}`: `{word(p.hint)}`" + ("" if p.default is ABSENT else f" * ({json.dumps(p.default)})")
 
+    def asked_if(c: Call) -> str:
+        return "".join(f"<br>Asked only if: {html.escape(text)}." for text in c.asked_if)
+
     rows = []
     for c in d.calls:
         op = c.operation
@@ -580,7 +583,7 @@ def _protocol(d: Description) -> str:
         ]
         rows.append(
             [
-                f"`{op.name}`{kind}<br><small>{html.escape(c.what)}</small>",
+                f"`{op.name}`{kind}<br><small>{html.escape(c.what)}{asked_if(c)}</small>",
                 "<br>".join([*map(given, c.parameters), *chosen, f"→ `{word(c.result)}`"]),
                 "<br>".join(refused),
             ]
@@ -590,13 +593,14 @@ def _protocol(d: Description) -> str:
         for r in d.records
         for n, f in enumerate(fields_of(r))
     ]
+    met_with = [walked.examples[c.operation.name] for c in d.calls if c.operation.name in walked.examples]
     asked = [
-        orjson.dumps(walked.examples[c.operation.name], default=float).decode()
-        for c in d.calls
-        if c.operation.name in walked.examples
+        orjson.dumps(line, default=float).decode()
+        for x in met_with
+        for line in ([] if x.before is None else [{"op": "observe", "state": x.before}]) + [x.record]
     ]
     lines = "\n".join(line if len(line) <= 400 else f"{line[:399]}…" for line in asked)
-    examples = f"## A call of each, and its answer\n\n```json\n{lines}\n```"
+    examples = f"## A call of each, its answer, and the state before it where that is short\n\n```json\n{lines}\n```"
     configuration = [
         f"`{p.name}`: `{word(p.hint)}`" + ("" if p.default is None else f" ({json.dumps(p.default)})")
         for p in d.configuration

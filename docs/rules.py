@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafkaspec.cli.explain import source
+from kafkaspec.cli.explain import place
 from kafkaspec.contract import subsystem, traceability
 from kafkaspec.contract.clauses import FORMS, Clause, Use, sentences
 
@@ -131,7 +131,7 @@ def forms(clause: Clause) -> str:
     missing = []
     used = traceability.uses(clause.id)
     for form in FORMS:
-        here = dict.fromkeys((_name(u), source(u)[0] or _file(u)) for u in used if u.form == form)
+        here = dict.fromkeys((_name(u), place(u)[0] or _file(u)) for u in used if u.form == form)
         rows += [f"| {form if n == 0 else ''} | `{name}` | {_code(at)} |" for n, (name, at) in enumerate(here)]
         if not here and form in clause.without:
             rows.append(f"| {form} | | none: {clause.without[form]} |")

@@ -6,6 +6,7 @@ file, and is not run again.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import subprocess
@@ -26,6 +27,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("deep", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+gc.set_threshold(100_000, 20)  # modules and tests are many and stay: looking for cycles among them costs a twentieth
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
 

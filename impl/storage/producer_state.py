@@ -244,7 +244,7 @@ class ProducerEntry:
 
     @classmethod
     def load(cls, e: SnapshotEntry) -> Self:
-        """The entry of a snapshot file, with the one batch that it tells of, if any. [PSM-18]"""
+        """The entry of a snapshot file, with the one batch that it tells of, if any. [PSM-18, PSM-25]"""
         entry = cls(
             e.producer_id, e.epoch, e.coordinator_epoch, e.timestamp, e.transaction if e.transaction >= 0 else None
         )
@@ -727,7 +727,7 @@ class Driver(ByName):
         return encode(SnapshotEntry._make(e) for e in entries).hex()
 
     def read_snapshot(self, file: str) -> list[SnapshotEntry]:
-        return decode(bytes.fromhex(file))
+        return [self.subject.Entry.load(e).snapshot() for e in decode(bytes.fromhex(file))]
 
 
 def numbers(b: BatchMetadata) -> tables.BatchNumbers:

@@ -429,6 +429,11 @@ class Race(Model):
             or (s.next.high - s.next.low) + (s.next.high - s.next.low) <= s.high - s.low
         )
 
+    @of_steps("OIX-7")
+    def the_section_before_the_warm_one_is_searched_whole(s) -> bool:
+        begins = s.step == Step.NOT_EMPTY and s.next.step == Step.HALVING
+        return not begins or (s.next.low == 0 and s.next.high == max(0, s.entries - 1 - W))
+
     @of_steps("OIX-22")
     def the_target_itself_is_the_answer(s) -> bool:
         """Once it was looked at, there is nothing left to look at."""

@@ -46,14 +46,35 @@ def integer(text: str, largest: int) -> int | None:
 
 
 MOST_ANNOUNCED: Final = 2**20
+LONGEST_ARRAY: Final = INT_MAX - 2
+"""of Java's virtual machine"""
+
+
+def announced(text: str) -> int:
+    """How many entries a checkpoint file announces; 0 if it does not say."""
+    lines = lines_of(text)
+    return (integer(lines[1], INT_MAX) if len(lines) > 1 else 0) or 0
 
 
 def announces_few(text: str) -> bool:
     """Whether a checkpoint file announces no more entries than a test may ask room for: Kafka 4.3.0 makes room for all
-    of them before it reads the first, and for 2^31 - 1 of them there is none."""
+    of them before it reads the first."""
+    return announced(text) <= MOST_ANNOUNCED
+
+
+def room_is_known(text: str) -> bool:
+    """Whether there is room for as many entries as a checkpoint file announces, or certainly none: between the two it
+    is a matter of the machine's memory."""
+    return announces_few(text) or announced(text) > LONGEST_ARRAY
+
+
+TOO_LONG: Final = "Requested array size exceeds VM limit"
+
+
+def has_no_room(text: str) -> bool:
+    """Whether making room for what a checkpoint file announces fails on every machine."""
     lines = lines_of(text)
-    count = integer(lines[1], INT_MAX) if len(lines) > 1 else None
-    return count is None or count <= MOST_ANNOUNCED
+    return announced(text) > LONGEST_ARRAY and integer(lines[0], INT_MAX) == 0
 
 
 @states(without=A_FORMAT)

@@ -7,6 +7,7 @@ NO_TIMESTAMP = -1
 ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 ILLEGAL_STATE = "java.lang.IllegalStateException"
 NULL_POINTER = "java.lang.NullPointerException"
+OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 NUMBER_FORMAT = "java.lang.NumberFormatException"
 KAFKA_EXCEPTION = "org.apache.kafka.common.KafkaException"
 STORAGE_EXCEPTION = "org.apache.kafka.common.errors.KafkaStorageException"

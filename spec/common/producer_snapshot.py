@@ -47,9 +47,7 @@ def fits(e: Entry) -> bool:
 
 def is_kafkas(e: Entry) -> bool:
     """Whether Kafka has a producer that is written so: what it lacks has the marks of that."""
-    return (
-        e.last_offset >= 0 or (e.last_sequence, e.last_offset, e.offset_delta) == (-1, -1, 0)
-    ) and e.first_offset >= -1
+    return e == understood(e)
 
 
 @states("PSM-24")
@@ -60,8 +58,37 @@ def name(offset: Offset) -> str:
 @states("PSM-24")
 def packed(entries: Sequence[Entry]) -> bytes:
     """A file with these entries, in this order."""
-    counted = struct.pack(">i", len(entries)) + b"".join(ENTRY.pack(*e) for e in entries)
-    return struct.pack(">hI", VERSION, crc32c.crc32c(counted)) + counted
+    return sealed(len(entries), b"".join(ENTRY.pack(*e) for e in entries))
+
+
+@states("PSM-24")
+def sealed(count: Int32, entries: bytes, version: Int16 = VERSION) -> bytes:
+    """A file with these bytes for its entries, and the CRC of what stands there."""
+    counted = struct.pack(">i", count) + entries
+    return struct.pack(">hI", version, crc32c.crc32c(counted)) + counted
+
+
+@states("PSM-24")
+def written(data: bytes) -> list[Entry]:
+    """The whole entries that stand behind the head of a file, number for number."""
+    whole = (len(data) - HEAD.size) // ENTRY.size
+    return [Entry._make(ENTRY.unpack_from(data, HEAD.size + i * ENTRY.size)) for i in range(whole)]
+
+
+@states("PSM-25")
+def understood(e: Entry) -> Entry:
+    """An entry as Kafka takes it: a negative last offset is that of no batch, whatever stands beside it."""
+    if e.last_offset < 0:
+        e = e._replace(last_sequence=-1, last_offset=-1, offset_delta=0)
+    return e._replace(first_offset=max(e.first_offset, -1))
+
+
+@states("PSM-24")
+def is_read_as_written(data: bytes, entries: Sequence[Entry]) -> bool:
+    """Whether the entries that Kafka writes come out of a file as they stand there, and none that it does not write."""
+    return all(map(is_kafkas, entries)) and all(
+        e == there for e, there in zip(entries, written(data), strict=False) if is_kafkas(there)
+    )
 
 
 @states("PSM-25")
@@ -74,7 +101,7 @@ def unpacked(data: bytes) -> list[Entry] | None:
         return None
     if crc != crc32c.crc32c(data[CRC_FROM:]):
         return None
-    return [Entry._make(ENTRY.unpack_from(data, HEAD.size + i * ENTRY.size)) for i in range(count)]
+    return [understood(e) for e in written(data)[:count]]
 
 
 @states("PSM-24")

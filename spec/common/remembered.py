@@ -29,4 +29,9 @@ def remembered(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate
         newer, older = (about, (more, named), found), newer
         return found
 
+    def forget() -> None:
+        nonlocal newer, older
+        newer = older = (None, None, None)
+
+    vars(answer)["cache_clear"] = forget
     return answer

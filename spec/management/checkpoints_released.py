@@ -8,8 +8,16 @@ from typing import Any
 
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused
-from kafkaspec.spec.common.checkpoint_text import Unreadable, checkpoint_entries, epoch_entries, lines_of, metadata_id
-from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, NULL_POINTER, NUMBER_FORMAT
+from kafkaspec.spec.common.checkpoint_text import (
+    TOO_LONG,
+    Unreadable,
+    checkpoint_entries,
+    epoch_entries,
+    has_no_room,
+    lines_of,
+    metadata_id,
+)
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, NULL_POINTER, NUMBER_FORMAT, OUT_OF_MEMORY
 from kafkaspec.spec.management.checkpoints import HIGH_WATERMARKS, Directory, machine, stopping
 
 
@@ -40,6 +48,14 @@ def _reading_numbers(
     read = {"offsetCheckpoint.read": checkpoint_entries, "leaderEpochCheckpoint.read": epoch_entries}.get(op)
     found = read(arguments["file"]) if read is not None else None
     return (_thrown(found) if isinstance(found, Unreadable) else None) or result, observation
+
+
+def _making_room(
+    ghost: Any, state: Directory, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+) -> tuple[Json | Refused, Json]:
+    if op in ("offsetCheckpoint.read", "leaderEpochCheckpoint.read") and has_no_room(arguments["file"]):
+        return Refused("CKP-3", OUT_OF_MEMORY, TOO_LONG), observation
+    return result, observation
 
 
 def _metadata_without_lines(
@@ -90,5 +106,20 @@ machine.deviations += [
         broker altogether, whatever other directories it has.""",
         fix="Treat both as a malformed line.",
         rewrite=_metadata_without_lines,
+    ),
+    Deviation(
+        id="CKP-D3",
+        clause="CKP-3",
+        title="A checkpoint file that announces too many entries is not taken for unreadable",
+        versions="4.3.0 (seen)",
+        condition="""the file announces 2^31 - 1 or 2^31 - 2 entries, more than any array has; or fewer, where the heap
+        has no room for so many references""",
+        history=("init", 'offsetCheckpoint.read file="0\\n2147483647\\nt 0 5\\n"'),
+        cause="A list is made with the announced capacity before the first entry is read.",
+        effect="""An OutOfMemoryError is no error of input: it passes by the handlers that mark a directory as failed.
+        With such a number in any of the three checkpoints that a start reads, the broker does not come up, however many
+        sound directories it has.""",
+        fix="Let the list grow, and compare its length with the announced number afterwards.",
+        rewrite=_making_room,
     ),
 ]

@@ -23,7 +23,7 @@ from kafkaspec.contract.codec import partial
 from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Machine, Refused, without_state
 from kafkaspec.contract.numbers import Int8, Int32, Int64, LeaderEpochOrNone, Offset
-from kafkaspec.spec.common.checkpoint_text import announces_few
+from kafkaspec.spec.common.checkpoint_text import room_is_known
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, LONG_MAX, STORAGE_EXCEPTION
 
 PREFIX = "LEC"
@@ -197,7 +197,7 @@ def observe(state: Cache) -> Observation:
 
 machine = Machine("leader_epochs", initial, observe)
 
-few_announced = require(lambda file: announces_few(file), "LEC-17 a file announces no more entries than may have room")
+known_room = require(lambda file: room_is_known(file), "LEC-17 a file announces what may have room, or never has")
 
 rises = ensure(lambda result: isinstance(result, Refused) or rising(result.entries), "LEC-1 epochs and offsets rise")
 
@@ -329,7 +329,7 @@ def reopen(state: Cache) -> Cache:
 
 
 @machine.operation("load", "LEC-17", kind="restart")
-@reveals("LEC-7")
+@reveals("LEC-7", "LEC-4", "LEC-18")
 @require(lambda log_start, log_end: 0 <= log_start <= log_end, "LEC-9 a log begins before it ends")
 @rises
 @ensure(
@@ -454,7 +454,7 @@ def checkpoint_write(entries: Entries) -> str:
 
 
 @machine.question("leaderEpochCheckpoint.read", "LEC-17")
-@few_announced
+@known_room
 @ensure(
     lambda result: isinstance(result, Refused) or entries_of(text_of(result)) == result,
     "LEC-16 what is read can be written",
@@ -466,7 +466,7 @@ def checkpoint_read(file: str) -> Entries | Refused:
 
 
 @machine.operation("openText", "LEC-9", "LEC-17", "LEC-3", kind="damage")
-@few_announced
+@known_room
 @rises
 def open_text(state: Cache, file: str) -> Cache | Refused:
     """The process stops, and finds a file with this text: somebody else's hand, or a failing disk."""

@@ -108,8 +108,8 @@ Filling = Annotated[int, Within(1, 4096)]
 class Entry(NamedTuple):
     """An offset, and a position in the .log file, bytes."""
 
-    offset: Int64
-    position: Int32
+    offset: Annotated[Int64, governs("OIX-1")]
+    position: Annotated[Int32, governs("OIX-1")]
 
 
 @states(without=A_FORMAT)
@@ -169,7 +169,7 @@ class Observation:
     file_length: Annotated[int, governs("OIX-14", "OIX-16", "OIX-13", "OIX-17", "OIX-18")]
     """bytes"""
     file: Annotated[str | None, governs("OIX-1", "OIX-5", "OIX-11", "OIX-13")] = None
-    """hexadecimal, where it is short"""
+    """hexadecimal, of a file of at most 256 bytes; null of a longer one"""
     entries: Annotated[list[Entry] | None, governs("OIX-5", "OIX-11", "OIX-12", "OIX-17", "OIX-18", "OIX-3")] = None
     max_entries: Annotated[int | None, governs("OIX-14", "OIX-16", "OIX-13", "OIX-17", "OIX-18")] = None
     length: Annotated[int | None, governs("OIX-14", "OIX-16", "OIX-13", "OIX-17", "OIX-18")] = None
@@ -519,7 +519,7 @@ def open_file(state: Index, file: str, max_index_size: IndexSize, writable: bool
 @require(lambda count: 0 < count <= 4096, "OIX-13 no more than is easily compared")
 def fill(state: Index, count: Filling) -> Index:
     """The file is deleted, and made again with exactly `count` slots; then they are filled, with every offset after the
-    base offset, 10 bytes apart: an index of more than one page."""
+    base offset, at positions 10, 20 and so on: an index of more than one page."""
     return Index(state.base_offset, count * LAYOUT.size, filling(count), slots=count, is_open=True)
 
 

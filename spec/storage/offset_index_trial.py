@@ -8,6 +8,7 @@ from typing import Any
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.storage import offset_index as model
 from kafkaspec.spec.common import mapped_index as mapped
+from kafkaspec.spec.common.damaged_files import damaged
 from kafkaspec.spec.common.mapped_index import Index
 from kafkaspec.spec.storage.offset_index import BASE, LAYOUT, MAX_SIZE, audit, entries, machine, rising
 
@@ -17,7 +18,7 @@ def _offsets(state: Index) -> list[int]:
     used = [c[0] for c in state.used]
     known = [state.base_offset + relative for relative in used[:: max(1, len(used) // 50)]]
     last = state.base_offset + max([*used, 0])
-    near = [last + 1, last + 2, last + 9, *(o + d for o in dict.fromkeys(known) for d in (0, -1, 1))]
+    near = [last + 1, last, last + 2, last + 9, *(o + d for o in dict.fromkeys(known) for d in (0, -1, 1))]
     limit = state.base_offset + mapped.MOST_RELATIVE
     around = dict.fromkeys([*near, state.base_offset, state.base_offset - 1, limit, limit + 1, 0])
     return [o for o in around if o >= 0]
@@ -37,6 +38,12 @@ FILES_HEX = [
     "0000000900000001000000050000000200000007",
     "000000000000000000000000000000000000000000000000",
 ]
+
+
+def _files(state: Index) -> list[str]:
+    """Those, and the last entries of this one with one thing wrong."""
+    own = b"".join(LAYOUT.pack(*c) for c in state.used[-5:]) or bytes.fromhex(FILES_HEX[1])
+    return [*FILES_HEX, *(data.hex() for data in damaged(own, LAYOUT))]
 
 
 _LOGS: list[list[list[int]]] = [
@@ -73,8 +80,8 @@ machine.candidates |= {
     "max_index_size": lambda state: [MAX_SIZE, 64, 8, 0, 7],
     "open:max_index_size": lambda state: [MAX_SIZE, 64, 8],
     "writable": lambda state: [True, False],
-    "count": lambda state: [1100, 600],
-    "file": lambda state: FILES_HEX,
+    "count": lambda state: [1100, 600, *(mapped.PAGE // LAYOUT.size + d for d in (-1, 0, 1))],
+    "file": _files,
 }
 
 

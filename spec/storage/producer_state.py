@@ -381,12 +381,7 @@ def find_duplicate_batch(
 
 
 # ---- verification ----------------------------------------------------------------------------------------------------
-@states(
-    without={
-        "model": "verification is the coordinator's protocol; here it is one remembered entry",
-        "proof": "see the model",
-    }
-)
+@states(without={"model": "the coordinator's protocol; here it is one remembered entry", "proof": "see the model"})
 def verified(state: State, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool) -> State:
     """PSM-26: The verification of a producer's transaction remembers when it began, whether the client can bump epochs,
     and the lowest sequence asked for within its highest epoch; another request for it changes at most that. It is
@@ -785,17 +780,17 @@ def write_snapshot(entries: Sequence[Entry]) -> str:
 @require(lambda file: len(file) % 2 == 0 and set(file) <= set("0123456789abcdef"), "PSM-24 bytes in hexadecimal digits")
 @ensure(
     lambda file, result: (
-        isinstance(result, Refused)
-        or producer_snapshot.packed(result).hex()[12:] == file[12 : 2 * (HEAD.size + ENTRY.size * len(result))]
+        isinstance(result, Refused) or producer_snapshot.is_read_as_written(bytes.fromhex(file), result)
     ),
-    "PSM-24 written again, the producers are the same bytes",
+    "PSM-24 what Kafka writes is read as it was written, and nothing that it could not have written",
 )
 def read_snapshot(file: str) -> list[Entry] | Refused:
     """The entries of a snapshot file (bytes in hexadecimal digits), or the refusal.
 
     PSM-25: A snapshot file is unreadable if it is cut short, its version is not 1, it announces more producers than it
     holds or a negative number of them, or its CRC is not that of its bytes. Bytes behind the last producer count in the
-    CRC, and say nothing. [ProducerStateManager.readSnapshot, Kafka 4.3.0]
+    CRC, and say nothing. A producer with a negative last offset has no batch, and one with a negative first offset no
+    open transaction, whatever else stands there. [ProducerStateManager.readSnapshot, Kafka 4.3.0]
     """
     entries = producer_snapshot.unpacked(bytes.fromhex(file))
     return UNREADABLE if entries is None else entries

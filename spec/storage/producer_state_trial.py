@@ -9,7 +9,9 @@ from kafkaspec.contract.numbers import Offset
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import RefinementMapping
 from kafkaspec.models.storage import producer_state as model
-from kafkaspec.spec.common.producer_snapshot import entries_of, packed
+from kafkaspec.spec.common.damaged_files import damaged
+from kafkaspec.spec.common.kafka import INT_MAX
+from kafkaspec.spec.common.producer_snapshot import ENTRY, HEAD, Entry, entries_of, packed, sealed
 from kafkaspec.spec.common.producers import (
     FIRST_NOW,
     MOST_EPOCH,
@@ -24,6 +26,7 @@ from kafkaspec.spec.common.producers import (
 from kafkaspec.spec.storage.producer_state import machine
 
 PRODUCERS: Final = (1, 2, 3)
+ONE: Final = Entry(7, 2, 4, 9, 1, FIRST_NOW, -1, 8)
 
 
 def _focus(state: State) -> int:
@@ -84,17 +87,22 @@ def _times(state: State) -> Sequence[int]:
 
 
 def _files(state: State) -> Sequence[str]:
-    whole = packed(entries_of(state.saved)).hex()
-    return (
-        whole,
-        whole[:-2],
-        whole + "00",
-        "",
-        "0002" + whole[4:],
-        whole[:4] + "00000000" + whole[12:],
-        whole[:12] + "7fffffff" + whole[20:],
-        packed([]).hex(),
-    )
+    """Snapshot files: what is wrong in them is under a right CRC, mostly."""
+    known = entries_of(state.saved)[-4:] or [ONE]
+    whole, entries = packed(known), b"".join(ENTRY.pack(*e) for e in known)
+    counts = (0, len(known) - 1, len(known) + 1, -1, -INT_MAX - 1, INT_MAX)
+    return [
+        data.hex()
+        for data in (
+            *(sealed(len(known), wrong) for wrong in damaged(entries, ENTRY)),
+            *(sealed(count, entries) for count in counts),
+            *(sealed(len(known), entries, version) for version in (0, 2, -1)),
+            *(whole[:size] for size in (0, 1, HEAD.size - 1, len(whole) - 1)),
+            whole[:2] + bytes(4) + whole[6:],
+            whole[:-1] + bytes([whole[-1] ^ 1]),
+            packed([]),
+        )
+    ]
 
 
 machine.candidates |= {

@@ -91,8 +91,8 @@ Filling = Annotated[int, Within(1, 4096)]
 class Entry(NamedTuple):
     """A timestamp, ms, and an offset."""
 
-    timestamp: Int64
-    offset: Int64
+    timestamp: Annotated[Int64, governs("TIX-1")]
+    offset: Annotated[Int64, governs("TIX-1")]
 
 
 @states(without=A_FORMAT)
@@ -153,7 +153,7 @@ class Observation:
     file_length: Annotated[int, governs("TIX-9")]
     """bytes"""
     file: Annotated[str | None, governs("TIX-1", "TIX-8", "TIX-9")] = None
-    """hexadecimal, where it is short"""
+    """hexadecimal, of a file of at most 256 bytes; null of a longer one"""
     entries: Annotated[list[Entry] | None, governs("TIX-3", "TIX-8", "TIX-2", "TIX-9")] = None
     max_entries: Annotated[int | None, governs("TIX-9")] = None
     length: Annotated[int | None, governs("TIX-9")] = None

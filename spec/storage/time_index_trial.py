@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from kafkaspec.spec.common import mapped_index as mapped
+from kafkaspec.spec.common.damaged_files import damaged
 from kafkaspec.spec.common.mapped_index import Index
-from kafkaspec.spec.storage.time_index import BASE, MAX_SIZE, audit, machine
+from kafkaspec.spec.storage.time_index import BASE, LAYOUT, MAX_SIZE, audit, machine
 
 
 def _offsets(state: Index) -> list[int]:
@@ -36,6 +37,12 @@ FILES_HEX = [
     "000000000000000100000001000000000000000200000005000000000000000300000005000000000000000400000009",
     "00000000000000090000000400000000000000050000000800000000000000070000000900000000000000080000000a",
 ]
+
+
+def _files(state: Index) -> list[str]:
+    """Those, and the last entries of this one with one thing wrong."""
+    own = b"".join(LAYOUT.pack(*c) for c in state.used[-5:]) or bytes.fromhex(FILES_HEX[1])
+    return [*FILES_HEX, *(data.hex() for data in damaged(own, LAYOUT))]
 
 
 _LOGS: list[list[list[int]]] = [
@@ -74,7 +81,7 @@ machine.candidates |= {
     "open:max_index_size": lambda state: [MAX_SIZE, 96, 12],
     "writable": lambda state: [True, False],
     "count": lambda state: [800, 400],
-    "file": lambda state: FILES_HEX,
+    "file": _files,
 }
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+
+from kafkaspec.spec.common.damaged_files import damaged
 from kafkaspec.spec.storage.transaction_index import ENTRY_SIZE, AbortedTransaction, Log, hexadecimal, machine
 
 
@@ -22,6 +25,13 @@ def _around(log: Log) -> list[int]:
 
 _ONE = hexadecimal(AbortedTransaction(1, 2, 3, 4))
 _OTHER = hexadecimal(AbortedTransaction(2**62, -1, 2**63 - 1, -(2**63)))
+_LAYOUT = struct.Struct(">hqqqq")
+
+
+def _contents(log: Log) -> list[str]:
+    """Files with one thing wrong: two small ones, and the last entries of the log."""
+    own = "".join(map(hexadecimal, log.entries[-3:])) or _ONE
+    return ["", "00", _ONE + _OTHER, _ONE + _OTHER[:-2], *(d.hex() for d in damaged(bytes.fromhex(own), _LAYOUT))]
 
 
 machine.candidates |= {
@@ -40,14 +50,5 @@ machine.candidates |= {
         [n for n in (_last(log) + 1, _last(log) + 3) if n > log.active.start_offset] if len(log.indexes) < 4 else []
     ),
     "lost_bytes": lambda log: [0, 1, ENTRY_SIZE, ENTRY_SIZE - 1, ENTRY_SIZE + 1, log.active.size],
-    "content": lambda log: [
-        "",
-        "00",
-        _ONE,
-        _ONE + _OTHER,
-        _ONE + _OTHER[:-2],
-        "0001" + _ONE[4:],
-        _ONE + "0100" + _ONE[4:],
-        "ffff" + _ONE[4:],
-    ],
+    "content": _contents,
 }

@@ -212,13 +212,13 @@ def llvm() -> ModuleType:
     return llvm  # type: ignore[no-any-return]
 
 
-def machine() -> Any:
+def machine(quickly: bool) -> Any:
     """This machine, as LLVM compiles for it; the engine that it is given to keeps it."""
     features = llvm().get_host_cpu_features().flatten()
     return (
         llvm()
         .Target.from_default_triple()
-        .create_target_machine(cpu=llvm().get_host_cpu_name(), features=features, opt=2)
+        .create_target_machine(cpu=llvm().get_host_cpu_name(), features=features, opt=0 if quickly else 2)
     )
 
 
@@ -240,10 +240,10 @@ class MachineCode:
     engine: Any
 
 
-def machine_code(text: str, exported: Set[str], *, whole_pipeline: bool = False) -> MachineCode:
+def machine_code(text: str, exported: Set[str], *, whole_pipeline: bool = False, quickly: bool = False) -> MachineCode:
     """The functions of an LLVM text. `whole_pipeline`: optimise as `clang -O1` does, and inline; it pays for loops over
-    many bytes, not for a model's long code."""
-    here, target = llvm(), machine()
+    many bytes, not for a model's long code. `quickly`: a third of the time to compile, for slower code."""
+    here, target = llvm(), machine(quickly)
     module = here.parse_assembly(text)
     builder = here.create_pass_builder(target, here.create_pipeline_tuning_options(speed_level=1))
     if whole_pipeline:

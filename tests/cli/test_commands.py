@@ -206,6 +206,8 @@ def test_export(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for to, files in [("tla", ["Counter.cfg", "Counter.tla"]), ("smtlib", ["Counter.up.small.smt2"])]:
         assert run(capsys, "export", "counter.py", "--to", to, "--out", tmp_path / to, "-s", "N=2")[0] == 0
         assert {f.name for f in (tmp_path / to).iterdir()} >= set(files)
+    assert run(capsys, "export", "counter.py", "--to", "smtlib", "--out", tmp_path / "every")[0] == 0  # they are open
+    assert {f.name for f in (tmp_path / "every").iterdir()} == {f.name for f in (tmp_path / "smtlib").iterdir()}
     run(capsys, "export", "counter.py", "--to", "itf", "--out", tmp_path / "itf", "-s", "N=2")
     (trace,) = (tmp_path / "itf").iterdir()
     assert trace.name == "Counter-witness-full.itf.json"

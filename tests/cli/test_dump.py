@@ -6,13 +6,13 @@ import json
 import re
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafkaspec.audit.recorded import unpack
 from kafkaspec.cli.main import main
 from kafkaspec.impl.storage.batch import Encoder
 from kafkaspec.spec.common import record_format as spec
@@ -161,8 +161,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recorded")
     for archive in sorted(RECORDINGS.glob("*/*.tar.gz")):
         if archive.parent.name in ("single-basic", "controller-metadata", "compaction-retention", "classic-3.9.1"):
-            with tarfile.open(archive) as tar:
-                tar.extractall(folder / f"{archive.parent.name}-{archive.name}", filter="data")
+            unpack(archive, folder / f"{archive.parent.name}-{archive.name}")
     if not any(folder.iterdir()):
         pytest.skip("no recordings of log directories here")
     return folder

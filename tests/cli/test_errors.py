@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -49,6 +50,12 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "wrong.py").write_text("raise ValueError\n")
     (tmp_path / "asked.py").write_text(MODEL + "L = 1 if N > 2 else 0\n")
     (tmp_path / "binary.py").write_bytes(bytes(range(256)))
+    (tmp_path / "latin.py").write_bytes(b"x = 1\n\n# caf\xe9\n")
+    (tmp_path / "nul.py").write_bytes(b"x = 1\ny = \0\n")
+    (tmp_path / "nots.py").write_text(f"x = 1\ny = (\n{'not ' * 9_000}x)\nz = [1, 2, 3]\n")
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "large.py").touch()
+    os.truncate(tmp_path / "large.py", 1 << 40)
     (tmp_path / "faulty.py").write_text(MODEL.replace("s.next.n[p] = s.n[p] - 1", "s.next.m[p] = s.n[p] - 1"))
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty.ndjson").write_text("")
@@ -80,7 +87,6 @@ ERRORS: list[tuple[list[str], str]] = [
     (["verify", "timelin"], "unknown subsystem 'timelin'; did you mean 'timeline'?"),
     (["explain", "TML-9999"], "unknown clause 'TML-9999': timeline has TML-1 to TML-"),
     (["explain", "tml"], "unknown clause 'TML': timeline has TML-1 to TML-"),
-    (["explain", "timeline"], "unknown clause 'TIMELINE': it is a subsystem, which has TML-1 to TML-"),
     (
         ["explain", "PRM-9"],
         "unknown clause 'PRM-9': no subsystem has the prefix 'PRM'; did you mean 'PSM-9', of producer_state?",
@@ -115,7 +121,12 @@ ERRORS: list[tuple[list[str], str]] = [
     (["explore", "empty.py"], "empty.py: no model in it"),
     (["explore", "broken.py"], "broken.py:2: invalid syntax"),
     (["explore", "failing.py"], "failing.py:2: ZeroDivisionError: division by zero"),
-    (["explore", "binary.py"], "binary.py"),
+    (["explore", "binary.py"], "binary.py:"),
+    (["explore", "large.py"], "large.py: 1,099,511,627,776 bytes, and a text has at most 16,777,216"),
+    (["explore", "pipe.py"], "pipe.py: not a regular file"),
+    (["explore", "latin.py"], "latin.py:3: byte 0xe9 is no text in utf-8"),
+    (["explore", "nul.py"], "nul.py:2: a NUL byte, which no text of Python has"),
+    (["explore", "nots.py"], "nots.py:2: nested too deeply to be read"),
     (["explore", "faulty.py", *SIZES], "faulty.py:16: Small has no variable m"),
     (["check", "absent.ndjson"], "absent.ndjson: no such file"),
     (["check", "folder"], "folder: is a directory"),

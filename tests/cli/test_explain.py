@@ -71,3 +71,21 @@ def test_a_new_rule_lacks_what_it_ought_to_have(tmp_path: Path) -> None:
     program = "from kafkaspec.contract import traceability as t; t.load('FEN'); print(t.incomplete('FEN')[1])"
     said = command("-c", program, cwd=tmp_path / "alone")
     assert said == "FEN-2 has no impl, model, proof, test, mutant, and says no reason why not\n"
+
+
+@pytest.mark.parametrize("name", ["leader_epochs", "compaction"])
+def test_a_subsystem_is_explained_as_a_target_must_know_it(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    s = subsystem.find(name)
+    told, page = explained(capsys, name)
+    assert [r["id"] for r in told["rules"]] == [c.id for c in s.clauses]
+    assert all(c.id in page for c in s.clauses)
+    assert ("operations" in told) == (name in subsystem.components())
+    for op in told.get("operations", ()):
+        assert f" {op['name']} " in page
+        assert op["what"] in page
+        assert set(op["example"]["args"]) <= {p["name"] for p in op["arguments"]}
+    if name == "leader_epochs":
+        asked = {op["name"]: op for op in told["operations"]}
+        assert asked["endOffsetFor"]["before"] is not None
+        assert "-> " in page
+        assert told["first"]["entries"] == []

@@ -221,7 +221,8 @@ def test_an_error_is_one_line_and_status_2(
     assert err.count("\n") == 1
 
 
-def test_ctrl_c_ends_the_target_and_tells_what_was_judged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_target_and_what_was_judged_is_told(number: signal.Signals) -> None:
     target = f"{sys.executable} slow.py"
     command = [sys.executable, "-m", "kafkaspec", "judge", "--target", target, "--examples", "100000"]
     process = subprocess.Popen(
@@ -238,7 +239,7 @@ def test_ctrl_c_ends_the_target_and_tells_what_was_judged(tmp_path: Path) -> Non
     time.sleep(5)
     (child,) = (int(c) for c in children.read_text().split())
     try:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=60)
     finally:
         process.kill()
@@ -248,3 +249,23 @@ def test_ctrl_c_ends_the_target_and_tells_what_was_judged(tmp_path: Path) -> Non
     assert "interrupted" in out
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
+
+
+# ---- our implementation as a target ----------------------------------------------------------------------------------
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_serve_answers_all_that_it_was_sent(end: str) -> None:
+    """Also where its input ends at once, as a file's does."""
+    lines = ['{"i":0,"op":"init","subsystem":"leader_epochs","args":{}}', '{"i":1,"op":"latestEpoch","args":{}}']
+    sent = "\n".join([*lines, '{"i":2,"op":"observe"}']) + end
+    command = [sys.executable, "-m", "kafkaspec", "serve", "leader_epochs"]
+    done = subprocess.run(command, input=sent, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [json.loads(line)["i"] for line in done.stdout.splitlines()] == [0, 1, 2]
+
+
+def test_serve_answers_what_was_right_before_what_is_not() -> None:
+    command = [sys.executable, "-m", "kafkaspec", "serve", "leader_epochs"]
+    sent = '{"i":0,"op":"init","subsystem":"leader_epochs","args":{}}\nno request\n'
+    done = subprocess.run(command, input=sent, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, '{"i":0,"result":null}\n')
+    assert done.stderr == "kafkaspec: standard input:2: not a request of the judge's protocol\n"

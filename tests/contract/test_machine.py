@@ -196,6 +196,23 @@ def test_a_broken_postcondition_is_a_bug_of_the_spec(name: str, body: Callable[.
         machine.apply(state, name, {p: arguments[p] for p in op.parameters.values()})
 
 
+def test_a_broken_contract_that_has_a_name_says_its_own_words() -> None:
+    """icontract finds no text of a condition that stands in no decorator."""
+    rises = ensure(lambda state, result: result > state, "CTR-1 it rises")
+    machine = Machine("named", lambda: 0, lambda state: state)
+
+    @machine.operation("add", "CTR-1")
+    @rises
+    def add(state: int, n: int) -> int:
+        return state + n
+
+    assert machine.apply(0, "add", {"n": 1}) == Step(1)
+    with pytest.raises(ViolationError, match=r"^CTR-1 it rises$"):
+        machine.apply(0, "add", {"n": -1})
+    with pytest.raises(ViolationError, match=r"^CTR-1 it rises$"):
+        add(0, -1)
+
+
 def test_a_contract_that_the_operation_does_not_know_is_watched_all_the_same() -> None:
     machine = build()
     op = machine.find("neighboursOf")

@@ -13,7 +13,9 @@ from kafkaspec.contract.rewrite import Rewritten, modules_of, tree_of
 from tests import modules
 
 TEXT = """
-from functools import cached_property, wraps
+from functools import cached_property, lru_cache, wraps
+
+from kafkaspec.spec.common.remembered import remembered
 
 def decorated(f):
     @wraps(f)
@@ -42,6 +44,14 @@ class Box:
     @cached_property
     def kept(self):
         return 3 < 3
+
+@lru_cache(maxsize=9)
+def cached(x):
+    return x < 3
+
+@remembered
+def once_more(x):
+    return x < 3
 
 table = {"plain": plain, "method": Box().method}
 held = closing(3)
@@ -87,11 +97,22 @@ def test_whoever_holds_a_function_runs_the_other_text_within_and_its_own_outside
     before = list(answers(module))
     assert not any(before)
     changed = Rewritten(module, at_most(module))
-    assert len(changed) == 11, "all that say something else"
+    assert len(changed) == 13, "all that say something else"
     for _ in range(2):  # it may be entered again
         with changed:
             assert [*answers(module)] == [True] * 2 + [False] + [True] * 9
         assert list(answers(module)) == before
+
+
+@pytest.mark.parametrize("name", ["cached", "once_more"])
+def test_answers_that_are_kept_are_those_of_the_text_that_runs(module: ModuleType, name: str) -> None:
+    asked, three = getattr(module, name), 3
+    assert not asked(three)
+    with Rewritten(module, at_most(module)) as text:
+        assert asked(three)
+        text.provide({})
+        assert asked(three)
+    assert not asked(three)
 
 
 def test_a_failure_within_leaves_nothing_behind(module: ModuleType) -> None:

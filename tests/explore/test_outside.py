@@ -28,8 +28,8 @@ from tests.language.texts import model
 Small = Annotated[int, Range(0, 3)]
 STATES = 25
 TRIES = 4_000
-NEVER = ("field",)
-"""What fits in a record's field fits in the record."""
+NEVER = ("field", "none_in_list", "none_in_lists", "none_in_set")
+"""What fits in a record's field fits in the record; and with None in a list or a set a text has no value."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def plain(v: Any) -> Any:
 def made(c: Concrete, state: State, action: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What the text leaves in every variable, whatever its type."""
     with c._running():
-        after = _After({n: _own(v) for n, v in c._values(state).items()}, None)
+        after = _After({n: _own(v, c.vars[n]) for n, v in c._values(state).items()}, None)
         c._call(action, c._view(c._values(state), after), arguments)
     return {n: plain(getattr(after, n)) for n in c.vars}
 

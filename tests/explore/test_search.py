@@ -13,12 +13,13 @@ import time
 import weakref
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 
+from kafkaspec import native
 from kafkaspec.errors import UserError
-from kafkaspec.explore import checkpoint, explore, liveness
+from kafkaspec.explore import checkpoint, engine, explore, liveness
 from kafkaspec.explore.checked import Expectation
 from kafkaspec.explore.engine import Exploration, Search
 from kafkaspec.explore.layout import Layout
@@ -77,6 +78,24 @@ def test_counts_do_not_depend_on_the_layout(usable: int, exact: int, words: int)
 @pytest.mark.parametrize("entry", [*cleaner_anchor.MODELS, *replication.MODELS], ids=lambda c: f"{c.distinct}")
 def test_the_anchors_have_their_counts(entry: Expectation) -> None:
     assert entry.run().findings == []
+
+
+def test_a_search_that_is_long_goes_on_with_code_compiled_with_care(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bool] = []
+
+    def machine(quickly: bool) -> Any:
+        made.append(quickly)
+        return of_llvm(quickly)
+
+    of_llvm = native.machine
+    monkeypatch.setattr(native, "machine", machine)
+    whole = explore(load(CleanerAnchor), CLEANER)
+    assert made == [True]
+    for most in (0, 500):
+        made.clear()
+        monkeypatch.setattr(engine, "QUICK", most)
+        assert counts(explore(load(CleanerAnchor), CLEANER)) == counts(whole)
+        assert made == [True, False]
 
 
 def test_ghosts_are_kept_when_asked_for() -> None:

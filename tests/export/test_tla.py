@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -509,8 +510,77 @@ def test_a_record_without_fields_has_one_value() -> None:
     assert "[]" not in tla(load(OfNothing), {})[0].replace("[][", "")
 
 
+@dataclass(frozen=True)
+class SF_Record:
+    WF_: bool
+    WF_field: bool
+
+
+class WF_Names(Model):
+    """Names that begin as a formula of fairness does."""
+
+    SF_: bool
+    WF: bool
+    WF_record: SF_Record
+    WFu5f_record: bool
+
+    @action()
+    def WF_set(s, WF_: bool, SF_to: bool) -> None:
+        s.next.WF_record = SF_Record(WF_=WF_, WF_field=SF_to)
+        s.next.WFu5f_record = any(WF_x == s.SF_ for WF_x in {WF_, SF_to})
+
+    @action()
+    def turn(s, WF: bool) -> None:
+        s.next.WF = any(SF == s.WF for SF in {WF}) or all(SF for SF in {WF})
+
+    @step()
+    def SF_claim(s) -> bool:
+        return s.WFu5f_record or not s.next.WFu5f_record or s.next.WF == s.WF
+
+
+def test_no_name_begins_as_a_formula_of_fairness_does() -> None:
+    module, configuration = tla(load(WF_Names), {})
+    assert re.search(r"\b[WS]F_", module + configuration + module_name(load(WF_Names))) is None
+    assert "VARIABLES SFu5f_, WF, WFu5f_record_, WFu5f_record\n" in module
+
+
+class Colour(enum.Enum):
+    RED = 0
+    BLUE = 1
+    GREEN = 2
+    YELLOW = 3
+    PURPLE = 4
+
+
+class LongConditions(Model):
+    """Conditions that take several lines, of which the first is a quantifier over nothing."""
+
+    some: set[bool]
+    seen: set[Colour]
+
+    @action()
+    def look(s, b: bool, c: Colour) -> None:
+        s.next.some = s.some | {b}
+        if any(x and Colour.RED not in s.seen and len(s.seen) < 2 for x in s.some) or all(c != x for x in s.seen):
+            s.next.seen = s.seen | {c}
+
+    @witness
+    def both(s) -> bool:
+        if_all = all(x and len(s.seen) < 3 for x in s.some if Colour.RED not in s.seen)
+        met = any(y == c and y != Colour.BLUE for y in s.seen for c in Colour)
+        return False if if_all and met else True  # noqa: SIM211
+
+
+def test_the_lines_of_a_condition_stand_below_each_other() -> None:
+    """A line that is indented further is a part of the quantifier before it: something else, where that is of
+    nothing."""
+    module, _ = tla(load(LongConditions), {})
+    found = re.findall(r"^( *(?:IF |THEN |ELSE )?)(/\\|\\/) .*\n( *)\2 ", part(module, "both"), re.MULTILINE)
+    assert [len(head) for head, _, _ in found] == [len(below) for _, _, below in found] == [7]
+
+
 @pytest.mark.deep
-@pytest.mark.parametrize("model", [InBraces, InBrackets, OfNothing])
+@pytest.mark.parametrize("model", [InBraces, InBrackets, OfNothing, WF_Names, LongConditions])
 def test_tlc_reads(tmp_path: Path, model: type[Model]) -> None:
     module, configuration = tla(load(model), {}, deadlock=True)
     found = tlc(tmp_path, module, configuration)

@@ -18,11 +18,12 @@ import pytest
 from kafkaspec import report
 from kafkaspec.audit.engine import audit
 from kafkaspec.audit.recorded import recorded
+from kafkaspec.contract.subsystem import subsystems
 from kafkaspec.errors import UserError
 from kafkaspec.fleet import judge as fleet
 from kafkaspec.fleet.audit import on
 from kafkaspec.fleet.campaign import CampaignResult, Store, campaign
-from kafkaspec.fleet.session import find_java, java_version, package_zip, session
+from kafkaspec.fleet.session import _first_line, find_java, java_version, package_zip, session
 from kafkaspec.judge.campaign import judge
 from kafkaspec.judge.judging import BLOCK
 from kafkaspec.judge.result import Job, SubsystemVerdict
@@ -197,16 +198,42 @@ def test_what_is_missing_is_said_with_the_command(monkeypatch: pytest.MonkeyPatc
         pass
 
 
-def test_the_shipped_package_is_whole(tmp_path: Path) -> None:
-    shipped = package_zip(tmp_path)
-    program = f"""
+WORKER = """
 import sys
-sys.path.insert(0, {str(shipped)!r})
+sys.path.insert(0, "./kafkaspec.zip")  # as Spark's workers name it
+from pathlib import Path
 import kafkaspec
-from kafkaspec.contract.subsystem import subsystems
-assert kafkaspec.__file__.startswith({str(shipped)!r}), kafkaspec.__file__
-print(*(s.spec.machine.name for s in subsystems().values()))
+from kafkaspec.audit.engine import audit
+from kafkaspec.contract.subsystem import components, subsystems
+from kafkaspec.fleet.campaign import campaign
+from kafkaspec.judge.campaign import judge
+from kafkaspec.judge.result import Job
+assert "kafkaspec.zip" in kafkaspec.__file__, kafkaspec.__file__
+for s in subsystems().values():
+    print(s.name, campaign(s, seeds=range(1), steps=3, out=Path(s.name), master=None).failing)
+print(judge(Job("leader_epochs", sys.argv[1], timeout_s=30.0), examples=3).tally.histories)
+print(audit([Path(sys.argv[2])]).verdict)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+
+
+def test_the_shipped_package_is_whole(tmp_path: Path) -> None:
+    """A worker that has nothing else walks, judges and audits: also what reads its own source text."""
+    package_zip(tmp_path)
+    target = shlex.join([sys.executable, str(TEMPLATES / "leader_epochs.py")])
+    small = next(r for r in recorded() if r.name == "single-basic/nodes-after-clean-stop")
+    with small.unpacked() as directories:
+        command = [sys.executable, "-c", WORKER, target, str(directories[0])]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "cleaner" in done.stdout.split()
+    *walked, judged, audited = done.stdout.splitlines()
+    assert walked == [f"{name} 0" for name in subsystems()]
+    assert (judged, audited) == ("3", "sound")
+
+
+def test_what_spark_says_is_told_in_the_line_that_says_most() -> None:
+    python = "\nAn exception was thrown from the Python worker:\nTraceback\n  File x\nModelError: a.py:3: no source\n"
+    java = "Job aborted.\n\tat x\nCaused by: java.io.IOException: disk\nCaused by: No space left on device\n\tat y"
+    assert _first_line(python) == "ModelError: a.py:3: no source"
+    assert _first_line(java) == "No space left on device"
+    assert _first_line("[PATH_NOT_FOUND] it is not there\nmore") == "[PATH_NOT_FOUND] it is not there"
+    assert _first_line("") == "it says nothing"

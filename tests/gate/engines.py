@@ -38,8 +38,9 @@ from tests.gate.oracle import Space
 MEMORY_MB = 6000
 STEPS = 320
 """Of a random walk."""
-LATE = ("or a bound variable in a proof", "is read at given sizes only")
-"""What the prover may refuse where sizes are open, although the text was loaded and the explorer takes it."""
+LATE = ("or a bound variable in a proof", "is read at given sizes only", "too many for a proof")
+"""What the prover may refuse although the text was loaded and the explorer takes it: what it cannot read where sizes
+are open, and what is beyond its limits."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def replayed(found: Found, engine: str, s: Space, trace: Trace) -> None:
     if last:
         kind = "undefined" if claim_of(trace.claim) == DEFINED else "outside"
         ways = [o for x in here for o in oracle.outcomes(c, x) if o.action == trace.steps[-1].action]
-        ends = any(o.kind == kind and trace.claim in (DEFINED, f"type of {o.variable}") for o in ways)
+        ends = any(o.kind == kind and trace.claim in (DEFINED, *o.types) for o in ways)
     elif trace.kind == "witness":
         ends = any(oracle.witnessed(c, trace.claim, x) for x in here)
     elif trace.claim in c.model.steps:
@@ -406,7 +407,7 @@ def refutable(spaces: list[Space], states: list[list[State]]) -> Refutable:
             for o in oracle.outcomes(c, state):
                 broken: list[str] = []
                 if o.kind in ("undefined", "outside"):
-                    broken = [DEFINED if o.kind == "undefined" else f"type of {o.variable}"]
+                    broken = [DEFINED] if o.kind == "undefined" else o.types
                 elif o.state is not None:
                     broken = [n for n in claims if not oracle.holds(c, n, o.state)]
                     broken += [n for n in m.steps if not oracle.holds(c, n, state, o.state)]

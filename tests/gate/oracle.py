@@ -42,8 +42,13 @@ class Outcome:
     kind: Kind
     state: State | None = None
     why: str = ""
-    variable: str = ""
-    """the one that leaves its type"""
+    variables: tuple[str, ...] = ()
+    """those that leave their types"""
+
+    @property
+    def types(self) -> list[str]:
+        """The claims about types that it breaks."""
+        return [f"type of {n}" for n in self.variables]
 
 
 @dataclass
@@ -89,7 +94,7 @@ def outcome(c: Concrete, state: State, action: str, arguments: Mapping[str, Any]
     except Undefined as e:
         return Outcome(action, arguments, "undefined", why=str(e))
     except OutsideType as e:
-        return Outcome(action, arguments, "outside", why=str(e), variable=e.variable)
+        return Outcome(action, arguments, "outside", why=str(e), variables=e.variables)
     return Outcome(action, arguments, "disabled" if after is None else "after", after)
 
 
@@ -136,7 +141,7 @@ def run(cls: type[Model], sizes: Sizes, ghosts: bool = True, most: int = 400) ->
         return out
     except OutsideType as e:
         out.start = "outside"
-        if not ghosts and e.variable in m.ghosts:
+        if not ghosts and {*e.variables} <= {*m.ghosts}:
             out.broken.add(GHOST)
         return out
     out.generated = len(starts)
@@ -165,7 +170,7 @@ def run(cls: type[Model], sizes: Sizes, ghosts: bool = True, most: int = 400) ->
                 if o.kind == "undefined":
                     out.broken.add(DEFINED)
                 elif o.kind == "outside":
-                    out.broken.add("type" if ghosts or o.variable not in m.ghosts else GHOST)
+                    out.broken.add("type" if ghosts or not {*o.variables} <= {*m.ghosts} else GHOST)
                 elif o.state is not None:
                     out.generated += 1
                     out.taken[o.action] += 1

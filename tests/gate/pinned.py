@@ -145,7 +145,7 @@ def _asked(
     if o.kind == "undefined":
         broken = {DEFINED}
     elif o.kind == "outside":
-        broken = {f"type of {o.variable}"}
+        broken = {*o.types}
     elif o.state is not None:
         broken = {n for n in [*m.invariants, *m.lemmas] if not oracle.holds(c, n, o.state)}
         broken |= {n for n in m.steps if not oracle.holds(c, n, state, o.state)}

@@ -218,6 +218,9 @@ LEAVING = {
     "option": ("Num | None", "s.n + 1 if s.bad else None"),
     "unwrapped": ("Annotated[int, Range(0, 1)]", "s.n if s.bad else 0"),
     "none": ("P", "(p if s.bad else s.po)"),
+    "none_in_list": ("Annotated[list[P], Bounded(1)]", "[s.po]"),
+    "none_in_lists": ("dict[bool, Annotated[list[P], Bounded(1)]]", "{k: [s.po] for k in {False, True}}"),
+    "none_in_set": ("set[P]", "{s.po}"),
     "values": ("dict[P, Num]", "{k: s.n + 1 if k == p else 0 for k in P}"),
     "sets": ("dict[P, set[Num]]", "{k: s.S | {s.n - 1} for k in P}"),
     "messages": ("Annotated[set[R], Bounded(1)]", "s.net | {R(x=s.n, b=s.bad)}"),
@@ -235,6 +238,7 @@ WAYS = {
     "written_again": "s.next.v = s.v\ns.next.v = {e}",
     "in_helper": "if s.bad:\n    s.put(p)",
     "before_guard": "s.next.v = {e}\nrequire(s.n > 0)",
+    "two_at_once": "s.next.v = {e}\ns.next.n = s.n + 1",
 }
 
 

@@ -39,9 +39,9 @@ OPERATIONS = {
     "empty", "full", "with", "without", "union", "inter", "diff", "subset", "in", "card", "majority", "rec", "forall",
     "exists", "greatest", "least", "count", "sum", "setof", "image", "mapof",
 }  # fmt: skip
-FRESH = 3_000
-"""Seeds of an hour of one core, TLC included."""
-PARTS = 12
+FRESH = 6_000
+"""Seeds of an hour, TLC included."""
+PARTS = 24
 """They are compared in this many tests, so that a run that is stopped goes on with those that it lacks."""
 TLC_EACH = 10
 """TLC is asked about one fresh seed in this many: it takes two seconds."""

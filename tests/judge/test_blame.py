@@ -17,6 +17,7 @@ from kafkaspec.judge.blame import Place, cited, governing
 from kafkaspec.judge.cover import Endless, otherwise, watched
 from kafkaspec.judge.result import Rejection
 from kafkaspec.judge.suspects import MOST_CALLS, changed, explanations, kept
+from kafkaspec.judge.verdict import Verdict
 from kafkaspec.mutants.judge import OfMachine
 from kafkaspec.spec.common import record_format
 from tests.judge import toy
@@ -342,14 +343,16 @@ def test_the_parts_that_change_are_found_and_put_back() -> None:
 def test_one_fault_is_one_kind_only_where_nothing_is_against_it() -> None:
     records = seen([*HELD, ("acquire", {"client": 2})], {"result": 2})
     blame = explanations(machine, blind(records))[0]
-    fields: Any = dict.fromkeys(("history", "verdict", "found", "calls", "by"))
-    one = Rejection("TOY-1", "acquire", "answered", **fields, blame=blame, others=("TOY-2", "TOY-3"))
+    fields: Any = dict.fromkeys(("history", "found", "calls", "by"))
+    verdict = Verdict("rejected", "toy", 1, 1, {}, {}, others=("TOY-2", "TOY-3"))
+    one = Rejection("TOY-1", "acquire", "answered", **fields, verdict=verdict, blame=blame)
     other = replace(one, operation="write", shape="state")
     assert one.kind == other.kind == ("TOY-1", blame.where, blame.text)
     assert replace(one, blame=replace(blame, of=1)).kind == ("TOY-1", "acquire", "answered")
     assert one.breaks == "breaks TOY-1, or TOY-2, TOY-3"
-    assert replace(one, others=()).breaks == "breaks TOY-1"
-    assert replace(one, clause="", others=()).breaks == ""
+    assert replace(one, clause="").breaks == ""
+    one = replace(one, verdict=replace(verdict, others=()))
+    assert one.breaks == "breaks TOY-1"
 
 
 def test_a_loop_that_would_not_end_explains_nothing() -> None:

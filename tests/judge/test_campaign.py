@@ -31,7 +31,8 @@ from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import ABSENT, Difference
 from kafkaspec.lockstep.exhaustive import actions, model_state
 from tests.judge import toy_target
-from tests.judge.toy_target import HOW, TOY, Sound, command
+from tests.judge.toy_subsystem import HOW, TOY
+from tests.judge.toy_target import Sound, command
 
 ROOT = Path(__file__).parents[2]
 LEADER_EPOCHS = shlex.join([sys.executable, str(ROOT / "targets/examples/python/leader_epochs.py")])
@@ -253,7 +254,7 @@ def test_a_rejection_is_told_once_and_small() -> None:
 
 
 def test_every_kind_is_told() -> None:
-    r = judged(toy_target.ForgetsAndMiscounts, 150, seed=1)
+    r = judged(toy_target.ForgetsAndMiscounts, 600)
     assert {("push", "state.saved"), ("push", "answered, expected an answer")} <= {
         (x.operation, x.shape) for x in r.rejections
     }
@@ -327,6 +328,16 @@ def test_what_was_rejected_before_the_trouble_stays_rejected(monkeypatch: pytest
     assert r.rejections
 
 
+def test_a_wrong_answer_just_before_the_trouble_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "SHRINK_S", 5.0)
+    r = judged(toy_target.MiscountsAndDies, 50)
+    assert r.verdict == "rejected"
+    assert r.tally.trouble is not None
+    (rejection,) = r.rejections
+    assert rejection.history.records[-1]["op"] == "push"
+    assert rejection.history.records[-1]["result"] == 9
+
+
 def test_ctrl_c_tells_what_was_judged_so_far() -> None:
     def interrupt(done: int, total: int | None, text: str) -> None:
         if done >= 30:
@@ -362,6 +373,13 @@ def test_a_history_is_asked_again() -> None:
     assert (died.verdict, died.tally.trouble is not None) == ("could not judge", True)
 
 
+def test_answers_that_a_spec_keeps_hide_none_of_its_conditions() -> None:
+    """The spec of batches keeps what it has read; a campaign in the same process before must not be seen."""
+    first, second = (judge(Job("batch", OURS, seed=4), examples=6) for _ in range(2))
+    assert len(first.tally.sides) > 100
+    assert first.tally.sides == second.tally.sides
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -387,7 +405,7 @@ OURS = shlex.join([sys.executable, "-m", "kafkaspec", "serve"])
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"init batchBytes=5", "init: batch_bytes: 5 is not 72 to 118"),
+        (b"init batchBytes=5", "init: batchBytes: 5 is not 72 to 118"),
         (b"init partitions=5", "init: the spec cannot take it (TypeError"),
         (b"advance ms=9223372036854775808", "call 1, advance ms=9223372036854775808: ms: 2^63 is not 0 to 2^"),
     ],

@@ -68,6 +68,7 @@ def test_rejects_a_wrong_result_with_step_clause_values_and_nearest() -> None:
     assert v.text().splitlines() == [
         "rejected at step 2: toy:3: pop",
         "  TOY-6",
+        "  or it breaks TOY-4",
         "  answered -> 1",
         "  expected -> 7",
     ]
@@ -198,7 +199,8 @@ def test_a_known_deviation_is_accepted_by_name_and_rejected_by_strict() -> None:
     v = judge(bad, machine)
     assert (v.verdict, v.step, v.clause) == ("rejected", 5, "TOY-5")  # the same wrong answer outside its condition
     v = judge(bad, machine, strict=True)
-    assert (v.step, v.clause) == (4, "TOY-4")
+    assert (v.step, v.clause) == (4, "TOY-6")
+    assert v.known == ("TOY-D1",)  # and so its clause
     assert "this is known deviation TOY-D1" in v.what
     once = bad.replace("restore\nrestore\n", "restore\n")
     assert judge(once, machine).step == 3

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gzip
 import re
+from collections.abc import Iterable, Sequence
 
 import pytest
 
-from kafkaspec.contract.history import read
+from kafkaspec.contract.history import Record, read
 from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import find
 from kafkaspec.judge.campaign import judge, replay
@@ -46,7 +47,7 @@ def test_every_adapter_that_is_listed_is_offered(line: str) -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize("name", offered(NEWEST))
 def test_the_newest_kafka_is_accepted(name: str) -> None:
-    judged = judge(Job(name, command(NEWEST), seed=1), examples=2_000, time_s=120)
+    judged = judge(Job(name, command(NEWEST), seed=1), examples=2_000, time_s=1_200)
     told = "\n".join(str(r.history) for r in judged.tally.rejections.values())
     assert judged.verdict == "accepted", f"{judged.why}\n{told}"
     assert not judged.not_called
@@ -61,13 +62,26 @@ RECORDED = [
 ]
 
 
+def askable(name: str, histories: Iterable[Sequence[Record]]) -> list[list[Record]]:
+    """The histories without the calls whose numbers the protocol keeps from a target, such as an offset of -1."""
+    machine = find(name).spec.machine
+
+    def promised(record: Record) -> bool:
+        if record["op"] == "init":
+            return True
+        op = machine.find(record["op"])
+        return not op.beyond({op.parameters[t]: v for t, v in record["args"].items()})
+
+    return [[r for r in history if promised(r)] for history in histories]
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize(("name", "recording"), RECORDED)
 def test_kafka_answers_recorded_calls_as_it_did(name: str, recording: Recording) -> None:
     """Each release its own recordings: the verdict is that of the recording, with the same known deviations."""
     line = NEWEST if recording.release is None else recording.release.rpartition(".")[0]
     data = recording.path.read_bytes()
-    histories = read(gzip.decompress(data) if recording.file.endswith(".gz") else data, recording.file)
+    histories = askable(name, read(gzip.decompress(data) if recording.file.endswith(".gz") else data, recording.file))
     judged = replay(Job(name, command(line)), histories, recording.file)
     assert judged.verdict == recording.verdict, judged.why
     assert judged.tally.calls == sum(record["op"] != "init" for history in histories for record in history) > 0

@@ -143,6 +143,7 @@ def test_every_operation_says_its_types(name: str) -> None:
         assert all(f.needed for f in fields(d.state)) != isinstance(shows, Fields), "what may be left out is said so"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", components())
 def test_every_operation_has_an_example(name: str) -> None:
     """Walks come to all of them, so that the page shows each at work."""

@@ -41,7 +41,7 @@ def test_the_verdict_is_the_expected_one(machine: Machine[Any], recording: Recor
     assert unexpected(recording, check_recording(recording, machine)) == ""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("machine", "recording"), ALTERED, ids=name)
 def test_one_value_altered_is_rejected_there(machine: Machine[Any], recording: Recording) -> None:
     found = altered(machine, recording.path, share=SHARE, seed=1, release=recording.release)

@@ -1,4 +1,4 @@
-"""The toy as a subsystem that can be judged, and as a target: `python -m tests.judge.toy_target FAULT`."""
+"""The toy as a target: `python -m tests.judge.toy_target FAULT`. Many are started: it imports little."""
 
 from __future__ import annotations
 
@@ -8,23 +8,13 @@ import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from types import ModuleType, SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import icontract
 
 from kafkaspec.contract.machine import Exhaustive, Json, Machine, Refused, Step
-from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.judge.serve import serve
-from tests.lockstep import test_exhaustive, toy
-
-
-def _to_model(state: toy.Queue) -> Mapping[str, Any] | None:
-    beyond = state.capacity != 2 or max((*state.items, *(state.saved or ())), default=0) > 2
-    return None if beyond else test_exhaustive.to_model(state)
-
-
-HOW = replace(test_exhaustive.HOW, to_model=_to_model)
+from tests.lockstep import toy
 
 
 def build(*deviations: Any) -> Machine[toy.Queue]:
@@ -43,22 +33,6 @@ def build(*deviations: Any) -> Machine[toy.Queue]:
     machine.candidates["init:capacity"] = lambda state: (2, 3)
     machine.deviations += deviations
     return machine
-
-
-class JudgedToy(Subsystem):
-    """What `judge` needs of a subsystem."""
-
-    machine = build(toy.SHOWS_GARBAGE, toy.ANSWERS_EMPTY)
-
-    def layer(self, layer: str) -> ModuleType | None:
-        modules: dict[str, Any] = {
-            "spec": SimpleNamespace(machine=self.machine, TITLE="Toy", PREFIX="TOY"),
-            "trial": SimpleNamespace(REFINEMENTS=(HOW,)),
-        }
-        return cast(ModuleType | None, modules.get(layer))
-
-
-TOY = JudgedToy("toy", "lockstep")
 
 
 EMPTY = Refused("", toy.EMPTY, "the queue is empty")
@@ -131,6 +105,24 @@ class DiesWrongly(Dies, ForgetsAndMiscounts):
     most = 12
 
 
+class MiscountsAndDies(Sound):
+    """Wrong in what it answers to the second push, and its process ends in the next call."""
+
+    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+        if self.wrong:
+            os._exit(3)
+        return super().apply(name, arguments)
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        super().reset(arguments)
+        self.wrong = False
+
+    def push(self, value: int) -> Json | Refused:
+        answer = super().push(value)
+        self.wrong = not isinstance(answer, Refused) and answer >= 2
+        return 9 if self.wrong else answer
+
+
 class Fickle(Sound):
     """Wrong only now and then, whatever it is asked."""
 
@@ -154,5 +146,5 @@ def command(fault: type[Sound]) -> str:
 
 
 if __name__ == "__main__":
-    out = sys.stdout.buffer
-    serve({"toy": (TOY.machine, globals()[sys.argv[1]]())}, sys.stdin.buffer, out, "toy", "1.0")
+    served = {"toy": (build(), globals()[sys.argv[1]]())}
+    serve(served, sys.stdin.buffer, sys.stdout.buffer, "toy", "1.0")

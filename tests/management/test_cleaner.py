@@ -302,7 +302,8 @@ def test_a_log_grows_by_batches_and_rolls_when_full() -> None:
 @pytest.mark.clause("CLN-32")
 @pytest.mark.parametrize(("end", "bases"), [(2**31 - 1, [0]), (2**31, [0, 2**31])])
 def test_a_segment_is_rolled_before_an_offset_lies_too_far_above_its_base(end: int, bases: list[int]) -> None:
-    extent = {"logStartOffset": 0, "logEndOffset": end, "lastStableOffset": 0, "segments": [{"baseOffset": 0}]}
+    active = {"baseOffset": 0, "size": 72, "largestTimestamp": 1_000_000, "firstBatchTimestamp": 1_000_000}
+    extent = {"logStartOffset": 0, "logEndOffset": end, "lastStableOffset": 0, "segments": [active]}
     change = "logChanged", {"partition": "c-0", "log": extent}
     appended = "append", {"partition": "c-0", "key": "k", "count": 1}
     state, answers = run(change, appended)
@@ -314,6 +315,16 @@ def test_a_segment_is_rolled_before_an_offset_lies_too_far_above_its_base(end: i
         op = machine.find(name)
         driver.apply(name, {**op.defaults, **{op.parameters[k]: v for k, v in arguments.items()}})
     assert driver.observe() == machine.observe(state)
+
+
+@pytest.mark.clause("CLN-32")
+def test_an_empty_segment_that_would_be_rolled_is_no_case() -> None:
+    """Kafka 4.3.0 rolls it, and takes the time at which its file was changed for its largest timestamp."""
+    extent = {"logStartOffset": 0, "logEndOffset": 2**31, "lastStableOffset": 0, "segments": [{"baseOffset": 0}]}
+    state, _ = run(("logChanged", {"partition": "c-0", "log": extent}))
+    said = machine.apply(state, "append", {"partition": "c-0", "key": "k", "count": 1, "then_high_watermark": None})
+    assert isinstance(said, Outside)
+    assert said.clause == "CLN-32"
 
 
 def test_ties_are_free_and_nothing_else_is() -> None:

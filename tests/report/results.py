@@ -84,9 +84,8 @@ def _rejection() -> Rejection:
     why = "A toy 1.0: rejected\nstate.items: seen 1, expected 2"
     history = History(tuple(records), why)
     blame = Blame("len(state.items) < 3", "tests/toy.py:54", "always held", ("TOY-1",), 7, 9)
-    return Rejection(
-        "TOY-1", "push", "state.items", history, verdict, 12, 700, "tour", 4, True, blame, ("TOY-4", "TOY-2")
-    )
+    verdict = replace(verdict, others=("TOY-4", "TOY-2"))
+    return Rejection("TOY-1", "push", "state.items", history, verdict, 12, 700, "tour", 4, True, blame)
 
 
 REJECTED = judged(

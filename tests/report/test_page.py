@@ -141,7 +141,7 @@ def test_json_of_values_that_json_does_not_have() -> None:
     assert explored["model"] == "ToyQueue"
     assert report.to_json(results()["campaign"])["seeds"] == [0, 40]
     (rejection,) = report.to_json(results()["rejected target"])["tally"]["rejections"]
-    assert (rejection["clause"], rejection["others"]) == ("TOY-1", ["TOY-4", "TOY-2"])
+    assert (rejection["clause"], rejection["verdict"]["others"]) == ("TOY-1", ["TOY-4", "TOY-2"])
     assert (rejection["blame"]["how"], rejection["blame"]["agrees"], rejection["blame"]["of"]) == ("always held", 7, 9)
     assert report.to_json([Path("a/b"), range(3)]) == ["a/b", [0, 3]]
     with pytest.raises(TypeError, match="object has no shape in JSON"):

@@ -71,7 +71,7 @@ def test_a_deadlock_needs_no_claim() -> None:
     [
         ("accepted", "good.ndjson  ✓ accepted"),
         ("rejected", "bad.ndjson  ✗ rejected at step"),
-        ("rejected", 'seen    -> "something else"'),
+        ("rejected", 'seen       -> "something else"'),
         ("rejected", "to see it again: kafkaspec check bad.ndjson"),
         ("outside", "outside.ndjson  ? outside the contract from step 0"),
         ("outside", "the caller broke TOY-2: values are not negative"),

@@ -393,7 +393,9 @@ MUTANTS = [
     of_impl("count line wrong", "LEC-16", "one entry too many announced", _patched(encode=_announces_one_more)),
     of_impl("any count will do", "LEC-17", "the number of entries is not compared", _patched(decode=_any_count)),
     of_impl("any version will do", "LEC-17", "a file of another version is read", _patched(decode=_any_version)),
-    of_impl("loaded in order", "LEC-9", "lines are sorted, not assigned one after the other", _patched(decode=_sorts)),
+    of_impl(
+        "loaded in order", "LEC-9 LEC-17", "lines are sorted, not assigned one after the other", _patched(decode=_sorts)
+    ),
     of_audit(
         "audit: chunks forget",
         "LEC-20",
@@ -568,7 +570,9 @@ RARE = [
         "what follows 2^31 - 1 is the first entry",
         _cache(next_epoch=_counts_up_to_the_next),
     ),
-    of_impl("nothing is cut at 0", "LEC-5", "an end at 0 is no end", _cache(_cut_end=staticmethod(_keeps_all_at_zero))),
+    of_impl(
+        "nothing is cut at 0", "LEC-5 LEC-9", "an end at 0 is no end", _cache(_cut_end=staticmethod(_keeps_all_at_zero))
+    ),
     of_impl(
         "eight, and the first is lost",
         "LEC-2",

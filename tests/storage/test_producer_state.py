@@ -379,6 +379,17 @@ def test_every_flipped_bit_and_every_cut_makes_a_snapshot_unreadable() -> None:
         impl.decode(data + b"\0")
 
 
+@pytest.mark.clause("PSM-25")
+def test_a_negative_offset_in_a_snapshot_is_that_of_nothing() -> None:
+    """As Kafka 4.3.0 answers the same bytes."""
+    odd = producer_snapshot.Entry(7, 2, 4, -2, 1, 77, -1, -9)
+    file = producer_snapshot.packed([odd]).hex()
+    nothing = (7, 2, -1, -1, 0, 77, -1, -1)
+    assert [tuple(e) for e in do(machine.initial(), "readSnapshot", file=file)[1]] == [nothing]
+    read: Any = impl.Driver().apply("readSnapshot", {"file": file})
+    assert [tuple(e) for e in read] == [nothing]
+
+
 @pytest.mark.clause("PSM-31")
 def test_a_marker_without_its_record_tells_its_producer_s_epoch() -> None:
     asked = {"producer_id": 1, "producer_epoch": 3, "offset": 7, "timestamp": 5}

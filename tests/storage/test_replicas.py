@@ -257,6 +257,22 @@ def test_damage_is_no_evidence(tmp_path: Path) -> None:
         assert n == 4 or found(Broker(tmp_path, 1), Broker(tmp_path, 2, away)) == [], n
 
 
+@pytest.mark.clause("RPL-3")
+def test_damage_hides_no_more_than_itself(tmp_path: Path) -> None:
+    """Each batch is a chunk of its own, so that the damage ends its chunk."""
+    for damaged, other in itertools.permutations(range(len(ROWS)), 2):
+        (f,) = found(Broker(tmp_path, 1), Broker(tmp_path, 2, changed(other, crc=99), problems=[damaged]))
+        assert (f.clause, f.position) == ("RPL-3", 100 * other), damaged
+
+
+@pytest.mark.clause("RPL-2")
+def test_a_batch_that_begins_below_the_start_is_not_compared(tmp_path: Path) -> None:
+    for n, (base, last, *_) in enumerate(ROWS):
+        for start, differs in ((base, 1), (base + 1, 0), (last, 0)):
+            pair = found(Broker(tmp_path, 1), Broker(tmp_path, 2, changed(n, crc=99), start=start))
+            assert len(pair) == differs, (n, start)
+
+
 def test_a_replica_that_is_behind_itself_is_found_in_both_directions(tmp_path: Path) -> None:
     for clean in ((True, False), (False, True)):
         one = Broker(tmp_path, 1, changed(4, epoch=2, crc=50), clean=clean[0])

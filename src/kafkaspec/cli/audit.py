@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkaspec.cli.output import Progress, progress, show_json_line, tell
+from kafkaspec.cli.output import Progress, interrupted_by, progress, show_json_line, tell
 from kafkaspec.errors import UserError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def watch(paths: Sequence[Path], *, every_s: float, master: str | None, everythi
 
     looking = None
     try:
-        with _interrupted_by(signal.SIGINT, signal.SIGTERM), _fan(master) as fan:
+        with interrupted_by(signal.SIGINT, signal.SIGTERM), _fan(master) as fan:
             looking = Watch(paths, fan=fan)
             told(_look(looking))
             while True:
@@ -67,18 +67,6 @@ def watch(paths: Sequence[Path], *, every_s: float, master: str | None, everythi
         return looking.last.exit_code
     except UserError as e:
         raise UserError(printable(str(e)), e.exit_code) from None
-
-
-@contextmanager
-def _interrupted_by(*numbers: int) -> Iterator[None]:
-    """These signals raise KeyboardInterrupt; SIGINT too where a shell has begun the command in the background, which
-    would not hear it else."""
-    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _look(watch: Watch) -> Audit | AuditChange:

@@ -225,8 +225,11 @@ def walk(
     return worst(int(w.trace is not None) for w in found)
 
 
-def _at_sizes(name: str, words: list[str]) -> Iterator[tuple[LoadedModel, names.Sizes, Expectation]]:
-    """The models at all their pinned sizes; or, where sizes are given, the one model at these."""
+def _at_sizes(
+    name: str, words: list[str], *, complete: bool = True
+) -> Iterator[tuple[LoadedModel, names.Sizes, Expectation]]:
+    """The models at all their pinned sizes; or, where sizes are given, the one model at these: all that it has, if they
+    must be `complete`."""
     checked = names.find_models(name)
     if words:
         checked = names.one_each(checked)
@@ -235,7 +238,7 @@ def _at_sizes(name: str, words: list[str]) -> Iterator[tuple[LoadedModel, names.
             raise UserError(f"{name} has several models: say whose sizes these are ({several})")
     for c in checked:
         model = c.loaded
-        yield model, names.sizes(words, model, c.sizes), c
+        yield model, names.sizes(words, model, c.sizes, complete=complete), c
 
 
 # ---- prove -----------------------------------------------------------------------------------------------------------
@@ -312,7 +315,7 @@ def export(name: str, words: list[str], *, to: str, out: Path, json: bool) -> in
     _one_of("format", to, EXPORTS)
     written = [
         write(out / file, text)
-        for model, sizes, checked in _at_sizes(name, words)
+        for model, sizes, checked in _at_sizes(name, words, complete=to != "smtlib")
         for file, text in EXPORTS[to](model, sizes, checked)
     ]
     if json:

@@ -1,7 +1,8 @@
-"""`kafkaspec explain`: one rule in all its forms, with the text of each."""
+"""`kafkaspec explain`: one rule in all its forms, with the text of each; or a subsystem."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import textwrap
@@ -28,9 +29,13 @@ class Form:
     text: str
 
 
-def run(id: str, *, json: bool) -> int:
-    """Print a clause. Raises UserError for an unknown id, with what there is in its place."""
-    clause = subsystem.clause(id.upper())
+def run(name: str, *, json: bool) -> int:
+    """Print a clause, or a subsystem. Raises UserError for an unknown id, with what there is in its place."""
+    if (named := subsystem.subsystems().get(name.lower())) is not None:
+        from kafkaspec.cli import explain_subsystem
+
+        return explain_subsystem.run(named, json=json)
+    clause = subsystem.clause(name.upper())
     traceability.load(clause.id[:3])
     found = [Form(u.form, u.where, *source(u)) for u in traceability.uses(clause.id)]
     absent = traceability.absent(clause)
@@ -99,25 +104,38 @@ def _code(text: str) -> list[Text]:
 
 def source(use: clauses.Use) -> tuple[str, str]:
     """Where the function stands that a use names, and its text; "" where there is none to show."""
+    at, thing = place(use)
+    try:
+        text = "" if thing is None else textwrap.dedent(inspect.getsource(thing)).rstrip()
+    except OSError:
+        text = ""
+    return at, text
+
+
+def place(use: clauses.Use) -> tuple[str, Any]:
+    """Where the function stands that a use names, "" where that is not known; and the function or class itself, where
+    its text can be shown."""
     module, _, path = use.where.partition(":")
     if "/" in module:  # a test, by its file
-        return _line(use.clause, module, path), ""
+        return _line(use.clause, module, path), None
     try:
         thing: Any = importlib.import_module(module)
         if use.form == "mutant":
-            return _line(use.clause, f"{module.replace('.', '/')}.py", path), ""
+            return _line(use.clause, f"{module.replace('.', '/')}.py", path), None
         if use.form == "proof":  # of a claim; its model may stand there by any name
             model, _, path = path.partition(".")
             thing = {p.loaded.name: p.model for p in thing.PROOFS}.get(model)
         for name in path.split("."):
             thing = getattr(thing, name)
         thing = getattr(thing, "fget", None) or inspect.unwrap(thing)
-        lines, first = inspect.getsourcelines(thing)
-        return f"{_short(inspect.getsourcefile(thing))}:{first}", textwrap.dedent("".join(lines)).rstrip()
+        code = getattr(thing, "__code__", None)
+        first = code.co_firstlineno if code is not None else inspect.getsourcelines(thing)[1]
+        return f"{_short(inspect.getsourcefile(thing))}:{first}", thing
     except (ImportError, AttributeError, TypeError, OSError):
-        return "", ""
+        return "", None
 
 
+@functools.cache
 def _short(file: str | None) -> str:
     """A file of ours, or of the project, from the folder of the layers on."""
     path = Path(file or "?").resolve()

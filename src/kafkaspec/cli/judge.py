@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import math
 import os
+import signal
 import sys
 import tempfile
 import zlib
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from kafkaspec.cli import names
 from kafkaspec.cli.engines import worst
-from kafkaspec.cli.output import check_writable, harmless, progress, tell, write
+from kafkaspec.cli.output import check_writable, harmless, interrupted_by, progress, tell, write
 from kafkaspec.contract.subsystem import Subsystem, components, find
 from kafkaspec.errors import UserError
 from kafkaspec.judge.campaign import judge as judge_here
@@ -58,14 +59,15 @@ class Options:
 
 
 def judge(subsystem_names: Sequence[str], w: Options) -> int:
-    """Judge a target; all subsystems that it offers, if none is named. What was judged before Ctrl-C is told."""
+    """Judge a target; all subsystems that it offers, if none is named. What was judged before Ctrl-C or SIGTERM, as
+    `timeout` sends it, is told."""
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(Path(tempfile.gettempdir()) / "kafkaspec-hypothesis"))
     _check(w)
     if w.master is not None and w.record is not None:
         raise UserError("--record keeps the lines of one process: not with --spark")
     wanted = _offered(w, subsystem_names)
     results: list[SubsystemVerdict] = []
-    with _spark(w.master) as spark:
+    with interrupted_by(signal.SIGTERM), _spark(w.master) as spark:
         for name in wanted:
             with progress(f"judging {name}") as bar, _recording(w.record, name) as keep:
                 results.append(_judged(w, name, spark, bar, keep))

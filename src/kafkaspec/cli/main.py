@@ -444,7 +444,7 @@ def new(
     epilog="""\b
 Examples:
   kafkaspec export cleaner --to tla --out out/        a TLA+ module and its configuration
-  kafkaspec export cleaner --to smtlib --out out/     the proof obligations
+  kafkaspec export cleaner --to smtlib --out out/     the proof obligations, for every size
   kafkaspec export cleaner --to itf --out out/        witnesses and violations as ITF traces
 """,
 )
@@ -508,20 +508,25 @@ def audit(
 
 
 @app.command(
-    short_help="Print one rule in all its forms.",
+    short_help="Print one rule in all its forms, or what a subsystem is.",
     epilog="""\b
 Examples:
   kafkaspec explain TML-1
+  kafkaspec explain offset_index
   kafkaspec explain CLN-7 --json
 """,
 )
 def explain(
     clause: Annotated[
-        str, typer.Argument(help="A clause id, such as TML-1.", autocompletion=_complete_clause, show_default=False)
+        str,
+        typer.Argument(
+            help="A clause id, such as TML-1, or a subsystem.", autocompletion=_complete_clause, show_default=False
+        ),
     ],
     json: Json = False,
 ) -> int:
-    """Print one rule in all its forms: sentence, source, spec, model, proof, tests, mutants, deviations."""
+    """Print one rule in all its forms: sentence, source, spec, model, proof, tests, mutants, deviations. Of a
+    subsystem: its rules, and its operations, records and first state as the judge's protocol has them."""
     from kafkaspec.cli.explain import run
 
     return run(clause, json=json)

@@ -6,17 +6,21 @@ them, so that one command pays for one model.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import inspect
 import pkgutil
 import re
 import sys
+import tokenize
 import traceback
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkaspec.errors import UserError, unknown
 
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
     from kafkaspec.language import LoadedModel
 
 Sizes = dict[str, int | bool]
+MOST_TEXT: Final = 16 << 20
+"""Bytes of a file with models."""
 
 
 def model_modules() -> dict[str, str]:
@@ -106,7 +112,10 @@ def _module(where: str) -> ModuleType:
 
 
 def _module_of_file(path: Path) -> ModuleType:
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise UserError(f"{path}: not a regular file")
     check_readable(path)
+    _check_text(path)
     name = f"kafkaspec_model_{re.sub(r'[^A-Za-z0-9]', '_', path.stem)}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -123,6 +132,46 @@ def _module_of_file(path: Path) -> ModuleType:
     except BaseException as e:  # sys.exit() too: the file would end the command, with its own status
         raise UserError(_what_failed(e, path)) from e
     return module
+
+
+def _check_text(path: Path) -> None:
+    """UserError, with the line, for a file that Python cannot read as a text of its own."""
+    size = path.stat().st_size
+    if size > MOST_TEXT:
+        raise UserError(f"{path}: {size:,} bytes, and a text has at most {MOST_TEXT:,}")
+    data = path.read_bytes()
+
+    def error(at: int, what: str) -> UserError:
+        line = data.count(b"\n", 0, at) + 1
+        return UserError(f"{path}:{line}: {what}")
+
+    if b"\0" in data:
+        raise error(data.index(b"\0"), "a NUL byte, which no text of Python has")
+    try:
+        text = importlib.util.decode_source(data)
+    except UnicodeDecodeError as e:
+        raise error(e.start, f"byte 0x{data[e.start]:02x} is no text in {e.encoding}") from None
+    except SyntaxError as e:  # of the encoding, which the first two lines may name
+        raise error(0, e.msg) from None
+    try:
+        ast.parse(text, str(path))
+    except SyntaxError as e:
+        raise UserError(_what_failed(e, path)) from None
+    except (RecursionError, MemoryError):
+        raise UserError(f"{path}:{_longest(text)}: nested too deeply to be read") from None
+
+
+def _longest(text: str) -> int:
+    """Where the statement of most words begins, as a line."""
+    line, most, words, first = 1, 0, 0, 1
+    with suppress(tokenize.TokenError, SyntaxError):  # of what comes later: it was not read so far
+        for token in tokenize.generate_tokens(StringIO(text).readline):
+            first = token.start[0] if not words else first
+            words += 1
+            if token.type == tokenize.NEWLINE:
+                line, most = (first, words) if words > most else (line, most)
+                words = 0
+    return line
 
 
 def _what_failed(e: BaseException, path: Path) -> str:

@@ -6,6 +6,7 @@ A reader that goes away (`kafkaspec ... | head`) ends the command quietly, as it
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,18 @@ BROKEN_PIPE = 141
 """128 + SIGPIPE, what a shell reports for a program whose reader went away."""
 PATIENCE_S = 2.0
 """A progress bar appears when an engine has worked for so long."""
+
+
+@contextmanager
+def interrupted_by(*numbers: int) -> Iterator[None]:
+    """These signals raise KeyboardInterrupt; SIGINT too where a shell has begun the command in the background, which
+    would not hear it else."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def reader_gone() -> NoReturn:

@@ -11,6 +11,7 @@ by those too. The declaration is for whoever explains a difference: JSON, decode
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 import typing
@@ -79,7 +80,8 @@ def is_mapping(hint: Any) -> bool:
     return isinstance(made, type) and issubclass(made, Mapping) and not typing.is_typeddict(hint)
 
 
-def fields_of(hint: Any) -> dict[str, Any]:
+@functools.cache
+def fields_of(hint: Any) -> Mapping[str, Any]:
     """The fields of such a type, or of a NamedTuple, as JSON names them, and their annotations."""
     hints = typing.get_type_hints(hint, include_extras=True)
     return hints if typing.is_typeddict(hint) else {camel(name): h for name, h in hints.items()}

@@ -46,6 +46,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol
 
+import icontract
 from typing_extensions import TypeVar
 
 from kafkaspec.contract import clauses
@@ -344,7 +345,7 @@ def _numbered(annotations: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _beyond(numbered: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
-    return [w for p, v in arguments.items() if p in numbered for w in beyond(numbered[p], v, p)]
+    return [w for p, v in arguments.items() if p in numbered for w in beyond(numbered[p], v, camel(p))]
 
 
 def _conditions(function: Callable[..., Any], contracts: Iterable[Any]) -> tuple[Condition, ...]:
@@ -358,7 +359,19 @@ def _conditions(function: Callable[..., Any], contracts: Iterable[Any]) -> tuple
             )
         names = tuple(inspect.signature(contract.condition).parameters)
         out.append(Condition(m[1], m[2], contract.condition, names))
+        if contract.error is None:
+            contract.error, contract.error_args, contract.error_arg_set = violation(text), [], set()
     return tuple(out)
+
+
+def violation(said: str) -> Callable[[], icontract.ViolationError]:
+    """The error of a broken contract: its own words alone. icontract would look up the text of the condition, and fail
+    where it stands in no decorator, as in `rises = ensure(...)`."""
+
+    def error() -> icontract.ViolationError:
+        return icontract.ViolationError(said)
+
+    return error
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 The module's source is parsed, its tree changed, and compiled; then every function that was made of the old text gets
 the code that stands at the same place in the new one: methods, contracts, nested functions and closures too. Nothing
-that holds a function notices, and leaving the context puts the old code back.
+that holds a function notices, and leaving the context puts the old code back. Answers that functions of the module keep
+are forgotten whenever their text changes: they are another text's.
 """
 
 from __future__ import annotations
@@ -61,6 +62,9 @@ class Rewritten:
         changed = _pairs(old, new)
         found = [f for f in gc.get_objects() if type(f) is FunctionType and f.__code__ in changed]
         self._functions = [(f, f.__code__, changed[f.__code__]) for f in found]
+        self._keeping = [
+            f for f in self._space.values() if hasattr(f, "cache_clear") and f.__module__ == module.__name__
+        ]
 
     def __len__(self) -> int:
         """How many functions run another code."""
@@ -69,11 +73,13 @@ class Rewritten:
     def provide(self, names: Mapping[str, Any]) -> None:
         """Within the context: others of the globals that the tree uses."""
         self._space.update(names)
+        self._forget()
 
     def __enter__(self) -> Self:
         self._space.update(self._names)
         for f, _, code in self._functions:
             f.__code__ = code
+        self._forget()
         return self
 
     def __exit__(self, *of: object) -> None:
@@ -81,6 +87,11 @@ class Rewritten:
             f.__code__ = code
         for name in self._names:
             del self._space[name]
+        self._forget()
+
+    def _forget(self) -> None:
+        for f in self._keeping:
+            f.cache_clear()
 
 
 def _pairs(old: CodeType, new: CodeType) -> dict[CodeType, CodeType]:

@@ -231,8 +231,6 @@ def _instead(id: str, s: Subsystem | None) -> str:
         if known is not None:
             return f"it is a known deviation of released Kafka, which kafkaspec explain {known.clause} shows"
         return f"{s.name} has {_range(s)}"
-    if (named := subsystems().get(id.lower())) is not None:
-        return f"it is a subsystem, which has {_range(named)}"
     own = {s.prefix: s for s in subsystems().values()}
     prefix, _, number = id.partition("-")
     if prefix in own:

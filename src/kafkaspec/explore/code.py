@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from kafkaspec.contract.history import cut
 from kafkaspec.errors import UserError
 from kafkaspec.explore.emit import ALL, GREATEST, WORD, Bit, Emitter, NoCode, Num, Wire, Words, high, low
 from kafkaspec.explore.layout import MOST_VALUES, UNBOUNDED, Layout
@@ -501,7 +502,7 @@ class Reader:
         """The value of a number, of at most 62 bits and its sign. Raises UserError if its form does not show that."""
         r: Num = self._once("number", x, env, self._number)  # type: ignore[assignment]
         if max(abs(low(r)), abs(high(r))) > GREATEST:
-            raise UserError(f"{_at(x)}{show(x)} may be beyond 62 bits, with which states are explored")
+            raise UserError(f"{_at(x)}{cut(show(x))} may be beyond 62 bits, with which states are explored")
         return r
 
     def _number(self, x: Expr, env: Env) -> Num:

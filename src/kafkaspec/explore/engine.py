@@ -42,6 +42,8 @@ NOTHING: Extra = ((), frozenset(), {})
 FIRST_BITS = 20
 LOAD = (5, 8)
 """The table is doubled when it is fuller than this fraction."""
+QUICK = 100_000
+"""States that are found with code that was compiled quickly: most models have fewer. Then it is compiled with care."""
 SPARSE = 64
 """Growing does not help a packed table that is still crowded when it could hold 64 times the states."""
 WAIT_S = 0.1
@@ -163,14 +165,15 @@ class Search:
     extra: Extra = NOTHING
     form: Form = USUAL
     packing: Packing | None = None
+    quick: bool = True
+    """Whether the code is the one that was compiled quickly."""
     lent: list[Block] = field(default_factory=list)
     """Memory of others that the threads use."""
 
     def __post_init__(self) -> None:
         p, threads = self.program, self.threads
-        self.code = p.compile(*self.extra)
-        self.compile_seconds = self.code.seconds
-        self.f = self.code.functions
+        self.compile_seconds = 0.0
+        self.compile(quickly=self.quick)
         self.base_mb = resident_mb()
         self.team = Team(threads)
         self.shared = Block(8 * (k.SLICES + 4 * threads + 8))
@@ -205,6 +208,13 @@ class Search:
         self.table = Block(0)
         self.cleared = 0
         self.new_table()
+
+    def compile(self, packing: Packing | None = None, quickly: bool = False) -> None:
+        """The loops, for states in the fast form or for packed ones."""
+        self.quick = quickly
+        self.code = self.program.compile(*self.extra, packing=packing, quickly=quickly)
+        self.compile_seconds += self.code.seconds
+        self.f = self.code.functions
 
     # ---- counters
     def counts(self) -> list[int]:
@@ -306,6 +316,8 @@ class Search:
             return f"states: {1 << REFERENCE_BITS:,}, the most that a table can refer to" if referring else memory
         if max_states is not None:
             each = min(each, (max_states - self.distinct) // self.threads)
+        if self.quick:
+            each = min(each, QUICK // self.threads)
         for own in self.own:
             own[k.ROOM] = min(own[k.COUNT] + each, self.capacity - self.margin)
         return ""
@@ -349,9 +361,7 @@ class Search:
             return False
         self.table.close()
         self.table, self.cleared = Block(0), 0
-        self.code = self.program.compile(*self.extra, packing=packing)
-        self.compile_seconds += self.code.seconds
-        self.f = self.code.functions
+        self.compile(packing)
         p = self.program
         room = 8 * p.words * p.lanes
         self.packed_blocks = [Block(room + 8 * packing.words * (self.margin + 2 * p.stride)) for _ in self.owns]
@@ -482,6 +492,8 @@ class Search:
         c[k.CHUNKS], c[k.CURSOR] = chunk, self.level.cursor
         while c[k.CURSOR] < chunk:
             self.heed()
+            if self.quick and self.distinct >= QUICK:
+                self.compile()
             limit = self.make_room(max_states)
             if limit:
                 return limit

@@ -184,13 +184,14 @@ class Program:
         exported: Set[str] = frozenset(),
         constants: Mapping[str, int] | None = None,
         packing: Packing | None = None,
+        quickly: bool = False,
     ) -> MachineCode:
         """Machine code for the search's loops, and more, over this model; for packed states if so asked."""
         started = time.perf_counter()
         exported = kernels.EXPORTED | exported | {"start"} | ({"canonical"} if self.symmetry else set())
         if packing is not None:
             exported |= kernels.EXPORTED_PACKED
-        code = native.machine_code(self.text(more, exported, constants or {}, packing), exported)
+        code = native.machine_code(self.text(more, exported, constants or {}, packing), exported, quickly=quickly)
         return MachineCode(code.functions, time.perf_counter() - started, code.engine)
 
     def _words(self, e: Emitter, states: str) -> list[Wire]:

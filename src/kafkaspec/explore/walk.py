@@ -49,6 +49,8 @@ CHANGE: Final = 32
 """A walker by priority degrades a process once in 32 steps."""
 ROUNDS: Final = 1 << 16
 """Rounds between two looks at the clock and the interrupt."""
+FEW: Final = 100_000
+"""Steps for which the code is compiled quickly."""
 
 # ---- the block of a walk
 STATES: Final = 0
@@ -221,7 +223,8 @@ def walk(
         "UNIT_COUNT": max(units, default=0) + 1,
         "INVARIANTS": sum(kind == "invariant" for kind, _ in program.state_claims),
     }
-    search = Search(program, PARTIES, 64, extra=(LOOPS, {"restart", "wander"}, constants))
+    extra = (LOOPS, {"restart", "wander"}, constants)
+    search = Search(program, PARTIES, 64, extra=extra, quick=steps < FEW)
     try:
         with search.interruptible():
             parties = [_Party(search, t, units, constants["UNIT_COUNT"]) for t in range(PARTIES)]

@@ -56,8 +56,8 @@ MOST_ELEMENTS = 10_000
 _RESERVED = frozenset(
     """ACTION ASSUME ASSUMPTION AXIOM BOOLEAN BY CASE CHOOSE CONSTANT CONSTANTS COROLLARY DEF DEFINE DEFS DOMAIN ELSE
     ENABLED EXCEPT EXTENDS FALSE HAVE HIDE IF IN INSTANCE LAMBDA LEMMA LET LOCAL MODULE NEW OBVIOUS OMITTED ONLY
-    OTHER PICK PROOF PROPOSITION PROVE QED RECURSIVE SF_ STATE STRING SUBSET SUFFICES TAKE TEMPORAL THEN THEOREM
-    TRUE UNCHANGED UNION USE VARIABLE VARIABLES WF_ WITH WITNESS Int Nat Seq Len Append Head Tail SubSeq
+    OTHER PICK PROOF PROPOSITION PROVE QED RECURSIVE STATE STRING SUBSET SUFFICES TAKE TEMPORAL THEN THEOREM
+    TRUE UNCHANGED UNION USE VARIABLE VARIABLES WITH WITNESS Int Nat Seq Len Append Head Tail SubSeq
     SelectSeq Cardinality IsFiniteSet Init Next Spec Fairness TypeOK Defined vars NONE
     Integers Naturals Sequences FiniteSets TLC""".split()  # noqa: SIM905
 )
@@ -91,6 +91,8 @@ _TRANSPARENT = frozenset(("some", "get", "must", "only"))
 
 _CHOICE = re.compile(r"(\w+|<<[^>]*>>) \\in ")
 """How {... : ...} begins."""
+_IF = ("IF ", "THEN ", "ELSE ")
+"""What stands before the parts of a conditional that takes several lines."""
 _WIDTH = 110
 _NO_FIELDS = "<<>>"
 """A record without fields: the function of an empty domain."""
@@ -114,7 +116,9 @@ def module_name(model: LoadedModel) -> str:
 
 
 def spelled(name: str) -> str:
-    """A name in the letters that TLA+ has."""
+    """A name in the letters that TLA+ has. One that began with WF_ or SF_ would say that something is fair."""
+    if name.startswith(("WF_", "SF_")):
+        name = f"{name[:2]}u5f_{name[3:]}"
     return "".join(c if c.isascii() else f"u{ord(c):x}_" for c in name)
 
 
@@ -147,7 +151,7 @@ class _Module:
         for n in sorted(names, key=str.isidentifier, reverse=True):  # "x: start" is x_start, unless there is one
             name = re.sub(r"\W+", "_", spelled(n))
             while name in own or (name != n and name in names) or name in self.names.values():
-                name += "_"
+                name = spelled(f"{name}_")
             self.names[n] = name
         self.taken = own | set(self.names.values())
         self.fields: dict[str, str] = {}
@@ -631,7 +635,7 @@ class _Module:
         if n not in self.fields:
             name = spelled(n)
             while name in _WORDS or name in self.fields.values():
-                name += "_"
+                name = spelled(f"{name}_")
             self.fields[n] = name
         return self.fields[n]
 
@@ -642,7 +646,7 @@ class _Module:
         wanted = spelled(wanted)
         name, n = wanted, 2
         while name in taken:
-            name, n = f"{wanted}_{n}", n + 1
+            name, n = spelled(f"{wanted}_{n}"), n + 1
         return name
 
     @contextmanager
@@ -721,7 +725,7 @@ class _Module:
                 with self.quantified(e) as (head, body):
                     return f"{head}{below}    {self.block(body, column + 4)}"
             case "ite":
-                c, x, y = (self.block(x, column + 5) for x in e.args)
+                c, x, y = (self.block(x, column + len(word)) for x, word in zip(e.args, _IF, strict=True))
                 return f"IF {c}{below}THEN {x}{below}ELSE {y}"
         return line
 

@@ -38,6 +38,8 @@ OLDEST_JAVA = 17
 START_S = 60.0
 """How long the gateway may take to start."""
 INSTALL = "pip install 'kafkaspec[spark]'"
+LIGHT = "-XX:TieredStopAtLevel=1"
+"""Java only hands out what Python works on: its second compiler costs more than it saves (half of the start)."""
 QUIET = """\
 rootLogger.level = off
 rootLogger.appenderRef.stderr.ref = console
@@ -161,7 +163,7 @@ def _gateway(folder: Path) -> Iterator[None]:
     environment |= {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
     with log.open("wb") as errors:
         process = subprocess.Popen(
-            command(java, f"-Dlog4j2.configurationFile={quiet.as_uri()}"),
+            command(java, LIGHT, f"-Dlog4j2.configurationFile={quiet.as_uri()}"),
             stdin=subprocess.PIPE,  # the process ends when this is closed
             stdout=subprocess.DEVNULL,
             stderr=errors,
@@ -230,8 +232,11 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def _first_line(said: Exception | str) -> str:
-    """The line that says most: the innermost cause that Java names, else the first."""
+    """The line that says most: the last of a Python worker's traceback, the innermost cause that Java names, or else
+    the first."""
     lines = [line.strip() for line in str(said).splitlines() if line.strip()]
+    if lines and "Python worker" in lines[0]:
+        return lines[-1]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     return (causes[-1:] or lines[:1] or ["it says nothing"])[0]
 

@@ -9,6 +9,7 @@ reveals; and from the operations before it. The three clauses with most votes ar
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 import typing
 from collections import Counter
@@ -34,13 +35,17 @@ from kafkaspec.contract.governs import (
 )
 from kafkaspec.contract.history import Record
 from kafkaspec.contract.machine import Fields, Json, Machine, Operation, Outside, Refused, Step
-from kafkaspec.judge.check import outcome_matches
 from kafkaspec.judge.cover import refusals_of, stated_in
 from kafkaspec.judge.suspects import STAYED, Blame, Call, begun, explanations, followed
-from kafkaspec.lockstep.compare import ABSENT, matches, unpaired
+from kafkaspec.lockstep.compare import matches, outcome_matches, unpaired
 
 MOST: Final = 3
 """At most this many clauses are cited."""
+MOST_PLACES: Final = 1_000
+"""So many places that differ are looked at."""
+
+Line = Mapping[str, Any]
+"""A line of a trace, which may leave any field out."""
 
 # Votes. Measured by tests/judge/test_cited.py: docs/measured/blame.json.
 EXPLAINS: Final = 8.0
@@ -183,41 +188,54 @@ def _told(found: Sequence[Blame], headline: Sequence[str]) -> Blame | None:
 def cited(machine: Machine[Any], records: Sequence[Record], tried: Iterable[Sequence[Record]] = ()) -> Cited:
     """The clauses that the last call of a history broke, or an earlier one without being seen. `tried`: other
     histories, as the same target answered them."""
-    return _Case(machine, records).cited(tried)
+    first, last = records[0], records[-1]
+    calls = [call for call, _ in followed(machine, records)]
+    if len(calls) < len(records) - 1:
+        return Cited((), None, {})
+    if not calls:
+        case = _Case(machine, first)
+        case.of_the_start(machine.observe(begun(machine, first)))
+        return Cited(case.ranked, None, case.votes)
+    *before, call = calls
+    case = _Case(machine, last)
+    case.of_the_call(call, machine.observe(call.step.state))
+    case.vote((id for c in reversed(before) for id in c.operation.clauses), BEFORE)
+    found = explanations(machine, records, tried)
+    case.explained(found)
+    return Cited(case.ranked, _told(found, case.ranked[:1]), case.votes)
+
+
+def cited_alone(machine: Machine[Any], record: Line, expected: Json, call: Call | None = None) -> Ids:
+    """The clauses that a line broke, as far as the line tells; `expected`: the state that it should have shown.
+    Without a call the line is the first of a history."""
+    case = _Case(machine, record)
+    if call is None:
+        case.of_the_start(expected)
+    else:
+        case.of_the_call(call, expected)
+    return case.ranked
 
 
 class _Case:
-    """A rejected history, and the votes."""
+    """The last record of a rejected history, and the votes."""
 
-    def __init__(self, machine: Machine[Any], records: Sequence[Record]) -> None:
-        self.machine, self.records, self.last = machine, records, records[-1]
-        self.calls = [call for call, _ in followed(machine, records)]
+    def __init__(self, machine: Machine[Any], last: Line) -> None:
+        self.machine, self.last = machine, last
         self.prefix = next((id[:4] for op in machine.operations.values() for id in op.clauses), "")
         """of the subsystem's clauses, with its dash"""
         self.votes: dict[str, float] = {}
         self.differing: dict[str, None] = {}
         """the clauses that govern what differs"""
 
+    @property
+    def ranked(self) -> Ids:
+        return tuple(sorted(self.votes, key=lambda id: -round(self.votes[id], 6))[:MOST])
+
     def vote(self, ids: Iterable[str], weight: float) -> None:
         """So many votes for each of these clauses, if it is one of the subsystem's: it shares functions with others."""
         for id in dict.fromkeys(ids):
             if id.startswith(self.prefix):
                 self.votes[id] = self.votes.get(id, 0.0) + weight
-
-    def cited(self, tried: Iterable[Sequence[Record]]) -> Cited:
-        if len(self.calls) < len(self.records) - 1:
-            return Cited((), None, self.votes)
-        if len(self.records) == 1:
-            shown = self.machine.observe(begun(self.machine, self.last))
-            self.differ(observed(self.machine), shown, self.last.get("state", shown))
-            found: list[Blame] = []
-        else:
-            self.of_the_call(self.calls[-1])
-            self.vote((id for c in reversed(self.calls[:-1]) for id in c.operation.clauses), BEFORE)
-            found = explanations(self.machine, self.records, tried)
-            self.explained(found)
-        ranked = sorted(self.votes, key=lambda id: -round(self.votes[id], 6))
-        return Cited(tuple(ranked[:MOST]), _told(found, ranked[:1]), self.votes)
 
     def explained(self, found: Sequence[Blame]) -> None:
         """The votes of faults that explain the history: each clause gets the highest alone."""
@@ -234,8 +252,12 @@ class _Case:
         for id, weight in most.items():
             self.vote([id], weight)
 
-    def of_the_call(self, call: Call) -> None:
-        """The votes of the last call, its answer and the state after it."""
+    def of_the_start(self, expected: Json) -> None:
+        """The votes of the first state."""
+        self.differ(observed(self.machine), expected, self.last.get("state", expected))
+
+    def of_the_call(self, call: Call, expected: Json) -> None:
+        """The votes of the last call, its answer and the state after it, which should have been `expected`."""
         op, result = call.operation, call.step.result
         refused = isinstance(result, Refused)
         self.vote(op.clauses, STATES + STATES_ALONE / max(1, len(op.clauses)))
@@ -244,9 +266,8 @@ class _Case:
         self.vote(revealed(op), REVEALS * (CONSEQUENCE if refused else 1))
         self.answer(call)
         if "state" in self.last:
-            before, after = self.machine.observe(call.before), self.machine.observe(call.step.state)
             weight = 1.0 if refused == ("error" in self.last) else CONSEQUENCE
-            self.differ(observed(self.machine), after, self.last["state"], before, weight)
+            self.differ(observed(self.machine), expected, self.last["state"], call, weight)
 
     def answer(self, call: Call) -> None:
         """The votes of the answer, where it is wrong, and of the refusal that was due."""
@@ -264,17 +285,20 @@ class _Case:
             self.vote(self.broken(call, last["result"]), BROKEN)
             self.read(call, result, last["result"])
 
-    def differ(self, hint: Any, expected: Json, seen: Json, before: Json = ABSENT, weight: float = 1.0) -> None:
-        """The votes of what governs the parts that differ. The less a clause governs that is right, the more it
-        weighs."""
-        found = list(governing(hint, expected, seen))
+    def differ(self, hint: Any, expected: Json, seen: Json, after: Call | None = None, weight: float = 1.0) -> None:
+        """The votes of what governs the parts that differ; of the state, the call after which. The less a clause
+        governs that is right, the more it weighs."""
+        found = list(itertools.islice(governing(hint, expected, seen), MOST_PLACES))
         own = [[d for d in p.declared if any(id.startswith(self.prefix) for id in d[1])] for p in found]
         innermost = dict.fromkeys(ds[0] for ds in own if ds)
         all_of = dict.fromkeys(d for ds in own for d in ds)
         known = {(where, id) for where, ids in places(hint, self.prefix) for id in ids}
         everywhere = Counter(id for _, id in known)
         here = Counter(id for _, ids in all_of for id in ids if id.startswith(self.prefix))
-        changing = [p.at for p in governing(hint, before, expected)] if before is not ABSENT else [""]
+        changing = [""]
+        if after is not None:
+            due_places = governing(hint, self.machine.observe(after.before), expected)
+            changing = [p.at for p in itertools.islice(due_places, MOST_PLACES)]
 
         def due(where: str) -> bool:
             return any(where.startswith(at) or at.startswith(where) for at in changing)
@@ -285,11 +309,11 @@ class _Case:
             most = GOVERNS if any(id in ids for _, ids in innermost) else AROUND
             due_one = any(id in ids and due(where) for where, ids in all_of)
             self.vote([id], weight * most * part * (1.0 if due_one else UNCHANGED))
-        if found and before is not ABSENT and not any(due(p.at) for p in found):
-            op = self.calls[-1].operation
+        if found and after is not None and not any(due(p.at) for p in found):
+            op = after.operation
             self.vote((*op.clauses, *(p.clause for p in op.postconditions)), LEAVES)
 
-    def refusals(self, op: Operation[Any]) -> list[Refused]:
+    def refusals(self, op: Operation[Any]) -> Sequence[Refused]:
         """Those of an operation, and those by the clauses that it reveals."""
         own, shown = refusals_of(self.machine, op), revealed(op)
         if not shown:

@@ -120,7 +120,7 @@ def trouble_made_small(job: Job, tally: Tally) -> History | None:
                 target.quiet()
         except TargetTrouble as e:
             made = None if session is None or e.kind != kind else session.located(e)
-            return made if made is not None and len(made.records) > 1 else None
+            return made[1] if made is not None and len(made[1].records) > 1 else None
         return None
 
     return shrunk(tally.last, again)

@@ -38,14 +38,17 @@ import orjson
 
 from kafkaspec.contract import clauses, history
 from kafkaspec.contract.deviation import Deviation, Ghost
+from kafkaspec.contract.governs import Ids
 from kafkaspec.contract.machine import Exhaustive, Fields, Json, Machine, Nothing, Operation, Outside, Refused, Step
 from kafkaspec.errors import UserError, unknown
+from kafkaspec.judge.blame import cited_alone
 from kafkaspec.judge.fits import LARGEST, arguments_fit, fits
 from kafkaspec.judge.protocol import word
+from kafkaspec.judge.suspects import Call
 from kafkaspec.judge.tokens import Tokens
 from kafkaspec.judge.trace import MAX_DEPTH, MAX_LINE_BYTES, Counted, is_deep, json_text, opened, parsed
 from kafkaspec.judge.verdict import DeviationCount, SkippedCount, Verdict, bounded
-from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, same
+from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, outcome_matches, same
 
 MAX_STATES: Final = 10_000
 """How many states may explain a trace with missing fields before the check gives up."""
@@ -155,19 +158,6 @@ def _together(advances: list[Callable[..., Ghost]]) -> Callable[..., tuple[Ghost
     return lambda ghosts, *step: tuple(f(g, *step) for f, g in zip(advances, ghosts, strict=True))
 
 
-def outcome_matches(expected: Json | Refused, record: Mapping[str, Any]) -> bool:
-    if isinstance(expected, Refused):
-        if "result" in record:
-            return False
-        error = record.get("error")
-        return error is None or (
-            isinstance(error, dict)
-            and error.get("class", expected.error) == expected.error
-            and (expected.message is None or "message" not in error or error["message"] == expected.message)
-        )
-    return "error" not in record and ("result" not in record or matches(expected, record["result"]))
-
-
 class Check:
     """One check in progress: the states that explain the trace so far, and what was met."""
 
@@ -192,6 +182,10 @@ class Check:
         self.initials = [initial for initial, _ in kinds]
         self.advance = _together([advance for _, advance in kinds])
         self.ghost_of = [list(kinds).index((d.initial, d.advance)) if d.has_ghost else None for d in self.deviations]
+        self.losing = [
+            (d, d.lost, at) for d, at in zip(self.deviations, self.ghost_of, strict=True) if d.lost and at is not None
+        ]
+        """the deviations after which what is shown may not be compared, and the places of their ghosts"""
         self.bounds = {op.name: _bind(op) for op in machine.operations.values()}
         self.tokens = Tokens(machine)
         self.frontier: list[Possible] = [self.fresh({})]
@@ -297,8 +291,8 @@ class Check:
                             answer = head.get("result", ABSENT)
                             good = answer is result or matches(result, answer)
                         text = line[at + 9 :].rstrip() if at else b""
+                        ids: tuple[str, ...] = ()
                         if not good or text != dumps(expected, default=float) + b"}":
-                            ids: tuple[str, ...] = ()
                             attempt = None
                             if self.deviations and not self.strict:
                                 was, now = Possible(before, ghosts), Possible(after, moved)
@@ -316,6 +310,11 @@ class Check:
                                 self.note(ids, head["i"] if type(head["i"]) is int else events - 1, number)
                                 good = True
                         if good:
+                            if any(lost(moved[n]) and not lost(ghosts[n]) for _, lost, n in self.losing):
+                                was, now = Possible(before, ghosts), Possible(after, moved)
+                                attempt = Attempt(bound.operation, a, was, now, result, expected)
+                                shown = record if record is not None else {**head, "state": expected} if at else head
+                                moved = self.reached(shown, attempt, ids).ghosts
                             before, ghosts = after, moved
                             if type(result) is Refused:
                                 refusals[op, result.clause] += 1
@@ -408,19 +407,36 @@ class Check:
         found, deviated, outside = self.explanations(line)
         if deviated and not found:
             self.note(min(deviated, key=lambda d: len(d[1]))[1], line.step, number)
-        attempts = [*found, *(a for a, _ in deviated)]
+        attempts = [*((a, ()) for a in found), *deviated]
         if not attempts:
             if outside is not None:
                 return self.verdict("outside", line, clause=outside.clause, what=outside.reason)
             return self.rejected(line)
-        self.count(line, attempts[0])
-        self.frontier = _distinct((a.after for a in attempts), self.most)
+        self.count(line, attempts[0][0])
+        self.frontier = _distinct((self.reached(line.record, a, ids) for a, ids in attempts), self.most)
         if len(self.frontier) > self.most or self.too_large():
             raise UserError(
                 f"{self.name}:{number}: could not judge from here: more than {self.most:,} states explain the trace "
                 f"so far, or too large ones (fields are missing since line {self.sparse_since or number})"
             )
         return None
+
+    def reached(self, record: Mapping[str, Any], a: Attempt, ids: tuple[str, ...]) -> Possible:
+        """Where a line leads that is explained, by these known deviations: with the ghost as it was of one after which
+        nothing could be compared, if the line shows that the target has not got it."""
+        ghosts = list(a.after.ghosts)
+        for deviation, lost, at in self.losing:
+            if deviation.id in ids or lost(a.before.ghosts[at]) or not lost(ghosts[at]):
+                continue
+            try:
+                result, observation = deviation.rewrite(
+                    ghosts[at], a.after.state, a.operation.name, a.arguments, a.result, a.observation
+                )
+            except Exception:  # it is written for the configurations that there are
+                continue
+            if not (outcome_matches(result, record) and self.shows(observation, record)):
+                ghosts[at] = a.before.ghosts[at]
+        return Possible(a.after.state, tuple(ghosts))
 
     def too_large(self) -> bool:
         """Whether the states that explain the trace are too large together: the first stands for all."""
@@ -443,7 +459,8 @@ class Check:
         self.histories += 1
         if outcome_matches(None, line.record) and self.shows(observation, line.record):
             return None
-        return self.refuse(line, "", None, observation, "the first state is another one", "")
+        broken = cited_alone(self.machine, line.record, self.compared(observation, line.record.get("state")))
+        return self.refuse(line, broken, None, observation, "the first state is another one", "")
 
     def note(self, ids: Iterable[str], step: int, number: int) -> None:
         """Known deviations were met."""
@@ -709,27 +726,30 @@ class Check:
         known = self.deviating(line.record, a) if self.strict else ()
         if known:
             what = f"this is known deviation {', '.join(known)}, and deviations are not accepted here (strict)"
-        elif right_answer:
+            broken = tuple(dict.fromkeys(d.clause for d in self.deviations if d.id in known))
+            return replace(self.refuse(line, broken, a.result, a.observation, what, near), known=known)
+        if right_answer:
             what = "the answer is right, the state after it is not"
-            verdict = self.refuse(line, self.blame(line, a), a.result, a.observation, what, near)
+            verdict = self.refuse(line, self.cited(line, a), a.result, a.observation, what, near)
             return replace(verdict, only_state=True)
-        else:
-            expected, seen = _answer(history.outcome(a.result)), _answer(line.record)
-            what = f"answered {seen}\nexpected {expected}"
-            if "result" in line.record and not isinstance(a.result, Refused) and len(seen) > history.LONGEST:
-                where = differences(a.result, line.record["result"], "result")
-                what = "\n".join([what, *map(str, itertools.islice(where, 6))])
-        return self.refuse(line, self.blame(line, a), a.result, a.observation, what, near)
+        expected, seen = _answer(history.outcome(a.result)), _answer(line.record)
+        what = f"answered {seen}\nexpected {expected}"
+        if "result" in line.record and not isinstance(a.result, Refused) and len(seen) > history.LONGEST:
+            where = differences(a.result, line.record["result"], "result")
+            what = "\n".join([what, *map(str, itertools.islice(where, 6))])
+        return self.refuse(line, self.cited(line, a), a.result, a.observation, what, near)
 
     def refuse(
-        self, line: Line, clause: str, result: Json | Refused, observation: Json, what: str, nearest: str
+        self, line: Line, broken: Ids, result: Json | Refused, observation: Json, what: str, nearest: str
     ) -> Verdict:
-        """A rejection in full, against the answer and the observation that were expected."""
+        """A rejection in full, by the rules that may be broken, against the answer and the observation expected."""
         known = {c.id: c for c in clauses.all_clauses()}
+        clause = next(iter(broken), "")
         return self.verdict(
             "rejected",
             line,
             clause=clause,
+            others=broken[1:],
             sentence=known[clause].sentence if clause in known else "",
             what=what,
             expected={**history.outcome(result), "state": observation},
@@ -737,24 +757,10 @@ class Check:
             nearest=nearest,
         )
 
-    def blame(self, line: Line, a: Attempt) -> str:
-        """The clause of the refusal, of the first postcondition that the recorded result breaks, or the operation's."""
-        if isinstance(a.result, Refused):
-            return a.result.clause
-        if "result" in line.record and not outcome_matches(a.result, line.record):
-            try:
-                recorded = a.operation.returned(Step(a.after.state, line.record["result"]))
-            except Exception:
-                recorded = None  # it is not of the result's type
-            values = {**a.operation.decoded(a.arguments), "state": a.before.state, "result": recorded}
-            for post in a.operation.postconditions:
-                if all(n in values for n in post.arguments):
-                    try:
-                        if not post.condition(**{n: values[n] for n in post.arguments}):
-                            return post.clause
-                    except Exception:
-                        return post.clause  # it cannot even be evaluated on such a result
-        return a.operation.clauses[0] if a.operation.clauses else ""
+    def cited(self, line: Line, a: Attempt) -> Ids:
+        """The clauses that the line broke, as far as it tells, the most likely first."""
+        call = Call(a.operation, a.arguments, a.before.state, Step(a.after.state, a.result))
+        return cited_alone(self.machine, line.record, self.compared(a.observation, line.record.get("state")), call)
 
     def nearest(self, line: Line, expected: Json = None) -> str:
         """What would have been accepted instead of this line, after which the state shown should have been `expected`:

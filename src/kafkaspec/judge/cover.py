@@ -304,8 +304,19 @@ def _names(code: Any) -> Iterator[str]:
             yield from _names(inner)
 
 
-def refusals_of(machine: Machine[Any], operation: Operation[Any] | None = None) -> list[Refused]:
+_REFUSALS: dict[tuple[int, int], tuple[Machine[Any], Operation[Any] | None, Sequence[Refused]]] = {}
+"""by the identities of the machine and of the operation, which stay as long as they are here"""
+
+
+def refusals_of(machine: Machine[Any], operation: Operation[Any] | None = None) -> Sequence[Refused]:
     """The refusals that the functions of an operation, or of all, name, in the order of their clauses' numbers."""
+    key = id(machine), id(operation)
+    if key not in _REFUSALS:
+        _REFUSALS[key] = machine, operation, _refusals_of(machine, operation)
+    return _REFUSALS[key][2]
+
+
+def _refusals_of(machine: Machine[Any], operation: Operation[Any] | None) -> Sequence[Refused]:
     found: set[Refused] = set()
     for f in functions_of(machine, modules_of(machine.home), None if operation is None else [operation]):
         named = (f.__globals__.get(name) for name in _names(f.__code__))

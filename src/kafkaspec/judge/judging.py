@@ -24,7 +24,7 @@ from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refuse
 from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.blame import cited
-from kafkaspec.judge.check import Check, outcome_matches
+from kafkaspec.judge.check import Check
 from kafkaspec.judge.cover import Cover, watched
 from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Proposal, Start, fixed
 from kafkaspec.judge.result import By, Job, Kind, Rejection, Tally
@@ -33,7 +33,7 @@ from kafkaspec.judge.tokens import Tokens
 from kafkaspec.judge.tour import Tour, digest, tours
 from kafkaspec.judge.verdict import Verdict
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.compare import Difference, differences, same, shape
+from kafkaspec.lockstep.compare import Difference, differences, outcome_matches, same, shape
 from kafkaspec.lockstep.exhaustive import RefinementMapping, model_state
 from kafkaspec.lockstep.shrink import shrunk
 
@@ -192,8 +192,10 @@ class Session:
             if not under_way:  # else the target is asked nothing more
                 self.target.quiet()
         except TargetTrouble as e:
+            if (found := self.located(e)) is not None:
+                asked, tally.last = found
+                self._judged_until_then(asked, tally.last)
             tally.trouble = e
-            tally.last = self.located(e)
         tally.seconds = time.monotonic() - began
         return tally
 
@@ -470,10 +472,10 @@ class Session:
             records[last] |= answer
         return records[: last + 1]
 
-    def located(self, trouble: TargetTrouble) -> History | None:
-        """The history in which the target got into trouble, up to the call that got no answer. It may have had answers
-        in hand that never came, so its histories are asked again, of another process and one line at a time; if nothing
-        shows then, what had been answered."""
+    def located(self, trouble: TargetTrouble) -> tuple[PendingHistory, History] | None:
+        """The history in which the target got into trouble, and it up to the call that got no answer. It may have had
+        answers in hand that never came, so its histories are asked again, of another process and one line at a time; if
+        nothing shows then, what had been answered."""
         suspects = [a for a in (self.reading, *self.under_way, self.asking) if a is not None]
         if not suspects:
             return None
@@ -488,8 +490,9 @@ class Session:
                             answers += target.receive(1)
                             target.answer(answers[-1], n)
                     except TargetTrouble:
-                        return self._so_far(asked, answers)
-        return self._so_far(suspects[0], [*suspects[0].answers, *self.target.left()])
+                        return asked, self._so_far(asked, answers)
+        first = suspects[0]
+        return first, self._so_far(first, [*first.answers, *self.target.left()])
 
     def _so_far(self, asked: PendingHistory, answers: Sequence[bytes]) -> History:
         """A history that got no further: what was answered, and the call that was not."""
@@ -523,6 +526,17 @@ class Session:
         records = records[: (verdict.step or 0) + 1]
         verdict = self._check_says(records, self._brief())  # without what was counted before
         return self._told(records, verdict), verdict
+
+    def _judged_until_then(self, asked: PendingHistory, history: History) -> None:
+        """Judge what was answered before the trouble: a wrong answer may be what led to it."""
+        *answered, last = history.records
+        answered += [last] if {"result", "error"} & last.keys() else []
+        if not answered:
+            return
+        verdict = self._check_says(answered, self._brief())
+        if verdict.verdict == "rejected":
+            records = answered[: (verdict.step or 0) + 1]
+            self._rejected(asked, self._told(records, verdict), verdict)
 
     def _rejected(self, asked: PendingHistory, history: History, verdict: Verdict) -> None:
         """Note a rejected history."""
@@ -586,16 +600,15 @@ class Session:
         verdict = self._check_says(history.records, self._check())
         _, operation, what = kind_of(history)
         found = cited(self.machine, history.records, [] if self.broken else [*self.tried])
-        ids = found.clauses or ((verdict.clause,) if verdict.clause else ())
-        if ids:
+        ids = found.clauses
+        if ids and not verdict.known:
             sentences = {c.id: c.sentence for c in self.subsystem.clauses}
-            verdict = replace(verdict, clause=ids[0], sentence=sentences.get(ids[0], ""))
+            verdict = replace(verdict, clause=ids[0], others=ids[1:], sentence=sentences.get(ids[0], ""))
             history = self._told(history.records, verdict)
         return replace(
             rejection,
             blame=found.blame,
             clause=verdict.clause,
-            others=ids[1:],
             operation=operation,
             shape=what,
             history=history,
@@ -607,7 +620,7 @@ class Session:
         """Ask the calls of a history as they are. UserError for one that cannot be made."""
         first, *rest = records if records and records[0].get("op") == "init" else ({"op": "init", "args": {}}, *records)
         init = self.machine.python_names(first.get("args", {}))
-        self._possible(init)
+        self._first(init)
         calls = iter(enumerate(rest, 1))
 
         def plan(state: Any) -> Proposal | None:
@@ -619,15 +632,16 @@ class Session:
         if asked is not None:
             self.judged(asked)
 
-    def _possible(self, init: Mapping[str, Any]) -> None:
-        """UserError for a configuration with a number outside its range, or of another shape."""
+    def _first(self, init: Mapping[str, Any]) -> Any:
+        """The first state; UserError for a configuration with a number outside its range, or of another shape."""
         try:
             wrong = self.machine.beyond(init)
-            self.machine.initial(**init)
+            state = self.machine.initial(**init)
         except (TypeError, KeyError, ValueError, AttributeError, IndexError) as e:
             raise UserError(f"init: the spec cannot take it ({type(e).__name__}: {e})") from None
         if wrong:
             raise UserError(f"init: {wrong[0]}")
+        return state
 
     def _made(self, number: int, record: Record, state: Any) -> tuple[Call, Step[Any]]:
         """A recorded call, and what the spec says to it."""
@@ -665,9 +679,8 @@ class Session:
         Nothing is asked if a number is outside its range."""
         first, *rest = records
         init = self.machine.python_names(first["args"])
-        self._possible(init)
+        state = self._first(init)
         asked = self.begin(-1, "draw", init)
-        state: Any = self.machine.initial(**init)
         self.observed(asked, state)
         for r in rest:
             op = self.machine.find(r["op"])

@@ -70,6 +70,11 @@ class Call:
             text = re.sub(rf"\b{python}\b(?=[^`]*`(?:[^`]*`[^`]*`)*[^`]*$)", name, text)  # within backquotes
         return text
 
+    @property
+    def asked_if(self) -> list[str]:
+        """What holds of every call that is asked: the spec says nothing of others. The clause's id, and its words."""
+        return [f"{c.clause} {c.text}" for c in self.operation.preconditions]
+
 
 @dataclass(frozen=True)
 class Description:

@@ -80,8 +80,6 @@ class Rejection:
     """whether it was tried with less"""
     blame: Blame | None = None
     """the fault of the spec that explains it best"""
-    others: tuple[str, ...] = ()
-    """the next rules that may be broken instead, the most likely first"""
 
     @property
     def kind(self) -> Kind:
@@ -93,7 +91,7 @@ class Rejection:
     @property
     def breaks(self) -> str:
         """The rules that may be broken, in words."""
-        either = f", or {', '.join(self.others)}" if self.others else ""
+        either = f", or {', '.join(self.verdict.others)}" if self.verdict.others else ""
         return f"breaks {self.clause}{either}" if self.clause else ""
 
 

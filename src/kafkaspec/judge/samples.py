@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from kafkaspec.contract.history import Record, outcome
-from kafkaspec.contract.machine import Machine, Operation, Outside, Refused
+from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refused
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.judge.cover import SIDES, otherwise, watched
 from kafkaspec.lockstep.walk import calls
@@ -24,7 +24,15 @@ STEPS: Final = 150
 LOOKS: Final = 20
 """Of a refusal's meetings, so many are looked at for what else applies."""
 EXAMPLE: Final = 160
-"""Bytes of an example, if there is one that is not longer."""
+"""Bytes of an example, and of the state before it, if there is one that is not longer."""
+
+
+class Example(NamedTuple):
+    """A call, and its answer."""
+
+    before: Json
+    """what `observe` shows before it; None where that is long, or nothing is shown"""
+    record: Record
 
 
 class Refusal(NamedTuple):
@@ -43,8 +51,8 @@ class Samples:
     """Of two that apply to one call, the first is the answer; else in the order of clauses."""
     turns: dict[str, set[tuple[Refusal, Refusal]]] = field(default_factory=dict)
     """Which was asked for before which, and so on: where a pair is not there, no call was met that says it."""
-    examples: dict[str, Record] = field(default_factory=dict)
-    """a call and its answer that is no refusal, if there was one"""
+    examples: dict[str, Example] = field(default_factory=dict)
+    """with an answer that is no refusal, if there was one"""
 
 
 @cache
@@ -55,7 +63,7 @@ def met(subsystem: Subsystem) -> Samples:
     refusals: dict[str, set[Refusal]] = {op.name: set() for op in operations}
     before: dict[str, set[tuple[Refusal, Refusal]]] = {op.name: set() for op in operations}
     looked: Counter[tuple[str, Refusal]] = Counter()
-    examples: dict[str, tuple[tuple[bool, bool, int], Record]] = {}
+    examples: dict[str, tuple[tuple[bool, bool, bool, int], Example]] = {}
     for seed in range(WALKS):
         for state, op, arguments, step in calls(machine, random.Random(seed), STEPS):
             result = step.result
@@ -67,19 +75,29 @@ def met(subsystem: Subsystem) -> Samples:
                     before[op.name] |= {*_turns(machine, op, state, arguments, refusal)}
             given = {t: arguments[p] for t, p in op.parameters.items() if p not in op.chosen}
             record = {"op": op.name, "args": given, **outcome(result)}
-            size = len(orjson.dumps(record, default=float))
+            size = _size(record)
             fits = size <= EXAMPLE
-            worth = (not isinstance(result, Refused), fits, size if fits else -size)
-            if op.name not in examples or worth > examples[op.name][0]:
-                examples[op.name] = worth, record
+            known = examples[op.name][0] if op.name in examples else (False, False, False, 0)
+            if (not isinstance(result, Refused), fits) >= known[:2]:
+                shown = machine.observe(state)
+                seen = shown is not None and _size(shown) <= EXAMPLE
+                size += _size(shown) if seen else 0
+                worth = (not isinstance(result, Refused), fits, seen, size if fits else -size)
+                if op.name not in examples or worth > known:
+                    examples[op.name] = worth, Example(shown if seen else None, record)
     order = {c.id: n for n, c in enumerate(subsystem.clauses)}
     out = Samples()
     for name, found in refusals.items():
         out.turns[name] = _and_so_on(before[name])
         by_clause = sorted(found, key=lambda e: (order.get(e.clause, 0), e.error))
         out.refusals[name] = dict.fromkeys(_in_turn(by_clause, out.turns[name]))
-    out.examples.update({name: record for name, (_, record) in examples.items()})
+    out.examples.update({name: example for name, (_, example) in examples.items()})
     return out
+
+
+def _size(value: Json) -> int:
+    """Bytes of JSON."""
+    return len(orjson.dumps(value, default=float))
 
 
 def _turns(

@@ -34,13 +34,15 @@ class _Lines:
         while not self.lines:
             data = os.read(self.fd, 1 << 20)
             if not data:
-                return None
+                last, self.rest = self.rest, b""
+                return last or None
             *whole, self.rest = (self.rest + data).split(b"\n")
             self.lines = whole[::-1]
         return self.lines.pop()
 
     @property
     def waiting(self) -> bool:
+        """Whether there is more to read, or the end."""
         return bool(self.lines) or bool(select.select([self.fd], [], [], 0)[0])
 
 
@@ -56,32 +58,39 @@ def serve(
     out: list[bytes] = []
     current: Served | None = None
     number = 0
-    while (line := lines.next()) is not None:
-        number += 1
-        try:
-            request = orjson.loads(line)
-            op, arguments = request["op"], request.get("args", {})
-            i = request["i"]
-        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-            raise UserError(f"standard input:{number}: not a request of the judge's protocol") from None
-        answer: dict[str, Any]
-        if op == "hello":
-            offered: dict[str, Any] = {n: {} for n in subsystems}
-            answer = {"result": {"protocol": PROTOCOL, "name": name, "version": version, "subsystems": offered}}
-        elif op == "init":
-            current = subsystems.get(request.get("subsystem"))
-            answer = {"unknown": request.get("subsystem")} if current is None else _began(current, arguments)
-        elif current is None:
-            raise UserError(f"standard input:{number}: {op} before init")
-        elif op == "observe":
-            answer = {"state": current[1].observe()}
-        else:
-            answer = _applied(current, op, arguments)
-        out.append(orjson.dumps({"i": i, **answer}, default=float))
-        if not lines.waiting or len(out) >= 512:
-            sink.write(b"\n".join(out) + b"\n")
-            sink.flush()
-            out.clear()
+    try:
+        while (line := lines.next()) is not None:
+            number += 1
+            try:
+                request = orjson.loads(line)
+                op, arguments = request["op"], request.get("args", {})
+                i = request["i"]
+            except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+                raise UserError(f"standard input:{number}: not a request of the judge's protocol") from None
+            answer: dict[str, Any]
+            if op == "hello":
+                offered: dict[str, Any] = {n: {} for n in subsystems}
+                answer = {"result": {"protocol": PROTOCOL, "name": name, "version": version, "subsystems": offered}}
+            elif op == "init":
+                current = subsystems.get(request.get("subsystem"))
+                answer = {"unknown": request.get("subsystem")} if current is None else _began(current, arguments)
+            elif current is None:
+                raise UserError(f"standard input:{number}: {op} before init")
+            elif op == "observe":
+                answer = {"state": current[1].observe()}
+            else:
+                answer = _applied(current, op, arguments)
+            out.append(orjson.dumps({"i": i, **answer}, default=float))
+            if not lines.waiting or len(out) >= 512:
+                _write(out, sink)
+    finally:
+        _write(out, sink)
+
+
+def _write(lines: list[bytes], sink: BinaryIO) -> None:
+    sink.writelines(line + b"\n" for line in lines)
+    sink.flush()
+    lines.clear()
 
 
 def _began(served: Served, arguments: Mapping[str, Any]) -> dict[str, Any]:

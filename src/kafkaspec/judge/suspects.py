@@ -19,9 +19,8 @@ from typing import Any, Final, NamedTuple
 from kafkaspec.contract.governs import Ids
 from kafkaspec.contract.history import Record
 from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refused, Step
-from kafkaspec.judge.check import outcome_matches
 from kafkaspec.judge.cover import SIDES, How, Site, otherwise, stated_in, watched
-from kafkaspec.lockstep.compare import same
+from kafkaspec.lockstep.compare import outcome_matches, same
 
 HOW: Final[Mapping[How, str]] = {
     "shifted": "were decided the other way where both are equal",

@@ -67,10 +67,11 @@ def tours(subsystem: Subsystem) -> tuple[Tour, ...]:
 def _texts() -> str:
     """A digest of the texts of specs, models and all that a tour is made by, which are loaded by now."""
     layers = tuple(f"kafkaspec.{layer}." for layer in ("spec", "models", "language", "lockstep", "contract", "judge"))
-    files = {name: m.__file__ for name, m in sys.modules.items() if name.startswith(layers) and m.__file__}
     total = hashlib.blake2b(digest_size=16)
-    for name, path in sorted(files.items()):
-        total.update(name.encode() + b"\0" + Path(path).read_bytes() + b"\0")
+    for name, module in sorted(sys.modules.items()):
+        if name.startswith(layers) and module.__file__:
+            loader: Any = module.__loader__  # a module may stand in a zip file
+            total.update(name.encode() + b"\0" + loader.get_data(module.__file__) + b"\0")
     return total.hexdigest()
 
 

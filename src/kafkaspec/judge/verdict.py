@@ -53,6 +53,10 @@ class Verdict:
     call: str = ""
     clause: str = ""
     sentence: str = ""
+    others: tuple[str, ...] = ()
+    """the next rules that may be broken instead, the most likely first"""
+    known: tuple[str, ...] = ()
+    """the known deviations that show what was seen, where they are not accepted"""
     what: str = ""
     skipped: Mapping[str, SkippedCount] = field(default_factory=dict)
     """lines that are none of a trace, by what is unknown in them; "" for the lines that are of further reasons"""
@@ -88,6 +92,8 @@ class Verdict:
         else:
             out.append(f"rejected at step {self.step}: {where}: {self.call}")
             out.append(f"  {self.clause}: {self.sentence}" if self.sentence else f"  {self.clause}")
+            if self.others:
+                out.append(f"  or it breaks {', '.join(self.others)}")
             out += [f"  {line}" for line in self.what.splitlines()]
             out += [f"    {d}" for d in self.differences[:12]]
             if len(self.differences) > 12:

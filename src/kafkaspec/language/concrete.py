@@ -32,11 +32,11 @@ class Undefined(UserError):
 
 
 class OutsideType(UserError):
-    """An action leaves a value in a variable that is none of the variable's type."""
+    """An action leaves a value in a variable that is none of the variable's type; or in several, `variables`."""
 
-    def __init__(self, text: str, variable: str) -> None:
+    def __init__(self, text: str, *variables: str) -> None:
         super().__init__(text)
-        self.variable = variable
+        self.variables = variables
 
 
 class State(tuple[Any, ...]):
@@ -84,9 +84,8 @@ class _After(_View):
 
     def __setattr__(self, name: str, value: Any) -> None:
         running = _running.get()
-        if running is not None and value is not None:
-            _there(running.vars[name], value)
-        self.__dict__[name] = _own(value)
+        t = None if running is None else running.vars[name]
+        self.__dict__[name] = _assigned(value, t)
 
 
 def _there(t: T, v: Any) -> None:
@@ -98,48 +97,71 @@ def _there(t: T, v: Any) -> None:
             _there(t.item, x)
 
 
+def _assigned(v: Any, t: T | None) -> Any:
+    """What a place of that type holds when a value was assigned to it. None itself is a matter of the place's type."""
+    if t is not None:
+        _there(t, v)
+    return _own(v, t)
+
+
 class _Map(dict[Any, Any]):
     """A map that is assigned to: by its keys alone."""
+
+    item: T | None = None
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if key not in self:
             raise IndexError(f"{key} is no key")
-        super().__setitem__(key, _own(value))
+        super().__setitem__(key, _assigned(value, self.item))
 
 
 class _Seq(list[Any]):
     """A sequence that is assigned to: within its length."""
 
+    item: T | None = None
+
     def __setitem__(self, i: Any, value: Any) -> None:
         if not 0 <= i < len(self):
             raise IndexError(f"{i} is no index of a sequence of {len(self)}")
-        super().__setitem__(i, _own(value))
+        super().__setitem__(i, _assigned(value, self.item))
 
 
 class _Record:
     """A record that is assigned to, by its fields."""
 
-    def __init__(self, values: dict[str, Any]) -> None:
+    __slots__ = ("__dict__", "__types")
+    __types: Mapping[str, T]
+
+    def __init__(self, values: dict[str, Any], types: Mapping[str, T]) -> None:
+        object.__setattr__(self, "_Record__types", types)
         self.__dict__.update(values)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self.__dict__[name] = _own(value)
+        self.__dict__[name] = _assigned(value, self.__types.get(name))
 
 
-def _own(v: Any) -> Any:
-    """A copy that can be assigned to in parts."""
+def _own(v: Any, t: T | None) -> Any:
+    """A copy that can be assigned to in parts, of a place of that type, if it is known."""
+    t = t.item if t is not None and t.kind == "option" else t
     if isinstance(v, dict):
         out = _Map()
+        out.item = t.item if t is not None and t.kind == "map" else None
         for k, x in v.items():
-            dict.__setitem__(out, k, _own(x))
+            dict.__setitem__(out, k, _own(x, out.item))
         return out
     if isinstance(v, list):
-        return _Seq([_own(x) for x in v])
+        item = t.item if t is not None and t.kind == "seq" else None
+        several = _Seq([_own(x, item) for x in v])
+        several.item = item
+        return several
     if isinstance(v, _Record):
-        return _Record({n: _own(x) for n, x in v.__dict__.items()})
-    if dataclasses.is_dataclass(v) and not isinstance(v, type):
-        return _Record({f.name: _own(getattr(v, f.name)) for f in dataclasses.fields(v)})
-    return v
+        parts = v.__dict__
+    elif dataclasses.is_dataclass(v) and not isinstance(v, type):
+        parts = {f.name: getattr(v, f.name) for f in dataclasses.fields(v)}
+    else:
+        return v
+    types = dict(t.fields) if t is not None and t.kind == "rec" else {}
+    return _Record({n: _own(x, types.get(n)) for n, x in parts.items()}, types)
 
 
 # ---- operations that ask for a value ---------------------------------------------------------------------------------
@@ -237,7 +259,7 @@ class _Thawed:
 
     def __getitem__(self, name: str) -> Any:
         value = self.of._thaw(self.of.vars[name], self.state[self.of._places[name]])
-        return _own(value) if self.own else value
+        return _own(value, self.of.vars[name]) if self.own else value
 
 
 @dataclass
@@ -429,11 +451,15 @@ class Concrete:
 
     def _after(self, view: _View, before: State | None) -> State:
         """The state that a view shows; what no text has touched is as it was before, if that is a state."""
-        touched = view.__dict__
-        return State(
-            self._freeze(t, getattr(view, n), n) if before is None or n in touched else before[i]
-            for i, (n, t) in enumerate(self.vars.items())
-        )
+        touched, values, wrong = view.__dict__, [], []
+        for i, (n, t) in enumerate(self.vars.items()):
+            try:
+                values.append(self._freeze(t, getattr(view, n), n) if before is None or n in touched else before[i])
+            except OutsideType as e:
+                wrong.append(e)
+        if wrong:
+            raise OutsideType(str(wrong[0]), *(n for e in wrong for n in e.variables))
+        return State(values)
 
     def freeze(self, values: Mapping[str, Any]) -> State:
         """A state from plain values by variable (dicts, sets, lists). Raises UserError when one leaves its type."""
@@ -493,7 +519,8 @@ class Concrete:
     def _effect(self, name: str, before: State | None, arguments: Mapping[str, Any]) -> State | None:
         """The state after an action, None if its guard is false; `before` None: after the variables' first values."""
         first = self._firsts() if before is None else {}
-        after = _After(_own(first) if before is None else _Thawed(self, before, own=True), None)
+        own = {n: _own(v, self.vars[n]) for n, v in first.items()}
+        after = _After(own if before is None else _Thawed(self, before, own=True), None)
         if name in self._functions:  # a model without @initial has first values alone
             try:
                 view = self._view(first if before is None else _Thawed(self, before), after)

@@ -8,6 +8,7 @@ import dataclasses
 import enum
 import inspect
 import linecache
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -53,8 +54,11 @@ def short(file: str) -> str:
 
 @cache
 def module_of(file: str) -> ast.Module:
-    source = "".join(linecache.getlines(file))
-    return ast.parse(source, file)
+    """The syntax tree of a module's file. On a worker of Spark it may stand in a zip file: then its loader has it."""
+    for module in map(vars, filter(inspect.ismodule, [*sys.modules.values()])):
+        if module.get("__file__") == file:
+            linecache.lazycache(file, module)
+    return ast.parse("".join(linecache.getlines(file)), file)
 
 
 def definition(f: FunctionType) -> ast.FunctionDef:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from kafkaspec.contract.codec import Unordered
-from kafkaspec.contract.machine import Fields, Json
+from kafkaspec.contract.machine import Fields, Json, Refused
 
 
 class _Absent:
@@ -84,6 +84,20 @@ def matches(expected: Json, seen: Json) -> bool:
             return True
         return isinstance(expected, Unordered) and not any(unpaired(expected, seen))
     return bool(expected == seen) and isinstance(expected, bool) == isinstance(seen, bool)
+
+
+def outcome_matches(expected: Json | Refused, record: Mapping[str, Any]) -> bool:
+    """Whether a line's answer, as far as it has one, is that result, or that refusal."""
+    if isinstance(expected, Refused):
+        if "result" in record:
+            return False
+        error = record.get("error")
+        return error is None or (
+            isinstance(error, dict)
+            and error.get("class", expected.error) == expected.error
+            and (expected.message is None or "message" not in error or error["message"] == expected.message)
+        )
+    return "error" not in record and ("result" not in record or matches(expected, record["result"]))
 
 
 def unpaired(expected: Sequence[Json], seen: Sequence[Json]) -> tuple[list[int], list[int]]:

@@ -81,4 +81,4 @@ def citations(subsystem: Subsystem, mutants: Iterable[Mutant], seed: int = 0) ->
         if isinstance(found, str):
             yield Citation(m.name, m.clauses, (), found)
         else:
-            yield Citation(m.name, m.clauses, (*((found.clause,) if found.clause else ()), *found.others))
+            yield Citation(m.name, m.clauses, (*((found.clause,) if found.clause else ()), *found.verdict.others))

@@ -23,7 +23,7 @@ import icontract
 import orjson
 
 from kafkaspec.contract.history import History, Record, outcome
-from kafkaspec.contract.machine import Driver, Machine, Outside
+from kafkaspec.contract.machine import Driver, Machine, Outside, violation
 from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError, unknown
@@ -147,16 +147,10 @@ def with_fault(machine: Machine[Any], operation: str, body: Callable[..., Any]) 
     function = body
     for post in op.postconditions:
         said = f"{post.clause} {post.text}"
-        function = icontract.ensure(post.condition, said, error=_violation(said))(function)
+        function = icontract.ensure(post.condition, said, error=violation(said))(function)
     faulty = replace(op, body=body, function=function)
     vars(faulty)["hints"] = op.hints  # it is called with what the sound one is called with
     return replace(machine, operations={**machine.operations, operation: faulty})
-
-
-def _violation(said: str) -> Callable[[], icontract.ViolationError]:
-    """The error of a broken contract: its own words alone. icontract would look up the text of the condition, and fail
-    where it stands in no decorator."""
-    return lambda: icontract.ViolationError(said)
 
 
 def mutants_of(subsystem: Subsystem) -> list[Mutant]:

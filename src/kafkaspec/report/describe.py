@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 import kafkaspec.models
-from kafkaspec.contract.history import answer_text, cut
+from kafkaspec.contract.history import History, answer_text, cut
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.text import short
 from kafkaspec.language.trace import Trace
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 MAX_DIFFERENCES = 12
 MAX_TEXT = 200
+MAX_LINE = 2_000
+"""Characters of a call's line in a history that is shown."""
 
 
 def describe(result: Any) -> list[Section]:
@@ -249,6 +251,7 @@ def _verdict(v: Verdict) -> list[Section]:
         facts.append(("rule", Cell(f"the caller broke {v.clause}: {v.what}", "unknown")))
     elif v.verdict == "rejected":
         seen, right = cut(answer_text(v.seen)), cut(answer_text(v.expected))
+        facts += [("or breaks", Cell(", ".join(v.others)))] if v.others else []
         facts += [("why", Cell(v.what, "bad"))] if not v.what.startswith("answered ") else []
         facts += [("seen", Cell(seen, "bad")), ("right", Cell(right, "good"))] if seen != right and v.expected else []
     facts += [("nearest", Cell(line)) for line in v.nearest.splitlines()]
@@ -341,7 +344,7 @@ def _judged_row(j: SubsystemVerdict) -> list[str | Cell]:
 
 def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
     v = r.verdict
-    facts: list[tuple[str, Cell]] = [("or breaks", Cell(", ".join(r.others)))] if r.others else []
+    facts: list[tuple[str, Cell]] = [("or breaks", Cell(", ".join(v.others)))] if v.others else []
     if v.what and not v.only_state and not v.what.startswith("answered "):
         facts.append(("why", Cell(v.what, "bad")))
     seen, right = answer_text(v.seen), answer_text(v.expected)
@@ -363,10 +366,15 @@ def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
         (r.clause,) if r.clause else (),
         tuple(facts),
         tuple(grids),
-        history=str(replace(r.history, why="")),
+        history=_readable(r.history),
         conversation=Conversation(r.history, j.target, f"{r.clause} {end}".strip()),
         again=j.replay(j.kept[n]) if n < len(j.kept) else j.again,
     )
+
+
+def _readable(h: History) -> str:
+    """The calls of a history, without what is too long to be read: all of it is in the file that is kept."""
+    return "\n".join(cut(line, MAX_LINE) for line in str(replace(h, why="")).splitlines())
 
 
 def _trouble(j: SubsystemVerdict) -> list[Section]:
@@ -375,7 +383,7 @@ def _trouble(j: SubsystemVerdict) -> list[Section]:
         return []
     facts = [("what", Cell(str(trouble), "unknown"))]
     facts += [("it wrote", Cell("\n".join(trouble.stderr)))] if trouble.stderr else []
-    asked = "" if last is None else str(last)
+    asked = "" if last is None else _readable(last)
     if asked:
         facts.append(("asked last", Cell("the history below, which ends with the call that got no answer")))
     verdict = Cell(f"could not judge: {trouble.kind}", "unknown")
