@@ -258,7 +258,7 @@ class Bench:
 def told(a: engine.Audit, root: Path) -> Outcome:
     """What an audit says, in lines."""
     top = f"{root}/"
-    said = [a.findings, a.omitted, a.problems, a.notes, a.topics, a.partitions]
+    said: list[object] = [a.findings, a.omitted, a.problems, a.notes, a.topics, a.partitions]
     said += [a.part] if a.part is not None else []
     words = [repr(x).replace(top, "") for x in said]
     seen = [_place(f, top) for f in a.findings]
