@@ -789,6 +789,13 @@ CASES: Mapping[str, Callable[[], Case]] = {
     ),
     "an empty segment at the end": lambda: segs((0, [p(0, 1, 0)], None), (1, [], None), snapshots={1: [e(1, 1, 0)]}),
     "a segment below the end": lambda: segs((0, [p(0, 1, 0, 5)], None), (3, [p(5, 1, 5), p(6, 1, 7)], None)),
+    **{
+        f"a sequence that skips more than the offsets between segments{', given alone' if alone else ''}": (
+            lambda alone=alone: segs((0, [p(0, 1, 0)], None), (9, [p(9, 1, 100)], None), alone=alone)
+        )
+        for alone in (True, False)
+    },
+    "a snapshot above the end, given alone": lambda: log(p(0, 1, 0), snapshots={5: [e(1, 0, 0)]}, alone=True),
     "a deleted log": lambda: log(p(0, 1, 0), p(1, 1, 9), name=f"t-0.{AWAY}-delete"),
     "a stray log": lambda: log(p(0, 1, 0), p(1, 1, 9), name=f"t-0.{AWAY}-stray"),
     "a future log": lambda: log(p(0, 1, 0), p(1, 1, 9), name=f"t-0.{AWAY}-future"),
