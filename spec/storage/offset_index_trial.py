@@ -12,6 +12,9 @@ from kafkaspec.spec.common.damaged_files import damaged
 from kafkaspec.spec.common.mapped_index import Index
 from kafkaspec.spec.storage.offset_index import BASE, LAYOUT, MAX_SIZE, audit, entries, machine, rising
 
+PAGE = mapped.PAGE // LAYOUT.size
+"""Entries of a page."""
+
 
 def _offsets(state: Index) -> list[int]:
     """Around each entry, and where it overflows."""
@@ -22,6 +25,19 @@ def _offsets(state: Index) -> list[int]:
     limit = state.base_offset + mapped.MOST_RELATIVE
     around = dict.fromkeys([*near, state.base_offset, state.base_offset - 1, limit, limit + 1, 0])
     return [o for o in around if o >= 0]
+
+
+def _appended(state: Index) -> list[int]:
+    """Also above the last as often as not, however many entries there are."""
+    offsets = _offsets(state)
+    return offsets + [o for o in offsets[:4] if o >= state.base_offset] * (len(offsets) // 4)
+
+
+def _cut(state: Index) -> list[int]:
+    """Also at the last entries, and at the last of each page."""
+    edges = [state.base_offset + state.used[n - 1][0] for n in range(PAGE, len(state.used) + 1, PAGE)]
+    offsets = _offsets(state)
+    return offsets + [*offsets[:2], *edges] * max(1, len(offsets) // 8)
 
 
 def _positions(state: Index) -> list[int]:
@@ -73,6 +89,8 @@ _ENTRIES: list[list[list[int]]] = [
 machine.candidates |= {
     "init:base_offset": lambda _: [BASE, 0, 2**53, 2**40],
     "offset": _offsets,
+    "append:offset": _appended,
+    "truncateTo:offset": _cut,
     "position": _positions,
     "size": lambda state: [0, 1, 4096, 2**31 - 1],
     "n": lambda state: [max(len(state.used) - 1, 0), len(state.used), 0],
@@ -80,7 +98,7 @@ machine.candidates |= {
     "max_index_size": lambda state: [MAX_SIZE, 64, 8, 0, 7],
     "open:max_index_size": lambda state: [MAX_SIZE, 64, 8],
     "writable": lambda state: [True, False],
-    "count": lambda state: [1100, 600, *(mapped.PAGE // LAYOUT.size + d for d in (-1, 0, 1))],
+    "count": lambda state: [1100, 600, *(PAGE + d for d in (-1, 0, 1))],
     "file": _files,
 }
 

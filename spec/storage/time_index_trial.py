@@ -28,6 +28,22 @@ def _timestamps(state: Index) -> list[int]:
     return [*again, *(t for t in dict.fromkeys(near) if -(2**63) <= t < 2**63)]
 
 
+PAGE = mapped.PAGE // LAYOUT.size
+"""Entries of a page."""
+
+
+def _appended(candidates: list[int]) -> list[int]:
+    """Also the first of them as often as not, however many entries there are."""
+    return candidates + candidates[:4] * (len(candidates) // 4)
+
+
+def _cut(state: Index) -> list[int]:
+    """Also at the last entries, and at the last of each page."""
+    edges = [state.base_offset + state.used[n - 1][1] for n in range(PAGE, len(state.used) + 1, PAGE)]
+    offsets = _offsets(state)
+    return offsets + [*offsets[:2], *edges] * max(1, len(offsets) // 8)
+
+
 FILES_HEX = [
     "",
     "000000000000000500000004000000000000000900000008",
@@ -73,14 +89,16 @@ machine.candidates |= {
     "init:base_offset": lambda _: [BASE, 0, 2**53, 2**40],
     "timestamp": _timestamps,
     "offset": _offsets,
-    "truncateTo:offset": lambda state: [*_offsets(state), *_offsets(state)[:2] * 3],
+    "maybeAppend:timestamp": lambda state: _appended(_timestamps(state)),
+    "maybeAppend:offset": lambda state: _appended(_offsets(state)),
+    "truncateTo:offset": _cut,
     "skip_full_check": lambda state: [False, True],
     "n": lambda state: [max(len(state.used) - 1, 0), len(state.used), 0],
     "new_size": lambda state: [len(state.used) * 12 + d for d in (0, 13, 11, 36)] + [0, 65, 180],
     "max_index_size": lambda state: [MAX_SIZE, 96, 12, 0, 11],
     "open:max_index_size": lambda state: [MAX_SIZE, 96, 12],
     "writable": lambda state: [True, False],
-    "count": lambda state: [800, 400],
+    "count": lambda state: [800, 400, *(PAGE + d for d in (-1, 0, 1))],
     "file": _files,
 }
 

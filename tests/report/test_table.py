@@ -101,7 +101,7 @@ def test_a_deadlock_needs_no_claim() -> None:
         ("rejected target", "toy  known deviations: TOY-D1 3 times"),
         ("rejected target", "or breaks  TOY-4, TOY-2"),
         ("rejected target", "as if      `len(state.items) < 3` always held (tests/toy.py:54); near: so in 7 of 9"),
-        ("rejected target", "found      in 4 histories of 60, first in a model's tour"),
+        ("rejected target", "found      in 4 histories of 60, first after 700 calls, in a model's tour"),
         ("rejected target", "kept in    out/judge/toy-1.ndjson"),
         ("rejected target", "judge --target './t y' toy --strict --replay out/judge/toy-1.ndjson"),
         ("targets", "judge A toy 1.0  ✗ 1 rejected, 1 could not judge: 902 calls in 2.5 s"),

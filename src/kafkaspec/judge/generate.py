@@ -561,7 +561,7 @@ def extent(shown: Json) -> int:
     if isinstance(shown, dict):
         return 1 + sum(map(extent, shown.values()))
     if isinstance(shown, list):
-        return 1 + sum(map(extent, shown))
+        return 1 + sum(1 if type(x) is int else extent(x) for x in shown)
     return 1 + len(shown) // 16 if isinstance(shown, str) else 1
 
 

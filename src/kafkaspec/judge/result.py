@@ -72,7 +72,7 @@ class Rejection:
     found: int
     """the number of the history in which it came up first"""
     calls: int
-    """calls that the block had made by then"""
+    """calls that had been made by then"""
     by: By
     count: int = 1
     """histories that were rejected so"""
@@ -134,6 +134,7 @@ class Tally:
 
     def add(self, other: Tally) -> None:
         """Take in what further histories came to."""
+        before = self.calls
         self.histories += other.histories
         self.calls += other.calls
         self.observations += other.observations
@@ -148,7 +149,9 @@ class Tally:
             self.model_states.setdefault(model, set()).update(states)
         for kind, r in other.rejections.items():
             known = self.rejections.get(kind)
-            self.rejections[kind] = r if known is None else replace(known, count=known.count + r.count)
+            self.rejections[kind] = (
+                replace(r, calls=before + r.calls) if known is None else replace(known, count=known.count + r.count)
+            )
         if self.trouble is None:
             self.trouble, self.last = other.trouble, other.last
 

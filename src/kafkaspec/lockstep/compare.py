@@ -31,6 +31,8 @@ ABSENT: Final = _Absent()
 
 MOST_PAIRED: Final = 100
 """Elements of which the equal one is looked for among all, where no text is the same."""
+LONG: Final = 32
+"""Elements of a list that is first compared as text: most of a large state is as it should be."""
 LONGEST: Final = 100
 """Characters of a key in a path."""
 
@@ -80,10 +82,28 @@ def matches(expected: Json, seen: Json) -> bool:
     if isinstance(expected, list | tuple):
         if not isinstance(seen, list) or len(expected) != len(seen):
             return False
-        if all(map(matches, expected, seen)):
+        if _alike(expected, seen) or all(map(matches, expected, seen)):
             return True
         return isinstance(expected, Unordered) and not any(unpaired(expected, seen))
     return bool(expected == seen) and isinstance(expected, bool) == isinstance(seen, bool)
+
+
+def _alike(expected: Sequence[Json], seen: Sequence[Json]) -> bool:
+    """Whether two long lists are written alike, and so match; of short ones nothing is said."""
+    if len(seen) <= LONG:
+        return False
+    text = written(expected)
+    return text is not None and text == written(seen)
+
+
+def _unlike(expected: Sequence[Json], seen: Sequence[Json], first: int = 0) -> list[int]:
+    """The places of two lists, as long as each other, that need be looked at: without long stretches that are alike."""
+    if _alike(expected, seen):
+        return []
+    if len(seen) <= LONG:
+        return [*range(first, first + len(seen))]
+    half = len(seen) // 2
+    return _unlike(expected[:half], seen[:half], first) + _unlike(expected[half:], seen[half:], first + half)
 
 
 def outcome_matches(expected: Json | Refused, record: Mapping[str, Any]) -> bool:
@@ -171,7 +191,9 @@ def differences(expected: Json, seen: Json, path: str) -> Iterator[Difference]:
                 where = f"{path}.{name}" if name.isidentifier() else f"{path}[{name}]"
                 yield from differences(expected.get(key, ABSENT), seen.get(key, ABSENT), where)
     elif isinstance(expected, list | tuple) and isinstance(seen, list) and len(expected) == len(seen):
-        missing, further = unpaired(expected, seen) if isinstance(expected, Unordered) else ([*range(len(seen))],) * 2
+        missing, further = (
+            unpaired(expected, seen) if isinstance(expected, Unordered) else (_unlike(expected, seen),) * 2
+        )
         for n, k in zip(missing, further, strict=True):
             yield from differences(expected[n], seen[k], f"{path}[{n}]")
     elif expected is ABSENT or seen is ABSENT or not matches(expected, seen):

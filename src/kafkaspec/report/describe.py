@@ -353,7 +353,7 @@ def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
     facts += [("nearest", Cell(line)) for line in v.nearest.splitlines() if r.blame is None]
     how = {"tour": "a model's tour", "deviation": "a known deviation's history", "hypothesis": "Hypothesis"}.get(r.by)
     times = f"{count(r.count, 'history')} of {j.tally.histories:,}"
-    facts.append(("found", Cell(f"in {times}{f', first in {how}' if how else ''}")))
+    facts.append(("found", Cell(f"in {times}, first after {count(r.calls, 'call')}{f', in {how}' if how else ''}")))
     facts += [("kept in", Cell(j.kept[n]))] if n < len(j.kept) else []
     grids = []
     if v.differences:
