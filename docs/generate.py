@@ -654,6 +654,8 @@ GENERATORS: dict[str, Generator] = {
     "kill_bugs": partial(matrix.kill_bugs, table),
     "survivors": partial(matrix.survivors, table),
     "kill_rows": partial(matrix.kill_rows, table),
+    "rule_faults": partial(matrix.rule_faults, table),
+    "rule_reasons": partial(matrix.rule_reasons, table),
     "blamed": partial(matrix.blamed, table),
 }
 SLOW = frozenset({"machine", "witness", "violation", "output", "audited", "protocol"})

@@ -340,6 +340,50 @@ def kill_rows(table: Table) -> str:
     return table(["of", "mutant", "layer", *DETECTORS, "judge, guided", "judge, uniform"], body)
 
 
+# ---- the audit's own rules -------------------------------------------------------------------------------------------
+def _rules() -> Iterator[tuple[str, dict[str, Any]]]:
+    """What is kept of each module of rules, by its path below audits/."""
+    for module, of in _read("rules.json").items():
+        if of["noticed"] or of["equivalent"] or of["survivors"]:
+            yield module, of
+
+
+def rule_faults(table: Table) -> str:
+    """A row a module of the audit: its faults, and how many of them small directories show."""
+    body, sums = [], [0] * 5
+    for module, of in _rules():
+        noticed = sum(len(fs) for by in of["noticed"].values() for fs in by.values())
+        equal, alive = len(of["equivalent"]), len(of["survivors"])
+        counts = [noticed + equal + alive, noticed, equal, alive, len(of["noticed"])]
+        sums = [a + b for a, b in zip(sums, counts, strict=True)]
+        path = f"src/kafkaspec/{module}.py" if module.startswith("audit/") else f"audits/{module}.py"
+        body.append([f"`{path}`", *_shares(counts)])
+    return table(
+        ["rules", "faults", "noticed", "of those that can be", "for a reason", "survive", "directories"],
+        [*body, ["**all**", *_shares(sums)]],
+    )
+
+
+def _shares(counts: Sequence[int]) -> list[str]:
+    faults, noticed, equal, alive, cases = counts
+    share = 100 * noticed / (noticed + alive) if noticed + alive else 100.0
+    return [f"{faults:,}", f"{noticed:,}", f"{share:.1f} %", f"{equal:,}", f"{alive:,}", f"{cases:,}"]
+
+
+def rule_reasons(table: Table) -> str:
+    """The faults of the rules that nothing can show, by the reason; and those that survive without one."""
+    by: dict[str, list[str]] = {}
+    for module, of in _rules():
+        for name, why in of["equivalent"].items():
+            by.setdefault(why, []).append(f"`{module}:{name}`")
+        for name in of["survivors"]:
+            by.setdefault("**no reason is known**", []).append(f"`{module}:{name}`")
+    body = [
+        [why, f"{len(names)}", ", ".join(names[:5]) + (", …" if len(names) > 5 else "")] for why, names in by.items()
+    ]
+    return table(["why", "faults", "such as"], sorted(body, key=lambda row: -int(row[1])))
+
+
 # ---- whether the right rule is cited ---------------------------------------------------------------------------------
 def blamed(table: Table) -> str:
     """A row a subsystem: of how many mutants the rejection cites a clause that the mutant breaks, and as the first."""

@@ -24,6 +24,8 @@ from kafkaspec.impl.common.rows import Chunk, Ending
 
 INTERVAL = 4096
 """index.interval.bytes, bytes, where nothing is known of it."""
+MOST_REMEMBERED = 1_000
+"""Wrong entries of a file of which is remembered what would have been right."""
 
 
 class State(IntEnum):

@@ -76,7 +76,7 @@ class CheckpointCheck(DirectoryCheck):
         try:
             entries = decode_lines(read_small(file))
         except CheckpointUnreadable as e:
-            numeric = e.line > 2 and len(str(e).split()) > 0 and _is_entry(file, e.line)
+            numeric = e.line > 2 and _is_entry(file, e.line)
             yield Finding(
                 Severity.ERROR,
                 "CKP-3",

@@ -30,6 +30,8 @@ from kafkaspec.impl.storage.leader_epochs import EpochEntry, decode
 from kafkaspec.spec.storage import leader_epochs as spec
 
 MOST_RUNS = 20_000
+MOST_WEIGHED = 2_000
+"""Runs of which it is worked out which are the odd ones; where there are more, every fall is told."""
 FIRST_LINE = 3
 """of the entries"""
 
@@ -62,7 +64,7 @@ def outliers_of(runs: Sequence[Run], entries: Sequence[EpochEntry]) -> set[int]:
     kept if possible, then as many batches as possible."""
     if all(a.epoch <= b.epoch for a, b in itertools.pairwise(runs)):
         return set()
-    if len(runs) > 2000:  # no log that Kafka wrote: name every fall
+    if len(runs) > MOST_WEIGHED:  # no log that Kafka wrote
         return {i for i in range(1, len(runs)) if runs[i].epoch < runs[i - 1].epoch}
     weights = [r.batches + (1 << 40 if known(r, entries) else 0) for r in runs]
     best: list[int] = []
@@ -221,7 +223,7 @@ class LeaderEpochCheck(LogCheck):
         epochs = rows["leader_epoch"]
         entry = np.searchsorted(self.starts, np.maximum(rows["base_offset"], self.start), "right") - 1
         inside = np.searchsorted(self.starts, rows["last_offset"], "right") - 1 > entry
-        turns = np.flatnonzero((epochs[1:] != epochs[:-1]) | (entry[1:] != entry[:-1]) | inside[1:] | inside[:-1])
+        turns = np.flatnonzero((epochs[1:] != epochs[:-1]) | (entry[1:] != entry[:-1]) | inside[1:])
         begins = np.concatenate(([0], turns + 1))
         ends = np.concatenate((turns, [len(rows) - 1]))
         for b, e in zip(begins.tolist(), ends.tolist(), strict=True):
@@ -355,9 +357,9 @@ class LeaderEpochCheck(LogCheck):
             )
         if j is not None and covering is not None and j < run.entry:
             own = [r for r in compared if r.epoch == covering.epoch]
-            if not own and run.last >= covering.start_offset:
+            if not own:
                 return self._of_idle(run.entry, run)
-            if own and run.batches > 1:
+            if run.batches > 1:
                 return self._of_line(
                     run.entry,
                     f"epoch {covering.epoch} begins at {covering.start_offset}",

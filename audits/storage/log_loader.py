@@ -25,7 +25,6 @@ from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.spec.common.kafka import LONG_MAX
 
 ALWAYS_COMPACTED = ("__consumer_offsets", "__transaction_state", "__share_group_state")
-"""fact: the log's last bytes are damaged or torn, so that its end is not what was written"""
 SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
 
 
@@ -52,7 +51,7 @@ def recovery_consequence(
     if log.clean:
         return f"the stop was clean: a restart {stays}"
     if first is not None and segment.base_offset < first:
-        below = f"the segment is below the recovery point {log.recovery_point or 0}: a restart {stays}"
+        below = f"the segment is below the recovery point {log.recovery_point}: a restart {stays}"
         return below if log.clean is False else f"{below}, after a clean stop and after an unclean one"
     cuts = f"a restart scans the segment again and cuts the log at byte {position}" + _lost(
         offset, end, "" if log.is_active(segment) else "; it deletes the segments after it"
@@ -65,19 +64,6 @@ def _lost(offset: int | None, end: int | None, more: str) -> str:
     if offset is None or (end is not None and end <= offset):
         return f": what follows there is lost{more}"
     return f": offset {offset} and up{'' if end is None else f' to {end - 1}'} are lost{more}"
-
-
-def recovery_text(log: Log) -> str:
-    """What the next start reads of the log, in a sentence."""
-    if log.clean is None:
-        return "not known: the clean-shutdown marker is in the directory above"
-    if log.clean:
-        return "none: the stop was clean"
-    if log.topic == METADATA_TOPIC:
-        return "of the metadata log: every segment from the latest snapshot on"
-    first = rescanned_from(log)
-    many = sum(1 for s in log.files.segments if first is not None and s.base_offset >= first)
-    return f"{many} of {len(log.files.segments)} segments are scanned, from offset {first} on"
 
 
 # ---- offsets over batches and segments -------------------------------------------------------------------------------
@@ -97,8 +83,6 @@ class OffsetCheck(LogCheck):
         super().__init__(log)
         self.next_offset: int | None = None
         """after the last batch, if that was whole"""
-        self.highest = -1
-        """the last offset of any batch"""
         self.overlapped = False
         """the last batch began before the end of the one before it"""
         self.uncertain = False
@@ -120,9 +104,6 @@ class OffsetCheck(LogCheck):
             return
         known = (rows["problem"] == 0) & (rows["magic"] >= 2)
         if not known.all():
-            if not known.any():
-                self._broken(rows)
-                return
             yield from self._with_damage(segment, rows, known)
             return
         first, last = rows["base_offset"], rows["last_offset"]
@@ -153,7 +134,6 @@ class OffsetCheck(LogCheck):
 
     def _after(self, last: int) -> None:
         self.next_offset, self.uncertain = last + 1, False
-        self.highest = max(self.highest, last)
 
     def _step(self, segment: Segment, rows: Any, first: Any, last: Any, expected: Any) -> Iterator[Finding]:
         if (first != expected).any():

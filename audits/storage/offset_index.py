@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kafkaspec.audit.check import Log
 from kafkaspec.audit.files import PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
-from kafkaspec.audits.common.index_evidence import INTERVAL, IndexCheck, State
+from kafkaspec.audits.common.index_evidence import INTERVAL, MOST_REMEMBERED, IndexCheck, State
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.files import File
@@ -28,12 +28,12 @@ from kafkaspec.spec.storage import offset_index as spec
 
 def _made_of(rows: NDArray[Any], n: NDArray[np.intp], offset: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether the n-th batch, the first that ends at or beyond the offset, ends with it, or did before the cleaner took
-    records out of it. Where its records are not known any offset within is taken for that."""
+    records out of it. Where its records are not known any offset within is taken for that. Of a batch that is not among
+    the rows nothing is said."""
     m = np.minimum(n, len(rows) - 1)
     base, last, record = (rows[name][m] for name in ("base_offset", "last_offset", "last_record"))
-    made = (last == offset) | (record == offset) | ((record < 0) & (base <= offset))
-    within: NDArray[np.bool_] = (n < len(rows)) & made
-    return within
+    made: NDArray[np.bool_] = (last == offset) | (record == offset) | ((record < 0) & (base <= offset))
+    return made
 
 
 class OffsetIndexCheck(IndexCheck):
@@ -80,26 +80,22 @@ class OffsetIndexCheck(IndexCheck):
         r = np.maximum(row, 0)
         before = np.maximum.accumulate(np.where(bad, -1, last))
         before = np.maximum(np.concatenate(([-1], before[:-1])), self.last_offset)
-        exact = (row >= 0) & (position[r] == at)
-        inside = (row >= 0) & (at < position[r] + rows["size"][r])
-        state = np.full(len(some), State.UNJUDGED, np.int8)
         sound = (row >= 0) & ~bad[r]
-        state[sound & inside & ~exact] = State.MISLEADS
-        on = sound & exact
-        state[on & (before[r] >= offset)] = State.MISLEADS
+        on = sound & (position[r] == at)
+        state = np.full(len(some), State.UNJUDGED, np.int8)
+        state[sound & (at < position[r] + rows["size"][r])] = State.MISLEADS
         fine = on & (before[r] < offset)
         good_last = np.maximum.accumulate(np.where(bad, -1, last))
         n = np.searchsorted(good_last, offset)
-        ends = (rows["base_offset"][r] == offset) | _made_of(rows, n, offset)
-        state[fine & ends] = State.TRUE
-        state[fine & ~ends] = State.UNJUDGED if self.damaged else State.ODD
-        later = fine & ~ends & (n == len(last))
+        state[fine] = State.UNJUDGED if self.damaged else State.ODD
+        state[fine & ((rows["base_offset"][r] == offset) | _made_of(rows, n, offset))] = State.TRUE
+        later = fine & (n == len(last))
         state[later] = State.PENDING
         self.pending += some[later].tolist()
         self.state[some] = state
         self.own[some] = on & (last[r] == offset)
         for x in np.flatnonzero(state == State.MISLEADS).tolist():
-            if len(self.inside) < 1000:
+            if len(self.inside) < MOST_REMEMBERED:
                 self.inside[int(some[x])] = (int(position[r[x]]), int(before[r[x]]))
 
     @states("OIX-25")
@@ -116,13 +112,10 @@ class OffsetIndexCheck(IndexCheck):
     @states("OIX-24", "OIX-25", "OIX-27")
     def settle(self, ending: Ending) -> None:
         self.state[self.pending] = State.UNJUDGED if self.damaged else State.ODD
-        unseen = self.state == State.UNSEEN
-        self.state[unseen & (self.positions < 0)] = State.MISLEADS
-        beyond = unseen & (self.positions >= self.seen_end)
+        self.state[self.positions < 0] = State.MISLEADS
+        beyond = self.positions >= self.seen_end
         self.state[beyond] = State.BEYOND
-        if ending.reason:
-            self.state[beyond & (self.positions < ending.size)] = State.UNJUDGED
-        self.state[self.state == State.UNSEEN] = State.UNJUDGED
+        self.state[beyond & (self.positions < ending.size)] = State.UNJUDGED  # of what is no batch
 
     @states("OIX-23")
     def falls(self) -> NDArray[np.bool_]:
@@ -175,7 +168,7 @@ class OffsetIndexCheck(IndexCheck):
         interval = self.log.config.index_interval_bytes
         if interval is None or self.damaged:
             return
-        gaps = np.diff(self.positions[: stale if stale is not None else self.written])
+        gaps = np.diff(self.positions[:stale])
         dense = np.flatnonzero(gaps <= interval)
         if len(dense) == 1 and 0 < dense[0] < len(gaps) - 1:
             i = int(dense[0]) + 1

@@ -350,7 +350,7 @@ class ProducerCheck(LogCheck):
                 if i == end:
                     break
             row = rows[i].item()
-            if row[PROBLEM] == 0 and stop < NOWHERE and row[BASE_OFFSET] >= stop:
+            if row[PROBLEM] == 0 and row[BASE_OFFSET] >= stop:
                 yield from self._reach(row[BASE_OFFSET])
                 continue
             yield from self._row(row)
@@ -690,7 +690,7 @@ class ProducerCheck(LogCheck):
         return f"producer {a.producer}, offsets {a.first} to {a.marker}, last stable offset {a.stable}"
 
     def _entry(self, path: str, at: int, e: AbortedTxn, a: _Aborted) -> Iterator[Finding]:
-        stable = {a.stable, a.next_start if a.stable == a.marker + 1 else a.stable}
+        stable = {a.stable, a.next_start}
         if e.producer_id == a.producer and (
             e.first_offset == a.first or a.doubtful or (not a.sure_first and e.first_offset < a.first)
         ):
@@ -878,7 +878,7 @@ class ProducerCheck(LogCheck):
                 offset = max(offset, int(line[MARKER]))
             if line[TRANSACTION] >= 0:
                 what = f"lacks producer {who}, whose transaction from offset {int(line[TRANSACTION])} is open"
-            elif offset >= 0 and any(o < offset and t <= timestamp for o, t in idle):
+            elif any(o < offset and t <= timestamp for o, t in idle):
                 what = f"lacks producer {who}, although one that wrote before it, and has been idle longer, is there"
             else:
                 continue

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kafkaspec.audit.check import Log
 from kafkaspec.audit.files import PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
-from kafkaspec.audits.common.index_evidence import IndexCheck, State
+from kafkaspec.audits.common.index_evidence import MOST_REMEMBERED, IndexCheck, State
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.files import File
@@ -74,7 +74,7 @@ class TimeIndexCheck(IndexCheck):
                 state[~within] = State.UNJUDGED
             self.state[some] = state
             for x in np.flatnonzero(state == State.MISLEADS).tolist():
-                if len(self.right) < 1000:
+                if len(self.right) < MOST_REMEMBERED:
                     self.right[int(some[x])] = (int(upto[r[x]]), int(stamp[r[x]]) if within[x] else NO_TIMESTAMP)
         if int(upto[-1]) > self.largest:
             self.largest = int(upto[-1])
@@ -83,10 +83,9 @@ class TimeIndexCheck(IndexCheck):
     @states("TIX-13", "TIX-15")
     def settle(self, ending: Ending) -> None:
         unseen = self.state == State.UNSEEN
-        self.state[unseen & (self.offsets < self.base)] = State.MISLEADS
         beyond = unseen & (self.offsets > self.last_offset)
         self.state[beyond] = State.UNJUDGED if ending.reason or self.damaged else State.BEYOND
-        self.state[self.state == State.UNSEEN] = State.UNJUDGED if self.damaged else State.MISLEADS
+        self.state[unseen & ~beyond] = State.MISLEADS  # below 0, where no batch came by
 
     @states("TIX-12")
     def falls(self) -> NDArray[np.bool_]:
@@ -131,7 +130,7 @@ class TimeIndexCheck(IndexCheck):
         if self.open_ended(segment) or self.largest == NO_TIMESTAMP:
             return
         last = int(self.timestamps[-1]) if self.written else 0 if self.zeros_are_an_entry() else NO_TIMESTAMP
-        if last == self.largest or ((self.damaged or ending.reason) and last > self.largest):
+        if last >= self.largest:  # above it where there is damage: an entry that nothing contradicts
             return
         fixed = self.rebuilt(segment)
         yield self.log.finding(
@@ -149,7 +148,7 @@ class TimeIndexCheck(IndexCheck):
 
     def zeros_are_an_entry(self) -> bool:
         """The time 0 at the base offset, as the only entry."""
-        return self.slots == 1 and self.largest == 0 and not self.written
+        return self.slots == 1 and self.largest == 0
 
     @states("TIX-16")
     def missing(self, segment: Segment, ending: Ending) -> Iterator[Finding]:

@@ -249,6 +249,8 @@ SHOWN = {
     "kill_bugs": ("kill-matrix.html", "KAFKA-6568"),
     "survivors": ("kill-matrix.html", "The judge does not notice"),
     "kill_rows": ("kill-matrix.html", "the first entry does not move"),
+    "rule_faults": ("kill-matrix.html", "<code>audits/storage/segment.py</code>"),
+    "rule_reasons": ("kill-matrix.html", "a segment of a log has a .log"),
     "blamed": ("kill-matrix.html", "cited first"),
 }
 """By a generator: a page that has what it gives, and some of that."""

@@ -22,7 +22,7 @@ MARKER = ".kafka_cleanshutdown"
 def with_own_files(place: Place) -> Place:
     """The place with the content of the directory's own files. A running broker writes its checkpoints behind its logs:
     read after the logs, they would say what the logs did not have yet."""
-    if not place.whole or MARKER in place.files.files:
+    if MARKER in place.files.files:
         return place
     files = {name: _read(file) if name in OF_A_DIRECTORY else file for name, file in place.files.files.items()}
     return replace(place, files=replace(place.files, files=files))

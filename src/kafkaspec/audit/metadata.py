@@ -126,10 +126,7 @@ class Topics:
 def topics_of(places: Sequence[Place]) -> Topics:
     """What the metadata log that reaches farthest says, of those in the places; nothing if there is none."""
     copies = [
-        p
-        for place in places
-        for p in place.files.partitions
-        if p.topic == METADATA_TOPIC and p.kind is Kind.CURRENT and p.only is None
+        p for place in places for p in place.files.partitions if p.topic == METADATA_TOPIC and p.kind is Kind.CURRENT
     ]
     out = Topics()
     if copies:

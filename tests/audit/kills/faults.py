@@ -47,8 +47,7 @@ BESIDE_THE_SPEC: Final = frozenset(
         "findings_in", "found_in", "_code",
     }
 )  # fmt: skip
-"""Functions and classes that are no rules: they put the rules beside the spec (tests/audit/test_rules.py walks
-them)."""
+"""What is no rule: it puts the rules beside the spec, where tests/audit/test_rules.py walks them."""
 CONSTANTS_BESIDE: Final = frozenset({"AUDIT", "CLAUSES", "CODES", "RULES"})
 
 OPPOSITE: Final = {
@@ -403,12 +402,13 @@ def _is_bool(f: ast.FunctionDef) -> bool:
 class Rules:
     """A module of rules: its functions and constants, with the places that can be wrong."""
 
-    def __init__(self, name: str, module: ModuleType | None = None) -> None:
+    def __init__(self, name: str, module: ModuleType | None = None, path: Path | None = None) -> None:
+        """`module`, `path`: another than that of the name, another text."""
         self.name = name
         folder = "" if name in AROUND else "audits."
         self.module = module or importlib.import_module(f"kafkaspec.{folder}{name.replace('/', '.')}")
         self.path = str(self.module.__file__)
-        self.tree = ast.parse(Path(self.path).read_text("utf-8"))
+        self.tree = ast.parse((path or Path(self.path)).read_text("utf-8"))
         self.functions: dict[str, tuple[ast.FunctionDef, tuple[ast.ClassDef, ...]]] = {}
         self.constants: dict[str, list[ast.Assign]] = {}
         self._sites: dict[str, list[_Site]] = {}

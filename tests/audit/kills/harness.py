@@ -1,27 +1,24 @@
-"""The rules over the small directories: what they find there, sound or with a fault.
-
-Everything but the rules is done once a directory: it is written, listed and scanned, and what surrounds its logs is
-read. What is compared is all that an audit says of it: each finding with its words, the counts of each partition, what
-could not be judged. A fault is noticed if that changes in one directory, if a rule fails there, or does not end.
+"""The audit over the small directories. Everything but the rules is done once a directory: it is written, listed and
+scanned, and what surrounds its logs is read. What an audit says of it is told in lines: each finding, with a checksum
+of all words, the counts of each partition, and what could not be judged.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib
 import os
+import resource
 import shutil
 import signal
 import tempfile
+import threading
 import warnings
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from kafkaspec.audit import context, engine
@@ -32,25 +29,16 @@ from kafkaspec.audit.finding import Finding
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.common.scan import read_segment
-from tests.audit.kills.faults import AROUND, Fault, Rules, rules
 from tests.audit.kills.write import Case
 
 SECONDS = 2.0
 """of CPU, after which a rule with a fault is taken not to end"""
+SPACE = 1 << 30
+"""bytes of addresses more than before, which a rule with a fault may take: one that does not end takes all there are"""
 
 Made = Callable[[], Case]
 Outcome = tuple[str, ...]
 """What an audit says, in lines: the verdict and a checksum of everything, then the findings without their words."""
-
-GROUPS = {
-    "audit/check": ("batch", "log_loader", "meta_properties"),
-    "audit/context": ("context", "metadata"),
-    "audit/metadata": ("metadata",),
-    "common/evidence": ("leader_epochs", "replicas", "compaction"),
-    "common/index_evidence": ("offset_index", "time_index"),
-    "storage/leader_epochs": ("leader_epochs", "replicas"),
-}
-"""The directories that are tried for a module; else those of its own name."""
 
 
 class Endless(BaseException):
@@ -71,15 +59,6 @@ def groups() -> list[str]:
     return sorted(p.stem for p in here.glob("*.py") if p.stem != "__init__")
 
 
-def library(module: str) -> dict[str, Made]:
-    """The directories that are tried for the faults of a module."""
-    out: dict[str, Made] = {}
-    for name in GROUPS.get(module, (module.rpartition("/")[2],)):
-        if name in groups():
-            out |= group(name)
-    return out
-
-
 # ---- one directory ---------------------------------------------------------------------------------------------------
 @dataclass
 class Laid:
@@ -92,14 +71,16 @@ class Laid:
     found: Discovery
     logs: list[list[Log]]
     identities: dict[str, tuple[int | None, str | None]]
-    scans: dict[bool, dict[str, tuple[Chunk | Ending, ...]]]
-    """with and without records"""
+    scans: dict[bool, dict[str, tuple[Chunk | Ending, ...]]] = field(default_factory=dict)
+    """with and without records, where they were asked for: a batch may say that it has 2^32"""
     read: dict[tuple[str, bool, bool], tuple[Chunk | Ending, ...]] = field(default_factory=dict)
 
     def scan(self, file: File, *, deep: bool = True, records: bool = False) -> Iterator[Chunk | Ending]:
         """As `read_segment`."""
         self.put(self.case.later)
         path = str(file.path)
+        if records not in self.scans:
+            self.scans[records] = {str(self.root / p): scan for p, scan in self.case.scans(records).items()}
         known = self.scans[records].get(path)
         if known is None:
             key = path, deep, records
@@ -140,8 +121,7 @@ def lay(name: str, case: Case, root: Path) -> Laid:
     logs = [[_known(log, case) for log in of] for of in context.contexts(found.places)]
     for path in case.gone:
         (root / path).unlink()
-    scans = {r: {str(root / path): scan for path, scan in case.scans(r).items()} for r in (False, True)}
-    return Laid(name, case, root, paths, found, logs, identities, scans)
+    return Laid(name, case, root, paths, found, logs, identities)
 
 
 def _known(log: Log, case: Case) -> Log:
@@ -154,14 +134,15 @@ def _known(log: Log, case: Case) -> Log:
 class Bench:
     """Cases, laid out, and the audit over them, with all checks or with those of some modules."""
 
-    def __init__(self, made: dict[str, Made]) -> None:
+    def __init__(self, made: Mapping[str, Made]) -> None:
         memory = Path("/dev/shm")
         where = memory if os.access(memory, os.W_OK) else None
         self.root = Path(tempfile.mkdtemp(prefix="kafkaspec-kills-", dir=where))
         self.made = made
         self.laid: dict[str, Laid] = {}
         self.now: Laid | None = None
-        self.checks = engine.checks()
+        self.every = self.checks = engine.checks()
+        self.stack = contextlib.ExitStack()
         self.counted: list[int] | None = None
         """what the rules do beside what they say, if that counts"""
         self.around = False
@@ -191,37 +172,37 @@ class Bench:
             "contexts": contexts, "discover": found, "identity": identity, "read_segment": scan,
             "listed_again": again, "checks": lambda: self.checks,
         }  # fmt: skip
-        self._before = {name: getattr(engine, name) for name in there}
-        self._folder, tempfile.tempdir = tempfile.tempdir, str(self.root)  # temporary files of the rules
-        self._warned = warnings.catch_warnings()
-        self._warned.__enter__()
+        self.put(engine, **there)
+        self.put(tempfile, tempdir=str(self.root))  # of the rules' temporary files
+        self.stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
-        for name, value in there.items():
-            setattr(engine, name, value)
         return self
 
     def __exit__(self, *of: object) -> None:
-        for name, value in self._before.items():
-            setattr(engine, name, value)
-        tempfile.tempdir = self._folder
-        self._warned.__exit__(None, None, None)
+        self.stack.close()
         shutil.rmtree(self.root, ignore_errors=True)
+
+    def put(self, owner: Any, **values: Any) -> None:
+        """Until the end a module or a class has these."""
+        for name, value in values.items():
+            if name in vars(owner):
+                self.stack.callback(setattr, owner, name, vars(owner)[name])
+            else:
+                self.stack.callback(delattr, owner, name)
+            setattr(owner, name, value)
 
     def look_with(self, modules: Iterable[str] | None) -> None:
         """From now on the checks of these modules alone; None: all."""
-        every = Bench.every()
         if modules is None:
-            self.checks = every
+            self.checks = self.every
             return
+        every = self.every
         names = {f"kafkaspec.audits.{m.replace('/', '.')}" for m in modules}
         self.checks = engine.Checks(
-            *(tuple(c for c in of if c.__module__ in names) for of in (every.logs, every.directories, every.clusters))  # type: ignore[arg-type]
+            tuple(c for c in every.logs if c.__module__ in names),
+            tuple(c for c in every.directories if c.__module__ in names),
+            tuple(c for c in every.clusters if c.__module__ in names),
         )
-
-    @staticmethod
-    @cache
-    def every() -> engine.Checks:
-        return engine.checks()
 
     def laid_out(self, name: str) -> Laid:
         if name not in self.laid:
@@ -247,6 +228,9 @@ class Bench:
         """What the rules are told of each log beside its files."""
         laid = self.laid_out(name)
         out = [f"{context.identity(p)}" for p in laid.found.places]
+        for place in map(context.with_own_files, laid.found.places):
+            read = {name: file.content for name, file in place.files.files.items() if file.content is not None}
+            out.append(f"  {place.files.path.name}: {read}")
         for of in context.contexts(laid.found.places):
             for log in of:
                 known = {f.name: getattr(log, f.name) for f in fields(Log) if f.name != "files"}
@@ -259,7 +243,7 @@ class Bench:
         if self.counted is not None:
             self.counted[:] = [0]
         try:
-            with in_time():
+            with in_time(), in_space():
                 if self.around:
                     return self.surroundings(name)
                 a = self.audit(name)
@@ -274,7 +258,9 @@ class Bench:
 def told(a: engine.Audit, root: Path) -> Outcome:
     """What an audit says, in lines."""
     top = f"{root}/"
-    words = [repr(x).replace(top, "") for x in (a.findings, a.omitted, a.problems, a.notes, a.topics, a.partitions)]
+    said: list[object] = [a.findings, a.omitted, a.problems, a.notes, a.topics, a.partitions]
+    said += [a.part] if a.part is not None else []
+    words = [repr(x).replace(top, "") for x in said]
     seen = [_place(f, top) for f in a.findings]
     more = [f"  {o.count} more {o.severity.name} {o.clause} {o.file.replace(top, '')}" for o in a.omitted]
     counts = [f"  {p.path.replace(top, '')}: {_counts(p)}" for p in a.partitions if _counts(p)]
@@ -319,12 +305,32 @@ def limits(of: Mapping[str, Any]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def in_space() -> Iterator[None]:
+    """What asks for more than SPACE gets a MemoryError, where it is known how much this process has."""
+    pages = Path("/proc/self/statm")
+    if not pages.is_file():
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    least = min((x for x in (soft, hard) if x != resource.RLIM_INFINITY), default=1 << 62)
+    now = int(pages.read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (min(now + SPACE, least), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+@contextlib.contextmanager
 def in_time() -> Iterator[None]:
     """Raises Endless after SECONDS of this process's CPU."""
 
     def stop(*of: object) -> None:
         raise Endless
 
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
@@ -332,128 +338,3 @@ def in_time() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
-
-
-# ---- faults ----------------------------------------------------------------------------------------------------------
-USED_BY = {
-    "common/evidence": ("storage/leader_epochs", "storage/replicas", "management/compaction"),
-    "common/findings": (),
-    "common/index_evidence": ("storage/offset_index", "storage/time_index"),
-    "storage/log_loader": ("storage/log_loader", "storage/batch", "management/checkpoints"),
-    "storage/leader_epochs": ("storage/leader_epochs", "storage/replicas"),
-    "storage/replicas": ("storage/replicas", "storage/leader_epochs"),
-    "management/checkpoints": ("management/checkpoints", "storage/log_loader"),
-}
-"""The modules whose checks tell of a fault in a module, where these are not its own alone."""
-
-
-@dataclass
-class Trial:
-    """The faults of one module, tried on its directories."""
-
-    module: Rules
-    bench: Bench
-    sound: dict[str, Outcome] = field(default_factory=dict)
-    reached: dict[tuple[str, int], list[str]] = field(default_factory=dict)
-    """the cases that reach a place"""
-    shown: Counter[str] = field(default_factory=Counter)
-    """how many faults each case has shown"""
-
-    def begin(self, reached: bool = True) -> None:
-        """What the sound rules say of each case, and which places each one reaches."""
-        self.bench.counted = watched(self.module)
-        self.bench.around = self.module.name in ("audit/context", "audit/metadata")
-        self.bench.look_with(None if self.module.name in AROUND else USED_BY.get(self.module.name, (self.module.name,)))
-        here: set[tuple[str, int]] = set()
-
-        def report(function: str, n: int, value: Any) -> Any:
-            here.add((function, n))
-            return value
-
-        for name in self.bench.made:
-            self.sound[name] = self.bench.outcome(name)
-        if not reached:
-            return
-        codes = [x for f in self.module.functions if self.module.sites(f) for x in self.module.reporting(f, REPORT)]
-        before = [(f, f.__code__) for f, _ in codes]
-        vars(self.module.module)[REPORT] = report
-        try:
-            for f, code in codes:
-                f.__code__ = code
-            for name in self.bench.made:
-                here.clear()
-                assert self.bench.outcome(name) == self.sound[name], f"{name}: differs when it is watched"
-                for place in here:
-                    self.reached.setdefault(place, []).append(name)
-        finally:
-            for f, code in before:
-                f.__code__ = code
-            del vars(self.module.module)[REPORT]
-
-    def noticed(self, fault: Fault, first: str | None = None) -> str | None:
-        """A case that shows a fault, of those that are tried first the ones that showed most; None if none does."""
-        names = self.reached.get((fault.function, fault.place), [])
-        if fault.function not in self.module.functions:
-            names = list(self.bench.made)
-        names = sorted(names, key=lambda n: (n != first, -self.shown[n]))
-        with self.module.changed(fault):
-            found = next((n for n in names if self.bench.outcome(n) != self.sound[n]), None)
-        if found is not None:
-            self.shown[found] += 1
-        return found
-
-    def shows(self, fault: Fault, case: str) -> bool:
-        """Whether that case shows the fault."""
-        with self.module.changed(fault):
-            return self.bench.outcome(case) != self.sound[case]
-
-
-REPORT = "_reached_"
-COMPILED = ("line_of", "follow")
-"""Functions of the producers' rules that run as machine code, when no fault of them is looked for."""
-
-
-def watched(module: Rules) -> list[int] | None:
-    """What a module does beside what it says, in a number that is counted anew in each directory; None if there is no
-    such thing. Producers: the compiled functions run as they stand from now on, and how many batches they leave to the
-    rules is counted: a loop that leaves all of them is right, and of no use. Compaction: the keys that were held at
-    once, after each addition: if all are held, the answer is right."""
-    space, count = vars(module.module), [0]
-    if module.name == "storage/producer_state":
-        code = SimpleNamespace(functions={name: space[name] for name in COMPILED})
-        space.update(load=_load, store=_store, _code=lambda: code)
-        (row,) = module.objects["ProducerCheck._row"]
-
-        def counting(self: Any, of: Any) -> Any:
-            count[0] += 1
-            return row(self, of)
-
-        space["ProducerCheck"]._row = counting
-        return count
-    if module.name == "management/compaction":
-        (add,) = module.objects["Keys.add"]
-
-        def adding(self: Any, rows: Any) -> None:
-            add(self, rows)
-            count[0] = count[0] * 31 % PRIME + self.count
-
-        space["Keys"].add = adding
-        return count
-    return None
-
-
-PRIME = 1_000_003
-
-
-def _load(address: int, index: int = 0) -> int:
-    return ctypes.c_int64.from_address(address + 8 * index).value
-
-
-def _store(address: int, index: int, value: int) -> None:
-    ctypes.c_int64.from_address(address + 8 * index).value = value
-
-
-def trial(name: str, bench: Bench) -> Trial:
-    out = Trial(rules(name), bench)
-    out.begin()
-    return out

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.audit.kills.faults import ROOT, Fault, rules
-from tests.audit.kills.harness import Bench, Trial, library, trial
+from tests.audit.kills.faults import ROOT, Fault, Rules, rules
+from tests.audit.kills.harness import Bench
 from tests.audit.kills.reasons import reason
+from tests.audit.kills.trial import Trial, library
 
 MEASURED: Final = ROOT / "docs" / "measured" / "rules.json"
 
@@ -61,7 +62,7 @@ def measured(module: str, file: Path = MEASURED) -> Measured:
     return Measured(
         of["text"],
         by,
-        dict(of["equivalent"] or {}) if isinstance(of["equivalent"], dict) else {},
+        dict(of["equivalent"]),
         list(of["survivors"]),
     )
 
@@ -93,6 +94,11 @@ def _lines(of: dict[str, Any]) -> str:
     return f'{{\n "text": "{of["text"]}",\n "noticed": {{\n{cases}\n }}{more}\n}}'
 
 
+def untried(of: Rules, kept: Measured) -> list[str]:
+    """The faults of a module that were never tried, and those that are not there any more."""
+    return sorted({short(f) for f in of.faults()} ^ {*kept.noticed, *kept.equivalent, *kept.survivors})
+
+
 # ---- measuring -------------------------------------------------------------------------------------------------------
 def measure(
     module: str,
@@ -104,7 +110,8 @@ def measure(
     before. Also what is wrong with the reasons, a line each."""
     out, wrong = Measured(text_of(module)), []
     with Bench(library(module)) as bench:
-        t = trial(module, bench)
+        t = Trial(rules(module), bench)
+        t.begin()
         for fault in t.module.faults():
             name = short(fault)
             why = reason(module, name)

@@ -55,8 +55,9 @@ def b(base: int, last: int | None = None, **of: int) -> Row:
     time = of.get("max_timestamp", NOW)
     row = dict.fromkeys(BATCH.names or (), -1) | {
         "size": SIZE, "base_offset": base, "last_offset": last, "leader_epoch": 0, "magic": 2, "crc": 0,
-        "attributes": 0, "max_timestamp": time, "count": last - base + 1, "problem": 0, "first_record": base,
-        "last_record": last, "largest_timestamp": time, "tombstones": 0,
+        "attributes": 0,
+        "max_timestamp": time, "count": last - base + 1, "problem": 0, "first_record": base, "last_record": last,
+        "largest_timestamp": time, "tombstones": 0,
     }  # fmt: skip
     if of.get("producer_id", -1) >= 0:
         row |= {"producer_epoch": 0, "base_sequence": 0}

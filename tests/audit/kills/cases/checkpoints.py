@@ -50,6 +50,11 @@ UNREADABLE = {
 }
 
 CASES = {
+    "a partition given alone": lambda: one(seg(7, b(7)), alone=True),
+    "a partition given alone, of a topic with an id": lambda: one(seg(7, b(7)), alone=True, id=ID),
+    "a partition given alone, with its metadata": lambda: one(
+        seg(7, b(7)), alone=True, files={"partition.metadata": b"x"}
+    ),
     "no checkpoints": lambda: ends(),
     **{
         f"{kind} {n}, {'clean' if c else 'killed'}": (lambda kind=kind, n=n, c=c: told(kind, n, c))

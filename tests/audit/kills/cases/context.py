@@ -18,6 +18,7 @@ def logs(**of: object) -> Case:
 CASES: dict[str, Callable[[], Case]] = {
     "checkpoints": lambda: logs(**ALL),
     "checkpoints, killed": lambda: logs(clean=False, **ALL),
+    "a file that is none of Kafka's, killed": lambda: logs(clean=False, files={"notes": b"x"}),
     "no checkpoints": lambda: logs(),
     "checkpoints of others": lambda: logs(recovery={"u-0": 3}, starts={"t-1": 1}, high={}, cleaner={"u-0": 2}),
     **{f"{name} cannot be read": (lambda name=name: logs(**{**ALL, name: b"x"})) for name in ALL},

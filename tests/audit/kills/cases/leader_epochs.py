@@ -1,4 +1,3 @@
-# ruff: noqa: E501 (names of faults and of directories are a line each)
 """Of leader epochs: those of the batches, the checkpoint's, and each beside the other."""
 
 from __future__ import annotations
@@ -40,19 +39,23 @@ LOGS = {
     "some, and then no epoch": "0011--22", "an epoch below -1": "00~122", "two epochs below -1": "00~1~2",
     "only epoch 0": "000000", "only epoch 2": "222222", "epoch 0, then 2": "002222", "falling twice": "012012",
     "falling all the way": "222111000", "equal runs": "0101", "damage": "00x122", "damage between": "00x1x2x2",
-    "old batches first": "oo0122", "old batches last": "0012oo", "old batches between": "00oo22", "old and odd": "20o122",
+    "old batches first": "oo0122", "old batches last": "0012oo", "old batches between": "00oo22",
+    "old and odd": "20o122",
 }  # fmt: skip
 FILES: dict[str, Entries | None] = {
-    "as they are": GOOD, "no file": None, "no entry": [], "the first missing": GOOD[1:], "the second missing": [GOOD[0], GOOD[2]],
+    "as they are": GOOD, "no file": None, "no entry": [], "the first missing": GOOD[1:],
+    "the second missing": [GOOD[0], GOOD[2]],
     "the last missing": GOOD[:2], "the second one early": [(0, 0), (1, 1), (2, 4)],
     "the second one late": [(0, 0), (1, 3), (2, 4)], "the first late": [(0, 1), (1, 2), (2, 4)],
-    "one beyond the end": [*GOOD, (3, 9)], "two beyond the end": [*GOOD, (3, 9), (4, 12)], "one at the end": [*GOOD, (3, 6)],
+    "one beyond the end": [*GOOD, (3, 9)], "two beyond the end": [*GOOD, (3, 9), (4, 12)],
+    "one at the end": [*GOOD, (3, 6)],
     "one too many": [(0, 0), (1, 2), (2, 3), (3, 4)], "equal offsets": [(0, 0), (1, 2), (2, 2)],
 }  # fmt: skip
 TEXTS = {
     "version 1": "1\n1\n0 0\n", "no number": "0\n1\n0 x\n", "one entry too few": "0\n2\n0 0\n", "empty": "",
     "a negative epoch": "0\n2\n0 0\n-1 2\n", "epoch 0 alone": "0\n1\n0 0\n", "a negative offset": "0\n2\n0 -1\n1 2\n",
-    "two negative ones": "0\n3\n0 0\n-1 2\n-2 3\n", "swapped": "0\n2\n1 2\n0 0\n", "an epoch twice": "0\n3\n0 0\n1 2\n1 3\n",
+    "two negative ones": "0\n3\n0 0\n-1 2\n-2 3\n", "swapped": "0\n2\n1 2\n0 0\n",
+    "an epoch twice": "0\n3\n0 0\n1 2\n1 3\n",
     "an epoch twice at one offset": "0\n3\n0 0\n1 2\n1 2\n", "an offset twice": "0\n2\n0 0\n1 0\n",
     "an epoch falls": "0\n3\n0 0\n2 2\n1 4\n", "an offset falls": "0\n3\n0 0\n1 4\n2 2\n",
     "an offset falls by one": "0\n3\n0 0\n1 3\n2 2\n", "an epoch twice, the offset falls": "0\n3\n0 0\n1 4\n1 2\n",

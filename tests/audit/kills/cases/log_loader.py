@@ -73,6 +73,17 @@ OTHER = "OkU3OEVBNTcwNTJENDM2Qg"
 CASES = {
     # ---- offsets
     "no gap": lambda: offsets(b(7), b(8, 9), b(10)),
+    **{
+        f"{name}, given alone": (lambda of=of, policy=policy: segments(*of, policy=policy, alone=True))
+        for name, policy, of in (
+            ("a gap between segments", "delete", ((7, [b(7)]), (9, [b(9)]))),
+            ("a gap between segments, compacted", "compact", ((7, [b(7)]), (9, [b(9)]))),
+            ("below the segment's base, and a gap", "delete", ((7, [b(7)]), (9, [b(8), b(10)]))),
+            ("below the segment's base, and a gap across it", "delete", ((7, [b(7)]), (12, [b(8), b(13)]))),
+            ("a gap at the segment's base", "delete", ((7, [b(7, 8)]), (9, [b(10)]))),
+            ("a gap, and the segment before reaches beyond the base", "delete", ((7, [b(7, 9)]), (9, [b(11)]))),
+        )
+    },
     "a gap of one": lambda: offsets(b(7), b(9), b(10)),
     "an overlap of one": lambda: offsets(b(7, 8), b(8, 9), b(10)),
     "an overlap of two, and a gap behind it": lambda: offsets(b(7, 9), b(8, 8), b(10), b(11)),
@@ -232,6 +243,7 @@ CASES = {
         f"a folder {name}": (lambda name=name: leftovers(folders=(name,)))
         for name in ("x", "x.log", "x.index", f"{9:020}.log", f"{9:020}.timeindex", f"{9:020}.snapshot", "x.snapshot")
     },
+    "an index without a segment, given alone": lambda: leftovers(f"{5:020}.index", alone=True),
     # ---- directories
     **{
         f"a partition {name}": (lambda name=name: one(seg(7, b(7)), name=name))

@@ -23,6 +23,7 @@ def several(*of: bytes | None) -> Case:
 A, B, C = IDS[:3]
 
 CASES = {
+    "a partition given alone": lambda: one(seg(7, b(7)), alone=True),
     "none, of a release that has none": lambda: one(seg(7, b(7)), properties=None),
     "none, of a broker": lambda: one(seg(7, b(7)), properties=None, starts={}),
     "one that is right": lambda: one(seg(7, b(7)), starts={}),

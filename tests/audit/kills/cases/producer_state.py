@@ -1,4 +1,3 @@
-# ruff: noqa: E501 (names of faults and of directories are a line each)
 """Of producers: sequences, epochs, transactions, their index, and the snapshots."""
 
 from __future__ import annotations
@@ -86,7 +85,8 @@ SEQUENCES: dict[str, Sequence[Row]] = {
     "an old batch one behind": (p(0, 1, 0, 3), b(3, magic=1, count=-1), p(4, 1, 3), p(5, 1, 5)),
     **{
         f"epoch {epoch}, {gap} missing, sequence {s}": (
-            p(0, 1, 0, pepoch=5), p(1 + gap, 1, s, pepoch=epoch), p(2 + gap, 1, s + 1, pepoch=epoch), p(3 + gap, 1, s + 3, pepoch=epoch),
+            p(0, 1, 0, pepoch=5), p(1 + gap, 1, s, pepoch=epoch), p(2 + gap, 1, s + 1, pepoch=epoch),
+            p(3 + gap, 1, s + 3, pepoch=epoch),
         )
         for epoch in (4, 5, 6, 7)
         for gap in (0, 1, 2)
@@ -134,7 +134,8 @@ TRANSACTIONS: dict[str, Sequence[Row]] = {
     "a marker twice": (t(0, 1, 0), commit(1, 1), commit(2, 1)),
     "markers of an unknown one": (commit(0, 1), abort(1, 2), commit(2, 2)),
     "markers, and then data": (commit(0, 1), t(1, 1, 5), commit(2, 1), t(3, 1, 7), commit(4, 1)),
-    "a marker of an unknown one, then of a lower coordinator": (commit(0, 1, coordinator_epoch=5), commit(1, 1, coordinator_epoch=4)),
+    "a marker of an unknown one, then of a lower coordinator": (commit(0, 1, coordinator_epoch=5),
+        commit(1, 1, coordinator_epoch=4)),
     **{
         f"{'commit' if kind else 'abort'} of epoch {epoch}, coordinator {c}, {state}, {gap} missing": (
             t(0, 1, 0, pepoch=5), commit(1, 1, pepoch=5, coordinator_epoch=3),
@@ -166,7 +167,8 @@ def offsets(
     """A batch of a group coordinator's, in a producer's transaction."""
     records = [LogRecord(offset + n, NOW, key, b"v") for n, key in enumerate(keys or (key_of("g", "t"),))]
     return built(
-        offset, records, attributes=attributes, producer_id=producer, producer_epoch=epoch, base_sequence=sequence, leader_epoch=-1,
+        offset, records, attributes=attributes, producer_id=producer, producer_epoch=epoch, base_sequence=sequence,
+        leader_epoch=-1,
     )  # fmt: skip
 
 
@@ -183,13 +185,16 @@ COORDINATORS: dict[str, Sequence[Batch]] = {
     "then a lower epoch": [offsets(0, 0, epoch=1), offsets(1, 0, epoch=1), offsets(2, 0), offsets(3, 0, epoch=1)],
     "one without records": [offsets(0, 0), emptied(offsets(1, 0)), offsets(2, 0)],
     "another first": [offsets(0, 0), offsets(1, 9), offsets(2, 0)],
-    "two producers": [offsets(0, 0), offsets(1, 0), offsets(2, 0, producer=8), offsets(3, 0, producer=8), offsets(4, 5, producer=8)],
+    "two producers": [offsets(0, 0), offsets(1, 0), offsets(2, 0, producer=8), offsets(3, 0, producer=8),
+        offsets(4, 5, producer=8)],
     "not transactional": [offsets(0, 0, attributes=0), offsets(1, 0, attributes=0), offsets(2, 0, attributes=0)],
     **{
         f"a key that is {name}": [offsets(0, 0), offsets(1, 0, *keys), offsets(1 + len(keys), 0)]
         for name, keys in {
-            "another": (b"k",), "one byte longer": (KEY + b"x",), "one byte shorter": (KEY[:-1],), "of version 2": (key_of("g", "t", 2),),
-            "of version 0": (key_of("g", "t", 0),), "empty": (b"",), "none": (None,), "right beside another": (KEY, b"k"),
+            "another": (b"k",), "one byte longer": (KEY + b"x",), "one byte shorter": (KEY[:-1],),
+            "of version 2": (key_of("g", "t", 2),),
+            "of version 0": (key_of("g", "t", 0),), "empty": (b"",), "none": (None,),
+            "right beside another": (KEY, b"k"),
             "right beside right": (KEY, KEY), "of an empty group": (key_of("", ""),), "two bytes": (b"\0\1",),
         }.items()
     },
@@ -228,9 +233,11 @@ INDEXES: dict[str, Any] = {
 }  # fmt: skip
 INDEXED: dict[str, tuple[Sequence[Row], Sequence[Sequence[Txn]]]] = {
     "a next start": ((t(0, 1, 0), abort(1, 1), b(2), t(3, 2, 0), b(4)), [[(1, 0, 1, n)] for n in (1, 2, 3, 4)]),
-    "a next start of the same": ((t(0, 1, 0), abort(1, 1), b(2), t(3, 1, 1), t(4, 2, 0)), [[(1, 0, 1, n)] for n in (2, 3, 4, 5)]),
+    "a next start of the same": ((t(0, 1, 0), abort(1, 1), b(2), t(3, 1, 1), t(4, 2, 0)),
+        [[(1, 0, 1, n)] for n in (2, 3, 4, 5)]),
     "a next start, and another": (
-        (t(0, 1, 0), abort(1, 1), b(2), t(3, 2, 0), t(4, 3, 0), commit(5, 3), t(6, 3, 1)), [[(1, 0, 1, n)] for n in (2, 3, 4, 6)],
+        (t(0, 1, 0), abort(1, 1), b(2), t(3, 2, 0), t(4, 3, 0), commit(5, 3), t(6, 3, 1)),
+        [[(1, 0, 1, n)] for n in (2, 3, 4, 6)],
     ),
     "another open, and the same again": ((t(0, 2, 0), t(1, 1, 0), abort(2, 1), t(3, 1, 1)), [[(1, 1, 2, 0)]]),
     "at the start": ((t(0, 1, 5), abort(1, 1)), [[(1, n, 1, 2)] for n in (-10, -1, 0, 1)]),
@@ -240,16 +247,21 @@ INDEXED: dict[str, tuple[Sequence[Row], Sequence[Sequence[Txn]]]] = {
     "behind an old batch": ((b(0, magic=1, count=-1), t(1, 1, 0), abort(2, 1)), [[], [(1, 1, 2, 3)]]),
     "another open": ((t(0, 2, 0), t(1, 1, 0), abort(2, 1), t(3, 3, 0)), [[(1, 1, 2, n)] for n in (0, 1, 2, 3)]),
     "two that wait": (
-        (t(0, 1, 0), abort(1, 1), t(2, 1, 1), abort(3, 1), t(4, 2, 0)), [[(1, 0, 1, n), (1, 2, 3, m)] for n in (2, 4) for m in (4, 5)],
+        (t(0, 1, 0), abort(1, 1), t(2, 1, 1), abort(3, 1), t(4, 2, 0)),
+        [[(1, 0, 1, n), (1, 2, 3, m)] for n in (2, 4) for m in (4, 5)],
     ),
-    "offsets missing before": ((b(0), t(3, 1, 0), abort(4, 1)), [[(1, n, 4, m)] for n in (0, 2, 3, 4) for m in (1, 4, 5, 6)]),
+    "offsets missing before": ((b(0), t(3, 1, 0), abort(4, 1)),
+        [[(1, n, 4, m)] for n in (0, 2, 3, 4) for m in (1, 4, 5, 6)]),
     "offsets missing within": ((t(0, 1, 0), abort(4, 1)), [[(1, n, 4, m)] for n in (0, 1) for m in (4, 5, 6)]),
     "offsets missing behind": ((t(0, 1, 0), abort(1, 1), b(4)), [[(1, n, 1, m)] for n in (0, 1) for m in (1, 2, 3)]),
-    "offsets missing, and none of it": ((b(0), t(3, 1, 0), abort(4, 1)), [[], [(9, 1, 2, 3)], [(1, 3, 4, 5), (9, 1, 2, 3)]]),
+    "offsets missing, and none of it": ((b(0), t(3, 1, 0), abort(4, 1)),
+        [[], [(9, 1, 2, 3)], [(1, 3, 4, 5), (9, 1, 2, 3)]]),
     "records missing": ((b(0, 4, count=3), t(5, 1, 0), abort(6, 1)), [[], [(1, 5, 6, 7)], [(1, 4, 6, 7)]]),
     "records missing of the transaction": ((t(0, 1, 0, 5, count=3), abort(5, 1)), [[], [(1, 0, 5, 6)], [(1, 0, 5, 0)]]),
-    "damage before": ((bad(0), t(1, 1, 0), abort(2, 1)), [[], [(1, 1, 2, 3)], [(1, 0, 2, 0)], [(1, 2, 2, 3)], [(2, 1, 2, 3)], [(1, 1, 2, 4)]]),
-    "damage within": ((t(0, 1, 0), bad(1), abort(2, 1)), [[], [(1, 0, 2, 3)], [(1, 1, 2, 3)], [(1, 1, 2, 9)], [(2, 0, 2, 3)]]),
+    "damage before": ((bad(0), t(1, 1, 0), abort(2, 1)),
+        [[], [(1, 1, 2, 3)], [(1, 0, 2, 0)], [(1, 2, 2, 3)], [(2, 1, 2, 3)], [(1, 1, 2, 4)]]),
+    "damage within": ((t(0, 1, 0), bad(1), abort(2, 1)),
+        [[], [(1, 0, 2, 3)], [(1, 1, 2, 3)], [(1, 1, 2, 9)], [(2, 0, 2, 3)]]),
     "a bare abort": ((b(0), abort(1, 1)), [[], [(1, 0, 1, 2)], [(1, -1, 1, 2)]]),
     "a bare abort, and offsets missing": ((b(0), abort(4, 1)), [[], [(1, 0, 4, 5)], [(1, 2, 4, 5)], [(1, 2, 3, 5)]]),
     "a bare abort behind what is missing": ((b(0), b(3), abort(4, 1)), [[], [(1, 2, 4, 5)]]),
@@ -777,6 +789,13 @@ CASES: Mapping[str, Callable[[], Case]] = {
     ),
     "an empty segment at the end": lambda: segs((0, [p(0, 1, 0)], None), (1, [], None), snapshots={1: [e(1, 1, 0)]}),
     "a segment below the end": lambda: segs((0, [p(0, 1, 0, 5)], None), (3, [p(5, 1, 5), p(6, 1, 7)], None)),
+    **{
+        f"a sequence that skips more than the offsets between segments{', given alone' if alone else ''}": (
+            lambda alone=alone: segs((0, [p(0, 1, 0)], None), (9, [p(9, 1, 100)], None), alone=alone)
+        )
+        for alone in (True, False)
+    },
+    "a snapshot above the end, given alone": lambda: log(p(0, 1, 0), snapshots={5: [e(1, 0, 0)]}, alone=True),
     "a deleted log": lambda: log(p(0, 1, 0), p(1, 1, 9), name=f"t-0.{AWAY}-delete"),
     "a stray log": lambda: log(p(0, 1, 0), p(1, 1, 9), name=f"t-0.{AWAY}-stray"),
     "a future log": lambda: log(p(0, 1, 0), p(1, 1, 9), name=f"t-0.{AWAY}-future"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkaspec.audit.check import TopicConfig
 from tests.audit.kills.around import AWAY
-from tests.audit.kills.write import CLUSTER, Case, Row, Seg, b, cases, folder, meta, part, seg
+from tests.audit.kills.write import CLUSTER, Case, Row, Seg, b, cases, folder, meta, one, part, seg
 
 OTHER = "OkU3OEVBNTcwNTJENDM2Qg"
 ID, ID2 = "q1NlNcK3TLyRkSHWPZ3hLQ", "B1NlNcK3TLyRkSHWPZ3hLQ"
@@ -110,6 +110,7 @@ OTHERS: dict[str, list[Row]] = {
 CHUNKS: dict[str, Any] = {"chunks of 2": 2, "chunks of 1 and 3": {"d1": 1, "d2": 3}, "one chunk": 9}
 
 CASES = {
+    "a partition given alone": lambda: one(seg(7, b(7)), alone=True),
     **{
         f"{name}, {policy}, {size}": (lambda x=x, p=p, c=c: pair(whole(), x, p, chunk=c))
         for name, x in OTHERS.items()
