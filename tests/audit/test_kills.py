@@ -22,7 +22,7 @@ from tests.audit.kills.reasons import EQUIVALENT, unused
 from tests.audit.kills.trial import Trial
 from tests.audit.kills.write import Case, b, one, seg
 
-SAMPLE = 12
+SAMPLE = 6
 """Faults of a module that `make test` tries."""
 LEAST = 0.98
 
