@@ -58,12 +58,11 @@ from kafkaspec.contract.history import answer_text, outcome, record_text
 from kafkaspec.contract.subsystem import clause as find_clause
 from kafkaspec.errors import UserError
 from kafkaspec.explore import explore
-from kafkaspec.judge.protocol import Call, Description, Parameter, described, json_schema, word
-from kafkaspec.judge.protocol import fields as fields_of
-from kafkaspec.judge.samples import met
+from kafkaspec.judge.interface import Told, interface
+from kafkaspec.judge.protocol import described, json_schema
 from kafkaspec.language import LoadedModel, Trace
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.compare import ABSENT, differences
+from kafkaspec.lockstep.compare import differences
 from kafkaspec.mutants.matrix import mutants_of, written
 from kafkaspec.report import sequence_svg
 from kafkaspec.report.section import condensed, sizes_text, value_text
@@ -548,7 +547,7 @@ def protocol(*of: str) -> str:
     """The operations of a subsystem as the judge calls them, with the types of their signatures; the list of all
     subsystems, if none is named."""
     if of:
-        return _protocol(described(subsystem.find(*of)))
+        return _protocol(subsystem.find(*of))
     rows = [
         [f"[`{s.name}`](docs:protocol/{s.name}.md)", s.title, f"{len(described(s).calls)}"]
         for s in subsystem.components().values()
@@ -556,72 +555,69 @@ def protocol(*of: str) -> str:
     return table(["subsystem", "", "operations"], rows)
 
 
-def _protocol(d: Description) -> str:
-    s = d.subsystem
-    page = f"docs:{s.area}/{s.name}.md"
-    walked = met(s)
-
-    def given(p: Parameter) -> str:
-        return f"`{p.name}`: `{word(p.hint)}`" + ("" if p.default is ABSENT else f" * ({json.dumps(p.default)})")
-
-    def asked_if(c: Call) -> str:
-        return "".join(f"<br>Asked only if: {html.escape(text)}." for text in c.asked_if)
-
-    rows = []
-    for c in d.calls:
-        op = c.operation
-        kind = "" if op.kind == "call" else f" ({op.kind})"
-        chosen = [f"(`{p}`: the target's own choice)" for p in op.chosen]
-        refused = [
-            f"[{r.clause}]({page}#{r.clause}) <code>{r.error.replace('.', '.<wbr>')}</code>"
-            for r in walked.refusals[op.name]
+def _protocol(of: subsystem.Subsystem) -> str:
+    told = interface(of)
+    page = f"docs:{of.area}/{of.name}.md"
+    rows = [
+        [
+            f"`{op['name']}`"
+            + ("" if op["kind"] == "call" else f" ({op['kind']})")
+            + f"<br><small>{html.escape(op['what'])}"
+            + "".join(f"<br>Asked only if: {html.escape(text)}." for text in op["askedIf"])
+            + "</small>",
+            "<br>".join(
+                [
+                    *(_given(p, " *") for p in op["arguments"]),
+                    *(f"(`{p}`: the target's own choice)" for p in op["chosen"]),
+                    f"→ `{op['result']}`",
+                ]
+            ),
+            "<br>".join(
+                f"{'' if n == 0 else 'then ' if r['later'] else 'or '}[{r['clause']}]({page}#{r['clause']}) "
+                f"<code>{r['error'].replace('.', '.<wbr>')}</code>"
+                for n, r in enumerate(op["refusals"])
+            ),
         ]
-        turns = zip(walked.refusals[op.name], [*walked.refusals[op.name]][1:], strict=False)
-        refused[1:] = [
-            f"{'then' if turn in walked.turns[op.name] else 'or'} {text}"
-            for turn, text in zip(turns, refused[1:], strict=True)
-        ]
-        rows.append(
-            [
-                f"`{op.name}`{kind}<br><small>{html.escape(c.what)}{asked_if(c)}</small>",
-                "<br>".join([*map(given, c.parameters), *chosen, f"→ `{word(c.result)}`"]),
-                "<br>".join(refused),
-            ]
-        )
-    records = [
-        [f"`{r.__name__}`" if n == 0 else "", f"`{f.name}`" + ("" if f.needed else " ?"), f"`{word(f.hint)}`", f.what]
-        for r in d.records
-        for n, f in enumerate(fields_of(r))
+        for op in told["operations"]
     ]
-    met_with = [walked.examples[c.operation.name] for c in d.calls if c.operation.name in walked.examples]
+    records = [
+        [
+            f"`{r['name']}`" if n == 0 else "",
+            f"`{f['name']}`" + ("" if f["needed"] else " ?"),
+            f"`{f['type']}`",
+            f["what"],
+        ]
+        for r in told["records"]
+        for n, f in enumerate(r["fields"])
+    ]
     asked = [
         orjson.dumps(line, default=float).decode()
-        for x in met_with
-        for line in ([] if x.before is None else [{"op": "observe", "state": x.before}]) + [x.record]
+        for op in told["operations"]
+        for line in (None if op["before"] is None else {"op": "observe", "state": op["before"]}, op["example"])
+        if line is not None
     ]
     lines = "\n".join(line if len(line) <= 400 else f"{line[:399]}…" for line in asked)
     examples = f"## A call of each, its answer, and the state before it where that is short\n\n```json\n{lines}\n```"
-    configuration = [
-        f"`{p.name}`: `{word(p.hint)}`" + ("" if p.default is None else f" ({json.dumps(p.default)})")
-        for p in d.configuration
-    ]
-    state = "no state" if d.state is Any else f"`{word(d.state)}`"
-    first = json.dumps(s.spec.machine.observe(s.spec.machine.initial()), default=float)
-    begins = (
-        []
-        if d.state is Any
-        else ["## The first state", f"As the configuration's defaults have it.\n\n```json\n{first}\n```"]
-    )
+    configuration = ", ".join(_given(p, "") for p in told["configuration"]) or "none"
+    state = "no state" if told["first"] is None else f"`{told['state']}`"
+    first = json.dumps(told["first"], default=float)
+    begins = ["## The first state", f"As the configuration's defaults have it.\n\n```json\n{first}\n```"]
     return "\n\n".join(
         [
-            f"[{s.title}]({page}). Configuration: {', '.join(configuration) or 'none'}. `observe` shows {state}.",
+            f"[{of.title}]({page}). Configuration: {configuration}. `observe` shows {state}.",
             "## Operations",
             table(["operation", "arguments → result", "may be refused"], rows),
-            *begins,
+            *([] if told["first"] is None else begins),
             *(["## Records", table(["record", "field", "type", ""], records)] if records else []),
             examples,
         ]
     )
+
+
+def _given(p: Told, mark: str) -> str:
+    """An argument and its type, with its default where it has one."""
+    default = f"{mark} ({json.dumps(p['default'])})" if "default" in p else ""
+    return f"`{p['name']}`: `{p['type']}`{default}"
 
 
 def schema() -> str:
