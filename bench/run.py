@@ -302,7 +302,7 @@ CORES = ("one core", "two cores")
 
 
 def campaigns(quick: bool) -> dict[str, Contest]:
-    """A short campaign, which shows what Spark's start costs, and one of some minutes."""
+    """A short campaign, which shows what Spark's start costs, and one that takes two cores five minutes."""
 
     def once(seeds: int, *options: str) -> Sample:
         p, found = script("campaign", "timeline", str(seeds), *options)
@@ -320,7 +320,7 @@ def campaigns(quick: bool) -> dict[str, Contest]:
     local = {LOCAL.format(c): ("--master", f"local[{n}]") for n, c in enumerate(CORES, 1)}
     standalone = {STANDALONE.format(c): ("--workers", str(n)) for n, c in enumerate(CORES, 1)}
     here: dict[str, Sequence[str]] = {HERE_ALONE: ()}
-    short, long = (40, 80) if quick else (400, 30_000)
+    short, long = (40, 80) if quick else (400, 80_000)
     return {
         "campaign, short": contest("short", short, here | local),
         "campaign, long": contest("long", long, here | local | standalone),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import itertools
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -86,6 +88,14 @@ def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
     assert walk(tmp_path / "a").walked == 0
     walk(tmp_path / "b")
     assert rows(tmp_path / "a") == rows(tmp_path / "b")
+
+
+def test_rows_that_workers_wrote_elsewhere_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("kafkaspec.fleet.campaign")
+    monkeypatch.setattr(module, "session", contextlib.nullcontext)
+    monkeypatch.setattr(module, "_walk_on_spark", lambda *_: None)
+    with pytest.raises(UserError, match=r"rows: 120 rows are not there: the driver and all workers must share"):
+        walk(tmp_path / "a", master="spark://somewhere:7077")
 
 
 class BrokenSpec(Toy):

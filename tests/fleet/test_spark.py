@@ -80,6 +80,18 @@ def test_campaigns_agree_exactly(spark: Any, tmp_path: Path) -> None:
     assert walk(out, 80, None) == here  # and rows of either kind are read by both
 
 
+def test_an_interrupted_campaign_keeps_what_tasks_wrote(spark: Any, tmp_path: Path) -> None:
+    def interrupt(done: int, total: int | None, text: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        campaign(FAULTY, seeds=range(1000), steps=100, out=tmp_path, master="local[2]", progress=interrupt)
+    before = len(Store(tmp_path).missing(range(1000)))
+    there = campaign(FAULTY, seeds=range(1000), steps=100, out=tmp_path, master="local[2]")
+    assert there.walked == before > 0
+    assert not Store(tmp_path).missing(range(1000))
+
+
 # ---- judged campaigns ------------------------------------------------------------------------------------------------
 TEMPLATES = Path(__file__).parents[2] / "targets" / "examples" / "python"
 DIES = """

@@ -27,7 +27,7 @@ from kafkaspec.judge.result import Job, SubsystemVerdict
 from kafkaspec.judge.target import Target, TargetTrouble
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
     from kafkaspec.cli.output import Progress
 
@@ -162,7 +162,7 @@ def _offered(w: Options, wanted: Sequence[str]) -> list[str]:
 
 
 def _judged(
-    w: Options, name: str, spark: SparkSession | None, bar: Progress, keep: Callable[[bytes], None] | None
+    w: Options, name: str, spark: SparkContext | None, bar: Progress, keep: Callable[[bytes], None] | None
 ) -> SubsystemVerdict:
     if spark is None:
         return judge_here(w.job(name), examples=w.examples, time_s=w.time_s, progress=bar, record=keep)
@@ -172,7 +172,7 @@ def _judged(
 
 
 @contextlib.contextmanager
-def _spark(master: str | None) -> Iterator[SparkSession | None]:
+def _spark(master: str | None) -> Iterator[SparkContext | None]:
     if master is None:
         yield None
         return

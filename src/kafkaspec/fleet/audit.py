@@ -15,23 +15,23 @@ from kafkaspec.audit.engine import LogResult, Tally, judge
 from kafkaspec.errors import UserError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 MOST_TASKS = 4096
 Answer = tuple[int, "LogResult | str | None"]
 
 
-def fan(spark: SparkSession, logs: list[Log], strict: bool, tally: Tally) -> Iterator[Answer]:
+def fan(spark: SparkContext, logs: list[Log], strict: bool, tally: Tally) -> Iterator[Answer]:
     """Judge logs on Spark's workers. The large ones first, so that no worker waits long for the last."""
     order = sorted(range(len(logs)), key=lambda n: -_size(logs[n]))
     tasks = [pickle.dumps((n, logs[n], strict)) for n in order]
     if not tasks:
         return
-    slices = min(len(tasks), max(4 * spark.sparkContext.defaultParallelism, 1), MOST_TASKS)
+    slices = min(len(tasks), max(4 * spark.defaultParallelism, 1), MOST_TASKS)
     dealt = [task for first in range(slices) for task in tasks[first::slices]]
     sizes = [len(tasks[first::slices]) for first in range(slices)]
     numbered = [(n, task) for n, task in zip(_slots(sizes), dealt, strict=True)]
-    pairs = spark.sparkContext.parallelize(numbered, slices).partitionBy(slices, _same)
+    pairs = spark.parallelize(numbered, slices).partitionBy(slices, _same)
     for answer in pairs.values().map(_judged).toLocalIterator(prefetchPartitions=True):
         n, judged = pickle.loads(answer)
         if isinstance(judged, LogResult):
@@ -60,6 +60,6 @@ def _judged(task: bytes) -> bytes:
         return pickle.dumps((n, str(e)))
 
 
-def on(spark: SparkSession) -> functools.partial[Iterator[Answer]]:
+def on(spark: SparkContext) -> functools.partial[Iterator[Answer]]:
     """What `audit(fan=...)` takes."""
     return functools.partial(fan, spark)

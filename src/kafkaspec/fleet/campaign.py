@@ -3,22 +3,25 @@
 A seed gives one row, and the row depends on the seed, the number of steps and the code alone (the column `seconds`
 excepted), so it does not matter where, when or in which order rows are made. They are kept as Parquet files in
 `out/rows`; a campaign that was interrupted goes on with the seeds that have no row yet. Failures are made small and
-told once each; coverage is added up, by Spark SQL where the rows are Spark's.
+told once each; coverage is added up by file, by Spark's workers where there are some.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import importlib.util
+import math
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import orjson
 
@@ -36,27 +39,20 @@ from kafkaspec.lockstep.walk import ModelState, tried_beside, walk
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 Progress = Callable[[int, int | None, str], None]
 """Called now and then with seeds done, seeds in all, and a word on what was found."""
-
-COLUMNS = """seed bigint, steps int, verdict string, clause string, operation string, shape string, history string,
-covered array<struct<kind: string, name: string, count: bigint>>, seconds double"""
-"""A row. `verdict` is "agree", "differ", or "broken" (the spec broke one of its own contracts); `history` is JSON."""
 
 MAX_SHRUNK = 50
 """At most this many kinds of failure are made small; the others are told as they were found."""
 PART_SEEDS, PART_S = 2_000, 5.0
 """In this process, a file is written after this many seeds or seconds."""
-WAVE_S = 30.0
-"""On Spark, the seeds of about this many seconds are one job, whose files are kept when the next one is interrupted."""
-MERGE = """
-SELECT c.kind, c.name, SUM(c.count) AS count
-FROM {rows} LATERAL VIEW explode(covered) AS c
-WHERE seed >= {first} AND seed < {end}
-GROUP BY c.kind, c.name ORDER BY c.kind, c.name
-"""
+TASK_CALLS, MOST_TASKS = 30_000, 50_000
+"""On Spark, the seeds of about this many calls are a task, and their rows a file: some seconds of work, and more where
+there would be too many tasks."""
+PROGRESS_S = 0.5
+"""How often progress is told on Spark."""
 
 
 @dataclass(frozen=True)
@@ -143,11 +139,16 @@ def campaign(
     todo = store.missing(seeds)
     if master is None:
         _walk_here(subsystem, steps, todo, len(seeds), store, progress)
-        covered = store.merged(seeds)
+        covered = covered_in(seeds, store.files())
     else:
         with session(master) as spark:
             _walk_on_spark(spark, subsystem, steps, todo, len(seeds), store, progress)
-            covered = _merged_by_sql(spark, store, seeds)
+            if left := len(store.missing(seeds)):
+                raise UserError(
+                    f"{store.rows}: {left:,} rows are not there: the driver and all workers must share this folder"
+                )
+            files = spark.parallelize(store.files(), spark.defaultParallelism)
+            covered = summed(files.mapPartitions(lambda some: [covered_in(seeds, some)]).collect())
     failing, failures = _failures(subsystem, store, seeds)
     machine = subsystem.spec.machine
     model = _model_of(subsystem)
@@ -252,7 +253,7 @@ def _walk_here(
 
 
 def _walk_on_spark(
-    spark: SparkSession,
+    spark: SparkContext,
     subsystem: Subsystem,
     steps: int,
     todo: Sequence[int],
@@ -260,34 +261,40 @@ def _walk_on_spark(
     store: Store,
     progress: Progress | None,
 ) -> None:
-    tasks = 4 * spark.sparkContext.defaultParallelism
-    at, size = 0, 25 * tasks
-    while at < len(todo):
-        if progress is not None:
-            progress(total - len(todo) + at, total, "")
-        wave, began = todo[at : at + size], time.monotonic()
-        indexes = spark.range(0, len(wave), 1, min(tasks, len(wave)))
-        made = indexes.mapInArrow(functools.partial(_rows_of_batches, subsystem, steps, wave), COLUMNS)
-        made.write.mode("append").parquet(str(store.rows.absolute()))
-        at += len(wave)
-        size = max(tasks, int(len(wave) * WAVE_S / max(time.monotonic() - began, 1.0)))
+    if not todo:
+        return
+    size = min(TASK_CALLS // steps, math.ceil(len(todo) / spark.defaultParallelism / 4))
+    size = max(1, size, len(todo) // MOST_TASKS)
+    parts = [todo[at : at + size] for at in range(0, len(todo), size)]
+    group = f"kafkaspec-{uuid4()}"
+    walked, failing = spark.accumulator(0), spark.accumulator(0)
 
+    def task(seeds: Sequence[int]) -> None:
+        model = _model_of(subsystem)
+        rows = [row(subsystem, seed, steps, None if model is None else model.state) for seed in seeds]
+        store.append(rows)
+        walked.add(len(rows))
+        failing.add(sum(r["verdict"] != "agree" for r in rows))
 
-def _rows_of_batches(
-    subsystem: Subsystem, steps: int, wave: Sequence[int], batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """A task: the rows of those seeds of a wave whose indexes come in."""
-    import pyarrow as pa
+    def job() -> None:
+        spark.setJobGroup(group, f"walks of {subsystem.name}", interruptOnCancel=True)
+        spark.parallelize(parts, len(parts)).foreach(task)
 
-    model = _model_of(subsystem)
-    for batch in batches:
-        indexes = batch.column(0).to_pylist()
-        rows = [row(subsystem, wave[i], steps, None if model is None else model.state) for i in indexes]
-        yield pa.RecordBatch.from_pylist(rows, schema=_schema())
+    with ThreadPoolExecutor(1) as pool:
+        walks = pool.submit(job)
+        try:
+            while not wait([walks], PROGRESS_S).done:
+                if progress is not None:
+                    found = f"{failing.value:,} failing" if failing.value else ""
+                    progress(total - len(todo) + walked.value, total, found)
+            walks.result()
+        finally:
+            spark.cancelJobGroup(group)
 
 
 def _schema() -> pa.Schema:
-    """COLUMNS, as Arrow says it."""
+    """Of a row. `verdict` is "agree", "differ", or "broken" (the spec broke one of its own contracts); `history` is
+    JSON; `covered` says how often what was exercised, by kind: operation, clause, refusal, model state."""
     import pyarrow as pa
 
     text = [(n, pa.string()) for n in ("verdict", "clause", "operation", "shape", "history")]
@@ -300,18 +307,32 @@ Covered = dict[str, dict[str, int]]
 """kind -> name -> count"""
 
 
-def _merged_by_sql(spark: SparkSession, store: Store, seeds: range) -> Covered:
-    path = re.sub(r"([\\\[\]{}*?])", r"\\\1", str(store.rows.absolute()))  # Spark reads paths as patterns
-    frame = spark.read.schema(COLUMNS).parquet(path)
-    merged = spark.sql(MERGE, rows=frame, first=seeds.start, end=seeds.stop).collect()
-    return _by_kind((r["kind"], r["name"], r["count"]) for r in merged)
+def covered_in(seeds: range, files: Iterable[Path]) -> Covered:
+    """What the rows of some files cover, of these seeds, a file at a time."""
+    return summed(_covered_in(seeds, file) for file in files)
 
 
-def _by_kind(counts: Iterable[tuple[str, str, int]]) -> Covered:
+def _covered_in(seeds: range, file: Path) -> Covered:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    wanted = (pc.field("seed") >= seeds.start) & (pc.field("seed") < seeds.stop)
+    every = pq.read_table(file, columns=["covered"], filters=wanted).column("covered").combine_chunks().flatten()
+    parts = pa.Table.from_arrays(every.flatten(), ["kind", "name", "count"])
     out: Covered = {}
-    for kind, name, n in sorted(counts):
-        out.setdefault(kind, {})[name] = n
+    for r in parts.group_by(["kind", "name"]).aggregate([("count", "sum")]).to_pylist():
+        out.setdefault(r["kind"], {})[r["name"]] = r["count_sum"]
     return out
+
+
+def summed(parts: Iterable[Covered]) -> Covered:
+    """Coverage added up, kinds and names in order."""
+    out: dict[str, Counter[str]] = {}
+    for part in parts:
+        for kind, counts in part.items():
+            out.setdefault(kind, Counter()).update(counts)
+    return {kind: dict(sorted(counts.items())) for kind, counts in sorted(out.items())}
 
 
 # ---- what is kept ----------------------------------------------------------------------------------------------------
@@ -324,7 +345,7 @@ class Store:
     rows: Path = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", self.out / "rows")
+        object.__setattr__(self, "rows", (self.out / "rows").absolute())
 
     def open(self, subsystem: Subsystem, steps: int, resume: bool) -> None:
         """Make the directory, or see that it is of this campaign. UserError, one line, if it is not."""
@@ -353,13 +374,17 @@ class Store:
         if there["code"] != about["code"]:
             raise UserError(f"{said}, walked with other code than today's; name another directory")
 
+    def files(self) -> list[Path]:
+        """Those that hold rows."""
+        return sorted(self.rows.glob("[!_.]*.parquet"))
+
     def append(self, rows: Sequence[dict[str, Any]]) -> None:
         """Keep some rows, as a file that is there whole or not at all."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         name = f"{rows[0]['seed']:012}-{rows[-1]['seed']:012}.parquet"
-        part = self.rows / f"_{name}"
+        part = self.rows / f"_{uuid4()}"  # a task that Spark began twice may write at the same time
         pq.write_table(pa.Table.from_pylist(list(rows), schema=_schema()), part)
         os.replace(part, self.rows / name)
 
@@ -382,15 +407,6 @@ class Store:
         """The seeds that have no row yet."""
         there = set(self.table(seeds, ["seed"]).column("seed").to_pylist())
         return [s for s in seeds if s not in there] if there else seeds
-
-    def merged(self, seeds: range) -> Covered:
-        """Coverage added up, as MERGE does."""
-        import pyarrow as pa
-
-        every = self.table(seeds, ["seed", "covered"]).column("covered").combine_chunks().flatten()
-        parts = pa.Table.from_arrays(every.flatten(), ["kind", "name", "count"])
-        sums = parts.group_by(["kind", "name"]).aggregate([("count", "sum")])
-        return _by_kind((r["kind"], r["name"], r["count_sum"]) for r in sums.to_pylist())
 
 
 def code_digest(subsystem: Subsystem) -> str:

@@ -22,7 +22,7 @@ from kafkaspec.judge.result import Job, Rejection, SubsystemVerdict, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 WAVE_S = 20.0
 """The blocks of about this many seconds are one job; a verdict that ends the campaign is seen after each."""
@@ -32,7 +32,7 @@ Block = tuple[int, int]
 
 
 def judge(
-    spark: SparkSession,
+    spark: SparkContext,
     job: Job,
     *,
     examples: int | None,
@@ -45,7 +45,7 @@ def judge(
     tally = Tally()
     hello: Hello | None = None
     interrupted = False
-    size = spark.sparkContext.defaultParallelism
+    size = spark.defaultParallelism
     todo = blocks(examples)
     try:
         while not tally.ended(job) and (time_s is None or time.monotonic() - began < time_s):
@@ -61,7 +61,7 @@ def judge(
                 tally.small(_spread(spark, _Small(job), large) if large else ())
                 if tally.ended(job):
                     break
-            tasks = spark.sparkContext.defaultParallelism
+            tasks = spark.defaultParallelism
             size = max(tasks, int(len(wave) * WAVE_S / max(time.monotonic() - started, 1.0)) // tasks * tasks)
     except TargetTrouble as e:
         tally.trouble = tally.trouble or e
@@ -72,10 +72,10 @@ def judge(
     return made_up.until_now(examples) if interrupted else replace(made_up, examples=examples)
 
 
-def _spread(spark: SparkSession, task: Callable[[Iterator[Any]], Iterator[Any]], items: list[Any]) -> list[Any]:
+def _spread(spark: SparkContext, task: Callable[[Iterator[Any]], Iterator[Any]], items: list[Any]) -> list[Any]:
     """What a task makes of items, in their order; neighbours come to one worker. A TargetTrouble is raised here."""
-    slices = min(len(items), spark.sparkContext.defaultParallelism)
-    data = spark.sparkContext.parallelize([pickle.dumps(i) for i in items], slices)
+    slices = min(len(items), spark.defaultParallelism)
+    data = spark.parallelize([pickle.dumps(i) for i in items], slices)
     out = [pickle.loads(made) for made in data.mapPartitions(_Pickled(task)).collect()]
     for made in out:
         if isinstance(made, TargetTrouble):

@@ -32,7 +32,7 @@ from kafkaspec.contract.subsystem import LAYERS
 from kafkaspec.errors import UserError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 OLDEST_JAVA = 17
 START_S = 60.0
@@ -79,33 +79,31 @@ def java_version(java: Path) -> int:
 
 
 @contextlib.contextmanager
-def session(master: str) -> Iterator[SparkSession]:
-    """A Spark session on `master`, stopped at the end. An active session is used as it is, and left running.
+def session(master: str) -> Iterator[SparkContext]:
+    """What runs Spark jobs on `master`, stopped at the end. One that is active is used as it is, and left running.
 
     Raises UserError, one line, if Spark or Java are not there or the session does not start.
     """
     if importlib.util.find_spec("pyspark") is None:
         raise UserError(f"Spark is not installed: {INSTALL}")
-    from pyspark.sql import SparkSession
+    from pyspark import SparkConf, SparkContext
 
     interrupt = signal.getsignal(signal.SIGINT)
-    active = SparkSession.getActiveSession()
+    active = SparkContext._active_spark_context
     if active is not None:
         yield active
         return
     with _quiet(), tempfile.TemporaryDirectory(prefix="kafkaspec-spark-") as folder, _gateway(Path(folder)):
-        builder = SparkSession.Builder().appName("kafkaspec").master(master)
-        for name, value in _configuration(master, folder).items():
-            builder = builder.config(name, value)
+        settings = SparkConf().setAppName("kafkaspec").setMaster(master).setAll(_configuration(master))
         try:
-            spark = builder.getOrCreate()
+            spark = SparkContext(conf=settings)
         except Exception as e:
             raise UserError(f"Spark does not start on {master}: {_first_line(e)}") from e
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, interrupt)  # Ctrl-C is ours, not PySpark's: the session is stopped in order
         try:
             if not is_local(master):
-                spark.sparkContext.addPyFile(str(package_zip(Path(folder))))
+                spark.addPyFile(str(package_zip(Path(folder))))
             yield spark
         except Exception as e:
             if type(e).__module__.partition(".")[0] in ("pyspark", "py4j"):
@@ -122,16 +120,11 @@ def is_local(master: str) -> bool:
     return re.match(r"local(\[|$)", master) is not None
 
 
-def _configuration(master: str, folder: str) -> dict[str, str]:
-    out = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": f"{folder}/warehouse",
-        "spark.sql.session.timeZone": "UTC",
-    }
+def _configuration(master: str) -> list[tuple[str, str]]:
+    out = [("spark.ui.enabled", "false"), ("spark.ui.showConsoleProgress", "false")]
+    out += [("spark.executor.extraJavaOptions", LIGHT)]
     if is_local(master):
-        out |= {"spark.driver.host": "localhost", "spark.driver.bindAddress": "127.0.0.1"}
+        out += [("spark.driver.host", "localhost"), ("spark.driver.bindAddress", "127.0.0.1")]
     return out
 
 
