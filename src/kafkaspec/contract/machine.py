@@ -196,7 +196,7 @@ class Operation(Generic[S]):
         return _beyond(self._numbered, arguments)
 
     @cached_property
-    def _numbered(self) -> Mapping[str, Any]:
+    def _numbered(self) -> Mapping[str, tuple[Any, Within | None]]:
         return _numbered(self.annotations)
 
     @cached_property
@@ -339,13 +339,19 @@ def _returns_step(body: Callable[..., Any]) -> bool:
     return (hint if isinstance(hint, str) else getattr(hint, "__name__", str(hint))).startswith("Step")
 
 
-def _numbered(annotations: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The annotations of the parameters in which there are ranges."""
-    return {p: h for p, h in annotations.items() if p != "return" and has_ranges(h)}
+def _numbered(annotations: Mapping[str, Any]) -> Mapping[str, tuple[Any, Within | None]]:
+    """Of the parameters in which there are ranges the annotation, and the range of a number that stands alone."""
+    return {p: (h, within(h)) for p, h in annotations.items() if p != "return" and has_ranges(h)}
 
 
-def _beyond(numbered: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
-    return [w for p, v in arguments.items() if p in numbered for w in beyond(numbered[p], v, camel(p))]
+def _beyond(numbered: Mapping[str, tuple[Any, Within | None]], arguments: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    for p, value in arguments.items():
+        hint, limits = numbered.get(p, (None, None))
+        if limits is not None and type(value) is int and limits.least <= value <= limits.most:
+            continue  # most arguments are such numbers
+        found += beyond(hint, value, camel(p))
+    return found
 
 
 def _conditions(function: Callable[..., Any], contracts: Iterable[Any]) -> tuple[Condition, ...]:
@@ -403,7 +409,7 @@ class Machine(Generic[S]):
         return _beyond(self._numbered, init)
 
     @cached_property
-    def _numbered(self) -> Mapping[str, Any]:
+    def _numbered(self) -> Mapping[str, tuple[Any, Within | None]]:
         return _numbered(typing.get_type_hints(inspect.unwrap(self.initial), include_extras=True))
 
     @property

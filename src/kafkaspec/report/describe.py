@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 MAX_DIFFERENCES = 12
 MAX_TEXT = 200
 MAX_LINE = 2_000
+MAX_TOLD = 60
+"""Characters of a condition that is told within a line."""
 """Characters of a call's line in a history that is shown."""
 
 
@@ -286,6 +288,14 @@ def _verdict(v: Verdict) -> list[Section]:
 
 
 # ---- targets ---------------------------------------------------------------------------------------------------------
+NOT_TAKEN = {
+    "holds": "never holds",
+    "does not hold": "always holds",
+    "at": "never equal",
+    "alike": "never equal",
+    "unlike": "always equal",
+}
+"""What is said of a condition of which one side was not taken; "never below", "never above" else."""
 JUDGED: Mapping[str, Mood] = {"accepted": "good", "rejected": "bad", "could not judge": "unknown"}
 
 
@@ -308,7 +318,7 @@ def _judgement(judged: Sequence[SubsystemVerdict]) -> list[Section]:
         parts = [
             ("known deviations", known, "unknown"),
             ("never exercised", ", ".join(j.never_exercised), "unknown"),
-            ("not exercised both ways", ", ".join(j.partly_exercised), "plain"),
+            ("not exercised both ways", ", ".join(_partly(j, c) for c in j.partly_exercised), "plain"),
             ("never called", ", ".join(j.not_called), "unknown"),
             ("not offered", ", ".join(j.not_offered), "plain"),
         ]
@@ -326,6 +336,14 @@ def _judgement(judged: Sequence[SubsystemVerdict]) -> list[Section]:
             out.append(_rejection(j, n, r))
         out += _trouble(j)
     return out + [s for j in judged for s in _exercised(j)]
+
+
+def _partly(j: SubsystemVerdict, clause: str) -> str:
+    """A clause, with how its condition was decided always where one side of one is all that is missing."""
+    missed = [s for s in j.sides if clause in s.clauses and not s.taken]
+    if len(missed) > 1 or len(missed[0].condition) > MAX_TOLD:
+        return clause
+    return f"{clause} (`{missed[0].condition}` {NOT_TAKEN.get(missed[0].side, f'never {missed[0].side}')})"
 
 
 def _judged_row(j: SubsystemVerdict) -> list[str | Cell]:
