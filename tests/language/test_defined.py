@@ -402,6 +402,17 @@ def test_what_has_no_first_value_is_not_read_at_the_start(value: str) -> None:
     assert model(start, of, head).actions == []
     with pytest.raises(ModelError, match=r"\.py:\d+: \w+ is read in @initial, but .* has no first value"):
         model(start + f"    s.next.bad = {value}\n", of, head)
+    with pytest.raises(ModelError, match=r"\.py:\d+: \w+ is read in @initial, but .* has no first value"):
+        model(start + f"    unused = {value}\n", of, head)
+
+
+def test_what_has_no_first_value_is_not_read_at_the_start_by_a_helper_that_makes_nothing_of_it() -> None:
+    of = "p: P\nmap: dict[bool, dict[P, bool]]\nn: Num\n"
+    helper = "@define\ndef one(s) -> int:\n    unused = s.map[True][s.p]\n    return 1\n"
+    start = "@initial\ndef start(s, a: P) -> None:\n    s.next.p = a\n    s.next.n = s.one()\n"
+    with pytest.raises(ModelError, match=r"\.py:\d+: p is read in @initial, but .* has no first value"):
+        model(helper + start, of)
+    assert interpreted(model(helper.replace("[s.p]", "") + start, of)) == ""
 
 
 def test_maps_of_two_fields_are_assigned_one_after_the_other() -> None:

@@ -35,7 +35,7 @@ from kafkaspec.language.expr import (
 from kafkaspec.language.expr import (
     majority as _majority,
 )
-from kafkaspec.language.parts import nodes, parts_of, variables
+from kafkaspec.language.parts import parts_of
 from kafkaspec.language.refine import Refinement, mapped, no_first
 from kafkaspec.language.types import INT, Of, T, TypeNotInLanguage, elements, resolve, tracing
 
@@ -413,6 +413,8 @@ class Trace:
         self.texts: Texts = {}
         self.calls = 0
         """of helpers"""
+        self.read_first: set[str] = set()
+        """the variables that @initial reads, also where nothing comes of it"""
 
 
 class _NextPath:
@@ -542,11 +544,19 @@ class _State:
     def __repr__(self) -> str:
         return "s.next" if self._op == "nextvar" else "s"
 
-    def __init__(self, model: LoadedModel, after: Literal["assign", "read", "none"], op: str = "var") -> None:
+    def __init__(
+        self,
+        model: LoadedModel,
+        after: Literal["assign", "read", "none"],
+        op: str = "var",
+        read: set[str] | None = None,
+    ) -> None:
         self._model, self._after, self._op = model, after, op
+        self._read = set[str]() if read is None else read
 
     def __getattr__(self, name: str) -> Any:
         if name in self._model.vars:
+            self._read.add(name)
             return node(self._op, self._model.vars[name], aux=name)
         f = getattr(self._model.cls, name, None)
         if f is not None and hasattr(f, "__kafkaspec_define__"):
@@ -646,7 +656,7 @@ def _load(cls: type[Model], trace: Trace) -> LoadedModel:
             _add_refinement(model, _refinement(name, f, shown, frame, trace))
         except Exception as e:
             raise text.located(f, e, files) from None
-    _check_start(model)
+    _check_start(model, trace.read_first)
     model.sizes, model.sorts = _sizes(model, trace)
     _check_names(model, methods)
     letters: dict[str, str] = {}
@@ -726,7 +736,7 @@ def _read(model: LoadedModel, name: str, f: Callable[..., Any], mark: Mark, trac
                 raise ModelError(f"{name}: a parameter that is drawn from a variable has no place in {where}")
         a.guard = [contains(p, drawn[p.aux]) for p in params if p.aux in drawn]
         trace.action = a
-        function(_State(model, "assign"), *params)
+        function(_State(model, "assign", read=trace.read_first if mark.kind == "initial" else None), *params)
         trace.action = None
         if mark.kind == "action":
             model.actions.append(a)
@@ -919,7 +929,7 @@ def _named_types(model: LoadedModel) -> list[T]:
     return list(found.values())
 
 
-def _check_start(model: LoadedModel) -> None:
+def _check_start(model: LoadedModel, read: set[str]) -> None:
     given = {u.var for u in model.initial.updates if not u.keys and u.cond is TRUE}
 
     for name, t in model.vars.items():
@@ -930,20 +940,8 @@ def _check_start(model: LoadedModel) -> None:
                 f"{text.short(file)}:{_variable_line(model.cls, file, name)}: {name}: {why}: assign it in @initial, "
                 "outside any 'if'"
             )
-    a = model.initial
-    values = [*a.guard, *[n.when for n in a.needs], *[e for u in a.updates for e in (*u.keys, u.cond, u.value)]]
-    read = variables(y for e in [*values, *[p for n in a.needs for p in _asked(n.what)]] for y in nodes(e))
     for name in sorted(n for n in read if no_first(model.vars[n])):
-        text.fail(*a.loc, f"{name} is read in @initial, but {no_first(model.vars[name])}")
-
-
-def _asked(e: Expr) -> list[Expr]:
-    """What is read to tell whether there is a place such as m[k]: its keys."""
-    keys: list[Expr] = []
-    while e.op in ("idx", "at", "field"):
-        keys += e.args[1:]
-        e = e.args[0]
-    return keys if e.op == "var" else [*keys, e]
+        text.fail(*model.initial.loc, f"{name} is read in @initial, but {no_first(model.vars[name])}")
 
 
 def _sizes(model: LoadedModel, trace: Trace) -> tuple[dict[str, Literal["sort", "size", "flag"]], dict[str, type[Any]]]:
