@@ -323,7 +323,7 @@ def campaigns(quick: bool) -> dict[str, Contest]:
     standalone = {STANDALONE.format(c): ("--workers", str(n)) for n, c in enumerate(CORES, 1)}
     here: dict[str, Sequence[str]] = {HERE_ALONE: ()}
     both: dict[str, Sequence[str]] = {SIDE_BY_SIDE: ("--processes", "2")}
-    short, long = (40, 80) if quick else (400, 80_000)
+    short, long = (40, 80) if quick else (400, 110_000)
     return {
         "campaign, short": contest("short", short, here | local),
         "campaign, long": contest("long", long, here | both | local | standalone),

@@ -219,7 +219,9 @@ class CompactionCheck(LogCheck):
         sound = (rows["problem"] == 0) & (rows["magic"] >= 2)
         sound[sound] = self._fits(rows[sound])
         self.doubtful = self.doubtful or not bool(sound.all())
-        self._transactions(rows[sound & ((rows["attributes"] & (TRANSACTIONAL | CONTROL)) != 0)])
+        of_transactions = sound & ((rows["attributes"] & (TRANSACTIONAL | CONTROL)) != 0)
+        promised = self._promised(rows, chunk.records)
+        self._transactions(rows[of_transactions], promised[of_transactions])
         if chunk.records is not None and int(rows["base_offset"][0]) < self.point:
             self._records(rows, chunk.records, sound)
             self._emptied(rows[sound & (rows["count"] == 0)])
@@ -260,14 +262,23 @@ class CompactionCheck(LogCheck):
             out["segment"] = len(self.segments) - 1
             self.keys.add(out)
 
+    @states("CMP-5", "CMP-6")
+    def _promised(self, rows: NDArray[Any], records: NDArray[Any] | None) -> NDArray[Any]:
+        """Which batches have a record at or above the log start and below the point: one may begin before the first,
+        end behind the second, and have none between them."""
+        found = np.zeros(len(rows), bool)
+        if records is not None:
+            found[records["batch"][(records["offset"] >= self.start) & (records["offset"] < self.point)]] = True
+        return found
+
     @states("CMP-4", "CMP-7", "CMP-8")
-    def _transactions(self, rows: NDArray[Any]) -> None:
-        """Of each producer the first batch with records since its last marker; a marker that aborts finds it."""
+    def _transactions(self, rows: NDArray[Any], promised: NDArray[Any]) -> None:
+        """Of each producer the first batch with promised records since its last marker; a marker that aborts finds
+        it."""
         if not len(rows):
             return
         control = (rows["attributes"] & CONTROL) != 0
-        data = ~control & (rows["count"] > 0) & (rows["first_record"] < self.point)
-        data &= rows["last_record"] >= self.start
+        data = ~control & promised
         markers = control & ((rows["control_type"] == ABORT) | (rows["control_type"] == COMMIT))
         for i in np.flatnonzero(data | markers).tolist():
             producer = int(rows["producer_id"][i])
@@ -335,7 +346,7 @@ class CompactionCheck(LogCheck):
 
     @states("CMP-10")
     def _left_open(self) -> Iterator[Finding]:
-        if self.doubtful or self.start >= self.point:
+        if self.doubtful:
             return
         for segment, position, offset in sorted(self.open.values())[:MOST_FINDINGS]:
             yield self._finding(
@@ -433,7 +444,7 @@ def bytes_of(batch: spec.Batch) -> bytes:
         rows = [LogRecord(base, 1000, bytes([0, 0, 0, MARKERS[kind]]), bytes(6))]
     if producer < 0:
         producer = NO_PRODUCER
-    epoch, sequence = (-1, -1) if producer == NO_PRODUCER else (0, -1 if kind in MARKERS else base)
+    epoch, sequence = (-1, -1) if producer == NO_PRODUCER else (0, -1 if kind in MARKERS else base & INT_MAX)
     made = built(
         base,
         rows or [LogRecord(base, 1000, None, None)],

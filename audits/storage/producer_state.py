@@ -1,8 +1,9 @@
 """What the audit says of producers: sequences, epochs, transactions, the transaction indexes and the snapshots.
 
 The log is read once, batch after batch, with one line of a table for each producer, as a broker does that rebuilds its
-state. A compiled loop (`follow`) takes every batch that goes on as it must; the first that does not, and whatever is
-rare (a producer's first batch, an abort, a new epoch), is looked at here, slowly and with the rules in order.
+state. A compiled loop (`follow`) takes every batch that goes on as it must, what cannot be read, and old formats; the
+first batch that does not go on so, and whatever is rare (a producer's first batch, an abort, a new epoch), is looked at
+here, slowly and with the rules in order.
 
 What a log cannot tell is not held against it. `missing` counts the offsets that are not there (compaction, a damaged
 batch): whatever they may have held explains what follows. Producers are forgotten when idle, and when the state is
@@ -81,10 +82,10 @@ batch are missing. DATA_TIMESTAMP: that batch's. MARKER: the last marker's offse
 UNKNOWN = -2
 
 # ---- the loop's state
-NEXT, MISSING, LATEST, COMMITTED, WATCH, FILTERED_ROWS = range(6)
+NEXT, MISSING, LATEST, COMMITTED, WATCH, FILTERED_ROWS, DOUBT_AT = range(7)
 STATE = 8
 """NEXT: the offset that comes next. LATEST: the largest timestamp so far, ms. WATCH: whether the start of a transaction
-is of interest. FILTERED_ROWS: batches that lack records."""
+is of interest. FILTERED_ROWS: batches that lack records. DOUBT_AT: NEXT when something could not be read, or -1."""
 
 
 # ---- compiled --------------------------------------------------------------------------------------------------------
@@ -106,7 +107,19 @@ def follow(rows: int, first: int, end: int, table: int, mask: int, state: int, s
         row = rows + i * COLUMNS * 8
         base = load(row, BASE_OFFSET)
         last = load(row, LAST_OFFSET)
-        if load(row, PROBLEM) != 0 or load(row, MAGIC) < 2 or base < upcoming or last < base or base >= stop:
+        if load(row, PROBLEM) != 0:
+            if load(state, DOUBT_AT) != upcoming:
+                missing += DOUBT
+                store(state, DOUBT_AT, upcoming)
+            i += 1
+            continue
+        if base >= stop:
+            break
+        if load(row, MAGIC) < 2:
+            upcoming = last + 1 if last + 1 > upcoming else upcoming
+            i += 1
+            continue
+        if base < upcoming or last < base:
             break
         producer = load(row, PRODUCER_ID)
         timestamp = load(row, MAX_TIMESTAMP)
@@ -180,7 +193,7 @@ class Table:
 
     def __init__(self, room: int = 256) -> None:
         self.state = np.zeros(STATE, np.int64)
-        self.state[LATEST] = -1
+        self.state[LATEST] = self.state[DOUBT_AT] = -1
         self.count = 0
         self._make(room)
 
@@ -305,14 +318,10 @@ class ProducerCheck(LogCheck):
         self.snapshots = list(log.files.snapshots)
         self.next_snapshot = 0
         self.unreadable: list[int] = []
-        self.doubt_at = -1
-        """the offset that came next when something could not be read last"""
         self.segment: Segment | None = None
         self.gathered = _Segment()
         self.unindexed: list[str] = []
         """of a log that is alone: the transaction indexes that would have entries and are not there"""
-        self.compiled = True
-        """False: every batch is looked at here (a test compares)"""
 
     # the course of the log
 
@@ -344,30 +353,24 @@ class ProducerCheck(LogCheck):
         run = _code().functions["follow"]
         while i < end:
             stop = self.snapshots[self.next_snapshot][0] if self.next_snapshot < len(self.snapshots) else NOWHERE
-            if self.compiled:
-                t = self.table
-                i = run(address, i, end, t.lines.ctypes.data, t.mask, t.state.ctypes.data, self.sequences, stop)
-                if i == end:
-                    break
+            t = self.table
+            i = run(address, i, end, t.lines.ctypes.data, t.mask, t.state.ctypes.data, self.sequences, stop)
+            if i == end:
+                break
             row = rows[i].item()
-            if row[PROBLEM] == 0 and row[BASE_OFFSET] >= stop:
+            if row[BASE_OFFSET] >= stop:
                 yield from self._reach(row[BASE_OFFSET])
-                continue
-            yield from self._row(row)
-            i += 1
+            else:
+                yield from self._row(row)
+                i += 1
 
     def _row(self, row: tuple[int, ...]) -> Iterator[Finding]:
+        """A batch that can be read, of the current format."""
         state = self.table.state
         base, last = row[BASE_OFFSET], row[LAST_OFFSET]
-        if row[PROBLEM] != 0 or (row[MAGIC] >= 2 and (base < state[NEXT] or last < base)):
+        if base < state[NEXT] or last < base:
             self._doubt()
-            if row[PROBLEM] == 0:
-                state[NEXT] = max(int(state[NEXT]), last + 1)
-                self.doubt_at = int(state[NEXT])
-            return
-        if row[MAGIC] < 2:
-            if row[LAST_OFFSET] >= state[NEXT]:
-                state[NEXT] = row[LAST_OFFSET] + 1
+            state[NEXT] = state[DOUBT_AT] = max(int(state[NEXT]), last + 1)
             return
         state[MISSING] += base - state[NEXT]
         whole = row[COUNT] == last - base + 1
@@ -383,8 +386,9 @@ class ProducerCheck(LogCheck):
 
     def _doubt(self) -> None:
         """Something cannot be read: it may have held anything."""
-        self.table.state[MISSING] += DOUBT
-        self.doubt_at = int(self.table.state[NEXT])
+        state = self.table.state
+        state[MISSING] += DOUBT
+        state[DOUBT_AT] = state[NEXT]
 
     def _finding(
         self, severity: Severity, clause: str, row: tuple[int, ...], message: str, expected: str, recovery: str
@@ -898,7 +902,7 @@ class ProducerCheck(LogCheck):
             return
         end = int(self.table.state[NEXT])
         yield from self._reach(end)
-        damaged = self.doubt_at == end  # and so the log's end is not known
+        damaged = self.table.state[DOUBT_AT] == end  # and so the log's end is not known
         for offset, file in self.snapshots[self.next_snapshot :] if not damaged and not self.log.alone else ():
             yield self.log.finding(
                 Severity.WARNING if self.log.clean else Severity.LEFTOVER, "PSM-19", file,

@@ -488,7 +488,8 @@ class SmallLog:
             row["position"], row["crc"], row["magic"] = BATCH_BYTES * i, b.frame, b.magic
             row["base_offset"], row["last_offset"], row["leader_epoch"] = b.base_offset, b.last_offset, b.epoch
             for r in b.records:
-                self.records[n]["offset"], self.records[n]["batch"], self.records[n]["hash"] = r.offset, i, r.content
+                self.records[n]["offset"], self.records[n]["batch"] = r.offset, i
+                self.records[n]["hash"] = r.content % 2**64
                 n += 1
         self.batches.flags.writeable = False
         self.read = [self._chunk(i) for i in range(0, len(self.batches), size)]

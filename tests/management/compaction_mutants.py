@@ -92,38 +92,36 @@ def _an_empty_key_is_none(self: CompactionCheck, rows: Any, records: Any, sound:
     _records(self, rows, records, sound)
 
 
-def _commits_too(self: CompactionCheck, rows: Any) -> None:
+def _commits_too(self: CompactionCheck, rows: Any, promised: Any) -> None:
     rows = rows.copy()
     rows["control_type"][(rows["attributes"] & CONTROL) != 0] = audit.ABORT
-    _transactions(self, rows)
+    _transactions(self, rows, promised)
 
 
-def _of_any_producer(self: CompactionCheck, rows: Any) -> None:
+def _of_any_producer(self: CompactionCheck, rows: Any, promised: Any) -> None:
     rows = rows.copy()
     rows["producer_id"] = 1
-    _transactions(self, rows)
+    _transactions(self, rows, promised)
 
 
-def _for_ever(self: CompactionCheck, rows: Any) -> None:
+def _for_ever(self: CompactionCheck, rows: Any, promised: Any) -> None:
     before = dict(self.open)
-    _transactions(self, rows)
+    _transactions(self, rows, promised)
     self.open = {**before, **self.open}
 
 
-def _empty_batches_too(self: CompactionCheck, rows: Any) -> None:
-    rows = rows.copy()
-    rows["first_record"] = np.where(rows["count"] == 0, rows["base_offset"], rows["first_record"])
-    rows["last_record"] = np.where(rows["count"] == 0, rows["last_offset"], rows["last_record"])
-    rows["count"] += 1
-    _transactions(self, rows)
+def _empty_batches_too(self: CompactionCheck, rows: Any, promised: Any) -> None:
+    empty = (rows["count"] == 0) & (rows["base_offset"] < self.point) & (rows["last_offset"] >= self.start)
+    _transactions(self, rows, promised | empty)
 
 
 def _nothing_is_open(self: CompactionCheck) -> Iterator[Any]:
     yield from ()
 
 
-def _open_whoever_ends(self: CompactionCheck, rows: Any) -> None:
-    _transactions(self, rows[(rows["attributes"] & CONTROL) == 0])
+def _open_whoever_ends(self: CompactionCheck, rows: Any, promised: Any) -> None:
+    data = (rows["attributes"] & CONTROL) == 0
+    _transactions(self, rows[data], promised[data])
 
 
 def _one_for_all(self: CompactionCheck, rows: Any) -> None:

@@ -169,6 +169,17 @@ def test_no_key_and_an_aborted_transaction() -> None:
     assert audit.findings_in(rows, 0, 0) == []
 
 
+@pytest.mark.clause("CMP-4", "CMP-5", "CMP-10")
+@pytest.mark.parametrize(("end", "clause"), [("abort", "CMP-4"), ("data", "CMP-10")])
+def test_a_batch_around_what_is_promised_counts_by_its_records(end: str, clause: str) -> None:
+    """It begins before the log start and ends behind the cleaner point."""
+    around = [0, 9, "txn", 7, [[0, "a", "1"], [9, "b", "1"]]]
+    with_one = [0, 9, "txn", 7, [[0, "a", "1"], [5, "c", "1"], [9, "b", "1"]]]
+    behind = [10, 10, end, 7, []]
+    assert audit.findings_in([around, behind], 3, 8) == []
+    assert [(f.clause, f.offset) for f in audit.findings_in([with_one, behind], 3, 8)] == [(clause, 0)]
+
+
 @pytest.mark.clause("CMP-10")
 def test_a_transaction_without_a_marker() -> None:
     rows = [

@@ -47,7 +47,8 @@ def test_a_sample_of_the_obligations(record_property: Any) -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize("proof", KEPT, ids=lambda p: p.loaded.name)
 def test_every_obligation(proof: Proof, record_property: Any) -> None:
-    compared = list(compare(proof.loaded, proof.fixed, timeout_s=proof.timeout_s))
+    patience_s = 4 * proof.timeout_s  # what is compared are answers, also on a busy machine
+    compared = list(compare(proof.loaded, proof.fixed, timeout_s=patience_s))
     assert all(c.z3 == "unsat" for c in compared)
     told(compared, record_property)
 

@@ -37,8 +37,8 @@ def made(
     return bytes_of(spec.Batch(base, end, kind, producer, records))
 
 
-def t(base: int, producer: int, *keys: str | None, last: int | None = None) -> bytes:
-    return made(base, "txn", producer, *keys, last=last)
+def t(base: int, producer: int, *keys: str | None, last: int | None = None, at: tuple[int, ...] | None = None) -> bytes:
+    return made(base, "txn", producer, *keys, last=last, at=at)
 
 
 def commit(base: int, producer: int) -> bytes:
@@ -208,6 +208,16 @@ CASES: dict[str, Callable[[], Case]] = {
         )
         for n in (11, 12, 13, 14, 15)
     },
+    **{
+        f"{what} of {', '.join(map(str, at))}, log start {start}, point {n}": (
+            lambda at=at, end=end, start=start, n=n: log(
+                t(10, 1, *"abc"[: len(at)], last=19, at=at), *end, d(21, "z"), point=n, start=start
+            )
+        )
+        for what, end in (("an aborted transaction", (abort(20, 1),)), ("a transaction without a marker", ()))
+        for at in ((10, 19), (10, 14, 19))
+        for start, n in ((13, 16), (14, 16), (15, 16), (13, 14), (13, 15))
+    },
     "two aborted transactions across segments": lambda: two(
         (t(10, 1, "a"), t(11, 2, "b")), (abort(20, 2), abort(21, 1)), 40
     ),
@@ -333,13 +343,5 @@ CASES: dict[str, Callable[[], Case]] = {
     "rows, another control batch without a transaction": lambda: rows(
         b(10), b(11, pid=1, attributes=CONTROL | TRANSACTIONAL, control_type=2)
     ),
-    **{
-        f"rows, a transaction of {first} to {last} without a marker, log start {start}, point {point}": (
-            lambda x=first, n=last, start=start, point=point: rows(
-                txn(x, 1, 0, n - x + 1), point=point, starts={"t-0": start}
-            )
-        )
-        for first, last, start, point in ((19, 19, 19, 20), (12, 14, 13, 13), (12, 14, 14, 13), (12, 14, 12, 13))
-    },
     "rows, a key twice that cannot be read any more": lambda: rows(b(10, key=5), b(11, key=5), b(12)),
 }
