@@ -394,7 +394,8 @@ class _Scan:
             low = self.end_offset
         stop = w.size if stop is None else stop
         while at + k.OVERHEAD <= stop and w.have(at, k.OVERHEAD):
-            found = self.call["seek"](w.at(at), w.at(w.stop), low, high, w.size - at) + w.start - w.address
+            end = min(w.stop, stop + k.OVERHEAD - 1)
+            found = self.call["seek"](w.at(at), w.at(end), low, high, w.size - at) + w.start - w.address
             if found >= stop:
                 return None
             if found < w.stop:

@@ -251,6 +251,24 @@ def test_damaged_batches_behind_each_other(path: Path) -> None:
     assert found.ending.end_offset == read(path, b"".join(parts[:3])).ending.end_offset
 
 
+def test_damaged_batches_are_gone_over_a_few_times_and_no_more(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the next good batch is looked for, not all that is in memory is looked at for each."""
+    parts = batches(random.Random(13), 200)
+    data = b"".join(p[:-1] + bytes([p[-1] ^ 1]) for p in parts)
+    gone_over = 0
+    functions = kernels.reader(True).functions
+    seek = functions["seek"]
+
+    def counted(at: int, stop: int, *limits: int) -> int:
+        nonlocal gone_over
+        gone_over += stop - at
+        return int(seek(at, stop, *limits))
+
+    monkeypatch.setitem(functions, "seek", counted)
+    assert len(read(path, data).bad) == len(parts)
+    assert 0 < gone_over < 2 * len(data)
+
+
 def test_every_cut_of_the_last_batch(path: Path) -> None:
     parts = batches(random.Random(11), 4)
     data, last = b"".join(parts), len(b"".join(parts[:-1]))
