@@ -56,10 +56,12 @@ def tlc(folder: Path, module: str, configuration: str) -> Counted:
         str(folder / "meta"),
         name,
     ]
-    out = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600).stdout
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    out = done.stdout
     counts = re.search(r"^(\d+) states generated, (\d+) distinct states found", out, re.MULTILINE)
     depth = re.search(r"depth of the complete state graph search is (\d+)", out)
     errors = re.findall(r"^Error: (.*)$|^(.*is violated.*|\*\*\* Errors:.*|Could not parse.*)$", out, re.MULTILINE)
+    assert counts or errors, f"TLC ended without an answer, exit status {done.returncode}:\n{out}{done.stderr}"
     return Counted(
         int(counts[1]) if counts else -1,
         int(counts[2]) if counts else -1,
