@@ -6,8 +6,8 @@
 
 A mutant that stands in docs/measured/kills.json with a detector, under its name and fault, is not shown to it again. In
 the campaigns, guided beside uniform, one that outlives --limit calls with more than half of the seeds, or with all of
-the first six, has no median and is not run with the others; those that no guided campaign rejected are run once more,
-for --long calls. docs/generate.py makes the tables of both files.
+the first six, has no median and is not run with the others; it is run in three campaigns of --long calls.
+docs/generate.py makes the tables of both files.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from kafkaspec.mutants.matrix import (
 MEASURED = Path(__file__).parents[1] / "docs" / "measured"
 GENERATORS: tuple[Generator, ...] = ("guided", "uniform")
 ENOUGH = 6
+LONG_SEEDS = 3
 Calls = dict[str, "int | None"]
 """seed -> calls up to the kill; None: it outlived the limit"""
 
@@ -112,8 +113,8 @@ def _write(path: Path, text: str) -> None:
 
 
 class Measured:
-    """docs/measured/judge.json: subsystem -> generator -> mutant -> seed -> calls; the long campaigns as a third
-    generator, "long"."""
+    """docs/measured/judge.json: subsystem -> generator -> mutant -> seed -> calls; the long campaigns under
+    "guided long" and "uniform long"."""
 
     def __init__(self, path: Path, limit: int, seeds: int, long: int) -> None:
         self.path = path
@@ -137,7 +138,7 @@ class Measured:
         lacking = [m for m in mutants if str(seed) not in measured.get(m.name, {})]
         if not lacking:
             return ""
-        how: Generator = "uniform" if generator == "uniform" else "guided"
+        how: Generator = "uniform" if generator.startswith("uniform") else "guided"
         began = time.monotonic()
         kills = campaigned(subsystem, lacking, how, seed, limit, sound=seed == 0)
         for name, kill in kills.items():
@@ -194,9 +195,11 @@ def main() -> None:
                 lasting = {m for m, calls in of.items() if outlives(calls, options.seeds)}
                 said(s, generator, seed, options.limit, [m for m in faults[s.name] if m.name not in lasting])
     for s in chosen:
-        guided = measured.of(s.name, "guided")
-        never = [m for m in faults[s.name] if all(c is None for c in guided[m.name].values())]
-        said(s, "long", 0, options.long, never)
+        for generator in GENERATORS:
+            of = measured.of(s.name, generator)
+            lasting = {m for m, calls in of.items() if outlives(calls, options.seeds)}
+            for seed in range(LONG_SEEDS):
+                said(s, f"{generator} long", seed, options.long, [m for m in faults[s.name] if m.name in lasting])
 
 
 if __name__ == "__main__":

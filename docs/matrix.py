@@ -65,17 +65,22 @@ class Row:
     """why the judge cannot see it"""
     by: dict[str, bool | None]
     judged: dict[str, Kills]
-    long: int | None
-    """calls of the one long campaign that killed it, where no other guided one did"""
-    long_limit: int | None
-    """the calls of that campaign; None if there was none"""
+    long: dict[str, Kills]
+    """the same of longer campaigns, for a generator by which it has no median"""
 
     @property
     def judge(self) -> bool | None:
         """Whether a guided campaign killed it; None if it is no target."""
         if "guided" not in self.judged:
             return None
-        return self.judged["guided"].killed > 0 or self.long is not None
+        return any(of["guided"].killed for of in (self.judged, self.long) if "guided" in of)
+
+    def median(self, generator: str) -> float:
+        """Calls within which half of the campaigns killed it; infinite if fewer of the long ones did, too."""
+        found = self.judged[generator].median
+        if found is None and generator in self.long:
+            found = self.long[generator].median
+        return math.inf if found is None else found
 
     @property
     def detected(self) -> dict[str, bool | None]:
@@ -86,18 +91,15 @@ class Row:
         """Why the judge does not notice it, or for how long it did not."""
         if self.unseen or "guided" not in self.judged:
             return self.unseen
-        of = self.judged["guided"]
-        once = "" if self.long_limit is None else f", nor by one of {self.long_limit:,}"
+        of, long = self.judged["guided"], self.long.get("guided")
+        once = "" if long is None else f", nor by {len(long.calls)} of {long.limit:,}"
         by_uniform = self.judged["uniform"].killed if "uniform" in self.judged else 0
         luck = f"; by {by_uniform} of the uniform ones" if by_uniform else ""
         return f"rare: not come upon by {len(of.calls)} guided campaigns of {of.limit:,} calls{once}{luck}"
 
     def cell(self, generator: str) -> str:
         """Calls to the kill, as a table shows them."""
-        if generator not in self.judged:
-            return ""
-        long = f"; once after {self.long:,}" if generator == "guided" and self.long is not None else ""
-        return f"{self.judged[generator]}{long}"
+        return str(self.long.get(generator, self.judged.get(generator, "")))
 
 
 @cache
@@ -113,11 +115,14 @@ def rows(name: str) -> tuple[Row, ...]:
     calls = judged.get("subsystems", {}).get(name, {})
     out = []
     for r in _read("kills.json").get(name, {}).get("written", []):
-        by_generator = {
-            g: Kills(tuple(calls[g][r["name"]].values()), judged["seeds"], judged["limit"])
-            for g in GENERATORS
-            if r["name"] in calls.get(g, {})
-        }
+        by_generator, long = (
+            {
+                g: Kills(tuple(of.values()), max(seeds, len(of)), judged[limit])
+                for g in GENERATORS
+                if (of := calls.get(g + more, {}).get(r["name"]))
+            }
+            for more, seeds, limit in (("", judged.get("seeds", 0), "limit"), (" long", 0, "long"))
+        )
         out.append(
             Row(
                 name,
@@ -130,8 +135,7 @@ def rows(name: str) -> tuple[Row, ...]:
                 r.get("unseen", ""),
                 r["by"],
                 by_generator,
-                calls.get("long", {}).get(r["name"], {}).get("0"),
-                judged["long"] if r["name"] in calls.get("long", {}) else None,
+                long,
             )
         )
     return tuple(out)
@@ -203,8 +207,7 @@ def _link(name: str) -> str:
 
 def _median(of: Iterable[Row], generator: str) -> float:
     """The median over mutants of their medians; infinite if most have none."""
-    found = [r.judged[generator].median for r in of]
-    return statistics.median_low([math.inf if m is None else m for m in found])
+    return statistics.median_low([r.median(generator) for r in of])
 
 
 def _count(value: float) -> str:
@@ -245,39 +248,39 @@ def guided_and_uniform(table: Table) -> str:
     both = [r for r in every() if len(r.judged) == len(GENERATORS)]
     if not both:
         return "Not measured yet."
-    body = []
+    body, parts = [], {}
     for generator in GENERATORS:
-        of = [r.judged[generator] for r in both]
-        with_median = sum(k.median is not None for k in of)
-        ever = sum(k.killed > 0 for k in of)
-        quarters = [
-            _count(sorted(math.inf if k.median is None else k.median for k in of)[int(len(of) * q)])
-            for q in (0.25, 0.5, 0.75, 0.9)
-        ]
-        body.append([generator, f"{with_median}", f"{ever}", *quarters])
-    limit = both[0].judged["guided"].limit
-    pairs = [[2 * limit if m is None else max(1, m) for m in (r.judged[g].median for g in GENERATORS)] for r in both]
+        medians = sorted(r.median(generator) for r in both)
+        parts[generator] = [medians[int(len(medians) * q)] for q in (0.25, 0.5, 0.75, 0.9)]
+        with_median = sum(m < math.inf for m in medians)
+        ever = sum(r.judged[generator].killed > 0 for r in both)
+        body.append([generator, f"{with_median}", f"{ever}", *map(_count, parts[generator])])
+    limit, long = both[0].judged["guided"].limit, _read("judge.json")["long"]
+    pairs = [[2 * long if m == math.inf else max(1, m) for m in map(r.median, GENERATORS)] for r in both]
     ratios = [u / g for g, u in pairs]
     mean = math.exp(statistics.fmean(map(math.log, ratios)))
     better, worse = sum(r > 1 for r in ratios), sum(r < 1 for r in ratios)
     much, little = sum(r >= 2 for r in ratios), sum(r <= 0.5 for r in ratios)
     seeds = Counter(len(k.calls) for r in both for k in [r.judged["guided"]]).most_common(1)[0][0]
-    medians = [_median(both, g) for g in GENERATORS]
+    head = ["", "rejected by half of the seeds", f"by any within {limit:,} calls"]
     return "\n\n".join(
         [
-            table(
-                ["", "rejected by half of the seeds", "by any", "a quarter", "half", "three quarters", "nine tenths"],
-                body,
-            ),
-            f"{len(both)} mutants as targets, {seeds} seeds each, {limit:,} calls at most. The columns of parts say "
-            f"within how many calls (the median over the seeds) that part of the mutants is rejected. "
-            f"Median of the mutants' medians: {_count(medians[0])} guided, {_count(medians[1])} uniform, a ratio of "
-            f"**{medians[1] / medians[0]:.1f}**. "
+            table([*head, "a quarter", "half", "three quarters", "nine tenths"], body),
+            f"{len(both)} mutants as targets, {seeds} seeds each, {limit:,} calls at most; where fewer than half of "
+            f"the seeds reject a mutant, a few more of {long:,} calls each. The columns of parts say within how many "
+            f"calls (the median over the seeds) that part of the mutants is rejected: half within "
+            f"{_ratio(parts, 1)}, nine tenths within {_ratio(parts, 3)}. "
             f"Mutant by mutant uniform needs {mean:.1f} times the calls of guided in the geometric mean (one without a "
-            f"median counts as {2 * limit:,}): guided is sooner at {better}, at {much} by a factor of two or more; "
+            f"median counts as {2 * long:,}): guided is sooner at {better}, at {much} by a factor of two or more; "
             f"uniform is sooner at {worse}, at {little} by two or more.",
         ]
     )
+
+
+def _ratio(parts: dict[str, list[float]], n: int) -> str:
+    guided, uniform = (parts[g][n] for g in GENERATORS)
+    said = f"{_count(guided)} calls guided, {_count(uniform)} uniform"
+    return f"{said}, a ratio of **{uniform / guided:.1f}**" if uniform < math.inf else said
 
 
 def kill_bugs(table: Table) -> str:
@@ -294,7 +297,7 @@ def kill_bugs(table: Table) -> str:
         bug = r.bug or ""
         shown = f"[{bug}](https://issues.apache.org/jira/browse/{bug})" if bug.startswith("KAFKA-") else bug
         who = ", ".join(d for d, seen in r.detected.items() if seen)
-        cells = [str(r.judged[g]) if g in r.judged else "" for g in GENERATORS]
+        cells = [r.cell(g) for g in GENERATORS]
         body.append(["" if bug == last else shown, f"{r.name}: {r.what}", _link(r.subsystem), r.layer, who, *cells])
         last = bug
     bugs = {r.bug for r in found}

@@ -23,7 +23,7 @@ from kafkaspec.judge import tour as touring
 from kafkaspec.judge.campaign import judge, replay
 from kafkaspec.judge.check import check
 from kafkaspec.judge.hypothesis_source import CALL_BYTES
-from kafkaspec.judge.judging import BLOCK, HYPOTHESIS_EVERY, Session, kind_of
+from kafkaspec.judge.judging import BLOCK, EAGER, HYPOTHESIS_EVERY, Session, kind_of
 from kafkaspec.judge.result import Job, SubsystemVerdict, Tally
 from kafkaspec.judge.target import Target, TargetTrouble
 from kafkaspec.judge.tour import tour
@@ -117,9 +117,11 @@ def test_histories_of_all_kinds_come_up(monkeypatch: pytest.MonkeyPatch) -> None
     r = judged(Sound, 100)
     assert r.tally.histories == len(seen) == 100
     assert seen.count("hypothesis") == 100 // HYPOTHESIS_EVERY
+    assert seen[:EAGER] == ["eager"] * EAGER
+    assert seen[EAGER:].count("eager") == 0
     assert seen.count("deviation") == 2
     assert seen.count("tour") == r.tally.toured["ToyQueue"] > 20
-    assert seen.count("draw") > 20
+    assert seen.count("draw") > 10
     assert (BLOCK // HYPOTHESIS_EVERY) * HYPOTHESIS_EVERY == BLOCK
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,6 +94,21 @@ def histories(count: int, steps: int = 60) -> Iterator[list[tuple[Call, Shelf]]]
             made.append((proposal.call, state))
             state = proposal.step.state
         yield made
+
+
+def test_an_eager_history_takes_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    def outcomes() -> set[Hashable]:
+        """What some calls of one eager history come to."""
+        guide = Guide()
+        plan = Draws(machine, [*machine.operations.values()], guide, 25, Cover()).start_eagerly(random.Random(1)).plan
+        state = initial()
+        while (proposal := plan(state)) is not None:
+            state = proposal.step.state
+        return set(guide.outcomes)
+
+    eager = outcomes()
+    monkeypatch.setattr(generate, "EAGER_PROPOSALS", 1)
+    assert len(eager) > 1.2 * len(outcomes())
 
 
 def depths(count: int = 80) -> list[int]:

@@ -36,7 +36,7 @@ from kafkaspec.contract.governs import (
 from kafkaspec.contract.history import Record
 from kafkaspec.contract.machine import Fields, Json, Machine, Operation, Outside, Refused, Step
 from kafkaspec.judge.cover import refusals_of, stated_in
-from kafkaspec.judge.suspects import STAYED, Blame, Call, begun, explanations, followed
+from kafkaspec.judge.suspects import STAYED, Blame, Call, Fault, begun, explanations, followed
 from kafkaspec.lockstep.compare import matches, outcome_matches, unpaired
 
 MOST: Final = 3
@@ -177,6 +177,8 @@ class Cited:
     clauses: Ids
     blame: Blame | None
     votes: Mapping[str, float]
+    faults: frozenset[Fault] = frozenset()
+    """all that explain it and that nothing is against"""
 
 
 def _told(found: Sequence[Blame], headline: Sequence[str]) -> Blame | None:
@@ -202,7 +204,8 @@ def cited(machine: Machine[Any], records: Sequence[Record], tried: Iterable[Sequ
     case.vote((id for c in reversed(before) for id in c.operation.clauses), BEFORE)
     found = explanations(machine, records, tried)
     case.explained(found)
-    return Cited(case.ranked, _told(found, case.ranked[:1]), case.votes)
+    exact = frozenset(b.fault for b in found if b.exact)
+    return Cited(case.ranked, _told(found, case.ranked[:1]), case.votes, exact)
 
 
 def cited_alone(machine: Machine[Any], record: Line, expected: Json, call: Call | None = None) -> Ids:

@@ -1,12 +1,14 @@
 """What a target is asked: histories of calls that the contract allows, drawn from the spec alone.
 
-Three kinds, all of them a function of the seed:
+Four kinds, all of them a function of the seed:
 - the *tour* of a model: histories that together take every action, possible or refused, in every reachable model state;
 - *guided* histories: of a few proposed calls the one is taken of which least was seen: its outcome, alone and after the
   outcome before; which of its candidates each argument is, with that outcome; and each two of these together. Arguments
   come from the spec's candidates, are repeated, and are taken up again when they are stale; crashes and damage come in
   bursts. What is deep is reached by streaks of one operation, each call of which adds most to what is shown, and by
   histories that keep to few operations; what is far, by numbers at the ends of widths, which then go on being used;
+- *eager* histories, with which a campaign begins: of many proposed calls always the one of which least was seen, and
+  nothing else, so that the common faults are met within few calls;
 - *uniform* histories: every operation and every candidate alike, as a yardstick.
 """
 
@@ -30,7 +32,7 @@ Generator = Literal["guided", "uniform"]
 
 STEPS: Final = 60
 """Calls of a history."""
-PROPOSALS: Final = 4
+PROPOSALS, EAGER_PROPOSALS = 4, 16
 OUTCOME, AFTER, ARGUMENTS, SIDES = 4.0, 1.0, 4.0, 4.0
 """How much it weighs that an outcome is new, that it is after the one before, and what is new of the arguments."""
 CANDIDATES: Final = 12
@@ -184,6 +186,13 @@ class Draws:
             self.far = True
         init = draw_init(self.machine, rng.choice) if way is None else way.init
         return Start(init, _Guided(self, self.guide, rng, init, way.calls if way is not None else ()))
+
+    def start_eagerly(self, rng: random.Random) -> Start:
+        """One history in which every call is the newest of many; only with guidance."""
+        assert self.guide is not None
+        self.far, self.wide = False, None
+        init = draw_init(self.machine, rng.choice)
+        return Start(init, _Eager(self, self.guide, rng, init))
 
     def propose(self, state: Any, pick: Pick) -> Proposal | None:
         """A call that the contract allows, all of it picked; None if there seems to be none."""
@@ -376,69 +385,47 @@ class Draws:
         return out
 
 
-class _Guided:
-    """The plan of one guided history."""
+class _Eager:
+    """The plan of one eager history."""
 
-    def __init__(
-        self, draws: Draws, guide: Guide, rng: random.Random, init: Mapping[str, Json], way: Sequence[Call]
-    ) -> None:
+    def __init__(self, draws: Draws, guide: Guide, rng: random.Random, init: Mapping[str, Json]) -> None:
         self.draws, self.guide, self.rng, self.init = draws, guide, rng, init
-        self.way = deque(way)
+        self.weights: Sequence[int] = range(1, len(draws.operations) + 1)
+        self.stale = STALE
         self.calls: list[Call] = []
         self.seen_of: Any = self
         self.made = 0
-        self.last: Call | None = None
         self.used: dict[tuple[str, str], list[Any]] = {}
         self.before: Hashable = None
-        self.streak: tuple[Operation[Any], int] | None = None
-        """the operation of which more calls are made, and how many"""
-        self.looks = LOOKED if way else 0
-        """questions that are asked next"""
-        self.stale = STALE
-        harm = 3 if rng.random() < BURST else 1
-        weights = [harm if op.kind in ("crash", "restart", "damage") else 2 for op in draws.operations]
-        if rng.random() < SWARM:
-            weights = [w * rng.choice((0, 1, 1, 4)) for w in weights]
-            weights[rng.randrange(len(weights))] += 8
-        if rng.random() < FEW:
-            few = rng.sample(range(len(weights)), min(len(weights), rng.randint(2, AT_MOST)))
-            weights = [WEIGHT if n in few else 1 for n in range(len(weights))]
-            self.stale = FEW_STALE
-        if way:
-            weights[draws.operations.index(way[-1].operation)] += 8
-        self.weights = list(itertools.accumulate(weights))
         self.next: Call | None = None
 
     def __call__(self, state: Any) -> Proposal | None:
-        if state is not self.seen_of:
-            self.seen_of = state
-            new = features(self.draws.machine.observe(state)) - self.guide.features
-            if new:
-                self.guide.features |= new
-                if self.calls and len(self.calls) <= LONGEST:
-                    self.guide.ways.append(Way(self.init, tuple(self.calls)))
-        while self.way:
-            again = proposed(self.draws.cover, state, self.way.popleft())
-            if again is not None:
-                self.calls.append(again.call)
-                return again
+        self._look_at(state)
         chosen = self._chosen(state) if self.made < self.draws.steps else None
         if chosen is None:
             return None
-        self.calls.append(chosen[0].call)
-        (call, _step, *_), aspects = chosen
+        proposal, aspects = chosen
+        call, seen = proposal.call, self.guide.seen
+        self.calls.append(call)
         self.made += 1
-        self.last = call
-        name, seen = call.operation.name, self.guide.seen
-        if self.streak is None and chosen[0].step.state is not state and self.rng.random() < STREAK:
-            self.streak = call.operation, self.rng.choice(LENGTHS)
         for p, value in call.arguments.items():
-            self.used.setdefault((name, p), []).append(value)
+            self.used.setdefault((call.operation.name, p), []).append(value)
         for aspect in aspects:
             seen[aspect] = seen.get(aspect, 0) + 1
-        self.guide.sides.update(chosen[0].sides)
+        self.guide.sides.update(proposal.sides)
         self.before = aspects[0]
-        return chosen[0]
+        return proposal
+
+    def _look_at(self, state: Any) -> None:
+        """Note what is new of the state, as a history to go on from."""
+        if state is self.seen_of:
+            return
+        self.seen_of = state
+        new = features(self.draws.machine.observe(state)) - self.guide.features
+        if new:
+            self.guide.features |= new
+            if self.calls and len(self.calls) <= LONGEST:
+                self.guide.ways.append(Way(self.init, tuple(self.calls)))
 
     def _aspects(self, proposal: Proposal, state: Any) -> list[Hashable]:
         """What can be new of a call: its outcome, that after the one before, then what it shows of its arguments."""
@@ -467,30 +454,20 @@ class _Guided:
         return score
 
     def _chosen(self, state: Any) -> tuple[Proposal, list[Hashable]] | None:
-        """The proposal of which least was seen, and what can be new of it."""
+        """The next call, and what can be new of it."""
+        return self._following(state) or self._newest(state, EAGER_PROPOSALS)
+
+    def _following(self, state: Any) -> tuple[Proposal, list[Hashable]] | None:
+        """The call that a changed number was found with, once."""
+        then, self.next = self.next, None
+        if then is None or then.operation.beyond(then.arguments):
+            return None
+        follow = proposed(self.draws.cover, state, then)
+        return None if follow is None else (follow, self._aspects(follow, state))
+
+    def _newest(self, state: Any, proposals: int, looks: bool = False) -> tuple[Proposal, list[Hashable]] | None:
+        """Of some proposals that of which least was seen; now and then with a number changed. `looks`: questions."""
         rng, draws = self.rng, self.draws
-        if self.next is not None:
-            then, self.next = self.next, None
-            follow = None if then.operation.beyond(then.arguments) else proposed(draws.cover, state, then)
-            if follow is not None:
-                return follow, self._aspects(follow, state)
-        if self.last is not None and rng.random() < DUPLICATE:
-            again = proposed(draws.cover, state, self.last)
-            if again is not None:
-                return again, self._aspects(again, state)
-        again = self._again(state)
-        if again is not None:
-            return again, self._aspects(again, state)
-        if self.streak is not None and rng.random() >= RANDOM:
-            op, left = self.streak
-            self.streak = (op, left - 1) if left > 1 else None
-            self.looks = 0 if left > 1 else LOOKED
-            more = draws.growing(op, state, rng, self.used)
-            if more is not None:
-                return more, self._aspects(more, state)
-        looks = self.looks > 0 and bool(draws.questions)
-        self.looks -= looks
-        proposals = 1 if rng.random() < RANDOM else PROPOSALS
         best: tuple[Proposal, list[Hashable]] | None = None
         highest = -1.0
         for _ in range(proposals):
@@ -509,6 +486,70 @@ class _Guided:
                     self.next = Call(*draws.follow)
                 return varied, self._aspects(varied, state)
         return best
+
+
+class _Guided(_Eager):
+    """The plan of one guided history: besides, calls are repeated, made in streaks, kept to few operations, and made
+    with numbers at the ends of widths; a history that led to something new is gone on from."""
+
+    def __init__(
+        self, draws: Draws, guide: Guide, rng: random.Random, init: Mapping[str, Json], way: Sequence[Call]
+    ) -> None:
+        super().__init__(draws, guide, rng, init)
+        self.way = deque(way)
+        self.last: Call | None = None
+        self.streak: tuple[Operation[Any], int] | None = None
+        """the operation of which more calls are made, and how many"""
+        self.looks = LOOKED if way else 0
+        """questions that are asked next"""
+        harm = 3 if rng.random() < BURST else 1
+        weights = [harm if op.kind in ("crash", "restart", "damage") else 2 for op in draws.operations]
+        if rng.random() < SWARM:
+            weights = [w * rng.choice((0, 1, 1, 4)) for w in weights]
+            weights[rng.randrange(len(weights))] += 8
+        if rng.random() < FEW:
+            few = rng.sample(range(len(weights)), min(len(weights), rng.randint(2, AT_MOST)))
+            weights = [WEIGHT if n in few else 1 for n in range(len(weights))]
+            self.stale = FEW_STALE
+        if way:
+            weights[draws.operations.index(way[-1].operation)] += 8
+        self.weights = list(itertools.accumulate(weights))
+
+    def __call__(self, state: Any) -> Proposal | None:
+        while self.way:
+            self._look_at(state)
+            again = proposed(self.draws.cover, state, self.way.popleft())
+            if again is not None:
+                self.calls.append(again.call)
+                return again
+        found = super().__call__(state)
+        if found is not None:
+            self.last = found.call
+            if self.streak is None and found.step.state is not state and self.rng.random() < STREAK:
+                self.streak = found.call.operation, self.rng.choice(LENGTHS)
+        return found
+
+    def _chosen(self, state: Any) -> tuple[Proposal, list[Hashable]] | None:
+        rng, draws = self.rng, self.draws
+        if (follow := self._following(state)) is not None:
+            return follow
+        if self.last is not None and rng.random() < DUPLICATE:
+            again = proposed(draws.cover, state, self.last)
+            if again is not None:
+                return again, self._aspects(again, state)
+        again = self._again(state)
+        if again is not None:
+            return again, self._aspects(again, state)
+        if self.streak is not None and rng.random() >= RANDOM:
+            op, left = self.streak
+            self.streak = (op, left - 1) if left > 1 else None
+            self.looks = 0 if left > 1 else LOOKED
+            more = draws.growing(op, state, rng, self.used)
+            if more is not None:
+                return more, self._aspects(more, state)
+        looks = self.looks > 0 and bool(draws.questions)
+        self.looks -= looks
+        return self._newest(state, 1 if rng.random() < RANDOM else PROPOSALS, looks)
 
     def _again(self, state: Any) -> Proposal | None:
         """A call with the number at the end of a width that was used last, or one beside it."""

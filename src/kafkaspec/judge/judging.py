@@ -43,6 +43,8 @@ AHEAD: Final = 3
 """Histories that are asked before the answers to the first of them are read."""
 HYPOTHESIS_EVERY: Final = 25
 """One history in this many is drawn by Hypothesis."""
+EAGER: Final = 10
+"""So many histories at the beginning of a campaign are eager: most faults are common, and met within few calls."""
 OBSERVE: Final = (1, 1, 4, 16)
 """The state is asked for after every call of a history, or after every fourth, ...; and always at its end."""
 SHRINK_TRIES: Final = 2_000
@@ -201,7 +203,7 @@ class Session:
 
     def _starts(self, number: int, histories: int) -> Iterator[tuple[By, Start]]:
         """What a block asks: the known deviations, what is drawn, and then as many histories of tours: the drawn ones
-        find most faults sooner."""
+        find most faults sooner. The first block begins with eager histories."""
         job = self.job
         draws = Draws(
             self.machine, self.operations, Guide() if job.generator == "guided" else None, job.steps, self.cover
@@ -211,14 +213,17 @@ class Session:
         share = (BLOCK - BLOCK // HYPOTHESIS_EVERY) // 2
         tours = islice(self._toured() if guided else (), number * share, (number + 1) * share)
         for k in range(histories):
-            if k >= histories - histories // 2 and (toured := next(tours, None)) is not None:
+            rng = random.Random(f"{job.seed} {job.subsystem} {number * BLOCK + k}")
+            if guided and number * BLOCK + k < EAGER:
+                yield "eager", draws.start_eagerly(rng)
+            elif k >= histories - histories // 2 and (toured := next(tours, None)) is not None:
                 how, calls = toured
                 self.tally.toured[how.model.__name__] += 1
                 yield "tour", Start(how.init, fixed(self.cover, calls))
             elif (deviation := next(known, None)) is not None:
                 yield "deviation", deviation
             else:
-                yield "draw", draws.start(random.Random(f"{job.seed} {job.subsystem} {number * BLOCK + k}"))
+                yield "draw", draws.start(rng)
 
     def _observe_every(self, number: int, k: int, by: By) -> int:
         return random.Random(f"{self.job.seed} {number} {k} observe").choice(OBSERVE) if by == "draw" else 1
@@ -608,6 +613,7 @@ class Session:
         return replace(
             rejection,
             blame=found.blame,
+            faults=found.faults,
             clause=verdict.clause,
             operation=operation,
             shape=what,

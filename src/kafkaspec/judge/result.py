@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from kafkaspec.contract.history import History
 from kafkaspec.judge.generate import STEPS, Generator
-from kafkaspec.judge.suspects import Blame
+from kafkaspec.judge.suspects import Blame, Fault
 from kafkaspec.judge.target import TIMEOUT_S, TargetTrouble
 from kafkaspec.judge.verdict import Verdict
 
@@ -20,7 +20,7 @@ MAX_KINDS: Final = 50
 MIN_COVERAGE: Final = 75.0
 """Percent of the conditions' sides that a target must at least have been asked about, to be accepted."""
 
-By = Literal["deviation", "tour", "draw", "hypothesis", "replay"]
+By = Literal["eager", "deviation", "tour", "draw", "hypothesis", "replay"]
 """Where a history comes from."""
 Kind = tuple[str, str, str]
 """Clause, operation, shape of the difference: rejections alike in all three are one."""
@@ -80,12 +80,12 @@ class Rejection:
     """whether it was tried with less"""
     blame: Blame | None = None
     """the fault of the spec that explains it best"""
+    faults: frozenset[Fault] = field(default=frozenset(), metadata={"json": None})
+    """all faults of the spec that explain it and that nothing is against"""
 
     @property
     def kind(self) -> Kind:
-        """One fault that is seen through several operations is one kind, where it is known."""
-        if self.blame is not None and self.blame.exact:
-            return self.clause, self.blame.where, self.blame.text
+        """As it is told; see `distinct`."""
         return self.clause, self.operation, self.shape
 
     @property
@@ -96,12 +96,22 @@ class Rejection:
 
 
 def distinct(rejections: Iterable[Rejection]) -> list[Rejection]:
-    """Those of different kinds, each with how often it was found."""
-    out: dict[Kind, Rejection] = {}
+    """Those of different kinds, each with how often it was found. What the fault of an earlier one explains is of its
+    kind, though it was seen through another operation."""
+    out: list[Rejection] = []
     for r in rejections:
-        known = out.get(r.kind)
-        out[r.kind] = r if known is None else replace(known, count=known.count + r.count)
-    return list(out.values())
+        n = next((n for n, known in enumerate(out) if _alike(known, r)), None)
+        if n is None:
+            out.append(r)
+        else:
+            out[n] = replace(out[n], count=out[n].count + r.count)
+    return out
+
+
+def _alike(known: Rejection, r: Rejection) -> bool:
+    if known.blame is not None and known.blame.exact and r.faults:
+        return known.blame.fault in r.faults
+    return known.kind == r.kind
 
 
 @dataclass

@@ -115,6 +115,10 @@ def _until_wrong(machine: Machine[Any], records: Sequence[Record]) -> Sequence[R
 # ---- faults
 
 
+Fault = tuple[str, str]
+"""Where it is, and which condition or part of the state it concerns."""
+
+
 @dataclass(frozen=True)
 class Blame:
     """A fault of the spec that explains a history."""
@@ -129,6 +133,10 @@ class Blame:
     agrees: int = 0
     """how many of the other histories it explains too"""
     of: int = 0
+
+    @property
+    def fault(self) -> Fault:
+        return self.where, self.text
 
     @property
     def exact(self) -> bool:
