@@ -15,7 +15,7 @@ from kafkaspec.contract.machine import Json, Machine, Refused
 from kafkaspec.contract.subsystem import find
 from kafkaspec.judge.blame import Place, cited, governing
 from kafkaspec.judge.cover import Endless, otherwise, watched
-from kafkaspec.judge.result import Rejection
+from kafkaspec.judge.result import Rejection, distinct
 from kafkaspec.judge.suspects import MOST_CALLS, changed, explanations, kept
 from kafkaspec.judge.verdict import Verdict
 from kafkaspec.mutants.judge import OfMachine
@@ -345,10 +345,17 @@ def test_one_fault_is_one_kind_only_where_nothing_is_against_it() -> None:
     blame = explanations(machine, blind(records))[0]
     fields: Any = dict.fromkeys(("history", "found", "calls", "by"))
     verdict = Verdict("rejected", "toy", 1, 1, {}, {}, others=("TOY-2", "TOY-3"))
-    one = Rejection("TOY-1", "acquire", "answered", **fields, verdict=verdict, blame=blame)
-    other = replace(one, operation="write", shape="state")
-    assert one.kind == other.kind == ("TOY-1", blame.where, blame.text)
-    assert replace(one, blame=replace(blame, of=1)).kind == ("TOY-1", "acquire", "answered")
+    faults = frozenset({blame.fault, ("elsewhere", "x > 1")})
+    one = Rejection("TOY-1", "acquire", "answered", **fields, verdict=verdict, count=3, blame=blame, faults=faults)
+    other = replace(one, clause="TOY-2", operation="write", shape="state", blame=replace(blame, where="elsewhere"))
+    assert distinct([one, other]) == [replace(one, count=6)]
+    assert distinct([one, replace(other, faults=faults - {blame.fault})]) == [
+        one,
+        replace(other, faults=faults - {blame.fault}),
+    ]
+    near = replace(one, blame=replace(blame, of=1), faults=frozenset())
+    assert distinct([near, other]) == [near, other]
+    assert distinct([near, one, near]) == [replace(near, count=9)]
     assert one.breaks == "breaks TOY-1, or TOY-2, TOY-3"
     assert replace(one, clause="").breaks == ""
     one = replace(one, verdict=replace(verdict, others=()))
