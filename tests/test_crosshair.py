@@ -78,7 +78,7 @@ def caller(machine: Machine[Any], op: Operation[Any]) -> Callable[..., None]:
     assert op.decoders.keys() <= set(parameters)  # made before CrossHair watches: it would not be so the second time
 
     def checked(state: Any, arguments: dict[str, Any]) -> None:
-        if machine.outside(op, state, arguments) is not None:
+        if op.beyond(arguments) or machine.outside(op, state, arguments) is not None:
             return
         values = {**op.defaults, **arguments, "state": state, "result": op.call(op.body, state, arguments)}
         for post in op.postconditions:

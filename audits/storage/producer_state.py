@@ -59,6 +59,7 @@ from kafkaspec.impl.storage.transaction_index import ENTRY as INDEX_ENTRY
 from kafkaspec.impl.storage.transaction_index import SUFFIX as INDEX_SUFFIX
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.native import load, store
+from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL, Malformed, log_records
 from kafkaspec.spec.common.record_format import decode as decode_batch
 
@@ -67,8 +68,8 @@ EXPIRATION_MS = 86_400_000
 MOST_PRODUCERS = 1 << 17
 ABORT, COMMIT = 0, 1
 NOWHERE = 2**62
-DOUBT = 2**40
-"""as many offsets are missing as anything may need"""
+DOUBT = 2**36
+"""as many offsets are missing as anything may need; so few that no log has room for LONG_MAX of them"""
 
 # ---- a producer's line of the table
 KEY, EPOCH, SEQUENCE, OFFSET, DELTA, TIMESTAMP, COORDINATOR, TRANSACTION, SEEN, FILTERED, DATA_TIMESTAMP, MARKER = (
@@ -200,6 +201,14 @@ class Table:
     def _make(self, room: int) -> None:
         self.lines = np.zeros((room, LINE), np.int64)
         self.mask = room - 1
+
+    def come_to(self, offset: int) -> None:
+        """That offset is the next; behind the greatest there is nothing."""
+        self.state[NEXT] = min(offset, LONG_MAX)
+
+    def miss(self, offsets: int) -> None:
+        """So many more offsets are missing. They add up to more than there are where damage is in an offset."""
+        self.state[MISSING] = min(int(self.state[MISSING]) + offsets, LONG_MAX)
 
     def find(self, producer: int) -> tuple[int, bool]:
         """The number of a producer's line, and whether it is there; otherwise of the free one where it belongs."""
@@ -342,7 +351,7 @@ class ProducerCheck(LogCheck):
         if segment.base_offset > state[NEXT]:
             # the cleaner took the last records of the segment before: the log goes on at this one's base all the same
             yield from self._reach(segment.base_offset)
-            state[MISSING] += segment.base_offset - state[NEXT]
+            self.table.miss(segment.base_offset - int(state[NEXT]))
             if self.log.alone:  # or a segment was not given, with whatever it held
                 self._doubt()
             state[NEXT] = segment.base_offset
@@ -358,11 +367,9 @@ class ProducerCheck(LogCheck):
             if i == end:
                 break
             row = rows[i].item()
-            if row[BASE_OFFSET] >= stop:
-                yield from self._reach(row[BASE_OFFSET])
-            else:
-                yield from self._row(row)
-                i += 1
+            yield from self._reach(row[BASE_OFFSET])
+            yield from self._row(row)
+            i += 1
 
     def _row(self, row: tuple[int, ...]) -> Iterator[Finding]:
         """A batch that can be read, of the current format."""
@@ -370,9 +377,10 @@ class ProducerCheck(LogCheck):
         base, last = row[BASE_OFFSET], row[LAST_OFFSET]
         if base < state[NEXT] or last < base:
             self._doubt()
-            state[NEXT] = state[DOUBT_AT] = max(int(state[NEXT]), last + 1)
+            self.table.come_to(max(int(state[NEXT]), last + 1))
+            state[DOUBT_AT] = state[NEXT]
             return
-        state[MISSING] += base - state[NEXT]
+        self.table.miss(base - int(state[NEXT]))
         whole = row[COUNT] == last - base + 1
         if row[PRODUCER_ID] >= 0:
             if row[ATTRIBUTES] & CONTROL:
@@ -381,14 +389,13 @@ class ProducerCheck(LogCheck):
             else:
                 yield from self._data(row, whole)
         state[FILTERED_ROWS] += not whole
-        state[NEXT] = last + 1
+        self.table.come_to(last + 1)
         state[LATEST] = max(int(state[LATEST]), row[MAX_TIMESTAMP])
 
     def _doubt(self) -> None:
         """Something cannot be read: it may have held anything."""
-        state = self.table.state
-        state[MISSING] += DOUBT
-        state[DOUBT_AT] = state[NEXT]
+        self.table.miss(DOUBT)
+        self.table.state[DOUBT_AT] = self.table.state[NEXT]
 
     def _finding(
         self, severity: Severity, clause: str, row: tuple[int, ...], message: str, expected: str, recovery: str

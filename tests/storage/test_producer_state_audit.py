@@ -36,8 +36,7 @@ class OneByOne(audit.ProducerCheck):
             if row["problem"] or row["magic"] < 2:
                 yield from super().chunk(segment, Chunk(chunk.batches[i : i + 1]))
                 continue
-            while self.snapshots[self.next_snapshot :] and row["base_offset"] >= self.snapshots[self.next_snapshot][0]:
-                yield from self._reach(int(row["base_offset"]))
+            yield from self._reach(int(row["base_offset"]))
             yield from self._row(row.item())
 
 
@@ -540,3 +539,26 @@ def test_severities_say_what_a_reader_notices(made: Made) -> None:
     (found, _) = made.check()
     assert [f.severity for f in found] == [Severity.ERROR]
     assert "stands twice" in found[0].message
+
+
+@pytest.mark.parametrize("offset", [2**62 - 1, 2**62, 2**63 - 2, 2**63 - 1])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_damage_in_an_offset_ends_nothing(
+    offset: int, place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A base offset is not covered by the CRC: one bit is enough for 2^62."""
+    reached = 0
+    reach = audit.ProducerCheck._reach
+
+    def counted(self: audit.ProducerCheck, offset: int) -> Iterator[Finding]:
+        nonlocal reached
+        reached += 1
+        assert reached < 100
+        return reach(self, offset)
+
+    monkeypatch.setattr(audit.ProducerCheck, "_reach", counted)
+    for snapshots in ({}, {1: encode(())}, {2**62: encode(())}):
+        made = Made(tmp_path, snapshots=dict(snapshots))
+        for n in range(3):
+            made.batch(1, n, base_offset=offset if n == place else n)
+        made.findings()
