@@ -211,7 +211,7 @@ def _median(of: Iterable[Row], generator: str) -> float:
 
 
 def _count(value: float) -> str:
-    return "no median" if value == math.inf else f"{value:,.0f}"
+    return f"> {_read('judge.json')['long']:,}" if value == math.inf else f"{value:,.0f}"
 
 
 def kill_totals(table: Table) -> str:
@@ -261,12 +261,14 @@ def guided_and_uniform(table: Table) -> str:
     mean = math.exp(statistics.fmean(map(math.log, ratios)))
     better, worse = sum(r > 1 for r in ratios), sum(r < 1 for r in ratios)
     much, little = sum(r >= 2 for r in ratios), sum(r <= 0.5 for r in ratios)
-    seeds = Counter(len(k.calls) for r in both for k in [r.judged["guided"]]).most_common(1)[0][0]
+    seeds = " and ".join(
+        f"{Counter(len(r.judged[g].calls) for r in both).most_common(1)[0][0]} seeds {g}" for g in GENERATORS
+    )
     head = ["", "rejected by half of the seeds", f"by any within {limit:,} calls"]
     return "\n\n".join(
         [
             table([*head, "a quarter", "half", "three quarters", "nine tenths"], body),
-            f"{len(both)} mutants as targets, {seeds} seeds each, {limit:,} calls at most; where fewer than half of "
+            f"{len(both)} mutants as targets, {seeds}, {limit:,} calls at most; where fewer than half of "
             f"the seeds reject a mutant, a few more of {long:,} calls each. The columns of parts say within how many "
             f"calls (the median over the seeds) that part of the mutants is rejected: half within "
             f"{_ratio(parts, 1)}, nine tenths within {_ratio(parts, 3)}. "
@@ -280,7 +282,8 @@ def guided_and_uniform(table: Table) -> str:
 def _ratio(parts: dict[str, list[float]], n: int) -> str:
     guided, uniform = (parts[g][n] for g in GENERATORS)
     said = f"{_count(guided)} calls guided, {_count(uniform)} uniform"
-    return f"{said}, a ratio of **{uniform / guided:.1f}**" if uniform < math.inf else said
+    more, least = ("more than ", _read("judge.json")["long"]) if uniform == math.inf else ("", uniform)
+    return f"{said}, a ratio of {more}**{least / guided:.1f}**" if guided < math.inf else said
 
 
 def kill_bugs(table: Table) -> str:
