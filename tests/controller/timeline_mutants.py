@@ -660,7 +660,6 @@ MUTANTS = [
 ]
 
 UNSEEN: Mapping[str, str] = {
-    "four values": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
     "no duty of the caller": "its fault is to allow what a caller must not do, and the judge never does that",
 }
 """Mutants that the judge cannot notice, and why."""
