@@ -372,9 +372,12 @@ class ProducerCheck(LogCheck):
             i += 1
 
     def _row(self, row: tuple[int, ...]) -> Iterator[Finding]:
-        """A batch that can be read, of the current format."""
+        """A batch that can be read."""
         state = self.table.state
         base, last = row[BASE_OFFSET], row[LAST_OFFSET]
+        if row[MAGIC] < 2:
+            self.table.come_to(max(int(state[NEXT]), last + 1))
+            return
         if base < state[NEXT] or last < base:
             self._doubt()
             self.table.come_to(max(int(state[NEXT]), last + 1))

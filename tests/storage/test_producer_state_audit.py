@@ -29,15 +29,15 @@ UNREAD = -2
 
 
 class OneByOne(audit.ProducerCheck):
-    """Every batch that can be read, and of the current format, is looked at without the compiled loop."""
+    """Every batch that can be read is looked at without the compiled loop."""
 
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterator[Finding]:
         for i, row in enumerate(chunk.batches):
-            if row["problem"] or row["magic"] < 2:
+            if row["problem"]:
                 yield from super().chunk(segment, Chunk(chunk.batches[i : i + 1]))
-                continue
-            yield from self._reach(int(row["base_offset"]))
-            yield from self._row(row.item())
+            else:
+                yield from self._reach(int(row["base_offset"]))
+                yield from self._row(row.item())
 
 
 @dataclass

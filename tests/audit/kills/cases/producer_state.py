@@ -678,6 +678,9 @@ CASES: Mapping[str, Callable[[], Case]] = {
             "a commit, and data": [commit(100, 1), p(101, 1, 5), p(102, 1, 7)],
         }.items()
     },
+    "snapshot where an old batch begins, a skip": lambda: snap(
+        [p(0, 1, 0), b(3, magic=1, count=-1), p(4, 1, 2)], e(1, 0, 0), at=3
+    ),
     "snapshot, two differ": lambda: snap(LOG, NINE._replace(epoch=3), ONE._replace(epoch=3)),
     "snapshot, two differ, and there is a later one": lambda: snap(
         LOG, NINE._replace(epoch=3), ONE._replace(epoch=3), at=6, snapshots={7: [NINE, ONE]}
