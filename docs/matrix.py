@@ -98,8 +98,11 @@ class Row:
         return f"rare: not come upon by {len(of.calls)} guided campaigns of {of.limit:,} calls{once}{luck}"
 
     def cell(self, generator: str) -> str:
-        """Calls to the kill, as a table shows them."""
-        return str(self.long.get(generator, self.judged.get(generator, "")))
+        """Calls to the kill, as a table shows them; of the longer campaigns, where the others have no median."""
+        short = self.judged.get(generator)
+        if short is None or short.median is not None:
+            return str(short or "")
+        return str(self.long.get(generator, short))
 
 
 @cache

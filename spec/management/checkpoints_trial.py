@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.spec.common.checkpoint_text import ZERO_ID, metadata_text
+from kafkaspec.spec.common.checkpoint_text import ZERO_ID, checkpoint_text, metadata_text
 from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 from kafkaspec.spec.management.checkpoints import CHECKPOINTS, Directory, machine
 
@@ -120,6 +120,12 @@ def _offsets(state: Directory) -> list[int]:
     return sorted({0, 1, *marks, *(o + 1 for o in marks)})
 
 
+def _texts(state: Directory) -> list[str]:
+    """Mostly well-formed, and as often of the logs that there are: a log start above the end, or a mark below it."""
+    own = [checkpoint_text({p: log.end + more}) for p, log in state.logs.items() for more in (-1, 2, 2**40)]
+    return CHECKPOINT_TEXTS[:10] * 3 + CHECKPOINT_TEXTS[10:] + own * 2
+
+
 machine.candidates |= {
     "partition": lambda state: list(state.logs) or PARTITIONS,
     "createLog:partition": lambda state: [p for p in PARTITIONS if p not in state.logs],
@@ -134,6 +140,6 @@ machine.candidates |= {
     "leaderEpochCheckpoint.read:file": lambda state: EPOCH_TEXTS,
     "partitionMetadata.read:file": lambda state: METADATA_TEXTS,
     "cleanShutdown.read:file": lambda state: MARKER_TEXTS,
-    "damage:file": lambda state: CHECKPOINT_TEXTS[:10] * 3 + CHECKPOINT_TEXTS[10:],
+    "damage:file": _texts,
     "topic_id": lambda state: [ID, "ZZZZZZZZZZZZZZZZZZZZZw"],
 }

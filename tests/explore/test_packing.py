@@ -103,7 +103,7 @@ def test_states_are_kept_whole() -> None:
         kept = []
         for form in (Form(), PACKED):
             program = small_steps(Everything, {"Node": 2, "L": 2, "E": 1, "STRICT": True}, 9, usable=usable)
-            s = Search(program, 1, 4_000, form=form)
+            s = Search(program, 1, int(resident_mb()) + 4_000, form=form)
             try:
                 engine._run(s, False, True, None, None)
                 assert (s.packing is not None) == (form is PACKED)
@@ -198,7 +198,7 @@ def test_memory_that_is_full_is_a_limit(tmp_path: Path, form: Form) -> None:
 
 def test_references_have_an_end_that_is_said() -> None:
     program = small_steps(GRID, {"N": 14, "WIDE": 31})
-    s = Search(program, 2, 4_000, form=REFERENCES)
+    s = Search(program, 2, int(resident_mb()) + 4_000, form=REFERENCES)
     try:
         s.begin()
         assert s.pack()

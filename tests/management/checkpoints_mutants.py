@@ -553,8 +553,3 @@ RARE = [
 """Those that show at the end of a number's range, with many entries, or after a rare sequence."""
 
 MUTANTS += RARE
-
-UNSEEN: dict[str, str] = {
-    "points of 32 bits": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
-    "marks of those with a start": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
-}
