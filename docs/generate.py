@@ -653,6 +653,7 @@ GENERATORS: dict[str, Generator] = {
     "rule_faults": partial(matrix.rule_faults, table),
     "rule_reasons": partial(matrix.rule_reasons, table),
     "blamed": partial(matrix.blamed, table),
+    "coded": partial(matrix.coded, table),
 }
 SLOW = frozenset({"machine", "witness", "violation", "output", "audited", "protocol"})
 """Those that explore, walk, or run a command."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkaspec.contract import subsystem
+from tests.judge.unnoticed import UNNOTICED
 
 DOCS = Path(__file__).parent
 MEASURED = DOCS / "measured"
@@ -161,10 +162,10 @@ def titled(row: Row) -> str:
 
 # ---- a subsystem's page ----------------------------------------------------------------------------------------------
 def measure(name: str) -> None:
-    """Show the written mutants of a subsystem that are new to every detector, and keep what they notice; and what the
-    rejections of those cite that are new."""
+    """Show the written mutants of a subsystem that are new to every detector, and keep what they notice; what the
+    rejections of those cite that are new, and which faults of the text of its implementation are rejected."""
     bench = DOCS.parent / "bench"
-    for command in (["kills.py", name, "--matrix"], ["blame.py", name]):
+    for command in (["kills.py", name, "--matrix"], ["blame.py", name], ["code.py", name]):
         words = [sys.executable, str(bench / command[0]), *command[1:]]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     _read.cache_clear()
@@ -391,6 +392,25 @@ def rule_reasons(table: Table) -> str:
         [why, f"{len(names)}", ", ".join(names[:5]) + (", …" if len(names) > 5 else "")] for why, names in by.items()
     ]
     return table(["why", "faults", "such as"], sorted(body, key=lambda row: -int(row[1])))
+
+
+# ---- faults that are made of the code --------------------------------------------------------------------------------
+def coded(table: Table) -> str:
+    """A row a subsystem: how many faults are made of its implementation's text, and what became of them."""
+    measured = _read("code.json")
+    body, sums, left = [], [0, 0, 0, 0], []
+    for name in (n for n in subsystem.subsystems() if n in measured):
+        of, reasons = measured[name], UNNOTICED.get(name, {})
+        alive = [f for f, calls in of.items() if calls is None and f not in reasons]
+        row = [len(of), sum(c is not None for c in of.values()), len(reasons), len(alive)]
+        sums = [a + b for a, b in zip(sums, row, strict=True)]
+        body.append([_link(name), *map(str, row)])
+        left += [f"{_link(name)} `{f}`" for f in alive]
+    count, killed, equal, alive_count = sums
+    share = f"{killed} ({100 * killed / (count - equal):.1f} %)"
+    body.append(["**all**", f"{count}", share, f"{equal}", f"{alive_count}"])
+    head = ["", "faults", "rejected", "nobody can notice", "not rejected"]
+    return f"{table(head, body)}\n\nNot rejected: {'; '.join(left)}."
 
 
 # ---- whether the right rule is cited ---------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from kafkaspec.spec.common.record_format import Legacy, Malformed, Unread
 from kafkaspec.spec.common.record_reader import CORRUPT, INVALID, UNDERFLOW, ReadBatch, ReadRecord
 from kafkaspec.spec.storage import batch as spec
 
-__all__ = ["Batch", "Encoder", "Legacy", "Malformed", "Record", "Unread", "batches"]
+__all__ = ["Batch", "Encoder", "Legacy", "Malformed", "Record", "Unread"]
 
 LEADING = struct.Struct(">qiibI")
 """Base offset, length, leader epoch, magic, CRC."""
@@ -461,19 +461,6 @@ class Lenient(Batch):
 
 def _named(headers: Headers) -> tuple[tuple[str, bytes | None], ...]:
     return tuple((key.decode("utf-8", "replace"), value) for key, value in headers)
-
-
-def batches(data: bytes, position: int = 0) -> Iterator[Batch]:
-    """The batches behind each other in `data`, the first of which begins at `position`. Raises Malformed where one is
-    wrong or cut. [BAT-1]"""
-    at = 0
-    while at < len(data):
-        length = int.from_bytes(data[at + LENGTH_AT : at + EPOCH_AT], "big", signed=True)
-        if length < 0:
-            raise Malformed("BAT-1", position + at + LENGTH_AT, f"length {length}")
-        size = LOG_OVERHEAD + length
-        yield Batch(data[at : at + size], position + at)
-        at += size
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------

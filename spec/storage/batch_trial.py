@@ -22,6 +22,7 @@ from kafkaspec.spec.common.record_format import (
     COMMIT,
     CONTROL,
     CONTROL_KEY,
+    CONTROL_TYPES,
     END_MARKER,
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
@@ -120,7 +121,18 @@ def well_formed_and_not() -> tuple[Batch, ...]:
     for key, value in ((b"\0\0\0", EPOCH), (b"\xff\xff\0\1", EPOCH), (COMMIT, b"\xff\xff\0\0\0\1"), (COMMIT, b"\0\0\0"),
                        (COMMIT, None), (None, EPOCH)):  # fmt: skip
         wrong.append(built(0, [LogRecord(0, NOW, key, value)], attributes=CONTROL))
+    wrong += _markers()
     return tuple(b for b in (*examples(), *wrong) if b.attributes & CODEC_MASK in CODECS)
+
+
+def _markers() -> Iterator[Batch]:
+    """Control batches: types around those that there are, a negative version, values of each length that is asked for,
+    of a negative version too."""
+    for kind in (-1, *range(len(CONTROL_TYPES) - 1, len(CONTROL_TYPES) + 2)):
+        yield built(0, [LogRecord(0, NOW, CONTROL_KEY.pack(0, kind), b"\0\0")], attributes=CONTROL)
+    for key in (COMMIT, CONTROL_KEY.pack(-(2**15), 1), CONTROL_KEY.pack(0, 3)):
+        for value in (None, b"", b"\0", b"\0\0", b"\x80\0", b"\0" * 5, b"\x80" + b"\0" * 4, b"\x80" + b"\0" * 5):
+            yield built(0, [LogRecord(0, NOW, key, value)], attributes=CONTROL)
 
 
 @cache
@@ -211,6 +223,7 @@ def odd_records() -> tuple[bytes, ...]:
     ]
     sections = [varint_bytes(len(b)) + b for b in bodies]
     sections += [good + good, good[:-1], b"\x01", b"\x80", b"\xff\xff\xff\xff\x0f", b"\x92\x00" + body]
+    sections += [b"\xff" * n for n in (4, 5, 6)]
     out = [_with_records(1, s) for s in sections]
     out += [
         _with_records(2, good + record_bytes(Record(1, 3, None, None))),
@@ -256,6 +269,8 @@ def readable() -> tuple[str, ...]:
     several = [one + packed, packed + one[:100], one + one[:20], one[:-2] + packed, packed + packed + packed]
     several += [one + odd.hex() for odd in odd_records()[::5]]
     several += [bytes(8).hex() + "00000004" + "00" * n for n in (0, 4, 5)]
+    several += [bytes(8).hex() + f"{n:08x}" + "00" * n for n in (13, 14, 15)]
+    several += [bytes(8).hex() + f"{n:08x}" + "00000000" + "0200" for n in (13, 14, 15)]  # cut
     several += fuzzed(600)
     return (*evenly(), *(t for t in several for _ in range(4)))
 

@@ -37,9 +37,9 @@ def _appends(state: Segment) -> list[Json]:
         [batch(at, valueBytes=20_000)],
         [batch(at, producerId=1, kind="transactional", times=(1,)), batch(at + 1, producerId=2, kind="transactional")],
         [batch(at, producerId=1, kind="transactional", valueBytes=90)],
-        [batch(at, producerId=2, kind="transactional", times=(-2,))],
+        [batch(at, producerId=0, kind="transactional", times=(-2,))],
     ]
-    out += [[batch(at, producerId=p, kind=kind)] for p in (1, 2) for kind in ("abort", "commit")]
+    out += [[batch(at, producerId=p, kind=kind)] for p in (0, 1, 2) for kind in ("abort", "commit")]
     out += [[batch(most)], [batch(most + 1)], [batch(max(at, most - 1)), batch(max(at, most) + 1)]]
     return out
 

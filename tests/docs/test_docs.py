@@ -252,6 +252,7 @@ SHOWN = {
     "rule_faults": ("kill-matrix.html", "<code>audits/storage/segment.py</code>"),
     "rule_reasons": ("kill-matrix.html", "a segment of a log has a .log"),
     "blamed": ("kill-matrix.html", "cited first"),
+    "coded": ("kill-matrix.html", "nobody can notice"),
 }
 """By a generator: a page that has what it gives, and some of that."""
 

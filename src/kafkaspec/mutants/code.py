@@ -1,20 +1,26 @@
-"""Faults in a text: every comparison of an implementation, or of the rules of an audit, shifted by one or negated.
+"""Faults in a text: every comparison of an implementation shifted by one or negated, every number kept in fewer bits.
 
-Each fault is one change of one condition of the real code, which runs with it for the length of a call and is whole
-again behind it.
+Each fault is one change of the real code. Who takes the calls of a process that also judges runs with it for the length
+of a call, and is whole again behind it; a target in a process of its own stays faulty.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
+import gc
+import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
 from kafkaspec.contract.machine import Driver, Json, Refused
 from kafkaspec.contract.rewrite import Rewritten, tree_of
+from kafkaspec.contract.subsystem import Subsystem
+from kafkaspec.mutants.matrix import Mutant
 
 SHIFTED: Final[Mapping[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Lt: ast.LtE,
@@ -38,10 +44,17 @@ class CodeFault:
     """One comparison of a module, changed."""
 
     module: ModuleType
+    function: str
+    """its qualified name"""
     line: int
     before: str
     after: str
     tree: ast.Module
+
+    @property
+    def name(self) -> str:
+        """Without the line, so that a reason may be given for it."""
+        return f"{self.function}: {self.after}"
 
     @property
     def what(self) -> str:
@@ -52,10 +65,9 @@ class CodeFault:
 def comparisons(module: ModuleType, *, negated: bool = True) -> Iterator[CodeFault]:
     """Every comparison in the functions of a module, each changed alone."""
     whole = tree_of(module)
-    places = [n for n, node in enumerate(ast.walk(whole)) if isinstance(node, ast.Compare)]
-    inside = {id(x) for f in ast.walk(whole) if isinstance(f, ast.FunctionDef) for s in f.body for x in ast.walk(s)}
+    inside = dict(_comparisons(whole, "", False))
     for place, node in enumerate(ast.walk(whole)):
-        if place not in places or id(node) not in inside or not isinstance(node, ast.Compare):
+        if not isinstance(node, ast.Compare) or node not in inside:
             continue
         for i, op in enumerate(node.ops):
             other = SHIFTED.get(type(op)) or (NEGATED.get(type(op)) if negated else None)
@@ -65,7 +77,53 @@ def comparisons(module: ModuleType, *, negated: bool = True) -> Iterator[CodeFau
             changed = next(x for n, x in enumerate(ast.walk(tree)) if n == place)
             assert isinstance(changed, ast.Compare)
             changed.ops[i] = other()
-            yield CodeFault(module, node.lineno, ast.unparse(node), ast.unparse(changed), tree)
+            yield CodeFault(module, inside[node], node.lineno, ast.unparse(node), ast.unparse(changed), tree)
+
+
+def _comparisons(node: ast.AST, function: str, within: bool) -> Iterator[tuple[ast.Compare, str]]:
+    """Each comparison in the body of a function, with the function's qualified name."""
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST):
+                continue
+            body = within or (isinstance(node, ast.FunctionDef) and field == "body")
+            if isinstance(child, ast.Compare) and body:
+                yield child, function
+            name = getattr(child, "name", "") if isinstance(child, ast.FunctionDef | ast.ClassDef) else ""
+            yield from _comparisons(child, ".".join(filter(None, (function, name))), body)
+
+
+def of_code(subsystem: Subsystem) -> list[Mutant]:
+    """The faults of the text of a subsystem's implementation, and of the widths of the numbers that it is given, as
+    mutants for a process of their own; none of a subsystem without an implementation."""
+    pair = next((p for p in subsystem.pairs() if p.layer == "impl"), None)
+    if pair is None:
+        return []
+    make = pair.driver
+    module = sys.modules[type(make()).__module__]
+
+    def broken(fault: CodeFault) -> Driver:
+        gc.unfreeze()  # a child has frozen what it was forked with, and the functions are among that
+        Rewritten(module, fault.tree).__enter__()
+        return make()
+
+    def narrowed(operation: str, parameter: str, bits: int) -> Driver:
+        return Narrow(make(), operation, parameter, bits)
+
+    out: list[Mutant] = []
+    seen: Counter[str] = Counter()
+    for fault in comparisons(module):
+        seen[fault.name] += 1
+        name = fault.name if seen[fault.name] == 1 else f"{fault.name} ({seen[fault.name]})"
+        out.append(Mutant(name, (), fault.what, "impl", partial(broken, fault), generated=True))
+    for op in subsystem.spec.machine.operations.values():
+        for shown, parameter in op.parameters.items():
+            limits = op.ranges.get(parameter)
+            bits = next((b for b in (32, 16, 8) if limits and not -(1 << b - 1) <= limits.most < 1 << b - 1), 0)
+            if bits:
+                name = f"{op.name}: {shown} of {bits} bits"
+                out.append(Mutant(name, (), name, "impl", partial(narrowed, op.name, parameter, bits), generated=True))
+    return out
 
 
 @dataclass

@@ -144,9 +144,10 @@ class _Reader(Session):
         return _Check(self.machine, self.job.subsystem, self.job.strict)
 
     def show(self, written: PendingHistory) -> None:
-        """Send one history."""
+        """Send one history. If the target gets into trouble meanwhile, `wrong` tells it."""
         self.shown.append(replace(written, sent=0, answered=0, answers=[]))
-        self._send(self.shown[-1])
+        with contextlib.suppress(TargetTrouble):
+            self._send(self.shown[-1])
 
     def wrong(self, exact: Sequence[bytes | None]) -> Kill | None:
         """What is wrong with the answers to the first history that was shown and not judged, its `calls` counted from

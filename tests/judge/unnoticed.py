@@ -1,0 +1,69 @@
+"""Why nobody can notice a fault that is made of an implementation's text (docs/measured/code.json): subsystem -> fault
+-> reason."""
+
+from __future__ import annotations
+
+from typing import Final
+
+UNNOTICED: Final[dict[str, dict[str, str]]] = {
+    "batch": {
+        "_headers: count <= 0": "of no headers it returned before",
+        "get_varint: at <= end": "at the end there is no byte, or one that the check of the length refuses",
+        "Lenient.records: self.count <= 0": "of no records it returned before",
+        "Lenient._record: at > end": "a record without bytes has no timestamp either",
+        "Batch.__init__: 0 <= self.attributes < USED": "with all bits, the codec is none",
+        "Encoder.append: offset < self.last_offset": "no operation writes records whose offsets do not rise",
+        "Batch.records: length <= 1": "a record of one byte has no timestamp",
+    },
+    "checkpoints": {
+        "decode_metadata.value: len(words) >= 1": "neither one word nor none is two",
+    },
+    "cleaner": {
+        "compaction_delay_ms: 0 < segment.first_batch_timestamp <= earliest": "the earliest of equal ones is the same",
+        "LogCleanerManager.grab_filthiest_compacted_log: "
+        "c.partition != prefer": "which of equally dirty logs is taken is free",
+        "Driver.state: d in manager.checkpoints": "failed directories are not observed",
+    },
+    "leader_epochs": {
+        "LeaderEpochCache.entries_in_range: start_offset > 0": "below offset 0 there is no entry",
+    },
+    "log_loader": {
+        "LogLoader.rebuild: producers.end_offset > log_end": "at the log's end there is nothing to replay either way",
+        "LogLoader.rebuild: log_end >= producers.end_offset": "at the log's end no segment is between",
+        "LogLoader._replay: h.last_offset > end": "no batch's last offset is the log's end",
+        "LogLoader.between: floor <= b <= end": "a segment at the log's end is empty",
+    },
+    "meta_properties": {
+        "MetaProperties.lacking: self.node_id is None": "the audit alone asks it",
+        "MetaProperties.lacking: self.directory_id is None": "the audit alone asks it",
+        "MetaProperties.lacking: self.cluster_id is not None": "the audit alone asks it",
+    },
+    "producer_state": {
+        "Verification.ask: sequence <= self.lowest_sequence": "of equal ones the lower is the same",
+        "ProducerStateManager.remove_stray_snapshots: latest <= max(bases)": "a stray snapshot is at no base offset",
+        "ProducerStateManager.last_stable_offset: "
+        "max(first, log_start) <= high_watermark": "where both are equal, so are the answers",
+        "produce: firstOffset of 32 bits": "the contract asks for offsets of a first segment, below 2^31",
+        "produce: lastOffset of 32 bits": "the contract asks for offsets of a first segment, below 2^31",
+        "endTransaction: offset of 32 bits": "the contract asks for offsets of a first segment, below 2^31",
+    },
+    "segment": {
+        "headers: position <= len(data) - MAGIC_END": "no operation leaves so short a length on the disk",
+        "headers: length <= LEAST": "no operation leaves so short a length on the disk",
+        "headers: length <= HEADER.size - OVERHEAD": "no operation leaves so short a length on the disk",
+        "Segment._close_handlers: index is None": "whether a closed file is mapped is not observed",
+        "damage: batch of 16 bits": "the contract asks for a batch that there is",
+    },
+    "timeline": {
+        "HashTable.share: count > parts": "of as many parts as slots each part is a slot",
+        "Snapshot.erased: self.deltas is not None": "an open iterator is not observed",
+        "Driver.state: iterator is None": "an open iterator is not observed",
+        "HashTable.put: "
+        "3 * (self.size + 1) >= 4 * len(self.slots)": "four times a power of two is no multiple of three",
+        "HashTable.put: len(self.slots) <= MAX_CAPACITY": "no history has 2^30 entries",
+        "SnapshotRegistry.get_or_create_snapshot: "
+        "self.highest_epoch <= epoch < LATEST_EPOCH": "the contract asks for an epoch above the highest",
+        "SnapshotRegistry.get_or_create_snapshot: "
+        "self.highest_epoch < epoch <= LATEST_EPOCH": "the contract asks for an epoch below the latest",
+    },
+}
