@@ -13,7 +13,7 @@ MemoryRecordsBuilder, DefaultRecordBatch and AbstractLegacyRecordBatch, Kafka 4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
 
 from icontract import ensure, require
@@ -37,7 +37,7 @@ from kafkaspec.spec.common.any_format import (
     sources,
     tail_of,
 )
-from kafkaspec.spec.common.compression import CODEC_IDS, compress, decompress
+from kafkaspec.spec.common.compression import CODEC_IDS, CODECS, compress, decompress
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, NO_TIMESTAMP
 from kafkaspec.spec.common.leader_rules import INVALID_TIMESTAMP, VALIDATION, Limits, Wrong, fault, wrong_batch
 from kafkaspec.spec.common.record_reader import CORRUPT, INVALID, Denied
@@ -64,7 +64,7 @@ Magic = Annotated[int, Within(0, 2)]
 @partial
 @dataclass(frozen=True)
 class Meters:
-    """How often each kind of fault was met since the start."""
+    """How often each kind of fault was met by the last call."""
 
     invalid_magic: Annotated[int, governs("VAL-20")] = 0
     invalid_offset: Annotated[int, governs("VAL-20")] = 0
@@ -193,8 +193,8 @@ def record_error(q: Request, s: Source, r: Told) -> str | None:
     """The clause for which a record is refused. Raises Denied for what ends the call at once.
 
     VAL-9: A message in a compressed set has the format of its wrapper, and is not compressed itself: with another
-    magic it is a record in error, and a compressed one ends the call with InvalidRecordException. [{VALIDATOR};
-    {SET}; KAFKA-4298]
+    magic it is a record in error, and a compressed one ends the call with InvalidRecordException, or with
+    IllegalArgumentException if there is no such codec. [{VALIDATOR}; {SET}; KAFKA-4298]
 
     VAL-10: The CRC of each message in a compressed set of format 0 or 1 is compared, and a wrong one ends the call with
     CorruptRecordException. The CRC of a batch, of any format, is not: the log has compared it before. [{VALIDATOR}]
@@ -205,7 +205,8 @@ def record_error(q: Request, s: Source, r: Told) -> str | None:
     m = r.message
     if m is not None:
         if s.codec and m.codec:
-            raise Denied("VAL-9", INVALID, "Inner messages must not be compressed")
+            known = m.codec in CODECS
+            raise Denied("VAL-9", INVALID if known else ILLEGAL_ARGUMENT)
         if m.magic != s.magic:
             q.count("invalid_magic")
             return "VAL-9"
@@ -264,12 +265,12 @@ def stamped(s: Source, q: Request, last_offset: int, timestamp: int) -> bytes:
     another; its other attributes but the codec become 0 then. A timestamp below -1 becomes -1. [{VALIDATOR}; {SET}]
     """
     if s.header is not None:
-        h = replace(s.header, leader_epoch=q.leader_epoch if q.magic == fmt.MAGIC else s.header.leader_epoch)
+        h = s.header
         base = fmt.signed(last_offset - h.last_offset_delta, 64)
         out = bytearray(s.data)
         out[fmt.AT["base_offset"] : fmt.AT["length"]] = base.to_bytes(8, "big", signed=True)
-        out[fmt.AT["leader_epoch"] : fmt.AT["magic"]] = h.leader_epoch.to_bytes(4, "big", signed=True)
-        if q.magic == 0 or (h.attributes & fmt.LOG_APPEND_TIME, h.max_timestamp) == (q.flags, timestamp):
+        out[fmt.AT["leader_epoch"] : fmt.AT["magic"]] = q.leader_epoch.to_bytes(4, "big", signed=True)
+        if (h.attributes & fmt.LOG_APPEND_TIME, h.max_timestamp) == (q.flags, timestamp):
             return bytes(out)
         attributes = h.attributes & fmt.USED & ~fmt.LOG_APPEND_TIME | q.flags
         out[fmt.AT["attributes"] : fmt.AT["last_offset_delta"]] = attributes.to_bytes(2, "big")
@@ -325,9 +326,10 @@ def each_in_place(q: Request) -> Written:
 def check_target(q: Request, first: Source) -> None:
     """What the writer refuses before it is given a record. Raises Denied.
 
-    VAL-16: The writer refuses, with IllegalArgumentException, for a target format below 2: a transaction's records
-    that came uncompressed for a topic without a codec, which it is asked before VAL-8 is; zstd; and records with
-    headers. Of a batch written again in format 2 it refuses what BAT-18 says. [{WRITER}]
+    VAL-16: The writer refuses, with IllegalArgumentException, what BAT-18 says, a timestamp below -1 among it, in every
+    format; and for a target format below 2 also a transaction's records that came uncompressed for a topic without a
+    codec, where it is asked before VAL-8 is; zstd; records with headers; and any producer id but -1, where VAL-8 asks
+    for those from 0 up. In place nobody asks for the timestamp (BAT-D3). [{WRITER}]
     """
     if q.magic < fmt.MAGIC:
         if first.transactional:
@@ -337,11 +339,11 @@ def check_target(q: Request, first: Source) -> None:
             raise Denied("VAL-16", ILLEGAL_ARGUMENT, f"ZStandard compression is not supported for magic {q.magic}")
 
 
-@states("VAL-16")
+@states("VAL-16", "BAT-18")
 def check_written(q: Request, r: Told) -> None:
     """What the writer refuses of a record. Raises Denied."""
-    if r.timestamp < NO_TIMESTAMP and "VAL-D3" in q.released:
-        raise Denied("VAL-17", ILLEGAL_ARGUMENT, f"Invalid negative timestamp {r.timestamp}")
+    if r.timestamp < NO_TIMESTAMP:
+        raise Denied("BAT-18", ILLEGAL_ARGUMENT, f"Invalid negative timestamp {r.timestamp}")
     if q.magic < fmt.MAGIC and r.headers:
         raise Denied("VAL-16", ILLEGAL_ARGUMENT, f"Magic v{q.magic} does not support record headers")
 
@@ -368,6 +370,8 @@ def written(q: Request, first: Source, records: Sequence[Told]) -> tuple[bytes, 
         if fmt.is_refused_by_the_writer(batch):
             raise Denied("BAT-18", ILLEGAL_ARGUMENT)
         return fmt.encode(batch), fmt.OVERHEAD + sum(len(fmt.record_bytes(r)) for r in batch.records)
+    if first.producer_id != fmt.NO_PRODUCER:
+        raise Denied("VAL-16", ILLEGAL_ARGUMENT)
     relative = q.magic == 1 and q.target != NONE
     flags = q.flags if q.magic else 0
     first_offset = 0 if relative else q.offset
@@ -566,7 +570,7 @@ def request(
     )
 
 
-def answer(meters: Meters, **asked: object) -> Step[Meters, ValidationResult]:
+def answer(**asked: object) -> Step[Meters, ValidationResult]:
     """The step that a call is; `asked`: the parameters of `request`."""
     counted: dict[str, int] = {}
     try:
@@ -574,11 +578,11 @@ def answer(meters: Meters, **asked: object) -> Step[Meters, ValidationResult]:
         counted = q.meters
         w = outcome(q)
     except Denied as e:
-        return Step(replace(meters, **{k: getattr(meters, k) + n for k, n in counted.items()}), e.refused)
+        return Step(Meters(**counted), e.refused)
     result = ValidationResult(
         q.limits.now, w.max_timestamp, w.changed, q.offset + w.count, w.memory, w.converted, w.data, shown(w.data)
     )
-    return Step(meters, result)
+    return Step(Meters(), result)
 
 
 @machine.operation(
@@ -647,7 +651,7 @@ def answer(meters: Meters, **asked: object) -> Step[Meters, ValidationResult]:
     "VAL-14 one batch of format 2, with the leader's epoch and the topic's timestamp type",
 )
 @ensure(
-    lambda state, result: isinstance(result.result, Refused) or result.state == state,
+    lambda result: isinstance(result.result, Refused) or result.state == Meters(),
     "VAL-20 faults alone are counted",
 )
 def validate(
@@ -667,15 +671,14 @@ def validate(
     """The leader is given records: what it appends, or why it refuses them. `records` in hexadecimal, `offset` the log
     end, `now` ms.
 
-    VAL-20: Faults are counted: of the magic (VAL-6, and each record of VAL-9); of the offsets, by the offset range, the
-    count, both together and control batches; of sequences; of checksums (VAL-10); and each record without a key on a
-    compacted topic. [{VALIDATOR}; BrokerTopicMetrics, Kafka 4.3.0]
+    VAL-20: The faults that a call meets are counted: of the magic (VAL-6, and each record of VAL-9); of the offsets, by
+    the offset range, the count, both together and control batches; of sequences; of checksums (VAL-10); and each record
+    without a key on a compacted topic. [{VALIDATOR}; BrokerTopicMetrics, Kafka 4.3.0]
 
     VAL-21: The records get consecutive offsets from the log end on, over all batches, and the log end moves by their
     number. [{CHAPTER}; {VALIDATOR}]
     """
     return answer(
-        state,
         records=records,
         offset=offset,
         now=now,

@@ -39,7 +39,7 @@ public final class ValidatorAdapter implements Adapter {
 
     private final Meters meters = new Meters();
 
-    /** How often each kind of fault was met. */
+    /** How often each kind of fault was met by the last call. */
     private static final class Meters implements LogValidator.MetricsRecorder {
         private final Map<String, Integer> counts = new LinkedHashMap<>();
 
@@ -95,6 +95,7 @@ public final class ValidatorAdapter implements Adapter {
         if (!op.equals("validate")) {
             throw new UnknownOperation(op);
         }
+        meters.reset();
         try {
             return validate(a);
         } catch (RecordValidationException e) {
