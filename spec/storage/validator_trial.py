@@ -67,7 +67,7 @@ def batches() -> tuple[bytes, ...]:
     for c in (0, GZIP):
         two = built(0, _keyed(2), attributes=c)
         first, second = two.records
-        for deltas in ((0, 0), (1, 0), (1, 2), (0, 2), (0, -1)):
+        for deltas in ((0, 0), (1, 0), (1, 1), (1, 2), (0, 2), (0, -1)):
             rows = (replace(first, offset_delta=deltas[0]), replace(second, offset_delta=deltas[1]))
             out.append(replace(two, records=rows))
         out += [replace(two, last_offset_delta=d) for d in (-1, 0, 2, INT_MAX)]
@@ -85,7 +85,7 @@ def batches() -> tuple[bytes, ...]:
         data += [patched(one, AT["attributes"], bytes([0, one[22] & ~7 | c])) for c in (5, 7)]
         data += [one + plain, one + packed, one + one[:20], one + one[:12], one + bytes(11), one[:-1], one[:16]]
         both_wrong = patched(one, AT["count"], bytes(4))
-        data += [patched(both_wrong, AT["base_sequence"], b"\xff" * 4)]
+        data += [patched(both_wrong, AT[name], b"\xff" * 4) for name in ("base_sequence", "last_offset_delta")]
     data += [patched(plain, fmt.OVERHEAD, b"\x7e"), plain[:-1] + b"\x02", patched(plain, len(plain) - 1, b"\x02")]
     data += [b"", bytes(12), bytes(17), bytes(8) + (13).to_bytes(4, "big") + bytes(20)]
     data += [bytes(8) + (14).to_bytes(4, "big") + b"\0" * 4 + b"\3" + bytes(20)]
@@ -172,11 +172,11 @@ def message_sets() -> tuple[bytes, ...]:
     for magic in (0, 1):
         out += [_set(magic, _rows(n, first)) for n, first in ((1, 0), (3, 0), (3, 40))]
         out += [_set(magic, [(0, NOW, b"k", b"v"), (0, NOW, b"k", b"v")])]
-        for time in (-1, -9, NOW + 10, NOW + 11, NOW - 10, NOW - 11, 0):
+        for time in (-1, -9, NOW + 10, NOW + 11, NOW - 10, NOW - 11, 0, 2**42):
             out += [_set(magic, [(0, time, b"k", b"v")]), _set(magic, [(0, NOW, b"k", b""), (1, time, b"k", None)])]
         out += [_set(magic, [(0, NOW, b"k", b"v"), (1, NOW, None, b"v"), (2, NOW + 99, None, b"v")])]
         out += [_set(magic, [(0, NOW + 99, None, b"v"), (1, NOW, None, b"v")])]
-        out += [_set(magic, _rows(2), a) for a in (LOG_APPEND_TIME, 0x30, 0x38)]
+        out += [_set(magic, _rows(2), a) for a in (LOG_APPEND_TIME, 0x30, 0x38, 0xB0)]
         out += [_message(magic, (0, NOW, b"k", b"v")) + _message(magic, (1, NOW, b"k", b"v"), LOG_APPEND_TIME)]
         broken = _message(magic, (0, NOW, b"k", b"v"))
         broken = broken[: legacy.CRC_AT] + NO_CRC + broken[legacy.MAGIC_AT :]
@@ -198,6 +198,8 @@ def tried() -> tuple[str, ...]:
     sound = [b for b in (*batches(), *message_sets()) if outside(b) == ""]
     usual = [fmt.encode(built(0, _keyed(n), attributes=c)) for c in CODECS for n in (1, 2, 5)]
     usual += [_set(m, _rows(n)) for m in (0, 1) for n in (1, 2, 5)]
+    usual += [_set(1, [(0, -9, b"k", b"v")]), _set(1, [(0, -9, b"k", None), (1, NOW, b"k", b"")])]
+    usual += [_set(1, _rows(n), 0x30) for n in (1, 2, 3)] + [wrapper(1, GZIP, 1, NOW, _set(1, _rows(2)), 0x70)]
     usual += [wrapper(m, c, n - 1, NOW, _set(m, _rows(n))) for m in (0, 1) for c in OLD_CODECS for n in (1, 4)]
     return tuple(b.hex() for b in (*sound, *usual, *changed(150)))
 
@@ -220,7 +222,7 @@ def changed(count: int) -> tuple[bytes, ...]:
 
 machine.candidates |= {
     "records": lambda s: tried(),
-    "offset": lambda s: (0, 0, 7, 2**33, 2**62),
+    "offset": lambda s: (0, 0, 7, 2**32 - 1, 2**33, 2**62),
     "now": lambda s: (NOW, NOW + 1),
     "compacted_topic": lambda s: (False, False, True),
     "target_magic": lambda s: (2, 2, 2, 1, 0),
