@@ -64,7 +64,7 @@ machine.deviations += [
         id="VAL-D1",
         clause="VAL-13",
         title="A compressed batch with unusual offsets is refused with an unknown error",
-        versions="4.3.0 (judged)",
+        versions="3.9.1 and 4.3.0 (judged)",
         condition="""a batch of format 2 is compressed with the topic's codec, the target format is 2, nothing is wrong
         with it, and its offsets are not 0, 1, 2, ...""",
         history=("init", _call(bytes_of(_ODD), "gzip", 2)),
@@ -80,7 +80,7 @@ machine.deviations += [
         id="VAL-D2",
         clause="VAL-12",
         title="A producer that sets LogAppendTime is taken by a topic of CreateTime, in format 1 too",
-        versions="4.3.0 (judged); 3.6.0 read",
+        versions="3.9.1 and 4.3.0 (judged); 3.6.0 read",
         releases=">=3.6",
         condition="""the topic's message.timestamp.type is CreateTime; a batch of format 2, or a message or a wrapper of
         format 1, has the LogAppendTime flag; and the timestamps that its records have with it are not -1 and within
