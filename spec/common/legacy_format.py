@@ -89,7 +89,9 @@ def message(data: bytes) -> Message:
     if at != len(data):
         raise Unsized(f"{len(data) - at} bytes behind the value")
     (offset,) = struct.unpack_from(">q", data)
-    return Message(offset, int.from_bytes(data[CRC_AT:MAGIC_AT], "big"), magic, attributes, time, *parts, data)
+    return Message(
+        offset, int.from_bytes(data[CRC_AT:MAGIC_AT], "big"), magic, attributes, time, parts[0], parts[1], data
+    )
 
 
 @states("VAL-1")

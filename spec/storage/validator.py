@@ -241,12 +241,12 @@ def check_records(errors: Sequence[tuple[int, str]]) -> None:
 
 # ---- in place --------------------------------------------------------------------------------------------------------
 class Written(NamedTuple):
-    """What is appended. `memory` bytes; `converted`: how many records were written again."""
+    """What is appended. `taken` records; `memory` bytes; `converted`: how many records were written again."""
 
     data: bytes
     max_timestamp: int
     changed: bool
-    count: int
+    taken: int
     memory: int
     converted: int
 
@@ -580,7 +580,7 @@ def answer(**asked: object) -> Step[Meters, ValidationResult]:
     except Denied as e:
         return Step(Meters(**counted), e.refused)
     result = ValidationResult(
-        q.limits.now, w.max_timestamp, w.changed, q.offset + w.count, w.memory, w.converted, w.data, shown(w.data)
+        q.limits.now, w.max_timestamp, w.changed, q.offset + w.taken, w.memory, w.converted, w.data, shown(w.data)
     )
     return Step(Meters(), result)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -68,6 +69,7 @@ def counted(data: bytes, **how: Any) -> spec.Meters:
     """What the call counts."""
     step = machine.apply(spec.initial(), "validate", {**USUAL, **how, "records": data.hex()})
     assert isinstance(step, Step)
+    assert isinstance(step.state, spec.Meters)
     return step.state
 
 
@@ -246,7 +248,7 @@ def test_a_client_alone_is_asked_for_its_header() -> None:
 @pytest.mark.clause("VAL-8")
 @pytest.mark.clause("VAL-16")
 def test_old_formats_have_no_producers() -> None:
-    producer = {"producer_id": 9, "producer_epoch": 0, "base_sequence": 0}
+    producer: dict[str, Any] = {"producer_id": 9, "producer_epoch": 0, "base_sequence": 0}
     idempotent, transactional = batch(**producer), batch(attributes=TRANSACTIONAL, **producer)
     for magic in (0, 1):
         assert refused(idempotent, target_magic=magic) == ("VAL-8", spec.UNSUPPORTED)
@@ -333,7 +335,7 @@ def test_what_changes_in_place_in_format_2() -> None:
     assert written(odd)[21:23] == b"\1\x80"
     assert written(odd, timestamp_type="LogAppendTime")[21:23] == b"\0\x08"
     same = [fmt.Record(0, 0, b"k", b"v"), fmt.Record(0, 0, b"k", b"w")]
-    twice = fmt.encode(fmt.replace(built(0, rows(2)), records=tuple(same), max_timestamp=NOW))
+    twice = fmt.encode(replace(built(0, rows(2)), records=tuple(same), max_timestamp=NOW))
     assert offsets_of(written(twice)) == [100, 100]
 
 
@@ -366,7 +368,7 @@ def test_what_the_writer_refuses() -> None:
 def test_what_is_written_again() -> None:
     assert read(written(old(0))) == [(100 + n, -1, b"k%d" % n, b"v") for n in range(3)]
     assert read(written(old(1))) == [(100 + n, NOW + n, b"k%d" % n, b"v") for n in range(3)]
-    producer = {"producer_id": 9, "producer_epoch": 1, "base_sequence": 5}
+    producer: dict[str, Any] = {"producer_id": 9, "producer_epoch": 1, "base_sequence": 5}
     again = asked(batch(attributes=TRANSACTIONAL, **producer), target_compression="lz4")["batches"][0]
     assert [again[k] for k in ("producerId", "producerEpoch", "baseSequence", "attributes")] == [9, 1, 5, 0x13]
     wrapped = asked(batch(), target_magic=1, target_compression="gzip")["batches"]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import patch
+
+from crc32c import crc32c
 
 from kafkaspec.impl.storage import batch as v2
 from kafkaspec.impl.storage import validator as impl
@@ -13,6 +16,7 @@ from kafkaspec.impl.storage.validator import Driver, Entry, InvalidRecords, Row,
 from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.matrix import Mutant, of_impl, with_fault
 from kafkaspec.spec.common.compression import decompress
+from kafkaspec.spec.common.record_reader import CORRUPT, INVALID
 from kafkaspec.spec.storage import validator as spec
 
 
@@ -107,7 +111,7 @@ class AnyWrapper(Entry):
         try:
             return super()._old_rows(wrapper)
         except InvalidRecords as e:
-            if e.error != impl.INVALID or e.words or self.magic == 0 or wrapper.value is None or self.codec == 4:
+            if e.error != INVALID or e.words or self.magic == 0 or wrapper.value is None or self.codec == 4:
                 raise
             return super()._old_rows(wrapper._replace(offset=0))
 
@@ -206,7 +210,7 @@ class CountFirst(Validator):
         if h.count < 1:
             self.met("invalid_offset")
             words = f"Invalid reported count for record batch: {h.count}"
-            raise InvalidRecords("BAT-20", impl.INVALID, words + spec.IN)
+            raise InvalidRecords("BAT-20", INVALID, words + spec.IN)
         super().check_header(h)
 
 
@@ -244,7 +248,7 @@ def _takes_nested(v: Validator, entry: Entry, r: Row) -> bool | None:
 def _no_crc(v: Validator, entry: Entry, r: Row) -> Any:
     if r.raw and entry.codec and r.magic == entry.magic:
         right = bytearray(r.raw)
-        struct.pack_into(">I", right, 12, impl.zlib.crc32(r.raw[16:]))
+        struct.pack_into(">I", right, 12, zlib.crc32(r.raw[16:]))
         return Validator.record_error(v, entry, r._replace(raw=bytes(right)))
     return True
 
@@ -255,8 +259,8 @@ def _first_crc(v: Validator, entry: Entry, r: Row) -> Any:
 
 def _every_crc(v: Validator, entry: Entry, r: Row) -> bool:
     """The CRC of a message that is not compressed is compared too."""
-    if r.raw and not entry.codec and int.from_bytes(r.raw[12:16], "big") != impl.zlib.crc32(r.raw[16:]):
-        raise InvalidRecords("VAL-10", impl.CORRUPT)
+    if r.raw and not entry.codec and int.from_bytes(r.raw[12:16], "big") != zlib.crc32(r.raw[16:]):
+        raise InvalidRecords("VAL-10", CORRUPT)
     return True
 
 
@@ -374,7 +378,7 @@ class Recompressed(Validator):
 
     def run(self) -> bytes:
         class Data(Entry):
-            control = False  # type: ignore[assignment]
+            control = False
 
         with patch.object(impl, "Entry", Data):
             return super().run()
@@ -396,7 +400,7 @@ def _no_epoch(out: bytearray, e: Entry, v: Validator) -> None:
 
 
 def _resealed(out: bytearray, e: Entry, at: int = 0) -> None:
-    struct.pack_into(">I", out, e.at + 17, impl.crc32c(bytes(out[e.at + 21 : e.at + len(e.data)])))
+    struct.pack_into(">I", out, e.at + 17, crc32c(bytes(out[e.at + 21 : e.at + len(e.data)])))
 
 
 def _always_sealed(out: bytearray, e: Entry, v: Validator) -> None:
@@ -430,7 +434,7 @@ class OldFlagsStay(Validator):
         super().stamp_old(out, e, last, time)
         if e.magic and bytes(out[e.at + 12 : e.at + 16]) != e.data[12:16]:
             out[e.at + 17] |= e.attributes & 0xF0
-            struct.pack_into(">I", out, e.at + 12, impl.zlib.crc32(out[e.at + 16 : e.at + len(e.data)]))
+            struct.pack_into(">I", out, e.at + 12, zlib.crc32(out[e.at + 16 : e.at + len(e.data)]))
 
 
 class StaleOldCrc(Validator):
@@ -493,8 +497,8 @@ class NoProducer(Validator):
 
     def rewrite_new(self, first: Entry, rows: list[Row]) -> bytes:
         class Nobody(Entry):
-            producer = (-1, -1, -1)  # type: ignore[assignment]
-            transactional = False  # type: ignore[assignment]
+            producer = (-1, -1, -1)
+            transactional = False
 
         return super().rewrite_new(Nobody(first.data, 0), rows)
 
