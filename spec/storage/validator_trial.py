@@ -192,13 +192,20 @@ def message_sets() -> tuple[bytes, ...]:
     return tuple(out)
 
 
+def marker() -> bytes:
+    """A control batch, of a coordinator."""
+    rows = [LogRecord(0, NOW, COMMIT, END_MARKER.pack(0, 7))]
+    return fmt.encode(built(0, rows, attributes=TRANSACTIONAL | CONTROL, producer_id=4000, producer_epoch=3))
+
+
 @cache
 def tried() -> tuple[str, ...]:
     """What the validator is tried with: what is well formed comes more often."""
     sound = [b for b in (*batches(), *message_sets()) if outside(b) == ""]
     usual = [fmt.encode(built(0, _keyed(n), attributes=c)) for c in CODECS for n in (1, 2, 5)]
     usual += [_set(m, _rows(n)) for m in (0, 1) for n in (1, 2, 5)]
-    usual += [_set(1, [(0, -9, b"k", b"v")]), _set(1, [(0, -9, b"k", None), (1, NOW, b"k", b"")])]
+    usual += 5 * [_set(1, [(0, -9, b"k", b"v")]), _set(1, [(0, -9, b"k", None), (1, NOW, b"k", b"")])]
+    usual += 6 * [marker()]
     usual += [_set(1, _rows(n), 0x30) for n in (1, 2, 3)] + [wrapper(1, GZIP, 1, NOW, _set(1, _rows(2)), 0x70)]
     usual += [wrapper(m, c, n - 1, NOW, _set(m, _rows(n))) for m in (0, 1) for c in OLD_CODECS for n in (1, 4)]
     return tuple(b.hex() for b in (*sound, *usual, *changed(150)))
