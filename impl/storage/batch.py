@@ -19,6 +19,7 @@ from kafkaspec.contract.machine import ByName, Refused
 from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.compression import CODEC_IDS, CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, NULL_POINTER
+from kafkaspec.spec.common.leader_rules import INVALID_TIMESTAMP, VALIDATION
 from kafkaspec.spec.common.record_format import Legacy, Malformed, Unread
 from kafkaspec.spec.common.record_reader import CORRUPT, INVALID, UNDERFLOW, ReadBatch, ReadRecord
 from kafkaspec.spec.storage import batch as spec
@@ -677,10 +678,10 @@ def assign(
         keep = keep and (source == 0 or r.offset == n)
         records.append(r)
     if untimely:
-        words = f"{spec.INVALID_TIMESTAMP}: One or more records have been rejected due to invalid timestamp"
-        raise InvalidRecords("BAT-22", spec.VALIDATION, words)
+        words = f"{INVALID_TIMESTAMP}: One or more records have been rejected due to invalid timestamp"
+        raise InvalidRecords("BAT-22", VALIDATION, words)
     if keyless:
-        raise InvalidRecords("BAT-21", spec.VALIDATION, _keyless(keyless))
+        raise InvalidRecords("BAT-21", VALIDATION, _keyless(keyless))
     if keep:
         base = initial_offset + len(records) - 1 - batch.last_offset_delta
         return stamp(data, base, partition_leader_epoch, log_append_time, now if log_append_time else largest), False

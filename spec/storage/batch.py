@@ -44,6 +44,7 @@ from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common import record_reader as reader
 from kafkaspec.spec.common.compression import CODEC_IDS
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, NO_TIMESTAMP
+from kafkaspec.spec.common.leader_rules import INVALID_TIMESTAMP, VALIDATION, Limits, fault, wrong_batch
 from kafkaspec.spec.common.record_format import Batch
 
 PREFIX = "BAT"
@@ -51,8 +52,6 @@ TITLE = "Record batch"
 
 LEADER = "Kafka Internals, ch. 03, 'Offset, timestamp & epoch assignment (LogValidator)'; LogValidator, Kafka 4.3.0"
 
-INVALID_TIMESTAMP = "org.apache.kafka.common.errors.InvalidTimestampException"
-VALIDATION = "org.apache.kafka.storage.internals.log.RecordValidationException"
 ERRORS = dict.fromkeys(("BAT-1", "BAT-2", "BAT-3"), reader.CORRUPT) | {
     "BAT-4": ILLEGAL_ARGUMENT,
     "BAT-7": KAFKA_EXCEPTION,
@@ -555,13 +554,10 @@ def allowed(batch: Batch, origin: str) -> Refused | None:
     BAT-20: A leader takes from a client one batch, whose offset range is 1 or more and its count, that is no control
     batch, and that has a base sequence of 0 or more if it has a producer id. [{LEADER}]
     """
-    wrong = (
-        len(batch.records) == 0
-        or batch.last_offset_delta + 1 != len(batch.records)
-        or batch.control
-        or (batch.producer_id > fmt.NO_PRODUCER and batch.base_sequence < 0)
+    wrong = wrong_batch(
+        batch.last_offset_delta, len(batch.records), batch.control, batch.producer_id, batch.base_sequence
     )
-    return NOT_ALLOWED if origin == "CLIENT" and wrong else None
+    return NOT_ALLOWED if origin == "CLIENT" and wrong is not None else None
 
 
 @states(without=ONE_CALL)
@@ -576,14 +572,11 @@ def faults(
     now; else the whole batch is refused. So it is if the producer set LogAppendTime. Where one record lacks a key and
     another's timestamp is wrong, that is the error. [{LEADER}; that of 3.5.2 for the producer's LogAppendTime]
     """
+    limits = Limits(compacted, create_time, now, before_ms, after_ms)
     for n, r in enumerate(fmt.log_records(batch)):
-        age = fmt.signed(now - r.timestamp, 64)
-        if compacted and r.key is None:
-            yield "BAT-21", n
-        elif batch.log_append_time or (
-            create_time and r.timestamp != NO_TIMESTAMP and (age > before_ms or fmt.signed(-age, 64) > after_ms)
-        ):
-            yield "BAT-22", n
+        clause = fault(r.key, r.timestamp, batch.log_append_time, limits)
+        if clause is not None:
+            yield clause, n
 
 
 @states("BAT-22")

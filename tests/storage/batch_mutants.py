@@ -18,10 +18,10 @@ from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.matrix import Mutant, of_impl, with_fault
 from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.compression import CODEC_IDS, LIMIT
+from kafkaspec.spec.common.leader_rules import VALIDATION
 from kafkaspec.spec.common.record_format import BatchFields, DecodedBatch, sealed
 from kafkaspec.spec.common.record_reader import INVALID, ReadBatch
 from kafkaspec.spec.storage import batch as spec
-from kafkaspec.spec.storage.batch import VALIDATION
 from kafkaspec.spec.storage.batch_trial import patched
 
 
