@@ -23,6 +23,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
+from kafkaspec.contract.codec import encode
 from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Pick, Refused, Step
 from kafkaspec.judge.boundary import CANNOT, Path, boundaries, changed, plain
 from kafkaspec.judge.cover import Cover
@@ -33,8 +34,9 @@ Generator = Literal["guided", "uniform"]
 STEPS: Final = 60
 """Calls of a history."""
 PROPOSALS, EAGER_PROPOSALS = 4, 16
-OUTCOME, AFTER, ARGUMENTS, SIDES = 4.0, 1.0, 4.0, 4.0
-"""How much it weighs that an outcome is new, that it is after the one before, and what is new of the arguments."""
+OUTCOME, AFTER, ARGUMENTS, SIDES, ANSWERS = 4.0, 1.0, 4.0, 4.0, 4.0
+"""How much it weighs that an outcome is new, that it is after the one before, what is new of the arguments, that a side
+of a rule is, and that something in the answer to a question is."""
 CANDIDATES: Final = 12
 """At most this many candidates of a parameter are distinguished."""
 DUPLICATE, STALE, RANDOM, BURST = 0.04, 0.08, 0.25, 0.25
@@ -60,6 +62,8 @@ SWARM: Final = 0.5
 FEW, FEW_STALE, AT_MOST, WEIGHT = 0.25, 0.3, 5, 20
 """Of histories, how many keep to few operations, and how often an old argument is taken up in these; how many
 operations these are at most, and what they weigh."""
+SPARED, SPARE = 0.5, 8
+"""Of histories, how many rarely make operations after which less is shown, and how much more the others weigh then."""
 STREAK, LENGTHS, GROWING, LOOKED = 0.04, (3, 6, 12), 6, 8
 """How often a call that changed something is followed by a streak of its operation; how long one is; of how many
 proposals that one is made which adds most to what is shown; how many questions are asked then."""
@@ -126,6 +130,9 @@ class Guide:
 
     seen: Counter[Hashable] = field(default_factory=Counter)
     sides: Counter[int] = field(default_factory=Counter)
+    answers: Counter[Hashable] = field(default_factory=Counter)
+    growth: Counter[str] = field(default_factory=Counter)
+    """operation -> how often more was shown after it than before, less how often there was less"""
     outcomes: dict[Hashable, int] = field(default_factory=dict)
     """outcome -> its number, which is hashed faster"""
     features: set[Hashable] = field(default_factory=set)
@@ -167,6 +174,8 @@ class Draws:
         self.fresh = 0
         """in how many calls that come next it is used sooner"""
         self.questions = [op for op in operations if op.returns == "answer"]
+        self.asks = 2 * len(self.questions) > len(operations)
+        """whether most calls show something by their answers alone: then these are looked at, which takes time"""
         self._functions = {
             op.name: [(p, machine.candidates_of(op, p)) for p in op.parameters.values()] for op in operations
         }
@@ -394,6 +403,7 @@ class _Eager:
         self.stale = STALE
         self.calls: list[Call] = []
         self.seen_of: Any = self
+        self.shown = 0
         self.made = 0
         self.used: dict[tuple[str, str], list[Any]] = {}
         self.before: Hashable = None
@@ -413,6 +423,8 @@ class _Eager:
         for aspect in aspects:
             seen[aspect] = seen.get(aspect, 0) + 1
         self.guide.sides.update(proposal.sides)
+        if self.draws.asks:
+            self.guide.answers.update(answered(proposal))
         self.before = aspects[0]
         return proposal
 
@@ -421,7 +433,12 @@ class _Eager:
         if state is self.seen_of:
             return
         self.seen_of = state
-        new = features(self.draws.machine.observe(state)) - self.guide.features
+        shown = self.draws.machine.observe(state)
+        more = extent(shown)
+        if self.calls:
+            self.guide.growth[self.calls[-1].operation.name] += (more > self.shown) - (more < self.shown)
+        self.shown = more
+        new = features(shown) - self.guide.features
         if new:
             self.guide.features |= new
             if self.calls and len(self.calls) <= LONGEST:
@@ -441,7 +458,8 @@ class _Eager:
                 out.append((name, j, picked[j], i, picked[i]))
         return out
 
-    def _score(self, aspects: list[Hashable], sides: Sequence[int]) -> float:
+    def _score(self, aspects: list[Hashable], proposal: Proposal) -> float:
+        sides, answers = proposal.sides, answered(proposal) if self.draws.asks else ()
         seen = self.guide.seen.get
         score = OUTCOME / (1 + seen(aspects[0], 0)) + AFTER / (1 + seen(aspects[1], 0))
         if len(aspects) > 2:
@@ -451,6 +469,8 @@ class _Eager:
             score += ARGUMENTS * new / (len(aspects) - 2)
         if sides:
             score += SIDES / (1 + min(self.guide.sides.get(n, 0) for n in sides))
+        if answers:
+            score += ANSWERS / (1 + min(self.guide.answers.get(f, 0) for f in answers))
         return score
 
     def _chosen(self, state: Any) -> tuple[Proposal, list[Hashable]] | None:
@@ -476,7 +496,7 @@ class _Eager:
             if found is None:
                 return best
             aspects = self._aspects(found, state)
-            score = self._score(aspects, found.sides)
+            score = self._score(aspects, found)
             if score > highest:
                 best, highest = (found, aspects), score
         if best is not None and rng.random() < VARIED:
@@ -507,6 +527,11 @@ class _Guided(_Eager):
         if rng.random() < SWARM:
             weights = [w * rng.choice((0, 1, 1, 4)) for w in weights]
             weights[rng.randrange(len(weights))] += 8
+        if rng.random() < SPARED:
+            weights = [
+                w * (SPARE if guide.growth[op.name] >= 0 else 1)
+                for w, op in zip(weights, draws.operations, strict=True)
+            ]
         if rng.random() < FEW:
             few = rng.sample(range(len(weights)), min(len(weights), rng.randint(2, AT_MOST)))
             weights = [WEIGHT if n in few else 1 for n in range(len(weights))]
@@ -591,6 +616,14 @@ def features(shown: Json) -> set[Hashable]:
 
     walk(shown, ())
     return found
+
+
+def answered(proposal: Proposal) -> set[Hashable]:
+    """What the answer to a question is like; nothing of a refusal."""
+    call, step, *_ = proposal
+    if call.operation.returns != "answer" or isinstance(step.result, Refused):
+        return set()
+    return {(call.operation.name, f) for f in features(encode(step.result))}
 
 
 def extent(shown: Json) -> int:
