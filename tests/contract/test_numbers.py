@@ -64,7 +64,6 @@ def test_no_whole_number_of_a_caller_is_without_a_range() -> None:
     assert found == []
     asked = {m.name for m in machines().values()}
     assert asked >= {*components()}
-    assert len(machines()) == 17  # twelve subsystems, two that are questions about logs, what three audits ask
     ranged = sum(len(op.ranges) for m in machines().values() for op in m.operations.values())
     assert ranged >= 200
 
