@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tests.broker import wire
-from tests.broker.history import History, Sent, Session, Transaction
+from tests.broker.history import History, Sent, Session, Transaction, digest
 
 FENCED = frozenset({47, 48, 49, 90, 120})
 """Errors that end a transactional producer: of an epoch that is not the newest, of a transaction that is none."""
@@ -156,9 +156,6 @@ class Idempotent(Producer):
         error, base = self.broker.produce(name, data, None, 9)
         assert not error, f"{name}: a duplicate is answered with error {error}"
         return base
-
-    def run(self) -> None:
-        super().run()
 
 
 class Transactional(Producer):
@@ -334,19 +331,12 @@ class Trimmer(Client):
         if any(error for error, _ in asked):
             return
         start, end, stable = (offset for _, offset in asked)
-        offset = self.rng.choice(
-            (stable, min(end, stable + 1), end, -1, *(self.rng.randint(start, end) for _ in range(4)))
-        )
+        offset = self.rng.choice((stable, min(end, stable + 1), end, *(self.rng.randint(start, end) for _ in range(4))))
         starts = self.history.starts[name]
-        starts.asked = max(starts.asked, 1 << 62 if offset < 0 else offset)  # until it is answered
+        starts.asked = max(starts.asked, offset)
         error, low = self.broker.delete_records(name, offset)
         if not error:
             starts.told = max(starts.told, low)
-            if offset < 0:
-                starts.asked = max(low, self.most)
-            self.most = starts.asked if starts.asked < 1 << 62 else low
-
-    most = 0
 
 
 class Consumer(Client):
@@ -382,8 +372,6 @@ class Consumer(Client):
 
 def take(session: Session, got: wire.Fetched) -> None:
     """What a consumer of this isolation makes of a fetch."""
-    from tests.broker.history import digest
-
     hidden = set[int]()
     starting = sorted(got.aborted, key=lambda a: a[1])
     for b in wire.read(got.records):

@@ -96,6 +96,10 @@ class History:
             self.known.add(crc)
         return new
 
+    def acknowledged(self) -> int:
+        with self.lock:
+            return sum(s.offset is not None for s in self.sent)
+
     def transaction(self) -> Transaction:
         with self.lock:
             self.transactions.append(Transaction())

@@ -21,7 +21,7 @@ from kafka.record.memory_records import MemoryRecords
 
 ANSWER_S = 20
 EARLIEST, LATEST = -2, -1
-RETRIABLE = frozenset({3, 5, 6, 7, 14, 15, 16, 51, 56})
+RETRIABLE = frozenset({3, 5, 6, 7, 14, 15, 16, 19, 51, 56})
 """Errors after which the same is asked again: of topics and coordinators that a broker has not loaded yet."""
 UNSURE = frozenset({-1, 7, 20, 56})
 """Errors of a produce that do not say that nothing was appended."""
