@@ -1,8 +1,8 @@
 """What the clients of one broker asked and were told, and the truth that an audit of its directory must agree with.
 
 Clients write down what they send before they send it, and what became of it when they are told. `truth` is what they
-know at one moment, in the form of the recordings (`tests/recordings/condense.py` has its fields, `kafkaspec.audit.recorded`
-holds directories to it).
+know at one moment, in the form of the recordings: `tests/recordings/condense.py` has its fields, and
+`kafkaspec.audit.recorded` holds directories to it.
 """
 
 from __future__ import annotations
