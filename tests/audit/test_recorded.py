@@ -97,9 +97,9 @@ def drop(truth: Truth, data: Path) -> None:
 def flip_marker(truth: Truth, data: Path) -> None:
     """The first marker of a transaction that a client was told is committed says that it is aborted."""
     offset = fate(truth, "committed")[0][0]
+    producer = None
     for log in sorted((data / "ledger-0").glob("*.log")):
-        text = bytearray(log.read_bytes())
-        at, producer = 0, None
+        text, at = bytearray(log.read_bytes()), 0
         while at < len(text):
             size = 12 + int.from_bytes(text[at + 8 : at + 12], "big")
             base, of = int.from_bytes(text[at : at + 8], "big"), bytes(text[at + 43 : at + 51])
@@ -113,7 +113,7 @@ def flip_marker(truth: Truth, data: Path) -> None:
                 log.write_bytes(text)
                 return
             at += size
-    raise AssertionError("no marker in the segment of the record")
+    raise AssertionError("no marker behind the record")
 
 
 def expose(truth: Truth, data: Path) -> None:
