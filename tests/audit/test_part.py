@@ -92,6 +92,16 @@ def test_any_part_of_any_recording_is_sound(r: object, tmp_path: Path) -> None:
         assert false_alarms(name, directories, tmp_path, random.Random(name), 12) == []
 
 
+def test_a_marker_of_a_segment_that_is_not_there_is_no_fault_of_a_later_snapshot(
+    originals: Originals, tmp_path: Path
+) -> None:
+    """A marker of version 1 keeps the producer's epoch, and leaves nothing in a snapshot but its timestamp."""
+    partition = originals("broker-kills/node-after-clean-stop")[0] / "ledger-0"
+    kept = [f"{n:020}.{kind}" for n in (0, 127) for kind in ("log", "snapshot") if n or kind == "log"]
+    found = engine.audit([taken(partition, [*kept, f"{91:020}.snapshot"], tmp_path)], strict=True)
+    assert (found.verdict, found.findings, found.problems) == ("sound", (), ())
+
+
 # ---- what was not there
 def test_what_was_not_there_is_one_line(originals: Originals, tmp_path: Path) -> None:
     partition = originals(BASIC)[0] / "ledger-0"

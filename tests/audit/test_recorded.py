@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import crc32c
 import pytest
 
-from kafkaspec.audit.recorded import Archive, disagreements, recorded
+from kafkaspec.audit.engine import audit
+from kafkaspec.audit.recorded import Archive, contents, disagreements, recorded
+from tests.audit.conftest import Copy
 
 WITH_TRUTH = [r for r in recorded() if r.truth is not None]
 
@@ -51,3 +58,132 @@ def test_a_lost_last_value_is_noticed() -> None:
     truth["acknowledged"]["users-0"]["plain"][-1][1] ^= 1
     with r.unpacked() as directories:
         assert [line.split(": ")[-1] for line in disagreements(truth, directories)] != []
+
+
+# ---- a broker that was killed again and again: what was planted is found ---------------------------------------------
+KILLS = "broker-kills/node-after-clean-stop"
+Truth = dict[str, Any]
+Plant = Callable[[Truth, Path], object]
+
+
+def reads(truth: Truth, isolation: str, name: str = "ledger-0") -> list[list[int]]:
+    """The records of the longest read."""
+    of = [r for r in truth["reads"] if r[:2] == [isolation, name]]
+    records: list[list[int]] = max((r[4] for r in of), key=len)
+    return records
+
+
+def fate(truth: Truth, outcome: str, name: str = "ledger-0") -> list[list[Any]]:
+    found: list[list[Any]] = truth["acknowledged"][name][outcome]
+    return found
+
+
+def without_last_batch(log: Path) -> None:
+    data = log.read_bytes()
+    at = 0
+    while (size := 12 + int.from_bytes(data[at + 8 : at + 12], "big")) + at < len(data):
+        at += size
+    log.write_bytes(data[:at])
+
+
+def drop(truth: Truth, data: Path) -> None:
+    """The end of the log, a batch with an acknowledged record at least."""
+    last = max(r[0] for of in truth["acknowledged"]["ledger-0"].values() for r in of)
+    for log in sorted((data / "ledger-0").glob("*.log"), reverse=True):
+        while log.stat().st_size and any(o >= last for o in contents(data / "ledger-0").records):
+            without_last_batch(log)
+
+
+def flip_marker(truth: Truth, data: Path) -> None:
+    """The first marker of a transaction that a client was told is committed says that it is aborted."""
+    offset = fate(truth, "committed")[0][0]
+    producer = None
+    for log in sorted((data / "ledger-0").glob("*.log")):
+        text, at = bytearray(log.read_bytes()), 0
+        while at < len(text):
+            size = 12 + int.from_bytes(text[at + 8 : at + 12], "big")
+            base, of = int.from_bytes(text[at : at + 8], "big"), bytes(text[at + 43 : at + 51])
+            if base <= offset <= base + int.from_bytes(text[at + 23 : at + 27], "big"):
+                producer = of
+            if text[at + 22] & 0x20 and of == producer and base > offset:
+                kind = text.index(b"\x08\x00\x00\x00", at + 61) + 4
+                assert text[kind] == 1
+                text[kind] = 0
+                text[at + 17 : at + 21] = crc32c.crc32c(bytes(text[at + 21 : at + size])).to_bytes(4, "big")
+                log.write_bytes(text)
+                return
+            at += size
+    raise AssertionError("no marker behind the record")
+
+
+def expose(truth: Truth, data: Path) -> None:
+    offset, digest, *_ = fate(truth, "aborted")[0]
+    records = reads(truth, "read_committed")
+    records.append([offset, digest])
+    records.sort()
+
+
+def expose_undecided(truth: Truth, data: Path) -> None:
+    at = contents(data / "ledger-1")
+    offset = min(at.open)
+    read = max((r for r in truth["reads"] if r[:2] == ["read_committed", "ledger-1"]), key=lambda r: r[3])
+    read[4].append([offset, at.records[offset]])
+    read[3] = offset + 1
+
+
+PLANTS: dict[str, tuple[Plant, str]] = {
+    "an acknowledged record is gone": (drop, "acknowledged"),
+    "a marker is flipped": (flip_marker, "committed for the client, not so here"),
+    "an aborted record is read": (expose, "was aborted"),
+    "an undecided record is read": (expose_undecided, "is not decided"),
+    "a record is read twice": (
+        lambda t, d: reads(t, "read_committed").insert(1, reads(t, "read_committed")[0]),
+        "after",
+    ),
+    "two records are read in the wrong order": (lambda t, d: _swap(t), "after"),
+    "a record is read over": (lambda t, d: reads(t, "read_committed").pop(1), "is not read"),
+    "another record is read": (lambda t, d: reads(t, "read_committed")[0].__setitem__(1, 1), "another record"),
+    "nobody sent a record": (lambda t, d: fate(t, "plain").pop(), "no client sent"),
+    "a commit that nobody asked for": (
+        lambda t, d: fate(t, "left").append(fate(t, "committed").pop()),
+        "no client asked",
+    ),
+    "a transaction is torn apart": (
+        lambda t, d: t["together"].append([["ledger-0", fate(t, o)[0][0]] for o in ("committed", "aborted")]),
+        "one transaction",
+    ),
+    "the log starts where nobody asked": (lambda t, d: t["asked_to_delete"].update({"trimmed-0": 0}), "no more than 0"),
+    "a marker is not written": (lambda t, d: fate(t, "committed", "ledger-1").append(_open(d)), "not decided here"),
+}
+
+
+def _swap(truth: Truth) -> None:
+    records = reads(truth, "read_uncommitted")
+    records[0], records[1] = records[1], records[0]
+
+
+def _open(data: Path) -> list[int]:
+    at = contents(data / "ledger-1")
+    return [min(at.open), at.records[min(at.open)]]
+
+
+@pytest.mark.parametrize("what", PLANTS)
+def test_what_is_planted_in_a_history_or_its_log_is_found(what: str, copied: Copy) -> None:
+    r = next(r for r in recorded() if r.name == KILLS)
+    truth = r.truth
+    assert truth is not None
+    (data,) = copied(KILLS)
+    assert disagreements(truth, [data]) == []
+    plant, told = PLANTS[what]
+    plant(truth, data)
+    found = disagreements(truth, [data])
+    assert any(told in line for line in found), found
+
+
+def test_a_marker_that_is_flipped_makes_the_audit_red(copied: Copy) -> None:
+    truth = next(r for r in recorded() if r.name == KILLS).truth
+    assert truth is not None
+    (data,) = copied(KILLS)
+    assert audit([data]).exit_code == 0
+    flip_marker(truth, data)
+    assert audit([data]).exit_code == 1

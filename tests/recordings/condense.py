@@ -16,6 +16,16 @@ RECORDING-FOLDER has `manifest.json` and `history.ndjson[.gz]`. For each archive
     in_flight      the manifest's list of .deleted, .cleaned and .swap files
     transactions   how many the clients saw committed and aborted, over all partitions
 
+The runs of `tests/broker` write down more, since there is no client but their own:
+
+    acknowledged   "left" is an outcome too: a transaction of which no client ever asked for a commit
+    unanswered     name -> crc of the sends that may or may not be in the log; all other records were acknowledged
+    together       transactions of which no client knows the end: [[name, offset], ...], of one fate
+    asked_to_delete  name -> the largest offset that DeleteRecords was asked for, answered or not
+    reads          [isolation level, name, from, to, [[offset, crc], ...]]: what a consumer read of these offsets, in
+                   the order in which it did
+    settled        whether every marker is written that will be
+
 `crc` is the CRC-32 of the key, or of nothing, then of a byte 0xff, then of the value likewise.
 """
 

@@ -88,6 +88,9 @@ class Contents:
     """offset -> crc of key and value, of the records that are no markers"""
     aborted: set[int] = field(default_factory=set)
     """offsets of records whose transaction was aborted"""
+    committed: set[int] = field(default_factory=set)
+    open: set[int] = field(default_factory=set)
+    """offsets of records whose transaction has no marker"""
     end: int = 0
     stable: int = 0
     """last stable offset"""
@@ -107,8 +110,7 @@ def contents(partition: Path) -> Contents:
             if batch.control:
                 kinds = [marker(r).type for r in batch.records]
                 done = pending.pop(batch.producer_id, []) if batch.transactional else []
-                if kinds and kinds[0] == 0:
-                    c.aborted.update(done)
+                (c.aborted if kinds and kinds[0] == 0 else c.committed).update(done)
                 c.markers += len(kinds)
                 c.aborts += bool(done) and kinds == [0]
                 c.commits += bool(done) and kinds == [1]
@@ -118,6 +120,7 @@ def contents(partition: Path) -> Contents:
                     pending.setdefault(batch.producer_id, []).extend(offsets or [batch.base_offset])
             c.end = batch.last_offset + 1
     c.stable = min((offsets[0] for offsets in pending.values()), default=c.end)
+    c.open.update(o for offsets in pending.values() for o in offsets)
     return c
 
 
@@ -148,18 +151,23 @@ def disagreements(truth: dict[str, Any], directories: Sequence[Path]) -> list[st
     out: list[str] = []
     for directory in directories:
         start = starts(directory)
+        there = dict[str, Contents]()
         for name in sorted({*truth["partitions"], *truth["acknowledged"]}):
             if (directory / name).is_dir():
                 where = f"{directory.parent.name}/{name}"
-                found = contents(directory / name)
-                out += [f"{where}: {line}" for line in _differs(truth, name, found, start.get(name, 0))]
+                found = there[name] = contents(directory / name)
+                first = start.get(name, 0)
+                out += [f"{where}: {line}" for line in _differs(truth, name, found, first)]
+                out += [f"{where}: {line}" for line in _told_otherwise(truth, name, found, first)]
+        out += [f"{directory.parent.name}: {line}" for line in _torn_apart(truth, there)]
     return out
 
 
 def _differs(truth: dict[str, Any], name: str, found: Contents, start: int) -> Iterator[str]:
     topic = name.rpartition("-")[0]
     seen = truth["partitions"].get(name, {})
-    for isolation, end in (("read_uncommitted", found.end), ("read_committed", found.stable)):
+    stable = max(start, found.stable)  # DeleteRecords may pass the beginning of an open transaction
+    for isolation, end in (("read_uncommitted", found.end), ("read_committed", stable)):
         if isolation in seen and topic not in truth["compacted"]:
             hidden = found.aborted if isolation == "read_committed" else set()
             count = sum(start <= o < end and o not in hidden for o in found.records)
@@ -180,8 +188,96 @@ def _differs(truth: dict[str, Any], name: str, found: Contents, start: int) -> I
             if found.records.get(offset) != digest:
                 there = "another" if offset in found.records else "no"
                 yield f"offset {offset}: acknowledged ({outcome}), but {there} record"
+            elif offset in found.open and outcome in ("aborted", "committed") and "settled" in truth:
+                if truth["settled"]:
+                    yield f"offset {offset}: {outcome} for the client, not decided here"
+            elif outcome == "left":
+                if offset in found.committed:
+                    yield f"offset {offset}: committed here, and no client asked for it"
             elif outcome != "open" and (outcome == "aborted") != (offset in found.aborted):
                 yield f"offset {offset}: {outcome} for the client, not so here"
+
+
+def _told_otherwise(truth: dict[str, Any], name: str, found: Contents, start: int) -> Iterator[str]:
+    """Of a history that knows all that was sent: what is in the log and was not sent, or is there twice; a log start
+    that nobody asked for; and reads that are not of this log."""
+    if name in truth.get("unanswered", {}):
+        yield from _strangers(truth, name, found)
+    asked = truth.get("asked_to_delete", {}).get(name)
+    if asked is not None and start > asked and not _aged(truth, name):
+        yield f"the log starts at {start}; clients asked for no more than {asked}"
+    for isolation, of, first, end, records in truth.get("reads", ()):
+        if of == name:
+            for line in _misread(truth, name, found, start, isolation, first, end, records):
+                yield f"{isolation} from {first} to {end}: {line}"
+
+
+def _aged(truth: dict[str, Any], name: str) -> bool:
+    return name.rpartition("-")[0] in truth["aged"]
+
+
+def _strangers(truth: dict[str, Any], name: str, found: Contents) -> Iterator[str]:
+    """Each record was sent by a client, and is at the offset that it was told if it was told one; each is there once,
+    since all producers are idempotent."""
+    told = {offset: crc for of in truth["acknowledged"].get(name, {}).values() for offset, crc, *_ in of}
+    unanswered = set(truth["unanswered"][name])
+    met = dict[int, int]()
+    for offset, digest in found.records.items():
+        if digest in met:
+            yield f"offset {offset}: the record at {met[digest]} once more"
+        met[digest] = offset
+        if told.get(offset) != digest and digest not in unanswered:
+            yield f"offset {offset}: a record that no client sent, or that was refused, or acknowledged elsewhere"
+
+
+def _misread(
+    truth: dict[str, Any],
+    name: str,
+    found: Contents,
+    start: int,
+    isolation: str,
+    first: int,
+    end: int,
+    records: list[list[int]],
+) -> Iterator[str]:
+    """A read of the offsets from `first` to `end` against the log as it is now: in order and each once, nothing that
+    is not there, and all that is there and is not hidden. Below the log start, and below what DeleteRecords was asked
+    for, records may be gone; in a compacted topic everywhere."""
+    committed = isolation == "read_committed"
+    low = max(start, first)
+    compacted = name.rpartition("-")[0] in truth["compacted"]
+    before = -1
+    for offset, digest in records:
+        if offset <= before:
+            yield f"offset {offset} is read after {before}"
+        before = max(before, offset)
+        if not first <= offset < end:
+            yield f"offset {offset} is read, and lies outside"
+        there = found.records.get(offset)
+        if there is None and (offset < start or compacted):
+            continue
+        if there != digest:
+            yield f"offset {offset} is read, and {'another' if there is not None else 'no'} record is there"
+        elif committed and offset in found.aborted:
+            yield f"offset {offset} is read, and was aborted"
+        elif committed and offset in found.open:
+            yield f"offset {offset} is read, and is not decided"
+    if end > max(found.end, start):
+        yield f"the log ends at {found.end}"
+    read = {offset for offset, _ in records}
+    for offset in sorted(found.records):
+        if low <= offset < end and offset not in read and not (committed and offset in found.aborted):
+            yield f"offset {offset} is not read"
+
+
+def _torn_apart(truth: dict[str, Any], there: dict[str, Contents]) -> Iterator[str]:
+    """A transaction of which no client knows the end is committed as a whole, or aborted."""
+    for transaction in truth.get("together", ()):
+        of = [(name, offset) for name, offset in transaction if name in there]
+        committed = [x for x in of if x[1] in there[x[0]].committed]
+        aborted = [x for x in of if x[1] in there[x[0]].aborted]
+        if committed and aborted:
+            yield f"one transaction is committed at {committed[0]} and aborted at {aborted[0]}"
 
 
 def _latest(of: dict[str, list[list[Any]]], found: Contents, unsure: set[str | None], start: int) -> Iterator[str]:
@@ -219,12 +315,13 @@ def miscounted(r: Archive, truth: dict[str, Any], a: Audit) -> list[str]:
         if p.topic == "__cluster_metadata" or p.kind is not Kind.CURRENT:
             continue
         c = contents(Path(p.path))
+        stable = max(p.start, c.stable)  # DeleteRecords may pass the beginning of an open transaction
         mine = (p.end, p.records, p.committed, p.aborted)
         right = (c.end, len(c.records) + c.markers, c.commits, c.aborts)
         if mine != right:
             out.append(f"{p.path}: end, records, commits, aborts {mine}; decoded {right}")
-        if not r.killed and p.last_stable_offset != c.stable:  # of a killed broker the high watermark lags
-            out.append(f"{p.path}: last stable offset {p.last_stable_offset}; decoded {c.stable}")
+        if not r.killed and p.last_stable_offset != stable:  # of a killed broker the high watermark lags
+            out.append(f"{p.path}: last stable offset {p.last_stable_offset}; decoded {stable}")
         seen = truth["partitions"].get(name, {})
         for isolation, end in (("read_uncommitted", p.end), ("read_committed", p.last_stable_offset)):
             if isolation in seen and [p.start, end] != seen[isolation][:2]:

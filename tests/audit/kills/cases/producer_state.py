@@ -591,6 +591,15 @@ CASES: Mapping[str, Callable[[], Case]] = {
         f"snapshot, {name}": (lambda rows=rows, x=x, of=of: snap(rows, *x, **of))
         for name, rows, x, of in (
             ("an overlap before", [p(0, 1, 0), b(0)], [e(1, 5, 0)], {}),
+            *(
+                (
+                    f"a gap, another timestamp, coordinator {n}",
+                    [p(0, 9, 0), b(4)],
+                    [NINE._replace(timestamp=NINE.timestamp + 1, coordinator_epoch=n)],
+                    {},
+                )
+                for n in (-1, 0)
+            ),
             (
                 "the marker at 0 as the last",
                 [commit(0, 1), t(1, 1, 0, 2)],

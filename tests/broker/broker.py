@@ -1,0 +1,140 @@
+"""A real broker of Apache Kafka, controller included, on loopback: started, killed, started again."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+READY = b"Kafka Server started"
+START_S, STOP_S = 180, 90
+NODE = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "2",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    "group.initial.rebalance.delay.ms": "0",
+    "log.index.size.max.bytes": "4096",
+    "log.initial.task.delay.ms": "200",
+    "log.retention.check.interval.ms": "700",
+    "log.segment.delete.delay.ms": "1500",
+    "log.cleaner.backoff.ms": "500",
+    "log.cleaner.threads": "1",
+    "log.cleaner.dedupe.buffer.size": "2097152",
+    "replica.high.watermark.checkpoint.interval.ms": "900",
+    "num.network.threads": "2",
+    "num.io.threads": "3",
+}
+
+
+def jars() -> Path | None:
+    """The folder of Kafka's jars: KAFKASPEC_KAFKA, or ~/.cache/kafkaspec/kafka-4.3.0; None if there are none, or no
+    java."""
+    folder = Path(os.environ.get("KAFKASPEC_KAFKA") or "~/.cache/kafkaspec/kafka-4.3.0").expanduser()
+    return folder if list(folder.glob("kafka_2.13-*.jar")) and shutil.which("java") else None
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for s in sockets:
+            s.bind(("127.0.0.1", 0))
+        return [s.getsockname()[1] for s in sockets]
+    finally:
+        for s in sockets:
+            s.close()
+
+
+def _id() -> str:
+    """As Kafka prints a Uuid; it takes none that begins with a dash."""
+    while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return text
+
+
+class Broker:
+    """One node in a folder of its own: `data` is its log directory, `server.log` what it printed."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
+        self.folder, self.data = folder, folder / "data"
+        self.port, controller = _free_ports(2)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.data.mkdir(parents=True)
+        own = {
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "log.dirs": str(self.data),
+        }
+        lines = (f"{k}={v}\n" for k, v in (NODE | own | dict(settings)).items())
+        (folder / "server.properties").write_text("".join(lines))
+        format_ = self._java("kafka.tools.StorageTool", "format", "-t", _id(), "-c", "server.properties")
+        done = subprocess.run(format_, cwd=folder, capture_output=True, text=True, timeout=START_S)
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+    def _java(self, main: str, *arguments: str) -> list[str]:
+        options = ["-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+        return ["java", *options, "-cp", f"{jars()}/*", main, *arguments]
+
+    def start(self) -> None:
+        """Begin to start; `wait` says when it has."""
+        with (self.folder / "server.log").open("ab") as log:
+            self._from = log.tell()
+            self.process = subprocess.Popen(
+                self._java("kafka.Kafka", "server.properties"),
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    @property
+    def ready(self) -> bool:
+        with (self.folder / "server.log").open("rb") as log:
+            log.seek(self._from)
+            return READY in log.read()
+
+    def wait(self) -> None:
+        """Until it has started, recovery included."""
+        deadline = time.monotonic() + START_S
+        while not self.ready:
+            assert self.process is not None
+            assert self.process.poll() is None, f"the broker ended: {self.said()}"
+            assert time.monotonic() < deadline, f"not started after {START_S} s: {self.said()}"
+            time.sleep(0.1)
+
+    def said(self) -> str:
+        return (self.folder / "server.log").read_text(errors="replace")[-3000:]
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until it is gone."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """SIGTERM: a clean stop. AssertionError if it does not come to an end."""
+        self._end(signal.SIGTERM)
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self.process = self.process, None
+        if process is None:
+            return
+        process.send_signal(how)
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise AssertionError(f"the broker did not stop within {STOP_S} s: {self.said()}") from None

@@ -1,0 +1,287 @@
+"""One run of a real broker: rounds of traffic, each ended by SIGKILL, then a clean stop; all drawn from a seed.
+
+    python -m tests.broker.run SEED [--kills N] [--record FOLDER] [--keep FOLDER]
+
+After each kill, before the restart, and after each recovery the directory is audited and held to what the clients know.
+`--record` keeps the directory after the last kill and after the clean stop, each with its truth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import shutil
+import tarfile
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+
+from kafkaspec.audit.engine import Audit, audit
+from kafkaspec.audit.finding import Severity
+from kafkaspec.audit.recorded import disagreements
+from tests.broker import wire
+from tests.broker.broker import Broker
+from tests.broker.clients import Client, Consumer, Idempotent, Open, Traffic, Transactional, Trimmer
+from tests.broker.history import History, digest
+
+SEGMENT = {"internal.segment.bytes": "3000", "index.interval.bytes": "300", "file.delete.delay.ms": "1500"}
+COMPACT = {"min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "1000"}
+TOPICS: dict[str, tuple[int, dict[str, str]]] = {
+    "ledger": (2, {}),
+    "trimmed": (2, {}),
+    "recent": (1, {"retention.bytes": "9000"}),
+    "table": (1, {"cleanup.policy": "compact", **COMPACT}),
+    "both": (1, {"cleanup.policy": "compact,delete", "retention.bytes": "9000", **COMPACT}),
+}
+COMPACTED, AGED = ("table", "both"), ("recent", "both")
+NAMES = [f"{topic}-{p}" for topic, (count, _) in TOPICS.items() for p in range(count)]
+FREE = ["ledger-0", "trimmed-0", "recent-0", "table-0", "both-0"]
+HELD = ["ledger-1", "trimmed-1"]
+"""partitions with a transaction that stays open"""
+TRANSACTION_MS = 4_000
+SETTLED_S = 40
+REST_S = 60
+TRAFFIC_S = 30
+
+
+@dataclass
+class Outcome:
+    """What a run was like, and what is wrong, a line each."""
+
+    seed: int
+    wrong: list[str] = field(default_factory=list)
+    audits: int = 0
+    kills: int = 0
+    in_recovery: int = 0
+    """of the kills, those while the broker was starting"""
+    records: int = 0
+    """acknowledged"""
+    reads: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+    leftovers: dict[str, int] = field(default_factory=dict)
+    """of the audits, by clause"""
+    notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        left = ", ".join(f"{c} ×{n}" for c, n in sorted(self.leftovers.items()))
+        return (
+            f"seed {self.seed}: {self.kills} kills ({self.in_recovery} in recovery), {self.audits} audits, "
+            f"{self.records} records acknowledged, {self.reads} read, {self.outcomes}; left-overs {left}; "
+            f"{len(self.wrong)} wrong"
+        )
+
+
+class Run:
+    def __init__(self, seed: int, folder: Path, record: Path | None = None) -> None:
+        self.rng, self.outcome, self.record = random.Random(seed), Outcome(seed), record
+        settings = {
+            "log.flush.offset.checkpoint.interval.ms": self.rng.choice(("400", "60000")),
+            "log.flush.start.offset.checkpoint.interval.ms": self.rng.choice(("400", "60000")),
+        }
+        self.broker = Broker(folder, settings)
+        self.history = History(COMPACTED, AGED, record.name if record else f"seed-{seed}")
+        self.traffic = Traffic(self.history, self.broker.port)
+        self.clients = self._clients(str(seed))
+
+    def _clients(self, seed: str) -> list[Client]:
+        t = self.traffic
+        return [
+            Idempotent(t, "steady", seed, FREE, 12),
+            Idempotent(t, "narrow", seed, [*HELD, "table-0"], 12),
+            Transactional(t, "first", seed, FREE, 12, 1, TRANSACTION_MS),
+            Transactional(t, "second", seed, FREE, 12, 2, TRANSACTION_MS),
+            Transactional(t, "third", seed, [*HELD, "ledger-0"], 12, 2, TRANSACTION_MS),
+            Open(t, "holder", seed, HELD, 12),
+            Trimmer(t, "trimmer", seed, ["trimmed-0", "trimmed-1"]),
+            Consumer(t, "committed", seed, NAMES, True),
+            Consumer(t, "uncommitted", seed, NAMES, False),
+        ]
+
+    def __call__(self, kills: int) -> Outcome:
+        try:
+            self.broker.start()
+            self.broker.wait()
+            self._topics()
+            for c in self.clients:
+                c.start()
+            for n in range(1, kills + 1):
+                self._round(n, last=n == kills)
+            self._finish()
+        finally:
+            self.traffic.over.set()
+            self.traffic.go.clear()
+            if self.broker.process is not None:
+                self.broker.kill()
+        self._count()
+        return self.outcome
+
+    def _topics(self) -> None:
+        admin = KafkaAdminClient(bootstrap_servers=f"127.0.0.1:{self.broker.port}")
+        admin.create_topics(
+            {
+                topic: {"num_partitions": count, "replication_factor": 1, "configs": SEGMENT | more}
+                for topic, (count, more) in TOPICS.items()
+            }
+        )
+        admin.close()
+
+    def _round(self, n: int, last: bool) -> None:
+        self._traffic(self.rng.randint(100, 400))
+        time.sleep(self.rng.random() * 0.2)
+        self.broker.kill()
+        self.outcome.kills += 1
+        self._rest()
+        self._look(f"after kill {n}", f"node-after-sigkill-{n}" if last else "")
+        self.broker.start()
+        if self.rng.random() < 0.3:
+            time.sleep(1 + self.rng.random() * 8)
+            if not self.broker.ready:
+                self.outcome.in_recovery += 1
+            self.broker.kill()
+            self.outcome.kills += 1
+            self._look(f"after kill {n}, killed again while it was starting")
+            self.broker.start()
+        self.broker.wait()
+        before = {name: s.told for name, s in self.history.starts.items()}
+        with_broker = wire.connected(self.broker.port)
+        for name, told in sorted(before.items()):
+            error, start = with_broker.offset(name, wire.EARLIEST)
+            if not error and start < told:
+                self.outcome.notes.append(f"kill {n}: {name} starts at {start}; DeleteRecords was told {told}")
+        with_broker.close()
+        self._look(f"after recovery {n}")
+
+    def _traffic(self, records: int) -> None:
+        """Until so many more records are acknowledged, or a while is over: a machine may be slow."""
+        self.traffic.go.set()
+        enough = self.history.acknowledged() + records
+        deadline = time.monotonic() + TRAFFIC_S
+        while self.history.acknowledged() < enough and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+    def _rest(self) -> None:
+        """All clients stop where they are: what was asked and not answered stays so until they go on."""
+        self.traffic.go.clear()
+        for c in self.clients:
+            if not c.resting.wait(REST_S):
+                self.outcome.wrong.append(f"{c.name} did not come to rest")
+
+    def _look(self, when: str, archive: str = "", settled: bool = False, final: dict[str, Any] | None = None) -> None:
+        truth = self.history.truth(f"{archive}.tar.gz", when, settled, final)
+        found = audit([self.broker.data])
+        if found.exit_code and self.broker.process is not None:  # told when two in a row agree
+            time.sleep(2)
+            found = audit([self.broker.data])
+        self.outcome.audits += 1
+        self.outcome.wrong += [f"{when}: {line}" for line in _bad(found)]
+        for f in found.findings:
+            if f.severity is Severity.LEFTOVER:
+                self.outcome.leftovers[f.clause] = self.outcome.leftovers.get(f.clause, 0) + 1
+        self.outcome.wrong += [f"{when}: {line}" for line in disagreements(truth, [self.broker.data])]
+        if self.record is not None and archive:
+            _keep(self.record, archive, self.broker.data, truth)
+
+    def _finish(self) -> None:
+        """Once more traffic, then all that can be decided is, consumers read everything, and the broker is stopped."""
+        self._traffic(100)
+        self._rest()
+        self._settle()
+        final = self._read_all()
+        self._look("after the last reads")
+        self.broker.stop()
+        self._look("after the clean stop", "node-after-clean-stop", settled=True, final=final)
+
+    def _settle(self) -> None:
+        c = wire.connected(self.broker.port)
+        deadline = time.monotonic() + SETTLED_S
+        for name in FREE:
+            while c.offset(name, wire.LATEST, committed=True) != c.offset(name, wire.LATEST):
+                if time.monotonic() > deadline:
+                    self.outcome.wrong.append(f"{name}: the last stable offset did not reach the high watermark")
+                    break
+                time.sleep(0.2)
+        # with a transaction open the last stable offset says nothing of the others: none is left that can time out
+        time.sleep(TRANSACTION_MS / 1000 + 3)
+        c.close()
+
+    def _read_all(self) -> dict[str, Any]:
+        """What consumers of kafka-python see, from the beginning to the end."""
+        final: dict[str, Any] = {}
+        for isolation in ("read_uncommitted", "read_committed"):
+            consumer = KafkaConsumer(
+                bootstrap_servers=f"127.0.0.1:{self.broker.port}",
+                isolation_level=isolation,
+                auto_offset_reset="earliest",
+                enable_auto_commit=False,
+                group_id=None,
+            )
+            for name in NAMES:
+                topic, _, partition = name.rpartition("-")
+                tp = TopicPartition(topic, int(partition))
+                consumer.assign([tp])
+                consumer.seek_to_beginning(tp)
+                start, end = consumer.position(tp), consumer.end_offsets([tp])[tp]
+                session = self.history.session(isolation, name, start)
+                deadline = time.monotonic() + REST_S
+                while consumer.position(tp) < end and time.monotonic() < deadline:
+                    for r in consumer.poll(timeout_ms=200).get(tp, ()):
+                        session.records.append((r.offset, digest(r.key, r.value)))
+                session.end = consumer.position(tp)
+                if session.end != end:
+                    self.outcome.wrong.append(f"{name}: {isolation} came to {session.end} of {end}")
+                if name.rpartition("-")[0] not in AGED:
+                    final.setdefault(name, {})[isolation] = [start, session.end, len(session.records)]
+            consumer.close()
+        return final
+
+    def _count(self) -> None:
+        self.outcome.wrong += self.traffic.wrong
+        self.outcome.records = sum(s.offset is not None for s in self.history.sent)
+        self.outcome.reads = sum(len(s.records) for s in self.history.sessions)
+        for t in self.history.transactions:
+            self.outcome.outcomes[t.outcome] = self.outcome.outcomes.get(t.outcome, 0) + 1
+
+
+def _bad(found: Audit) -> list[str]:
+    out = [
+        f"{f.severity.name} {f.clause} {f.file} {f.position} {f.offset}: {f.message}; {f.expected}"
+        for f in found.findings
+        if f.severity > Severity.LEFTOVER
+    ]
+    return out + list(found.problems)
+
+
+def _keep(folder: Path, archive: str, data: Path, truth: dict[str, Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(folder / f"{archive}.tar.gz", "w:gz", compresslevel=9) as tar:
+        tar.add(data, "node-1/data", filter=lambda m: None if m.name.endswith("/.lock") else m)
+    text = json.dumps(truth, separators=(",", ":")).encode()
+    (folder / f"{archive}.truth.json.gz").write_bytes(gzip.compress(text, 9, mtime=0))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("seed", type=int)
+    parser.add_argument("--kills", type=int, default=5)
+    parser.add_argument("--record", type=Path)
+    parser.add_argument("--keep", type=Path)
+    args = parser.parse_args(arguments)
+    folder = args.keep or Path(tempfile.mkdtemp(prefix="kafkaspec-broker-"))
+    try:
+        outcome = Run(args.seed, folder / "node-1", args.record)(args.kills)
+    finally:
+        if args.keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+    print("\n".join([str(outcome), *outcome.notes, *outcome.wrong]))
+    return bool(outcome.wrong)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
