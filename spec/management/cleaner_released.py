@@ -334,7 +334,7 @@ spec.machine.deviations += [
         effect="""The metric kafka.log:type=LogCleanerManager,name=uncleanable-bytes throws a NullPointerException when
         it is read, for the whole directory, until the broker starts again. That is the usual case, and no corner: a
         log that cannot be cleaned the first time is marked before anything of it is checkpointed. Whoever watches for
-        uncleanable logs gets an error or a gap just when there are some; uncleanable-partitions-count still tells. The
+        uncleanable logs gets an error or a gap where there are some; uncleanable-partitions-count still tells. The
         public trackers do not seem to know it (KAFKA-13305 is another NullPointerException of the same gauge, fixed
         in 3.1.0).""",
         fix="Optional.ofNullable(lastClean.get(tp)).",

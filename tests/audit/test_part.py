@@ -57,7 +57,7 @@ def subset(names: list[str], rng: random.Random) -> list[str]:
 
 
 def false_alarms(name: str, directories: Iterable[Path], to: Path, rng: random.Random, of_each: int) -> list[str]:
-    """What is said, beside left-overs, of parts of partitions that are sound."""
+    """What is said, beside leftovers, of parts of partitions that are sound."""
     out = []
     places = discover(list(directories)).places
     for n, p in enumerate(p for place in places for p in place.files.partitions if p.segments):

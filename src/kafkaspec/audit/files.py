@@ -11,6 +11,9 @@ from pathlib import Path
 
 from kafkaspec.impl.common.files import File
 
+METADATA_TOPIC = "__cluster_metadata"
+"""KRaft's log: no clients write to it."""
+
 
 class Kind(Enum):
     """What a partition's directory is, by the end of its name."""

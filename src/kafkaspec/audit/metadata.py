@@ -18,7 +18,7 @@ from pathlib import Path
 
 from kafkaspec.audit.check import TopicConfig
 from kafkaspec.audit.discover import Place
-from kafkaspec.audit.files import Kind, PartitionFiles
+from kafkaspec.audit.files import METADATA_TOPIC, Kind, PartitionFiles
 from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import File, open_regular
 from kafkaspec.impl.common.rows import Chunk
@@ -26,7 +26,6 @@ from kafkaspec.impl.common.scan import read_segment
 from kafkaspec.impl.storage.batch import Batch, Malformed
 from kafkaspec.spec.common.record_format import CONTROL
 
-METADATA_TOPIC = "__cluster_metadata"
 SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 TOPIC, CONFIG, REMOVE_TOPIC = 2, 4, 9
 OF_TOPIC, OF_BROKER = 2, 4

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkaspec.audit.engine import Audit
-from kafkaspec.audit.files import Kind
+from kafkaspec.audit.files import METADATA_TOPIC, Kind
 from kafkaspec.audit.finding import Severity
 from kafkaspec.impl.management import checkpoints
 from kafkaspec.spec.common.record_format import Batch, decode, marker
@@ -312,7 +312,7 @@ def miscounted(r: Archive, truth: dict[str, Any], a: Audit) -> list[str]:
     out = []
     for p in a.partitions:
         name = Path(p.path).name
-        if p.topic == "__cluster_metadata" or p.kind is not Kind.CURRENT:
+        if p.topic == METADATA_TOPIC or p.kind is not Kind.CURRENT:
             continue
         c = contents(Path(p.path))
         stable = max(p.start, c.stable)  # DeleteRecords may pass the beginning of an open transaction

@@ -54,7 +54,7 @@ class LogEnd:
 
 @dataclass(frozen=True)
 class AuditChange:
-    """What a look shows that the look before did not. Left-overs, which come and go under a running broker, are not
+    """What a look shows that the look before did not. Leftovers, which come and go under a running broker, are not
     told."""
 
     paths: tuple[str, ...]
@@ -175,7 +175,7 @@ def _moved(before: Sequence[Partition], now: Sequence[Partition]) -> Iterator[Lo
 
 @dataclass
 class Unchanged:
-    """A fan that remembers: a log is judged anew if a file of it, or what surrounds it, is another than last time."""
+    """A fan that remembers: a log is checked again if a file of it, or what surrounds it, is another than last time."""
 
     fan: Fan
     known: dict[Path, tuple[Log, dict[str, tuple[int, int, int]], LogResult]] = field(default_factory=dict)

@@ -462,7 +462,7 @@ def export(
 
 
 @app.command(
-    short_help="Judge the log directories that brokers left: fsck for Kafka.",
+    short_help="Check the log directories that brokers left: fsck for Kafka.",
     epilog="""\b
 Examples:
   kafkaspec audit /var/lib/kafka/data                 a broker's log directory, or a folder of such
@@ -491,12 +491,12 @@ def audit(
     everything: Annotated[bool, typer.Option("--all", help="Tell every finding, not the first few of a rule.")] = False,
     watch: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", min=0.1, help="Look again every so many seconds; tell what has changed."),
+        typer.Option(metavar="SECONDS", min=0.1, help="Look again at this interval; tell what has changed."),
     ] = None,
     html: Html = None,
     json: Json = False,
 ) -> int:
-    """Judge the log directories that brokers left: batches, indexes, producers, transactions, epochs, checkpoints,
+    """Check the log directories that brokers left: batches, indexes, producers, transactions, epochs, checkpoints,
     compaction, leftovers of a crash, and replicas against each other."""
     from kafkaspec.cli import audit as command
 

@@ -14,16 +14,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from typing import TYPE_CHECKING, Any
 
 from kafkaspec.contract import clauses
 from kafkaspec.contract.history import History, Record, answer_text, call_text, outcome
 from kafkaspec.contract.machine import Driver, Json, Machine, Operation, Outside, Pick, Refused, Step
 from kafkaspec.lockstep.compare import Difference, differences, matches, same, shape, written
 from kafkaspec.lockstep.shrink import Again, fewer_calls
+
+if TYPE_CHECKING:
+    from hypothesis.stateful import RuleBasedStateMachine
 
 ModelState = Callable[[Any], Hashable | None]
 """The state of a model that a spec's state stands for; None where it is beyond the model's sizes."""
@@ -287,6 +287,8 @@ def state_machine(
 ) -> type[RuleBasedStateMachine]:
     """The Hypothesis state machine of spec and driver: a rule an operation, arguments from its candidates. Its failure
     is an AssertionError with the shrunk history. Run it by `run_state_machine_as_test` or as `TestCase`."""
+    from hypothesis import strategies as st  # half a second, which a walk need not wait for
+    from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
     class Lockstep(RuleBasedStateMachine):
         @initialize(data=st.data())
