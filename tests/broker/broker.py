@@ -116,6 +116,9 @@ class Broker:
             assert time.monotonic() < deadline, f"not started after {START_S} s: {self.said()}"
             time.sleep(0.1)
 
+    def log(self) -> bytes:
+        return (self.folder / "server.log").read_bytes()
+
     def said(self) -> str:
         return (self.folder / "server.log").read_text(errors="replace")[-3000:]
 

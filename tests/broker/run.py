@@ -12,6 +12,7 @@ import argparse
 import gzip
 import json
 import random
+import re
 import shutil
 import tarfile
 import tempfile
@@ -28,8 +29,8 @@ from kafkaspec.audit.finding import Severity
 from kafkaspec.audit.recorded import disagreements
 from tests.broker import wire
 from tests.broker.broker import Broker
-from tests.broker.clients import Client, Consumer, Idempotent, Open, Traffic, Transactional, Trimmer
-from tests.broker.history import History, digest
+from tests.broker.clients import Client, Consumer, Idempotent, Open, Traffic, Transactional, Trimmer, take
+from tests.broker.history import History, Session, digest
 
 SEGMENT = {"internal.segment.bytes": "3000", "index.interval.bytes": "300", "file.delete.delay.ms": "1500"}
 COMPACT = {"min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "1000"}
@@ -51,6 +52,15 @@ REST_S = 60
 TRAFFIC_S = 30
 
 
+SKIPPED = re.compile(rb"find leader endpoint for partitions Set\(([^)]*)\) while trying to send transaction markers")
+"""What the coordinator of 4.3.0 says when it gives a marker up: while it starts, a partition has no leader yet."""
+LOST_MARKER = (
+    "PSM-32", "PSM-11", "not so here", "no client asked", "not decided", "was aborted", "one transaction",
+    "did not reach", "is not read",
+)  # fmt: skip
+"""What follows in a partition of which a marker was given up."""
+
+
 @dataclass
 class Outcome:
     """What a run was like, and what is wrong, a line each."""
@@ -68,13 +78,15 @@ class Outcome:
     leftovers: dict[str, int] = field(default_factory=dict)
     """of the audits, by clause"""
     notes: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    """what is wrong and Kafka's own doing: docs/audit.md says how it comes"""
 
     def __str__(self) -> str:
         left = ", ".join(f"{c} ×{n}" for c, n in sorted(self.leftovers.items()))
         return (
             f"seed {self.seed}: {self.kills} kills ({self.in_recovery} in recovery), {self.audits} audits, "
             f"{self.records} records acknowledged, {self.reads} read, {self.outcomes}; left-overs {left}; "
-            f"{len(self.wrong)} wrong"
+            f"{len(self.wrong)} wrong, {len(self.known)} of Kafka's own"
         )
 
 
@@ -89,6 +101,8 @@ class Run:
         self.history = History(COMPACTED, AGED, record.name if record else f"seed-{seed}")
         self.traffic = Traffic(self.history, self.broker.port)
         self.clients = self._clients(str(seed))
+        self.regressed = set[str]()
+        """partitions whose log start came back from before a DeleteRecords"""
 
     def _clients(self, seed: str) -> list[Client]:
         t = self.traffic
@@ -154,6 +168,7 @@ class Run:
         for name, told in sorted(before.items()):
             error, start = with_broker.offset(name, wire.EARLIEST)
             if not error and start < told:
+                self.regressed.add(name)
                 self.outcome.notes.append(f"kill {n}: {name} starts at {start}; DeleteRecords was told {told}")
         with_broker.close()
         self._look(f"after recovery {n}")
@@ -212,37 +227,61 @@ class Run:
         c.close()
 
     def _read_all(self) -> dict[str, Any]:
-        """What consumers of kafka-python see, from the beginning to the end."""
+        """What consumers see, from the beginning to the end."""
         final: dict[str, Any] = {}
         for isolation in ("read_uncommitted", "read_committed"):
-            consumer = KafkaConsumer(
-                bootstrap_servers=f"127.0.0.1:{self.broker.port}",
-                isolation_level=isolation,
-                auto_offset_reset="earliest",
-                enable_auto_commit=False,
-                group_id=None,
-            )
             for name in NAMES:
-                topic, _, partition = name.rpartition("-")
-                tp = TopicPartition(topic, int(partition))
-                consumer.assign([tp])
-                consumer.seek_to_beginning(tp)
-                start, end = consumer.position(tp), consumer.end_offsets([tp])[tp]
-                session = self.history.session(isolation, name, start)
-                deadline = time.monotonic() + REST_S
-                while consumer.position(tp) < end and time.monotonic() < deadline:
-                    for r in consumer.poll(timeout_ms=200).get(tp, ()):
-                        session.records.append((r.offset, digest(r.key, r.value)))
-                session.end = consumer.position(tp)
+                topic = name.rpartition("-")[0]
+                read = self._read_by_wire if topic in COMPACTED else self._read
+                session, end = read(isolation, name)
                 if session.end != end:
                     self.outcome.wrong.append(f"{name}: {isolation} came to {session.end} of {end}")
-                if name.rpartition("-")[0] not in AGED:
-                    final.setdefault(name, {})[isolation] = [start, session.end, len(session.records)]
-            consumer.close()
+                if topic not in AGED:
+                    final.setdefault(name, {})[isolation] = [session.start, session.end, len(session.records)]
         return final
 
+    def _read(self, isolation: str, name: str) -> tuple[Session, int]:
+        topic, _, partition = name.rpartition("-")
+        tp = TopicPartition(topic, int(partition))
+        consumer = KafkaConsumer(
+            bootstrap_servers=f"127.0.0.1:{self.broker.port}",
+            isolation_level=isolation,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            group_id=None,
+        )
+        consumer.assign([tp])
+        consumer.seek_to_beginning(tp)
+        session, end = self.history.session(isolation, name, consumer.position(tp)), consumer.end_offsets([tp])[tp]
+        deadline = time.monotonic() + REST_S
+        while consumer.position(tp) < end and time.monotonic() < deadline:
+            for r in consumer.poll(timeout_ms=200).get(tp, ()):
+                session.records.append((r.offset, digest(r.key, r.value)))
+        session.end = consumer.position(tp)
+        consumer.close()
+        return session, end
+
+    def _read_by_wire(self, isolation: str, name: str) -> tuple[Session, int]:
+        """kafka-python 3.0.12 ends in an error at a control batch without records, which the cleaner leaves."""
+        c, committed = wire.connected(self.broker.port), isolation == "read_committed"
+        session = self.history.session(isolation, name, c.offset(name, wire.EARLIEST)[1])
+        _, end = c.offset(name, wire.LATEST, committed)
+        deadline = time.monotonic() + REST_S
+        while session.end < end and time.monotonic() < deadline:
+            got = c.fetch(name, session.end, committed)
+            if not got.error:
+                take(session, got)
+        c.close()
+        return session, end
+
     def _count(self) -> None:
-        self.outcome.wrong += self.traffic.wrong
+        skipped = {n for m in SKIPPED.findall(self.broker.log()) for n in m.decode().split(", ")}
+        found, self.outcome.wrong = self.outcome.wrong, self.traffic.wrong
+        for line in found:
+            lost = any(n in line for n in skipped) and any(x in line for x in LOST_MARKER)
+            epochs = "LEC-20" in line and any(n in line for n in self.regressed)
+            (self.outcome.known if lost or epochs else self.outcome.wrong).append(line)
+        self.outcome.notes += [f"a marker was given up: {n}" for n in sorted(skipped)]
         self.outcome.records = sum(s.offset is not None for s in self.history.sent)
         self.outcome.reads = sum(len(s.records) for s in self.history.sessions)
         for t in self.history.transactions:
@@ -279,7 +318,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         if args.keep is None:
             shutil.rmtree(folder, ignore_errors=True)
-    print("\n".join([str(outcome), *outcome.notes, *outcome.wrong]))
+    print("\n".join([str(outcome), *outcome.notes, *(f"known: {x}" for x in outcome.known), *outcome.wrong]))
     return bool(outcome.wrong)
 
 
