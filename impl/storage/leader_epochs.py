@@ -112,7 +112,7 @@ class LeaderEpochCache:
         self.checkpoint.write(self.entries)
 
     @staticmethod
-    def _cut_end(epochs: list[int], starts: list[int], end_offset: int) -> bool:
+    def cut_from_end(epochs: list[int], starts: list[int], end_offset: int) -> bool:
         """Whether any entry was dropped. [LEC-5]"""
         keep = len(starts) if end_offset < 0 else bisect_left(starts, end_offset)
         dropped = keep < len(starts)
@@ -120,7 +120,7 @@ class LeaderEpochCache:
         return dropped
 
     @staticmethod
-    def _cut_start(epochs: list[int], starts: list[int], start_offset: int) -> bool:
+    def cut_from_start(epochs: list[int], starts: list[int], start_offset: int) -> bool:
         """Whether any entry began at or before the offset. [LEC-6]"""
         begun = bisect_right(starts, start_offset)
         if begun:
@@ -130,7 +130,7 @@ class LeaderEpochCache:
 
     def truncate_from_end(self, end_offset: int) -> None:
         """The log was cut there; the file follows when the scheduler gets to it. [LEC-7]"""
-        if self._cut_end(self.epochs, self.starts, end_offset):
+        if self.cut_from_end(self.epochs, self.starts, end_offset):
             self.schedule(self.flush)
 
     def fit(self, log_start: int, log_end: int) -> None:
@@ -140,7 +140,7 @@ class LeaderEpochCache:
 
     def truncate_from_start(self, start_offset: int) -> None:
         """The log begins there; the file follows when the scheduler gets to it. [LEC-7]"""
-        if self._cut_start(self.epochs, self.starts, start_offset):
+        if self.cut_from_start(self.epochs, self.starts, start_offset):
             self.schedule(self.flush)
 
     def clear_and_flush(self) -> None:
@@ -152,8 +152,8 @@ class LeaderEpochCache:
         """What truncations to the range would leave; the entries stay. [LEC-15]"""
         epochs, starts = list(self.epochs), list(self.starts)
         if start_offset >= 0:
-            self._cut_start(epochs, starts, start_offset)
-        self._cut_end(epochs, starts, end_offset)
+            self.cut_from_start(epochs, starts, start_offset)
+        self.cut_from_end(epochs, starts, end_offset)
         return [EpochEntry(*e) for e in zip(epochs, starts, strict=True)]
 
     def end_offset_for(self, requested_epoch: int, log_end_offset: int) -> EpochEnd:

@@ -587,7 +587,7 @@ class FetchDataInfo:
     lambda max_size, min_one_message, result: (
         min_one_message or not isinstance(result, FetchDataInfo) or result.bytes <= max_size
     ),
-    "SEG-12 at most so many bytes",
+    "SEG-12 at most max_size bytes",
 )
 @ensure(
     lambda state, result: not isinstance(result, FetchDataInfo) or result.position + result.bytes <= state.size,

@@ -114,7 +114,7 @@ def _moves_no_entry(epochs: list[int], starts: list[int], start_offset: int) -> 
 
 
 def _moves_any(epochs: list[int], starts: list[int], start_offset: int) -> bool:
-    if Cache._cut_start(epochs, starts, start_offset):
+    if Cache.cut_from_start(epochs, starts, start_offset):
         return True
     if starts and (len(starts) == 1 or starts[1] > start_offset):
         starts[0] = start_offset
@@ -123,13 +123,13 @@ def _moves_any(epochs: list[int], starts: list[int], start_offset: int) -> bool:
 
 
 def _schedules_a_copy(self: Cache, end_offset: int) -> None:
-    if self._cut_end(self.epochs, self.starts, end_offset):
+    if self.cut_from_end(self.epochs, self.starts, end_offset):
         then = self.entries
         self.schedule(lambda: self.checkpoint.write(then))
 
 
 def _never_writes(self: Cache, end_offset: int) -> None:
-    self._cut_end(self.epochs, self.starts, end_offset)
+    self.cut_from_end(self.epochs, self.starts, end_offset)
 
 
 def _clears_memory(self: Cache) -> None:
@@ -164,8 +164,8 @@ def _previous_or_equal(self: Cache, epoch: int) -> int | None:
 
 def _cuts_for_good(self: Cache, start_offset: int, end_offset: int) -> list[EpochEntry]:
     if start_offset >= 0:
-        self._cut_start(self.epochs, self.starts, start_offset)
-    self._cut_end(self.epochs, self.starts, end_offset)
+        self.cut_from_start(self.epochs, self.starts, start_offset)
+    self.cut_from_end(self.epochs, self.starts, end_offset)
     return self.entries
 
 
@@ -322,25 +322,25 @@ MUTANTS = [
         "the end keeps its entry",
         "LEC-5",
         "an entry at the new end stays: of a leader whose records were cut off",
-        _cache(_cut_end=staticmethod(_cuts_above)),
+        _cache(cut_from_end=staticmethod(_cuts_above)),
     ),
     of_impl(
         "the first entry goes",
         "LEC-6",
         "the records from the log start on are of no epoch",
-        _cache(_cut_start=staticmethod(_drops_the_first)),
+        _cache(cut_from_start=staticmethod(_drops_the_first)),
     ),
     of_impl(
         "the first entry does not move",
         "LEC-6",
         "it begins below the log start",
-        _cache(_cut_start=staticmethod(_moves_no_entry)),
+        _cache(cut_from_start=staticmethod(_moves_no_entry)),
     ),
     of_impl(
         "the first entry moves down",
         "LEC-6",
         "an entry above the log start is moved to it",
-        _cache(_cut_start=staticmethod(_moves_any)),
+        _cache(cut_from_start=staticmethod(_moves_any)),
     ),
     of_impl(
         "an old copy is written",
@@ -499,7 +499,7 @@ def _counts_up_to_the_next(self: Cache, epoch: int) -> int | None:
 
 
 def _keeps_all_at_zero(epochs: list[int], starts: list[int], end_offset: int) -> bool:
-    return Cache._cut_end(epochs, starts, end_offset if end_offset else -1)
+    return Cache.cut_from_end(epochs, starts, end_offset if end_offset else -1)
 
 
 def _loses_the_first_as_it_grows(self: Cache, epoch: int, start_offset: int) -> bool:
@@ -571,7 +571,10 @@ RARE = [
         _cache(next_epoch=_counts_up_to_the_next),
     ),
     of_impl(
-        "nothing is cut at 0", "LEC-5 LEC-9", "an end at 0 is no end", _cache(_cut_end=staticmethod(_keeps_all_at_zero))
+        "nothing is cut at 0",
+        "LEC-5 LEC-9",
+        "an end at 0 is no end",
+        _cache(cut_from_end=staticmethod(_keeps_all_at_zero)),
     ),
     of_impl(
         "eight, and the first is lost",
