@@ -1,36 +1,53 @@
-"""Recovery: the arguments that engines try, and the refinement mapping onto the model."""
+"""Recovery: the arguments that engines try."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
-from kafkaspec.language.concrete import element
-from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
-from kafkaspec.models.storage import recovery as model
-from kafkaspec.spec.storage import recovery as spec
+from kafkaspec.contract.codec import encode
+from kafkaspec.contract.machine import Json
+from kafkaspec.spec.common.crashing_disk import left_of
+from kafkaspec.spec.storage.recovery import Broker, bases_of, batches_of, machine
 
-SIZES = {"Client": 2, "E": 3}
-CLIENTS = {"a": element(model.Client, 0), "b": element(model.Client, 1)}
-"""A client of the spec is an element of the model's sort."""
 
-spec.machine.candidates |= {
-    "client": lambda state: [*CLIENTS],
-    "epoch": lambda state: [state.epoch + 1, state.epoch, state.epoch + 2, 1],
+def _offsets(state: Broker) -> list[int]:
+    if state.log is None:
+        return []
+    log = state.log
+    near = [log.log_end, log.high_watermark, log.log_start, log.recovery_point, log.log_end + 1]
+    near += [b.base for b in batches_of(state.disk.files)[-6:]] + bases_of(state.disk.files)
+    return list(dict.fromkeys(o for o in near if o >= 0))
+
+
+def _few(state: Broker) -> bool:
+    return len(batches_of(state.disk.files)) < 4
+
+
+def _outcomes(state: Broker) -> Iterator[dict[str, Any]]:
+    """What a power failure may leave: nothing lost, everything lost that can be, and one file at a time in every
+    state, under every naming."""
+    for stored in state.disk.namings():
+        now = {n: s.content for n, s in stored.items()}
+        yield now
+        yield {n: left_of(s)[0] for n, s in stored.items()}
+        for name, s in sorted(stored.items()):
+            for content in left_of(s)[1:]:
+                yield {**now, name: content}
+
+
+def _failures(state: Broker) -> list[Json]:
+    found = [encode(files) for files in islice(_outcomes(state), 60)]
+    return found if state.log is None or not _few(state) else found[:1]
+
+
+machine.candidates |= {
+    "records": lambda state: [2, 1, 3],
+    "leader_epoch": lambda state: [e := state.log.epochs[-1].epoch if state.log and state.log.epochs else 0, e, e + 1],
+    "offset": _offsets,
+    "truncateTo:offset": lambda state: [] if _few(state) else _offsets(state),
+    "files": _failures,
+    "keeps_marker": lambda state: [state.marker, False],
+    "segments": lambda state: [1, 0, 2, 5],
 }
-"""By parameter, the boundaries first; those of a parameter of `initial` are "init:parameter"."""
-
-
-def to_model(state: spec.Recovery) -> dict[str, Any] | None:
-    """The model's variables; None beyond its sizes."""
-    holder = None if state.holder is None else CLIENTS[state.holder]
-    return {"epoch": state.epoch, "holder": holder} if state.epoch <= SIZES["E"] else None
-
-
-def calls(state: spec.Recovery, action: str, arguments: Mapping[str, Any]) -> list[Call]:
-    """The calls that an action of the model stands for."""
-    client = next(name for name, c in CLIENTS.items() if c == arguments["c"])
-    return [(action, {"client": client, "epoch": arguments["e"]})]
-
-
-REFINEMENTS = (RefinementMapping(model.Recovery, SIZES, to_model, calls),)
