@@ -114,6 +114,8 @@ class Broker:
     """those of the promised ones that were flushed"""
     skipped: bool = field(default=False, compare=False)
     """a log start has risen above the recovery point: what lies between was not flushed"""
+    holes: bool = field(default=False, compare=False)
+    """a batch was cut at an offset within it, or a segment lost whole batches at its end and the next one did not"""
 
 
 def batches_of(files: Mapping[str, Content]) -> tuple[Batch, ...]:
@@ -221,19 +223,20 @@ honest = ensure(
 
 
 @states("REC-10")
-def no_more_than_flushed(state: Broker) -> bool:
-    """Whether every batch of the log below its recovery point, and not below its log start, is safe."""
-    if state.log is None:
-        return True
-    log, disk = state.log, state.disk
+def safe_between(disk: Disk, start: int, end: int) -> bool:
+    """Whether every batch from an offset on, and below another, is flushed."""
     for base in bases_of(disk.files):
         stored = disk.stored[name_of(base, LOG)]
         assert isinstance(stored.content, LogFile)
         safe = stored.content.batches[: flushed_batches(stored)]
-        for b in stored.content.batches:
-            if log.log_start <= b.last < log.recovery_point and b.whole and b not in safe:
-                return False
+        if any(start <= b.last < end and b.whole and b not in safe for b in stored.content.batches):
+            return False
     return True
+
+
+def no_more_than_flushed(state: Broker) -> bool:
+    """Whether the log is flushed from its start to its recovery point."""
+    return state.log is None or safe_between(state.disk, state.log.log_start, state.log.recovery_point)
 
 
 # ---- a broker that runs ----------------------------------------------------------------------------------------------
@@ -322,9 +325,9 @@ def roll(state: Broker) -> Broker:
     )
 
 
-def flushed(state: Broker, offset: int, including: bool = False) -> Broker:
+def flushed(state: Broker, offset: int, including: bool = False, within: bool = True) -> Broker:
     """The segments from the one on that holds the recovery point are flushed, then the directory if one of them is new,
-    and then the recovery point rises."""
+    and then the recovery point rises; `within`: not above the log end."""
     log, disk = running(state), state.disk
     if offset + including <= log.recovery_point:
         return state
@@ -336,7 +339,8 @@ def flushed(state: Broker, offset: int, including: bool = False) -> Broker:
             disk = disk.flush(name_of(base, end))
     if any(base >= log.recovery_point for base in there):
         disk = disk.flush_names()
-    return replace(state, disk=disk, log=replace(log, recovery_point=max(log.recovery_point, offset)))
+    reached = min(offset, log.log_end) if within else offset
+    return replace(state, disk=disk, log=replace(log, recovery_point=max(log.recovery_point, reached)))
 
 
 @machine.operation("flush", "REC-10")
@@ -359,12 +363,23 @@ def flush(state: Broker) -> Broker:
 @in_order
 @honest
 def background(state: Broker) -> Broker:
-    """What is scheduled is done: flushes, the leader epoch checkpoint, removals."""
+    """What is scheduled is done: flushes, the leader epoch checkpoint, removals.
+
+    REC-18: The flush that a roll schedules may come after a truncation. The recovery point then rises to the log end at
+    most: what is appended later, up to where the log had been, is not flushed. [{BOUNDS}; UnifiedLog.flush, Kafka
+    4.3.0]
+    """
+    return with_scheduled(state)
+
+
+@states("REC-18")
+def with_scheduled(state: Broker, within: bool = True) -> Broker:
+    """After all that is scheduled; `within`: no flush raises the recovery point above the log end."""
     for offset, snapshot in running(state).to_flush:
         if snapshot is not None and name_of(snapshot, SNAPSHOT) in state.disk.stored:
             state = replace(state, disk=state.disk.flush(name_of(snapshot, SNAPSHOT)))
         if offset > running(state).recovery_point:
-            state = flushed(state, offset)
+            state = flushed(state, offset, within=within)
     log, disk = running(state), state.disk
     if log.epochs_to_write:
         disk = disk.replace_whole(EPOCHS, log.epochs)
@@ -492,7 +507,8 @@ def truncate_to(state: Broker, offset: Offset) -> Step[Broker, bool]:
         epochs_to_write=log.epochs_to_write or cut != log.epochs,
     )
     state = retired_snapshots(replace(state, disk=disk, log=after), gone)
-    return Step(checkpointed(rebuilt(state, offset)), True)
+    holes = state.holes or any(b.base < offset <= b.last for b in there.batches)
+    return Step(checkpointed(rebuilt(replace(state, holes=holes), offset)), True)
 
 
 def emptied(state: Broker, bases: list[int], offset: int) -> Broker:
@@ -575,9 +591,8 @@ def gone_down(state: Broker, *, killed: bool = False) -> Broker:
 )
 @ensure(lambda state, result: result.point == running(state).log_end, "REC-16 the recovery point is the log end")
 @ensure(
-    lambda result: all(flushed_batches(s) == len(log_of(result.disk.files, offset_of(n) or 0).batches)
-                       for n, s in result.disk.stored.items() if n.endswith(LOG)),
-    "REC-16 all of it is flushed",
+    lambda state, result: safe_between(result.disk, running(state).log_start, LONG_MAX),
+    "REC-16 all of it is flushed, from the log start on",
 )
 def stop(state: Broker) -> Broker:
     """The broker shuts down.
@@ -612,7 +627,23 @@ def kill(state: Broker) -> Broker:
 def power_fails(state: Broker, files: Mapping[str, Content], keeps_marker: bool) -> Broker:
     """The machine stops. `files`: what the disk has left; `keeps_marker`: it still has the marker, if there was one."""
     down = gone_down(state) if state.log is not None else replace(state, promised=state.safe)
-    return replace(down, disk=all_flushed(files), marker=keeps_marker)
+    return replace(down, disk=all_flushed(files), marker=keeps_marker, holes=state.holes or ends_early(files))
+
+
+@states()
+def ends_early(files: Mapping[str, Content]) -> bool:
+    """Whether a whole segment ends below the next one's base offset.
+
+    REC-19: A segment that lost its end, so that a whole batch is its last, is not told from one that ends there: it is
+    not cut, and the segments after it stay. The log has a hole then, as one may have that was compacted. For that the
+    power must fail after a roll and before its flush. [LogLoader.recoverLog, Kafka 4.3.0; {CHAPTER} says that what is
+    behind the first invalid byte goes]
+    """
+    bases = bases_of(files)
+    return any(
+        log_loader.next_offset(a, log_of(files, a).sound) < b and log_of(files, a) == log_of(files, a).sound
+        for a, b in pairwise(bases)
+    )
 
 
 # ---- starts ----------------------------------------------------------------------------------------------------------
@@ -665,7 +696,7 @@ def starts_again(result: Step[Broker, Loaded]) -> bool:
     "REC-4 nothing that was never written",
 )
 @ensure(
-    lambda state, result: state.skipped or one_behind_another(survivors(result.state)),
+    lambda state, result: state.skipped or state.holes or one_behind_another(survivors(result.state)),
     "REC-4 no hole",
 )
 @ensure(
