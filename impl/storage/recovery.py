@@ -248,8 +248,9 @@ class Driver(ByName):
         finally:
             self._touch()
 
-    def append(self, records: int, leader_epoch: int) -> None:
-        self.subject.running.append_as_leader(batch_bytes(Batch(0, records - 1, leader_epoch)), leader_epoch)
+    def append(self, records: Sequence[int], leader_epoch: int) -> None:
+        for n in records:
+            self.subject.running.append_as_leader(batch_bytes(Batch(0, n - 1, leader_epoch)), leader_epoch)
 
     def roll(self) -> None:
         self.subject.running.roll()

@@ -11,13 +11,13 @@ Internals, ch. 03 and the design notes on two kinds of corruption ("Implementati
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kafkaspec.contract.clauses import states
 from kafkaspec.spec.common.frozen import Frozen
-from kafkaspec.spec.storage.log_loader import EPOCHS, SNAPSHOT, Content, LogFile
+from kafkaspec.spec.storage.log_loader import Content, LogFile
 
 
 class Stored(NamedTuple):
@@ -159,7 +159,7 @@ def all_flushed(files: Mapping[str, Content]) -> Disk:
     return Disk(Frozen({name: Stored(content, content) for name, content in files.items()}))
 
 
-def becoming(disk: Disk, files: Mapping[str, Content], flushed: Sequence[str] = ()) -> Disk:
+def becoming(disk: Disk, files: Mapping[str, Content]) -> Disk:
     """The disk after a load has left these files: removals first, then cuts, then what was made. Snapshots that a load
     takes are flushed, and so is the leader epoch checkpoint; their names are not."""
     for name in sorted(n for n in disk.stored if n not in files):
@@ -171,5 +171,5 @@ def becoming(disk: Disk, files: Mapping[str, Content], flushed: Sequence[str] = 
         if isinstance(content, LogFile) and old is not None:
             disk = disk.cut(name, content)
         else:
-            disk = disk.put(name, content, flushed=name == EPOCHS or name.endswith(SNAPSHOT))
+            disk = disk.put(name, content, flushed=not isinstance(content, LogFile))
     return disk

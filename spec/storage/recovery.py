@@ -11,7 +11,7 @@ recovery"; the design notes ("Implementation", 'Log'); LogLoader, UnifiedLog, Lo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Annotated
@@ -236,7 +236,9 @@ def safe_between(disk: Disk, start: int, end: int) -> bool:
 
 def no_more_than_flushed(state: Broker) -> bool:
     """Whether the log is flushed from its start to its recovery point."""
-    return state.log is None or safe_between(state.disk, state.log.log_start, state.log.recovery_point)
+    if state.log is None or state.skipped:
+        return True
+    return safe_between(state.disk, state.log.log_start, state.log.recovery_point)
 
 
 # ---- a broker that runs ----------------------------------------------------------------------------------------------
@@ -263,17 +265,17 @@ def with_epoch(state: Broker, epoch: int) -> Broker:
 
 @machine.operation("append", "REC-14")
 @is_up
-@require(lambda records: 1 <= records <= 100, "LOG-2 some records")
+@require(lambda records: 1 <= len(records) <= 10 and all(1 <= n <= 100 for n in records), "LOG-2 some records")
 @require(
     lambda state, leader_epoch: leader_epoch >= max((e.epoch for e in known(state).epochs), default=0),
     "LOG-14 a leader's epochs do not fall",
 )
-@require(lambda state: known(state).log_end < 2**31 - 2**8, "LOG-2 the log end stays within one segment's reach")
+@require(lambda state: known(state).log_end < 2**31 - 2**12, "LOG-2 the log end stays within one segment's reach")
 @in_order
 @honest
 @ensure(lambda state, result: result.log.recovery_point == running(state).recovery_point, "REC-10 nothing is flushed")
-def append(state: Broker, records: Few, leader_epoch: LeaderEpoch) -> Broker:
-    """One batch.
+def append(state: Broker, records: Sequence[Few], leader_epoch: LeaderEpoch) -> Broker:
+    """Batches of so many records, one append each.
 
     REC-14: A batch is written only after the leader epoch checkpoint has its epoch, flushed. So no record outlives a
     crash of which the epoch does not. [{FAILURES}; UnifiedLog.append, Kafka 4.3.0; KAFKA-16541]
@@ -281,14 +283,17 @@ def append(state: Broker, records: Few, leader_epoch: LeaderEpoch) -> Broker:
     state = with_epoch(state, leader_epoch)
     log = running(state)
     name = name_of(active(state.disk.files), LOG)
-    new = Batch(log.log_end, log.log_end + records - 1, leader_epoch)
-    written = state.disk.stored[name].content
-    assert isinstance(written, LogFile)
+    there = state.disk.stored[name].content
+    assert isinstance(there, LogFile)
+    new, end = list[Batch](), log.log_end
+    for n in records:
+        new.append(Batch(end, end + n - 1, leader_epoch))
+        end += n
     return replace(
         state,
-        disk=state.disk.append(name, LogFile((*written.batches, new), written.torn)),
-        log=replace(log, log_end=new.last + 1, seen=new.last + 1),
-        written=state.written | {new},
+        disk=state.disk.append(name, LogFile((*there.batches, *new), there.torn)),
+        log=replace(log, log_end=end, seen=end),
+        written=state.written | {*new},
     )
 
 
