@@ -266,17 +266,21 @@ class Recovery(Model):
     def up(s) -> bool:
         return s.doing == Doing.UP
 
-    @invariant("REC-10", "REC-18", "REC-8", "REC-15")
-    def never_more_than_flushed(s) -> bool:
-        """Where the log may be read, and below the recovery point, it is on the disk."""
+    @define
+    def behind(s) -> bool:
+        """All that is read of the log below its recovery point is flushed."""
         lower = min(s.point, s.end)
-        return (
-            not s.up()
-            or not (CAPPED and SYNCED and REMOVED and JOINED)
-            or lower <= s.start
-            or ((s.base == 0 or lower > s.base or lower <= s.safe) and (s.base == 0 or lower <= s.base or lower <= s.safe2)
-                and (s.base > 0 or lower <= s.safe))
-        )
+        first = lower if s.base == 0 else min(lower, s.base)
+        return first <= s.start or first <= s.safe
+
+    @define
+    def behind2(s) -> bool:
+        lower = min(s.point, s.end)
+        return s.base == 0 or lower <= s.base or lower <= s.start or lower <= s.safe2
+
+    @invariant("REC-10", "REC-18", "REC-8", "REC-15", "REC-17")
+    def never_more_than_flushed(s) -> bool:
+        return not s.up() or not (REMOVED and JOINED and CAPPED and SYNCED) or (s.behind() and s.behind2())
 
     @invariant("REC-4", "REC-19", "REC-6")
     def no_hole(s) -> bool:
@@ -285,7 +289,7 @@ class Recovery(Model):
 
     @invariant("REC-3", "REC-16", "REC-6", "REC-9")
     def what_was_flushed_is_there(s) -> bool:
-        return not s.up() or not (CAPPED and SYNCED and REMOVED and JOINED) or s.kept <= s.end
+        return not s.up() or not (REMOVED and JOINED and CAPPED and SYNCED) or s.kept <= s.end
 
     @invariant("REC-12", "REC-11")
     def in_order(s) -> bool:
@@ -304,7 +308,7 @@ class Recovery(Model):
     @step("REC-16")
     def marked_last(s) -> bool:
         """Where a marker comes to be, everything is flushed from the log start on."""
-        made = s.next.marker and not s.marker and s.doing == Doing.UP and s.next.doing == Doing.DOWN
+        made = s.next.marker_file and not s.marker_file
         return not made or s.next.point_file == s.next.end
 
     @step("REC-15")
@@ -335,18 +339,44 @@ class Recovery(Model):
         return s.next.start <= s.start or not s.up() or s.next.point >= s.next.start
 
     @witness
-    def recovered_from_half_a_log(s) -> bool:
-        return s.up() and s.kept > 0 and s.end < L and s.point < s.end and not s.clean
+    def records_lost_above_what_was_flushed(s) -> bool:
+        """Some were flushed, and are there."""
+        return s.doing == Doing.FIRST and s.kept > 0 and s.end > s.kept
 
     @witness
     def killed_while_recovering(s) -> bool:
         return s.doing == Doing.FIRST and s.base > 0
+
+    @witness
+    def a_hole(s) -> bool:
+        """As released: whole batches are missing at the end of a segment, and the next one is there."""
+        return JOINED or (s.up() and s.short() and not s.clean and s.start == 0)
+
+    @witness
+    def a_marker_that_came_back(s) -> bool:
+        """As released: nothing is recovered, and a hole stays."""
+        return REMOVED or (s.up() and s.short() and s.clean and s.start == 0)
+
+    @witness
+    def a_late_flush_says_too_much(s) -> bool:
+        """As released: the recovery point is above what was flushed, and above the cut."""
+        return CAPPED or (s.up() and s.start == 0 and s.base == 0 and s.point > s.safe and s.point <= s.end)
+
+    @witness
+    def deleted_records_came_back_unflushed(s) -> bool:
+        """As released: the recovery point was checkpointed behind the log start, which was not."""
+        return SYNCED or (s.up() and s.short() and s.start < s.one and s.point > s.base)
 
 
 MODELS = [
     Expectation(
         Recovery,
         sizes={"L": 3, "REMOVED": True, "JOINED": True, "CAPPED": True, "SYNCED": True},
-        distinct=1, generated=1, depth=1,
+        distinct=4922, generated=29322, depth=17,
+    ),
+    Expectation(
+        Recovery,
+        sizes={"L": 3, "REMOVED": False, "JOINED": False, "CAPPED": False, "SYNCED": False},
+        distinct=77914, generated=406681, depth=33, note="as released",
     ),
 ]

@@ -1,6 +1,9 @@
-"""Recovery: for any number of clients and epochs."""
+"""A log after any crash: for any number of records."""
 
-from kafkaspec.models.storage import recovery as model
+from __future__ import annotations
+
+from kafkaspec.models.storage.recovery import Recovery
 from kafkaspec.prove.proof import Proof
 
-PROOFS = [Proof(model.Recovery, explored_at={"Client": 2, "E": 3})]
+SOUND = {"REMOVED": True, "JOINED": True, "CAPPED": True, "SYNCED": True}
+PROOFS = [Proof(Recovery, explored_at={"L": 3}, fixed=SOUND)]
