@@ -156,6 +156,10 @@ class LogDirectory:
 
     # ---- while it runs
 
+    def append(self, batch: bytes, leader_epoch: int) -> None:
+        """The epoch is in its file, and flushed, before the batch is written. [REC-14]"""
+        self.running.append_as_leader(batch, leader_epoch)
+
     def background(self) -> None:
         """Do what is scheduled. [REC-13, REC-18]"""
         tasks, self.scheduled = self.scheduled, []
@@ -250,7 +254,7 @@ class Driver(ByName):
 
     def append(self, records: Sequence[int], leader_epoch: int) -> None:
         for n in records:
-            self.subject.running.append_as_leader(batch_bytes(Batch(0, n - 1, leader_epoch)), leader_epoch)
+            self.subject.append(batch_bytes(Batch(0, n - 1, leader_epoch)), leader_epoch)
 
     def roll(self) -> None:
         self.subject.running.roll()

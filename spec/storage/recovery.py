@@ -18,7 +18,7 @@ from typing import Annotated
 
 from icontract import ensure, require
 
-from kafkaspec.contract.clauses import ONE_CALL, clause, not_modelled, states
+from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.codec import partial
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused, Step
@@ -61,6 +61,7 @@ LOADER = "LogLoader, Kafka 4.3.0"
 MANAGER = "LogManager, Kafka 4.3.0"
 
 ENDS = (LOG, INDEX, TIME_INDEX)
+BY_THE_SYSTEM = "what a killed process wrote is the operating system's affair"
 
 clause(
     """REC-1: A power failure takes nothing that was flushed. Of a file that was written since it was flushed any first
@@ -405,7 +406,6 @@ def update_high_watermark(state: Broker, offset: Offset) -> Broker:
 
 
 @machine.operation("deleteRecords", "REC-17", "LOG-32")
-@states(without={"REC-17": {"mutant": "it is what the released Kafka does; the model has it by a flag"}})
 @is_up
 @in_order
 @honest
@@ -615,7 +615,7 @@ def stop(state: Broker) -> Broker:
 
 
 @machine.operation("kill", "REC-2", kind="crash")
-@states(without={"REC-2": {"impl": "what a killed process wrote is the operating system's affair"}})
+@states(without={"REC-2": {"impl": BY_THE_SYSTEM, "mutant": BY_THE_SYSTEM}})
 @is_up
 def kill(state: Broker) -> Broker:
     """The process ends at once.
@@ -686,7 +686,6 @@ def starts_again(result: Step[Broker, Loaded]) -> bool:
     "start", "REC-3", "REC-4", "REC-5", "REC-6", "REC-7", "REC-8", "REC-9", "REC-11", "REC-12", "LDR-7", "LDR-13",
     kind="restart",
 )  # fmt: skip
-@states(without={"REC-7": ONE_CALL})
 @is_down
 @require(lambda state: sensible(state.disk.files), "LDR-18 a directory of Kafka's")
 @in_order
@@ -716,8 +715,9 @@ def start(state: Broker) -> Step[Broker, Loaded]:
     REC-3: After any crash, and a start, the log has every batch that was below the recovery point when it crashed and
     not below the log start; after a kill every one that was written. [{BOUNDS}; {FAILURES}]
 
-    REC-4: After any crash, and a start, the log has nothing that was never written, no batch that is not whole, and no
-    hole: from the log start on it is a first part of what was written. [{FAILURES}; {DESIGN}]
+    REC-4: After any crash, and a start, the log has nothing that was never written, and, but for
+    REC-17, no batch that is not whole. From the log start on it is a first part of what was written, but for REC-19.
+    [{FAILURES}; {DESIGN}]
 
     REC-5: A start works in this order: the marker is looked at and removed; the checkpoints are read; the log is
     loaded (LDR-1 to LDR-13); the high watermark is set. Nothing of the log is changed before the marker is gone.
