@@ -61,6 +61,7 @@ class RecoveringLoader(Loader):
         return found
 
     def load_segments(self) -> None:
+        """Open the segments. Raises CorruptRecord. [REC-20]"""
         self.loads = True
         super().load_segments()
         self.loads = False

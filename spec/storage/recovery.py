@@ -74,6 +74,19 @@ clause(
     },
 )
 
+clause(
+    """REC-20: A segment without an offset index is recovered while the segments are opened (LDR-6), and for that those
+    below it are read, which are not recovered yet. If one of them has zeros where a batch was to be, the load ends in a
+    CorruptRecordException, which is no storage error: the broker does not start. [LogLoader.loadSegmentFiles, Kafka
+    4.3.0]""",
+    without={
+        "spec": "the spec's files have no zeros: half a batch, or one that is not whole, does no such harm",
+        "model": "of the files' bytes, not of interleavings",
+        "proof": "of the files' bytes: a test has it",
+        "mutant": "a fault that is kept as the released Kafka has it, and no promise",
+    },
+)
+
 
 # ---- the state -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
