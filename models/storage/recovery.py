@@ -338,6 +338,65 @@ class Recovery(Model):
     def the_point_is_not_below_the_start(s) -> bool:
         return s.next.start <= s.start or not s.up() or s.next.point >= s.next.start
 
+    # ---- why
+
+    @lemma()
+    def files_in_order(s) -> bool:
+        """The second segment begins where the first one was to end; with one alone, the log ends where its file does."""
+        return (
+            s.safe <= s.one
+            and (s.base == 0 or (s.one <= s.base and s.base <= s.safe2 and s.safe2 <= s.end))
+            and (s.base > 0 or (s.one == s.end and s.safe2 == 0))
+        )
+
+    @define
+    def durable(s, o: Offset, start: Offset) -> bool:
+        """What is read from `start` on, and below `o`, is flushed."""
+        first = o if s.base == 0 else min(o, s.base)
+        return o <= start or ((first <= start or first <= s.safe) and (s.base == 0 or o <= s.base or o <= s.safe2))
+
+    @define
+    def sound(s) -> bool:
+        return REMOVED and JOINED and CAPPED and SYNCED
+
+    @define
+    def all_flushed(s) -> bool:
+        return s.safe == s.one and (s.base == 0 or (s.one == s.base and s.safe2 == s.end))
+
+    @lemma()
+    def checkpoints_are_durable(s) -> bool:
+        """Of the checkpoint, and of what was flushed."""
+        return not s.sound() or (s.durable(s.point_file, s.start_file) and s.durable(s.kept, s.start_file))
+
+    @lemma()
+    def a_running_log_is_durable(s) -> bool:
+        return not s.sound() or not s.up() or (s.durable(s.point, s.start_file) and s.point <= s.end)
+
+    @lemma()
+    def whole_while_it_runs(s) -> bool:
+        return not s.sound() or not s.up() or s.base == 0 or s.one == s.base
+
+    @lemma()
+    def a_marker_says_all_is_flushed(s) -> bool:
+        marked = s.marker or s.marker_file or (s.doing == Doing.OPENED and s.clean)
+        return not s.sound() or (
+            (not marked or s.all_flushed())
+            and (not s.marker or s.marker_file)
+            and (not s.marker_file or (s.doing == Doing.DOWN and s.point_file == s.end))
+        )
+
+    @lemma()
+    def ends_where_something_was_kept(s) -> bool:
+        return not s.sound() or (s.kept <= s.end or s.kept <= s.start_file)
+
+    @lemma()
+    def starts_in_order(s) -> bool:
+        return not s.up() or (s.start_file <= s.start and s.start <= s.end)
+
+    @lemma()
+    def recovered_first_is_whole(s) -> bool:
+        return not s.sound() or s.doing != Doing.FIRST or s.base == 0 or s.one == s.base or s.base <= s.start_file
+
     @witness
     def records_lost_above_what_was_flushed(s) -> bool:
         """Some were flushed, and are there."""
