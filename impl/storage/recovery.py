@@ -209,9 +209,7 @@ class LogDirectory:
 # ---- beside the spec -------------------------------------------------------------------------------------------------
 ROOT = "logs"
 PARTITION = TopicPartition("t", 0)
-CONFIG = LogConfig(
-    segment_ms=2**62, segment_index_bytes=1024, retention_ms=-1, delete=False, max_message_bytes=1 << 20
-)
+CONFIG = LogConfig(segment_ms=2**62, segment_index_bytes=1024, retention_ms=-1, delete=False, max_message_bytes=1 << 20)
 
 
 def batch_bytes(b: Batch) -> bytes:

@@ -431,11 +431,16 @@ MODELS = [
     Expectation(
         Recovery,
         sizes={"L": 3, "REMOVED": True, "JOINED": True, "CAPPED": True, "SYNCED": True},
-        distinct=4922, generated=29322, depth=17,
+        distinct=4922,
+        generated=29322,
+        depth=17,
     ),
     Expectation(
         Recovery,
         sizes={"L": 3, "REMOVED": False, "JOINED": False, "CAPPED": False, "SYNCED": False},
-        distinct=77914, generated=406681, depth=33, note="as released",
+        distinct=77914,
+        generated=406681,
+        depth=33,
+        note="as released",
     ),
 ]

@@ -107,7 +107,9 @@ class Disk:
 
     def flush(self, name: str) -> Disk:
         """With the file's content safe."""
-        return replace(self, stored=self.stored.with_(name, Stored(self.stored[name].content, self.stored[name].content)))
+        return replace(
+            self, stored=self.stored.with_(name, Stored(self.stored[name].content, self.stored[name].content))
+        )
 
     def flush_names(self) -> Disk:
         """With the directory's names safe."""

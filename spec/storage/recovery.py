@@ -21,10 +21,9 @@ from icontract import ensure, require
 from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.codec import partial
 from kafkaspec.contract.governs import governs
-from kafkaspec.contract.machine import Machine, Refused, Step
+from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.contract.numbers import Few, LeaderEpoch, Offset
 from kafkaspec.spec.common.crashing_disk import Disk, Stored, all_flushed, becoming
-from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.storage import log_loader
 from kafkaspec.spec.storage.leader_epochs import Entry, assigned, cut_from_end, cut_from_start
@@ -704,8 +703,10 @@ def starts_again(result: Step[Broker, Loaded]) -> bool:
 @in_order
 @honest
 @ensure(
-    lambda state, result: {b for b in state.promised if b.last >= running(result.state).log_start}
-    <= set(batches_of(result.state.disk.files)),
+    lambda state, result: (
+        {b for b in state.promised if b.last >= running(result.state).log_start}
+        <= set(batches_of(result.state.disk.files))
+    ),
     "REC-3 what was promised is there",
 )
 @ensure(
@@ -717,8 +718,9 @@ def starts_again(result: Step[Broker, Loaded]) -> bool:
     "REC-4 no hole",
 )
 @ensure(
-    lambda state, result: state.marker or running(result.state).recovery_point
-    <= max(state.point or 0, running(result.state).log_start),
+    lambda state, result: (
+        state.marker or running(result.state).recovery_point <= max(state.point or 0, running(result.state).log_start)
+    ),
     "REC-8 a recovery does not raise the recovery point",
 )
 @ensure(starts_again, "REC-9 a start after a start has the same log")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from kafkaspec.impl.storage import recovery as impl
@@ -58,7 +59,7 @@ class Joins(impl.RecoveringLoader):
     def recover_unflushed(self) -> None:
         super().recover_unflushed()
         bases = sorted(self.segments)
-        for a, b in zip(bases, bases[1:], strict=False):
+        for a, b in itertools.pairwise(bases):
             if self.segments[a].read_next_offset() < b:
                 self.delete([self.segments[c] for c in bases if c >= b])
                 return

@@ -76,8 +76,11 @@ def test_what_was_flushed_stays() -> None:
     a, b, c = Batch(0, 1), Batch(2, 2), Batch(3, 3)
     assert left_of(Stored(LogFile((a,)), LogFile((a,)))) == (LogFile((a,)),)
     left = left_of(Stored(LogFile((a, b, c)), LogFile((a,))))
-    assert left[0] == LogFile((a,)) and LogFile((a, b)) in left and LogFile((a, b), True) in left
-    assert LogFile((a, b._replace(whole=False), c)) in left and LogFile() not in left
+    assert left[0] == LogFile((a,))
+    assert LogFile((a, b)) in left
+    assert LogFile((a, b), True) in left
+    assert LogFile((a, b._replace(whole=False), c)) in left
+    assert LogFile() not in left
     assert all(isinstance(x, LogFile) and x.batches[:1] == (a,) for x in left)
 
 
@@ -122,7 +125,8 @@ def files_of(*logs: tuple[int, list[Any]]) -> dict[str, Any]:
 @pytest.mark.clause("REC-8")
 def test_a_kill_takes_nothing() -> None:
     after = run(spec.initial(), append(1, 2), ("kill", {}), ("start", {}))
-    assert after.log is not None and (after.log.log_end, after.log.recovery_point) == (3, 0)
+    assert after.log is not None
+    assert (after.log.log_end, after.log.recovery_point) == (3, 0)
 
 
 @pytest.mark.clause("REC-10")
@@ -132,7 +136,9 @@ def test_a_kill_takes_nothing() -> None:
 def test_what_was_flushed_is_there_and_nothing_else() -> None:
     lost = {"files": files_of((0, [(0, 0), (1, 1, False), (2, 2)])), "keeps_marker": False}
     after = run(spec.initial(), append(1), ("flush", {}), append(1, 1), ("powerFails", lost), ("start", {}))
-    assert spec.survivors(after) == (Batch(0, 0),) and after.log is not None and after.log.epochs
+    assert spec.survivors(after) == (Batch(0, 0),)
+    assert after.log is not None
+    assert after.log.epochs
 
 
 @pytest.mark.clause("REC-5")
@@ -140,9 +146,12 @@ def test_what_was_flushed_is_there_and_nothing_else() -> None:
 @pytest.mark.clause("REC-16")
 def test_a_marker_counts_once() -> None:
     stopped = run(spec.initial(), append(2), ("stop", {}))
-    assert stopped.marker and stopped.point == 2
+    assert stopped.marker
+    assert stopped.point == 2
     started = run(spec.initial(), append(2), ("stop", {}), ("start", {}))
-    assert not started.marker and started.log is not None and started.log.recovery_point == 2
+    assert not started.marker
+    assert started.log is not None
+    assert started.log.recovery_point == 2
 
 
 @pytest.mark.clause("REC-5")
@@ -179,10 +188,12 @@ def test_checkpoints_that_lie_outside_the_log() -> None:
     calls = [append(1, 1, 1), ("updateHighWatermark", {"offset": 3}), ("checkpointHighWatermarks", {})]
     lost = {"files": files_of((0, [(0, 0)])), "keeps_marker": False}
     after = run(spec.initial(), *calls, ("powerFails", lost), ("start", {}))
-    assert after.log is not None and after.log.high_watermark == after.log.log_end == 1
+    assert after.log is not None
+    assert after.log.high_watermark == after.log.log_end == 1
     calls += [("deleteRecords", {"offset": 2}), ("checkpointLogStarts", {})]
     after = run(spec.initial(), *calls, ("powerFails", lost), ("start", {}))
-    assert after.log is not None and (after.log.log_start, after.log.log_end) == (2, 2)
+    assert after.log is not None
+    assert (after.log.log_start, after.log.log_end) == (2, 2)
 
 
 @pytest.mark.clause("REC-13")
@@ -206,7 +217,8 @@ def spec_json(content: Any) -> Any:
 def test_a_flush_that_comes_after_a_cut() -> None:
     calls = [append(1, 1, 1), ("roll", {}), ("truncateTo", {"offset": 1}), ("background", {})]
     after = run(spec.initial(), *calls)
-    assert after.log is not None and after.log.recovery_point == after.log.log_end == 1
+    assert after.log is not None
+    assert after.log.recovery_point == after.log.log_end == 1
     cut = run(spec.initial(), append(1, 1, 1), ("flush", {}), ("truncateTo", {"offset": 1}))
     assert cut.point == 1
 
