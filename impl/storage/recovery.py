@@ -131,7 +131,7 @@ class LogDirectory:
     # ---- starts
 
     def take_marker(self) -> bool:
-        """Whether the last stop was clean. The marker is gone when this returns, whatever crash comes. [REC-5, REC-6]"""
+        """Whether the last stop was clean. The marker is gone then, whatever crash comes. [REC-5, REC-6]"""
         there = self.disk.exists(self.marker)
         if there:
             self.disk.remove(self.marker)

@@ -342,7 +342,7 @@ class Recovery(Model):
 
     @lemma()
     def files_in_order(s) -> bool:
-        """The second segment begins where the first one was to end; with one alone, the log ends where its file does."""
+        """The second segment begins where the first one was to end; one alone ends where the log does."""
         return (
             s.safe <= s.one
             and (s.base == 0 or (s.one <= s.base and s.base <= s.safe2 and s.safe2 <= s.end))
@@ -392,6 +392,14 @@ class Recovery(Model):
     @lemma()
     def starts_in_order(s) -> bool:
         return not s.up() or (s.start_file <= s.start and s.start <= s.end)
+
+    @lemma()
+    def a_flush_is_scheduled_up_to_the_roll(s) -> bool:
+        return s.base == 0 or s.scheduled <= s.base
+
+    @lemma()
+    def no_marker_while_it_runs(s) -> bool:
+        return not s.marker or s.doing == Doing.DOWN
 
     @lemma()
     def recovered_first_is_whole(s) -> bool:

@@ -1,4 +1,4 @@
-"""A log after any crash: which records a start still has, when the process was killed or the power failed at any moment.
+"""A log after any crash: which records a start still has when the process was killed, or the power failed.
 
 One log directory with one partition, and the broker that comes and goes. What a write reaches is a disk that forgets
 (`crashing_disk`); what a load makes of the files is the log loader's (LDR); what a log does is the log's (LOG). Here is

@@ -182,7 +182,7 @@ class CutIsNotCheckpointed(models.Recovery):
 MUTANTS = [
     of_impl("marker stays", "REC-5", "the marker is not removed", lambda: of_directory(KeepsTheMarker), "KAFKA-10471"),
     of_impl("marker unseen", "REC-6", "the marker is removed and not believed", lambda: of_directory(IgnoresTheMarker)),
-    of_impl("trusted", "REC-8", "a recovery raises the recovery point", lambda: of_log(TrustsItsRecovery), "KAFKA-10101"),
+    of_impl("trusted", "REC-8", "a recovery raises the point", lambda: of_log(TrustsItsRecovery), "KAFKA-10101"),
     of_impl("checked", "REC-9", "a start checkpoints the log end", lambda: of_directory(ChecksPointsAfterARecovery)),
     of_impl("uncut", "REC-4", "nothing is recovered", lambda: of_loader(CutsNothing)),
     of_impl("begins above", "REC-7", "the recovery point's segment is left out", lambda: of_loader(BeginsAbove)),
@@ -191,7 +191,7 @@ MUTANTS = [
     of_impl("unsynced", "REC-10", "a flush writes nothing", lambda: of_log(SyncsNothing)),
     of_impl("too much", "REC-18", "a late flush says what it was told", lambda: of_log(SaysTooMuch)),
     of_impl("left behind", "REC-17", "the recovery point stays below", lambda: of_log(KeepsThePoint)),
-    of_impl("believed mark", "REC-11", "any checkpointed mark counts", lambda: of_directory(BelievesTheMark), "KAFKA-8306"),
+    of_impl("believed mark", "REC-11", "any mark counts", lambda: of_directory(BelievesTheMark), "KAFKA-8306"),
     of_impl("start forgotten", "REC-12", "no log start is checkpointed", lambda: of_directory(ForgetsTheStart)),
     of_impl("dropped", "REC-13", "nothing scheduled is done", lambda: of_directory(DropsWhatIsScheduled), "KAFKA-9892"),
     of_impl("late epochs", "REC-14", "epochs stay in memory", lambda: of_directory(WritesEpochsLate), "KAFKA-16541"),
@@ -199,6 +199,6 @@ MUTANTS = [
     of_impl("unflushed stop", "REC-16", "a stop flushes nothing", lambda: of_directory(StopsWithoutAFlush)),
     of_model("late removal", "REC-5", "the marker is there while the log is loaded",
              lambda: MarkerStaysWhileLoading, "KAFKA-10471"),
-    of_model("jump", "REC-8", "a recovery raises the recovery point to the end", lambda: RecoveryPointJumps, "KAFKA-10101"),
+    of_model("jump", "REC-8", "a recovery raises the point to the end", lambda: RecoveryPointJumps, "KAFKA-10101"),
     of_model("cut in memory", "REC-15", "a cut is not checkpointed", lambda: CutIsNotCheckpointed),
 ]  # fmt: skip

@@ -29,8 +29,8 @@ WEIGHTS = {"append": 7.0, "roll": 4, "start": 8, "truncateTo": 2, "deleteRecords
            "kill": 0.4, "stop": 0.4, "powerFails": 0.7, "flush": 0.5}  # fmt: skip
 
 CRASHES, OUTCOMES, STUCK = 115, 3924, 16
-"""pinned: how many moments of the short histories were crashed, how many outcomes of the disk were started from, and from
-how many of them no start comes to its end (REC-20)"""
+"""pinned: how many moments of the short histories were crashed, how many outcomes of the disk were started from, and
+from how many of them no start comes to its end (REC-20)"""
 
 
 # ---- the layers beside each other
