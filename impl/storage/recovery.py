@@ -23,10 +23,21 @@ from kafkaspec.impl.management.checkpoints import (
 from kafkaspec.impl.storage import log_loader as loading
 from kafkaspec.impl.storage.log import AboveHighWatermark, Loader, LogConfig, UnifiedLog
 from kafkaspec.impl.storage.segment import Segment
+from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.management.checkpoints import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from kafkaspec.spec.storage import log as log_spec
 from kafkaspec.spec.storage import recovery as spec
-from kafkaspec.spec.storage.log_loader import DELETED, INDEX, LOG, SNAPSHOT, TIME_INDEX, TXN_INDEX, Batch, name_of
+from kafkaspec.spec.storage.log_loader import (
+    DELETED,
+    INDEX,
+    LOG,
+    SNAPSHOT,
+    TIME_INDEX,
+    TXN_INDEX,
+    Batch,
+    LogFile,
+    name_of,
+)
 
 
 class Killed(Exception):
@@ -214,7 +225,7 @@ CONFIG = LogConfig(segment_ms=2**62, segment_index_bytes=1024, retention_ms=-1, 
 
 def batch_bytes(b: Batch) -> bytes:
     """A batch without a producer."""
-    return loading.encode_log(spec.LogFile((b,)))
+    return loading.encode_log(LogFile((b,)))
 
 
 class Driver(ByName):
@@ -313,7 +324,7 @@ class Driver(ByName):
         points, starts, marks = (c.read().get(PARTITION) for c in (d.points, d.starts, d.marks))
         return encode(
             spec.Observation(
-                spec.Frozen(shown),
+                Frozen(shown),
                 points,
                 starts,
                 marks,
