@@ -187,10 +187,10 @@ def check_batch(q: Request, first: Source, s: Source) -> None:
         raise Denied("VAL-8", UNSUPPORTED, f"{kind} records cannot be used with magic version {q.magic}")
 
 
-@states("BAT-21", "BAT-22")
 @states(without=ONE_CALL)
-def record_error(q: Request, s: Source, r: Told) -> str | None:
-    """The clause for which a record is refused. Raises Denied for what ends the call at once.
+def message_error(q: Request, s: Source, m: legacy.Message) -> str | None:
+    """The clause for which a message of format 0 or 1 is a record in error, before its content is asked. Raises Denied
+    for what ends the call at once.
 
     VAL-9: A message in a compressed set has the format of its wrapper, and is not compressed itself: with another
     magic it is a record in error, and a compressed one ends the call with InvalidRecordException, or with
@@ -198,23 +198,32 @@ def record_error(q: Request, s: Source, r: Told) -> str | None:
 
     VAL-10: The CRC of each message in a compressed set of format 0 or 1 is compared, and a wrong one ends the call with
     CorruptRecordException. The CRC of a batch, of any format, is not: the log has compared it before. [{VALIDATOR}]
+    """
+    if s.codec and m.codec:
+        known = m.codec in CODECS
+        raise Denied("VAL-9", INVALID if known else ILLEGAL_ARGUMENT)
+    if m.magic != s.magic:
+        q.count("invalid_magic")
+        return "VAL-9"
+    right = legacy.crc_of(m.data)
+    if s.codec and m.crc != right:
+        q.count("invalid_checksums")
+        words = f"Record is corrupt (stored crc = {m.crc}, computed crc = {right})"
+        raise Denied("VAL-10", CORRUPT, words)
+    return None
+
+
+@states("BAT-21", "BAT-22")
+@states(without=ONE_CALL)
+def record_error(q: Request, s: Source, r: Told) -> str | None:
+    """The clause for which a record is refused. Raises Denied for what ends the call at once.
 
     VAL-12: What BAT-21 and BAT-22 say of a record is asked in every format. A record of format 0 has neither a
     timestamp nor a timestamp type, so that no bound applies to it. [{VALIDATOR}]
     """
-    m = r.message
-    if m is not None:
-        if s.codec and m.codec:
-            known = m.codec in CODECS
-            raise Denied("VAL-9", INVALID if known else ILLEGAL_ARGUMENT)
-        if m.magic != s.magic:
-            q.count("invalid_magic")
-            return "VAL-9"
-        right = legacy.crc_of(m.data)
-        if s.codec and m.crc != right:
-            q.count("invalid_checksums")
-            words = f"Record is corrupt (stored crc = {m.crc}, computed crc = {right})"
-            raise Denied("VAL-10", CORRUPT, words)
+    clause = None if r.message is None else message_error(q, s, r.message)
+    if clause is not None:
+        return clause
     dated = q.limits.create_time and r.timestamp != NO_TIMESTAMP
     appended = s.log_append_time and not (dated and "VAL-D2" in q.released)
     clause = fault(r.key, r.timestamp, appended, q.limits)
@@ -428,6 +437,12 @@ def can_stay(q: Request, first: Source, codec: int) -> bool:
     return same or (codec == NONE and first.control)
 
 
+@states("VAL-13")
+def are_in_their_places(records: Sequence[Told], first: int) -> bool:
+    """Whether the records' offsets are their places, from `first` on."""
+    return all(r.offset == n for n, r in enumerate(records, first))
+
+
 @states(without=ONE_CALL)
 def overhead(magic: int, codec: int) -> int:
     """VAL-19: The memory that the answer tells of is, in bytes: for records kept in place, 0 if nothing is compressed,
@@ -449,7 +464,7 @@ def compressed(q: Request, codec: int) -> Written:
         more = asked(q, first, s)
         memory += overhead(q.magic, s.codec) + sum(r.size for r in more)
         if s.magic > 0 and q.magic > 0:
-            stays = stays and all(r.offset == n for n, r in enumerate(more, len(records)))
+            stays = stays and are_in_their_places(more, len(records))
         records += more
     if stays:
         most = largest(records) if first.magic > 0 and q.magic > 0 else NO_TIMESTAMP

@@ -35,7 +35,7 @@ from kafkaspec.contract.governs import (
 )
 from kafkaspec.contract.history import Record
 from kafkaspec.contract.machine import Fields, Json, Machine, Operation, Outside, Refused, Step
-from kafkaspec.judge.cover import refusals_of, stated_in
+from kafkaspec.judge.cover import prefix_of, refusals_of, stated_in
 from kafkaspec.judge.suspects import STAYED, Blame, Call, Fault, begun, explanations, followed
 from kafkaspec.lockstep.compare import matches, outcome_matches, unpaired
 
@@ -59,7 +59,7 @@ DUE: Final = 9.0
 SIBLING: Final = 5.0
 """those of other refusals with the same error"""
 UNDUE: Final = 4.0
-"""those of the operation's refusals with an error that was seen, where none was due"""
+"""those of the operation's refusals with an error that was seen, where none or another was due"""
 ELSEWHERE: Final = 4.0
 """those by which other questions refuse the same arguments, then"""
 BROKEN: Final = 3.0
@@ -224,8 +224,7 @@ class _Case:
 
     def __init__(self, machine: Machine[Any], last: Line) -> None:
         self.machine, self.last = machine, last
-        self.prefix = next((id[:4] for op in machine.operations.values() for id in op.clauses), "")
-        """of the subsystem's clauses, with its dash"""
+        self.prefix = prefix_of(machine)
         self.votes: dict[str, float] = {}
         self.differing: dict[str, None] = {}
         """the clauses that govern what differs"""
@@ -279,6 +278,9 @@ class _Case:
             self.vote([result.clause], DUE)
             others = (r for r in self.refusals(op) if r.error == result.error)
             self.vote((r.clause for r in others if r.clause != result.clause), SIBLING)
+            named = last.get("error", {}).get("class", result.error)
+            if named != result.error:
+                self.vote((r.clause for r in self.refusals(op) if r.error == named), UNDUE)
         elif "error" in last:
             named = last["error"].get("class")
             self.vote((r.clause for r in self.refusals(op) if named in (None, r.error)), UNDUE)

@@ -11,6 +11,7 @@ import contextlib
 import inspect
 import itertools
 import operator
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -202,9 +203,12 @@ class _Watched(ast.NodeTransformer):
 
     def _refused(self, node: ast.stmt) -> tuple[str, str] | None:
         """Clause and class of the refusal that a branch ends in, if it does; "" for a class that is not said."""
+        named = vars(self.module)
+        if isinstance(node, ast.Raise):
+            raised = _raised(node, named)
+            return (raised[0], raised[1][0] if len(raised[1]) == 1 else "") if raised else None
         if not isinstance(node, ast.Return) or node.value is None:
             return None
-        named = vars(self.module)
         for x in ast.walk(node.value):
             known = named.get(x.id) if isinstance(x, ast.Name) else None
             if isinstance(known, Refused):
@@ -222,6 +226,41 @@ class _Watched(ast.NodeTransformer):
         node.iter = self.visit(node.iter)
         node.ifs = [self._truth(test) for test in node.ifs]
         return node
+
+
+CLAUSE: Final = re.compile(r"[A-Z]{3}-\d+")
+
+
+def _raised(node: ast.Raise, named: Mapping[str, Any]) -> tuple[str, tuple[str, ...]] | None:
+    """The clause of a refusal that is raised, `raise Denied("LEC-1", ERROR)`, and the classes that it may have."""
+    call = node.exc
+    if not isinstance(call, ast.Call) or not call.args:
+        return None
+    first, *others = call.args
+    if not (isinstance(first, ast.Constant) and isinstance(first.value, str) and CLAUSE.fullmatch(first.value)):
+        return None
+    names = [x.id for x in ast.walk(others[0]) if isinstance(x, ast.Name)] if others else []
+    classes = (named.get(name) for name in names)
+    return first.value, tuple(c for c in classes if isinstance(c, str))
+
+
+@cache
+def _raised_by(module: ModuleType) -> Mapping[str, frozenset[Refused]]:
+    """The refusals that the functions of a module raise, by qualified name."""
+    found: dict[str, set[Refused]] = {}
+    named = vars(module)
+
+    def walk(node: ast.AST, names: tuple[str, ...]) -> None:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            names = (*names, node.name)
+        if isinstance(node, ast.Raise) and (raised := _raised(node, named)) is not None:
+            clause, classes = raised
+            found.setdefault(".".join(names), set()).update(Refused(clause, c) for c in classes)
+        for child in ast.iter_child_nodes(node):
+            walk(child, names)
+
+    walk(tree_of(module), ())
+    return {name: frozenset(refusals) for name, refusals in found.items()}
 
 
 def _within(names: Sequence[str], functions: Collection[str]) -> bool:
@@ -309,7 +348,8 @@ _REFUSALS: dict[tuple[int, int], tuple[Machine[Any], Operation[Any] | None, Sequ
 
 
 def refusals_of(machine: Machine[Any], operation: Operation[Any] | None = None) -> Sequence[Refused]:
-    """The refusals that the functions of an operation, or of all, name, in the order of their clauses' numbers."""
+    """The refusals that the functions of an operation, or of all, name or raise, in the order of their clauses'
+    numbers."""
     key = id(machine), id(operation)
     if key not in _REFUSALS:
         _REFUSALS[key] = machine, operation, _refusals_of(machine, operation)
@@ -318,9 +358,11 @@ def refusals_of(machine: Machine[Any], operation: Operation[Any] | None = None) 
 
 def _refusals_of(machine: Machine[Any], operation: Operation[Any] | None) -> Sequence[Refused]:
     found: set[Refused] = set()
-    for f in functions_of(machine, modules_of(machine.home), None if operation is None else [operation]):
+    modules = {module.__name__: module for module in modules_of(machine.home)}
+    for f in functions_of(machine, [*modules.values()], None if operation is None else [operation]):
         named = (f.__globals__.get(name) for name in _names(f.__code__))
         found.update(x for x in named if isinstance(x, Refused))
+        found |= _raised_by(modules[f.__module__]).get(f.__qualname__.replace(".<locals>", ""), frozenset())
     return sorted(found, key=lambda r: (r.clause[:3], int(r.clause[4:] or 0), r.error))
 
 
@@ -395,6 +437,11 @@ def _callers() -> Iterator[tuple[str, str]]:
         if module != __name__:
             yield module, frame.f_code.co_qualname.partition(".<locals>")[0]
         frame = frame.f_back
+
+
+def prefix_of(machine: Machine[Any]) -> str:
+    """Of the clauses of a machine's subsystem, with its dash; "" for one that states none."""
+    return next((id[:4] for op in machine.operations.values() for id in op.clauses), "")
 
 
 def stated_in(machine: Machine[Any]) -> Mapping[tuple[str, str], tuple[str, ...]]:

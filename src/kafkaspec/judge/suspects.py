@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from kafkaspec.contract.governs import Ids
 from kafkaspec.contract.history import Record
 from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refused, Step
-from kafkaspec.judge.cover import SIDES, How, Site, otherwise, stated_in, watched
+from kafkaspec.judge.cover import SIDES, How, Site, otherwise, prefix_of, stated_in, watched
 from kafkaspec.lockstep.compare import outcome_matches, same
 
 HOW: Final[Mapping[How, str]] = {
@@ -148,6 +148,10 @@ class Blame:
         return f"`{self.text}` {self.how} ({self.where}){near}"
 
 
+def _of_prefix(prefix: str, ids: Ids) -> Ids:
+    return tuple(id for id in ids if id.startswith(prefix))
+
+
 @dataclass(frozen=True)
 class _Decided:
     """A condition is decided otherwise."""
@@ -162,10 +166,11 @@ class _Decided:
 
     def blame(self, machine: Machine[Any], records: Sequence[Record]) -> Blame:
         """The clauses are those of the refusal that it decides; else of the functions that it asks; else of the
-        innermost function around it that states some."""
-        stated = stated_in(machine)
-        around = stated.get((self.site.module, self.site.function), ())
-        clauses = self.site.clauses if self.site.clauses != around else ()
+        innermost function around it that states some. Only clauses of the subsystem count: it shares functions."""
+        prefix = prefix_of(machine)
+        stated = {f: own for f, ids in stated_in(machine).items() if (own := _of_prefix(prefix, ids))}
+        decided = _of_prefix(prefix, self.site.clauses)
+        clauses = decided if decided != stated.get((self.site.module, self.site.function), ()) else ()
         if not clauses:
             asked = {*re.findall(r"\w+", self.site.text)}
             clauses = tuple(id for (_, name), ids in stated.items() if name.rpartition(".")[2] in asked for id in ids)
