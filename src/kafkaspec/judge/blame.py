@@ -276,10 +276,12 @@ class _Case:
         op, result, last = call.operation, call.step.result, self.last
         if isinstance(result, Refused):
             self.vote([result.clause], DUE)
-            others = (r for r in self.refusals(op) if r.error == result.error)
-            self.vote((r.clause for r in others if r.clause != result.clause), SIBLING)
-            named = last.get("error", {}).get("class", result.error)
-            if named != result.error:
+            error = last.get("error")
+            named = error.get("class") if isinstance(error, Mapping) else None
+            if named in (None, result.error):
+                others = (r for r in self.refusals(op) if r.error == result.error)
+                self.vote((r.clause for r in others if r.clause != result.clause), SIBLING)
+            else:  # that rule was asked too soon, or too strictly
                 self.vote((r.clause for r in self.refusals(op) if r.error == named), UNDUE)
         elif "error" in last:
             named = last["error"].get("class")
