@@ -40,8 +40,9 @@ UNFENCED: dict[str, int | bool] = {"Replica": 3, "L": 2, "E": 3, "FENCED": False
 
 
 def small_steps(model: type[Model], sizes: dict[str, int | bool], exact: int = 4, **options: Any) -> Program:
-    """A program that takes few states at a time, so that its packed table begins small and grows often."""
-    lanes = options.pop("lanes", None)
+    """A program that takes few states at a time, so that its packed table begins small and grows often. Eight lanes,
+    also where the machine's vectors hold one state: planted faults are in the code for eight."""
+    lanes = options.pop("lanes", 8)
     program = Program(Layout(load(model), sizes, **options), exact_words=exact, lanes=lanes)
     program.chunk = program.lanes
     return program
