@@ -43,8 +43,8 @@ from kafkaspec.spec.storage.segment import machine
 from tests.kafka import answers, run_class
 from tests.layers import a_row_of_verify, walked
 
-PREALLOCATED = 60_000
-"""Bytes: an index file that is larger was not trimmed, in these recordings."""
+INTERVALS = 4096, 512, 300
+"""`index.interval.bytes` of the topics that were recorded"""
 
 # ---- the layers beside each other
 
@@ -583,10 +583,10 @@ def compared(log: Path) -> Rebuilt:
     base, found = int(log.name[:20]), list(headers(log.read_bytes()))
     index, times = log.with_suffix(".index").read_bytes(), log.with_suffix(".timeindex").read_bytes()
     end = found[-1].last_offset + 1 if found else base
-    closed = len(index) < PREALLOCATED
+    closed = len(index) == 8 * len(entries(index, Struct(">ii"), base, 0))  # else its slots were not trimmed
     o = [(e[0], e[1]) for e in entries(index, Struct(">ii"), base, 0) if closed or e[0] < end]
     t = [(e[0], e[1]) for e in entries(times, Struct(">qi"), base, 1) if closed or e[1] < end]
-    both = [rebuilt(found, base, interval, o, t, closed) for interval in (4096, 512)]
+    both = [rebuilt(found, base, interval, o, t, closed) for interval in INTERVALS]
     return min(both, key=lambda r: (r.wrong != "", r.resets, r.closes))
 
 
@@ -605,7 +605,7 @@ def test_index_files_of_real_brokers_are_what_their_batches_say() -> None:
                 assert not found.wrong, f"{recording.name} {log.name}: {found.wrong}"
                 assert max(found.resets, found.closes) <= 1
                 seen["equal" if found.equal else "explained"] += 1
-    assert seen["equal"] > 10 * seen["explained"] > 0
+    assert seen["equal"] > 5 * seen["explained"] > 0  # a broker that was killed began its segments' counting again
 
 
 @pytest.mark.clause("SEG-18", "SEG-26")
