@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -13,7 +14,33 @@ from kafkaspec.contract.subsystem import Subsystem, subsystems
 
 SUBSYSTEMS = list(subsystems().values())
 RELEASED = Path(__file__).with_name("released_clauses.txt")
-"""Every clause of the newest release, a line each: the id and its sentence then."""
+"""Every clause of the newest release, and those that were written down since, a line each: the id, the forms that it
+had, and its sentence then."""
+
+
+class Released(NamedTuple):
+    """A clause of the newest release."""
+
+    forms: frozenset[str]
+    sentence: str
+
+
+def released() -> dict[str, Released]:
+    """By id."""
+    lines = (line.split(" ", 2) for line in RELEASED.read_text("utf-8").splitlines())
+    return {id: Released(frozenset(forms.split(",")), sentence) for id, forms, sentence in lines}
+
+
+def line_of(c: clauses.Clause) -> str:
+    """Its line in that file."""
+    forms = {u.form for u in traceability.uses(c.id)}
+    return f"{c.id} {','.join(form for form in clauses.FORMS if form in forms)} {c.sentence}\n"
+
+
+def lost(id: str) -> list[str]:
+    """The forms that a clause had in the newest release and has no more."""
+    then, now = released().get(id), {u.form for u in traceability.uses(id)}
+    return [form for form in clauses.FORMS if then is not None and form in then.forms - now]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -66,18 +93,36 @@ def common(a: str, b: str) -> float:
 @pytest.mark.parametrize("subsystem", SUBSYSTEMS, ids=lambda s: s.name)
 def test_a_released_clause_keeps_its_id(subsystem: Subsystem) -> None:
     """No id is gone, and none has moved to another rule: what is nearest to its sentence then is its sentence now."""
-    released = dict(line.split(" ", 1) for line in RELEASED.read_text("utf-8").splitlines())
     now = {c.id: c.sentence for c in subsystem.clauses}
-    for id, then in released.items():
+    for id, (_, then) in released().items():
         if id.startswith(f"{subsystem.prefix}-"):
             assert id in now, f"{id} was released: {then}"
             nearest = max(now, key=lambda n: common(then, now[n]))
             assert nearest == id, f"{id} was released as: {then}\nThis is {nearest} now; see CONTRIBUTING, Clause ids"
 
 
+@pytest.mark.parametrize("subsystem", SUBSYSTEMS, ids=lambda s: s.name)
+def test_a_released_clause_keeps_its_forms(subsystem: Subsystem) -> None:
+    """What a form is asked for by can go with it, such as a rule of the audit with all its reports: not from here."""
+    found = {c.id: gone for c in subsystem.clauses if (gone := lost(c.id))}
+    assert found == {}, "they had these forms; see CONTRIBUTING, Clause ids"
+
+
+@pytest.mark.parametrize("c", [c for s in SUBSYSTEMS for c in s.clauses if c.id in released()], ids=lambda c: c.id)
+def test_a_form_that_goes_with_all_that_asks_for_it_is_missed(
+    c: clauses.Clause, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when every LEC-20 in the audit's rules is renamed: the audit then reports nothing under it."""
+    forms, stated, named = released()[c.id].forms, dict(clauses._uses), traceability.in_tests()
+    for form in sorted(forms):
+        monkeypatch.setattr(clauses, "_uses", {u: None for u in stated if (u.clause, u.form) != (c.id, form)})
+        others = tuple(u for u in named if u.clause != c.id or form != "test")
+        monkeypatch.setattr(traceability, "in_tests", lambda prefix="", others=others: others)
+        assert lost(c.id) == [form]
+
+
 def test_no_released_subsystem_is_gone() -> None:
-    released = {line[:3] for line in RELEASED.read_text("utf-8").splitlines()}
-    assert released <= {s.prefix for s in SUBSYSTEMS}
+    assert {id[:3] for id in released()} <= {s.prefix for s in SUBSYSTEMS}
 
 
 def test_prefixes_are_the_subsystems_own() -> None:
@@ -105,4 +150,4 @@ def test_what_subsystems_share_is_cited_for_each() -> None:
 
 if __name__ == "__main__":  # for a release: python -m tests.test_clauses
     traceability.load()
-    RELEASED.write_text("".join(f"{c.id} {c.sentence}\n" for c in clauses.all_clauses()), "utf-8")
+    RELEASED.write_text("".join(map(line_of, clauses.all_clauses())), "utf-8")
