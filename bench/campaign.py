@@ -43,7 +43,7 @@ def side_by_side(subsystem: str, seeds: int, processes: int, work: Path) -> tupl
 
 
 def main() -> None:
-    """Walk so many seeds; none may fail."""
+    """Walk that number of seeds; none may fail."""
     p = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     p.add_argument("subsystem")
     p.add_argument("seeds", type=int)

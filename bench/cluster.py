@@ -19,7 +19,7 @@ DEPLOY = "org.apache.spark.deploy"
 
 @contextlib.contextmanager
 def cluster(workers: int, folder: Path) -> Iterator[str]:
-    """The URL of the master of a cluster with so many workers, whose logs and work are in `folder`.
+    """The URL of the master of a cluster with that number of workers, whose logs and work are in `folder`.
 
     The workers do not have kafkaspec installed by us: a campaign sends it. Raises UserError if there is no Java for
     Spark, TimeoutError with what a process logged if it does not start.

@@ -13,7 +13,7 @@ import argparse
 import json
 from typing import Annotated
 
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.explore.memory import resident_mb
 from kafkaspec.language import Model, Range, Size, action, load, require
 

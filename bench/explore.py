@@ -12,9 +12,10 @@ import argparse
 import importlib
 import json
 
-from kafkaspec.explore import explore, walk
+from kafkaspec.explore.engine import explore
 from kafkaspec.explore.layout import WORD, Layout
 from kafkaspec.explore.program import EXACT_WORDS, Program
+from kafkaspec.explore.walk import walk
 from kafkaspec.language import load
 
 ANCHORS = {

@@ -24,7 +24,6 @@ from kafkaspec.judge.generate import Generator
 from kafkaspec.mutants.audit import audit_detector
 from kafkaspec.mutants.judge import campaigned
 from kafkaspec.mutants.matrix import (
-    Mutant,
     check_detector,
     contract_detector,
     explorer_detector,
@@ -35,6 +34,7 @@ from kafkaspec.mutants.matrix import (
     unseen,
     written,
 )
+from kafkaspec.mutants.mutant import Mutant
 
 MEASURED = Path(__file__).parents[1] / "docs" / "measured"
 GENERATORS: tuple[Generator, ...] = ("guided", "uniform")

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 
 import kafkaspec.proofs
-from kafkaspec.prove import Proof
+from kafkaspec.prove.proof import Proof
 
 
 def shipped() -> Iterator[tuple[str, Proof]]:

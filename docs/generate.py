@@ -57,7 +57,7 @@ from kafkaspec.contract.deviation import Deviation, shown
 from kafkaspec.contract.history import answer_text, outcome, record_text
 from kafkaspec.contract.subsystem import clause as find_clause
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.judge.interface import Told, interface
 from kafkaspec.judge.protocol import described, json_schema
 from kafkaspec.language import LoadedModel, Trace

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kafkaspec.explore import Exploration, explore
 from kafkaspec.explore.checked import Expectation
+from kafkaspec.explore.engine import Exploration, explore
 
 
 def small(entry: Expectation, most: int) -> Exploration:
-    """The model explored at the entry's sizes, or at the nearest smaller ones at which it has at most so many states:
+    """The model explored at the entry's sizes, or at the nearest smaller ones at which it has at most `most` states:
     the largest number lowered, again and again."""
     sizes = dict(entry.sizes)
     while True:

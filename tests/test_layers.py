@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,12 @@ ORDER = (
 )  # fmt: skip
 """Every part, each below those that it may import."""
 ENGINES = ("contract", "language", "explore", "lockstep", "prove", "export", "judge", "fleet", "verify", "report")
+
+DEFENDED = {
+    ("kafkaspec.language.types", "kafkaspec.language.expr"),
+    ("kafkaspec.language.model", "kafkaspec.language.concrete"),
+}
+"""The imports that close a circle of files, and may: docs/decisions/0015 says why."""
 
 
 def imports(text: str) -> Iterator[str]:
@@ -65,3 +72,56 @@ def test_engines_name_no_subsystem() -> None:
     for part in ENGINES:
         for f in files(part):
             assert not {"spec", "impl", "audits", "proofs"} & set(imports(f.read_text("utf-8"))), f
+
+
+def modules() -> dict[str, ast.Module]:
+    """The package's files by the names of their modules."""
+    out: dict[str, ast.Module] = {}
+    for part in ORDER:
+        for f in files(part):
+            below = f.relative_to((PACKAGE / part).resolve()).with_suffix("").parts if f.stem != part else ()
+            name = ".".join(("kafkaspec", part, *(p for p in below if p != "__init__")))
+            out[name] = ast.parse(f.read_text("utf-8"))
+    return out
+
+
+def imported(tree: ast.AST, known: Mapping[str, ast.Module]) -> Iterator[str]:
+    """The modules that a file imports when it runs, at its top or within a function: types alone are none."""
+    for n in ast.iter_child_nodes(tree):
+        if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test):
+            continue
+        if isinstance(n, ast.ImportFrom) and n.module:
+            yield from (full if (full := f"{n.module}.{a.name}") in known else n.module for a in n.names)
+        elif isinstance(n, ast.Import):
+            yield from (a.name for a in n.names)
+        else:
+            yield from imported(n, known)
+
+
+def circle(known: Mapping[str, ast.Module], defended: set[tuple[str, str]]) -> list[str]:
+    """Modules that import each other in a circle, by other imports than those defended; none if there is none."""
+    graph = {
+        m: {i for i in imported(tree, known) if i in known and (m, i) not in defended} for m, tree in known.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    known = modules()
+    assert {"kafkaspec.explore.engine", "kafkaspec.errors", "kafkaspec.spec.storage.batch", "kafkaspec.cli"} <= set(
+        known
+    )
+    assert circle(known, DEFENDED) == []
+    for one in DEFENDED:
+        assert set(one) <= set(circle(known, DEFENDED - {one})), "a circle that is none needs no defence"
+
+
+def test_a_circle_is_seen_within_functions_too() -> None:
+    texts = {"a": "import b", "b": "def f():\n    from c import x", "c": "import a"}
+    assert set(circle({m: ast.parse(t) for m, t in texts.items()}, set())) == {"a", "b", "c"}
+    texts["c"] = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import a"
+    assert circle({m: ast.parse(t) for m, t in texts.items()}, set()) == []

@@ -72,7 +72,7 @@ CRC32C, DECODES = 0, 1
 
 
 def advanced(table: int, c: int) -> int:
-    """The register as so many zeros would leave it as the table is for."""
+    """The register as the table's number of zeros would leave it."""
     low = load(table, c & 255) ^ load(table, 0x100 + ((c >> 8) & 255))
     return low ^ load(table, 0x200 + ((c >> 16) & 255)) ^ load(table, 0x300 + (c >> 24))
 
@@ -385,7 +385,7 @@ def forget(row: int) -> int:
     return 0
 
 
-def judge(row: int, problem: int, position: int) -> int:
+def mark(row: int, problem: int, position: int) -> int:
     """Write a problem into a row. Of the records only what contradicts the header stays."""
     store(row, PROBLEM, problem)
     store(row, PROBLEM_AT, position)
@@ -443,7 +443,7 @@ def batch(state: int, at: int, size: int) -> int:
             if problem == BAD_TIMESTAMP:
                 store(state, FAULT, at + 35)
     if problem != 0:
-        judge(row, problem, load(state, FAULT) + load(state, SHIFT))
+        mark(row, problem, load(state, FAULT) + load(state, SHIFT))
     store(state, ROWS, load(state, ROWS) + 1)
     return 0
 
@@ -520,7 +520,7 @@ def put_varint(p: int, raw: int) -> int:
 
 
 def put_bytes(p: int, source: int, size: int) -> int:
-    """Write a size and so many bytes; -1 is a null."""
+    """Write a size and that number of bytes; -1 is a null."""
     p = put_varint(p, zigzag(size))
     if size > 0:
         copy(p, source, size)
@@ -644,7 +644,7 @@ WRITING: list[Callable[..., object]] = [
 ]  # fmt: skip
 
 HEADERS_ALONE: list[Callable[..., object]] = [
-    advanced, three, checksum, signed16, signed32, forget, judge, header, batch, scan, seek,
+    advanced, three, checksum, signed16, signed32, forget, mark, header, batch, scan, seek,
 ]  # fmt: skip
 READING: list[Callable[..., object]] = [*HEADERS_ALONE, varint_end, raw_varint, varlong, varint, mix, hashed, decode]
 APART = {"checksum", "three", "hashed", "raw_varint"}
@@ -702,7 +702,7 @@ def _compiled(
 def reader(deep: bool = True, instruction: int | None = None) -> native.MachineCode:
     """The loops that read, as machine code; those for headers and CRCs alone, if not `deep`, are compiled in a fifth of
     the time. `instruction`: 0 for CRC-32C by tables; by default what the machine has."""
-    exported = {"scan", "header", "judge", "seek", "checksum"}
+    exported = {"scan", "header", "mark", "seek", "checksum"}
     return (
         _compiled(READING, exported | {"decode"}, instruction)
         if deep

@@ -283,7 +283,7 @@ class _Scan:
         if problem == Problem.TIMESTAMP:
             at = 35
         if problem:
-            self.call["judge"](self.row_address(), problem, self.position + at)
+            self.call["mark"](self.row_address(), problem, self.position + at)
         self.state[k.ROWS] += 1
         self.position += size
         return True
@@ -311,7 +311,7 @@ class _Scan:
         self.state[k.SHIFT] = w.start - w.address
         self.call["header"](self.s, self.row_address(), w.at(at), size)
         problem, place = (Problem.MAGIC, 16) if magic != 2 else (Problem.CRC, 17)
-        self.call["judge"](self.row_address(), problem, at + place)
+        self.call["mark"](self.row_address(), problem, at + place)
         self.state[k.ROWS] += 1
         self.position += size
         return None
@@ -362,7 +362,7 @@ class _Scan:
 
     def leads(self, at: int) -> bool:
         """Whether batches, damaged perhaps but one behind the other, lead from here to a good one or to the end;
-        so many one behind the other are no accident either."""
+        `ENOUGH` one behind the other are no accident either."""
         w = self.window
         visited, good = set[int](), at == w.size or at in self.chain
         while not good and self.plausible(at):
@@ -405,7 +405,7 @@ class _Scan:
                 at = found + 1
             else:
                 at = max(at + 1, w.stop - k.OVERHEAD + 1)
-                at = max(at, w.written(at) - k.OVERHEAD)  # no batch begins with so many zeros
+                at = max(at, w.written(at) - k.OVERHEAD)  # no batch begins with as many zeros
         return None
 
     def damaged(self) -> Ending | None:

@@ -135,7 +135,7 @@ class _Writer:
         self.call = k.writer().functions
 
     def room(self, batches: int) -> NDArray[np.uint8]:
-        """Memory for everything, in so many batches."""
+        """Memory for everything, in `batches` batches."""
         size = sum(c.total for c in self.columns) + len(self.times) * MOST_OVERHEAD + batches * k.OVERHEAD
         return np.empty(size, np.uint8)
 

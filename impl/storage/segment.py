@@ -404,7 +404,7 @@ class Segment:
     def should_roll(
         self, max_ms: int, max_bytes: int, timestamp: int, largest_offset: int, messages_bytes: int
     ) -> bool:
-        """Whether messages with this largest timestamp and offset, of so many bytes, need a new segment.
+        """Whether messages with this largest timestamp and offset, of `messages_bytes` bytes, need a new segment.
         [SEG-6, SEG-7, SEG-8, SEG-9]"""
         if self.rolling_timestamp is None:
             first = next(headers(self.data()), None)

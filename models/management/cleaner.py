@@ -969,7 +969,7 @@ class Offsets(Model):
         return s.truncating and s.active == s.log_end and s.log_end > 0
 
     @witness
-    def mended_to_the_log_start(s) -> bool:
+    def reset_to_the_log_start(s) -> bool:
         return not s.truncating and s.checkpoint == s.log_start and s.cleaned < s.log_start
 
     @witness

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from kafkaspec.language import lemma
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor, Partition, Status
-from kafkaspec.prove import Proof
+from kafkaspec.prove.proof import Proof
 
 
 class CountedCleaner(CleanerAnchor):

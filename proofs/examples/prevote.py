@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from kafkaspec.language import LoadedModel, Model, lemma, load, majority
 from kafkaspec.models.examples.prevote import Epoch, PreVote, Role, Voter
-from kafkaspec.prove import Proof
+from kafkaspec.prove.proof import Proof
 
 
 class Votes(PreVote):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kafkaspec.language import lemma, majority
 from kafkaspec.models.examples.raft import Index, Node, Raft, Term
-from kafkaspec.prove import Proof
+from kafkaspec.prove.proof import Proof
 
 
 class Inductive(Raft):

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from kafkaspec.models.examples.two_phase import TwoPhase
-from kafkaspec.prove import Proof
+from kafkaspec.prove.proof import Proof
 
 PROOFS = [Proof(TwoPhase, explored_at={"Manager": 3})]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kafkaspec.language import define, lemma
 from kafkaspec.models.examples.txn import Client, E, Epoch, Fate, Partition, Result, State, Term, Transactions
-from kafkaspec.prove import Proof
+from kafkaspec.prove.proof import Proof
 
 
 class Inductive(Transactions):

@@ -47,7 +47,7 @@ class Source:
         return fmt.NO_PRODUCER if self.header is None else self.header.producer_id
 
 
-class Told(NamedTuple):
+class AnyRecord(NamedTuple):
     """A record as the validator gets it. `size`, bytes; `message`: the one that it is, in format 0 or 1."""
 
     offset: int
@@ -105,7 +105,7 @@ def sizes(plain: bytes, count: int) -> Iterator[int]:
 
 
 @lru_cache(maxsize=4096)
-def records_of(s: Source) -> tuple[Told, ...]:
+def records_of(s: Source) -> tuple[AnyRecord, ...]:
     """The records of a batch, as a reader gets them. Raises Denied, legacy.Unsized, NotDecompressed."""
     if s.header is not None:
         batch = reader.leniently(s.data)
@@ -113,10 +113,10 @@ def records_of(s: Source) -> tuple[Told, ...]:
         if s.codec and batch.records:
             plain = decompress(s.codec, plain)
         found = zip(fmt.log_records(batch), sizes(plain, len(batch.records)), strict=True)
-        return tuple(Told(*r, size, None) for r, size in found)
+        return tuple(AnyRecord(*r, size, None) for r, size in found)
     assert s.message is not None
     inside = [s.message] if s.codec == NONE else legacy.inner(s.message)
-    return tuple(Told(m.offset, m.timestamp, m.key, m.value, (), len(m.data), m) for m in inside)
+    return tuple(AnyRecord(m.offset, m.timestamp, m.key, m.value, (), len(m.data), m) for m in inside)
 
 
 # ---- what is promised of them ----------------------------------------------------------------------------------------

@@ -183,7 +183,7 @@ class ReadBatch(BatchSummary):
 
 
 def as_read(batch: Batch, size: int) -> ReadBatch:
-    """What Kafka's reader shows of a batch of so many bytes. Raises Denied for a malformed marker."""
+    """What Kafka's reader shows of a batch of that size in bytes. Raises Denied for a malformed marker."""
     records = tuple(
         ReadRecord(
             batch.offset(r),

@@ -383,7 +383,7 @@ def size_of(batch: Batch, size: int) -> int:
 
 
 def shown(batch: Batch, size: int) -> BuiltBatch:
-    """As the recordings show a batch of so many bytes."""
+    """As the recordings show a batch of that size in bytes."""
 
     def text(content: bytes | None) -> str | None:
         return None if content is None else content.decode("latin-1")

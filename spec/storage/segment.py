@@ -1,7 +1,7 @@
 """One segment of a log: its batches, what its three indexes hold of them, and what is found through them.
 
-A segment is a sequence of batches, each with its place in the file. The offset index has every so many bytes where a
-batch begins; the time index has with it the largest timestamp up to there; both only make lookups shorter, and no
+A segment is a sequence of batches, each with its place in the file. The offset index says, at intervals, where a batch
+begins; the time index has with it the largest timestamp up to there; both only make lookups shorter, and no
 answer depends on them. So an index that is lost is made again from the batches, and that is what recovery does.
 `spec.common.segment_contents` has the batches and the entries that follow from them; here are the operations.
 

@@ -26,8 +26,8 @@ from kafkaspec.contract.numbers import LeaderEpochOrNone, Offset, Time, TimeLimi
 from kafkaspec.spec.common import legacy_format as legacy
 from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.any_format import (
+    AnyRecord,
     Source,
-    Told,
     contents_of,
     has_deltas_of_their_places,
     is_timely,
@@ -215,7 +215,7 @@ def message_error(q: Request, s: Source, m: legacy.Message) -> str | None:
 
 @states("BAT-21", "BAT-22")
 @states(without=ONE_CALL)
-def record_error(q: Request, s: Source, r: Told) -> str | None:
+def record_error(q: Request, s: Source, r: AnyRecord) -> str | None:
     """The clause for which a record is refused. Raises Denied for what ends the call at once.
 
     VAL-12: What BAT-21 and BAT-22 say of a record is asked in every format. A record of format 0 has neither a
@@ -295,11 +295,11 @@ def stamped(s: Source, q: Request, last_offset: int, timestamp: int) -> bytes:
 
 
 @states("BAT-10")
-def largest(records: Iterable[Told]) -> int:
+def largest(records: Iterable[AnyRecord]) -> int:
     return fmt.largest(r.timestamp for r in records)
 
 
-def asked(q: Request, first: Source, s: Source) -> tuple[Told, ...]:
+def asked(q: Request, first: Source, s: Source) -> tuple[AnyRecord, ...]:
     """The records of a batch of which nothing is wrong. Raises Denied."""
     check_batch(q, first, s)
     records = records_of(s)
@@ -348,7 +348,7 @@ def check_target(q: Request, first: Source) -> None:
 
 
 @states("VAL-16", "BAT-18")
-def check_written(q: Request, r: Told) -> None:
+def check_written(q: Request, r: AnyRecord) -> None:
     """What the writer refuses of a record. Raises Denied."""
     if r.timestamp < NO_TIMESTAMP:
         raise Denied("VAL-16", ILLEGAL_ARGUMENT, f"Invalid negative timestamp {r.timestamp}")
@@ -358,7 +358,7 @@ def check_written(q: Request, r: Told) -> None:
 
 @states("BAT-18")
 @states(without=ONE_CALL)
-def written(q: Request, first: Source, records: Sequence[Told]) -> tuple[bytes, int]:
+def written(q: Request, first: Source, records: Sequence[AnyRecord]) -> tuple[bytes, int]:
     """What the leader writes of records, and how many bytes that was before it was compressed. Raises Denied.
 
     VAL-17: Written again, the records are as BAT-23 has them in format 2, with format 1's and format 0's timestamps, -1
@@ -394,7 +394,7 @@ def written(q: Request, first: Source, records: Sequence[Told]) -> tuple[bytes, 
     return wrapper, legacy.OVERHEAD[q.magic] + len(out)
 
 
-def largest_written(q: Request, records: Iterable[Told]) -> int:
+def largest_written(q: Request, records: Iterable[AnyRecord]) -> int:
     """VAL-18: of the answer, where records are written again."""
     if q.flags:
         return q.limits.now
@@ -407,7 +407,7 @@ def converted(q: Request) -> Written:
         records_of(s)
     first = first_batch(q.found, NONE)
     check_target(q, first)
-    taken: list[Told] = []
+    taken: list[AnyRecord] = []
     for s in q.found:
         check_batch(q, first, s)
         errors: list[tuple[int, str]] = []
@@ -438,7 +438,7 @@ def can_stay(q: Request, first: Source, codec: int) -> bool:
 
 
 @states("VAL-13")
-def are_in_their_places(records: Sequence[Told], first: int) -> bool:
+def are_in_their_places(records: Sequence[AnyRecord], first: int) -> bool:
     """Whether the records' offsets are their places, from `first` on."""
     return all(r.offset == n for n, r in enumerate(records, first))
 
@@ -458,7 +458,7 @@ def compressed(q: Request, codec: int) -> Written:
     """Records that are compressed, or are to be. Raises Denied."""
     first = first_batch(q.found, codec)
     stays = expected = can_stay(q, first, codec)
-    records: list[Told] = []
+    records: list[AnyRecord] = []
     memory = 0
     for s in q.found:
         more = asked(q, first, s)

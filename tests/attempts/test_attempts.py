@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import Model, load
 from kafkaspec.language.expr import ModelError
-from kafkaspec.prove import prove
+from kafkaspec.prove.engine import prove
 from tests.attempts import Attempt, attempts
 from tests.language.test_verdicts import said_by_the_explorer, said_by_the_text
 from tests.modules import module

@@ -99,7 +99,7 @@ def test_a_check_that_breaks_does_not_stop_the_others(originals: Originals, monk
     found = engine.audit([directory / "ledger-0"], strict=False)
     assert found.exit_code == 2
     (line,) = found.problems
-    assert "Broken cannot judge it" in line
+    assert "Broken cannot check it" in line
     assert found.partitions[0].committed > 0, "the others went on"
 
 
@@ -274,7 +274,7 @@ def test_a_listing_that_is_out_of_date_is_made_anew(copied: Callable[[str], tupl
     """A broker makes a segment's .log before its indexes: who listed in between must look again."""
     log = log_of(live(copied) / "clicks-0", clean=False)
     stale = tuple(replace(s, offset_index=None, time_index=None) for s in log.files.segments)
-    judged = engine.judge(replace(log, files=replace(log.files, segments=stale)), strict=True)
+    judged = engine.check_log(replace(log, files=replace(log.files, segments=stale)), strict=True)
     assert judged is not None
     assert [f for f in judged.findings.kept if f.severity > Severity.LEFTOVER] == []
     assert judged.log.files == log.files

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafkaspec.mutants.blame import Citation
-from kafkaspec.mutants.matrix import Mutant
+from kafkaspec.mutants.mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,7 +14,7 @@ import pytest
 
 from kafkaspec.contract import subsystem
 from kafkaspec.mutants.judge import Kill
-from kafkaspec.mutants.matrix import Mutant
+from kafkaspec.mutants.mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
 

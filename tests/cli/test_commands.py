@@ -231,7 +231,9 @@ def test_ctrl_c_ends_a_long_run_with_one_line(tmp_path: Path) -> None:
     (tmp_path / "many.py").write_text(MANY)
     command = [sys.executable, "-m", "kafkaspec", "explore", "many.py", "-s", "P=9", "-s", "N=30", "--resume", "kept"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
-    time.sleep(2.5)
+    until, threads = time.monotonic() + 60, Path(f"/proc/{process.pid}/task")
+    while len([*threads.iterdir()]) == 1 and time.monotonic() < until:  # the search's own are not at work yet
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     try:
         out, err = process.communicate(timeout=30)

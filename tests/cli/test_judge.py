@@ -19,12 +19,16 @@ from kafkaspec.cli.main import main
 TEMPLATES = Path(__file__).parents[2] / "targets" / "examples" / "python"
 SOUND, FAULTY = (shlex.join([sys.executable, str(TEMPLATES / f)]) for f in ("leader_epochs.py", "faulty.py"))
 SLOW = """
-import sys, time
+import pathlib, sys, time
 sys.path.insert(0, {folder!r})
 import leader_epochs
 class Slow(leader_epochs.LeaderEpochs):
+    seen = 0
     def observe(self):
         time.sleep(0.002)
+        Slow.seen += 1
+        if Slow.seen == 500:
+            pathlib.Path("at work").touch()
         return super().observe()
 leader_epochs.serve("Slow", "1", {{"leader_epochs": Slow}})
 """
@@ -232,11 +236,10 @@ def test_a_signal_ends_the_target_and_what_was_judged_is_told(number: signal.Sig
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
     )
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     until = time.monotonic() + 60
-    while len(children.read_text().split()) < 1 and time.monotonic() < until:
+    while not Path("at work").exists() and time.monotonic() < until:
         time.sleep(0.05)
-    time.sleep(5)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     (child,) = (int(c) for c in children.read_text().split())
     try:
         process.send_signal(number)

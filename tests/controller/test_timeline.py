@@ -25,7 +25,6 @@ from kafkaspec.lockstep.walk import draw, draw_init, state_machine, walk
 from kafkaspec.models.controller import timeline as model
 from kafkaspec.mutants.matrix import (
     Detector,
-    Mutant,
     contract_detector,
     explorer_detector,
     kill_matrix,
@@ -34,6 +33,7 @@ from kafkaspec.mutants.matrix import (
     prover_detector,
     written,
 )
+from kafkaspec.mutants.mutant import Mutant
 from kafkaspec.proofs.controller.timeline import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH, NO_EPOCH, Timeline

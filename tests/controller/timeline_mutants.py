@@ -13,7 +13,7 @@ from kafkaspec.language import LoadedModel, action, define, invariant, load, req
 from kafkaspec.models.controller import timeline as model
 from kafkaspec.models.controller.timeline import E, Epoch, Key, Value
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.matrix import Mutant, of_impl, with_fault
+from kafkaspec.mutants.mutant import Mutant, of_impl, with_fault
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH, NO_EPOCH, Timeline
 from kafkaspec.spec.controller import timeline as spec
 

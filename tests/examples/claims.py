@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kafkaspec.explore import Exploration, explore
+from kafkaspec.explore.engine import Exploration, explore
 from kafkaspec.language import Model, load
 
 

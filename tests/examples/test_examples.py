@@ -10,8 +10,8 @@ import pytest
 
 import kafkaspec.models.examples
 from kafkaspec.contract.subsystem import Subsystem
-from kafkaspec.explore import explore
 from kafkaspec.explore.checked import Expectation
+from kafkaspec.explore.engine import explore
 from kafkaspec.export import tla
 from kafkaspec.language import action, load, require
 from kafkaspec.language.concrete import Concrete

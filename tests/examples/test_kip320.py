@@ -13,7 +13,7 @@ from typing import Annotated
 
 import pytest
 
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import Bounded, Model, Range, action, define, load, require
 from kafkaspec.models.examples.kip320 import E, Epoch, Fetching, Kip320, L, Offset, Record, Replica
 from tests.examples.claims import alone

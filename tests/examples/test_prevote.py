@@ -9,7 +9,7 @@ import pytest
 from kafkaspec.language import action, define, load, majority, require
 from kafkaspec.models.examples.prevote import E, Epoch, PreVote, Role, Voter
 from kafkaspec.proofs.examples import prevote as proof_of_prevote
-from kafkaspec.prove import Proof
+from kafkaspec.prove.proof import Proof
 from tests.examples.claims import broken
 
 SIZES: dict[str, int | bool] = {"Voter": 3, "E": 2}

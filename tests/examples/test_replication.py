@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.examples.replication import CommittedLog, Offset, RealEpoch, Replica, Replication

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import Model, Range, Size, Sort, Trace, action, leads_to, load, require
 from kafkaspec.language.concrete import Concrete, State
 from kafkaspec.models.examples.two_phase import TwoPhase

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore, walk
-from kafkaspec.explore.engine import Search
+from kafkaspec.explore.engine import Search, explore
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.program import Program
+from kafkaspec.explore.walk import walk
 from kafkaspec.language import Bounded, Model, Range, Sort, action, load, require
 from kafkaspec.language.concrete import Concrete, State, _After, _own, _Record
 from kafkaspec.language.expr import SizeName

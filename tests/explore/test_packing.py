@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from kafkaspec.explore import engine, explore, kernels
-from kafkaspec.explore.engine import Exploration, Search
+from kafkaspec.explore import engine, kernels
+from kafkaspec.explore.engine import Exploration, Search, explore
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.memory import resident_mb
 from kafkaspec.explore.packing import Form, Packing, used_bits

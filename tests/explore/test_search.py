@@ -19,9 +19,9 @@ import pytest
 
 from kafkaspec import native
 from kafkaspec.errors import UserError
-from kafkaspec.explore import checkpoint, engine, explore, liveness
+from kafkaspec.explore import checkpoint, engine, liveness
 from kafkaspec.explore.checked import Expectation
-from kafkaspec.explore.engine import Exploration, Search
+from kafkaspec.explore.engine import Exploration, Search, explore
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.program import Program
 from kafkaspec.language import (
@@ -430,7 +430,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
 RUN = """
 import sys
 from pathlib import Path
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import load
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 
@@ -625,9 +625,9 @@ AGAIN = """
 import gc
 import os
 import sys
-import time
+import threading
 from pathlib import Path
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import load
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 
@@ -640,7 +640,9 @@ try:
 except KeyboardInterrupt:
     pass
 gc.collect()
-time.sleep(1)
+for thread in threading.enumerate():
+    if thread is not threading.main_thread():
+        thread.join()
 print("alive", os.path.exists(sys.argv[1]))
 """
 

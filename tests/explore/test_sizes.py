@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore
 from kafkaspec.explore.emit import GREATEST
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import Model, load
 from kafkaspec.language.concrete import Concrete
 from tests.modules import HEAD, module

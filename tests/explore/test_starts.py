@@ -7,7 +7,8 @@ from typing import Annotated
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore, walk
+from kafkaspec.explore.engine import explore
+from kafkaspec.explore.walk import walk
 from kafkaspec.language import Bounded, Model, Range, action, initial, load, require
 
 Wide = Annotated[int, Range(0, 9)]

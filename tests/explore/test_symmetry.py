@@ -10,8 +10,7 @@ from typing import Annotated
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore
-from kafkaspec.explore.engine import Search
+from kafkaspec.explore.engine import Search, explore
 from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.program import Program
 from kafkaspec.explore.symmetry import neighbour_swaps

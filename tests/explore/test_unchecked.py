@@ -7,9 +7,10 @@ from typing import Annotated
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import Model, Range, Size, action, invariant, leads_to, lemma, load, refines, witness
-from kafkaspec.prove import Proof, prove
+from kafkaspec.prove.engine import prove
+from kafkaspec.prove.proof import Proof
 from kafkaspec.report.describe import describe
 from kafkaspec.report.section import Cell
 

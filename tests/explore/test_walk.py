@@ -7,8 +7,7 @@ from typing import Annotated
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import walk
-from kafkaspec.explore.walk import LONGEST, PARTIES, WALKERS, Schedule
+from kafkaspec.explore.walk import LONGEST, PARTIES, WALKERS, Schedule, walk
 from kafkaspec.language import Model, Range, action, initial, invariant, load, refines, require
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication

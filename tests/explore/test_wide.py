@@ -9,7 +9,7 @@ from typing import Annotated
 
 import pytest
 
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.explore.layout import WORD, Layout
 from kafkaspec.explore.program import Program
 from kafkaspec.language import (

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.export import from_itf, itf
 from kafkaspec.language import LoadedModel, Model, Trace, TraceStep, load
 from kafkaspec.language.concrete import Concrete

@@ -9,7 +9,7 @@ from kafkaspec.export import smtlib
 from kafkaspec.export.smtlib import queries
 from kafkaspec.language import load
 from kafkaspec.proofs.examples.cleaner_anchor import CountedCleaner
-from kafkaspec.prove import prove
+from kafkaspec.prove.engine import prove
 from tests.language.texts import model
 from tests.prove.rooms import Overflow
 from tests.prove.second import ask_cvc5

@@ -19,7 +19,7 @@ from kafkaspec.fleet import CampaignResult, campaign
 from kafkaspec.fleet.campaign import Store, code_digest
 from kafkaspec.judge.check import check
 from kafkaspec.lockstep.shrink import simpler_values
-from kafkaspec.mutants.matrix import with_fault
+from kafkaspec.mutants.mutant import with_fault
 from tests.fleet.faulty import FaultyToy, Toy
 from tests.lockstep import toy
 

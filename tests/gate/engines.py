@@ -19,16 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import walk
 from kafkaspec.explore.engine import Exploration, Search, explore
 from kafkaspec.explore.layout import WORD, Layout
 from kafkaspec.explore.program import Program
+from kafkaspec.explore.walk import walk
 from kafkaspec.export import tla
 from kafkaspec.language import LoadedModel, ModelError, Trace
 from kafkaspec.language.concrete import Concrete, State
 from kafkaspec.language.defined import DEFINED
-from kafkaspec.prove import prove
 from kafkaspec.prove.bounded import bounded
+from kafkaspec.prove.engine import prove
 from kafkaspec.prove.obligations import START
 from tests.export.tlc import tlc
 from tests.gate import oracle

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkaspec.judge.boundary import Account, Traced, boundaries, changed, plain, traced
+from kafkaspec.judge.boundary import Account, TracedInt, boundaries, changed, plain, traced
 from tests.judge import toy
 
 NUMBERS = st.integers(-1000, 1000)
@@ -55,7 +55,7 @@ def test_a_rule_that_cannot_take_the_numbers_ends_the_account() -> None:
 
 def test_plain_numbers_come_back() -> None:
     made = traced({"a": [1, {"b": 2}], "c": "x"}, (), Account())
-    assert isinstance(made["a"][0], Traced)
+    assert isinstance(made["a"][0], TracedInt)
     assert plain(made) == {"a": [1, {"b": 2}], "c": "x"}
     assert type(plain(made)["a"][1]["b"]) is int
 

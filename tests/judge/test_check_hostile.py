@@ -356,7 +356,7 @@ def test_a_bomb_is_not_unpacked(filling: bytes, tmp_path: Path, monkeypatch: pyt
     file = tmp_path / "bomb.ndjson.gz"
     file.write_bytes(bomb([PUSH.encode() + b"\n", filling * (4 << 20)]))
     read = 0
-    real = trace.Counted.readinto
+    real = trace.CountingReader.readinto
 
     def readinto(self: Any, buffer: Any) -> int:
         nonlocal read
@@ -364,7 +364,7 @@ def test_a_bomb_is_not_unpacked(filling: bytes, tmp_path: Path, monkeypatch: pyt
         read += n
         return n
 
-    monkeypatch.setattr(trace.Counted, "readinto", readinto)
+    monkeypatch.setattr(trace.CountingReader, "readinto", readinto)
     with pytest.raises(UserError, match="unpacks to more than 200 times its size: not read"):
         check(toy.machine, file)
     assert read < 2 << 20

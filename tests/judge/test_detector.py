@@ -18,7 +18,8 @@ from kafkaspec.judge.child import ChildProcess
 from kafkaspec.judge.target import Target, TargetTrouble
 from kafkaspec.mutants import judge as detector
 from kafkaspec.mutants.judge import OfMachine, campaigned, judge_detector, target_of
-from kafkaspec.mutants.matrix import Mutant, kill_matrix, with_fault, written
+from kafkaspec.mutants.matrix import kill_matrix, written
+from kafkaspec.mutants.mutant import Mutant, with_fault
 from tests.lockstep import toy
 from tests.lockstep.toy_mutants import pops_last
 

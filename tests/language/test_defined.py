@@ -8,7 +8,7 @@ import pytest
 
 from kafkaspec.contract import clauses
 from kafkaspec.language import ModelError
-from kafkaspec.prove import prove
+from kafkaspec.prove.engine import prove
 from tests import modules
 from tests.language import texts
 from tests.language.texts import action, explored, interpreted, model
@@ -146,7 +146,7 @@ def test_what_an_action_leaves_is_of_its_variables_type(effect: str, said: str) 
 )  # fmt: skip
 def test_what_a_text_does(lines: list[str], values: dict[str, object]) -> None:
     m = model(action("require(s.c == C.RED)", *lines, "s.next.c = C.BLUE"))
-    from kafkaspec.explore import explore
+    from kafkaspec.explore.engine import explore
     from kafkaspec.language.concrete import Concrete
     from tests.language.texts import sizes_of
 

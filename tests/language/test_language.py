@@ -32,7 +32,7 @@ from kafkaspec.language import (
     witness,
 )
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.prove import prove
+from kafkaspec.prove.engine import prove
 from tests import modules
 from tests.language.test_verdicts import said_by_the_explorer, said_by_the_text
 from tests.modules import module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language.concrete import Concrete
 from tests.language.texts import model, sizes_of
 

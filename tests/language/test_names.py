@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import ModelError, load
 from kafkaspec.language.concrete import Concrete
 from tests import modules

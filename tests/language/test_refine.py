@@ -8,13 +8,14 @@ import textwrap
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import LoadedModel, ModelError, load
 from kafkaspec.language.concrete import Concrete, Undefined
 from kafkaspec.language.expr import BINDERS
 from kafkaspec.language.parts import nodes, variables_bound
 from kafkaspec.mutants.matrix import generated
-from kafkaspec.prove import bounded, prove
+from kafkaspec.prove.bounded import bounded
+from kafkaspec.prove.engine import prove
 from tests.language.texts import model, sizes_of
 
 ABSTRACT = """

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import Claim, Expr, LoadedModel, refine
 from kafkaspec.language.expr import eq, node, not_
 from kafkaspec.language.types import BOOL

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import load
-from kafkaspec.prove import prove
+from kafkaspec.prove.engine import prove
 from tests.attempts import HEAD
 from tests.language.test_verdicts import said_by_the_text
 from tests.modules import module

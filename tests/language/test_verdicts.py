@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.export import tla
 from kafkaspec.language import LoadedModel, Model, load
 from kafkaspec.language.concrete import Concrete, OutsideType, State, Undefined
-from kafkaspec.prove import bounded, prove
+from kafkaspec.prove.bounded import bounded
+from kafkaspec.prove.engine import prove
 from tests.export.tlc import tlc
 from tests.language.verdicts import MODELS, SIZES, Bit
 

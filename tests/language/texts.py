@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import LoadedModel, load
 from kafkaspec.language.concrete import Concrete, OutsideType, Undefined
 from tests import modules

@@ -17,13 +17,13 @@ from kafkaspec.mutants.faults import alike, faults, steps_beside
 from kafkaspec.mutants.matrix import (
     UNCHANGED,
     Detection,
-    Mutant,
     Row,
     explorer_detector,
     generated,
     kill_matrix,
     prover_detector,
 )
+from kafkaspec.mutants.mutant import Mutant
 from kafkaspec.prove.engine import prove
 from kafkaspec.prove.proof import Proof
 

@@ -18,7 +18,6 @@ from kafkaspec.errors import UserError
 from kafkaspec.explore.checked import Expectation
 from kafkaspec.language import load
 from kafkaspec.mutants.matrix import (
-    Mutant,
     check_detector,
     contract_detector,
     explorer_detector,
@@ -27,9 +26,9 @@ from kafkaspec.mutants.matrix import (
     lockstep_detector,
     mutants_of,
     prover_detector,
-    with_fault,
     written,
 )
+from kafkaspec.mutants.mutant import Mutant, with_fault
 from tests.judge.test_check import LONG, lines, recorded
 from tests.lockstep import toy
 from tests.lockstep.toy_model import ForgetsToSave, ToyQueue

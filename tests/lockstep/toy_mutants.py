@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafkaspec.contract.machine import Refused, Step
-from kafkaspec.mutants.matrix import Mutant, with_fault
+from kafkaspec.mutants.mutant import Mutant, with_fault
 from tests.lockstep import toy
 
 

@@ -15,7 +15,7 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.management import checkpoints as model
 from kafkaspec.models.management.checkpoints import Log, Phase, Writing
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.matrix import of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.mutant import of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.common.checkpoint_text import ZERO_ID
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.management import checkpoints as spec

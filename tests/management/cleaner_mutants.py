@@ -15,7 +15,7 @@ from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.models.management import cleaner as model
 from kafkaspec.models.management.cleaner import WAITING, Doing, Partition, Status, Thread, User
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.matrix import of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.mutant import of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.common.cleanable_log import CleanableOffsets
 from kafkaspec.spec.common.cleaner_state import Cleaner
 from kafkaspec.spec.common.cleaning_state import Aborted

@@ -15,7 +15,7 @@ from kafkaspec.audits.management import compaction as audit
 from kafkaspec.audits.management.compaction import CompactionCheck, Keys
 from kafkaspec.contract.machine import Json, Machine, Refused
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.matrix import Mutant, of_audit, of_spec, with_fault
+from kafkaspec.mutants.mutant import Mutant, of_audit, of_spec, with_fault
 from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.common.record_format import CONTROL
 from kafkaspec.spec.management import compaction as spec

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.common.disk import Disk
 from kafkaspec.impl.management import meta_properties as impl
-from kafkaspec.mutants.matrix import Mutant, of_impl, with_fault
+from kafkaspec.mutants.mutant import Mutant, of_impl, with_fault
 from kafkaspec.spec.management import meta_properties as spec
 
 

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from kafkaspec.explore import Exploration, explore
+from kafkaspec.explore.engine import Exploration, explore
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.management.cleaner import (
     Cleaner,

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import pytest
 
-from kafkaspec import explore
 from kafkaspec.errors import UserError
+from kafkaspec.explore import engine as explore
 from kafkaspec.language import Flag, Model, Range, Size, action, invariant, lemma, load, require
 from kafkaspec.models.examples.two_phase import TwoPhase
-from kafkaspec.prove import Proof, prove
-from kafkaspec.prove.proof import MOST_STATES, small_sizes
+from kafkaspec.prove.engine import prove
+from kafkaspec.prove.proof import MOST_STATES, Proof, small_sizes
 from kafkaspec.report import to_json
 from kafkaspec.report.describe import describe
 from tests.language.texts import model

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from kafkaspec.errors import UserError
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import load
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication
-from kafkaspec.prove import bounded
+from kafkaspec.prove.bounded import bounded
 from tests.language.texts import model
 from tests.modules import HEAD, module
 from tests.prove.rooms import FalseCounter, Overflow

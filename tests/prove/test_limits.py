@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import z3
 
-from kafkaspec import explore
+from kafkaspec.explore import engine as explore
 from kafkaspec.language import load
 from kafkaspec.models.examples.replication import Replication
-from kafkaspec.prove import counterexample, prove, solver
+from kafkaspec.prove import counterexample, solver
+from kafkaspec.prove.engine import prove
 from kafkaspec.prove.obligations import of_action
 from kafkaspec.prove.reachable import STATES_PER_SECOND
 from kafkaspec.prove.solver import CLOCK, PATIENCE, STEPS_PER_SECOND, Budget, Question, Reply, relevant

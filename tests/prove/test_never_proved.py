@@ -7,7 +7,7 @@ from typing import Annotated
 
 import pytest
 
-from kafkaspec.explore import explore
+from kafkaspec.explore.engine import explore
 from kafkaspec.language import (
     Bounded,
     Model,
@@ -24,7 +24,8 @@ from kafkaspec.language import (
     refines,
     require,
 )
-from kafkaspec.prove import Proof, bounded
+from kafkaspec.prove.bounded import bounded
+from kafkaspec.prove.proof import Proof
 from tests.language.texts import model
 
 N = Size("N")

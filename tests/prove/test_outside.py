@@ -6,7 +6,8 @@ import pytest
 
 from kafkaspec.language import Model, ModelError, action, load
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.prove import bounded, prove
+from kafkaspec.prove.bounded import bounded
+from kafkaspec.prove.engine import prove
 from tests.language import verdicts
 from tests.prove import election
 

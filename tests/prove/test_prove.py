@@ -12,7 +12,9 @@ from kafkaspec.language import LoadedModel, load
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication
 from kafkaspec.proofs.examples import cleaner_anchor, replication
-from kafkaspec.prove import Obligation, Proof, ProofResult, obligations, prove
+from kafkaspec.prove import obligations
+from kafkaspec.prove.engine import Obligation, ProofResult, prove
+from kafkaspec.prove.proof import Proof
 from tests.prove.rooms import Contradiction, Counter, Endless, FalseCounter, Hotel, Overflow
 
 

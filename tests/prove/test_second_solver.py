@@ -12,7 +12,7 @@ import pytest
 
 from kafkaspec import proofs
 from kafkaspec.language import load
-from kafkaspec.prove import Proof
+from kafkaspec.prove.proof import Proof
 from kafkaspec.prove.symbols import Formula, negated
 from tests.prove.rooms import Counter, Overflow
 from tests.prove.second import Compared, ask_cvc5, compare, one_in

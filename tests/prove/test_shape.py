@@ -6,7 +6,7 @@ import pytest
 
 from kafkaspec.language import LoadedModel
 from kafkaspec.language.parts import shape, used
-from kafkaspec.prove import prove
+from kafkaspec.prove.engine import prove
 from tests.language.texts import model
 
 HEAD = 'K = Size("K")\n'

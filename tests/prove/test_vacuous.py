@@ -9,8 +9,8 @@ import pytest
 
 from kafkaspec.errors import UserError
 from kafkaspec.language import Model, load
-from kafkaspec.prove import prove, values
-from kafkaspec.prove.engine import SMALL
+from kafkaspec.prove import values
+from kafkaspec.prove.engine import SMALL, prove
 from kafkaspec.prove.values import LISTED
 from tests.modules import HEAD, module
 

@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 
 from kafkaspec.contract.history import History
-from kafkaspec.explore import explore
-from kafkaspec.explore import walk as random_walk
+from kafkaspec.explore.engine import explore
+from kafkaspec.explore.walk import walk as random_walk
 from kafkaspec.fleet import campaign
 from kafkaspec.judge.check import check
 from kafkaspec.judge.result import Job, Rejection, Side, SubsystemVerdict, Tally
@@ -22,8 +22,9 @@ from kafkaspec.judge.target import TargetTrouble
 from kafkaspec.language import Trace, TraceStep, load
 from kafkaspec.lockstep.walk import walk
 from kafkaspec.mutants.matrix import contract_detector, kill_matrix, lockstep_detector, written
-from kafkaspec.prove import bounded, prove
-from kafkaspec.verify.engine import Row
+from kafkaspec.prove.bounded import bounded
+from kafkaspec.prove.engine import prove
+from kafkaspec.verify.row import Row
 from tests.fleet.faulty import Faulty, FaultyToy, Toy
 from tests.judge.test_check import LONG, lines, recorded
 from tests.lockstep import toy

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from kafkaspec import report
 from kafkaspec.report.describe import DESCRIBERS
-from kafkaspec.verify.engine import Row
+from kafkaspec.verify.row import Row
 from tests.report.results import DEADLOCK, INDUCTION, LASSO, NAMES, VIOLATION, results
 
 

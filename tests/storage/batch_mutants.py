@@ -15,7 +15,7 @@ from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.storage import batch as impl
 from kafkaspec.impl.storage.batch import Batch, Driver, Encoder, InvalidRecords, Malformed, Record
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.matrix import Mutant, of_impl, with_fault
+from kafkaspec.mutants.mutant import Mutant, of_impl, with_fault
 from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.compression import CODEC_IDS, LIMIT
 from kafkaspec.spec.common.leader_rules import VALIDATION

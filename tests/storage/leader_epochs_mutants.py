@@ -15,7 +15,7 @@ from kafkaspec.language import action, require
 from kafkaspec.models.storage import leader_epochs as model
 from kafkaspec.models.storage.leader_epochs import FIXED, E, Epoch, L, Offset
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.matrix import Mutant, of_audit, of_impl, of_model, with_fault
+from kafkaspec.mutants.mutant import Mutant, of_audit, of_impl, of_model, with_fault
 from kafkaspec.spec.storage import leader_epochs as spec
 
 Cache = LeaderEpochCache

@@ -15,7 +15,7 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import log_loader as model
 from kafkaspec.models.storage.log_loader import Doing, N, New, Stage
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.matrix import Mutant, of_impl, of_model, with_fault
+from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, with_fault
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.storage import log_loader as spec

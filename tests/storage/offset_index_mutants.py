@@ -20,7 +20,7 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import offset_index as model
 from kafkaspec.models.storage.offset_index import N, Phase, Slot
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.matrix import Mutant, with_fault
+from kafkaspec.mutants.mutant import Mutant, with_fault
 from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.storage import offset_index as spec
 

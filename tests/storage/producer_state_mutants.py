@@ -12,7 +12,7 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import producer_state as model
 from kafkaspec.models.storage.producer_state import Epoch, Kind, L, Offset, Producer, S, Sequence
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.matrix import Mutant, with_fault
+from kafkaspec.mutants.mutant import Mutant, with_fault
 from kafkaspec.spec.common.producers import NO_GUARD, Duplicate, OpenedTransactions, State
 from kafkaspec.spec.storage import producer_state as spec
 

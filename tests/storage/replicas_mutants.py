@@ -12,7 +12,7 @@ from kafkaspec.audits.common.findings import METADATA_TOPIC
 from kafkaspec.audits.storage import replicas as audit
 from kafkaspec.contract.machine import Json, Machine, Refused
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.matrix import Mutant, of_audit, of_spec, with_fault
+from kafkaspec.mutants.mutant import Mutant, of_audit, of_spec, with_fault
 from kafkaspec.spec.storage import replicas as spec
 
 _agreed, _look, _compare = audit.agreed, audit._look, audit.compare

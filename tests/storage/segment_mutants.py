@@ -22,7 +22,7 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import segment as model
 from kafkaspec.models.storage.segment import Flushing, Phase
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.matrix import of_impl, of_model
+from kafkaspec.mutants.mutant import of_impl, of_model
 
 
 class NineteenDigits(impl.Driver):

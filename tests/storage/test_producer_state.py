@@ -25,7 +25,6 @@ from kafkaspec.lockstep.walk import state_machine, walk
 from kafkaspec.models.storage import producer_state as model
 from kafkaspec.mutants.matrix import (
     Detector,
-    Mutant,
     check_detector,
     contract_detector,
     explorer_detector,
@@ -35,6 +34,7 @@ from kafkaspec.mutants.matrix import (
     prover_detector,
     written,
 )
+from kafkaspec.mutants.mutant import Mutant
 from kafkaspec.proofs.storage.producer_state import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.common import producer_snapshot

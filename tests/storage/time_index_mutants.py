@@ -19,7 +19,7 @@ from kafkaspec.impl.common.mapped_index import Corrupt, MappedIndex, NotAbove, O
 from kafkaspec.impl.common.rows import Ending
 from kafkaspec.impl.storage import time_index as impl
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.matrix import Mutant, with_fault
+from kafkaspec.mutants.mutant import Mutant, with_fault
 from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.common.kafka import NO_TIMESTAMP
 from kafkaspec.spec.storage import time_index as spec

@@ -21,7 +21,7 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import transaction_index as model
 from kafkaspec.models.storage.transaction_index import Offset, Producer
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.matrix import Mutant, of_impl
+from kafkaspec.mutants.mutant import Mutant, of_impl
 
 
 class FileWhenOpened(TransactionIndex):

@@ -14,7 +14,7 @@ from kafkaspec.impl.storage import batch as v2
 from kafkaspec.impl.storage import validator as impl
 from kafkaspec.impl.storage.validator import Driver, Entry, InvalidRecords, Row, Validator
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.matrix import Mutant, of_impl, with_fault
+from kafkaspec.mutants.mutant import Mutant, of_impl, with_fault
 from kafkaspec.spec.common.compression import decompress
 from kafkaspec.spec.common.record_reader import CORRUPT, INVALID
 from kafkaspec.spec.storage import validator as spec

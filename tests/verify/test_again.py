@@ -16,7 +16,8 @@ from kafkaspec.contract.subsystem import subsystems
 from kafkaspec.errors import UserError
 from kafkaspec.report.describe import describe
 from kafkaspec.verify import budget
-from kafkaspec.verify.engine import AUDITED, CHECKS, Row, units, verify
+from kafkaspec.verify.engine import AUDITED, CHECKS, units, verify
+from kafkaspec.verify.row import Row
 from tests.cli.test_new import broken
 
 IMPL = ("impl/toy/fence.py", "epoch <= self", "epoch < self")

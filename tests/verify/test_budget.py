@@ -9,8 +9,9 @@ import pytest
 
 from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import subsystems
-from kafkaspec.verify import budget, engine
+from kafkaspec.verify import budget
 from kafkaspec.verify.engine import STEPS, verify
+from kafkaspec.verify.row import Row
 
 
 def events(recording: Recording) -> int:
@@ -40,7 +41,7 @@ def test_every_exception_is_needed_and_has_a_reason() -> None:
 
 
 def test_what_costs_too_much_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
-    def cost() -> engine.Row:
+    def cost() -> Row:
         (row,) = (r for r in verify(["replicas"], 4) if r.what == "cost")
         return row
 

@@ -13,7 +13,8 @@ import pytest
 from kafkaspec.contract.project import PACKAGE
 from kafkaspec.report import describe
 from kafkaspec.verify import engine, held
-from kafkaspec.verify.engine import Row, Unit, established, units, verify
+from kafkaspec.verify.engine import established, units, verify
+from kafkaspec.verify.row import Row, Unit
 
 UNIT = Unit("leader_epochs", "spec against model", 0)
 SEEDS = 4

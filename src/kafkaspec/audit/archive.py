@@ -43,7 +43,7 @@ MOST_MEMBERS: Final = 200_000
 MOST_BYTES: Final = 64 << 30
 """of the archive without its compression, and so of what is written"""
 ALWAYS_BYTES, MOST_RATIO = 1 << 30, 250
-"""An archive may hold so many bytes whatever its own size; above, so many times its own size."""
+"""An archive may hold `ALWAYS_BYTES` whatever its own size, or else at most `MOST_RATIO` times its own size."""
 SPARE_SHARE: Final = 20
 """This part of the disk stays free."""
 MOST_HEADER: Final = 1 << 20
@@ -87,7 +87,7 @@ def is_archive(path: Path) -> bool:
 
 
 @dataclass
-class Unpacked:
+class UnpackedPaths:
     """Paths to read, some of which are folders of what was unpacked, and the names that are told of them."""
 
     paths: list[Path]
@@ -103,15 +103,15 @@ class Unpacked:
 
 
 @contextmanager
-def unpacked(paths: Sequence[Path], progress: Progress | None = None) -> Iterator[Unpacked]:
+def unpacked(paths: Sequence[Path], progress: Progress | None = None) -> Iterator[UnpackedPaths]:
     """The paths with each archive in a folder, for as long as this lasts. Raises UserError for an archive that is
     refused; in its text and in every other a member has the name of its archive in front."""
     archives = {p for p in paths if is_archive(p)}
     if not archives:
-        yield Unpacked(list(paths))
+        yield UnpackedPaths(list(paths))
         return
     with temporary_folder() as top:
-        out = Unpacked([])
+        out = UnpackedPaths([])
         seen = set[str]()
         for n, path in enumerate(paths):
             real = os.path.realpath(path)

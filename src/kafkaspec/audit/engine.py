@@ -185,7 +185,7 @@ def checks() -> Checks:
 
 # ---- one log ---------------------------------------------------------------------------------------------------------
 def audit_log(log: Log, checks: Sequence[type[LogCheck]] | None = None) -> tuple[list[Finding], Summary]:
-    """Read a log once and let the checks (all, if not named) judge it. The findings are not sorted. Raises UserError
+    """Read a log once and put it to the checks (all, if not named). The findings are not sorted. Raises UserError
     where a file cannot be read, and whatever a check raises."""
     judged = _read(log, checks, strict=True)
     return judged.findings.kept, judged.summary
@@ -297,7 +297,7 @@ def _read_ahead(segment: Segment) -> Segment:
     )
 
 
-def judge(log: Log, strict: bool, tick: Callable[[int, int], None] | None = None) -> LogResult | None:
+def check_log(log: Log, strict: bool, tick: Callable[[int, int], None] | None = None) -> LogResult | None:
     """Read a log, and again if its files changed meanwhile under a running broker. None if it is gone."""
     if log.clean is True:
         return _read(log, None, strict, tick)
@@ -373,7 +373,7 @@ def here(logs: list[Log], strict: bool, tally: Tally) -> Iterator[tuple[int, Log
     """In this process, in order."""
     for n, log in enumerate(logs):
         try:
-            yield n, judge(log, strict, tally)
+            yield n, check_log(log, strict, tally)
         except UserError as e:
             yield n, str(e)
 
@@ -488,7 +488,7 @@ def _guarded(
 
 
 def _bug(where: Path, of: type, e: Exception) -> str:
-    return f"{where}: {of.__name__} cannot judge it: {type(e).__name__}: {e}; a bug of kafkaspec"
+    return f"{where}: {of.__name__} cannot check it: {type(e).__name__}: {e}; a bug of kafkaspec"
 
 
 def reread(log: Log, records: bool = False) -> Iterator[tuple[Segment, Chunk]]:

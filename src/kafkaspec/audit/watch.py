@@ -33,7 +33,7 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.errors import UserError
 
 READINGS: Final = 4
-"""At most so many audits a look: what no two in a row agree on is not told, and may be told by the next look."""
+"""At most this number of audits a look: what no two in a row agree on is not told, and may be told by the next look."""
 
 MOMENT_S: Final = 0.2
 """Before it is read again: a broker that was interrupted in the middle of a roll goes on."""
@@ -86,7 +86,7 @@ class Watch:
             if is_archive(path):
                 raise UserError(f"{path}: an archive does not change: give a broker's directories to be watched")
         self.paths, self.progress = list(paths), progress
-        self.fan = Unchanged(fan)
+        self.fan = CachingFan(fan)
         self.last: Audit | None = None
         """what was told last"""
 
@@ -174,7 +174,7 @@ def _moved(before: Sequence[Partition], now: Sequence[Partition]) -> Iterator[Lo
 
 
 @dataclass
-class Unchanged:
+class CachingFan:
     """A fan that remembers: a log is checked again if a file of it, or what surrounds it, is another than last time."""
 
     fan: Fan

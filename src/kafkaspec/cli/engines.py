@@ -18,8 +18,8 @@ from kafkaspec.errors import UserError, unknown
 
 if TYPE_CHECKING:
     from kafkaspec.contract.subsystem import Subsystem
-    from kafkaspec.explore import Exploration
     from kafkaspec.explore.checked import Expectation
+    from kafkaspec.explore.engine import Exploration
     from kafkaspec.judge.verdict import Verdict
     from kafkaspec.language import LoadedModel
 
@@ -90,11 +90,11 @@ def _judge_stream(stream: BinaryIO, name: str, wanted: Subsystem | None, strict:
 
 
 def _first_lines(path: Path) -> list[bytes]:
-    from kafkaspec.judge.trace import Counted, opened
+    from kafkaspec.judge.trace import CountingReader, opened
 
     with path.open("rb", buffering=0) as raw:
         try:
-            return _looked_at(opened(Counted(raw), str(path), "" if path.suffix == ".history" else path.suffix))
+            return _looked_at(opened(CountingReader(raw), str(path), "" if path.suffix == ".history" else path.suffix))
         except (OSError, EOFError, zlib.error) as e:
             raise UserError(f"{path}: cannot read: {e}") from None
 
@@ -164,7 +164,7 @@ def explore(
 ) -> int:
     """Explore each model that `name` names. 0 if all claims hold, every witness is reached and every action taken."""
     jobs = list(_at_sizes(name, words))
-    from kafkaspec.explore import explore as run
+    from kafkaspec.explore.engine import explore as run
 
     found = []
     for model, sizes, checked in jobs:
@@ -212,7 +212,7 @@ def walk(
 ) -> int:
     """One random run of each model that `name` names. 1 if it broke a claim."""
     jobs = list(_at_sizes(name, words))
-    from kafkaspec.explore import walk as run
+    from kafkaspec.explore.walk import walk as run
 
     found = []
     for model, sizes, checked in jobs:
@@ -253,7 +253,8 @@ def prove(
     json: bool,
 ) -> int:
     """Prove each model that `name` names, for every size but those in `words`; or search the runs of `steps` steps."""
-    from kafkaspec import prove as prover
+    from kafkaspec.prove.bounded import bounded
+    from kafkaspec.prove.proof import Proof
 
     found: list[Any] = []
     codes = []
@@ -262,11 +263,11 @@ def prove(
         fixed = names.sizes(words, model, {}, complete=False)
         with progress(f"prove {model.name}") as bar:
             if steps is not None:
-                b = prover.bounded(model, steps, fixed, timeout_s=timeout_s, progress=bar)
+                b = bounded(model, steps, fixed, timeout_s=timeout_s, progress=bar)
                 found.append(b)
                 codes.append({"complete": 0, "violation": 1}.get(b.outcome, 2))
                 continue
-            proof = prover.Proof(model, timeout_s=timeout_s, fixed=fixed)
+            proof = Proof(model, timeout_s=timeout_s, fixed=fixed)
             p = proof.run(bar, claims=only)
         found.append(p)
         codes.append({"proved": 0, "refuted": 1}.get(p.outcome, 2))
@@ -340,7 +341,7 @@ def _smtlib(model: LoadedModel, sizes: names.Sizes, checked: Expectation) -> Ite
 def _itf(model: LoadedModel, sizes: names.Sizes, checked: Expectation) -> Iterator[tuple[str, str]]:
     import orjson
 
-    from kafkaspec.explore import explore as run
+    from kafkaspec.explore.engine import explore as run
     from kafkaspec.export import itf
 
     e = run(model, sizes, deadlock=checked.deadlock)

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafkaspec.errors import UserError
 from kafkaspec.explore.kernels import COUNT, STUCK
+from kafkaspec.explore.level import Hit, Level
 
 if TYPE_CHECKING:
-    from kafkaspec.explore.engine import Hit, Search
+    from kafkaspec.explore.engine import Search
 
 FORMAT = "kafkaspec exploration 3"
 BEGIN = json.dumps({"format": FORMAT}).encode()[:-1]
@@ -113,8 +114,6 @@ def threads_of(path: Path) -> int:
 
 def load(search: Search, path: Path) -> None:
     """Put the search where the checkpoint stood. Raises UserError if it is another run's."""
-    from kafkaspec.explore.engine import Hit, Level
-
     s, head = search, _head(path)
     if head["code"] != identity(s) or head["chunk"] != s.program.chunk:
         sizes = " ".join(f"{n}={v}" for n, v in head["sizes"].items())

@@ -23,6 +23,7 @@ from kafkaspec.errors import UserError, unknown
 from kafkaspec.explore import checkpoint as checkpoints
 from kafkaspec.explore import kernels as k
 from kafkaspec.explore.layout import UNBOUNDED, Layout
+from kafkaspec.explore.level import Hit, Level, Words
 from kafkaspec.explore.memory import Block, Numbers, available_mb, peak_mb, resident_mb
 from kafkaspec.explore.outside import left
 from kafkaspec.explore.packing import BUCKET, REFERENCE_BITS, USUAL, Form, Packing
@@ -33,7 +34,6 @@ from kafkaspec.language.trace import Kind, Trace, TraceStep, Value
 from kafkaspec.language.types import T
 
 Outcome = Literal["complete", "violation", "deadlock", "liveness", "limit"]
-Words = tuple[int, ...]
 Extra = tuple[Sequence[Callable[..., object]], Set[str], Mapping[str, int]]
 """More loops to compile with the search's own: the functions, those that are called from outside, their constants."""
 NOTHING: Extra = ((), frozenset(), {})
@@ -127,23 +127,6 @@ class Team:
     def close(self) -> None:
         for jobs in self.jobs:
             jobs.put(None)
-
-
-@dataclass
-class Level:
-    """The level that is being expanded: each thread's slice of its queue, and how many chunks were taken."""
-
-    lo: list[int]
-    hi: list[int]
-    cursor: int = 0
-
-
-@dataclass
-class Hit:
-    """A state that answers a question, and the index of its level."""
-
-    level: int
-    state: Words
 
 
 @dataclass

@@ -48,6 +48,7 @@ from kafkaspec.explore.kernels import (
     states_at,
     stride_of,
 )
+from kafkaspec.explore.level import Hit, Words
 from kafkaspec.explore.memory import Block
 from kafkaspec.language.expr import name_of
 from kafkaspec.language.model import Fairness, LeadsTo
@@ -55,7 +56,7 @@ from kafkaspec.language.trace import Trace
 from kafkaspec.native import load, load8, load32, load_bytes, store, store8, store32
 
 if TYPE_CHECKING:
-    from kafkaspec.explore.engine import Search, Words
+    from kafkaspec.explore.engine import Search
     from kafkaspec.explore.program import Program
 
 MOST_CONDITIONS: Final = 63
@@ -516,8 +517,6 @@ class Graph:
         while parents[way[-1]] != NONE32:
             way.append(parents[way[-1]])
         way.reverse()
-        from kafkaspec.explore.engine import Hit
-
         steps, _ = s.steps(s.path(Hit(self._level(way[0]), self._words(way[0]))))
         for before, after in pairwise(way):
             label = next(

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final, Literal, get_args
 
 from kafkaspec.errors import unknown
-from kafkaspec.explore.engine import Progress, Search, Words
+from kafkaspec.explore.engine import Progress, Search
 from kafkaspec.explore.kernels import (
     BUFFERS,
     ENABLED,
@@ -33,6 +33,7 @@ from kafkaspec.explore.kernels import (
     expand,
 )
 from kafkaspec.explore.layout import Layout
+from kafkaspec.explore.level import Words
 from kafkaspec.explore.memory import Block
 from kafkaspec.explore.program import Program, capitals
 from kafkaspec.language.defined import DEFINED

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kafkaspec.audit.check import Log
-from kafkaspec.audit.engine import LogResult, Tally, judge
+from kafkaspec.audit.engine import LogResult, Tally, check_log
 from kafkaspec.errors import UserError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _size(log: Log) -> int:
 def _judged(task: bytes) -> bytes:
     n, log, strict = pickle.loads(task)
     try:
-        return pickle.dumps((n, judge(log, strict)))
+        return pickle.dumps((n, check_log(log, strict)))
     except UserError as e:
         return pickle.dumps((n, str(e)))
 

@@ -171,7 +171,7 @@ def _member(hint: Any, value: Json) -> Any:
 
 
 @dataclass(frozen=True)
-class Cited:
+class Citation:
     """The clauses that a rejection cites, the most likely first, and a fault that explains it."""
 
     clauses: Ids
@@ -187,17 +187,17 @@ def _told(found: Sequence[Blame], headline: Sequence[str]) -> Blame | None:
     return next((b for b in (*fits, *found) if b.exact), fits[0] if fits else None)
 
 
-def cited(machine: Machine[Any], records: Sequence[Record], tried: Iterable[Sequence[Record]] = ()) -> Cited:
+def cited(machine: Machine[Any], records: Sequence[Record], tried: Iterable[Sequence[Record]] = ()) -> Citation:
     """The clauses that the last call of a history broke, or an earlier one without being seen. `tried`: other
     histories, as the same target answered them."""
     first, last = records[0], records[-1]
     calls = [call for call, _ in followed(machine, records)]
     if len(calls) < len(records) - 1:
-        return Cited((), None, {})
+        return Citation((), None, {})
     if not calls:
         case = _Case(machine, first)
         case.of_the_start(machine.observe(begun(machine, first)))
-        return Cited(case.ranked, None, case.votes)
+        return Citation(case.ranked, None, case.votes)
     *before, call = calls
     case = _Case(machine, last)
     case.of_the_call(call, machine.observe(call.step.state))
@@ -205,7 +205,7 @@ def cited(machine: Machine[Any], records: Sequence[Record], tried: Iterable[Sequ
     found = explanations(machine, records, tried)
     case.explained(found)
     exact = frozenset(b.fault for b in found if b.exact)
-    return Cited(case.ranked, _told(found, case.ranked[:1]), case.votes, exact)
+    return Citation(case.ranked, _told(found, case.ranked[:1]), case.votes, exact)
 
 
 def cited_alone(machine: Machine[Any], record: Line, expected: Json, call: Call | None = None) -> Ids:

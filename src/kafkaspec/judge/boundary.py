@@ -1,6 +1,6 @@
 """At which other arguments would a rule decide otherwise? A call of the spec tells, with numbers that keep an account.
 
-A `Traced` number knows how it comes from the arguments: by which factor it grows with each. Where a rule compares it,
+A `TracedInt` knows how it comes from the arguments: by which factor it grows with each. Where a rule compares it,
 the difference says by how much an argument has to change for the two to be equal, and that is where rules decide:
 there, one below and one above. What the rule computes in between is its own text, whatever it is: sums of configured
 times, positions, remainders.
@@ -31,12 +31,12 @@ class Account:
         """numbers that were compared with one another"""
         self.left = MOST
 
-    def compared(self, a: Traced, b: Any) -> None:
+    def compared(self, a: TracedInt, b: Any) -> None:
         """Note the changes of each argument after which the two would be equal."""
         if not self.left or not isinstance(b, int):
             return
         self.left -= 1
-        slopes = _sum(a.slopes, b.slopes, -1) if isinstance(b, Traced) else a.slopes
+        slopes = _sum(a.slopes, b.slopes, -1) if isinstance(b, TracedInt) else a.slopes
         difference = int.__sub__(int(b), int(a))
         if len(slopes) > 1:
             self.together.add(frozenset(slopes))
@@ -51,7 +51,7 @@ def _sum(a: Mapping[Path, Fraction], b: Mapping[Path, Fraction], sign: int) -> d
     return {path: slope for path, slope in out.items() if slope}
 
 
-class Traced(int):
+class TracedInt(int):
     """A whole number with how it grows with the arguments."""
 
     slopes: Mapping[Path, Fraction]
@@ -62,23 +62,23 @@ class Traced(int):
         """Of a value that depends on arguments; a plain number if it depends on none."""
         if not slopes:
             return value
-        traced = Traced(value)
+        traced = TracedInt(value)
         traced.slopes, traced.account = slopes, account
         return traced
 
     def _with(self, value: Any, other: Any, sign: int, own: int = 1) -> Any:
-        if not isinstance(value, int) or isinstance(value, Traced):
+        if not isinstance(value, int) or isinstance(value, TracedInt):
             return value
         slopes = self.slopes if own == 1 else {p: -s for p, s in self.slopes.items()}
-        if isinstance(other, Traced):
+        if isinstance(other, TracedInt):
             slopes = _sum(slopes, other.slopes, sign)
-        return Traced.made(value, slopes, self.account)
+        return TracedInt.made(value, slopes, self.account)
 
     def _scaled(self, value: Any, by: Fraction) -> Any:
         return (
             value
             if value is NotImplemented
-            else Traced.made(value, {p: s * by for p, s in self.slopes.items()}, self.account)
+            else TracedInt.made(value, {p: s * by for p, s in self.slopes.items()}, self.account)
         )
 
     def __add__(self, other: Any) -> Any:
@@ -141,7 +141,7 @@ class Traced(int):
 def traced(value: Any, path: Path, account: Account) -> Any:
     """The same value with an account in each of its numbers."""
     if type(value) is int:
-        return Traced.made(value, {path: Fraction(1)}, account)
+        return TracedInt.made(value, {path: Fraction(1)}, account)
     if isinstance(value, list | tuple):
         return [traced(x, (*path, i), account) for i, x in enumerate(value)]
     if isinstance(value, dict):
@@ -151,7 +151,7 @@ def traced(value: Any, path: Path, account: Account) -> Any:
 
 def plain(value: Any) -> Any:
     """The same value without accounts."""
-    if isinstance(value, Traced):
+    if isinstance(value, TracedInt):
         return int(value)
     if isinstance(value, list | tuple):
         return [plain(x) for x in value]

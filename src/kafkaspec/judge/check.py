@@ -46,7 +46,7 @@ from kafkaspec.judge.fits import LARGEST, arguments_fit, fits
 from kafkaspec.judge.protocol import word
 from kafkaspec.judge.suspects import Call
 from kafkaspec.judge.tokens import Tokens
-from kafkaspec.judge.trace import MAX_DEPTH, MAX_LINE_BYTES, Counted, is_deep, json_text, opened, parsed
+from kafkaspec.judge.trace import MAX_DEPTH, MAX_LINE_BYTES, CountingReader, is_deep, json_text, opened, parsed
 from kafkaspec.judge.verdict import DeviationCount, SkippedCount, Verdict, bounded
 from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, outcome_matches, same
 
@@ -919,7 +919,7 @@ def check(
     try:
         with source.open("rb", buffering=0) as raw:
             total = source.stat().st_size
-            counted = Counted(raw)
+            counted = CountingReader(raw)
 
             def tick() -> None:
                 if progress is not None:

@@ -22,7 +22,7 @@ WALKS: Final = 40
 STEPS: Final = 150
 """The number of walks, and of calls in each, that show refusals and examples."""
 LOOKS: Final = 20
-"""Of a refusal's meetings, so many are looked at for what else applies."""
+"""Of a refusal's meetings, at most this number is looked at for what else applies."""
 EXAMPLE: Final = 160
 """Bytes of an example, and of the state before it, if there is one that is not longer."""
 

@@ -31,7 +31,7 @@ HOW: Final[Mapping[How, str]] = {
 """How a condition is decided otherwise, in words; the nearest first."""
 STAYED: Final = "stayed as it was"
 MOST_CALLS: Final = 2_000
-"""Of the other histories those are looked at that were tried last, and are the smallest: at most so many calls."""
+"""Calls: of the other histories the smallest and those that were tried last are looked at, at most this number."""
 
 # ---- histories, led along the spec, or along a fault of it
 

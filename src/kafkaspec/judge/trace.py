@@ -21,7 +21,7 @@ MAX_LINE_BYTES: Final = 16 << 20
 MAX_DEPTH: Final = 100
 """A line that is nested deeper is not read."""
 MAX_UNPACKED: Final = 200
-"""A file that unpacks to more than so many times its size, and more than `FREE_BYTES`, is not read."""
+"""A file that unpacks to more than `MAX_UNPACKED` times its size, and more than `FREE_BYTES`, is not read."""
 FREE_BYTES: Final = 64 << 20
 
 
@@ -57,10 +57,10 @@ def is_deep(value: Json) -> bool:
     return True
 
 
-class Counted(io.RawIOBase):
+class CountingReader(io.RawIOBase):
     """Bytes that are read, counted. `packed` are those that they are unpacked from: there may not be too many more."""
 
-    def __init__(self, source: Any, name: str = "", packed: Counted | None = None) -> None:
+    def __init__(self, source: Any, name: str = "", packed: CountingReader | None = None) -> None:
         self.source = source
         self.name = name
         self.packed = packed
@@ -77,7 +77,7 @@ class Counted(io.RawIOBase):
         return n
 
 
-def opened(raw: Counted, name: str, suffix: str) -> Iterable[bytes]:
+def opened(raw: CountingReader, name: str, suffix: str) -> Iterable[bytes]:
     """The lines of a file of that suffix, of which a long one is cut after `MAX_LINE_BYTES`."""
     if suffix == ".history":
         text = io.BufferedReader(raw).read(MAX_LINE_BYTES + 1)
@@ -85,7 +85,7 @@ def opened(raw: Counted, name: str, suffix: str) -> Iterable[bytes]:
             raise UserError(f"{name}: a history in text longer than {MAX_LINE_BYTES >> 20} MiB is not read")
         return numbered_lines(text, name)
     if suffix == ".gz":
-        raw = Counted(gzip.GzipFile(fileobj=io.BufferedReader(raw)), name, raw)
+        raw = CountingReader(gzip.GzipFile(fileobj=io.BufferedReader(raw)), name, raw)
     return lines_of(io.BufferedReader(raw, 1 << 16))
 
 

@@ -20,7 +20,8 @@ from kafkaspec.audit.finding import Severity
 from kafkaspec.contract.machine import Driver, Machine, Outside, Refused
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.lockstep.walk import draw, draw_init
-from kafkaspec.mutants.matrix import Detector, Layer, NotApplicable
+from kafkaspec.mutants.matrix import Detector, NotApplicable
+from kafkaspec.mutants.mutant import Layer
 from kafkaspec.spec.common.record_format import Batch, LogRecord, built, encode
 
 SEEDS: Final = 12

@@ -14,7 +14,8 @@ from kafkaspec.judge.judging import BLOCK, Session
 from kafkaspec.judge.result import Job, Rejection
 from kafkaspec.judge.target import TargetTrouble
 from kafkaspec.mutants.judge import target_of
-from kafkaspec.mutants.matrix import Mutant, unseen, written
+from kafkaspec.mutants.matrix import unseen, written
+from kafkaspec.mutants.mutant import Mutant
 
 BLOCKS: Final = 4
 """Blocks of histories that a mutant is asked at most."""

@@ -20,7 +20,7 @@ from typing import Any, Final
 from kafkaspec.contract.machine import Driver, Json, Refused
 from kafkaspec.contract.rewrite import Rewritten, tree_of
 from kafkaspec.contract.subsystem import Subsystem
-from kafkaspec.mutants.matrix import Mutant
+from kafkaspec.mutants.mutant import Mutant
 
 SHIFTED: Final[Mapping[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Lt: ast.LtE,
@@ -147,7 +147,7 @@ class Faulty:
 
 
 def signed(number: int, bits: int) -> int:
-    """The number as so many bits hold it, the first of them its sign.
+    """The number as that number of bits holds it, the first of them its sign.
 
     >>> signed(2**31, 32), signed(-1, 8), signed(300, 8)
     (-2147483648, -1, 44)

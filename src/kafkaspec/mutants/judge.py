@@ -29,7 +29,8 @@ from kafkaspec.judge.judging import BLOCK, HYPOTHESIS_EVERY, PendingHistory, Ses
 from kafkaspec.judge.result import Job
 from kafkaspec.judge.serve import serve
 from kafkaspec.judge.target import Target, TargetTrouble
-from kafkaspec.mutants.matrix import Detector, Layer, Mutant, NotApplicable
+from kafkaspec.mutants.matrix import Detector, NotApplicable
+from kafkaspec.mutants.mutant import Layer, Mutant
 
 LIMIT: Final = 20_000
 """Calls after which a mutant has survived a campaign."""

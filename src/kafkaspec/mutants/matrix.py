@@ -17,13 +17,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 import icontract
 import orjson
 
 from kafkaspec.contract.history import History, Record, outcome
-from kafkaspec.contract.machine import Driver, Machine, Outside, violation
+from kafkaspec.contract.machine import Driver, Machine, Outside
 from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError, unknown
@@ -32,39 +32,7 @@ from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.language import LoadedModel, Model, load
 from kafkaspec.lockstep.walk import draw, draw_init, shrink, walk
 from kafkaspec.mutants import faults
-
-Layer = Literal["spec", "impl", "audit", "model"]
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One fault. `make` gives the faulty thing: a Machine (spec), a Driver (impl, audit), or a LoadedModel or a
-    subclass of the model (model)."""
-
-    name: str
-    clauses: tuple[str, ...]
-    """the clauses that it breaks"""
-    what: str
-    """the fault, in a sentence"""
-    layer: Layer
-    make: Callable[[], Any]
-    bug: str | None = None
-    """the bug of Kafka's that it is, such as KAFKA-6568"""
-    survives: str = ""
-    """why nobody can notice it, if nobody can"""
-    generated: bool = False
-    """made from a model's graph, one of many: the first detector that kills it is the last to look"""
-
-
-def _fault(layer: Layer, name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:
-    return Mutant(name, tuple(clauses.split()), what, layer, make, bug)
-
-
-of_impl = partial(_fault, "impl")
-of_audit = partial(_fault, "audit")
-of_spec = partial(_fault, "spec")
-of_model = partial(_fault, "model")
-"""A mutant of that layer: name, the clauses that it breaks apart by blanks, the fault, what makes it, the bug."""
+from kafkaspec.mutants.mutant import Layer, Mutant
 
 
 @dataclass(frozen=True)
@@ -139,18 +107,6 @@ class Detector:
 
 
 # ---- mutants of a subsystem
-
-
-def with_fault(machine: Machine[Any], operation: str, body: Callable[..., Any]) -> Machine[Any]:
-    """The machine with another body for one operation, under the same contracts."""
-    op = machine.find(operation)
-    function = body
-    for post in op.postconditions:
-        said = f"{post.clause} {post.text}"
-        function = icontract.ensure(post.condition, said, error=violation(said))(function)
-    faulty = replace(op, body=body, function=function)
-    vars(faulty)["hints"] = op.hints  # it is called with what the sound one is called with
-    return replace(machine, operations={**machine.operations, operation: faulty})
 
 
 def mutants_of(subsystem: Subsystem) -> list[Mutant]:
@@ -324,7 +280,7 @@ def prover_detector(quick_s: float = 1.0, timeout_s: float = 10.0) -> Detector:
     time given, or an action that has become impossible. A refutation found quickly saves the long attempts."""
 
     def look(subsystem: Subsystem, layer: Layer, thing: Any) -> str | Counts:
-        from kafkaspec.prove import prove
+        from kafkaspec.prove.engine import prove
 
         module = subsystem.layer("proofs")
         proofs = _sound_of(thing, module.PROOFS) if module is not None else []

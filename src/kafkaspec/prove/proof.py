@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkaspec.errors import UserError
 from kafkaspec.language import LoadedModel, Model, Trace, load
-from kafkaspec.prove.engine import Progress, ProofResult, asked_for, prove
+
+if TYPE_CHECKING:
+    from kafkaspec.prove.engine import Progress, ProofResult
 
 SMALL = (1, 2, 3)
 """Where no sizes are given, every sort and size is explored at these, as far as the states allow."""
@@ -49,6 +51,8 @@ class Proof:
     def run(self, progress: Progress | None = None, claims: Sequence[str] = ()) -> ProofResult:
         """Explore, then prove: everything, or some `claims` and what they rest on. A model that cannot be explored with
         its ghosts at sizes that the proof names raises UserError; at small sizes of our choice, the result says so."""
+        from kafkaspec.prove.engine import ProofResult, asked_for, prove
+
         model = self.loaded
         claims = asked_for(model, claims)
         if self.explored_at is not None:
@@ -73,7 +77,7 @@ class Proof:
     def _explore(
         self, sizes: Mapping[str, int | bool], max_states: int | None, progress: Progress | None
     ) -> ExplorationSummary:
-        from kafkaspec.explore import explore
+        from kafkaspec.explore.engine import explore
 
         e = explore(
             self.loaded, sizes, ghosts=True, liveness=False, deadlock=True, max_states=max_states, progress=progress

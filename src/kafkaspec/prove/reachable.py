@@ -52,7 +52,7 @@ def reachability(model: LoadedModel, goal: Goal, cti: Counterexample, limit_s: f
     many states as a time limit of `limit_s` allows, counted so that they do not depend on the machine."""
     if cti.before is None:
         return Reachability("it is a first state: the claim or the model is wrong")
-    from kafkaspec.explore import explore
+    from kafkaspec.explore.engine import explore
 
     most = max(1000, int(limit_s * STATES_PER_SECOND))
     at = ", ".join(f"{n}={v}" for n, v in cti.sizes.items()) or "its one size"

@@ -37,14 +37,16 @@ if TYPE_CHECKING:
     from kafkaspec.audit.engine import Audit, Part
     from kafkaspec.audit.finding import Finding
     from kafkaspec.audit.watch import AuditChange
-    from kafkaspec.explore import Exploration, RandomWalk
+    from kafkaspec.explore.engine import Exploration
+    from kafkaspec.explore.walk import RandomWalk
     from kafkaspec.fleet.campaign import CampaignResult
     from kafkaspec.judge.result import Rejection, SubsystemVerdict
     from kafkaspec.judge.verdict import Verdict
     from kafkaspec.lockstep.walk import Walk
     from kafkaspec.mutants import matrix as mutants
-    from kafkaspec.prove import BoundedResult, ProofResult
-    from kafkaspec.verify import engine as verify
+    from kafkaspec.prove.bounded import BoundedResult
+    from kafkaspec.prove.engine import ProofResult
+    from kafkaspec.verify.row import Row
 
 MAX_DIFFERENCES = 12
 MAX_TEXT = 200
@@ -60,7 +62,7 @@ def describe(result: Any) -> list[Section]:
         rows = {_kind(r) for r in result}
         if rows == {"mutants.matrix.Row"}:
             return _kill_matrix(result)
-        if rows == {"verify.engine.Row"}:
+        if rows == {"verify.row.Row"}:
             return _verified(result)
         if rows == {"judge.result.SubsystemVerdict"}:
             return _judgement(result)
@@ -534,7 +536,7 @@ def _killed(killed: bool | None) -> Cell:
 
 
 # ---- verify ----------------------------------------------------------------------------------------------------------
-def _verified(rows: Sequence[verify.Row]) -> list[Section]:
+def _verified(rows: Sequence[Row]) -> list[Section]:
     body: list[tuple[str | Cell, ...]] = []
     last = ""
     for r in rows:
@@ -554,7 +556,7 @@ def _verified(rows: Sequence[verify.Row]) -> list[Section]:
     return out + [Section(f"{r.subsystem}: {r.what}", _verdict_of(r), history=r.why, again=r.again) for r in failed]
 
 
-def _verdict_of(row: verify.Row) -> Cell:
+def _verdict_of(row: Row) -> Cell:
     if row.held:
         return Cell(f"held, unchanged since {row.held}", "good")
     if row.ok:

@@ -31,6 +31,7 @@ from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.verify import budget
 from kafkaspec.verify.held import PastResults, key
+from kafkaspec.verify.row import Row, Unit
 
 STEPS = 100
 """Operations a seed, impl against spec."""
@@ -45,29 +46,6 @@ ALTERED = 0.02
 
 
 @dataclass(frozen=True)
-class Row:
-    """One claim, established or not. `why` explains a failure in plain lines, "" if there is none."""
-
-    subsystem: str
-    what: str
-    word: str
-    detail: str
-    seconds: float
-    why: str = ""
-    could_judge: bool = True
-    held: str = ""
-    """since when, if nothing has changed for it since, and it was not asked again"""
-    work: Mapping[str, int] = field(default_factory=dict)
-    """what it cost, by the kinds of `verify.budget`"""
-    again: str = ""
-    """the command that shows it again, if it does not hold"""
-
-    @property
-    def ok(self) -> bool:
-        return not self.why
-
-
-@dataclass(frozen=True)
 class _Claim:
     """What a check found: as in Row, without what is the same for all."""
 
@@ -79,16 +57,6 @@ class _Claim:
     work: Mapping[str, int] = field(default_factory=dict)
     again: str = ""
     """the command that shows why, where there is a better one than the check itself"""
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A piece of the work, whose rows are established together: one check of one subsystem, and of several things that
-    it asks alike the one at `which`."""
-
-    subsystem: str
-    check: str
-    which: int
 
 
 Progress = Callable[..., None]

@@ -19,13 +19,11 @@ from datetime import datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkaspec.contract.project import PACKAGE
 from kafkaspec.contract.subsystem import LAYERS, ROLES, find, folders, roots
-
-if TYPE_CHECKING:
-    from kafkaspec.verify.engine import Row, Unit
+from kafkaspec.verify.row import Row, Unit
 
 TOOLS = ("z3-solver", "llvmlite", "numpy", "hypothesis", "icontract", "orjson")
 READS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -85,7 +83,7 @@ def closure(files: Iterable[Path]) -> list[Path]:
 def inputs(unit: Unit) -> list[Path]:
     """The files that a unit depends on."""
     engines, layers = READS[unit.check]
-    files = [PACKAGE / "verify" / "engine.py", *(PACKAGE / e for e in engines)]
+    files = [PACKAGE / "verify" / "engine.py", PACKAGE / "verify" / "row.py", *(PACKAGE / e for e in engines)]
     data: list[Path] = []
     if layers:
         s = find(unit.subsystem)
@@ -103,7 +101,7 @@ def inputs(unit: Unit) -> list[Path]:
     if unit.check == "recordings":
         folder = PACKAGE / "recordings"
         data += [folder / "__init__.py", folder / "manifest.toml", *sorted(folder.glob("*.ndjson*"))]
-    return [*dict.fromkeys([files[0], *closure(files[1:]), *data])]
+    return [*dict.fromkeys([*files[:2], *closure(files[2:]), *data])]
 
 
 @cache
@@ -140,8 +138,6 @@ class PastResults:
 
     def of(self, unit: Unit, seeds: int) -> list[Row] | None:
         """The rows of a unit that held, if nothing has changed for it since."""
-        from kafkaspec.verify.engine import Row
-
         kept = self.known.get(_name(unit))
         if not kept or kept.get("key") != key(unit, seeds):
             return None
