@@ -17,6 +17,7 @@ from mkdocs.structure.pages import Page
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import generate
+import sources
 
 from kafkaspec.contract import subsystem
 
@@ -64,7 +65,7 @@ NAV = {"subsystems": nav_subsystems, "protocol": nav_protocol, "decisions": nav_
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that nobody writes. One that is there as a file stays as it is written."""
-    for path, text in generate.pages().items():
+    for path, text in (generate.pages() | sources.pages()).items():
         if files.get_file_from_path(path) is None:
             files.append(File.generated(config, path, content=text))
     return files

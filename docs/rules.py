@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sources import linked
+
 from kafkaspec.cli.explain import place
 from kafkaspec.contract import subsystem, traceability
 from kafkaspec.contract.clauses import FORMS, Clause, Use, sentences
@@ -121,7 +123,7 @@ def _rule(clause: Clause, shown: dict[str, str]) -> Iterator[str]:
         yield f"Stated by {'; '.join(old)}."
     for f in new:
         shown[f.place] = clause.id
-        yield f'```python title="{f.place}"\n{f.text}\n```'
+        yield f"{linked(f.place)}\n{{: .place }}\n\n```python\n{f.text}\n```"
     yield forms(clause)
 
 
@@ -132,7 +134,7 @@ def forms(clause: Clause) -> str:
     used = traceability.uses(clause.id)
     for form in FORMS:
         here = dict.fromkeys((_name(u), place(u)[0] or _file(u)) for u in used if u.form == form)
-        rows += [f"| {form if n == 0 else ''} | `{name}` | {_code(at)} |" for n, (name, at) in enumerate(here)]
+        rows += [f"| {form if n == 0 else ''} | `{name}` | {linked(at)} |" for n, (name, at) in enumerate(here)]
         if not here and form in clause.without:
             rows.append(f"| {form} | | none: {clause.without[form]} |")
             missing.append(form)
@@ -140,10 +142,6 @@ def forms(clause: Clause) -> str:
     title = ", ".join(there) + (f"; no {', no '.join(missing)}" if missing else "")
     lines = ["| form | name | where |", "| --- | --- | --- |", *rows]
     return f'??? note forms "Forms of {clause.id}: {title}"\n\n' + textwrap.indent("\n".join(lines), "    ")
-
-
-def _code(text: str) -> str:
-    return f"`{text}`" if text else ""
 
 
 def _name(use: Use) -> str:
