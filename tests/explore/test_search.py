@@ -94,8 +94,19 @@ def test_a_search_that_is_long_goes_on_with_code_compiled_with_care(monkeypatch:
     for most in (0, 500):
         made.clear()
         monkeypatch.setattr(engine, "QUICK", most)
+        monkeypatch.setattr(engine.Search, "is_long", lambda s, most=most: s.distinct >= most)
         assert counts(explore(load(CleanerAnchor), CLEANER)) == counts(whole)
         assert made == [True, False]
+
+
+def test_a_search_is_long_when_compiling_with_care_pays() -> None:
+    s = engine.Search(Program(Layout(load(CleanerAnchor), CLEANER)), 1, 500)
+    try:
+        assert not s.is_long()
+        s.began -= engine.LONG * s.compile_seconds
+        assert s.is_long()
+    finally:
+        s.close()
 
 
 def test_ghosts_are_kept_when_asked_for() -> None:

@@ -43,7 +43,10 @@ FIRST_BITS = 20
 LOAD = (5, 8)
 """The table is doubled when it is fuller than this fraction."""
 QUICK = 100_000
-"""States that are found with code that was compiled quickly: most models have fewer. Then it is compiled with care."""
+"""The most states that are found before it is asked whether to go on with code that was compiled with care."""
+LONG = 20
+"""Code that was compiled quickly has run for long when it ran this many times as long as it took to compile. Compiled
+with care it takes ten times as long to compile, and is about a third faster: most runs are over before that pays."""
 SPARSE = 64
 """Growing does not help a packed table that is still crowded when it could hold 64 times the states."""
 WAIT_S = 0.1
@@ -157,6 +160,7 @@ class Search:
         p, threads = self.program, self.threads
         self.compile_seconds = 0.0
         self.compile(quickly=self.quick)
+        self.began = time.monotonic()
         self.base_mb = resident_mb()
         self.team = Team(threads)
         self.shared = Block(8 * (k.SLICES + 4 * threads + 8))
@@ -198,6 +202,10 @@ class Search:
         self.code = self.program.compile(*self.extra, packing=packing, quickly=quickly)
         self.compile_seconds += self.code.seconds
         self.f = self.code.functions
+
+    def is_long(self) -> bool:
+        """Whether code that was compiled quickly has run for long."""
+        return time.monotonic() - self.began > LONG * self.compile_seconds
 
     # ---- counters
     def counts(self) -> list[int]:
@@ -475,7 +483,7 @@ class Search:
         c[k.CHUNKS], c[k.CURSOR] = chunk, self.level.cursor
         while c[k.CURSOR] < chunk:
             self.heed()
-            if self.quick and self.distinct >= QUICK:
+            if self.quick and self.is_long():
                 self.compile()
             limit = self.make_room(max_states)
             if limit:
