@@ -13,12 +13,14 @@ import pytest
 from kafkaspec.contract.project import PACKAGE
 from kafkaspec.report import describe
 from kafkaspec.verify import engine, held
-from kafkaspec.verify.engine import established, units, verify
+from kafkaspec.verify.engine import AUDITED, CHECKS, established, units, verify
 from kafkaspec.verify.row import Row, Unit
 
 UNIT = Unit("leader_epochs", "spec against model", 0)
 SEEDS = 4
 RIGHT = held._digest.__wrapped__
+SPEC = {"clauses", "spec against model", "impl against spec", "impl behind a pipe", "recordings"}
+"""The checks that depend on how a spec is tried, and on what is released."""
 
 
 @pytest.fixture
@@ -67,6 +69,15 @@ def test_what_held_is_not_asked_again_and_says_so(asked: list[Unit]) -> None:
         ("audits/management/compaction.py", ["audit"], {"log directories", "log directories, damaged"}),
         ("prove/reading.py", ["leader_epochs"], {"clauses", "proofs", "impl behind a pipe"}),
         ("explore/kernels.py", ["timeline"], None),
+        ("spec/storage/leader_epochs_trial.py", ["leader_epochs"], SPEC),
+        ("spec/storage/leader_epochs_released.py", ["leader_epochs"], SPEC),
+        ("tests/storage/test_leader_epochs.py", ["leader_epochs"], {"clauses"}),
+        ("recordings/manifest.toml", ["leader_epochs"], {"recordings"}),
+        ("recordings/leader-epoch.ndjson", ["leader_epochs"], {"recordings"}),
+        ("recordings/kafka-4.3.0-leader_epochs.ndjson.gz", ["leader_epochs"], {"recordings"}),
+        ("recordings/audit/single-basic/nodes-after-clean-stop.tar.gz", ["audit"], {*AUDITED}),
+        ("verify/engine.py", ["leader_epochs", "audit"], {*CHECKS, *AUDITED}),
+        ("verify/row.py", ["leader_epochs", "audit"], {*CHECKS, *AUDITED}),
     ],
 )
 def test_what_something_has_changed_for_is_asked_again(
@@ -79,6 +90,16 @@ def test_what_something_has_changed_for_is_asked_again(
     assert asked
     if checks is not None:
         assert {u.check for u in asked} == checks
+
+
+def test_another_version_of_a_tool_is_another_question(asked: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:
+    verify(["replicas"], SEEDS, changed=True)
+    asked.clear()
+    other = lambda tool: "9.9" if tool == "z3-solver" else "1.0"  # noqa: E731
+    monkeypatch.setattr(held, "_tools", held._tools.__wrapped__)
+    monkeypatch.setattr(held.metadata, "version", other)
+    verify(["replicas"], SEEDS, changed=True)
+    assert asked == units(["replicas"])
 
 
 def test_a_text_that_changes_while_it_is_asked_is_asked_again(
