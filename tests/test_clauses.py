@@ -3,6 +3,7 @@ said in a sentence with a source."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -132,6 +133,36 @@ def test_prefixes_are_the_subsystems_own() -> None:
 def test_no_test_names_a_clause_that_there_is_not() -> None:
     known = {c.id for c in clauses.all_clauses()}
     assert [f"{u.where} names {u.clause}" for u in traceability.in_tests() if u.clause not in known] == []
+
+
+ALIKE = {"walked", "walk", "state_machine", "check_refinement", "check_recording", "a_row_of_verify"}
+"""What asks all that a subsystem has, alike."""
+
+
+def alike(text: str) -> dict[str, list[str]]:
+    """The tests of a text that ask all alike and are marked nevertheless, with the clauses."""
+    out: dict[str, list[str]] = {}
+    for n in ast.walk(ast.parse(text)):
+        if isinstance(n, ast.FunctionDef) and ALIKE & {x.id for x in ast.walk(n) if isinstance(x, ast.Name)}:
+            marks = [d for d in n.decorator_list if isinstance(d, ast.Call) and ast.unparse(d.func).endswith("clause")]
+            if ids := [a.value for d in marks for a in d.args if isinstance(a, ast.Constant)]:
+                out[n.name] = [str(id) for id in ids]
+    return out
+
+
+def test_a_test_that_asks_all_alike_is_no_test_of_a_clause() -> None:
+    """Long walks cover every operation and say nothing of one rule. Of a clause that the spec does not state, such as
+    who may work at the same time, the model's claims are the test."""
+    for file in Path(__file__).parent.rglob("test_*.py"):
+        for name, ids in alike(file.read_text("utf-8")).items():
+            stated = [id for id in ids if "spec" not in clauses.find(id).without]
+            assert not stated, f"{file.name}:{name} is marked as a test of {', '.join(stated)}, and asks all alike"
+
+
+def test_a_walk_that_is_marked_is_seen() -> None:
+    text = '@pytest.mark.clause("LEC-8", "LEC-14")\ndef test_long_walks():\n    walked(machine, Driver)\n'
+    assert alike(text) == {"test_long_walks": ["LEC-8", "LEC-14"]}
+    assert alike(text.replace("walked(", "called(")) == {}
 
 
 def test_deviations_break_a_clause_of_their_subsystem() -> None:

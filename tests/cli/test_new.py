@@ -16,6 +16,7 @@ from kafkaspec.cli.main import main
 from kafkaspec.contract.project import MARKER, PACKAGE, project
 from kafkaspec.errors import UserError
 from kafkaspec.fleet import session
+from tests.test_clauses import alike
 
 ROOT = Path(__file__).parent.parent.parent
 FENCE = new.Skeleton("toy", "fence", "FEN")
@@ -69,6 +70,10 @@ def test_every_row_holds(mine: Path) -> None:
         "cost": "counted",
     }
     assert [r["why"] for r in found.values()] == [""] * len(found)
+
+
+def test_its_tests_name_what_they_exercise(mine: Path) -> None:
+    assert alike((mine / "tests" / "toy" / "test_fence.py").read_text("utf-8")) == {}
 
 
 @pytest.mark.parametrize("id", ["FEN-1", "FEN-2", "FEN-3"])
