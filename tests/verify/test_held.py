@@ -72,6 +72,7 @@ def test_what_held_is_not_asked_again_and_says_so(asked: list[Unit]) -> None:
         ("spec/storage/leader_epochs_trial.py", ["leader_epochs"], SPEC),
         ("spec/storage/leader_epochs_released.py", ["leader_epochs"], SPEC),
         ("tests/storage/test_leader_epochs.py", ["leader_epochs"], {"clauses"}),
+        ("tests/released_clauses.txt", ["leader_epochs"], {"clauses"}),
         ("recordings/manifest.toml", ["leader_epochs"], {"recordings"}),
         ("recordings/leader-epoch.ndjson", ["leader_epochs"], {"recordings"}),
         ("recordings/kafka-4.3.0-leader_epochs.ndjson.gz", ["leader_epochs"], {"recordings"}),

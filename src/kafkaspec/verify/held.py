@@ -97,6 +97,7 @@ def inputs(unit: Unit) -> list[Path]:
         data += sorted((PACKAGE / "recordings" / "audit").rglob("*.gz"))
     if unit.check == "clauses":
         data += sorted(f for root in roots() for f in (root / "tests").rglob("*.py"))
+        data += [f for root in roots() if (f := root / "tests" / "released_clauses.txt").is_file()]
         data.append(PACKAGE / "cli" / "skeleton" / "spec.py.j2")
     if unit.check == "recordings":
         folder = PACKAGE / "recordings"
