@@ -529,7 +529,8 @@ def explain(
     json: Json = False,
 ) -> int:
     """Print one rule in all its forms: sentence, source, spec, impl, audit, model, proof, tests, mutants; and the known
-    deviations from it. Of a subsystem: its rules, and its operations, records and first state as the judge's protocol has them."""
+    deviations from it. Of a subsystem: its rules, and its operations, records and first state as the judge's protocol
+    has them."""
     from kafkaspec.cli.explain import run
 
     return run(clause, json=json)
