@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from kafkaspec.contract import traceability
 from kafkaspec.contract.project import PACKAGE
+from kafkaspec.contract.subsystem import Subsystem, subsystems
 from kafkaspec.report import describe
 from kafkaspec.verify import engine, held
 from kafkaspec.verify.engine import AUDITED, CHECKS, established, units, verify
@@ -72,6 +74,9 @@ def test_what_held_is_not_asked_again_and_says_so(asked: list[Unit]) -> None:
         ("spec/storage/leader_epochs_trial.py", ["leader_epochs"], SPEC),
         ("spec/storage/leader_epochs_released.py", ["leader_epochs"], SPEC),
         ("tests/storage/test_leader_epochs.py", ["leader_epochs"], {"clauses"}),
+        ("audits/storage/log_loader.py", ["checkpoints"], {"clauses"}),
+        ("impl/storage/segment.py", ["producer_state"], {"clauses"}),
+        ("spec/storage/segment.py", ["transaction_index"], {"clauses"}),
         ("tests/released_clauses.txt", ["leader_epochs"], {"clauses"}),
         ("recordings/manifest.toml", ["leader_epochs"], {"recordings"}),
         ("recordings/leader-epoch.ndjson", ["leader_epochs"], {"recordings"}),
@@ -155,6 +160,15 @@ def test_every_module_that_a_unit_imports_is_among_its_inputs() -> None:
         loaded = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
         known = {str(f) for f in (*held.inputs(unit), *held.closure([PACKAGE / "verify" / "engine.py"]))}
         assert {f for f in loaded if f not in known} == set()
+
+
+@pytest.mark.parametrize("s", subsystems().values(), ids=lambda s: s.name)
+def test_every_file_that_states_a_clause_is_an_input_of_its_row(s: Subsystem) -> None:
+    traceability.load()
+    modules = {u.where.partition(":")[0] for c in s.clauses for u in traceability.uses(c.id) if u.form != "test"}
+    known = {f.resolve() for f in held.inputs(Unit(s.name, "clauses", 0))}
+    files = {name: Path(sys.modules[name].__file__ or "").resolve() for name in modules}
+    assert [name for name, file in files.items() if file not in known] == []
 
 
 def test_processes_say_what_one_does() -> None:
