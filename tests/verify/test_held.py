@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,12 @@ def test_what_something_has_changed_for_is_asked_again(
     assert asked
     if checks is not None:
         assert {u.check for u in asked} == checks
+
+
+def test_every_package_that_decides_a_row_is_a_tool() -> None:
+    """The others read the command line, write tables, or find a folder."""
+    needed = {re.split(r"[ ;<>=\[]", r)[0] for r in metadata.requires("kafkaspec") or () if "extra ==" not in r}
+    assert needed - set(held.TOOLS) == {"rich", "typer", "jinja2", "platformdirs", "typing-extensions"}
 
 
 def test_another_version_of_a_tool_is_another_question(asked: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:

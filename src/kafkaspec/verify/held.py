@@ -26,7 +26,10 @@ from kafkaspec.contract.project import PACKAGE
 from kafkaspec.contract.subsystem import LAYERS, ROLES, find, folders, roots
 from kafkaspec.verify.row import Row, Unit
 
-TOOLS = ("z3-solver", "llvmlite", "numpy", "hypothesis", "icontract", "orjson")
+TOOLS = (
+    "z3-solver", "llvmlite", "numpy", "hypothesis", "icontract", "orjson", "cramjam", "crc32c", "packaging",
+)  # fmt: skip
+"""What decides a row; the other packages only show it."""
 READS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "clauses": (("contract/traceability.py",), LAYERS),
     "models": (("explore/checked.py", "explore/engine.py"), ("models",)),
