@@ -51,12 +51,16 @@ def test_verify_has_a_row_of_every_model_proof_refinement_and_recording(generate
         assert Counter((s.name, what) for what in wanted) <= rows
 
 
-def test_what_is_counted_as_recordings_are_recordings(generate: ModuleType) -> None:
-    """Not our implementation behind a pipe, nor copies of them that were altered or damaged."""
+def test_what_is_counted_is_what_it_is_called(generate: ModuleType) -> None:
+    """As recordings not our implementation behind a pipe, nor copies that were altered or damaged; as models not the
+    runs of one at several sizes."""
     rows = [[cell.strip() for cell in line.split("|")] for line in generate.established().splitlines()[2:]]
     counted = {row[1]: int(row[6].partition(":")[0] or 0) for row in rows}
     known = {name: len(s.recordings) for name, s in subsystems().items()}
     assert counted == {**known, "audit": len({r.recording for r in recorded()})}
+    models = {row[1]: int(row[3].partition(" states of ")[2].partition(",")[0] or 0) for row in rows}
+    pinned = {name: getattr(s.layer("models"), "MODELS", ()) for name, s in subsystems().items()}
+    assert models == {"audit": 0} | {name: len({c.loaded.name for c in of}) for name, of in pinned.items()}
 
 
 @pytest.mark.first
