@@ -111,7 +111,7 @@ def test_another_version_of_a_tool_is_another_question(asked: list[Unit], monkey
     asked.clear()
     other = lambda tool: "9.9" if tool == "z3-solver" else "1.0"  # noqa: E731
     monkeypatch.setattr(held, "_tools", held._tools.__wrapped__)
-    monkeypatch.setattr(held.metadata, "version", other)
+    monkeypatch.setattr(metadata, "version", other)
     verify(["replicas"], SEEDS, changed=True)
     assert asked == units(["replicas"])
 
