@@ -94,7 +94,7 @@ def test_every_mutant_is_killed(mine: Path) -> None:
 
 def test_its_tests_pass_without_a_warning(mine: Path) -> None:
     said = command("-m", "pytest", "-q", "-W", "error", "--strict-markers", "-p", "no:cacheprovider", cwd=mine)
-    assert "3 passed" in said
+    assert "4 passed" in said
 
 
 @pytest.mark.parametrize(
