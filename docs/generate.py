@@ -480,19 +480,22 @@ def established() -> str:
             found = [re.search(rf"([\d,]+) (?:of [\d,]+ )?{what}", r["detail"]) for r in by.get(word, [])]
             return sum(int(m[1].replace(",", "")) for m in found if m)
 
-        states, models = total("explored", "distinct"), sum(" distinct" in r["detail"] for r in by.get("explored", []))
-        judged = [r for r in by.get("judged", []) if "altered" not in r["what"]]
+        states = total("explored", "distinct")
+        runs = [r["what"] for r in by.get("explored", []) if " distinct" in r["detail"]]
+        models = len(set(runs))
+        judged = [r for r in by.get("judged", []) if re.search(r"\d (events|records): ", r["detail"])]
         rows.append(
             [
                 name,
                 f"{total('complete', 'clauses')}" if "complete" in by else "",
-                f"{states:,} states of {models}" if models else "",
+                f"{states:,} states of {models}{f', {len(runs)} runs' if len(runs) > models else ''}" if models else "",
                 f"{total('proved', 'obligations'):,}" if "proved" in by else "",
                 f"{total('tested', 'calls'):,} calls" if "tested" in by else "",
                 f"{len(judged)}: {total('judged', 'events') or total('judged', 'records'):,}" if judged else "",
             ]
         )
-    head = ["", "clauses", "models, explored", "obligations, proved", "impl against spec, tested", "recordings, judged"]
+    tested = "impl or audit against spec, tested"
+    head = ["", "clauses", "models, explored", "obligations, proved", tested, "recordings, judged"]
     return table(head, rows)
 
 

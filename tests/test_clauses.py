@@ -3,9 +3,9 @@ said in a sentence with a source."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -14,33 +14,13 @@ from kafkaspec.contract.subsystem import Subsystem, subsystems
 
 SUBSYSTEMS = list(subsystems().values())
 RELEASED = Path(__file__).with_name("released_clauses.txt")
-"""Every clause of the newest release, and those that were written down since, a line each: the id, the forms that it
-had, and its sentence then."""
-
-
-class Released(NamedTuple):
-    """A clause of the newest release."""
-
-    forms: frozenset[str]
-    sentence: str
-
-
-def released() -> dict[str, Released]:
-    """By id."""
-    lines = (line.split(" ", 2) for line in RELEASED.read_text("utf-8").splitlines())
-    return {id: Released(frozenset(forms.split(",")), sentence) for id, forms, sentence in lines}
+"""Every clause of the newest release, and those that were written down since."""
 
 
 def line_of(c: clauses.Clause) -> str:
     """Its line in that file."""
     forms = {u.form for u in traceability.uses(c.id)}
     return f"{c.id} {','.join(form for form in clauses.FORMS if form in forms)} {c.sentence}\n"
-
-
-def lost(id: str) -> list[str]:
-    """The forms that a clause had in the newest release and has no more."""
-    then, now = released().get(id), {u.form for u in traceability.uses(id)}
-    return [form for form in clauses.FORMS if then is not None and form in then.forms - now]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -94,7 +74,7 @@ def common(a: str, b: str) -> float:
 def test_a_released_clause_keeps_its_id(subsystem: Subsystem) -> None:
     """No id is gone, and none has moved to another rule: what is nearest to its sentence then is its sentence now."""
     now = {c.id: c.sentence for c in subsystem.clauses}
-    for id, (_, then) in released().items():
+    for id, (_, then) in traceability.released().items():
         if id.startswith(f"{subsystem.prefix}-"):
             assert id in now, f"{id} was released: {then}"
             nearest = max(now, key=lambda n: common(then, now[n]))
@@ -104,25 +84,29 @@ def test_a_released_clause_keeps_its_id(subsystem: Subsystem) -> None:
 @pytest.mark.parametrize("subsystem", SUBSYSTEMS, ids=lambda s: s.name)
 def test_a_released_clause_keeps_its_forms(subsystem: Subsystem) -> None:
     """What a form is asked for by can go with it, such as a rule of the audit with all its reports: not from here."""
-    found = {c.id: gone for c in subsystem.clauses if (gone := lost(c.id))}
+    found = {c.id: gone for c in subsystem.clauses if (gone := traceability.lost(c))}
     assert found == {}, "they had these forms; see CONTRIBUTING, Clause ids"
 
 
-@pytest.mark.parametrize("c", [c for s in SUBSYSTEMS for c in s.clauses if c.id in released()], ids=lambda c: c.id)
+@pytest.mark.parametrize(
+    "c", [c for s in SUBSYSTEMS for c in s.clauses if c.id in traceability.released()], ids=lambda c: c.id
+)
 def test_a_form_that_goes_with_all_that_asks_for_it_is_missed(
     c: clauses.Clause, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when every LEC-20 in the audit's rules is renamed: the audit then reports nothing under it."""
-    forms, stated, named = released()[c.id].forms, dict(clauses._uses), traceability.in_tests()
+    forms, stated, named = traceability.released()[c.id].forms, dict(clauses._uses), traceability.in_tests()
     for form in sorted(forms):
         monkeypatch.setattr(clauses, "_uses", {u: None for u in stated if (u.clause, u.form) != (c.id, form)})
         others = tuple(u for u in named if u.clause != c.id or form != "test")
         monkeypatch.setattr(traceability, "in_tests", lambda prefix="", others=others: others)
-        assert lost(c.id) == [form]
+        assert traceability.lost(c) == [form]
+        asked_for = form in traceability.wanted(c.id)
+        assert bool(traceability.withdrawn(c.id)) is (not asked_for or form in c.without)
 
 
 def test_no_released_subsystem_is_gone() -> None:
-    assert {id[:3] for id in released()} <= {s.prefix for s in SUBSYSTEMS}
+    assert {id[:3] for id in traceability.released()} <= {s.prefix for s in SUBSYSTEMS}
 
 
 def test_prefixes_are_the_subsystems_own() -> None:
@@ -132,6 +116,36 @@ def test_prefixes_are_the_subsystems_own() -> None:
 def test_no_test_names_a_clause_that_there_is_not() -> None:
     known = {c.id for c in clauses.all_clauses()}
     assert [f"{u.where} names {u.clause}" for u in traceability.in_tests() if u.clause not in known] == []
+
+
+ALIKE = {"walked", "walk", "state_machine", "check_refinement", "check_recording", "a_row_of_verify"}
+"""What asks all that a subsystem has, alike."""
+
+
+def alike(text: str) -> dict[str, list[str]]:
+    """The tests of a text that ask all alike and are marked nevertheless, with the clauses."""
+    out: dict[str, list[str]] = {}
+    for n in ast.walk(ast.parse(text)):
+        if isinstance(n, ast.FunctionDef) and ALIKE & {x.id for x in ast.walk(n) if isinstance(x, ast.Name)}:
+            marks = [d for d in n.decorator_list if isinstance(d, ast.Call) and ast.unparse(d.func).endswith("clause")]
+            if ids := [a.value for d in marks for a in d.args if isinstance(a, ast.Constant)]:
+                out[n.name] = [str(id) for id in ids]
+    return out
+
+
+def test_a_test_that_asks_all_alike_is_no_test_of_a_clause() -> None:
+    """Long walks cover every operation and say nothing of one rule. Of a clause that the spec does not state, such as
+    who may work at the same time, the model's claims are the test."""
+    for file in Path(__file__).parent.rglob("test_*.py"):
+        for name, ids in alike(file.read_text("utf-8")).items():
+            stated = [id for id in ids if "spec" not in clauses.find(id).without]
+            assert not stated, f"{file.name}:{name} is marked as a test of {', '.join(stated)}, and asks all alike"
+
+
+def test_a_walk_that_is_marked_is_seen() -> None:
+    text = '@pytest.mark.clause("LEC-8", "LEC-14")\ndef test_long_walks():\n    walked(machine, Driver)\n'
+    assert alike(text) == {"test_long_walks": ["LEC-8", "LEC-14"]}
+    assert alike(text.replace("walked(", "called(")) == {}
 
 
 def test_deviations_break_a_clause_of_their_subsystem() -> None:

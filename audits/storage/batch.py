@@ -27,7 +27,7 @@ UNSEEN = "nothing: recovery reads a batch's header and CRC, not its records; who
 RECOVERY_SEES = {Problem.LENGTH, Problem.MAGIC, Problem.CRC, Problem.CONTROL}
 """What makes recovery cut a log. It decodes the records of a control batch alone, and takes any magic above 1 for 2."""
 MOST_KEPT = 10_000
-"""So many damaged batches wait until the log's end is known; what is said of the others does without."""
+"""Damaged batches, at most, that wait until the log's end is known; what is said of the others does without."""
 LEGACY_CLAUSE = "BAT-2"
 COUNT_CLAUSE, TAIL_CLAUSE = "BAT-20", "BAT-1"
 

@@ -207,7 +207,7 @@ class Table:
         self.state[NEXT] = min(offset, LONG_MAX)
 
     def miss(self, offsets: int) -> None:
-        """So many more offsets are missing. They add up to more than there are where damage is in an offset."""
+        """That number of offsets more are missing. They add up to more than there are where damage is in an offset."""
         self.state[MISSING] = min(int(self.state[MISSING]) + offsets, LONG_MAX)
 
     def find(self, producer: int) -> tuple[int, bool]:

@@ -34,7 +34,7 @@ MAGIC_END = 17
 LEAST_LEGACY = 26
 """Bytes of the smallest message of format 0, offset and length included."""
 ENOUGH = 1000
-"""So many headers that each lead to the next are batches, whatever their CRCs say."""
+"""From this number on headers that each lead to the next are batches, whatever their CRCs say."""
 WIDEST = (1 << 31) - 1
 """A batch's offset less its segment's base offset is at most this."""
 

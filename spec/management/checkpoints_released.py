@@ -113,7 +113,7 @@ machine.deviations += [
         title="A checkpoint file that announces too many entries is not taken for unreadable",
         versions="4.3.0 (seen)",
         condition="""the file announces 2^31 - 1 or 2^31 - 2 entries, more than any array has; or fewer, where the heap
-        has no room for so many references""",
+        has no room for that number of references""",
         history=("init", 'offsetCheckpoint.read file="0\\n2147483647\\nt 0 5\\n"'),
         cause="A list is made with the announced capacity before the first entry is read.",
         effect="""An OutOfMemoryError is no error of input: it passes by the handlers that mark a directory as failed.

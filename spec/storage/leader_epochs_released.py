@@ -62,7 +62,7 @@ machine.deviations += [
         versions="3.9.1 and 4.3.0 (seen); since the file's code is Java, by 3.1.2 (read): 2.8.2 answers rightly",
         releases=">=3.1",
         condition="""the file announces 2^31 - 1 or 2^31 - 2 entries, more than any array has; or fewer, where the heap
-        has no room for so many references""",
+        has no room for that number of references""",
         history=("init", 'leaderEpochCheckpoint.read file="0\\n2147483647\\n5 9\\n"'),
         cause="""A list is made with the announced capacity before the first entry is read. It is the same code as for
         the other checkpoints (CKP-D3).""",

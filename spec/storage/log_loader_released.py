@@ -70,7 +70,7 @@ machine.deviations += [
         ones that these replace, and removes them.""",
         effect="""All records of the segment are gone, those after it are not: the log has a hole that no later start
         fixes, and nothing warns of it. A replica that copies the log copies the hole; one that had the records keeps
-        them. Three segments at once come of one whose offsets had overflowed and that was split into so many;
+        them. Three segments at once come of one whose offsets had overflowed and that was split into three;
         compaction makes one. So it takes two crashes at their moments, in a log that an old release wrote
         (KAFKA-6264).""",
         fix="Rename in the order of the offsets: what has its name is then below every .swap that is left.",

@@ -692,7 +692,7 @@ def remove_stray_snapshots(state: State, segment_base_offsets: Sequence[Offset])
     )
 
 
-@machine.operation("reopen", "PSM-28", "PSM-20", kind="restart")
+@machine.operation("reopen", "PSM-28", kind="restart")
 @reveals("PSM-18")
 @ensure(
     lambda state, result: result.snapshots == state.snapshots and not result.producers,
@@ -709,7 +709,7 @@ def reopen(state: State) -> State:
     return replace(state, producers={}, ended={}, verifications={}, end=0, last_snapshot=0)
 
 
-@machine.operation("corruptSnapshot", "PSM-25", "PSM-20", kind="damage")
+@machine.operation("corruptSnapshot", "PSM-25", kind="damage")
 @require(lambda state, offset: offset in state.snapshots, "PSM-25 there is such a file")
 @ensure(lambda offset, result: result.snapshots[offset] is None, "PSM-25 it cannot be read")
 def corrupt_snapshot(state: State, offset: Offset) -> State:

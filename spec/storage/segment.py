@@ -430,7 +430,7 @@ def opened(state: Segment) -> Segment:
     return replace(state, largest=state.last_time, since=0, rolling_timestamp=None, created=state.now)
 
 
-@machine.operation("crash", "SEG-17", "SEG-24", kind="crash")
+@machine.operation("crash", "SEG-24", kind="crash")
 @require(lambda state, keep_indexes: state.index_files or not keep_indexes, "SEG-21 index files are there")
 @require(lambda lost_bytes: lost_bytes >= 0, "SEG-24 nothing comes by a crash")
 @ensure(lambda state, lost_bytes, result: result.size == max(0, state.size - lost_bytes), "SEG-24 bytes lost")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafkaspec.cli import explain
 from kafkaspec.cli.main import main
 from kafkaspec.contract import clauses, subsystem, traceability
 from kafkaspec.contract.project import MARKER
@@ -43,6 +45,14 @@ def test_a_form_that_is_not_there_has_its_reason(
     there = {f["form"] for f in told["forms"]}
     assert there | told["absent"].keys() == set(clauses.FORMS)
     assert not there & told["absent"].keys()
+
+
+@pytest.mark.parametrize("s", subsystem.subsystems().values(), ids=lambda s: s.name)
+def test_every_form_has_its_file_and_line(s: subsystem.Subsystem) -> None:
+    traceability.load()
+    placed = {u.where: explain.place(u)[0] for c in s.clauses for u in traceability.uses(c.id)}
+    assert placed
+    assert {where: at for where, at in placed.items() if not re.fullmatch(r"[\w/]+\.py:\d+", at)} == {}
 
 
 def test_what_is_not_installed_is_not_missing(

@@ -53,6 +53,10 @@ def test_every_command_teaches_by_example() -> None:
         assert f"kafkaspec {name} " in command.epilog, name
 
 
+def test_every_command_but_serve_has_json() -> None:
+    assert {name for name, c in COMMANDS.items() if not any("--json" in p.opts for p in c.params)} == {"serve"}
+
+
 def complete(line: str) -> list[str]:
     environment = {
         **os.environ,

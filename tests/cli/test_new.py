@@ -16,6 +16,7 @@ from kafkaspec.cli.main import main
 from kafkaspec.contract.project import MARKER, PACKAGE, project
 from kafkaspec.errors import UserError
 from kafkaspec.fleet import session
+from tests.test_clauses import alike
 
 ROOT = Path(__file__).parent.parent.parent
 FENCE = new.Skeleton("toy", "fence", "FEN")
@@ -71,6 +72,10 @@ def test_every_row_holds(mine: Path) -> None:
     assert [r["why"] for r in found.values()] == [""] * len(found)
 
 
+def test_its_tests_name_what_they_exercise(mine: Path) -> None:
+    assert alike((mine / "tests" / "toy" / "test_fence.py").read_text("utf-8")) == {}
+
+
 @pytest.mark.parametrize("id", ["FEN-1", "FEN-2", "FEN-3"])
 def test_every_form_of_a_clause_is_shown_with_its_line(mine: Path, id: str) -> None:
     told = json.loads(run("explain", id, "--json", cwd=mine))
@@ -89,7 +94,7 @@ def test_every_mutant_is_killed(mine: Path) -> None:
 
 def test_its_tests_pass_without_a_warning(mine: Path) -> None:
     said = command("-m", "pytest", "-q", "-W", "error", "--strict-markers", "-p", "no:cacheprovider", cwd=mine)
-    assert "3 passed" in said
+    assert "4 passed" in said
 
 
 @pytest.mark.parametrize(

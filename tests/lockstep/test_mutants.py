@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -134,6 +135,8 @@ def test_the_explorer_judges_models(monkeypatch: pytest.MonkeyPatch, subsystem: 
     monkeypatch.setattr(ToySubsystem, "layer", lambda self, name: models if name == "models" else whole(self, name))
     assert pinned.run().why == ""
     forgets = Mutant("forgets to save", ("TOY-7",), "save copies nothing", "model", lambda: ForgetsToSave)
+    every = Counter(m.name for m in mutants_of(subsystem))
+    assert every == Counter([m.name for m in written(subsystem)] + [m.name for m in generated(load(ToyQueue))])
     mutants = [forgets, *mutants_of_models(subsystem)]
     rows = kill_matrix(subsystem, mutants, [explorer_detector(), prover_detector()])
     by = {r.mutant.name: r.detections["explorer"].by for r in rows}

@@ -67,20 +67,12 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
 
 @a_row_of_verify
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
-@pytest.mark.clause("CKP-6")
-@pytest.mark.clause("CKP-9")
-@pytest.mark.clause("CKP-10")
-@pytest.mark.clause("CKP-11")
-@pytest.mark.clause("CKP-15")
 def test_models_are_explored_as_pinned(checked: Any) -> None:
     assert checked.run().why == ""
 
 
 @a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
-@pytest.mark.clause("CKP-6")
-@pytest.mark.clause("CKP-10")
-@pytest.mark.clause("CKP-11")
 def test_proofs_hold_for_every_size(proof: Proof) -> None:
     proved = proof.run()
     assert proved.complete, proved.summary()
@@ -88,8 +80,6 @@ def test_proofs_hold_for_every_size(proof: Proof) -> None:
 
 @a_row_of_verify
 @pytest.mark.parametrize("recording", subsystem.find("checkpoints").recordings, ids=lambda r: r.file)
-@pytest.mark.clause("CKP-3")
-@pytest.mark.clause("CKP-7")
 def test_recordings_are_accepted(recording: Any) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""
 

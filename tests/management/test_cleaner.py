@@ -45,8 +45,6 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
 
 
 @a_row_of_verify
-@pytest.mark.clause("CLN-1")
-@pytest.mark.clause("CLN-4")
 def test_spec_and_model_agree_in_every_state() -> None:
     for how in subsystem.find("cleaner").refinements:
         compared = check_refinement(machine, how)
@@ -55,7 +53,6 @@ def test_spec_and_model_agree_in_every_state() -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.clause("CLN-4")
 def test_spec_and_model_agree_in_every_state_of_two_partitions() -> None:
     compared = check_refinement(machine, cleaner_trial.refinement(cleaner_trial.TWO_SIZES))
     assert compared.problem is None, str(compared.problem)

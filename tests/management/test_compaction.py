@@ -37,7 +37,6 @@ def test_impl_does_what_the_spec_says() -> None:
         run_state_machine_as_test(state_machine(machine, audit.Driver))
 
 
-@pytest.mark.clause("CMP-5")
 def test_long_walks() -> None:
     for seed in range(3):
         walked = walk(machine, audit.Driver(), seed, 80)

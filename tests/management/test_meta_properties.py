@@ -39,8 +39,6 @@ def test_long_walks_cover_every_operation() -> None:
 
 @a_row_of_verify
 @pytest.mark.parametrize("recording", subsystem.find("meta_properties").recordings, ids=lambda r: r.file)
-@pytest.mark.clause("MTP-3")
-@pytest.mark.clause("MTP-4")
 def test_recordings_are_accepted(recording: Any) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""
 
@@ -60,6 +58,29 @@ def test_every_text_is_read_as_the_spec_reads_it(text: str) -> None:
     except impl.MalformedEscape:
         found = spec.MALFORMED_ESCAPE
     assert found == spec.properties(text)
+
+
+@pytest.mark.clause("MTP-3")
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("version=1\ncluster.id=c\nnode.id=7\n", (1, "c", 7, None)),
+        (f"version=1\ncluster.id=c\nnode.id=7\ndirectory.id={D}\n", (1, "c", 7, D)),
+        ("version=0\ncluster.id=c\nbroker.id=7\n", (0, "c", 7, None)),
+        ("broker.id=7\n", (0, None, 7, None)),
+        ("version=0\nnode.id=7\n", (0, None, None, None)),
+    ],
+)
+def test_the_versions_and_what_each_has(text: str, says: tuple[Any, ...]) -> None:
+    version, cluster, node, directory = says
+    found = impl.parse(text.encode())
+    assert (found.version, found.cluster_id, found.node_id, found.directory_id) == says
+    assert ask("metaProperties.read", file=text) == {
+        "version": version, "clusterId": cluster, "nodeId": node, "directoryId": directory,
+    }  # fmt: skip
+    if node is not None:
+        assert sorted(text.splitlines()) == sorted({*text.splitlines()} & {*found.encode("").decode().splitlines()})
+        assert spec.written_lines(spec.MetaProperties(*says)) == sorted(found.encode("").decode().splitlines())
 
 
 @given(st.text(st.characters(max_codepoint=127), max_size=20), st.integers(0, 2**31 - 1))

@@ -89,6 +89,8 @@ def test_a_deadlock_needs_no_claim() -> None:
         ("agrees", "seed 1  ✓ tested: 50 calls agree"),
         ("differs", "seed 3  ✗ spec and driver differ"),
         ("kills", "kill matrix  ✓ 3 of 4 killed, 1 survives for a reason"),
+        ("kills", "by contract      1\n"),
+        ("kills", "by lockstep      3\n"),
         ("verified", "verify  ✗ 2 of 3 do not hold, 9.6 s"),
         ("verified", "cleaner: Cleaner  ? unknown"),
         ("judged", "judge A toy 1.0  ✓ accepted: 60 calls in 1.2 s"),

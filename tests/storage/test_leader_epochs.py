@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.storage.leader_epochs import AUDIT, LeaderEpochCheck
 from kafkaspec.contract import subsystem
-from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.contract.machine import Outside, Refused, Step
 from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk, StorageError
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
@@ -40,11 +41,6 @@ def test_impl_does_what_the_spec_says() -> None:
     run_state_machine_as_test(state_machine(machine, impl.Driver))
 
 
-@pytest.mark.clause("LEC-2")
-@pytest.mark.clause("LEC-3")
-@pytest.mark.clause("LEC-8")
-@pytest.mark.clause("LEC-14")
-@pytest.mark.clause("LEC-15")
 def test_long_walks_cover_every_operation() -> None:
     covered = walked(machine, impl.Driver, seeds=20, steps=150)
     assert {"assign LEC-3", "leaderEpochCheckpoint.read LEC-17", "openText LEC-3"} <= covered.refusals.keys()
@@ -64,10 +60,6 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
 
 
 @a_row_of_verify
-@pytest.mark.clause("LEC-1")
-@pytest.mark.clause("LEC-5")
-@pytest.mark.clause("LEC-6")
-@pytest.mark.clause("LEC-7")
 def test_spec_and_model_agree_in_every_state() -> None:
     for how in subsystem.find("leader_epochs").refinements:
         compared = check_refinement(machine, how)
@@ -77,16 +69,12 @@ def test_spec_and_model_agree_in_every_state() -> None:
 
 @a_row_of_verify
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
-@pytest.mark.clause("LEC-4")
 def test_models_are_explored_as_pinned(checked: Any) -> None:
     assert checked.run().why == ""
 
 
 @a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
-@pytest.mark.clause("LEC-1")
-@pytest.mark.clause("LEC-9")
-@pytest.mark.clause("LEC-11")
 def test_proofs_hold_for_every_size(proof: Proof) -> None:
     proved = proof.run()
     assert proved.complete, proved.summary()
@@ -96,13 +84,31 @@ def test_proofs_hold_for_every_size(proof: Proof) -> None:
 
 
 def run(*calls: tuple[str, dict[str, Any]], deferred: bool = True) -> Cache:
-    state = machine.start({"deferred": deferred})
+    """The state after some calls, of the impl too."""
+    state, driver = machine.start({"deferred": deferred}), impl.Driver()
+    driver.reset({"deferred": deferred})
     for name, arguments in calls:
         step = machine.apply(state, name, machine.find(name).parameters and arguments)
         assert not isinstance(step, Outside), step
         assert not isinstance(step.result, Refused)
         state = step.state
+        driver.apply(name, arguments)
+    assert driver.state() == state
     return state
+
+
+def answers(question: str, cache: Cache, *asked: dict[str, Any]) -> list[Any]:
+    """What spec and impl answer to a question, which must be the same."""
+    driver, out = impl.Driver(), []
+    driver.reset({})
+    for e in cache.entries:
+        driver.apply("assign", {"epoch": e.epoch, "start_offset": e.start_offset})
+    for arguments in asked:
+        step = machine.apply(cache, question, arguments)
+        assert not isinstance(step, Outside), step
+        assert driver.apply(question, arguments) == step.result
+        out.append(step.result)
+    return out
 
 
 def assign(epoch: int, start_offset: int) -> tuple[str, dict[str, Any]]:
@@ -117,6 +123,77 @@ def test_a_leader_that_wrote_nothing_gives_way_to_the_next() -> None:
 @pytest.mark.clause("LEC-2")
 def test_a_lower_epoch_drops_the_higher_ones() -> None:
     assert run(assign(0, 0), assign(3, 5), assign(7, 9), assign(2, 20)).entries == ((0, 0), (2, 20))
+
+
+THREE = (assign(2, 4), assign(5, 9), assign(8, 20))
+
+
+@pytest.mark.clause("LEC-1")
+def test_epochs_and_offsets_rise_whatever_is_assigned() -> None:
+    for made in itertools.product(itertools.product(range(3), (0, 4, 9)), repeat=3):
+        entries = run(*(assign(epoch, start) for epoch, start in made)).entries
+        assert all(a.epoch < b.epoch and a.start_offset < b.start_offset for a, b in itertools.pairwise(entries))
+
+
+@pytest.mark.clause("LEC-3")
+@pytest.mark.parametrize(("epoch", "start_offset"), [(-1, 0), (0, -1), (-1, -1)])
+def test_a_negative_number_is_refused(epoch: int, start_offset: int) -> None:
+    _, arguments = assign(epoch, start_offset)
+    before, driver = run(*THREE), impl.Driver()
+    assert machine.apply(before, "assign", arguments) == Step(before, spec.NEGATIVE)
+    driver.reset({})
+    assert driver.apply("assign", arguments) == spec.NEGATIVE
+    assert driver.state() == Cache()
+
+
+@pytest.mark.clause("LEC-5")
+def test_a_truncation_from_the_end_drops_what_begins_there_or_beyond() -> None:
+    left = {end: len(run(*THREE, ("truncateFromEndAsyncFlush", {"end_offset": end})).entries) for end in range(-1, 22)}
+    assert left == {-1: 3} | {e: 0 if e <= 4 else 1 if e <= 9 else 2 if e <= 20 else 3 for e in range(22)}
+
+
+@pytest.mark.clause("LEC-6")
+def test_a_truncation_from_the_start_moves_the_last_that_began_before_it() -> None:
+    def left(start: int) -> Sequence[tuple[int, int]]:
+        return run(*THREE, ("truncateFromStartAsyncFlush", {"start_offset": start})).entries
+
+    assert [left(start) for start in (3, 4, 8)] == [((2, 4), (5, 9), (8, 20))] * 2 + [((2, 8), (5, 9), (8, 20))]
+    assert [left(start) for start in (9, 12, 99)] == [((5, 9), (8, 20)), ((5, 12), (8, 20)), ((8, 99),)]
+
+
+@pytest.mark.clause("LEC-8")
+@pytest.mark.parametrize("deferred", [False, True])
+def test_a_cleared_cache_has_no_entry_and_the_file_none(deferred: bool) -> None:
+    cleared = run(*THREE, ("clearAndFlush", {}), deferred=deferred)
+    assert cleared.entries == cleared.on_disk == ()
+    assert run(*THREE, ("clearAndFlush", {}), ("reopen", {}), deferred=deferred).entries == ()
+
+
+@pytest.mark.clause("LEC-11")
+def test_no_record_below_an_end_offset_is_of_a_higher_epoch() -> None:
+    cache, log_end, known = run(*THREE), 30, 0
+    asked = [{"requested_epoch": e, "log_end_offset": log_end} for e in range(-1, 11)]
+    for requested, end in zip(range(-1, 11), answers("endOffsetFor", cache, *asked), strict=True):
+        if end["endOffset"] >= 0:
+            known += 1
+            assert end["endOffset"] <= log_end
+            below = {spec.epoch_at(cache.entries, o) for o in range(end["endOffset"])} - {None}
+            assert all(epoch is not None and epoch <= requested for epoch in below)
+    assert known == 9
+
+
+@pytest.mark.clause("LEC-14")
+def test_neighbours_are_the_nearest_with_an_entry() -> None:
+    asked = [{"epoch": e} for e in (1, 2, 3, 5, 8, 9)]
+    known = [(None, 2), (None, 5), (2, 5), (2, 8), (5, None), (8, None)]
+    assert answers("previousEpoch/nextEpoch", run(*THREE), *asked) == [{"previous": p, "next": n} for p, n in known]
+
+
+@pytest.mark.clause("LEC-15")
+def test_a_range_has_what_two_truncations_would_leave() -> None:
+    asked = [{"start_offset": a, "end_offset": b} for a, b in ((6, 20), (-1, 9), (9, 9), (12, 99), (-1, -1))]
+    known = [[[2, 6], [5, 9]], [[2, 4]], [], [[5, 12], [8, 20]], [[2, 4], [5, 9], [8, 20]]]
+    assert answers("epochEntriesInRange", run(*THREE), *asked) == known
 
 
 @pytest.mark.clause("LEC-10")

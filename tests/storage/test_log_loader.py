@@ -52,12 +52,6 @@ def test_long_walks_cover_every_operation() -> None:
 
 @a_row_of_verify
 @pytest.mark.parametrize("recording", subsystem.find("log_loader").recordings, ids=lambda r: r.file)
-@pytest.mark.clause("LDR-1")
-@pytest.mark.clause("LDR-2")
-@pytest.mark.clause("LDR-3")
-@pytest.mark.clause("LDR-4")
-@pytest.mark.clause("LDR-5")
-@pytest.mark.clause("LDR-13")
 def test_kafka_loads_as_the_spec_does(recording: Any) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""
 
@@ -80,16 +74,12 @@ def test_impl_loads_as_kafka_does() -> None:
 
 @a_row_of_verify
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
-@pytest.mark.clause("LDR-14")
-@pytest.mark.clause("LDR-15")
 def test_models_are_explored_as_pinned(checked: Any) -> None:
     assert checked.run().why == ""
 
 
 @a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
-@pytest.mark.clause("LDR-14")
-@pytest.mark.clause("LDR-15")
 def test_proofs_hold_for_every_size(proof: Proof) -> None:
     proved = proof.run()
     assert proved.complete, proved.summary()
@@ -138,6 +128,17 @@ def test_a_swap_is_completed_or_dropped() -> None:
     assert load({**old, **new})[0] == logs(0, 10)
     unfinished = {name_of(0, INDEX, CLEANED) if n.endswith(INDEX + SWAP) else n: c for n, c in new.items()}
     assert load({**old, **unfinished})[0] == logs(0, 5, 10)
+
+
+@pytest.mark.clause("LDR-5")
+def test_an_index_without_its_segment_is_removed() -> None:
+    alone = {name_of(5, INDEX), name_of(7, TIME_INDEX)}
+    files = {**segment(0, 5), **dict.fromkeys(alone, "")}
+    for clean in (False, True):
+        assert load(files, clean=clean)[0] == logs(0)
+        step = machine.apply(spec.initial(files), "load", {"clean": clean, "recovery_point": 0, "log_start": 0})
+        assert not isinstance(step, Outside)
+        assert not alone & step.state.files.keys()
 
 
 @pytest.mark.clause("LDR-6")
@@ -208,8 +209,6 @@ def left_overs(draw: random.Random) -> list[Record]:
 
 
 @pytest.mark.deep
-@pytest.mark.clause("LDR-7")
-@pytest.mark.clause("LDR-13")
 def test_kafka_loads_what_is_drawn_as_the_spec_does() -> None:
     draw = random.Random(7)
     judged = replay(Job("log_loader", command()), [left_overs(draw) for _ in range(300)], "drawn")

@@ -47,10 +47,6 @@ def test_impl_does_what_the_spec_says() -> None:
     run_state_machine_as_test(state_machine(machine, impl.Driver), settings=settings(max_examples=40))
 
 
-@pytest.mark.clause("OIX-1")
-@pytest.mark.clause("OIX-5")
-@pytest.mark.clause("OIX-12")
-@pytest.mark.clause("OIX-19")
 def test_long_walks_cover_every_operation() -> None:
     covered = walked(machine, impl.Driver, seeds=8, steps=150)
     assert {"append OIX-2", "append OIX-3", "append OIX-4", "resize OIX-15"} <= covered.refusals.keys()
@@ -62,9 +58,6 @@ def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
 
 
 @a_row_of_verify
-@pytest.mark.clause("OIX-3")
-@pytest.mark.clause("OIX-4")
-@pytest.mark.clause("OIX-11")
 def test_spec_and_model_agree_between_lookups() -> None:
     for how in subsystem.find("offset_index").refinements:
         compared = check_refinement(machine, how)
@@ -74,7 +67,6 @@ def test_spec_and_model_agree_between_lookups() -> None:
 
 @a_row_of_verify
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
-@pytest.mark.clause("OIX-6")
 @pytest.mark.clause("OIX-22")
 def test_models_are_explored_as_pinned(checked: Any) -> None:
     assert checked.run().why == ""
@@ -82,8 +74,6 @@ def test_models_are_explored_as_pinned(checked: Any) -> None:
 
 @a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
-@pytest.mark.clause("OIX-6")
-@pytest.mark.clause("OIX-8")
 @pytest.mark.clause("OIX-22")
 def test_proofs_hold_for_every_size(proof: Proof) -> None:
     proved = proof.run()
@@ -106,12 +96,15 @@ def test_the_released_class_answers_so() -> None:
 
 
 def run(*made: tuple[str, dict[str, Any]], **start: Any) -> tuple[mapped.Index, list[Any]]:
-    """The state after some calls, and their answers."""
-    state, answers = machine.initial(**start), []
+    """The state after some calls, and their answers: the spec's, and the impl's."""
+    state, answers, driver = machine.initial(**start), [], impl.Driver()
+    driver.reset(start)
     for name, arguments in made:
         op = machine.find(name)
-        step = machine.apply(state, name, {op.parameters[k]: v for k, v in arguments.items()})
+        given = {op.parameters[k]: v for k, v in arguments.items()}
+        step = machine.apply(state, name, given)
         assert not isinstance(step, Outside), step
+        assert outcome(driver.apply(name, given)) == outcome(step.result)
         state = step.state
         answers.append(step.result)
     return state, answers
@@ -122,6 +115,61 @@ def index(*entries: tuple[int, int], base: int = 100, size: int = 43) -> OffsetI
     for offset, position in entries:
         made.append(offset, position)
     return made
+
+
+def append(offset: int, position: int) -> tuple[str, dict[str, Any]]:
+    return "append", {"offset": offset, "position": position}
+
+
+@pytest.mark.clause("OIX-3")
+@pytest.mark.parametrize("offset", [104, 105])
+def test_an_offset_that_is_not_above_the_last_is_refused(offset: int) -> None:
+    before, _ = run(append(105, 10))
+    assert run(append(105, 10), append(offset, 20)) == (before, [None, spec.NOT_ABOVE])
+    made = index((105, 10))
+    with pytest.raises(Refusal):
+        made.append(offset, 20)
+    assert made.all() == [(105, 10)]
+
+
+@pytest.mark.clause("OIX-4")
+def test_a_full_index_takes_no_more() -> None:
+    five = [append(100 + n, 10 * n) for n in range(1, 6)]
+    full, _ = run(*five)
+    assert spec.is_full(full)
+    assert run(*five, append(200, 99))[1][-1] == spec.FULL
+    made = index(*((100 + n, 10 * n) for n in range(1, 6)))
+    assert made.is_full
+    with pytest.raises(Refusal):
+        made.append(200, 99)
+
+
+@pytest.mark.clause("OIX-5")
+def test_an_append_puts_one_entry_behind_the_others() -> None:
+    three = [(101, 10), (105, 20), (109, 30)]
+    for n in range(1, 4):
+        state, _ = run(*(append(*e) for e in three[:n]))
+        assert spec.entries(state) == three[:n]
+        assert index(*three[:n]).all() == three[:n]
+
+
+@pytest.mark.clause("OIX-12")
+def test_a_truncated_index_has_no_entry() -> None:
+    state, _ = run(append(101, 10), append(105, 20), ("truncate", {}))
+    made = index((101, 10), (105, 20))
+    made.truncate()
+    assert spec.entries(state) == []
+    assert made.all() == []
+    assert run(append(105, 20), ("truncate", {}), append(101, 10))[1] == [None, None, None]
+
+
+@pytest.mark.clause("OIX-19")
+def test_an_index_opened_to_be_read_takes_entries_after_a_resize() -> None:
+    empty = [append(101, 10), ("open", {"maxIndexSize": 43, "writable": False}), ("truncate", {})]
+    assert run(*empty, append(105, 20))[1][-1] == spec.NOT_WRITABLE
+    state, answers = run(*empty, ("resize", {"newSize": 32}), append(105, 20))
+    assert answers[-1] is None
+    assert spec.entries(state) == [(105, 20)]
 
 
 @pytest.mark.clause("OIX-1")
@@ -270,6 +318,7 @@ def touched(made: Any, entries: int, target: int) -> tuple[list[int], list[int]]
 @pytest.mark.clause("OIX-7")
 @pytest.mark.clause("OIX-8")
 @pytest.mark.clause("OIX-9")
+@pytest.mark.clause("TIX-7")
 def test_a_warm_lookup_touches_three_pages_at_most_and_at_the_end_all_that_are_warm(kind: Any) -> None:
     """Where a warm section lies on its pages repeats with the least common multiple of a page and an entry; from there
     on, and below one warm section, every number of entries is tried at the ends of the section, and between."""

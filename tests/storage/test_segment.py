@@ -66,14 +66,12 @@ def test_recordings_are_judged_as_they_must(recording: Any) -> None:
 
 @a_row_of_verify
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
-@pytest.mark.clause("SEG-23", "SEG-24")
 def test_models_are_explored_as_pinned(checked: Any) -> None:
     assert checked.run().why == ""
 
 
 @a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
-@pytest.mark.clause("SEG-20", "SEG-23", "SEG-24", "SEG-25", "SEG-26")
 def test_proofs_hold_for_every_size(proof: Any) -> None:
     proved = proof.run()
     assert proved.complete, proved.summary()

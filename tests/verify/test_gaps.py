@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from kafkaspec.contract import clauses, traceability
+from kafkaspec.contract.clauses import Use
 from kafkaspec.contract.subsystem import find
 from kafkaspec.language.expr import TRUE
 from kafkaspec.verify.engine import CHECKS
@@ -40,3 +42,30 @@ def test_a_claim_that_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     name, claim = next((n, c) for n, c in model.invariants.items() if c.clauses)
     monkeypatch.setitem(model.invariants, name, replace(claim, expr=TRUE))
     assert gaps() == f"{model.name}.{name} reads no variable: it says nothing of {', '.join(claim.clauses)}"
+
+
+def with_use(monkeypatch: pytest.MonkeyPatch, use: Use) -> str:
+    """What the row says where this place states a clause too."""
+    traceability.load(EPOCHS.prefix)
+    monkeypatch.setattr(clauses, "_uses", {**clauses._uses, use: None})
+    return gaps()
+
+
+def test_a_form_that_is_there_although_a_reason_excuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    where = "kafkaspec.models.storage.leader_epochs:Entries.clear"
+    reason = "a question about one state, that changes nothing"
+    said = with_use(monkeypatch, Use("LEC-14", "model", where))
+    assert said == f"LEC-14 says that it has no model ({reason}), but {where} is one"
+
+
+def test_a_rule_of_the_audit_under_which_nothing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    where = "kafkaspec.audits.storage.leader_epochs:known"
+    said = with_use(monkeypatch, Use("LEC-14", "audit", where))
+    assert said == f"{where} states LEC-14, and the audit reports nothing under it"
+
+
+@pytest.mark.parametrize("form", ["spec", "impl", "audit", "model", "proof", "mutant"])
+def test_a_form_of_a_clause_that_there_is_not(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = "kafkaspec.impl.storage.leader_epochs:LeaderEpochCache.clear_and_flush"
+    said = with_use(monkeypatch, Use("LEC-99", form, where))
+    assert said == f"{where} ({form}) names LEC-99, which is no clause"

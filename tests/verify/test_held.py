@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafkaspec.contract import traceability
 from kafkaspec.contract.project import PACKAGE
+from kafkaspec.contract.subsystem import Subsystem, subsystems
 from kafkaspec.report import describe
 from kafkaspec.verify import engine, held
-from kafkaspec.verify.engine import established, units, verify
+from kafkaspec.verify.engine import AUDITED, CHECKS, established, units, verify
 from kafkaspec.verify.row import Row, Unit
 
 UNIT = Unit("leader_epochs", "spec against model", 0)
 SEEDS = 4
 RIGHT = held._digest.__wrapped__
+SPEC = {"clauses", "spec against model", "impl against spec", "impl behind a pipe", "recordings"}
+"""The checks that depend on how a spec is tried, and on what is released."""
 
 
 @pytest.fixture
@@ -67,6 +73,19 @@ def test_what_held_is_not_asked_again_and_says_so(asked: list[Unit]) -> None:
         ("audits/management/compaction.py", ["audit"], {"log directories", "log directories, damaged"}),
         ("prove/reading.py", ["leader_epochs"], {"clauses", "proofs", "impl behind a pipe"}),
         ("explore/kernels.py", ["timeline"], None),
+        ("spec/storage/leader_epochs_trial.py", ["leader_epochs"], SPEC),
+        ("spec/storage/leader_epochs_released.py", ["leader_epochs"], SPEC),
+        ("tests/storage/test_leader_epochs.py", ["leader_epochs"], {"clauses"}),
+        ("audits/storage/log_loader.py", ["checkpoints"], {"clauses"}),
+        ("impl/storage/segment.py", ["producer_state"], {"clauses"}),
+        ("spec/storage/segment.py", ["transaction_index"], {"clauses"}),
+        ("tests/released_clauses.txt", ["leader_epochs"], {"clauses"}),
+        ("recordings/manifest.toml", ["leader_epochs"], {"recordings"}),
+        ("recordings/leader-epoch.ndjson", ["leader_epochs"], {"recordings"}),
+        ("recordings/kafka-4.3.0-leader_epochs.ndjson.gz", ["leader_epochs"], {"recordings"}),
+        ("recordings/audit/single-basic/nodes-after-clean-stop.tar.gz", ["audit"], {*AUDITED}),
+        ("verify/engine.py", ["leader_epochs", "audit"], {*CHECKS, *AUDITED}),
+        ("verify/row.py", ["leader_epochs", "audit"], {*CHECKS, *AUDITED}),
     ],
 )
 def test_what_something_has_changed_for_is_asked_again(
@@ -79,6 +98,22 @@ def test_what_something_has_changed_for_is_asked_again(
     assert asked
     if checks is not None:
         assert {u.check for u in asked} == checks
+
+
+def test_every_package_that_decides_a_row_is_a_tool() -> None:
+    """The others read the command line, write tables, or find a folder."""
+    needed = {re.split(r"[ ;<>=\[]", r)[0] for r in metadata.requires("kafkaspec") or () if "extra ==" not in r}
+    assert needed - set(held.TOOLS) == {"rich", "typer", "jinja2", "platformdirs", "typing-extensions"}
+
+
+def test_another_version_of_a_tool_is_another_question(asked: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:
+    verify(["replicas"], SEEDS, changed=True)
+    asked.clear()
+    other = lambda tool: "9.9" if tool == "z3-solver" else "1.0"  # noqa: E731
+    monkeypatch.setattr(held, "_tools", held._tools.__wrapped__)
+    monkeypatch.setattr(metadata, "version", other)
+    verify(["replicas"], SEEDS, changed=True)
+    assert asked == units(["replicas"])
 
 
 def test_a_text_that_changes_while_it_is_asked_is_asked_again(
@@ -133,6 +168,15 @@ def test_every_module_that_a_unit_imports_is_among_its_inputs() -> None:
         loaded = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
         known = {str(f) for f in (*held.inputs(unit), *held.closure([PACKAGE / "verify" / "engine.py"]))}
         assert {f for f in loaded if f not in known} == set()
+
+
+@pytest.mark.parametrize("s", subsystems().values(), ids=lambda s: s.name)
+def test_every_file_that_states_a_clause_is_an_input_of_its_row(s: Subsystem) -> None:
+    traceability.load()
+    modules = {u.where.partition(":")[0] for c in s.clauses for u in traceability.uses(c.id) if u.form != "test"}
+    known = {f.resolve() for f in held.inputs(Unit(s.name, "clauses", 0))}
+    files = {name: Path(sys.modules[name].__file__ or "").resolve() for name in modules}
+    assert [name for name, file in files.items() if file not in known] == []
 
 
 def test_processes_say_what_one_does() -> None:

@@ -52,7 +52,7 @@ MOST_DEPTH: Final = 16
 """folders above a member"""
 BLOCK: Final = tarfile.BLOCKSIZE
 MOST_EMPTY: Final = 8
-"""So often in a row nothing is read before it is clear that a member says it goes on far behind the end."""
+"""Empty reads in a row, at most, before it is clear that a member says it goes on far behind the end."""
 EXTENDED: Final = (
     tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,
 )  # fmt: skip

@@ -144,13 +144,15 @@ def _short(file: str | None) -> str:
 
 
 def _line(id: str, file: str, name: str) -> str:
-    """The line of a test's file in which a name stands first; the test is one of that clause."""
+    """The line of a test's file in which a name stands first, or the end of one that is put together; the test is one
+    of that clause."""
     of = subsystem.stating(id)
     roots = [r for r in (of.root if of is not None else None, *subsystem.roots()) if r is not None]
     root = next((r for r in roots if (r / file).is_file()), None)
     if root is None or not name:
         return file if root is not None else ""
     lines = (root / file).read_text("utf-8").splitlines()
-    last = name.rpartition(":")[2]
-    found = next((n for n, line in enumerate(lines, 1) if f"def {last}(" in line or f'"{name}"' in line), None)
+    words = name.split(" ")
+    ends = [f"def {name.rpartition(':')[2]}(", *(f'"{" ".join(words[n:])}"' for n in range(len(words)))]
+    found = next((n for end in ends for n, line in enumerate(lines, 1) if end in line), None)
     return file if found is None else f"{file}:{found}"

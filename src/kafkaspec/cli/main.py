@@ -520,13 +520,17 @@ def explain(
     clause: Annotated[
         str,
         typer.Argument(
-            help="A clause id, such as TML-1, or a subsystem.", autocompletion=_complete_clause, show_default=False
+            metavar="CLAUSE",
+            help="Its id, such as TML-1; or a subsystem.",
+            autocompletion=_complete_clause,
+            show_default=False,
         ),
     ],
     json: Json = False,
 ) -> int:
-    """Print one rule in all its forms: sentence, source, spec, model, proof, tests, mutants, deviations. Of a
-    subsystem: its rules, and its operations, records and first state as the judge's protocol has them."""
+    """Print one rule in all its forms: sentence, source, spec, impl, audit, model, proof, tests, mutants; and the known
+    deviations from it. Of a subsystem: its rules, and its operations, records and first state as the judge's protocol
+    has them."""
     from kafkaspec.cli.explain import run
 
     return run(clause, json=json)

@@ -11,6 +11,7 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from kafkaspec.contract import clauses
 from kafkaspec.contract.subsystem import LAYERS, Subsystem, folders, roots, stating, subsystems
@@ -137,6 +138,40 @@ def lacking(c: clauses.Clause) -> list[str]:
         out.append(f"{c.id} says that it has no {form} ({c.without[form]}), but {found[form]} is one")
     if "audit" in found and "audit" not in ought:
         out.append(f"{found['audit']} states {c.id}, and the audit reports nothing under it")
+    return out
+
+
+class Released(NamedTuple):
+    """A clause of the newest release."""
+
+    forms: frozenset[str]
+    sentence: str
+
+
+@cache
+def released() -> dict[str, Released]:
+    """Every clause of the newest release, and those that were written down since, by id: a line each of
+    `tests/released_clauses.txt`, with the forms that it had and its sentence then."""
+    files = [root / "tests" / "released_clauses.txt" for root in roots()]
+    lines = [line.split(" ", 2) for f in files if f.is_file() for line in f.read_text("utf-8").splitlines()]
+    return {id: Released(frozenset(forms.split(",")), sentence) for id, forms, sentence in lines}
+
+
+def lost(c: clauses.Clause) -> list[str]:
+    """The forms that a clause had in the newest release and has no more. What a form is asked for by can go with it,
+    such as a rule of the audit with all its reports: not from here."""
+    then, now = released().get(c.id), {u.form for u in uses(c.id)}
+    return [form for form in clauses.FORMS if then is not None and form in then.forms - now]
+
+
+def withdrawn(prefix: str = "") -> list[str]:
+    """A line for each form that a clause has lost since the newest release, and that `lacking` does not miss. `load`
+    first."""
+    out = []
+    for c in clauses.all_clauses(prefix):
+        gone = [form for form in lost(c) if absent(c)[form]]
+        if gone:
+            out.append(f"{c.id} has no {', '.join(gone)} any more; in tests/released_clauses.txt it has")
     return out
 
 

@@ -42,7 +42,7 @@ from kafkaspec.lockstep.compare import matches, outcome_matches, unpaired
 MOST: Final = 3
 """At most this many clauses are cited."""
 MOST_PLACES: Final = 1_000
-"""So many places that differ are looked at."""
+"""Places that differ, at most, that are looked at."""
 
 Line = Mapping[str, Any]
 """A line of a trace, which may leave any field out."""
@@ -234,7 +234,7 @@ class _Case:
         return tuple(sorted(self.votes, key=lambda id: -round(self.votes[id], 6))[:MOST])
 
     def vote(self, ids: Iterable[str], weight: float) -> None:
-        """So many votes for each of these clauses, if it is one of the subsystem's: it shares functions with others."""
+        """Count that weight for each of these clauses that is the subsystem's: it shares functions with others."""
         for id in dict.fromkeys(ids):
             if id.startswith(self.prefix):
                 self.votes[id] = self.votes.get(id, 0.0) + weight

@@ -63,7 +63,7 @@ MAX_SEEN: Final = 200
 MAX_NEAREST: Final = 2_000
 """How many calls are tried to find one that a rejected line would fit; fewer where line and state are large."""
 MAX_REASONS: Final = 20
-"""So many reasons for which lines were skipped are told, and how many lines there were of others."""
+"""Reasons for which lines were skipped, at most, that are told; of the others only the number of their lines."""
 MAX_DIFFERENCES: Final = 1_000
 
 FIELDS = ("i", "op", "args", "result", "error", "state")

@@ -54,8 +54,8 @@ NUMBER: Final = re.compile(r"""(?<![^\s=:,{["])[+-]?\d{1,19}(?![^\s=:,}\]"])""")
 ENDS: Final = 0.4
 """How often it is an end of the parameter's own range, not of any width."""
 USED_AGAIN, SOON, LOOKS = (0.1, 0.5), 4, 0.5
-"""How often such a number, once it was used, is an argument of a further call of the history: in general, and in so
-many calls that come next; how often of one of the questions."""
+"""How often such a number, once it was used, is an argument of a further call of the history: in general, and
+within the next 4 calls; how often of one of the questions."""
 SWARM: Final = 0.5
 FEW, FEW_STALE, AT_MOST, WEIGHT = 0.25, 0.3, 5, 20
 """Of histories, how many keep to few operations, and how often an old argument is taken up in these; how many

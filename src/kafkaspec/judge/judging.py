@@ -44,7 +44,7 @@ AHEAD: Final = 3
 HYPOTHESIS_EVERY: Final = 25
 """One history in this many is drawn by Hypothesis."""
 EAGER: Final = 10
-"""So many histories at the beginning of a campaign are eager: most faults are common, and met within few calls."""
+"""Histories at the beginning of a campaign that are eager: most faults are common, and met within few calls."""
 OBSERVE: Final = (1, 1, 4, 16)
 """The state is asked for after every call of a history, or after every fourth, ...; and always at its end."""
 SHRINK_TRIES: Final = 2_000

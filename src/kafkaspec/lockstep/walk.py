@@ -223,8 +223,8 @@ def walk(
 def calls(
     machine: Machine[Any], rng: random.Random, steps: int
 ) -> Iterator[tuple[Any, Operation[Any], dict[str, Any], Step[Any]]]:
-    """Draws of a walk of the spec alone: the state before, the operation, its arguments and the step. So many are
-    drawn; those without candidates, or outside the contract, are left out."""
+    """The steps of a walk of the spec alone, of `steps` draws: the state before, the operation, its arguments and the
+    step. Draws without candidates, or outside the contract, are left out."""
     operations = [op for op in machine.operations.values() if op.generated]
     state = machine.initial(**draw_init(machine, rng.choice))
     for _ in range(steps):

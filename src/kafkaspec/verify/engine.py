@@ -178,9 +178,14 @@ def running(jobs: int) -> Iterator[Each]:
 # ---- the checks, each a list of claims -------------------------------------------------------------------------------
 def _clauses(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
     traceability.load(s.prefix)
-    missing = [*traceability.incomplete(s.prefix), *_saying_nothing(s), *_citing_the_example(s)]
+    missing = [
+        *traceability.incomplete(s.prefix),
+        *traceability.withdrawn(s.prefix),
+        *_saying_nothing(s),
+        *_citing_the_example(s),
+    ]
     reasons = sum(len(c.without) for c in s.clauses)
-    forms = f", {len(missing)} gaps" if missing else " in all their forms"
+    forms = f", {len(missing)} {'gap' if len(missing) == 1 else 'gaps'}" if missing else " in all their forms"
     detail = f"{len(s.clauses)} clauses{forms}" + (f"; left out for a reason: {reasons}" if reasons else "")
     yield _Claim("clauses", "complete", detail, "\n".join(missing))
 

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -25,7 +26,10 @@ from kafkaspec.contract.project import PACKAGE
 from kafkaspec.contract.subsystem import LAYERS, ROLES, find, folders, roots
 from kafkaspec.verify.row import Row, Unit
 
-TOOLS = ("z3-solver", "llvmlite", "numpy", "hypothesis", "icontract", "orjson")
+TOOLS = (
+    "z3-solver", "llvmlite", "numpy", "hypothesis", "icontract", "orjson", "cramjam", "crc32c", "packaging",
+)  # fmt: skip
+"""What decides a row; the other packages only show it."""
 READS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "clauses": (("contract/traceability.py",), LAYERS),
     "models": (("explore/checked.py", "explore/engine.py"), ("models",)),
@@ -64,6 +68,12 @@ def _imported(file: Path) -> frozenset[Path]:
     return frozenset(out)
 
 
+@cache
+def _prefixes(file: Path) -> frozenset[str]:
+    """The prefixes of the clauses that a file names."""
+    return frozenset(re.findall(r"\b([A-Z]{3})[-_]\d", file.read_text("utf-8")))
+
+
 def _folders() -> list[Path]:
     """The folders that have layers."""
     return [Path(str(f)) for f in folders()]
@@ -95,8 +105,12 @@ def inputs(unit: Unit) -> list[Path]:
     else:
         files += sorted(f for folder in _folders() for f in folder.glob("audits/*/*.py"))
         data += sorted((PACKAGE / "recordings" / "audit").rglob("*.gz"))
-    if unit.check == "clauses":
+    if unit.check == "clauses":  # other subsystems state some of them too, and their audit reports under them
+        prefix = find(unit.subsystem).prefix
+        layers_of_all = (f for folder in _folders() for layer in LAYERS for f in folder.glob(f"{layer}/*/*.py"))
+        data += sorted(f for f in layers_of_all if prefix in _prefixes(f))
         data += sorted(f for root in roots() for f in (root / "tests").rglob("*.py"))
+        data += [f for root in roots() if (f := root / "tests" / "released_clauses.txt").is_file()]
         data.append(PACKAGE / "cli" / "skeleton" / "spec.py.j2")
     if unit.check == "recordings":
         folder = PACKAGE / "recordings"
