@@ -112,7 +112,7 @@ def _write(path: Path, text: str) -> None:
     beside.replace(path)
 
 
-class Measured:
+class JudgeTable:
     """docs/measured/judge.json: subsystem -> generator -> mutant -> seed -> calls; the long campaigns under
     "guided long" and "uniform long"."""
 
@@ -181,7 +181,7 @@ def main() -> None:
         print(f"{s.name}: {matrix.run(s)}", flush=True)
     if options.matrix:
         return
-    measured = Measured(MEASURED / "judge.json", options.limit, options.seeds, options.long)
+    measured = JudgeTable(MEASURED / "judge.json", options.limit, options.seeds, options.long)
     faults = {s.name: [m for m in written(s) if m.layer in ("spec", "impl")] for s in chosen}
 
     def said(subsystem: Subsystem, generator: str, seed: int, limit: int, mutants: Sequence[Mutant]) -> None:

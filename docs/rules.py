@@ -24,7 +24,7 @@ PARAGRAPH = re.compile(r"^[A-Z]{3}-\d+: .+?(?=\n\n|\Z)\n*", re.DOTALL | re.MULTI
 
 
 @dataclass(frozen=True)
-class Stating:
+class StatingFunction:
     """A function or class of a spec, as its page shows it."""
 
     name: str
@@ -34,7 +34,7 @@ class Stating:
     """its source, without the sentences and the decorators that the page shows otherwise"""
 
 
-def stating(thing: Any) -> Stating:
+def stating(thing: Any) -> StatingFunction:
     """What the page shows of a function or a class."""
     thing = inspect.unwrap(getattr(thing, "fget", None) or thing)
     lines, first = inspect.getsourcelines(thing)
@@ -42,7 +42,7 @@ def stating(thing: Any) -> Stating:
     (node,) = ast.parse(text).body
     assert isinstance(node, ast.FunctionDef | ast.ClassDef)
     file = Path(inspect.getsourcefile(thing) or "").resolve().relative_to(ROOT)
-    return Stating(thing.__qualname__, f"{file.as_posix()}:{first + node.lineno - 1}", _shown(text, node))
+    return StatingFunction(thing.__qualname__, f"{file.as_posix()}:{first + node.lineno - 1}", _shown(text, node))
 
 
 def _shown(text: str, node: ast.FunctionDef | ast.ClassDef) -> str:

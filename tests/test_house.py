@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -21,6 +22,7 @@ import yaml
 
 import kafkaspec
 from kafkaspec.audit.recorded import unpack
+from kafkaspec.contract.subsystem import LAYERS
 from kafkaspec.judge.target import TargetTrouble
 
 ROOT = Path(__file__).parent.parent
@@ -194,3 +196,40 @@ def test_what_a_page_for_contributors_names_is_there(page: str) -> None:
     assert missing == []
     makefile = (ROOT / "Makefile").read_text("utf-8")
     assert [t for t in re.findall(r"(?:^|`)make ([\w-]+)", text, re.MULTILINE) if f"\n{t}:" not in makefile] == []
+
+
+PARTICIPLE = re.compile(r"_?[A-Z][a-z]*(ed|ing|en|wn|ld|un|ght|ept|aken|ade|een)")
+NOUNS = {
+    "Ending",
+    "Field",
+    "Finding",
+    "Need",
+    "Run",
+    "_Run",
+    "Nothing",
+    "Old",
+    "Packing",
+    "Reading",
+    "_Reading",
+    "Recording",
+    "Setting",
+    "When",
+    "World",
+}
+TERMS = {"Aborted", "Paused", "Refused", "Unordered", "Frozen", "Bounded"}
+"""Two states of Kafka's cleaner; what a call comes to; and words that say of a type what it is."""
+
+
+def test_a_class_is_named_by_a_noun() -> None:
+    """Not by a bare participle, unless it is an error, a state of an enumeration, or a model by its disturbance."""
+    named = [
+        f"{f.relative_to(ROOT)}: {n.name}"
+        for folder in (*LAYERS, "src", "docs", "bench")
+        for f in sorted((ROOT / folder).rglob("*.py"))
+        for n in ast.walk(ast.parse(f.read_text("utf-8")))
+        if isinstance(n, ast.ClassDef) and PARTICIPLE.fullmatch(n.name) and n.name not in NOUNS | TERMS
+        if not any(re.search(r"Error|Exception|Interrupt|Enum|Network|Kip320", ast.unparse(b)) for b in n.bases)
+    ]
+    assert named == []
+    assert all(map(PARTICIPLE.fullmatch, ("Judged", "Shown", "Told", "Made", "_Kept")))
+    assert not PARTICIPLE.fullmatch("AuditResult")

@@ -255,7 +255,7 @@ class Table:
 
 
 @dataclass
-class _Aborted:
+class _AbortedTransaction:
     """An aborted transaction, and what the index says of it."""
 
     producer: int
@@ -283,8 +283,8 @@ class _Difference:
 class _Segment:
     """What is gathered of one segment."""
 
-    aborted: list[_Aborted] = field(default_factory=list)
-    waiting: list[_Aborted] = field(default_factory=list)
+    aborted: list[_AbortedTransaction] = field(default_factory=list)
+    waiting: list[_AbortedTransaction] = field(default_factory=list)
     """those of which no later transaction has begun yet"""
     bare: set[int] = field(default_factory=set)
     """offsets of abort markers of which no records were seen"""
@@ -619,7 +619,7 @@ class ProducerCheck(LogCheck):
     def _remember(self, row: tuple[int, ...], first: int, gap: int) -> None:
         other = self.table.earliest_open(but=row[PRODUCER_ID])
         certain = self.table.state[MISSING] == 0 and self.known_start and not self.forgot
-        a = _Aborted(
+        a = _AbortedTransaction(
             row[PRODUCER_ID],
             first,
             row[BASE_OFFSET],
@@ -700,10 +700,10 @@ class ProducerCheck(LogCheck):
                 "of that producer", position=at, offset=e.first_offset,
             )  # fmt: skip
 
-    def _right(self, a: _Aborted) -> str:
+    def _right(self, a: _AbortedTransaction) -> str:
         return f"producer {a.producer}, offsets {a.first} to {a.marker}, last stable offset {a.stable}"
 
-    def _entry(self, path: str, at: int, e: AbortedTxn, a: _Aborted) -> Iterator[Finding]:
+    def _entry(self, path: str, at: int, e: AbortedTxn, a: _AbortedTransaction) -> Iterator[Finding]:
         stable = {a.stable, a.next_start}
         if e.producer_id == a.producer and (
             e.first_offset == a.first or a.doubtful or (not a.sure_first and e.first_offset < a.first)
@@ -715,7 +715,7 @@ class ProducerCheck(LogCheck):
             yield self._wrong_entry(path, at, e, a)
 
     @states("PSM-16")
-    def _wrong_entry(self, path: str, at: int, e: AbortedTxn, a: _Aborted) -> Finding:
+    def _wrong_entry(self, path: str, at: int, e: AbortedTxn, a: _AbortedTransaction) -> Finding:
         hidden = e.producer_id == a.producer and e.first_offset == a.first and e.last_offset == a.marker
         effect = (
             "a read_committed fetch may look too far or stop too early in the indexes" if hidden
@@ -731,7 +731,7 @@ class ProducerCheck(LogCheck):
 
     @states("PSM-16")
     def _missing_entries(
-        self, segment: Segment, path: str, lacking: list[_Aborted], no_file: bool, have: list[int]
+        self, segment: Segment, path: str, lacking: list[_AbortedTransaction], no_file: bool, have: list[int]
     ) -> Finding:
         a = lacking[0]
         after = max(have, default=-1)

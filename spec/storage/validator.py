@@ -248,7 +248,7 @@ def check_records(errors: Sequence[tuple[int, str]]) -> None:
 
 
 # ---- in place --------------------------------------------------------------------------------------------------------
-class Written(NamedTuple):
+class OutputRecords(NamedTuple):
     """What is appended. `taken` records; `memory` bytes; `converted`: how many records were written again."""
 
     data: bytes
@@ -309,7 +309,7 @@ def asked(q: Request, first: Source, s: Source) -> tuple[AnyRecord, ...]:
 
 
 @states(without=ONE_CALL)
-def each_in_place(q: Request) -> Written:
+def each_in_place(q: Request) -> OutputRecords:
     """Uncompressed batches of the target's format. Raises Denied.
 
     VAL-18: The largest timestamp of the answer is that of the append with LogAppendTime, otherwise the largest of the
@@ -326,7 +326,7 @@ def each_in_place(q: Request) -> Written:
         out += stamped(s, q, q.offset + count - 1, q.limits.now if q.flags else top)
     if q.flags:
         most = q.limits.now if q.magic else NO_TIMESTAMP
-    return Written(out + q.tail, most, False, count, 0, 0)
+    return OutputRecords(out + q.tail, most, False, count, 0, 0)
 
 
 # ---- written again ---------------------------------------------------------------------------------------------------
@@ -401,7 +401,7 @@ def largest_written(q: Request, records: Iterable[AnyRecord]) -> int:
     return largest(records) if q.magic else NO_TIMESTAMP
 
 
-def converted(q: Request) -> Written:
+def converted(q: Request) -> OutputRecords:
     """Uncompressed batches of another format, for a topic without a codec. Raises Denied."""
     for s in q.found:
         records_of(s)
@@ -420,7 +420,7 @@ def converted(q: Request) -> Written:
                 taken.append(r)
         check_records(errors)
     data, size = written(q, first, taken)
-    return Written(data, largest_written(q, taken), True, len(taken), size, len(taken))
+    return OutputRecords(data, largest_written(q, taken), True, len(taken), size, len(taken))
 
 
 # ---- compressed ------------------------------------------------------------------------------------------------------
@@ -454,7 +454,7 @@ def overhead(magic: int, codec: int) -> int:
     return legacy.OVERHEAD[magic] if codec else 0
 
 
-def compressed(q: Request, codec: int) -> Written:
+def compressed(q: Request, codec: int) -> OutputRecords:
     """Records that are compressed, or are to be. Raises Denied."""
     first = first_batch(q.found, codec)
     stays = expected = can_stay(q, first, codec)
@@ -470,7 +470,7 @@ def compressed(q: Request, codec: int) -> Written:
         most = largest(records) if first.magic > 0 and q.magic > 0 else NO_TIMESTAMP
         most = q.limits.now if q.flags else most
         data = stamped(first, q, q.offset + len(records) - 1, most)
-        return Written(data + q.tail, most, False, len(records), memory, 0)
+        return OutputRecords(data + q.tail, most, False, len(records), memory, 0)
     if expected and first.magic == fmt.MAGIC and codec and "VAL-D1" in q.released:
         raise Denied("VAL-13", NOT_READ, "key is skipped in PartialDefaultRecord")
     check_target(q, first)
@@ -479,10 +479,10 @@ def compressed(q: Request, codec: int) -> Written:
     data, size = written(q, first, records)
     if q.target:
         data = AnyBytes(data)
-    return Written(data, largest_written(q, records), True, len(records), memory + size, len(records))
+    return OutputRecords(data, largest_written(q, records), True, len(records), memory + size, len(records))
 
 
-def outcome(q: Request) -> Written:
+def outcome(q: Request) -> OutputRecords:
     """Raises Denied."""
     codec = codec_of(q.found)
     if codec or q.target:

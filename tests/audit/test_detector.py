@@ -14,8 +14,8 @@ from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.mutants.audit import (
     CLEAN,
     META,
+    DirectoryLayout,
     WalkEnd,
-    Written,
     audit_detector,
     audited,
     found,
@@ -77,7 +77,7 @@ def test_a_subsystem_without_files_is_not_audited() -> None:
 
 
 def test_walks_are_replayed_by_their_seed_and_keep_to_what_is_allowed() -> None:
-    how = Written(lambda walk: {}, ("push", "push", "pop"), steps=6, last=[("save", {})])
+    how = DirectoryLayout(lambda walk: {}, ("push", "push", "pop"), steps=6, last=[("save", {})])
     one, again, other = (walked(toy.machine, toy.Driver(), how, seed) for seed in (4, 4, 5))
     assert (one.state, one.calls) == (again.state, again.calls)
     assert one.state != other.state or one.calls != other.calls
@@ -91,7 +91,7 @@ def test_an_implementation_that_fails_is_called_no_more() -> None:
         def pop(self) -> Any:
             raise RuntimeError("broken")
 
-    walk = walked(toy.machine, Fails(), Written(lambda walk: {}, ("push", "pop"), steps=50), 0)
+    walk = walked(toy.machine, Fails(), DirectoryLayout(lambda walk: {}, ("push", "pop"), steps=50), 0)
     assert walk.failed == "RuntimeError: broken"
     assert walk.calls[-1].operation in ("push", "pop")
 
@@ -115,7 +115,7 @@ def test_the_walk_is_what_the_files_are_made_of() -> None:
         seen.append(walk)
         return {}
 
-    walk = walked(toy.machine, toy.Driver(), Written(files, ("push",), init={"capacity": 2}, steps=4), 0)
+    walk = walked(toy.machine, toy.Driver(), DirectoryLayout(files, ("push",), init={"capacity": 2}, steps=4), 0)
     assert walk.state.capacity == 2
     assert [c.result for c in walk.calls] == [1, 2]
     assert seen == []

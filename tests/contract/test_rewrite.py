@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from kafkaspec.contract.rewrite import Rewritten, modules_of, tree_of
+from kafkaspec.contract.rewrite import ModuleRewrite, modules_of, tree_of
 from tests import modules
 
 TEXT = """
@@ -96,7 +96,7 @@ def answers(module: ModuleType) -> Iterator[object]:
 def test_whoever_holds_a_function_runs_the_other_text_within_and_its_own_outside(module: ModuleType) -> None:
     before = list(answers(module))
     assert not any(before)
-    changed = Rewritten(module, at_most(module))
+    changed = ModuleRewrite(module, at_most(module))
     assert len(changed) == 13, "all that say something else"
     for _ in range(2):  # it may be entered again
         with changed:
@@ -108,7 +108,7 @@ def test_whoever_holds_a_function_runs_the_other_text_within_and_its_own_outside
 def test_answers_that_are_kept_are_those_of_the_text_that_runs(module: ModuleType, name: str) -> None:
     asked, three = getattr(module, name), 3
     assert not asked(three)
-    with Rewritten(module, at_most(module)) as text:
+    with ModuleRewrite(module, at_most(module)) as text:
         assert asked(three)
         text.provide({})
         assert asked(three)
@@ -116,7 +116,7 @@ def test_answers_that_are_kept_are_those_of_the_text_that_runs(module: ModuleTyp
 
 
 def test_a_failure_within_leaves_nothing_behind(module: ModuleType) -> None:
-    with pytest.raises(ZeroDivisionError), Rewritten(module, at_most(module), {"_more": 0}):
+    with pytest.raises(ZeroDivisionError), ModuleRewrite(module, at_most(module), {"_more": 0}):
         1 / module._more
     assert not any(answers(module))
     assert not hasattr(module, "_more")
@@ -124,7 +124,7 @@ def test_a_failure_within_leaves_nothing_behind(module: ModuleType) -> None:
 
 def test_names_are_there_within_and_may_change(module: ModuleType) -> None:
     tree = ast.parse(TEXT.replace("return x < 3", "return _limit(x)", 1))
-    changed = Rewritten(module, tree, {"_limit": lambda x: "one"})
+    changed = ModuleRewrite(module, tree, {"_limit": lambda x: "one"})
     with changed:
         assert module.plain(1) == "one"
         changed.provide({"_limit": lambda x: "two"})
@@ -136,9 +136,9 @@ def test_names_are_there_within_and_may_change(module: ModuleType) -> None:
 
 def test_what_is_no_change_of_texts_is_refused(module: ModuleType) -> None:
     with pytest.raises(ValueError, match="the changed text has other functions"):
-        Rewritten(module, ast.parse(TEXT + "\ndef more(x):\n    return x\n"))
+        ModuleRewrite(module, ast.parse(TEXT + "\ndef more(x):\n    return x\n"))
     with pytest.raises(ValueError, match="has a name plain of its own"):
-        Rewritten(module, at_most(module), {"plain": 1})
+        ModuleRewrite(module, at_most(module), {"plain": 1})
 
 
 def test_the_modules_of_a_spec_are_its_own_and_those_of_its_layer() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from kafkaspec.contract.machine import Step
 from kafkaspec.contract.subsystem import components, find
-from kafkaspec.judge.cover import SIDES, Cover, _Watched, sides_of, watched
+from kafkaspec.judge.cover import SIDES, Cover, _WatcherInserter, sides_of, watched
 from kafkaspec.judge.generate import Draws
 from tests.judge import toy
 from tests.judge.toy import machine
@@ -65,7 +65,7 @@ def test_sides_are_those_of_the_operations_that_are_offered() -> None:
 def watching(text: str) -> tuple[Any, Cover]:
     module = ModuleType("snippet")
     cover, tree = Cover(), ast.parse(text)
-    _Watched(module, {"f"}, cover.sites).visit(tree)
+    _WatcherInserter(module, {"f"}, cover.sites).visit(tree)
     space: dict[str, Any] = dict(cover.watchers())
     exec(compile(ast.fix_missing_locations(tree), "snippet", "exec"), space)
     return space["f"], cover

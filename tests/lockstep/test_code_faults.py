@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkaspec.contract.rewrite import Rewritten
+from kafkaspec.contract.rewrite import ModuleRewrite
 from kafkaspec.mutants.code import Faulty, Narrow, comparisons
 from tests import modules
 
@@ -63,7 +63,7 @@ def test_a_fault_is_there_within_the_calls_of_its_driver_alone(module: ModuleTyp
     assert run(sound, 0, 1, 2, 3) == [0, 1]
     for f, expected in (("0 < x < 3", [1]), ("0 <= x <= 3", [0, 1, 3]), ("x in self.seen", []), ("x == 2", [2])):
         (fault,) = (x for x in comparisons(module) if x.after == f)
-        assert run(Faulty(module.Driver(), Rewritten(module, fault.tree)), 0, 1, 2, 3) == expected
+        assert run(Faulty(module.Driver(), ModuleRewrite(module, fault.tree)), 0, 1, 2, 3) == expected
         assert run(sound, 0, 1, 2, 3) == [0, 1]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkaspec.mutants.audit import META, WalkEnd, Written, log_file, one_record
+from kafkaspec.mutants.audit import META, DirectoryLayout, WalkEnd, log_file, one_record
 
 
 def files(walked: WalkEnd) -> Mapping[str, bytes]:
@@ -17,7 +17,7 @@ def files(walked: WalkEnd) -> Mapping[str, bytes]:
     return out
 
 
-WRITTEN = Written(
+WRITTEN = DirectoryLayout(
     files,
     (
         "createLog",

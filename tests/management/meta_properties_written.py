@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkaspec.mutants.audit import WalkEnd, Written
+from kafkaspec.mutants.audit import DirectoryLayout, WalkEnd
 
 
 def files(walked: WalkEnd) -> Mapping[str, bytes]:
@@ -12,7 +12,7 @@ def files(walked: WalkEnd) -> Mapping[str, bytes]:
     return {f"data/{name}": disk.read(f"dir/{name}") for name in disk.files("dir")}
 
 
-WRITTEN = Written(
+WRITTEN = DirectoryLayout(
     files,
     ("metaProperties.write",),
     {"cluster_id": lambda state: ["c", "a b=c:d", " x", "#y\t"], "node_id": lambda state: [0, 5]},

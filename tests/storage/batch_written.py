@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from struct import pack
 
-from kafkaspec.mutants.audit import WalkEnd, Written
+from kafkaspec.mutants.audit import DirectoryLayout, WalkEnd
 
 
 def files(walked: WalkEnd) -> Mapping[str, bytes]:
@@ -27,4 +27,4 @@ def files(walked: WalkEnd) -> Mapping[str, bytes]:
     }
 
 
-WRITTEN = Written(files, ("build",), steps=1)
+WRITTEN = DirectoryLayout(files, ("build",), steps=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkaspec.mutants.audit import WalkEnd, Written, log_file, one_record
+from kafkaspec.mutants.audit import DirectoryLayout, WalkEnd, log_file, one_record
 from kafkaspec.spec.storage.leader_epochs import Cache
 
 
@@ -26,7 +26,7 @@ def _end(state: Cache) -> int:
     return state.entries[-1].start_offset if state.entries else 0
 
 
-WRITTEN = Written(
+WRITTEN = DirectoryLayout(
     files,
     ("assign", "assign", "assign", "truncateFromEndAsyncFlush", "truncateFromStartAsyncFlush", "runScheduled", "reopen",
      "clearAndFlush"),

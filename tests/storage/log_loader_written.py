@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from struct import unpack_from
 
 from kafkaspec.impl.storage.log_loader import DIRECTORY
-from kafkaspec.mutants.audit import WalkEnd, Written
+from kafkaspec.mutants.audit import DirectoryLayout, WalkEnd
 
 
 def files(walked: WalkEnd) -> Mapping[str, bytes]:
@@ -31,7 +31,7 @@ def files(walked: WalkEnd) -> Mapping[str, bytes]:
     }
 
 
-WRITTEN = Written(
+WRITTEN = DirectoryLayout(
     files,
     ("put", "put", "put", "writeCleaned", "replace", "load"),
     steps=12,

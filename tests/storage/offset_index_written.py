@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from struct import pack
 from typing import Any
 
-from kafkaspec.mutants.audit import CLEAN, WalkEnd, Written, one_record
+from kafkaspec.mutants.audit import CLEAN, DirectoryLayout, WalkEnd, one_record
 from kafkaspec.spec.common.record_format import encode
 
 SIZE = 100
@@ -41,7 +41,7 @@ def _last(state: Any) -> tuple[int, int]:
     return state.used[-1] if state.used else (-1, 0)
 
 
-WRITTEN = Written(
+WRITTEN = DirectoryLayout(
     files,
     ("append", "append", "append", "truncateTo", "trimToValidSize", "resize", "reset", "lookup", "sanityCheck"),
     {

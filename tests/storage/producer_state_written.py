@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kafkaspec.mutants.audit import WalkEnd, Written, log_file
+from kafkaspec.mutants.audit import DirectoryLayout, WalkEnd, log_file
 from kafkaspec.spec.common.producers import MOST_EPOCH, State
 from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL, Batch, LogRecord, built
 from kafkaspec.spec.storage.producer_state import machine
@@ -48,7 +48,7 @@ def _epochs(state: State) -> Sequence[int]:
     return [min(e, most) for e in machine.candidates["producer_epoch"](state)]
 
 
-WRITTEN = Written(
+WRITTEN = DirectoryLayout(
     files,
     ("appendDataBatch", "appendDataBatch", "appendDataBatch", "appendEndTxnMarker", "takeSnapshot"),
     {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkaspec.impl.storage.segment import DIRECTORY
-from kafkaspec.mutants.audit import WalkEnd, Written, log_file
+from kafkaspec.mutants.audit import DirectoryLayout, WalkEnd, log_file
 from kafkaspec.spec.common.segment_contents import Segment
 from kafkaspec.spec.storage.segment import machine
 
@@ -34,7 +34,7 @@ def _batches(state: Segment) -> list[Any]:
     return [batches for batches in every if all(b["producerId"] < 0 for b in batches)]
 
 
-WRITTEN = Written(
+WRITTEN = DirectoryLayout(
     files,
     ("append", "append", "append", "append", "truncateTo", "flush", "reopen", "recover", "resizeIndexes", "read"),
     {"batches": _batches},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kafkaspec.mutants.audit import CLEAN, WalkEnd, Written, one_record
+from kafkaspec.mutants.audit import CLEAN, DirectoryLayout, WalkEnd, one_record
 from kafkaspec.spec.common.record_format import encode
 
 
@@ -26,7 +26,7 @@ def _last(state: Any) -> tuple[int, int]:
     return state.used[-1] if state.used else (1000, -1)
 
 
-WRITTEN = Written(
+WRITTEN = DirectoryLayout(
     files,
     (
         "maybeAppend",

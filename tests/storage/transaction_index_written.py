@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from kafkaspec.mutants.audit import WalkEnd, Written, log_file, one_record
+from kafkaspec.mutants.audit import DirectoryLayout, WalkEnd, log_file, one_record
 from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL, Batch, LogRecord, built
 from kafkaspec.spec.storage.transaction_index import Log
 
@@ -36,7 +36,7 @@ def _next(log: Log) -> int:
     return max([log.active.start_offset, *(e.last_offset + 1 for i in log.indexes for e in i.entries)])
 
 
-WRITTEN = Written(
+WRITTEN = DirectoryLayout(
     files,
     ("append", "append", "append", "append", "roll", "reopen", "sanityCheck", "truncateTo"),
     {

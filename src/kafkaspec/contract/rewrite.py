@@ -44,7 +44,7 @@ def modules_of(name: str) -> list[ModuleType]:
     return list(found.values())
 
 
-class Rewritten:
+class ModuleRewrite:
     """Within this context, which may be entered again and again, the functions of a module run the code of a changed
     tree. In that no function is added or taken away, and none begins on another line. `names` are globals which the
     tree uses beside the module's own."""

@@ -141,7 +141,7 @@ def lacking(c: clauses.Clause) -> list[str]:
     return out
 
 
-class Released(NamedTuple):
+class ReleasedClause(NamedTuple):
     """A clause of the newest release."""
 
     forms: frozenset[str]
@@ -149,12 +149,12 @@ class Released(NamedTuple):
 
 
 @cache
-def released() -> dict[str, Released]:
+def released() -> dict[str, ReleasedClause]:
     """Every clause of the newest release, and those that were written down since, by id: a line each of
     `tests/released_clauses.txt`, with the forms that it had and its sentence then."""
     files = [root / "tests" / "released_clauses.txt" for root in roots()]
     lines = [line.split(" ", 2) for f in files if f.is_file() for line in f.read_text("utf-8").splitlines()]
-    return {id: Released(frozenset(forms.split(",")), sentence) for id, forms, sentence in lines}
+    return {id: ReleasedClause(frozenset(forms.split(",")), sentence) for id, forms, sentence in lines}
 
 
 def lost(c: clauses.Clause) -> list[str]:

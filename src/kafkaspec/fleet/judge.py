@@ -76,14 +76,14 @@ def _spread(spark: SparkContext, task: Callable[[Iterator[Any]], Iterator[Any]],
     """What a task makes of items, in their order; neighbours come to one worker. A TargetTrouble is raised here."""
     slices = min(len(items), spark.defaultParallelism)
     data = spark.parallelize([pickle.dumps(i) for i in items], slices)
-    out = [pickle.loads(made) for made in data.mapPartitions(_Pickled(task)).collect()]
+    out = [pickle.loads(made) for made in data.mapPartitions(_PickledTask(task)).collect()]
     for made in out:
         if isinstance(made, TargetTrouble):
             raise made
     return out
 
 
-class _Pickled:
+class _PickledTask:
     """A task on pickled items, which makes pickled answers: Spark need not know what they are."""
 
     def __init__(self, task: Callable[[Iterator[Any]], Iterator[Any]]) -> None:

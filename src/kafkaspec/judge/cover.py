@@ -21,7 +21,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final, Literal
 
 from kafkaspec.contract.machine import Machine, Operation, Refused
-from kafkaspec.contract.rewrite import Rewritten, modules_of, tree_of
+from kafkaspec.contract.rewrite import ModuleRewrite, modules_of, tree_of
 
 MOST_DECISIONS: Final = 100_000
 """Of one call, in which a condition is decided otherwise: no call decides so much."""
@@ -105,7 +105,7 @@ class Cover:
         return {f"_site_{f.__name__}": f for f in (lt, le, gt, ge, eq, ne, truth)}
 
 
-class _Watched(ast.NodeTransformer):
+class _WatcherInserter(ast.NodeTransformer):
     """Puts a watcher at every condition in the functions of a module that `wanted` names, as `Class.method`."""
 
     def __init__(self, module: ModuleType, wanted: Collection[str], sites: list[Site]) -> None:
@@ -366,11 +366,11 @@ def _refusals_of(machine: Machine[Any], operation: Operation[Any] | None) -> Seq
     return sorted(found, key=lambda r: (r.clause[:3], int(r.clause[4:] or 0), r.error))
 
 
-_KNOWN: dict[int, tuple[Machine[Any], Cover, Sequence[Rewritten]]] = {}
+_KNOWN: dict[int, tuple[Machine[Any], Cover, Sequence[ModuleRewrite]]] = {}
 """by the identity of the machine"""
 
 
-def _texts(machine: Machine[Any]) -> tuple[Cover, Sequence[Rewritten]]:
+def _texts(machine: Machine[Any]) -> tuple[Cover, Sequence[ModuleRewrite]]:
     if id(machine) not in _KNOWN:
         cover = Cover()
         modules = modules_of(machine.home)
@@ -379,8 +379,8 @@ def _texts(machine: Machine[Any]) -> tuple[Cover, Sequence[Rewritten]]:
         texts = []
         for module in modules:
             tree = tree_of(module)
-            _Watched(module, {f for home, f in wanted if home == module.__name__}, cover.sites).visit(tree)
-            texts.append(Rewritten(module, tree, watchers))
+            _WatcherInserter(module, {f for home, f in wanted if home == module.__name__}, cover.sites).visit(tree)
+            texts.append(ModuleRewrite(module, tree, watchers))
         _KNOWN[id(machine)] = machine, cover, texts
     return _KNOWN[id(machine)][1:]
 

@@ -185,14 +185,14 @@ class Draws:
             way.followed += 1
             self.far = True
         init = draw_init(self.machine, rng.choice) if way is None else way.init
-        return Start(init, _Guided(self, self.guide, rng, init, way.calls if way is not None else ()))
+        return Start(init, _GuidedPlan(self, self.guide, rng, init, way.calls if way is not None else ()))
 
     def start_eagerly(self, rng: random.Random) -> Start:
         """One history in which every call is the newest of many; only with guidance."""
         assert self.guide is not None
         self.far, self.wide = False, None
         init = draw_init(self.machine, rng.choice)
-        return Start(init, _Eager(self, self.guide, rng, init))
+        return Start(init, _EagerPlan(self, self.guide, rng, init))
 
     def propose(self, state: Any, pick: Pick) -> Proposal | None:
         """A call that the contract allows, all of it picked; None if there seems to be none."""
@@ -385,7 +385,7 @@ class Draws:
         return out
 
 
-class _Eager:
+class _EagerPlan:
     """The plan of one eager history."""
 
     def __init__(self, draws: Draws, guide: Guide, rng: random.Random, init: Mapping[str, Json]) -> None:
@@ -488,7 +488,7 @@ class _Eager:
         return best
 
 
-class _Guided(_Eager):
+class _GuidedPlan(_EagerPlan):
     """The plan of one guided history: besides, calls are repeated, made in streaks, kept to few operations, and made
     with numbers at the ends of widths; a history that led to something new is gone on from."""
 

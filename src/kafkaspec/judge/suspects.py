@@ -153,7 +153,7 @@ def _of_prefix(prefix: str, ids: Ids) -> Ids:
 
 
 @dataclass(frozen=True)
-class _Decided:
+class _OtherDecision:
     """A condition is decided otherwise."""
 
     number: int
@@ -182,7 +182,7 @@ class _Decided:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _KeptPart:
     """An operation leaves a part of the state as it was: the attributes that lead to it."""
 
     operation: str
@@ -273,13 +273,15 @@ def explanations(
     with watched(machine) as cover:
         cover.taken.clear()
         _explains(machine, records)
-        faults: list[_Decided | _Kept] = []
+        faults: list[_OtherDecision | _KeptPart] = []
         for n in sorted({side // SIDES for side in cover.taken}):
             faults += [
-                _Decided(n, cover.sites[n], how) for how in HOW if how != "shifted" or cover.sites[n].kind == "order"
+                _OtherDecision(n, cover.sites[n], how)
+                for how in HOW
+                if how != "shifted" or cover.sites[n].kind == "order"
             ]
         for c in calls:
-            faults += [_Kept(c.operation.name, path) for path in changed(c.before, c.step.state)]
+            faults += [_KeptPart(c.operation.name, path) for path in changed(c.before, c.step.state)]
         found = [f for f in dict.fromkeys(faults) if f.explains(machine, records)]
         others = [_until_wrong(machine, other) for other in _last(tried)] if found else []
         blames = [
@@ -291,9 +293,9 @@ def explanations(
     own = {c.operation.body.__qualname__ for c in calls[-1:]}
     order = list(HOW.values())
 
-    def far(pair: tuple[_Decided | _Kept, Blame]) -> tuple[int, int, bool]:
+    def far(pair: tuple[_OtherDecision | _KeptPart, Blame]) -> tuple[int, int, bool]:
         fault, blame = pair
-        near = isinstance(fault, _Decided) and fault.site.function in own
+        near = isinstance(fault, _OtherDecision) and fault.site.function in own
         return -blame.agrees, order.index(blame.how) if blame.how in order else len(order), not near
 
     return [blame for _, blame in sorted(zip(found, blames, strict=True), key=far)]

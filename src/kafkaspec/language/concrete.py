@@ -45,7 +45,7 @@ class State(tuple[Any, ...]):
     __slots__ = ()
 
 
-class Taken(NamedTuple):
+class Transition(NamedTuple):
     """One transition: the action, its arguments by name, and the state after."""
 
     action: str
@@ -250,7 +250,7 @@ _UNDEFINED = (
 
 
 @dataclass
-class _Thawed:
+class _ThawedState:
     """The values of a frozen state; of `s.next`, as its own."""
 
     of: Concrete
@@ -520,10 +520,10 @@ class Concrete:
         """The state after an action, None if its guard is false; `before` None: after the variables' first values."""
         first = self._firsts() if before is None else {}
         own = {n: _own(v, self.vars[n]) for n, v in first.items()}
-        after = _After(own if before is None else _Thawed(self, before, own=True), None)
+        after = _After(own if before is None else _ThawedState(self, before, own=True), None)
         if name in self._functions:  # a model without @initial has first values alone
             try:
-                view = self._view(first if before is None else _Thawed(self, before), after)
+                view = self._view(first if before is None else _ThawedState(self, before), after)
                 self._call(name, view, arguments)
             except Disabled:
                 return None
@@ -540,15 +540,15 @@ class Concrete:
             found = [self._effect(a.name, None, v) for v in self._choices(a, self._firsts())]
             return [s for s in found if s is not None]
 
-    def successors(self, state: State) -> list[Taken]:
+    def successors(self, state: State) -> list[Transition]:
         """Every transition from a state: one for each action and valuation of its parameters whose guard holds."""
         out = []
         with self._running():
             for a in self.model.actions:
-                for v in self._choices(a, _Thawed(self, state)):
+                for v in self._choices(a, _ThawedState(self, state)):
                     after = self._effect(a.name, state, v)
                     if after is not None:
-                        out.append(Taken(a.name, v, after))
+                        out.append(Transition(a.name, v, after))
         return out
 
     def take(self, state: State, action: str, arguments: Mapping[str, Any]) -> State | None:
@@ -561,7 +561,7 @@ class Concrete:
     def value(self, claim: str, state: State, arguments: Mapping[str, Any]) -> Any:
         """What a claim's text returns in a state. Raises Undefined."""
         with self._running():
-            return self._call(claim, self._view(_Thawed(self, state)), arguments)
+            return self._call(claim, self._view(_ThawedState(self, state)), arguments)
 
     def holds(self, claim: str, state: State, after: State | None = None) -> bool:
         """Whether an invariant, lemma or witness holds in a state, or a step property of a transition."""
@@ -569,8 +569,8 @@ class Concrete:
         if name in self.model.refinements:
             return self._refines(name, part, state, after)
         with self._running():
-            following = None if after is None else self._view(_Thawed(self, after))
-            view = self._view(_Thawed(self, state), following)
+            following = None if after is None else self._view(_ThawedState(self, after))
+            view = self._view(_ThawedState(self, state), following)
             results = [bool(self._call(claim, view, v)) for v in self._valuations(*self._parameters_of(claim))]
             return any(results) if claim in self.model.witnesses else all(results)
 
@@ -585,7 +585,7 @@ class Concrete:
     def shows(self, name: str, state: State) -> State:
         """The abstract state that a refinement's mapping shows. Raises Undefined, OutsideType."""
         with self._running():
-            shown = self._call(name, self._view(_Thawed(self, state)), {})
+            shown = self._call(name, self._view(_ThawedState(self, state)), {})
         return self.abstract(name).freeze(shown.values)
 
     def abstract(self, name: str) -> Concrete:
@@ -615,7 +615,7 @@ class Concrete:
         an action's text has no value, or leaves one outside its type, it is no way."""
         for a in [self.model.initial] if state is None else self.model.actions:
             with self._running():
-                choices = self._choices(a, self._firsts() if state is None else _Thawed(self, state))
+                choices = self._choices(a, self._firsts() if state is None else _ThawedState(self, state))
             for v in choices:
                 try:
                     with self._running():

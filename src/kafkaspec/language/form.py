@@ -118,7 +118,7 @@ def record(cls: type[Any]) -> str:
             return f"{c.__name__}: records are equal if their fields are: without eq=False"
         if type(c) is not type:
             return f"{cls.__name__}: a record extends nothing but records, not {type(c).__name__}"
-        if (wrong := _with_methods(c, "a record", _Compared)) != "":
+        if (wrong := _with_methods(c, "a record", _RecordMethods)) != "":
             return wrong
     if {f.name for f in dataclasses.fields(cls)} != inspect.signature(cls).parameters.keys():
         return f"{cls.__name__}: what a record is made of are its fields, without InitVar and init=False"
@@ -138,7 +138,7 @@ class _Plain(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, order=True, slots=True)
-class _Compared:
+class _RecordMethods:
     """What Python gives every record."""
 
 

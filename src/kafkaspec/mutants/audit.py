@@ -53,7 +53,7 @@ class WalkEnd(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Written:
+class DirectoryLayout:
     """How the files of a subsystem's implementation stand in log directories."""
 
     files: Callable[[WalkEnd], Mapping[str, bytes]]
@@ -84,7 +84,7 @@ def log_file(folder: str, base_offset: int, batches: Iterable[Batch]) -> dict[st
     return {f"{name}.log": b"".join(map(encode, batches)), f"{name}.index": b"", f"{name}.timeindex": times}
 
 
-def walked(machine: Machine[Any], driver: Driver, written: Written, seed: int) -> WalkEnd:
+def walked(machine: Machine[Any], driver: Driver, written: DirectoryLayout, seed: int) -> WalkEnd:
     """Drive the implementation by calls that the spec allows. One that fails is not called any more: what it wrote
     until then is what there is."""
     rng = random.Random(f"audit {seed}")
@@ -160,10 +160,10 @@ def audit_detector(seeds: int = SEEDS) -> Detector:
     return Detector("audit", frozenset({"impl"}), look)
 
 
-def written_of(subsystem: Subsystem) -> Written:
+def written_of(subsystem: Subsystem) -> DirectoryLayout:
     """`WRITTEN` of tests/<area>/<name>_written.py in the checkout. Raises NotApplicable without one."""
     module = subsystem.beside("written")
     if module is None:
         raise NotApplicable
-    written: Written = module.WRITTEN
+    written: DirectoryLayout = module.WRITTEN
     return written

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from kafkaspec.contract.machine import Driver, Json, Refused
-from kafkaspec.contract.rewrite import Rewritten, tree_of
+from kafkaspec.contract.rewrite import ModuleRewrite, tree_of
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.mutants.mutant import Mutant
 
@@ -104,7 +104,7 @@ def of_code(subsystem: Subsystem) -> list[Mutant]:
 
     def broken(fault: CodeFault) -> Driver:
         gc.unfreeze()  # a child has frozen what it was forked with, and the functions are among that
-        Rewritten(module, fault.tree).__enter__()
+        ModuleRewrite(module, fault.tree).__enter__()
         return make()
 
     def narrowed(operation: str, parameter: str, bits: int) -> Driver:
@@ -131,7 +131,7 @@ class Faulty:
     """A driver whose code has a fault while it is called."""
 
     driver: Driver
-    fault: Rewritten
+    fault: ModuleRewrite
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
         with self.fault:
