@@ -236,7 +236,7 @@ def test_ctrl_c_ends_a_long_run_with_one_line(tmp_path: Path) -> None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     try:
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=120)
     finally:
         process.kill()
     assert (process.returncode, out) == (130, b"")

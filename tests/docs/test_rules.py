@@ -35,7 +35,11 @@ def test_every_clause_has_its_sentence_and_the_function_that_states_it(rules: Mo
 
 @pytest.mark.parametrize("name", subsystems())
 def test_the_place_that_is_named_is_the_function_s(rules: ModuleType, name: str) -> None:
-    shown = re.findall(r'^```python title="([^":]+):(\d+)"\n(.*?)\n```$', rules.rules(name), re.MULTILINE | re.DOTALL)
+    shown = re.findall(
+        r"^\[`([^`:]+):(\d+)`\]\(docs:source/\1\.html#L-\2\)\n\{: \.place \}\n\n```python\n(.*?)\n```$",
+        rules.rules(name),
+        re.MULTILINE | re.DOTALL,
+    )
     assert shown
     assert len({(file, line) for file, line, _ in shown}) == len(shown), "a function stands twice on the page"
     for file, line, code in shown:
