@@ -14,6 +14,8 @@ import json
 import random
 import re
 import shutil
+import signal
+import sys
 import tarfile
 import tempfile
 import time
@@ -312,6 +314,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--record", type=Path)
     parser.add_argument("--keep", type=Path)
     args = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # what is begun is put away, as at Ctrl-C
     folder = args.keep or Path(tempfile.mkdtemp(prefix="kafkaspec-broker-"))
     try:
         outcome = Run(args.seed, folder / "node-1", args.record)(args.kills)
