@@ -79,7 +79,7 @@ class Broker:
     def __init__(self, folder: Path, settings: Mapping[str, str], node: int = 1, joins: Broker | None = None) -> None:
         self.folder, self.data = folder, folder / "data"
         self.port, controller = _free_ports(2)
-        self.voters = joins.voters if joins else f"{node}@127.0.0.1:{controller}"
+        self.voters: str = joins.voters if joins else f"{node}@127.0.0.1:{controller}"
         self.cluster: str = joins.cluster if joins else _id()
         self.process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
