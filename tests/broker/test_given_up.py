@@ -18,9 +18,9 @@ from tests.broker.run import bad
 
 NAME, ID, START_S = "ledger-0", 7, 1_800_000_000.0
 SAID = (
-    "[load-txns] INFO kafka.coordinator.transaction.TransactionMarkerChannelManager - [Transaction Marker Channel Manager "
-    "1]: Couldn't find leader endpoint for partitions {} while trying to send transaction markers for {}, these "
-    "partitions are likely deleted already and hence can be skipped\n"
+    "[load-txns] INFO kafka.coordinator.transaction.TransactionMarkerChannelManager - [Transaction Marker Channel "
+    "Manager 1]: Couldn't find leader endpoint for partitions {} while trying to send transaction markers for {}, "
+    "these partitions are likely deleted already and hence can be skipped\n"
 )
 
 
