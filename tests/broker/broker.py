@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Mapping
@@ -15,9 +16,16 @@ from pathlib import Path
 
 READY = b"Kafka Server started"
 START_S, STOP_S = 180, 90
+GUARD = "import os, sys\nof = int(sys.stdin.readline() or 0)\nif of and not sys.stdin.read(1): os.kill(of, 9)"
+"""A broker's guard is told its process id. When its input ends, because we are gone, however we went, it kills it."""
+INTRODUCED = 'echo $$; exec "$@" >&2'
+"""The broker tells its guard itself, before it is one: we may be interrupted before we know its process id."""
+LOG_TIMES = (
+    "-Duser.timezone=UTC",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSS'+00:00'",
+)
 NODE = {
-    "process.roles": "broker,controller",
-    "node.id": "1",
     "controller.listener.names": "CONTROLLER",
     "offsets.topic.num.partitions": "1",
     "offsets.topic.replication.factor": "1",
@@ -65,38 +73,47 @@ def _id() -> str:
 
 
 class Broker:
-    """One node in a folder of its own: `data` is its log directory, `server.log` what it printed."""
+    """One node in a folder of its own: `data` is its log directory, `server.log` what it printed. It is its own
+    controller, or a broker that joins another's."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str], node: int = 1, joins: Broker | None = None) -> None:
         self.folder, self.data = folder, folder / "data"
         self.port, controller = _free_ports(2)
+        self.voters: str = joins.voters if joins else f"{node}@127.0.0.1:{controller}"
+        self.cluster: str = joins.cluster if joins else _id()
         self.process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
         self.data.mkdir(parents=True)
         own = {
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
+            "process.roles": "broker" if joins else "broker,controller",
+            "node.id": str(node),
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}"
+            + ("" if joins else f",CONTROLLER://127.0.0.1:{controller}"),
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "controller.quorum.voters": self.voters,
             "log.dirs": str(self.data),
         }
         lines = (f"{k}={v}\n" for k, v in (NODE | own | dict(settings)).items())
         (folder / "server.properties").write_text("".join(lines))
-        format_ = self._java("kafka.tools.StorageTool", "format", "-t", _id(), "-c", "server.properties")
+        format_ = self._java("kafka.tools.StorageTool", "format", "-t", self.cluster, "-c", "server.properties")
         done = subprocess.run(format_, cwd=folder, capture_output=True, text=True, timeout=START_S)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
     def _java(self, main: str, *arguments: str) -> list[str]:
-        options = ["-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+        options = ["-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", *LOG_TIMES]
         return ["java", *options, "-cp", f"{jars()}/*", main, *arguments]
 
     def start(self) -> None:
-        """Begin to start; `wait` says when it has."""
+        """Begin to start; `wait` says when it has. It ends with us, however we end."""
+        assert self.process is None
+        self._guard = subprocess.Popen([sys.executable, "-c", GUARD], stdin=subprocess.PIPE, start_new_session=True)
         with (self.folder / "server.log").open("ab") as log:
             self._from = log.tell()
             self.process = subprocess.Popen(
-                self._java("kafka.Kafka", "server.properties"),
+                ["sh", "-c", INTRODUCED, "sh", *self._java("kafka.Kafka", "server.properties")],
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
-                stdout=log,
+                stdout=self._guard.stdin,
                 stderr=log,
                 start_new_session=True,
             )
@@ -131,13 +148,22 @@ class Broker:
         self._end(signal.SIGTERM)
 
     def _end(self, how: signal.Signals) -> None:
-        process, self.process = self.process, None
-        if process is None:
+        if self.process is None:
             return
-        process.send_signal(how)
+        self.process.send_signal(how)
         try:
-            process.wait(STOP_S)
+            self.process.wait(STOP_S)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            self.process.kill()
+            self.process.wait()
             raise AssertionError(f"the broker did not stop within {STOP_S} s: {self.said()}") from None
+        finally:
+            if self.process.poll() is not None:
+                self.process = None
+                self._dismiss()
+
+    def _dismiss(self) -> None:
+        """The guard's: what it guards has ended, and its process id may be another's soon."""
+        if self._guard is not None:
+            self._guard.communicate(b".")
+            self._guard = None

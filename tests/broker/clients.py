@@ -117,6 +117,7 @@ def acknowledged(sent: Sequence[Sent], base: int) -> None:
         if s.offset not in (None, base + i):
             raise AssertionError(f"{s.name}: acknowledged at {s.offset} and at {base + i}")
         s.offset = base + i
+        s.acknowledged_s = s.acknowledged_s or time.time()
 
 
 class Idempotent(Producer):
@@ -177,7 +178,7 @@ class Transactional(Producer):
         if self.ending is not None:
             self.end(*self.ending)
             return
-        transaction = self.history.transaction()
+        transaction = self.history.transaction(self.name)
         try:
             good = self.fill(transaction)
         except wire.Gone:
@@ -216,7 +217,7 @@ class Transactional(Producer):
         """The producer before, which does not know that it is fenced, sends once more: it must be refused."""
         assert self.zombie is not None
         name, records = self.rng.choice(self.names), self.records()
-        sent = self.history.send(name, records, self.history.transaction())
+        sent = self.history.send(name, records, self.history.transaction(self.name))
         data = wire.batch(records, self.zombie, 0, True, False, int(time.time() * 1000))
         error, base = self.broker.produce(name, data, self.name, 11 if self.version == 1 else 12)
         if not error:
@@ -296,7 +297,7 @@ class Open(Producer):
             return
         id_ = f"{self.name}-{self.round}"
         self.round += 1
-        transaction = self.history.transaction()
+        transaction = self.history.transaction(id_)
         if self.patiently(lambda: self.broker.find_coordinator(id_)):
             return
         error, *found = self.broker.init_producer(id_, 600_000)

@@ -8,6 +8,7 @@ know at one moment, in the form of the recordings: `tests/recordings/condense.py
 from __future__ import annotations
 
 import threading
+import time
 import zlib
 from collections import defaultdict
 from collections.abc import Sequence
@@ -33,12 +34,17 @@ class Sent:
     offset: int | None = None
     refused: bool = False
     """each time that it was sent it was answered with an error that says that nothing was appended"""
+    sent_s: float = field(default_factory=time.time)
+    """when it was sent first, and when it was acknowledged"""
+    acknowledged_s: float | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class Transaction:
-    """`end`: what the client asked for, None so far; `told`: whether it was told that this is so."""
+    """One of a client's, by its transactional id. `end`: what it asked for, None so far; `told`: whether it was told
+    that this is so."""
 
+    client: str
     end: str | None = None
     told: bool = False
 
@@ -81,6 +87,8 @@ class History:
         self.sessions: list[Session] = []
         self.starts: dict[str, Starts] = defaultdict(Starts)
         self.known = set[int]()
+        self.given_up = set[tuple[Transaction, str]]()
+        """transactions whose marker was given up in a partition"""
 
     def send(self, name: str, records: Sequence[Pair], transaction: Transaction | None) -> list[Sent]:
         with self.lock:
@@ -100,10 +108,24 @@ class History:
         with self.lock:
             return sum(s.offset is not None for s in self.sent)
 
-    def transaction(self) -> Transaction:
+    def transaction(self, client: str) -> Transaction:
         with self.lock:
-            self.transactions.append(Transaction())
+            self.transactions.append(Transaction(client))
             return self.transactions[-1]
+
+    def pending(self, client: str, at_s: float) -> list[Transaction]:
+        """Those of a client whose marker can have been due at a moment: the last one of which a record was acknowledged
+        by then, and those after it with sends that were never answered. A client has one after the other, and its
+        coordinator lets none begin before the one before is complete."""
+        out = list[Transaction]()
+        with self.lock:
+            for t in reversed([t for t in self.transactions if t.client == client]):
+                sent = [s for s in self.sent if s.transaction is t and s.sent_s <= at_s]
+                if any(s.acknowledged_s is not None and s.acknowledged_s <= at_s for s in sent):
+                    return [*out, t]
+                if any(s.offset is None and not s.refused for s in sent):
+                    out.append(t)
+        return out
 
     def session(self, isolation: str, name: str, start: int) -> Session:
         with self.lock:
@@ -122,6 +144,8 @@ class History:
         together: dict[int, list[list[Any]]] = defaultdict(list)
         for s in self.sent:
             outcome = "plain" if s.transaction is None else s.transaction.outcome
+            if s.transaction is not None and (s.transaction, s.name) in self.given_up:
+                outcome = "given up"
             key = None if s.key is None else s.key.decode()
             more = [key, s.tombstone] if s.name.rpartition("-")[0] in self.compacted else []
             acknowledged[s.name]
@@ -131,7 +155,7 @@ class History:
                 unanswered[s.name].append(s.crc)
             if outcome == "open" and s.offset is not None:
                 together[id(s.transaction)].append([s.name, s.offset])
-            if (s.offset is None and not s.refused and outcome != "aborted") or outcome == "open":
+            if (s.offset is None and not s.refused and outcome != "aborted") or outcome in ("open", "given up"):
                 unsure[s.name].add(key)
         outcomes = [t.outcome for t in self.transactions]
         return {

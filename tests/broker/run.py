@@ -12,8 +12,9 @@ import argparse
 import gzip
 import json
 import random
-import re
 import shutil
+import signal
+import sys
 import tarfile
 import tempfile
 import time
@@ -26,10 +27,11 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
 from kafkaspec.audit.engine import Audit, audit
 from kafkaspec.audit.finding import Severity
-from kafkaspec.audit.recorded import disagreements
+from kafkaspec.audit.recorded import contents, disagreements
 from tests.broker import wire
 from tests.broker.broker import Broker
 from tests.broker.clients import Client, Consumer, Idempotent, Open, Traffic, Transactional, Trimmer, take
+from tests.broker.given_up import GivenUp, given_up
 from tests.broker.history import History, Session, digest
 
 SEGMENT = {"internal.segment.bytes": "3000", "index.interval.bytes": "300", "file.delete.delay.ms": "1500"}
@@ -50,15 +52,6 @@ TRANSACTION_MS = 4_000
 SETTLED_S = 40
 REST_S = 60
 TRAFFIC_S = 30
-
-
-SKIPPED = re.compile(rb"find leader endpoint for partitions Set\(([^)]*)\) while trying to send transaction markers")
-"""What the coordinator of 4.3.0 says when it gives a marker up: while it starts, a partition has no leader yet."""
-LOST_MARKER = (
-    "PSM-32", "PSM-11", "not so here", "no client asked", "not decided", "was aborted", "one transaction",
-    "did not reach", "is not read",
-)  # fmt: skip
-"""What follows in a partition of which a marker was given up."""
 
 
 @dataclass
@@ -103,6 +96,7 @@ class Run:
         self.clients = self._clients(str(seed))
         self.regressed = set[str]()
         """partitions whose log start came back from before a DeleteRecords"""
+        self.given_up: list[GivenUp] = []
 
     def _clients(self, seed: str) -> list[Client]:
         t = self.traffic
@@ -189,19 +183,25 @@ class Run:
                 self.outcome.wrong.append(f"{c.name} did not come to rest")
 
     def _look(self, when: str, archive: str = "", settled: bool = False, final: dict[str, Any] | None = None) -> None:
+        self._give_up()
         truth = self.history.truth(f"{archive}.tar.gz", when, settled, final)
         found = audit([self.broker.data])
         if found.exit_code and self.broker.process is not None:  # told when two in a row agree
             time.sleep(2)
             found = audit([self.broker.data])
         self.outcome.audits += 1
-        self.outcome.wrong += [f"{when}: {line}" for line in _bad(found)]
+        self.outcome.wrong += [f"{when}: {line}" for line in bad(found, self.given_up)]
         for f in found.findings:
             if f.severity is Severity.LEFTOVER:
                 self.outcome.leftovers[f.clause] = self.outcome.leftovers.get(f.clause, 0) + 1
         self.outcome.wrong += [f"{when}: {line}" for line in disagreements(truth, [self.broker.data])]
         if self.record is not None and archive:
             _keep(self.record, archive, self.broker.data, truth)
+
+    def _give_up(self) -> None:
+        """Take over which markers the broker says that it gave up."""
+        self.given_up = given_up(self.history, self.broker.log(), self.broker.data)
+        self.history.given_up = {(x.transaction, x.name) for x in self.given_up}
 
     def _finish(self) -> None:
         """Once more traffic, then all that can be decided is, consumers read everything, and the broker is stopped."""
@@ -216,8 +216,12 @@ class Run:
     def _settle(self) -> None:
         c = wire.connected(self.broker.port)
         deadline = time.monotonic() + SETTLED_S
+        self._give_up()
         for name in FREE:
-            while c.offset(name, wire.LATEST, committed=True) != c.offset(name, wire.LATEST):
+            stuck = {o for x in self.given_up if x.name == name for o in x.offsets}
+            while (stable := c.offset(name, wire.LATEST, committed=True)) != c.offset(name, wire.LATEST):
+                if stable[1] in stuck:
+                    break
                 if time.monotonic() > deadline:
                     self.outcome.wrong.append(f"{name}: the last stable offset did not reach the high watermark")
                     break
@@ -275,24 +279,31 @@ class Run:
         return session, end
 
     def _count(self) -> None:
-        skipped = {n for m in SKIPPED.findall(self.broker.log()) for n in m.decode().split(", ")}
         found, self.outcome.wrong = self.outcome.wrong, self.traffic.wrong
         for line in found:
-            lost = any(n in line for n in skipped) and any(x in line for x in LOST_MARKER)
             epochs = "LEC-20" in line and any(n in line for n in self.regressed)
-            (self.outcome.known if lost or epochs else self.outcome.wrong).append(line)
-        self.outcome.notes += [f"a marker was given up: {n}" for n in sorted(skipped)]
+            (self.outcome.known if epochs else self.outcome.wrong).append(line)
+        self.outcome.known += [self._fate(x) for x in self.given_up]
         self.outcome.records = sum(s.offset is not None for s in self.history.sent)
         self.outcome.reads = sum(len(s.records) for s in self.history.sessions)
         for t in self.history.transactions:
             self.outcome.outcomes[t.outcome] = self.outcome.outcomes.get(t.outcome, 0) + 1
 
+    def _fate(self, x: GivenUp) -> str:
+        there = contents(self.broker.data / x.name)
+        fates = (("committed", there.committed), ("aborted", there.aborted), ("undecided", there.open))
+        fate = " and ".join(fate for fate, offsets in fates if x.offsets & offsets)
+        return (
+            f"{x.name} offset {min(x.offsets)}: the broker gave up the marker of a transaction of "
+            f"{x.transaction.client}, {x.transaction.outcome} for the client and {fate} here"
+        )
 
-def _bad(found: Audit) -> list[str]:
+
+def bad(found: Audit, given_up: Sequence[GivenUp]) -> list[str]:
     out = [
         f"{f.severity.name} {f.clause} {f.file} {f.position} {f.offset}: {f.message}; {f.expected}"
         for f in found.findings
-        if f.severity > Severity.LEFTOVER
+        if f.severity > Severity.LEFTOVER and not any(x.explains(f) for x in given_up)
     ]
     return out + list(found.problems)
 
@@ -312,6 +323,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--record", type=Path)
     parser.add_argument("--keep", type=Path)
     args = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # what is begun is put away, as at Ctrl-C
     folder = args.keep or Path(tempfile.mkdtemp(prefix="kafkaspec-broker-"))
     try:
         outcome = Run(args.seed, folder / "node-1", args.record)(args.kills)

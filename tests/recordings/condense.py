@@ -18,7 +18,8 @@ RECORDING-FOLDER has `manifest.json` and `history.ndjson[.gz]`. For each archive
 
 The runs of `tests/broker` write down more, since there is no client but their own:
 
-    acknowledged   "left" is an outcome too: a transaction of which no client ever asked for a commit
+    acknowledged   outcomes too: "left", a transaction of which no client ever asked for a commit; "given up", one whose
+                   marker in this partition the broker said that it would not write: here it may have any fate
     unanswered     name -> crc of the sends that may or may not be in the log; all other records were acknowledged
     together       transactions of which no client knows the end: [[name, offset], ...], of one fate
     asked_to_delete  name -> the largest offset that DeleteRecords was asked for, answered or not

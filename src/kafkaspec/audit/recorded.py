@@ -194,7 +194,7 @@ def _differs(truth: dict[str, Any], name: str, found: Contents, start: int) -> I
             elif outcome == "left":
                 if offset in found.committed:
                     yield f"offset {offset}: committed here, and no client asked for it"
-            elif outcome != "open" and (outcome == "aborted") != (offset in found.aborted):
+            elif outcome not in ("open", "given up") and (outcome == "aborted") != (offset in found.aborted):
                 yield f"offset {offset}: {outcome} for the client, not so here"
 
 
