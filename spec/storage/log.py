@@ -1,0 +1,1246 @@
+"""A partition's log: what an append does in which order, what a reader may see, and which offsets bound it.
+
+One writer at a time changes the log; readers take no lock. So the order of the writer's effects is the rule: what a reader
+may see moves last, and whatever fails in between leaves what was done before it and nothing of what comes after. The log
+keeps four offsets in order: log start, last stable offset, high watermark, log end. The segments, the producers and the
+leader epochs are subsystems of their own; here is what the log does with them.
+
+Source: Kafka Internals, ch. 03, "The append path (leader)", "Segment rolling", "The read / fetch-by-offset path" and
+"Offset boundaries: LSO, LEO, HW, recovery point"; UnifiedLog and LocalLog, Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Annotated, Literal, TypeVar
+
+from icontract import ensure, require
+
+from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, ONE_CALL, clause, not_modelled, states
+from kafkaspec.contract.codec import Unordered, partial
+from kafkaspec.contract.governs import governs, reveals
+from kafkaspec.contract.machine import Machine, Refused, Step
+from kafkaspec.contract.numbers import (
+    Count,
+    CoordinatorEpoch,
+    Int32,
+    LeaderEpoch,
+    Offset,
+    Position,
+    ProducerEpoch,
+    ProducerEpochOrNone,
+    ProducerId,
+    ProducerIdOrNone,
+    SequenceNumberOrNone,
+    TimeLimit,
+    Timeout,
+    Within,
+)
+from kafkaspec.spec.common import log_contents as contents
+from kafkaspec.spec.common import producers
+from kafkaspec.spec.common.frozen import Frozen
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, KAFKA_EXCEPTION, NO_TIMESTAMP, STORAGE_EXCEPTION
+from kafkaspec.spec.common.log_contents import (
+    CHAPTER,
+    LOCAL_LOG,
+    PRODUCERS,
+    UNIFIED_LOG,
+    Batch,
+    BatchToReplicate,
+    Config,
+    Effect,
+    Ended,
+    KeyValue,
+    Log,
+    Mark,
+    Timestamp,
+    batch_of,
+    epochs_cut,
+    files_of,
+    high_watermark_within,
+    looked_up,
+    new_segment,
+    place_of,
+    placed_high_watermark,
+    placed_last_stable,
+    rebuilt,
+    removed,
+    should_roll,
+    size_of,
+    snapshot_files,
+    take_snapshot,
+    truncate_segment,
+    unstable,
+    with_high_watermark,
+    without_segments,
+    without_snapshots,
+)
+from kafkaspec.spec.common.segment_contents import IndexState, inactive, indexed, place, placed, room
+from kafkaspec.spec.storage import leader_epochs, producer_state, segment, transaction_index
+from kafkaspec.spec.storage.leader_epochs import Entry, assigned, epoch_at
+
+PREFIX = "LOG"
+TITLE = "Log"
+
+APPENDING = f"{CHAPTER}, 'The append path (leader)'"
+ROLLING = f"{CHAPTER}, 'Segment rolling'"
+READING = f"{CHAPTER}, 'The read / fetch-by-offset path'"
+BOUNDS = f"{CHAPTER}, 'Offset boundaries: LSO, LEO, HW, recovery point'"
+FAILURES = f"{CHAPTER}, 'Failure modes, edge cases & recovery'"
+
+ERRORS = "org.apache.kafka.common.errors"
+RECORD_TOO_LARGE = Refused("LOG-3", f"{ERRORS}.RecordTooLargeException")
+BATCH_TOO_LARGE = Refused("LOG-4", f"{ERRORS}.RecordBatchTooLargeException")
+NOT_FROM_ZERO = Refused("LOG-2", "org.apache.kafka.common.InvalidRecordException")
+OUT_OF_ORDER = Refused("LOG-11", "org.apache.kafka.storage.internals.log.OffsetsOutOfOrderException")
+UNEXPECTED_OFFSET = Refused("LOG-11", "org.apache.kafka.server.storage.log.UnexpectedAppendOffsetException")
+CORRUPT = Refused("LOG-13", f"{ERRORS}.CorruptRecordException")
+ABOVE_THE_END = Refused("LOG-16", ILLEGAL_ARGUMENT)
+NOT_IN_THE_LOG = Refused("LOG-21", f"{ERRORS}.OffsetOutOfRangeException")
+NEGATIVE_SIZE = Refused("LOG-23", ILLEGAL_ARGUMENT)
+ABOVE_HIGH_WATERMARK = Refused("LOG-32", f"{ERRORS}.OffsetOutOfRangeException")
+OUT_OF_SERVICE = Refused("LOG-37", STORAGE_EXCEPTION)
+NO_LOG = Refused("LOG-41", KAFKA_EXCEPTION)
+
+MOST_RECORDS = 1000
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., object])
+
+clause(
+    """LOG-1: An append works through these effects in this order: the topic id reaches its file; the records are looked
+    through (LOG-3, LOG-11, LOG-12, LOG-13); offsets are assigned; leader epochs are assigned, and in their file (LOG-14);
+    the size is checked (LOG-4); the log rolls if need be (LOG-5, LOG-6); the producers are asked (LOG-8, LOG-9); the
+    batches are written; the log end rises; the producer state takes the batches in; the transaction index is written;
+    the first unstable offset moves; the log is flushed if so much is unflushed (LOG-36). [{APPENDING}; {UNIFIED_LOG}]""",
+)
+
+
+# ---- the state -------------------------------------------------------------------------------------------------------
+SegmentSize = Annotated[int, Within(1, 2**20)]
+IndexSize = Annotated[int, Within(24, 10 << 20)]
+Retention = Annotated[int, Within(-1, 2**53)]
+Delay = Annotated[int, Within(0, 10**6)]
+Messages = Annotated[int, Within(1, 2**63 - 1)]
+
+
+def initial(
+    topic_partition: str = "t-0",
+    segment_bytes: SegmentSize = 600,
+    segment_ms: TimeLimit = 100_000_000,
+    roll_jitter_ms: Delay = 0,
+    segment_index_bytes: IndexSize = 10 << 20,
+    index_interval_bytes: Position = 4096,
+    retention_bytes: Retention = -1,
+    retention_ms: Retention = -1,
+    cleanup_policy: Literal["delete", "compact"] = "delete",
+    file_delete_delay_ms: Delay = 60_000,
+    max_message_bytes: SegmentSize = 1 << 20,
+    flush_messages: Messages = 2**63 - 1,
+    producer_id_expiration_ms: Timeout = 86_400_000,
+    max_transaction_timeout_ms: Timeout = 300_000,
+) -> Log:
+    """An empty log that begins at 0. `roll_jitter_ms` is what a segment has drawn of segment.jitter.ms."""
+    config = Config(
+        segment_bytes, segment_ms, roll_jitter_ms, segment_index_bytes, index_interval_bytes, retention_bytes, retention_ms,
+        cleanup_policy == "delete", file_delete_delay_ms, max_message_bytes, flush_messages,
+    )  # fmt: skip
+    state = producer_state.initial(max_transaction_timeout_ms, producer_id_expiration_ms, True)
+    return Log(config, (new_segment(config, 0, state.now),), state)
+
+
+@dataclass(frozen=True)
+class SegmentEntry:
+    """A segment."""
+
+    base_offset: Annotated[int, governs("LOG-6", "LOG-28", "LOG-33")]
+    size: Annotated[int, governs("LOG-1", "LOG-28", "LOG-10")]
+    """bytes"""
+    largest_timestamp: Annotated[int, governs("LOG-1", "LOG-28")]
+    """ms; -1 without a batch"""
+
+
+@dataclass(frozen=True)
+class ProducerEntry:
+    """What is known of a producer."""
+
+    producer_id: int
+    epoch: int
+    coordinator_epoch: int
+    last_timestamp: int
+    current_txn_first_offset: int | None
+    batches: list[producers.BatchNumbers]
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A file."""
+
+    size: int
+    """bytes"""
+
+
+@partial
+@dataclass(frozen=True)
+class Observation:
+    """Offsets, segments, epochs, producers, and the files but for those of the offset and time indexes."""
+
+    now: Annotated[int, governs("LOG-34")]
+    """ms"""
+    log_start_offset: Annotated[int, governs("LOG-32", "LOG-33", "LOG-28", "LOG-30")]
+    log_end_offset: Annotated[int, governs("LOG-1", "LOG-2", "LOG-28", "LOG-30", "LOG-37")]
+    high_watermark: Annotated[int, governs("LOG-15", "LOG-16", "LOG-17", "LOG-18")]
+    last_stable_offset: Annotated[int, governs("LOG-19", "LOG-20", "LOG-18")]
+    first_unstable_offset: Annotated[int | None, governs("LOG-20", "LOG-18")]
+    recovery_point: Annotated[int, governs("LOG-35", "LOG-36", "LOG-6")]
+    segments: Annotated[tuple[SegmentEntry, ...], governs("LOG-6", "LOG-5", "LOG-28", "LOG-33")]
+    leader_epochs: Annotated[leader_epochs.Entries, governs("LOG-14", "LOG-28", "LOG-29", "LOG-32")]
+    producers: Annotated[Unordered[ProducerEntry], governs("LOG-9", "LOG-8", "LOG-31")]
+    snapshots: Annotated[list[int], governs("LOG-6", "LOG-31", "LOG-34")]
+    """their offsets"""
+    aborted_txns: Annotated[tuple[transaction_index.AbortedTransaction, ...], governs("LOG-10", "LOG-28")]
+    files: Annotated[
+        Frozen[str, FileEntry],
+        governs("LOG-1", keys={"*.deleted": ("LOG-34",), "*.snapshot": ("LOG-6", "LOG-31"), "leader*": ("LOG-14",)}),
+    ]
+
+
+def observe(log: Log) -> Observation:
+    """What a caller and a look at the directory show."""
+    entries = Unordered(
+        ProducerEntry(i, p.epoch, p.coordinator_epoch, p.last_timestamp, p.transaction, [b.numbers for b in p.batches])
+        for i, p in sorted(log.producers.producers.items())
+    )
+    files = {k: v for s in log.segments for k, v in files_of(s).items()}
+    files |= snapshot_files(log.producers) | log.removed
+    files["leader-epoch-checkpoint"] = len(leader_epochs.text_of(log.epochs_file)) if log.epochs_file else 0
+    return Observation(
+        log.now,
+        log.log_start,
+        log.log_end,
+        log.high_watermark.offset,
+        log.last_stable,
+        None if log.first_unstable is None else log.first_unstable.offset,
+        log.recovery_point,
+        tuple(SegmentEntry(s.base_offset, s.size, s.largest.timestamp) for s in log.segments),
+        log.epochs,
+        entries,
+        list(log.producers.snapshots),
+        tuple(e for s in log.segments for e in s.aborted),
+        Frozen({k: FileEntry(v) for k, v in sorted(files.items())}),
+    )
+
+
+machine: Machine[Log] = Machine("log", initial, observe)
+
+
+# ---- what the operations require and ensure --------------------------------------------------------------------------
+def after_of(result: Log | Refused | Step[Log, object]) -> Log | None:
+    """The state after a call; None if only a refusal is there."""
+    if isinstance(result, Refused):
+        return None
+    return result.state if isinstance(result, Step) else result
+
+
+def between_batches(log: Log) -> bool:
+    """Whether log start and high watermark stand where a batch begins, or at the log end."""
+    for offset in (log.log_start, log.high_watermark.offset):
+        at = place_of(log, offset)
+        if at is None or at.offset != offset:
+            return False
+    return True
+
+
+@states()
+def in_order(log: Log) -> bool:
+    """LOG-22: The log start is at most the last stable offset, that at most the high watermark, that at most the log end;
+    the recovery point is at most the log end. It is so as long as the log start and the high watermark stand between
+    batches: within one LOG-18 can take the high watermark and the last stable offset below the log start.
+    [{BOUNDS}; KAFKA-9491, KAFKA-12153]"""
+    return log.last_stable <= log.high_watermark.offset <= log.log_end and (
+        log.log_start <= log.last_stable or not between_batches(log)
+    )
+
+
+def one_behind_another(log: Log) -> bool:
+    """Whether segments begin one behind the other, and hold what lies between."""
+    return all(
+        a.base_offset < b.base_offset and (not a.batches or a.batches[-1].last_offset < b.base_offset)
+        for a, b in pairwise(log.segments)
+    )
+
+
+keeps_order = ensure(
+    lambda state, result: (after := after_of(result)) is None or in_order(after) or not in_order(state),
+    "LOG-22 log start, last stable offset, high watermark and log end stay in order",
+)
+keeps_segments = ensure(
+    lambda result: (after := after_of(result)) is None or (bool(after.segments) and one_behind_another(after)),
+    "LOG-6 segments stand one behind the other, and there is always an active one",
+)
+flushed_alone = ensure(
+    lambda state, result: (
+        (after := after_of(result)) is None
+        or after.recovery_point <= max(state.recovery_point, after.log_start)
+        or after.recovery_point == after.active.base_offset
+    ),
+    "LOG-35 without a flush the recovery point rises to the log start at most; a roll flushes what is before it",
+)
+in_service = require(lambda state: not state.offline, "LOG-37 the directory is in service")
+
+
+def appends(function: F) -> F:
+    """The contracts of an append."""
+    for contract in (
+        ensure(
+            lambda state, result: result.state.log_end >= state.log_end and result.state.log_start == state.log_start,
+            "LOG-1 the log end does not fall, and the log start stays",
+        ),
+        ensure(
+            lambda state, result: (
+                not isinstance(result.result, Refused) or result.state.log_end == state.log_end or result.state.offline
+            ),
+            "LOG-9 what is refused is not in the log",
+        ),
+        ensure(
+            lambda state, result: [b for s in result.state.segments for b in s.batches][: _count(state)]
+            == [b for s in state.segments for b in s.batches],
+            "LOG-1 what was in the log stays there",
+        ),
+        keeps_order,
+        keeps_segments,
+    ):
+        function = contract(function)
+    return function
+
+
+def _count(log: Log) -> int:
+    return sum(len(s.batches) for s in log.segments)
+
+
+# ---- rolling ---------------------------------------------------------------------------------------------------------
+@states(without={"LOG-7": ONE_CALL})
+def rolled(log: Log, expected: int, fails: Effect | None = None) -> Log:
+    """The log with a new active segment.
+
+    LOG-6: A roll begins a segment at the log end, or at the offset that is to come next if that is higher; the segment
+    before it gets its last time entry and trimmed indexes (SEG-10). The log end stays, and its place is in the new
+    segment. Then the producers are taken to be up to there, and a snapshot is taken, which is not flushed; then the
+    high watermark is looked at (LOG-17). What is before the new segment, snapshot included, is flushed later, by the
+    scheduler, and the recovery point rises to the new base offset then. [{ROLLING}; {LOCAL_LOG}; {UNIFIED_LOG};
+    KAFKA-6683]
+
+    LOG-7: An active segment that is empty and begins where the new one would is replaced: its files get the suffix
+    .deleted before the new ones are made, and it takes no other segment with it. It comes to that if an index has no
+    room for a single entry. [{ROLLING}; {LOCAL_LOG}; KAFKA-6388, KAFKA-6492]
+    """
+    if fails == "roll":
+        return replace(log, offline=True)
+    base = max(expected, log.log_end)
+    made = new_segment(log.config, base, log.now)
+    if log.active.base_offset == base:
+        after = removed(log.with_active(made), files_of(log.active))
+    else:
+        after = replace(log.with_active(inactive(log.active)), segments=(*log.with_active(inactive(log.active)).segments, made))
+    after = replace(after, producers=replace(after.producers, end=base))
+    if fails == "snapshot":
+        return replace(after, offline=True)
+    after = high_watermark_within(replace(after, producers=take_snapshot(after.producers)))
+    return flushed(after, base)
+
+
+def flushed(log: Log, offset: int) -> Log:
+    """The log after it was flushed up to an offset."""
+    return log if offset <= log.recovery_point else replace(log, recovery_point=offset)
+
+
+@machine.operation("roll", "LOG-6", "LOG-7")
+@in_service
+@keeps_order
+@keeps_segments
+@ensure(lambda state, result: result.state.log_end == state.log_end, "LOG-6 the log end stays")
+@ensure(lambda result: result.result == result.state.active.base_offset, "LOG-6 the new segment's base offset")
+def roll(state: Log) -> Step[Log, int]:
+    """A new active segment: its base offset."""
+    after = rolled(state, 0)
+    return Step(after, after.active.base_offset)
+
+
+# ---- appends ---------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class LogAppendInfo:
+    """What became of an append. -1 where there is nothing."""
+
+    first_offset: Annotated[int, governs("LOG-2", "LOG-8", "LOG-11", "LOG-12")]
+    last_offset: Annotated[int, governs("LOG-2", "LOG-8", "LOG-11", "LOG-12")]
+    max_timestamp: Annotated[int, governs("LOG-1", "LOG-12")]
+    log_append_time: Annotated[int, governs("LOG-8")]
+    """ms; of a duplicate the timestamp of the batch that is there"""
+    log_start_offset: Annotated[int, governs("LOG-1")]
+    last_leader_epoch: Annotated[int | None, governs("LOG-12")]
+    """as it came in"""
+    num_messages: Annotated[int, governs("LOG-2", "LOG-12")]
+    valid_bytes: Annotated[int, governs("LOG-12")]
+    leader_hw_change: str = "NONE"
+
+
+def info(log: Log, first: int, last: int, timestamp: int, size: int, epoch: int | None, time: int = -1) -> LogAppendInfo:
+    count = last - first + 1 if first >= 0 and last >= 0 else 0
+    return LogAppendInfo(first, last, timestamp, time, log.log_start, epoch, count, size)
+
+
+@states(without=ONE_CALL)
+def rolls(log: Log, new: Sequence[Batch]) -> tuple[Log, bool]:
+    """Whether the log has to roll for these batches; the first timestamp of the active segment is remembered.
+
+    LOG-5: Before an append the log rolls if the active segment is to be rolled (SEG-6, SEG-7, SEG-8, SEG-9) for batches
+    of that size, largest timestamp and last offset, with segment.bytes, segment.ms and the segment's jitter; the new
+    segment then begins at the first offset of the append. [{ROLLING}; {UNIFIED_LOG}; KAFKA-4451, KAFKA-6530]
+    """
+    c = log.config
+    step = should_roll(
+        replace(log.active, now=log.now), c.segment_ms, c.segment_bytes, max(b.max_timestamp for b in new),
+        new[-1].last_offset, sum(b.size for b in new),
+    )  # fmt: skip
+    return log.with_active(step.state), step.result
+
+
+
+def has_room(log: Log, new: Sequence[Batch]) -> bool:
+    """Whether the indexes of the segment that the batches go to have room for their entries."""
+    if len(new) < 2:
+        return True
+    rolling = rolls(log, new)[1]
+    to = new_segment(log.config, new[0].base_offset, log.now) if rolling else log.active
+    return room(to, new)
+
+
+@states()
+def failed(log: Log) -> Step[Log, LogAppendInfo]:
+    """The log after an effect that the disk refused.
+
+    LOG-37: If the disk refuses an effect, the call ends there with a storage error: what was done before it stays, and
+    nothing that comes after it is done. So the log end rises only over batches that were written, and what was written
+    when the transaction index could not be is in the log, though the producer state does not count it. The directory is
+    out of service from then on: whatever reads or writes files is refused, until a process loads the log again.
+    [{FAILURES}; {UNIFIED_LOG}]
+    """
+    return Step(replace(log, offline=True), OUT_OF_SERVICE)
+
+
+@states(without={"LOG-9": PRODUCERS, "LOG-10": PRODUCERS})
+def appended(
+    log: Log, new: Sequence[Batch], said: LogAppendInfo, origin: producers.Origin, fails: Effect | None, version: int,
+    guard: int,
+) -> Step[Log, LogAppendInfo]:  # fmt: skip
+    """The log after batches that have their offsets.
+
+    LOG-4: Batches that are together larger than segment.bytes are refused. Their leader epochs are assigned by then, and
+    stay. [{APPENDING}; {UNIFIED_LOG}]
+
+    LOG-9: The producer state is asked for each batch with a producer id, as PSM says for the origin of the append. If it
+    refuses one, nothing of the append is written; but the leader epochs stay, and so does a segment that was rolled for
+    it. [{APPENDING}; {UNIFIED_LOG}]
+
+    LOG-10: A marker that ends an aborted transaction is entered in the transaction index of the segment that it was
+    written to, with the first offset of the first transaction of another producer that is still open after the whole
+    append, or without one the offset behind the marker (PSM-16). [{APPENDING}; {UNIFIED_LOG}]
+
+    LOG-14: Each batch's leader epoch and base offset are assigned to the leader epochs (LEC-2), and in their file
+    (LEC-4), before anything of the append is written. [{APPENDING}; {UNIFIED_LOG}; KIP-101]
+
+    LOG-36: After an append the log is flushed if as many offsets as flush.messages lie between the recovery point and
+    the log end. [{BOUNDS}; {UNIFIED_LOG}]
+    """
+    for b in new:
+        entries = assigned(log.epochs, Entry(b.leader_epoch, b.base_offset))
+        if entries != log.epochs and fails == "epochs":
+            return failed(replace(log, epochs=entries))
+        log = contents.epochs_written(log, entries)
+    size = sum(b.size for b in new)
+    if size > log.config.segment_bytes:
+        return Step(log, BATCH_TOO_LARGE)
+    log, rolling = rolls(log, new)
+    if rolling:
+        log = rolled(log, new[0].base_offset, fails)
+        if log.offline:
+            return Step(log, OUT_OF_SERVICE)
+    state, ended = log.producers, list[Ended]()
+    for b in new:
+        state, outcome = contents.append_to_producers(state, b, origin, version, guard)
+        if isinstance(outcome, Refused):
+            return Step(log, outcome)
+        if isinstance(outcome, Ended):
+            ended.append(outcome)
+        elif outcome is not None:
+            _, _, first, last, timestamp = outcome["duplicate"]
+            return Step(log, info(log, first, last, said.max_timestamp, said.valid_bytes, None, timestamp))
+    if fails == "bytes":
+        known = state.verifications
+        return failed(replace(log, producers=replace(log.producers, verifications=known)))
+    log = high_watermark_within(replace(log.with_active(with_batches(log.active, new)), log_end=new[-1].last_offset + 1))
+    aborted = [e for e in ended if e.aborted]
+    opened = [(first, i) for first, i in state.opened.items()]
+    at = log.producers.end
+    for n, e in enumerate(ended):
+        others = [f for f, i in (*opened, *((x.first_offset, x.producer_id) for x in ended[n + 1 :])) if i != e.producer_id]
+        entry = transaction_index.AbortedTransaction(
+            e.producer_id, e.first_offset, e.last_offset, min(others, default=e.last_offset + 1)
+        )
+        if e.aborted and fails == "txnIndex":
+            return failed(replace(log, producers=replace(state, end=at)))
+        if e in aborted:
+            log = log.with_active(replace(log.active, aborted=(*log.active.aborted, entry)))
+    log = unstable(replace(log, producers=replace(state, end=log.log_end)))
+    if log.log_end - log.recovery_point >= log.config.flush_messages:
+        if fails == "flush":
+            return failed(log)
+        log = flushed(log, log.log_end)
+    return Step(log, said)
+
+
+def with_batches(active: contents.Segment, new: Sequence[Batch]) -> contents.Segment:
+    """A segment with batches at its end (SEG-2, SEG-4, SEG-5)."""
+    before = active.size
+    more = [p._replace(position=p.position + before) for p in placed(new)]
+    after: IndexState = indexed(more, active.index_interval_bytes, active.indexes)
+    return replace(active, batches=(*active.batches, *new), **after._asdict())
+
+
+def of_producer(producer_id: int, epoch: int, sequence: int) -> bool:
+    """Whether a producer id comes with an epoch and a sequence, and none without."""
+    return (min(epoch, sequence) >= 0) if producer_id >= 0 else (epoch == sequence == -1)
+
+
+def few(records: Sequence[KeyValue]) -> bool:
+    return 0 < len(records) <= MOST_RECORDS
+
+
+@machine.operation("appendAsLeader", "LOG-2", "LOG-3", "LOG-8", "LOG-1", "LOG-4", "LOG-9", "LOG-14", "LOG-36", "LOG-37")
+@states(without={"LOG-8": PRODUCERS})
+@require(
+    lambda producer_id, producer_epoch, base_sequence: of_producer(producer_id, producer_epoch, base_sequence),
+    "LOG-9 a producer id has an epoch and a sequence",
+)
+@require(lambda producer_id, transactional: producer_id >= 0 or not transactional, "LOG-9 transactions have a producer")
+@require(few, "LOG-2 a batch of at most a thousand records")
+@require(
+    lambda state, records: state.config.delete or all(r.key is not None for r in records),
+    "LOG-2 in a compacted topic records have keys",
+)
+@require(lambda state: state.log_end < 2**62 - 2**32, "LOG-2 the log end stays far from the end of a long")
+@appends
+def append_as_leader(
+    state: Log, leader_epoch: LeaderEpoch, timestamp: Timestamp, records: Sequence[KeyValue],
+    producer_id: ProducerIdOrNone = -1, producer_epoch: ProducerEpochOrNone = -1,
+    base_sequence: SequenceNumberOrNone = -1, transactional: bool = False, base_offset: Offset = 0,
+    fail_at: Effect | None = None,
+) -> Step[Log, LogAppendInfo]:  # fmt: skip
+    """One batch of a client. A transactional one first has its transaction verified (PSM-27). `fail_at`: the effect that
+    the disk refuses, if it comes to it.
+
+    LOG-2: A leader gives the records of a client's batch the offsets from the log end on, and the batch its own leader
+    epoch. A batch whose base offset is not 0 is refused. [{APPENDING}; {UNIFIED_LOG}]
+
+    LOG-3: A leader refuses a batch larger than max.message.bytes before anything else happens. [{UNIFIED_LOG}]
+
+    LOG-8: A client's batch that repeats a retained one (PSM-2) is not appended. The answer has the offsets of the batch
+    that is there, and its timestamp as log append time. [{APPENDING}; {UNIFIED_LOG}]
+    """
+    guard = 0
+    if transactional:
+        step = start_verification(state.producers, producer_id, base_sequence, producer_epoch, False)
+        if isinstance(step.result, Refused):
+            return Step(state, step.result)
+        state, guard = replace(state, producers=step.state), step.result
+    size = size_of(records)
+    if base_offset != 0:
+        return Step(state, NOT_FROM_ZERO)
+    if size > state.config.max_message_bytes:
+        return Step(state, RECORD_TOO_LARGE)
+    if state.offline:
+        return Step(state, OUT_OF_SERVICE)
+    b = BatchToReplicate(
+        state.log_end, timestamp, records, leader_epoch, producer_id, producer_epoch, base_sequence,
+        "transactional" if transactional else "data",
+    )  # fmt: skip
+    new = batch_of(b)
+    said = info(state, new.base_offset, new.last_offset, timestamp, size, None)
+    return appended(state, [new], said, "CLIENT", fail_at, producers.UNKNOWN_VERSION, guard)
+
+
+start_verification = inspect.unwrap(producer_state.start_verification)
+
+
+@machine.operation("appendEndTxnMarker", "LOG-10", "LOG-9", "LOG-1", "LOG-14")
+@require(lambda state: state.log_end < 2**62 - 2**32, "LOG-2 the log end stays far from the end of a long")
+@appends
+def append_end_txn_marker(
+    state: Log, producer_id: ProducerId, producer_epoch: ProducerEpoch, type: producers.MarkerType,
+    coordinator_epoch: CoordinatorEpoch, transaction_version: Annotated[int, Within(0, 2)], timestamp: Timestamp,
+    leader_epoch: LeaderEpoch, fail_at: Effect | None = None,
+) -> Step[Log, LogAppendInfo]:  # fmt: skip
+    """A coordinator ends a transaction."""
+    size = size_of((), control=True)
+    if size > state.config.max_message_bytes:
+        return Step(state, RECORD_TOO_LARGE)
+    if state.offline:
+        return Step(state, OUT_OF_SERVICE)
+    b = BatchToReplicate(
+        state.log_end, timestamp, (), leader_epoch, producer_id, producer_epoch, -1,
+        "abort" if type == "ABORT" else "commit", coordinator_epoch,
+    )  # fmt: skip
+    said = info(state, state.log_end, state.log_end, timestamp, size, None)
+    return appended(state, [batch_of(b)], said, "COORDINATOR", fail_at, transaction_version, 0)
+
+
+def is_batch(b: BatchToReplicate) -> bool:
+    """Whether a leader can have such a batch."""
+    if b.kind in ("abort", "commit"):
+        return not b.records and b.producer_id >= 0 and b.producer_epoch >= 0 and b.base_sequence == -1
+    fits = of_producer(b.producer_id, b.producer_epoch, b.base_sequence)
+    return few(b.records) and fits and (b.kind == "data" or b.producer_id >= 0)
+
+
+def apart(batches: Sequence[BatchToReplicate]) -> bool:
+    """Whether no batch begins within the one before and ends behind it."""
+    made = [batch_of(b) for b in batches]
+    return all(x.last_offset < y.base_offset or y.last_offset <= x.last_offset for x, y in pairwise(made))
+
+
+@states(without={"LOG-12": not_modelled("one replica, whose leader's epoch is what it says"), "LOG-13": ONE_CALL})
+def replicated(log: Log, leader_epoch: int, batches: Sequence[BatchToReplicate], fails: Effect | None) -> Step[Log, LogAppendInfo]:
+    """The log after batches of its leader.
+
+    LOG-11: A follower takes the offsets as they are, gaps too. It refuses batches whose last offsets do not rise, and
+    batches that begin below its log end; then nothing changes. [{CHAPTER}, 'Follower append'; {UNIFIED_LOG}]
+
+    LOG-12: A follower takes no batch with a leader epoch above that of the leader it fetches from, and none behind one;
+    if none is left, it appends nothing. [{UNIFIED_LOG}; KAFKA-18723]
+
+    LOG-13: A batch with a wrong CRC is refused, and with it all of the append. [{APPENDING}; {UNIFIED_LOG}]
+    """
+    new: list[Batch] = []
+    for b in batches:
+        if b.leader_epoch > leader_epoch:
+            break
+        made = batch_of(b)
+        if b.damaged:
+            return Step(log, CORRUPT)
+        if new and new[-1].last_offset >= made.last_offset:
+            return Step(log, OUT_OF_ORDER)
+        new.append(made)
+    if not new:
+        return Step(log, info(log, -1, -1, NO_TIMESTAMP, 0, None))
+    if log.offline:
+        return Step(log, OUT_OF_SERVICE)
+    first, last = new[0].base_offset, new[-1]
+    size = sum(b.size for b in new)
+    said = info(log, first, last.last_offset, max(b.max_timestamp for b in new), size, last.leader_epoch)
+    if first < log.log_end:
+        return Step(log, UNEXPECTED_OFFSET)
+    return appended(log, new, said, "REPLICATION", fails, producers.UNKNOWN_VERSION, 0)
+
+
+@machine.operation("appendAsFollower", "LOG-11", "LOG-12", "LOG-1")
+@require(few, "LOG-11 a batch of at most a thousand records")
+@appends
+def append_as_follower(
+    state: Log, leader_epoch: LeaderEpoch, base_offset: Offset, batch_leader_epoch: LeaderEpoch, timestamp: Timestamp,
+    records: Sequence[KeyValue],
+) -> Step[Log, LogAppendInfo]:  # fmt: skip
+    """One batch of the leader."""
+    return replicated(state, leader_epoch, [BatchToReplicate(base_offset, timestamp, records, batch_leader_epoch)], None)
+
+
+@machine.operation("appendBatchesAsFollower", "LOG-11", "LOG-12", "LOG-13", "LOG-10", "LOG-4", "LOG-1")
+@require(lambda batches: 0 < len(batches) <= 10 and all(map(is_batch, batches)), "LOG-11 one to ten batches")
+@require(apart, "LOG-11 batches that a leader can have")
+@require(
+    lambda state, batches: has_room(state, [batch_of(b) for b in batches]),
+    "LOG-5 the indexes have room for all batches of one append",
+)
+@appends
+def append_batches_as_follower(
+    state: Log, leader_epoch: LeaderEpoch, batches: Sequence[BatchToReplicate], fail_at: Effect | None = None
+) -> Step[Log, LogAppendInfo]:
+    """Batches of the leader, of one fetch."""
+    return replicated(state, leader_epoch, batches, fail_at)
+
+
+# ---- high watermark, log start, epochs -------------------------------------------------------------------------------
+@machine.operation("updateHighWatermark", "LOG-15")
+@in_service
+@keeps_order
+@ensure(
+    lambda state, offset, result: result.result == min(max(offset, state.log_start), state.log_end),
+    "LOG-15 within the log",
+)
+def update_high_watermark(state: Log, offset: Offset) -> Step[Log, int]:
+    """The high watermark that a follower was told, or a leader begins with: what it became.
+
+    LOG-15: The high watermark is set to an offset, but to the log start if that is higher, and to the log end if that is
+    lower. It may fall. [{BOUNDS}; {UNIFIED_LOG}]
+    """
+    mark = Mark(state.log_start) if offset < state.log_start else state.end if offset >= state.log_end else Mark(offset)
+    return Step(with_high_watermark(state, mark), mark.offset)
+
+
+@machine.operation("maybeIncrementHighWatermark", "LOG-16", "LOG-18")
+@in_service
+@keeps_order
+@ensure(
+    lambda state, offset, result: isinstance(result.result, Refused) == (offset > state.log_end),
+    "LOG-16 refused above the log end",
+)
+@ensure(
+    lambda state, result: result.result is None or isinstance(result.result, Refused)
+    or result.state.high_watermark.offset > result.result,
+    "LOG-16 it only rises",
+)
+def maybe_increment_high_watermark(state: Log, offset: Offset) -> Step[Log, int | None]:
+    """The high watermark that the followers' offsets allow: what it was, if it changes.
+
+    LOG-16: A leader raises the high watermark and never lowers it; one above the log end is refused. [{BOUNDS};
+    {UNIFIED_LOG}]
+    """
+    if offset > state.log_end:
+        return Step(state, ABOVE_THE_END)
+    state = placed_high_watermark(state)
+    before = state.high_watermark.offset
+    return Step(with_high_watermark(state, Mark(offset)), before) if offset > before else Step(state, None)
+
+
+def with_log_start(log: Log, offset: int) -> Log:
+    """The log after its log start rose."""
+    after = replace(log, log_start=offset, recovery_point=max(log.recovery_point, offset))
+    if after.high_watermark.offset < offset:
+        after = update_high_watermark.__wrapped__(after, offset).state  # type: ignore[attr-defined]
+    after = epochs_cut(after, start=offset)
+    return unstable(replace(after, producers=producer_state.with_log_start(after.producers, offset)))
+
+
+@machine.operation("maybeIncrementLogStartOffset", "LOG-32")
+@keeps_order
+@flushed_alone
+@ensure(
+    lambda state, offset, result: isinstance(result.result, Refused)
+    or result.state.log_start == max(state.log_start, offset),
+    "LOG-32 it only rises",
+)
+@ensure(lambda state, result: result.state.segments == state.segments, "LOG-32 the segments stay")
+def maybe_increment_log_start_offset(state: Log, offset: Offset) -> Step[Log, bool]:
+    """The log begins at an offset now: whether that is new.
+
+    LOG-32: The log start rises to what DeleteRecords asks for, to what a follower's leader has, and to the first segment
+    that retention leaves, and never falls by this; above the high watermark it is refused. The segments stay: what lies
+    below is not read any more, and goes with its whole segment. The leader epochs begin there then (LEC-6), the producer
+    state takes note (PSM-22), and a recovery point below rises to it. [{BOUNDS}; {UNIFIED_LOG}; KIP-107; KAFKA-16073]
+    """
+    if state.offline:
+        return Step(state, OUT_OF_SERVICE)
+    if offset > state.high_watermark.offset:
+        return Step(state, ABOVE_HIGH_WATERMARK)
+    return Step(with_log_start(state, offset), True) if offset > state.log_start else Step(state, False)
+
+
+@machine.operation("assignEpochStartOffset", "LOG-14")
+@in_service
+@require(lambda state, offset: offset == state.log_end, "LOG-14 a leader begins at its log end")
+@ensure(lambda result: leader_epochs.rising(result.epochs), "LOG-14 epochs rise")
+def assign_epoch_start_offset(state: Log, leader_epoch: LeaderEpoch, offset: Offset) -> Log:
+    """The replica becomes the leader of an epoch."""
+    return contents.epochs_written(state, assigned(state.epochs, Entry(leader_epoch, offset)))
+
+
+@dataclass(frozen=True)
+class OffsetAndEpoch:
+    """Where an epoch ended."""
+
+    offset: int
+    leader_epoch: int
+
+
+@machine.question("endOffsetForEpoch")
+@states(without=A_QUESTION)
+@require(
+    lambda state: all(e.start_offset <= state.log_end for e in state.epochs), "LEC-11 no entry begins above the log's end"
+)
+def end_offset_for_epoch(state: Log, leader_epoch: LeaderEpoch) -> OffsetAndEpoch | None:
+    """LOG-40: Where an epoch ended is answered by the leader epochs (LEC-10 to LEC-12), with the log end; nothing where
+    that is unknown. [{UNIFIED_LOG}; KIP-101]"""
+    cache = leader_epochs.Cache(state.epochs)
+    end = leader_epochs.end_offset_for(cache, leader_epoch, state.log_end)
+    return None if end == leader_epochs.UNKNOWN else OffsetAndEpoch(end.end_offset, end.epoch)
+
+
+# ---- truncation, deletion --------------------------------------------------------------------------------------------
+def truncated_fully(log: Log, offset: int, log_start: int | None) -> Log:
+    """The log after it was emptied, to begin at an offset."""
+    made = new_segment(log.config, offset, log.now)
+    after = replace(without_segments(log, log.segments), segments=(made,), log_end=offset)
+    after = replace(
+        after,
+        recovery_point=min(log.recovery_point, offset),
+        log_start=offset if log_start is None else log_start,
+        epochs=(),
+        epochs_file=(),
+        producers=producer_state.truncate_fully_and_start_at(log.producers, offset),
+    )
+    after = rebuilt(after, offset)
+    return with_high_watermark(after, after.end)
+
+
+@machine.operation("truncateTo", "LOG-28", "LOG-29", "LOG-17", "LOG-31")
+@states(without={"LOG-29": ONE_CALL})
+@keeps_order
+@keeps_segments
+@flushed_alone
+@ensure(
+    lambda state, offset, result: isinstance(result.result, Refused)
+    or result.state.log_end == min(state.log_end, offset),
+    "LOG-28 the log ends there",
+)
+@ensure(
+    lambda result: all(b.last_offset < result.state.log_end for s in result.state.segments for b in s.batches),
+    "LOG-28 no batch reaches beyond the log end",
+)
+def truncate_to(state: Log, offset: Offset) -> Step[Log, bool]:
+    """The log is cut where it parts from the leader's: whether there was something to cut.
+
+    LOG-28: A truncation to an offset below the log end deletes the segments that begin above it, and cuts the last one
+    that is left (SEG-15), so that a batch around the offset goes whole; the log ends at the offset, recovery point and
+    log start fall to it if they are above, the leader epochs are cut (LEC-5), the producer state is rebuilt (LOG-31), and
+    a high watermark at or above the log end becomes the log end. If the first segment begins above the offset, the log
+    is emptied and begins there (LOG-30). [{LOCAL_LOG}; {UNIFIED_LOG}; KAFKA-6492]
+
+    LOG-29: A truncation to the log end or above it cuts the leader epochs at the log end, and nothing else: a leader
+    that wrote nothing left an entry there. [{UNIFIED_LOG}; KIP-101]
+    """
+    if state.offline:
+        return Step(state, OUT_OF_SERVICE)
+    if offset >= state.log_end:
+        return Step(epochs_cut(state, end=state.log_end), False)
+    if state.segments[0].base_offset > offset:
+        return Step(truncated_fully(state, offset, None), True)
+    gone = [s for s in state.segments if s.base_offset > offset]
+    after = without_segments(state, gone)
+    cut = truncate_segment(replace(after.active, now=state.now), offset).state
+    after = replace(after.with_active(cut), log_end=offset, recovery_point=min(state.recovery_point, offset))
+    after = epochs_cut(without_snapshots(after, [s.base_offset for s in gone]), end=offset)
+    after = rebuilt(replace(after, log_start=min(offset, state.log_start)), offset)
+    return Step(high_watermark_within(after), True)
+
+
+@machine.operation("truncateFullyAndStartAt", "LOG-30")
+@in_service
+@require(
+    lambda offset, log_start_offset: log_start_offset is None or log_start_offset <= offset,
+    "LOG-22 the log does not end below its start",
+)
+@keeps_order
+@keeps_segments
+@ensure(lambda offset, result: result.log_end == offset == result.high_watermark.offset, "LOG-30 it ends there")
+@ensure(lambda result: not any(s.batches for s in result.segments) and not result.epochs, "LOG-30 nothing is left")
+def truncate_fully_and_start_at(state: Log, offset: Offset, log_start_offset: Offset | None = None) -> Log:
+    """The follower's log lies outside the leader's.
+
+    LOG-30: A full truncation deletes all segments, leader epochs, producers and snapshots. The log then ends at the
+    given offset, which is its high watermark, and begins there, or at the log start that was given. The new segment is
+    there before the last old one goes. [{LOCAL_LOG}; {UNIFIED_LOG}; KAFKA-9491]
+    """
+    return truncated_fully(state, offset, log_start_offset)
+
+
+def deletable(log: Log, delete: Callable[[int], bool]) -> list[int]:
+    """The segments, from the first on, that a policy has deleted: `delete` is asked of each by its number."""
+    found: list[int] = []
+    for n, s in enumerate(log.segments):
+        last = n == len(log.segments) - 1
+        upper = log.log_end if last else log.segments[n + 1].base_offset
+        if not (log.high_watermark.offset >= upper and delete(n)) or (last and not s.batches):
+            break
+        found.append(n)
+    return found
+
+
+@states()
+def deleted(log: Log, delete: Callable[[int], bool]) -> tuple[Log, int]:
+    """The log without the segments that a policy has deleted, and how many those are.
+
+    LOG-33: Segments are deleted from the first on, each only if all of it lies below the high watermark; an empty active
+    segment is not. If all would go, the log rolls first. The log start rises to the first segment that is left before
+    any goes; then their files and snapshots go (LOG-34). [{UNIFIED_LOG}; KAFKA-5634, KAFKA-16073]
+    """
+    found = deletable(log, delete)
+    if not found:
+        return log, 0
+    gone = log.segments[: len(found)]
+    if len(gone) == len(log.segments):
+        log = rolled(log, 0)
+        gone = log.segments[:-1]
+    first = log.segments[len(gone)].base_offset
+    if first > log.log_start:
+        log = with_log_start(log, first)
+    return without_snapshots(without_segments(log, gone), [s.base_offset for s in gone]), len(gone)
+
+
+@machine.operation("deleteOldSegments", "LOG-39", "LOG-33", "LOG-34")
+@states(without={"LOG-39": ONE_CALL})
+@in_service
+@keeps_order
+@keeps_segments
+@flushed_alone
+@ensure(
+    lambda state, result: result.state.log_start <= max(state.log_start, state.high_watermark.offset),
+    "LOG-33 nothing above the high watermark goes",
+)
+@ensure(lambda state, result: result.state.log_end == state.log_end, "LOG-33 the log end stays")
+def delete_old_segments(state: Log) -> Step[Log, Count]:
+    """Retention: how many segments were deleted.
+
+    LOG-39: Segments that end at or below the log start are deleted. Then, if cleanup.policy has delete, as many from the
+    first on as leave at least retention.bytes, if the log has at least so many; then those whose largest timestamp is
+    more than retention.ms ago. A limit of -1 deletes nothing. [{CHAPTER}, 'Configuration reference'; {UNIFIED_LOG};
+    KIP-107; KAFKA-7400]
+    """
+    start = state.log_start
+    bases = [s.base_offset for s in state.segments]
+    log, count = deleted(state, lambda n: n + 1 < len(bases) and bases[n + 1] <= start)
+    if not state.config.delete:
+        return Step(log, count)
+    if 0 <= state.config.retention_bytes <= log.size:
+        over = log.size - state.config.retention_bytes
+        sizes = [s.size for s in log.segments]
+        log, more = deleted(log, lambda n: sum(sizes[: n + 1]) <= over)
+        count += more
+    if state.config.retention_ms >= 0:
+        largest = [s.largest.timestamp for s in log.segments]
+        limit = state.now - state.config.retention_ms
+        log, more = deleted(log, lambda n: 0 <= largest[n] < limit)
+        count += more
+    return Step(log, count)
+
+
+@machine.operation("flush", "LOG-35")
+@ensure(
+    lambda state, result: isinstance(result, Refused) or result.recovery_point == max(state.recovery_point, state.log_end),
+    "LOG-35 to the log end",
+)
+def flush(state: Log, force_flush_active_segment: bool) -> Log | Refused:
+    """All of the log outlives a crash.
+
+    LOG-35: The recovery point is the offset below which everything was flushed. It rises by a flush alone, after it, to
+    the log end or to where a roll began a segment; and with a log start above it, for what is below is not needed. It
+    falls to where the log is cut. A stop that is not clean leaves it as it was checkpointed. [{BOUNDS}; {LOCAL_LOG};
+    KAFKA-10101]
+    """
+    return OUT_OF_SERVICE if state.offline else flushed(state, state.log_end)
+
+
+@machine.operation("advance", "LOG-34", kind="time")
+@require(lambda state, ms: state.now + ms < 10**12, "LOG-34 the clock stays below the time of any file")
+@ensure(lambda state, ms, result: result.now == state.now + ms, "LOG-34 later")
+def advance(state: Log, ms: Delay) -> Log:
+    """Time passes, and the scheduler removes what is due."""
+    return contents.passed(replace(state, producers=replace(state.producers, now=state.now + ms)))
+
+
+# ---- reads -----------------------------------------------------------------------------------------------------------
+Isolation = Literal["LOG_END", "HIGH_WATERMARK", "TXN_COMMITTED"]
+
+
+@partial
+@dataclass(frozen=True)
+class BatchRead:
+    """A batch that a reader was given. What it has not is left out."""
+
+    base_offset: int
+    last_offset: int
+    size: int
+    max_timestamp: int
+    leader_epoch: int
+    producer_id: int | None = None
+    producer_epoch: int | None = None
+    base_sequence: int | None = None
+    transactional: bool | None = None
+    control: bool | None = None
+
+
+def read_of(b: Batch) -> BatchRead:
+    known = b.producer_id >= 0
+    return BatchRead(
+        b.base_offset, b.last_offset, b.size, b.max_timestamp, b.leader_epoch,
+        b.producer_id if known else None, b.producer_epoch if known else None, b.base_sequence if known else None,
+        True if b.kind != "data" else None, True if b.control else None,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class AbortedTransaction:
+    """An aborted transaction that overlaps a read."""
+
+    producer_id: int
+    first_offset: int
+
+
+@dataclass(frozen=True)
+class FetchDataInfo:
+    """What a read gives: the place of its first batch, bytes, the whole batches in them, and, for a reader of committed
+    records, the aborted transactions in their range."""
+
+    fetch_offset: Annotated[int, governs("LOG-23", "LOG-18")]
+    segment_base_offset: int
+    relative_position: int
+    size_in_bytes: Annotated[int, governs("LOG-23", "LOG-24")]
+    first_entry_incomplete: bool
+    batches: list[BatchRead]
+    aborted_transactions: Annotated[list[AbortedTransaction] | None, governs("LOG-25")]
+
+
+def nothing_at(mark: Mark, committed: bool) -> FetchDataInfo:
+    return FetchDataInfo(mark.offset, mark.segment, mark.position, 0, False, [], [] if committed else None)
+
+
+@states(without=A_QUESTION)
+def aborted_in(log: Log, n: int, offset: int, position: int, size: int) -> list[AbortedTransaction]:
+    """The aborted transactions for a read in segment `n`.
+
+    LOG-25: A reader of committed records is told the aborted transactions (producer id and first offset) that overlap
+    what it may have been given: from its offset to the offset of the first index entry at or behind the end of the
+    bytes, or without one to the next segment, or to the log end. The transaction indexes are asked from the segment on
+    that gave the bytes, as TXI-6 says. [{READING}; {LOCAL_LOG}]
+    """
+    behind = [e.offset for e in log.segments[n].offsets if e.position >= position + size]
+    rest = log.segments[n + 1 :]
+    upper = behind[0] if behind else rest[0].base_offset if rest else log.log_end
+    out: list[AbortedTransaction] = []
+    for s in log.segments[n:]:
+        found = transaction_index.Index(s.base_offset, s.aborted).search(offset, upper)
+        out += [AbortedTransaction(e.producer_id, e.first_offset) for e in found.aborted_transactions]
+        if found.is_complete:
+            break
+    return out
+
+
+def below(bound: Mark, result: object) -> bool:
+    return not isinstance(result, FetchDataInfo) or all(b.last_offset < bound.offset for b in result.batches)
+
+
+@machine.operation("read", "LOG-21", "LOG-23", "LOG-24", "LOG-18", "LOG-26")
+@in_service
+@keeps_order
+@states(without={"LOG-26": ONE_CALL, "LOG-21": A_QUESTION})
+@ensure(
+    lambda state, offset, result: isinstance(result.result, Refused) or offset <= state.log_end,
+    "LOG-21 nothing is read outside the log",
+)
+@ensure(
+    lambda state, isolation, result: below(
+        {"LOG_END": state.end, "HIGH_WATERMARK": state.high_watermark}.get(isolation, Mark(state.last_stable)),
+        result.result,
+    ),
+    "LOG-24 nothing at or above the bound of the isolation",
+)
+@ensure(
+    lambda result: not isinstance(result.result, FetchDataInfo)
+    or all(a.last_offset < b.base_offset for a, b in pairwise(result.result.batches)),
+    "LOG-23 batches in order",
+)
+def read(
+    state: Log, offset: Offset, max_length: Int32, isolation: Isolation, min_one_message: bool
+) -> Step[Log, FetchDataInfo]:
+    """Bytes from an offset on.
+
+    LOG-21: A read below the log start or above the log end is refused. So is one for which no segment begins at or
+    below the offset. [{READING}; {UNIFIED_LOG}]
+
+    LOG-23: A read begins with the batch that holds the offset, in the last segment that begins at or below it, or with
+    the next batch above it, in that segment or a later one: so a hole in the offsets is passed. It gives bytes of one
+    segment alone, at most its limit; with minOneMessage at least the first batch whole, which is told to be incomplete
+    where it is larger than the limit. A negative limit is refused where there is something to read. [{READING};
+    {LOCAL_LOG}]
+
+    LOG-24: No byte at or above the bound of the isolation is given: of LOG_END that is the log end, of HIGH_WATERMARK the
+    high watermark, of TXN_COMMITTED the last stable offset. [{READING}; KIP-98]
+
+    LOG-26: A read at the bound gives nothing, at the bound's place; above it, nothing at the offset's own place. If
+    nothing is left in the log from the offset on, it gives nothing at the log end's place. [{READING}; {LOCAL_LOG}]
+    """
+    if offset < state.log_start:
+        return Step(state, NOT_IN_THE_LOG)
+    bound, committed = state.end, isolation == "TXN_COMMITTED"
+    if isolation == "HIGH_WATERMARK":
+        state = placed_high_watermark(state)
+        bound = state.high_watermark
+    elif committed:
+        state, bound = placed_last_stable(state)
+    first = state.floor(offset)
+    if first is None or offset > state.log_end:
+        return Step(state, NOT_IN_THE_LOG)
+    if offset >= bound.offset:
+        return Step(state, nothing_at(bound if offset == bound.offset else looked_up(state, offset), committed))
+    for n, s in enumerate(state.segments[first:], first):
+        at = place(s, offset)
+        if max_length < 0:
+            return Step(state, NEGATIVE_SIZE)
+        if at is None:
+            continue
+        mark = Mark(at.batch.base_offset, s.base_offset, at.position)
+        most = max(max_length, at.batch.size) if min_one_message else max_length
+        end = s.size if s.base_offset < bound.segment else bound.position if s.base_offset == bound.segment else None
+        size, incomplete = 0, False
+        if most > 0 and end is not None:
+            size, incomplete = min(end - at.position, most), most < at.batch.size
+            if size < 0:
+                return Step(state, NEGATIVE_SIZE)
+        whole = [p.batch for p in s.placed if at.position <= p.position <= at.position + size - p.batch.size]
+        said = [read_of(b) for b in whole if isinstance(b, Batch)]
+        aborted = aborted_in(state, n, offset, at.position, size) if committed else None
+        return Step(state, FetchDataInfo(*mark, size, incomplete, said, aborted))
+    return Step(state, nothing_at(state.end, False))
+
+
+@dataclass(frozen=True)
+class TimestampAndOffset:
+    """An offset, with the timestamp and the leader epoch of its record where they are known."""
+
+    timestamp: Annotated[int, governs("LOG-27", "LOG-38")]
+    offset: Annotated[int, governs("LOG-27", "LOG-38")]
+    leader_epoch: Annotated[int | None, governs("LOG-27", "LOG-38")]
+
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
+Target = Annotated[int, Within(EARLIEST_PENDING_UPLOAD, 10**12)]
+
+
+@machine.question("fetchOffsetByTimestamp")
+@states(without=A_QUESTION)
+def fetch_offset_by_timestamp(state: Log, timestamp: Target) -> TimestampAndOffset | Refused | None:
+    """The offset for a timestamp, ms, or for what a negative one stands for.
+
+    LOG-27: For a timestamp the first segment counts whose largest timestamp is at or above it: the answer is the first
+    record in it at or above the timestamp and the log start (SEG-13), and none if that segment has none, whatever later
+    segments have. A segment without a batch counts by its file's time of modification. [{CHAPTER}, 'LogSegment: a file
+    pair plus indexes'; {UNIFIED_LOG}; KIP-33]
+
+    LOG-38: -1 is the log end, with the latest epoch; -2, and without tiered storage -4, the log start, with the first
+    epoch if that begins at or below it. -3 is the first record with the largest timestamp of the log, of all its
+    segments; none in an empty log. -5 and -6, about tiered storage, are offset -1 of epoch -1 where there is none.
+    [{UNIFIED_LOG}; ListOffsetsRequest; KIP-734, KIP-1005, KIP-1023]
+    """
+    if state.offline:
+        return OUT_OF_SERVICE
+    if timestamp == LATEST:
+        latest = state.epochs[-1].epoch if state.epochs else None
+        return TimestampAndOffset(NO_TIMESTAMP, state.log_end, latest)
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        first = state.epochs[0].epoch if state.epochs and state.epochs[0].start_offset <= state.log_start else None
+        return TimestampAndOffset(NO_TIMESTAMP, state.log_start, first)
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return TimestampAndOffset(NO_TIMESTAMP, -1, -1)
+    if timestamp == MAX_TIMESTAMP:
+        holder = max(state.segments, key=lambda s: s.largest.timestamp)
+        found = next((b for b in holder.batches if b.max_timestamp == holder.largest.timestamp), None)
+        return None if found is None else TimestampAndOffset(found.max_timestamp, found.base_offset, found.leader_epoch)
+    holding = next((s for s in state.segments if not s.batches or s.largest.timestamp >= timestamp), None)
+    if holding is None:
+        return None
+    there = inspect.unwrap(segment.find_offset_by_timestamp)(holding, timestamp, state.log_start)
+    return None if there is None else TimestampAndOffset(there.timestamp, there.offset, there.leader_epoch)
+
+
+# ---- a stop and a start ----------------------------------------------------------------------------------------------
+@machine.operation("closeAndReopen", "LOG-42", kind="restart")
+@in_service
+@require(
+    lambda state, log_start_offset: state.segments[0].base_offset <= log_start_offset <= state.active.next_offset,
+    "LDR-9 the log start that was checkpointed lies in the log",
+)
+@require(lambda last_shutdown_clean: last_shutdown_clean, "LOG-42 a stop with a marker of it")
+@require(lambda torn_bytes: torn_bytes == 0, "LOG-42 a clean stop loses nothing")
+@keeps_segments
+@ensure(lambda state, result: result.log_end == state.active.next_offset, "LOG-42 the log ends behind its last batch")
+def close_and_reopen(
+    state: Log, log_start_offset: Offset, recovery_point: Offset, last_shutdown_clean: bool = True,
+    torn_bytes: Position = 0, producer_snapshots_deleted: bool = False,
+) -> Log:  # fmt: skip
+    """The log is closed, and loaded again.
+
+    LOG-42: A log that is closed takes a producer snapshot at its end. Loaded again it has the same batches and
+    epochs, ends behind its last batch (a log that was cut within a batch ended above), has its producers from the
+    snapshot, and a recovery point at the log end; the high watermark is the log start until somebody says another one. [{CHAPTER}, 'Crash recovery & startup: LogLoader'; {UNIFIED_LOG}]
+    """
+    closed = replace(state, producers=take_snapshot(state.producers))
+    return contents.loaded(closed, True, recovery_point, log_start_offset, 0, producer_snapshots_deleted)
+
+
+@machine.operation("crashAndReopen", "LOG-43", kind="crash")
+@reveals("LOG-14", "LOG-35")
+@require(
+    lambda state, log_start_offset: state.segments[0].base_offset <= log_start_offset,
+    "LDR-9 the log start that was checkpointed lies in the log",
+)
+@require(
+    lambda state, torn_bytes, log_start_offset: (
+        contents.torn(state.active, torn_bytes).next_offset >= log_start_offset
+    ),
+    "LDR-9 the log does not end below its start",
+)
+@require(lambda last_shutdown_clean: not last_shutdown_clean, "LOG-43 a crash leaves no marker of a clean stop")
+@require(lambda state, recovery_point: recovery_point <= state.recovery_point, "LOG-35 it was checkpointed before")
+@require(
+    lambda state: all(s.batches for s in state.segments[:-1]), "LOG-43 the segments before the active one have batches"
+)
+@keeps_segments
+@ensure(lambda state, result: result.log_end <= state.active.next_offset, "LOG-43 nothing is made up")
+def crash_and_reopen(
+    state: Log, log_start_offset: Offset, recovery_point: Offset, last_shutdown_clean: bool = False,
+    torn_bytes: Position = 0, producer_snapshots_deleted: bool = False,
+) -> Log:  # fmt: skip
+    """The process dies, the active segment loses its last bytes, perhaps the snapshots are lost, and the log is loaded.
+
+    LOG-43: A log that was not closed is recovered from the segment on that holds the checkpointed recovery point (LDR-7),
+    and then has its batches up to the first that is not whole, with the producers that they make. [{FAILURES};
+    {UNIFIED_LOG}; KAFKA-10101]
+    """
+    return contents.loaded(
+        state, False, recovery_point, log_start_offset, torn_bytes, producer_snapshots_deleted
+    )
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
+ENDING = re.compile(r"(\S+)-(\S+)\.(\S+)(-delete|-future|-stray)")
+
+
+@dataclass(frozen=True)
+class TopicPartition:
+    """A partition."""
+
+    topic: str
+    partition: int
+
+
+@machine.question("parseTopicPartitionName")
+@states(without=A_FORMAT)
+@require(lambda name: name.isascii() and "/" not in name and "\0" not in name and name, "LOG-41 the name of a directory")
+def parse_topic_partition_name(name: str) -> TopicPartition | Refused:
+    """The partition whose log a directory has.
+
+    LOG-41: A log's directory is named TOPIC-PARTITION, or TOPIC-PARTITION.ID and -delete, -future or -stray, the
+    partition a number of 32 bits as Java reads one. A directory with another name is no log, and refused. [{LOCAL_LOG},
+    parseTopicPartitionName]
+    """
+    suffixed = name.endswith(("-delete", "-future", "-stray"))
+    if "-" not in name or (suffixed and not ENDING.fullmatch(name)):
+        return NO_LOG
+    topic, _, number = (name.rpartition(".")[0] if suffixed else name).rpartition("-")
+    if not topic or not re.fullmatch(r"[+-]?[0-9]+", number) or not -INT_MAX - 1 <= int(number) <= INT_MAX:
+        return NO_LOG
+    return TopicPartition(topic, int(number))
+
+
+_ = epoch_at
