@@ -130,7 +130,7 @@ class Config(NamedTuple):
     segment_bytes: int = 600
     segment_ms: int = 100_000_000
     roll_jitter_ms: int = 0
-    segment_index_bytes: int = 10 << 20
+    segment_index_bytes: int = 2**16
     index_interval_bytes: int = 4096
     retention_bytes: int = -1
     retention_ms: int = -1
@@ -170,8 +170,8 @@ class Log:
     first_unstable: Mark | None = None
     recovery_point: int = 0
     epochs: Entries = ()
-    epochs_file: Entries = ()
-    """what the leader epoch checkpoint has"""
+    epochs_file: Entries | None = None
+    """what the leader epoch checkpoint has; None: it was never written"""
     removed: Frozen[str, int] = Frozen()
     """sizes of the files whose names end with .deleted"""
     removals: tuple[tuple[int, tuple[str, ...]], ...] = ()
@@ -468,7 +468,7 @@ def loaded(log: Log, clean: bool, recovery_point: int, log_start: int, lost_byte
         log.producers.config,
     )  # fmt: skip
     kept = [*log.segments[:-1], torn(log.active, lost_bytes)]
-    after = Log(log.config, tuple(kept), fresh, epochs=leader_epochs.loaded(log.epochs_file), epochs_file=log.epochs_file)
+    after = Log(log.config, tuple(kept), fresh, epochs=leader_epochs.loaded(log.epochs_file or ()), epochs_file=log.epochs_file)
     if not clean:
         for segment in list(after.between(recovery_point, 2**63 - 1)):
             after = _recovered(after, segment, log_start)

@@ -36,7 +36,6 @@ from kafkaspec.contract.numbers import (
     ProducerId,
     ProducerIdOrNone,
     SequenceNumberOrNone,
-    TimeLimit,
     Timeout,
     Within,
 )
@@ -121,7 +120,8 @@ clause(
 
 # ---- the state -------------------------------------------------------------------------------------------------------
 SegmentSize = Annotated[int, Within(1, 2**20)]
-IndexSize = Annotated[int, Within(24, 10 << 20)]
+SegmentTime = Annotated[int, Within(1, 2**63 - 1)]
+IndexSize = Annotated[int, Within(24, 2**16)]
 Retention = Annotated[int, Within(-1, 2**53)]
 Delay = Annotated[int, Within(0, 10**6)]
 Messages = Annotated[int, Within(1, 2**63 - 1)]
@@ -130,9 +130,9 @@ Messages = Annotated[int, Within(1, 2**63 - 1)]
 def initial(
     topic_partition: str = "t-0",
     segment_bytes: SegmentSize = 600,
-    segment_ms: TimeLimit = 100_000_000,
+    segment_ms: SegmentTime = 100_000_000,
     roll_jitter_ms: Delay = 0,
-    segment_index_bytes: IndexSize = 10 << 20,
+    segment_index_bytes: IndexSize = 2**16,
     index_interval_bytes: Position = 4096,
     retention_bytes: Retention = -1,
     retention_ms: Retention = -1,
@@ -216,7 +216,7 @@ def observe(log: Log) -> Observation:
     )
     files = {k: v for s in log.segments for k, v in files_of(s).items()}
     files |= snapshot_files(log.producers) | log.removed
-    files["leader-epoch-checkpoint"] = len(leader_epochs.text_of(log.epochs_file)) if log.epochs_file else 0
+    files["leader-epoch-checkpoint"] = 0 if log.epochs_file is None else len(leader_epochs.text_of(log.epochs_file))
     return Observation(
         log.now,
         log.log_start,
@@ -346,7 +346,7 @@ def rolled(log: Log, expected: int, fails: Effect | None = None) -> Log:
     else:
         after = replace(log.with_active(inactive(log.active)), segments=(*log.with_active(inactive(log.active)).segments, made))
     after = replace(after, producers=replace(after.producers, end=base))
-    if fails == "snapshot":
+    if fails == "snapshot" and base > after.producers.last_snapshot:
         return replace(after, offline=True)
     after = high_watermark_within(replace(after, producers=take_snapshot(after.producers)))
     return flushed(after, base)
@@ -606,9 +606,9 @@ def is_batch(b: BatchToReplicate) -> bool:
 
 
 def apart(batches: Sequence[BatchToReplicate]) -> bool:
-    """Whether no batch begins within the one before and ends behind it."""
+    """Whether no batch begins within the one before and ends behind it, and one segment can hold them all."""
     made = [batch_of(b) for b in batches]
-    return all(x.last_offset < y.base_offset or y.last_offset <= x.last_offset for x, y in pairwise(made))
+    return made[-1].last_offset - made[0].base_offset <= INT_MAX and all(x.last_offset < y.base_offset or y.last_offset <= x.last_offset for x, y in pairwise(made))
 
 
 @states(without={"LOG-12": not_modelled("one replica, whose leader's epoch is what it says"), "LOG-13": ONE_CALL})
@@ -942,6 +942,7 @@ def flush(state: Log, force_flush_active_segment: bool) -> Log | Refused:
 
 
 @machine.operation("advance", "LOG-34", kind="time")
+@in_service
 @require(lambda state, ms: state.now + ms < 10**12, "LOG-34 the clock stays below the time of any file")
 @ensure(lambda state, ms, result: result.now == state.now + ms, "LOG-34 later")
 def advance(state: Log, ms: Delay) -> Log:
@@ -1213,7 +1214,7 @@ def crash_and_reopen(
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------
-ENDING = re.compile(r"(\S+)-(\S+)\.(\S+)(-delete|-future|-stray)")
+ENDING = re.compile(r"(\S+)-(\S+)\.(\S+)(-delete|-future|-stray)", re.ASCII)
 
 
 @dataclass(frozen=True)

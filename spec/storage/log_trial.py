@@ -121,7 +121,7 @@ machine.candidates |= {
     "init:segment_bytes": lambda _: [600, 300, 1000, 2000],
     "init:segment_ms": lambda _: [100_000_000, 20_000],
     "init:roll_jitter_ms": lambda _: [0, 7000],
-    "init:segment_index_bytes": lambda _: [1000, 10 << 20, 40, 24],
+    "init:segment_index_bytes": lambda _: [1000, 2**16, 40, 24],
     "init:index_interval_bytes": lambda _: [1, 4096, 200],
     "init:retention_bytes": lambda _: [-1, 900, 0],
     "init:retention_ms": lambda _: [-1, 20_000],
