@@ -186,7 +186,14 @@ class UnifiedLog:
         self.directory, self.disk, self.config, self.clock, self.schedule = directory, disk, config, clock, schedule
         self.offline = False
         loader = Loader(
-            directory, disk, clean, recovery_point, log_start, config.segment_index_bytes, config.index_interval_bytes, clock
+            directory,
+            disk,
+            clean,
+            recovery_point,
+            log_start,
+            config.segment_index_bytes,
+            config.index_interval_bytes,
+            clock,
         )
         loader.expiration_ms = config.producer_id_expiration_ms
         with self._disk_errors():
@@ -370,7 +377,9 @@ class UnifiedLog:
             self.producers.update(update)
         for c in completed:
             stable = self.producers.last_stable_offset_of(c)
-            self.active.update_transaction_index(AbortedTxn(c.producer_id, c.first_offset, c.last_offset, stable), c.aborted)
+            self.active.update_transaction_index(
+                AbortedTxn(c.producer_id, c.first_offset, c.last_offset, stable), c.aborted
+            )
             self.producers.complete(c)
         self.producers.end_offset = self.log_end
         self._update_first_unstable()
@@ -781,7 +790,12 @@ def parse_topic_partition_name(name: str) -> tuple[str, int]:
                 raise NoLog(name)
             rest = name[: name.rindex(".")]
     topic, dash, number = rest.rpartition("-")
-    if not dash or not topic or not re.fullmatch(r"[+-]?\d+", number, re.ASCII) or not -INT_MAX - 1 <= int(number) <= INT_MAX:
+    if (
+        not dash
+        or not topic
+        or not re.fullmatch(r"[+-]?\d+", number, re.ASCII)
+        or not -INT_MAX - 1 <= int(number) <= INT_MAX
+    ):
         raise NoLog(name)
     return topic, int(number)
 
@@ -803,7 +817,12 @@ class RefusingDisk(SimulatedDisk):
     active: Callable[[], str] = staticmethod(lambda: "")
 
     def write(self, path: str, data: bytes) -> None:
-        self.refuse(path, ("epochs", "leader-epoch" in path), ("snapshot", path.endswith(SNAPSHOT)), ("roll", path.endswith(LOG)))
+        self.refuse(
+            path,
+            ("epochs", "leader-epoch" in path),
+            ("snapshot", path.endswith(SNAPSHOT)),
+            ("roll", path.endswith(LOG)),
+        )
         super().write(path, data)
 
     def append(self, path: str, data: bytes) -> None:
@@ -863,7 +882,8 @@ class Driver(ByName):
         first = spec.initial(**arguments)
         c = first.config
         self.config = LogConfig(
-            **{k: v for k, v in c._asdict().items()}, producer_id_expiration_ms=first.producers.config.producer_id_expiration_ms
+            **{k: v for k, v in c._asdict().items()},
+            producer_id_expiration_ms=first.producers.config.producer_id_expiration_ms,
         )
         self.config = replace(self.config, segment_index_bytes=min(c.segment_index_bytes, MAX_INDEX_BYTES))
         self.now = first.now
@@ -1005,7 +1025,12 @@ class Driver(ByName):
                 tuple(spec.leader_epochs.Entry(*e) for e in log.epochs.entries),
                 Unordered(
                     spec.ProducerEntry(
-                        p.producer_id, p.epoch, p.coordinator_epoch, p.last_timestamp, p.current_txn_first_offset, p.batches
+                        p.producer_id,
+                        p.epoch,
+                        p.coordinator_epoch,
+                        p.last_timestamp,
+                        p.current_txn_first_offset,
+                        p.batches,
                     )
                     for p in known
                 ),
@@ -1028,5 +1053,3 @@ def batch_read(h: Header) -> spec.BatchRead:
         h.producer_id if known else None, h.producer_epoch if known else None, h.base_sequence if known else None,
         True if h.attributes & TRANSACTIONAL else None, True if h.attributes & CONTROL else None,
     )  # fmt: skip
-
-

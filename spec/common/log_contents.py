@@ -206,9 +206,7 @@ class Log:
 
     def floor(self, offset: int) -> int | None:
         """Which segment is the last that begins at or below an offset."""
-        return next(
-            (n for n in range(len(self.segments) - 1, -1, -1) if self.segments[n].base_offset <= offset), None
-        )
+        return next((n for n in range(len(self.segments) - 1, -1, -1) if self.segments[n].base_offset <= offset), None)
 
     def between(self, start: int, end: int) -> Iterator[Segment]:
         """The segments from that which holds `start` to the last that begins below `end`; none if both are one."""
@@ -274,9 +272,7 @@ def unstable(log: Log) -> Log:
 
 def with_high_watermark(log: Log, mark: Mark) -> Log:
     """The log with another high watermark; what ended below it is stable."""
-    return unstable(
-        replace(log, high_watermark=mark, producers=producer_state.stable(log.producers, mark.offset))
-    )
+    return unstable(replace(log, high_watermark=mark, producers=producer_state.stable(log.producers, mark.offset)))
 
 
 @states()
@@ -330,9 +326,7 @@ def removed(log: Log, files: dict[str, int]) -> Log:
         return log
     renamed = {f"{name}.deleted": size for name, size in files.items()}
     due = log.now + log.config.file_delete_delay_ms
-    after = replace(
-        log, removed=Frozen({**log.removed, **renamed}), removals=(*log.removals, (due, tuple(renamed)))
-    )
+    after = replace(log, removed=Frozen({**log.removed, **renamed}), removals=(*log.removals, (due, tuple(renamed))))
     return passed(after) if due <= log.now else after
 
 
@@ -341,9 +335,7 @@ def passed(log: Log) -> Log:
     if not any(due <= log.now for due, _ in log.removals):
         return log
     gone = {name for due, names in log.removals if due <= log.now for name in names}
-    return replace(
-        log, removed=log.removed.without(*gone), removals=tuple(r for r in log.removals if r[0] > log.now)
-    )
+    return replace(log, removed=log.removed.without(*gone), removals=tuple(r for r in log.removals if r[0] > log.now))
 
 
 def without_segments(log: Log, gone: Sequence[Segment]) -> Log:
@@ -468,11 +460,15 @@ def loaded(log: Log, clean: bool, recovery_point: int, log_start: int, lost_byte
         log.producers.config,
     )  # fmt: skip
     kept = [*log.segments[:-1], torn(log.active, lost_bytes)]
-    after = Log(log.config, tuple(kept), fresh, epochs=leader_epochs.loaded(log.epochs_file or ()), epochs_file=log.epochs_file)
+    after = Log(
+        log.config, tuple(kept), fresh, epochs=leader_epochs.loaded(log.epochs_file or ()), epochs_file=log.epochs_file
+    )
     if not clean:
         for segment in list(after.between(recovery_point, 2**63 - 1)):
             after = _recovered(after, segment, log_start)
-    after = replace(after, segments=(*(opened(s, now) for s in after.segments[:-1]), resized(opened(after.active, now))))
+    after = replace(
+        after, segments=(*(opened(s, now) for s in after.segments[:-1]), resized(opened(after.active, now)))
+    )
     end = after.active.next_offset
     first = max(log_start, after.segments[0].base_offset)
     point = max(first, end if clean else min(recovery_point, end))

@@ -306,8 +306,10 @@ def appends(function: F) -> F:
             "LOG-9 what is refused is not in the log",
         ),
         ensure(
-            lambda state, result: [b for s in result.state.segments for b in s.batches][: _count(state)]
-            == [b for s in state.segments for b in s.batches],
+            lambda state, result: (
+                [b for s in result.state.segments for b in s.batches][: _count(state)]
+                == [b for s in state.segments for b in s.batches]
+            ),
             "LOG-1 what was in the log stays there",
         ),
         keeps_order,
@@ -344,7 +346,9 @@ def rolled(log: Log, expected: int, fails: Effect | None = None) -> Log:
     if log.active.base_offset == base:
         after = removed(log.with_active(made), files_of(log.active))
     else:
-        after = replace(log.with_active(inactive(log.active)), segments=(*log.with_active(inactive(log.active)).segments, made))
+        after = replace(
+            log.with_active(inactive(log.active)), segments=(*log.with_active(inactive(log.active)).segments, made)
+        )
     after = replace(after, producers=replace(after.producers, end=base))
     if fails == "snapshot" and base > after.producers.last_snapshot:
         return replace(after, offline=True)
@@ -387,7 +391,9 @@ class LogAppendInfo:
     leader_hw_change: str = "NONE"
 
 
-def info(log: Log, first: int, last: int, timestamp: int, size: int, epoch: int | None, time: int = -1) -> LogAppendInfo:
+def info(
+    log: Log, first: int, last: int, timestamp: int, size: int, epoch: int | None, time: int = -1
+) -> LogAppendInfo:
     count = last - first + 1 if first >= 0 and last >= 0 else 0
     return LogAppendInfo(first, last, timestamp, time, log.log_start, epoch, count, size)
 
@@ -406,7 +412,6 @@ def rolls(log: Log, new: Sequence[Batch]) -> tuple[Log, bool]:
         new[-1].last_offset, sum(b.size for b in new),
     )  # fmt: skip
     return log.with_active(step.state), step.result
-
 
 
 def has_room(log: Log, new: Sequence[Batch]) -> bool:
@@ -481,12 +486,16 @@ def appended(
     if fails == "bytes":
         known = state.verifications
         return failed(replace(log, producers=replace(log.producers, verifications=known)))
-    log = high_watermark_within(replace(log.with_active(with_batches(log.active, new)), log_end=new[-1].last_offset + 1))
+    log = high_watermark_within(
+        replace(log.with_active(with_batches(log.active, new)), log_end=new[-1].last_offset + 1)
+    )
     aborted = [e for e in ended if e.aborted]
     opened = [(first, i) for first, i in state.opened.items()]
     at = log.producers.end
     for n, e in enumerate(ended):
-        others = [f for f, i in (*opened, *((x.first_offset, x.producer_id) for x in ended[n + 1 :])) if i != e.producer_id]
+        others = [
+            f for f, i in (*opened, *((x.first_offset, x.producer_id) for x in ended[n + 1 :])) if i != e.producer_id
+        ]
         entry = transaction_index.AbortedTransaction(
             e.producer_id, e.first_offset, e.last_offset, min(others, default=e.last_offset + 1)
         )
@@ -608,11 +617,25 @@ def is_batch(b: BatchToReplicate) -> bool:
 def apart(batches: Sequence[BatchToReplicate]) -> bool:
     """Whether no batch begins within the one before and ends behind it, and one segment can hold them all."""
     made = [batch_of(b) for b in batches]
-    return made[-1].last_offset - made[0].base_offset <= INT_MAX and all(x.last_offset < y.base_offset or y.last_offset <= x.last_offset for x, y in pairwise(made))
+    return made[-1].last_offset - made[0].base_offset <= INT_MAX and all(
+        x.last_offset < y.base_offset or y.last_offset <= x.last_offset for x, y in pairwise(made)
+    )
+
+
+def epochs_hold(log: Log, batches: Sequence[BatchToReplicate]) -> bool:
+    """Whether no producer's epoch falls where it has several batches."""
+    ids = [b.producer_id for b in batches if b.producer_id >= 0]
+    return all(
+        a <= b
+        for i in {i for i in ids if ids.count(i) > 1}
+        for a, b in pairwise([log.producers.known(i).epoch, *(b.producer_epoch for b in batches if b.producer_id == i)])
+    )
 
 
 @states(without={"LOG-12": not_modelled("one replica, whose leader's epoch is what it says"), "LOG-13": ONE_CALL})
-def replicated(log: Log, leader_epoch: int, batches: Sequence[BatchToReplicate], fails: Effect | None) -> Step[Log, LogAppendInfo]:
+def replicated(
+    log: Log, leader_epoch: int, batches: Sequence[BatchToReplicate], fails: Effect | None
+) -> Step[Log, LogAppendInfo]:
     """The log after batches of its leader.
 
     LOG-11: A follower takes the offsets as they are, gaps too. It refuses batches whose last offsets do not rise, and
@@ -653,12 +676,17 @@ def append_as_follower(
     records: Sequence[KeyValue],
 ) -> Step[Log, LogAppendInfo]:  # fmt: skip
     """One batch of the leader."""
-    return replicated(state, leader_epoch, [BatchToReplicate(base_offset, timestamp, records, batch_leader_epoch)], None)
+    return replicated(
+        state, leader_epoch, [BatchToReplicate(base_offset, timestamp, records, batch_leader_epoch)], None
+    )
 
 
 @machine.operation("appendBatchesAsFollower", "LOG-11", "LOG-12", "LOG-13", "LOG-10", "LOG-4", "LOG-1")
 @require(lambda batches: 0 < len(batches) <= 10 and all(map(is_batch, batches)), "LOG-11 one to ten batches")
 @require(apart, "LOG-11 batches that a leader can have")
+@require(
+    lambda state, batches: epochs_hold(state, batches), "LOG-11 a producer's epochs do not fall from batch to batch"
+)
 @require(
     lambda state, batches: has_room(state, [batch_of(b) for b in batches]),
     "LOG-5 the indexes have room for all batches of one append",
@@ -697,8 +725,11 @@ def update_high_watermark(state: Log, offset: Offset) -> Step[Log, int]:
     "LOG-16 refused above the log end",
 )
 @ensure(
-    lambda state, result: result.result is None or isinstance(result.result, Refused)
-    or result.state.high_watermark.offset > result.result,
+    lambda state, result: (
+        result.result is None
+        or isinstance(result.result, Refused)
+        or result.state.high_watermark.offset > result.result
+    ),
     "LOG-16 it only rises",
 )
 def maybe_increment_high_watermark(state: Log, offset: Offset) -> Step[Log, int | None]:
@@ -727,8 +758,9 @@ def with_log_start(log: Log, offset: int) -> Log:
 @keeps_order
 @flushed_alone
 @ensure(
-    lambda state, offset, result: isinstance(result.result, Refused)
-    or result.state.log_start == max(state.log_start, offset),
+    lambda state, offset, result: (
+        isinstance(result.result, Refused) or result.state.log_start == max(state.log_start, offset)
+    ),
     "LOG-32 it only rises",
 )
 @ensure(lambda state, result: result.state.segments == state.segments, "LOG-32 the segments stay")
@@ -767,7 +799,8 @@ class OffsetAndEpoch:
 @machine.question("endOffsetForEpoch")
 @states(without=A_QUESTION)
 @require(
-    lambda state: all(e.start_offset <= state.log_end for e in state.epochs), "LEC-11 no entry begins above the log's end"
+    lambda state: all(e.start_offset <= state.log_end for e in state.epochs),
+    "LEC-11 no entry begins above the log's end",
 )
 def end_offset_for_epoch(state: Log, leader_epoch: LeaderEpoch) -> OffsetAndEpoch | None:
     """LOG-40: Where an epoch ended is answered by the leader epochs (LEC-10 to LEC-12), with the log end; nothing where
@@ -800,8 +833,9 @@ def truncated_fully(log: Log, offset: int, log_start: int | None) -> Log:
 @keeps_segments
 @flushed_alone
 @ensure(
-    lambda state, offset, result: isinstance(result.result, Refused)
-    or result.state.log_end == min(state.log_end, offset),
+    lambda state, offset, result: (
+        isinstance(result.result, Refused) or result.state.log_end == min(state.log_end, offset)
+    ),
     "LOG-28 the log ends there",
 )
 @ensure(
@@ -927,7 +961,9 @@ def delete_old_segments(state: Log) -> Step[Log, Count]:
 
 @machine.operation("flush", "LOG-35")
 @ensure(
-    lambda state, result: isinstance(result, Refused) or result.recovery_point == max(state.recovery_point, state.log_end),
+    lambda state, result: (
+        isinstance(result, Refused) or result.recovery_point == max(state.recovery_point, state.log_end)
+    ),
     "LOG-35 to the log end",
 )
 def flush(state: Log, force_flush_active_segment: bool) -> Log | Refused:
@@ -1047,8 +1083,10 @@ def below(bound: Mark, result: object) -> bool:
     "LOG-24 nothing at or above the bound of the isolation",
 )
 @ensure(
-    lambda result: not isinstance(result.result, FetchDataInfo)
-    or all(a.last_offset < b.base_offset for a, b in pairwise(result.result.batches)),
+    lambda result: (
+        not isinstance(result.result, FetchDataInfo)
+        or all(a.last_offset < b.base_offset for a, b in pairwise(result.result.batches))
+    ),
     "LOG-23 batches in order",
 )
 def read(
@@ -1186,9 +1224,7 @@ def close_and_reopen(
     "LDR-9 the log start that was checkpointed lies in the log",
 )
 @require(
-    lambda state, torn_bytes, log_start_offset: (
-        contents.torn(state.active, torn_bytes).next_offset >= log_start_offset
-    ),
+    lambda state, torn_bytes, log_start_offset: contents.torn(state.active, torn_bytes).next_offset >= log_start_offset,
     "LDR-9 the log does not end below its start",
 )
 @require(lambda last_shutdown_clean: not last_shutdown_clean, "LOG-43 a crash leaves no marker of a clean stop")
@@ -1208,9 +1244,7 @@ def crash_and_reopen(
     and then has its batches up to the first that is not whole, with the producers that they make. [{FAILURES};
     {UNIFIED_LOG}; KAFKA-10101]
     """
-    return contents.loaded(
-        state, False, recovery_point, log_start_offset, torn_bytes, producer_snapshots_deleted
-    )
+    return contents.loaded(state, False, recovery_point, log_start_offset, torn_bytes, producer_snapshots_deleted)
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------
@@ -1227,7 +1261,9 @@ class TopicPartition:
 
 @machine.question("parseTopicPartitionName")
 @states(without=A_FORMAT)
-@require(lambda name: name.isascii() and "/" not in name and "\0" not in name and name, "LOG-41 the name of a directory")
+@require(
+    lambda name: name.isascii() and "/" not in name and "\0" not in name and name, "LOG-41 the name of a directory"
+)
 def parse_topic_partition_name(name: str) -> TopicPartition | Refused:
     """The partition whose log a directory has.
 

@@ -50,7 +50,11 @@ def _next_epochs(log: Log) -> list[int]:
 def _sequences(log: Log) -> list[int]:
     out = [-1, 0]
     for p in log.producers.producers.values():
-        out += [p.following(p.epoch), *(b.first_sequence for b in p.batches[-2:]), *(b.first_sequence for b in p.batches[:1])]
+        out += [
+            p.following(p.epoch),
+            *(b.first_sequence for b in p.batches[-2:]),
+            *(b.first_sequence for b in p.batches[:1]),
+        ]
     return list(dict.fromkeys(out))
 
 
@@ -100,7 +104,15 @@ def _torn(log: Log) -> list[int]:
 
 
 def _points(log: Log) -> list[int]:
-    return list(dict.fromkeys([log.recovery_point, log.log_start, *(s.base_offset for s in log.segments if s.base_offset <= log.recovery_point)]))
+    return list(
+        dict.fromkeys(
+            [
+                log.recovery_point,
+                log.log_start,
+                *(s.base_offset for s in log.segments if s.base_offset <= log.recovery_point),
+            ]
+        )
+    )
 
 
 def _timestamps(log: Log) -> list[int]:
@@ -169,4 +181,3 @@ machine.candidates |= {
     "fetchOffsetByTimestamp:timestamp": _timestamps,
     "name": lambda _: ["t-0", "a-b-12", "t", "-1", "t-", "t-x", "t-0.a1-delete", "t-0.a1-future", "t-0-delete", "t.u-3.9-stray", "t-99999999999", "t--1"],
 }  # fmt: skip
-

@@ -45,7 +45,8 @@ import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
  * {@code failAt} the effect of that name throws an IOException in the place of the disk, before it does anything: of
  * {@code epochs} where the checkpoint file is written, whose own handler marks the directory as failed. A crash is a copy of
  * the directory, cut, and loaded again. After each call the active segment's indexes are looked at, so that their files,
- * which Kafka makes when they are first needed, are there: which call makes them is not compared.
+ * which Kafka makes when they are first needed, are there: which call makes them is not compared. Likewise each segment is
+ * asked for its largest timestamp when it was loaded: a segment that is truncated before anybody asked forgets it.
  */
 public final class LogAdapter implements Adapter {
     private static final TopicPartition PARTITION = new TopicPartition("t", 0);
@@ -205,6 +206,9 @@ public final class LogAdapter implements Adapter {
         LogSegments segments = new LogSegments(PARTITION);
         LoadedLogOffsets offsets = new LogLoader(directory, PARTITION, config, time.scheduler, time, failures, clean, segments,
             logStart, recoveryPoint, epochs, producers, new ConcurrentHashMap<>(), false).load();
+        for (LogSegment segment : segments.values()) {
+            segment.maxTimestampSoFar();
+        }
         log = new QuietLog(offsets.logStartOffset(), new Local(segments, offsets), NEVER, epochs, producers);
     }
 
