@@ -1,9 +1,9 @@
 """A partition's log as a broker keeps it: segments, leader epochs and producer state in one directory of a disk that is
 given, and the four offsets that bound what a reader may see.
 
-One thread writes. What it does is a sequence of writes to the disk; the log end rises behind the write of the batches, and
-readers, who take no lock, go by the offsets alone. Batches are bytes, as a client or a leader sent them: of those only
-headers are read and changed. What a broker hands to its scheduler is handed to `schedule`.
+One thread writes. What it does is a sequence of writes to the disk; the log end rises behind the write of the batches,
+and readers, who take no lock, go by the offsets alone. Batches are bytes, as a client or a leader sent them: of those
+only headers are read and changed. What a broker hands to its scheduler is handed to `schedule`.
 
 Source: UnifiedLog and LocalLog, Kafka 4.3.0; Kafka Internals, ch. 03.
 """
@@ -52,11 +52,15 @@ from kafkaspec.impl.storage.segment import (
     headers,
 )
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
+from kafkaspec.spec.common import log_changes as changes
+from kafkaspec.spec.common import log_shown as shown
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.common.log_contents import BatchToReplicate, KeyValue
 from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
 from kafkaspec.spec.storage import log as spec
+from kafkaspec.spec.storage.leader_epochs import Entry
+from kafkaspec.spec.storage.transaction_index import AbortedTransaction
 
 NO_TIMESTAMP = UNKNOWN = -1
 DELETED, SNAPSHOT = ".deleted", ".snapshot"
@@ -730,7 +734,8 @@ class UnifiedLog:
         return out
 
     def fetch_offset_by_timestamp(self, timestamp: int) -> tuple[int, int, int | None] | None:
-        """Timestamp, offset and leader epoch for a timestamp, ms, or what a negative one stands for. [LOG-27, LOG-38]"""
+        """Timestamp, offset and leader epoch for a timestamp, ms, or what a negative one stands for. [LOG-27,
+        LOG-38]"""
         self._check_service()
         if timestamp == spec.LATEST:
             return NO_TIMESTAMP, self.log_end, self.epochs.epochs[-1] if self.epochs.epochs else None
@@ -843,10 +848,9 @@ def encoded(b: BatchToReplicate) -> bytes:
         base_sequence=b.base_sequence, transactional=b.kind != "data", control=marker,
     )  # fmt: skip
     if marker:
-        key, value = CONTROL_KEY.pack(0, b.kind == "commit"), END_MARKER.pack(0, b.coordinator_epoch)
-        out.append(b.timestamp, key, value)
-    for key_text, value_text in b.records:
-        out.append(b.timestamp, *(None if x is None else x.encode() for x in (key_text, value_text)))
+        out.append(b.timestamp, CONTROL_KEY.pack(0, b.kind == "commit"), END_MARKER.pack(0, b.coordinator_epoch))
+    for key, value in b.records:
+        out.append(b.timestamp, None if key is None else key.encode(), None if value is None else value.encode())
     data = bytearray(out.finish())
     data[-1] ^= b.damaged
     return bytes(data)
@@ -858,17 +862,17 @@ class Driver(ByName):
     machine = spec.machine
     refusals = {
         **producer_state.Driver.refusals,
-        RecordTooLarge: spec.RECORD_TOO_LARGE,
-        BatchTooLarge: spec.BATCH_TOO_LARGE,
-        InvalidRecord: spec.NOT_FROM_ZERO,
-        OffsetsOutOfOrder: spec.OUT_OF_ORDER,
-        UnexpectedAppendOffset: spec.UNEXPECTED_OFFSET,
-        CorruptBatch: spec.CORRUPT,
+        RecordTooLarge: changes.RECORD_TOO_LARGE,
+        BatchTooLarge: changes.BATCH_TOO_LARGE,
+        InvalidRecord: changes.NOT_FROM_ZERO,
+        OffsetsOutOfOrder: changes.OUT_OF_ORDER,
+        UnexpectedAppendOffset: changes.UNEXPECTED_OFFSET,
+        CorruptBatch: changes.CORRUPT,
         AboveLogEnd: spec.ABOVE_THE_END,
         OffsetOutOfRange: spec.NOT_IN_THE_LOG,
         IllegalArgument: spec.NEGATIVE_SIZE,
         AboveHighWatermark: spec.ABOVE_HIGH_WATERMARK,
-        StorageError: spec.OUT_OF_SERVICE,
+        StorageError: changes.OUT_OF_SERVICE,
         NoLog: spec.NO_LOG,
     }
     log_class: type[UnifiedLog] = UnifiedLog
@@ -882,7 +886,7 @@ class Driver(ByName):
         first = spec.initial(**arguments)
         c = first.config
         self.config = LogConfig(
-            **{k: v for k, v in c._asdict().items()},
+            **c._asdict(),
             producer_id_expiration_ms=first.producers.config.producer_id_expiration_ms,
         )
         self.config = replace(self.config, segment_index_bytes=min(c.segment_index_bytes, MAX_INDEX_BYTES))
@@ -910,9 +914,9 @@ class Driver(ByName):
             self.disk.refused = None
             _ = self.subject.active.offset_index, self.subject.active.time_index
 
-    def _said(self, info: AppendInfo) -> spec.LogAppendInfo:
+    def _said(self, info: AppendInfo) -> shown.LogAppendInfo:
         i = info
-        return spec.LogAppendInfo(
+        return shown.LogAppendInfo(
             i.first_offset, i.last_offset, i.max_timestamp, i.log_append_time, i.log_start_offset, i.last_leader_epoch,
             i.num_messages, i.valid_bytes,
         )  # fmt: skip
@@ -920,7 +924,7 @@ class Driver(ByName):
     def append_as_leader(
         self, leader_epoch: int, timestamp: int, records: Sequence[KeyValue], producer_id: int, producer_epoch: int,
         base_sequence: int, transactional: bool, base_offset: int, fail_at: str | None,
-    ) -> spec.LogAppendInfo:  # fmt: skip
+    ) -> shown.LogAppendInfo:  # fmt: skip
         kind = "transactional" if transactional else "data"
         log, guard = self.subject, 0
         if transactional:
@@ -932,7 +936,7 @@ class Driver(ByName):
     def append_end_txn_marker(
         self, producer_id: int, producer_epoch: int, type: str, coordinator_epoch: int, version: int, timestamp: int,
         leader_epoch: int, fail_at: str | None,
-    ) -> spec.LogAppendInfo:  # fmt: skip
+    ) -> shown.LogAppendInfo:  # fmt: skip
         kind = "abort" if type == "ABORT" else "commit"
         numbers = (-1, producer_id, producer_epoch, -1)
         b = BatchToReplicate(0, timestamp, (), *numbers, kind, coordinator_epoch)  # type: ignore[arg-type]
@@ -940,37 +944,37 @@ class Driver(ByName):
 
     def append_as_follower(
         self, leader_epoch: int, base_offset: int, batch_leader_epoch: int, timestamp: int, records: Sequence[KeyValue]
-    ) -> spec.LogAppendInfo:
+    ) -> shown.LogAppendInfo:
         b = BatchToReplicate(base_offset, timestamp, tuple(records), batch_leader_epoch)
         return self._said(self.subject.append_as_follower(encoded(b), leader_epoch))
 
     def append_batches_as_follower(
         self, leader_epoch: int, batches: Sequence[BatchToReplicate], fail_at: str | None
-    ) -> spec.LogAppendInfo:
+    ) -> shown.LogAppendInfo:
         data = b"".join(encoded(replace(b, records=tuple(b.records))) for b in batches)
         return self._said(self.subject.append_as_follower(data, leader_epoch))
 
     def roll(self) -> int:
         return self.subject.roll()
 
-    def end_offset_for_epoch(self, leader_epoch: int) -> spec.OffsetAndEpoch | None:
+    def end_offset_for_epoch(self, leader_epoch: int) -> shown.OffsetAndEpoch | None:
         end = self.subject.end_offset_for_epoch(leader_epoch)
-        return None if end is None else spec.OffsetAndEpoch(end.end_offset, end.epoch)
+        return None if end is None else shown.OffsetAndEpoch(end.end_offset, end.epoch)
 
-    def read(self, offset: int, max_length: int, isolation: str, min_one_message: bool) -> spec.FetchDataInfo:
+    def read(self, offset: int, max_length: int, isolation: str, min_one_message: bool) -> shown.FetchDataInfo:
         found = self.subject.read(offset, max_length, isolation, min_one_message)
         aborted = found.aborted
-        return spec.FetchDataInfo(
+        return shown.FetchDataInfo(
             *found.place,
             len(found.records),
             found.first_entry_incomplete,
             [batch_read(h) for h in headers(found.records)],
-            None if aborted is None else [spec.AbortedTransaction(a.producer_id, a.first_offset) for a in aborted],
+            None if aborted is None else [shown.AbortedTransaction(a.producer_id, a.first_offset) for a in aborted],
         )
 
-    def fetch_offset_by_timestamp(self, timestamp: int) -> spec.TimestampAndOffset | None:
+    def fetch_offset_by_timestamp(self, timestamp: int) -> shown.TimestampAndOffset | None:
         found = self.subject.fetch_offset_by_timestamp(timestamp)
-        return None if found is None else spec.TimestampAndOffset(*found)
+        return None if found is None else shown.TimestampAndOffset(*found)
 
     def advance(self, ms: int) -> None:
         self.now += ms
@@ -1001,19 +1005,19 @@ class Driver(ByName):
         self._load(clean=clean, recovery_point=recovery_point, log_start=log_start)
         self.subject.producers.guards = guards
 
-    def parse_topic_partition_name(self, name: str) -> spec.TopicPartition:
-        return spec.TopicPartition(*parse_topic_partition_name(name))
+    def parse_topic_partition_name(self, name: str) -> shown.TopicPartition:
+        return shown.TopicPartition(*parse_topic_partition_name(name))
 
     def observe(self) -> Json:
         log, m = self.subject, self.subject.producers
         known = [producer_state.shown(p) for _, p in sorted(m.producers.items())]
         files = {
-            n: spec.FileEntry(self.disk.size(f"{self.DIRECTORY}/{n}"))
+            n: shown.FileEntry(self.disk.size(f"{self.DIRECTORY}/{n}"))
             for n in self.disk.files(self.DIRECTORY)
             if ".index" not in n and ".timeindex" not in n
         }
         return encode(
-            spec.Observation(
+            shown.Observation(
                 self.now,
                 log.log_start,
                 log.log_end,
@@ -1021,10 +1025,10 @@ class Driver(ByName):
                 log.last_stable,
                 None if log.first_unstable is None else log.first_unstable.offset,
                 log.recovery_point,
-                tuple(spec.SegmentEntry(b, log.segments[b].size, log.segments[b].largest[0]) for b in log.bases),
-                tuple(spec.leader_epochs.Entry(*e) for e in log.epochs.entries),
+                tuple(shown.SegmentEntry(b, log.segments[b].size, log.segments[b].largest[0]) for b in log.bases),
+                tuple(Entry(*e) for e in log.epochs.entries),
                 Unordered(
-                    spec.ProducerEntry(
+                    shown.ProducerEntry(
                         p.producer_id,
                         p.epoch,
                         p.coordinator_epoch,
@@ -1035,20 +1039,16 @@ class Driver(ByName):
                     for p in known
                 ),
                 sorted(m.snapshots),
-                tuple(
-                    spec.transaction_index.AbortedTransaction(*e)
-                    for b in log.bases
-                    for e in log.segments[b].transaction_index
-                ),
+                tuple(AbortedTransaction(*e) for b in log.bases for e in log.segments[b].transaction_index),
                 Frozen({n: f for n, f in files.items() if ".txnindex" not in n or f.size}),
             )
         )
 
 
-def batch_read(h: Header) -> spec.BatchRead:
+def batch_read(h: Header) -> shown.BatchRead:
     """A batch as a reader has it."""
     known = h.producer_id >= 0
-    return spec.BatchRead(
+    return shown.BatchRead(
         h.base_offset, h.last_offset, h.size, h.max_timestamp, h.leader_epoch,
         h.producer_id if known else None, h.producer_epoch if known else None, h.base_sequence if known else None,
         True if h.attributes & TRANSACTIONAL else None, True if h.attributes & CONTROL else None,

@@ -7,14 +7,14 @@ for that is what a reader sees, who takes no lock.
 
 What was simplified. A batch is one record, and offsets have no holes. One producer writes transactions, one after the
 other, and a transaction ends only when the end before it is replicated. Which epoch a batch has does not matter, only
-that it is in the file. `FIXED`: the recovery point rises no further than to what is still in the log of what was synced.
-The released Kafka takes the offset that it began with.
+that it is in the file. `FIXED`: the recovery point rises no further than to what is still in the log of what was
+synced. The released Kafka takes the offset that it began with.
 
 Source: Kafka Internals, ch. 03, "The append path (leader)", "Segment rolling" and "Offset boundaries"; UnifiedLog and
 LocalLog, Kafka 4.3.0; KAFKA-10101, KAFKA-16073.
 """
 
-# mypy: disable-error-code="operator, index, arg-type, assignment"
+# mypy: disable-error-code="operator, index, arg-type, assignment, type-var"
 # (the modelling language unwraps an option where its value is wanted)
 
 from __future__ import annotations
@@ -303,7 +303,7 @@ class Writer(Model):
 
     # ---- what holds at every moment
 
-    @invariant("LOG-22", "LOG-15", "LOG-16", "LOG-17", "LOG-32")
+    @invariant("LOG-22", "LOG-42", "LOG-15", "LOG-16", "LOG-17", "LOG-32")
     def offsets_in_order(s) -> bool:
         return s.log_start <= s.stable() and s.stable() <= s.hw and s.hw <= s.log_end
 
@@ -330,7 +330,7 @@ class Writer(Model):
         """No bytes are on the disk of which the epoch is not in the file."""
         return s.written <= s.covered
 
-    @invariant("LOG-35", "LOG-43")
+    @invariant("LOG-35", "LOG-36", "LOG-43")
     def the_recovery_point_is_flushed(s) -> bool:
         return not FIXED or s.point <= s.flushed or s.point <= s.log_start
 
@@ -342,7 +342,7 @@ class Writer(Model):
     def what_is_flushed_is_in_the_log(s) -> bool:
         return s.flushed <= s.log_end
 
-    @lemma()
+    @lemma("LOG-2")
     def phases(s) -> bool:
         """Between appends, and until the bytes are there, the log ends with them."""
         return (
@@ -362,9 +362,8 @@ class Writer(Model):
 
     @lemma()
     def the_append_fits(s) -> bool:
-        return (
-            s.phase == Phase.IDLE
-            or (s.batch != Batch.OPENS or s.opened is None)
+        return s.phase == Phase.IDLE or (
+            (s.batch != Batch.OPENS or s.opened is None)
             and (s.batch != Batch.ENDS or (s.opened is not None and s.ended is None))
         )
 

@@ -1,8 +1,8 @@
 """What a partition's log holds: segments with their batches, the offsets of the log, and what follows from them.
 
 The segments are those of `segment_contents`, the producers those of `producers`, the leader epochs those of
-`spec.storage.leader_epochs`: here is how they stand in one log. The clauses are those of the log, `spec.storage.log`, whose
-operations use them. Source: UnifiedLog, LocalLog and LogOffsetMetadata, Kafka 4.3.0.
+`spec.storage.leader_epochs`: here is how they stand in one log. The clauses are those of the log, `spec.storage.log`,
+whose operations use them. Source: UnifiedLog, LocalLog and LogOffsetMetadata, Kafka 4.3.0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from kafkaspec.contract.codec import optional
 from kafkaspec.contract.machine import Refused
 from kafkaspec.contract.numbers import (
     CoordinatorEpoch,
-    CoordinatorEpoch,
     LeaderEpoch,
     Offset,
     ProducerEpochOrNone,
@@ -29,6 +28,7 @@ from kafkaspec.contract.numbers import (
 from kafkaspec.spec.common import producers
 from kafkaspec.spec.common import segment_contents as contents
 from kafkaspec.spec.common.frozen import Frozen
+from kafkaspec.spec.common.kafka import NO_TIMESTAMP
 from kafkaspec.spec.common.segment_contents import OVERHEAD, Record, Segment, TimeEntry, resized, varint_size
 from kafkaspec.spec.storage import leader_epochs, producer_state
 from kafkaspec.spec.storage import segment as segments
@@ -37,6 +37,11 @@ from kafkaspec.spec.storage.leader_epochs import Entries, cut_from_end, cut_from
 UNIFIED_LOG = "UnifiedLog, Kafka 4.3.0"
 LOCAL_LOG = "LocalLog, Kafka 4.3.0"
 CHAPTER = "Kafka Internals, ch. 03"
+APPENDING = f"{CHAPTER}, 'The append path (leader)'"
+ROLLING = f"{CHAPTER}, 'Segment rolling'"
+READING = f"{CHAPTER}, 'The read / fetch-by-offset path'"
+BOUNDS = f"{CHAPTER}, 'Offset boundaries: LSO, LEO, HW, recovery point'"
+FAILURES = f"{CHAPTER}, 'Failure modes, edge cases & recovery'"
 PRODUCERS = not_modelled("the model has no producers: see PSM")
 
 data_batch = inspect.unwrap(producer_state.produce)
@@ -157,6 +162,10 @@ class Mark(NamedTuple):
         return self.segment != NOWHERE
 
 
+START = Mark(0)
+NO_FILES: Frozen[str, int] = Frozen()
+
+
 @dataclass(frozen=True)
 class Log:
     """A log in memory and on the disk."""
@@ -166,13 +175,13 @@ class Log:
     producers: producers.State
     log_start: int = 0
     log_end: int = 0
-    high_watermark: Mark = Mark(0)
+    high_watermark: Mark = START
     first_unstable: Mark | None = None
     recovery_point: int = 0
     epochs: Entries = ()
     epochs_file: Entries | None = None
     """what the leader epoch checkpoint has; None: it was never written"""
-    removed: Frozen[str, int] = Frozen()
+    removed: Frozen[str, int] = NO_FILES
     """sizes of the files whose names end with .deleted"""
     removals: tuple[tuple[int, tuple[str, ...]], ...] = ()
     """when they go, ms"""
@@ -223,7 +232,7 @@ class Log:
 def new_segment(config: Config, base: int, now: int) -> Segment:
     """An empty one."""
     c = config
-    nothing = TimeEntry(contents.NO_TIMESTAMP, base)
+    nothing = TimeEntry(NO_TIMESTAMP, base)
     return resized(
         Segment(base, c.index_interval_bytes, c.segment_index_bytes, c.roll_jitter_ms, (), now, now, nothing, 0, 0)
     )
@@ -256,7 +265,7 @@ def looked_up(log: Log, offset: int) -> Mark:
     return place_of(log, offset) or Mark(offset)
 
 
-@states(without=PRODUCERS)
+@states()
 def unstable(log: Log) -> Log:
     """The log with the first unstable offset that its producers make.
 

@@ -1,9 +1,9 @@
 """A partition's log: what an append does in which order, what a reader may see, and which offsets bound it.
 
-One writer at a time changes the log; readers take no lock. So the order of the writer's effects is the rule: what a reader
-may see moves last, and whatever fails in between leaves what was done before it and nothing of what comes after. The log
-keeps four offsets in order: log start, last stable offset, high watermark, log end. The segments, the producers and the
-leader epochs are subsystems of their own; here is what the log does with them.
+One writer at a time changes the log; readers take no lock. So the order of the writer's effects is the rule: what a
+reader may see moves last, and whatever fails in between leaves what was done before it and nothing of what comes after.
+The log keeps four offsets in order: log start, last stable offset, high watermark, log end. The segments, the producers
+and the leader epochs are subsystems of their own; here is what the log does with them.
 
 Source: Kafka Internals, ch. 03, "The append path (leader)", "Segment rolling", "The read / fetch-by-offset path" and
 "Offset boundaries: LSO, LEO, HW, recovery point"; UnifiedLog and LocalLog, Kafka 4.3.0.
@@ -14,19 +14,18 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Literal, TypeVar
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, ONE_CALL, clause, not_modelled, states
-from kafkaspec.contract.codec import Unordered, partial
-from kafkaspec.contract.governs import governs, reveals
+from kafkaspec.contract.governs import reveals
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import (
-    Count,
     CoordinatorEpoch,
+    Count,
     Int32,
     LeaderEpoch,
     Offset,
@@ -41,80 +40,91 @@ from kafkaspec.contract.numbers import (
 )
 from kafkaspec.spec.common import log_contents as contents
 from kafkaspec.spec.common import producers
-from kafkaspec.spec.common.frozen import Frozen
-from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, KAFKA_EXCEPTION, NO_TIMESTAMP, STORAGE_EXCEPTION
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, KAFKA_EXCEPTION, NO_TIMESTAMP
+from kafkaspec.spec.common.log_changes import (
+    ERRORS,
+    NOT_FROM_ZERO,
+    OUT_OF_SERVICE,
+    RECORD_TOO_LARGE,
+    aborted_in,
+    apart,
+    appended,
+    deleted,
+    epochs_hold,
+    few,
+    flushed,
+    has_room,
+    high_watermark_set,
+    in_order,
+    is_batch,
+    of_producer,
+    replicated,
+    rolled,
+    truncated_fully,
+    with_log_start,
+)
 from kafkaspec.spec.common.log_contents import (
-    CHAPTER,
-    LOCAL_LOG,
     PRODUCERS,
-    UNIFIED_LOG,
     Batch,
     BatchToReplicate,
     Config,
     Effect,
-    Ended,
     KeyValue,
     Log,
     Mark,
     Timestamp,
     batch_of,
     epochs_cut,
-    files_of,
     high_watermark_within,
     looked_up,
     new_segment,
-    place_of,
     placed_high_watermark,
     placed_last_stable,
     rebuilt,
-    removed,
-    should_roll,
     size_of,
-    snapshot_files,
     take_snapshot,
     truncate_segment,
-    unstable,
     with_high_watermark,
     without_segments,
     without_snapshots,
 )
-from kafkaspec.spec.common.segment_contents import IndexState, inactive, indexed, place, placed, room
-from kafkaspec.spec.storage import leader_epochs, producer_state, segment, transaction_index
-from kafkaspec.spec.storage.leader_epochs import Entry, assigned, epoch_at
+from kafkaspec.spec.common.log_shown import (
+    FetchDataInfo,
+    LogAppendInfo,
+    OffsetAndEpoch,
+    TimestampAndOffset,
+    TopicPartition,
+    info,
+    nothing_at,
+    observe,
+    read_of,
+)
+from kafkaspec.spec.common.segment_contents import place
+from kafkaspec.spec.storage import leader_epochs, producer_state, segment
+from kafkaspec.spec.storage.leader_epochs import Entry, assigned
+
+APPENDING, BOUNDS, CHAPTER, FAILURES = contents.APPENDING, contents.BOUNDS, contents.CHAPTER, contents.FAILURES
+READING, ROLLING, UNIFIED_LOG, LOCAL_LOG = contents.READING, contents.ROLLING, contents.UNIFIED_LOG, contents.LOCAL_LOG
 
 PREFIX = "LOG"
 TITLE = "Log"
 
-APPENDING = f"{CHAPTER}, 'The append path (leader)'"
-ROLLING = f"{CHAPTER}, 'Segment rolling'"
-READING = f"{CHAPTER}, 'The read / fetch-by-offset path'"
-BOUNDS = f"{CHAPTER}, 'Offset boundaries: LSO, LEO, HW, recovery point'"
-FAILURES = f"{CHAPTER}, 'Failure modes, edge cases & recovery'"
-
-ERRORS = "org.apache.kafka.common.errors"
-RECORD_TOO_LARGE = Refused("LOG-3", f"{ERRORS}.RecordTooLargeException")
-BATCH_TOO_LARGE = Refused("LOG-4", f"{ERRORS}.RecordBatchTooLargeException")
-NOT_FROM_ZERO = Refused("LOG-2", "org.apache.kafka.common.InvalidRecordException")
-OUT_OF_ORDER = Refused("LOG-11", "org.apache.kafka.storage.internals.log.OffsetsOutOfOrderException")
-UNEXPECTED_OFFSET = Refused("LOG-11", "org.apache.kafka.server.storage.log.UnexpectedAppendOffsetException")
-CORRUPT = Refused("LOG-13", f"{ERRORS}.CorruptRecordException")
 ABOVE_THE_END = Refused("LOG-16", ILLEGAL_ARGUMENT)
 NOT_IN_THE_LOG = Refused("LOG-21", f"{ERRORS}.OffsetOutOfRangeException")
 NEGATIVE_SIZE = Refused("LOG-23", ILLEGAL_ARGUMENT)
 ABOVE_HIGH_WATERMARK = Refused("LOG-32", f"{ERRORS}.OffsetOutOfRangeException")
-OUT_OF_SERVICE = Refused("LOG-37", STORAGE_EXCEPTION)
 NO_LOG = Refused("LOG-41", KAFKA_EXCEPTION)
 
-MOST_RECORDS = 1000
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., object])
 
 clause(
     """LOG-1: An append works through these effects in this order: the topic id reaches its file; the records are looked
-    through (LOG-3, LOG-11, LOG-12, LOG-13); offsets are assigned; leader epochs are assigned, and in their file (LOG-14);
-    the size is checked (LOG-4); the log rolls if need be (LOG-5, LOG-6); the producers are asked (LOG-8, LOG-9); the
-    batches are written; the log end rises; the producer state takes the batches in; the transaction index is written;
-    the first unstable offset moves; the log is flushed if so much is unflushed (LOG-36). [{APPENDING}; {UNIFIED_LOG}]""",
+    through (LOG-3, LOG-11, LOG-12, LOG-13); offsets are assigned; leader epochs are assigned, and in their file
+    (LOG-14); the size is checked (LOG-4); the log rolls if need be (LOG-5, LOG-6); the producers are asked (LOG-8,
+    LOG-9); the batches are written; the log end rises; the producer state takes the batches in; the transaction index
+    is written; the first unstable offset moves; the log is flushed if so much is unflushed (LOG-36). [{APPENDING};
+    {UNIFIED_LOG}]""",
 )
 
 
@@ -145,93 +155,11 @@ def initial(
 ) -> Log:
     """An empty log that begins at 0. `roll_jitter_ms` is what a segment has drawn of segment.jitter.ms."""
     config = Config(
-        segment_bytes, segment_ms, roll_jitter_ms, segment_index_bytes, index_interval_bytes, retention_bytes, retention_ms,
-        cleanup_policy == "delete", file_delete_delay_ms, max_message_bytes, flush_messages,
+        segment_bytes, segment_ms, roll_jitter_ms, segment_index_bytes, index_interval_bytes, retention_bytes,
+        retention_ms, cleanup_policy == "delete", file_delete_delay_ms, max_message_bytes, flush_messages,
     )  # fmt: skip
     state = producer_state.initial(max_transaction_timeout_ms, producer_id_expiration_ms, True)
     return Log(config, (new_segment(config, 0, state.now),), state)
-
-
-@dataclass(frozen=True)
-class SegmentEntry:
-    """A segment."""
-
-    base_offset: Annotated[int, governs("LOG-6", "LOG-28", "LOG-33")]
-    size: Annotated[int, governs("LOG-1", "LOG-28", "LOG-10")]
-    """bytes"""
-    largest_timestamp: Annotated[int, governs("LOG-1", "LOG-28")]
-    """ms; -1 without a batch"""
-
-
-@dataclass(frozen=True)
-class ProducerEntry:
-    """What is known of a producer."""
-
-    producer_id: int
-    epoch: int
-    coordinator_epoch: int
-    last_timestamp: int
-    current_txn_first_offset: int | None
-    batches: list[producers.BatchNumbers]
-
-
-@dataclass(frozen=True)
-class FileEntry:
-    """A file."""
-
-    size: int
-    """bytes"""
-
-
-@partial
-@dataclass(frozen=True)
-class Observation:
-    """Offsets, segments, epochs, producers, and the files but for those of the offset and time indexes."""
-
-    now: Annotated[int, governs("LOG-34")]
-    """ms"""
-    log_start_offset: Annotated[int, governs("LOG-32", "LOG-33", "LOG-28", "LOG-30")]
-    log_end_offset: Annotated[int, governs("LOG-1", "LOG-2", "LOG-28", "LOG-30", "LOG-37")]
-    high_watermark: Annotated[int, governs("LOG-15", "LOG-16", "LOG-17", "LOG-18")]
-    last_stable_offset: Annotated[int, governs("LOG-19", "LOG-20", "LOG-18")]
-    first_unstable_offset: Annotated[int | None, governs("LOG-20", "LOG-18")]
-    recovery_point: Annotated[int, governs("LOG-35", "LOG-36", "LOG-6")]
-    segments: Annotated[tuple[SegmentEntry, ...], governs("LOG-6", "LOG-5", "LOG-28", "LOG-33")]
-    leader_epochs: Annotated[leader_epochs.Entries, governs("LOG-14", "LOG-28", "LOG-29", "LOG-32")]
-    producers: Annotated[Unordered[ProducerEntry], governs("LOG-9", "LOG-8", "LOG-31")]
-    snapshots: Annotated[list[int], governs("LOG-6", "LOG-31", "LOG-34")]
-    """their offsets"""
-    aborted_txns: Annotated[tuple[transaction_index.AbortedTransaction, ...], governs("LOG-10", "LOG-28")]
-    files: Annotated[
-        Frozen[str, FileEntry],
-        governs("LOG-1", keys={"*.deleted": ("LOG-34",), "*.snapshot": ("LOG-6", "LOG-31"), "leader*": ("LOG-14",)}),
-    ]
-
-
-def observe(log: Log) -> Observation:
-    """What a caller and a look at the directory show."""
-    entries = Unordered(
-        ProducerEntry(i, p.epoch, p.coordinator_epoch, p.last_timestamp, p.transaction, [b.numbers for b in p.batches])
-        for i, p in sorted(log.producers.producers.items())
-    )
-    files = {k: v for s in log.segments for k, v in files_of(s).items()}
-    files |= snapshot_files(log.producers) | log.removed
-    files["leader-epoch-checkpoint"] = 0 if log.epochs_file is None else len(leader_epochs.text_of(log.epochs_file))
-    return Observation(
-        log.now,
-        log.log_start,
-        log.log_end,
-        log.high_watermark.offset,
-        log.last_stable,
-        None if log.first_unstable is None else log.first_unstable.offset,
-        log.recovery_point,
-        tuple(SegmentEntry(s.base_offset, s.size, s.largest.timestamp) for s in log.segments),
-        log.epochs,
-        entries,
-        list(log.producers.snapshots),
-        tuple(e for s in log.segments for e in s.aborted),
-        Frozen({k: FileEntry(v) for k, v in sorted(files.items())}),
-    )
 
 
 machine: Machine[Log] = Machine("log", initial, observe)
@@ -243,26 +171,6 @@ def after_of(result: Log | Refused | Step[Log, object]) -> Log | None:
     if isinstance(result, Refused):
         return None
     return result.state if isinstance(result, Step) else result
-
-
-def between_batches(log: Log) -> bool:
-    """Whether log start and high watermark stand where a batch begins, or at the log end."""
-    for offset in (log.log_start, log.high_watermark.offset):
-        at = place_of(log, offset)
-        if at is None or at.offset != offset:
-            return False
-    return True
-
-
-@states()
-def in_order(log: Log) -> bool:
-    """LOG-22: The log start is at most the last stable offset, that at most the high watermark, that at most the log end;
-    the recovery point is at most the log end. It is so as long as the log start and the high watermark stand between
-    batches: within one LOG-18 can take the high watermark and the last stable offset below the log start.
-    [{BOUNDS}; KAFKA-9491, KAFKA-12153]"""
-    return log.last_stable <= log.high_watermark.offset <= log.log_end and (
-        log.log_start <= log.last_stable or not between_batches(log)
-    )
 
 
 def one_behind_another(log: Log) -> bool:
@@ -324,41 +232,6 @@ def _count(log: Log) -> int:
 
 
 # ---- rolling ---------------------------------------------------------------------------------------------------------
-@states(without={"LOG-7": ONE_CALL})
-def rolled(log: Log, expected: int, fails: Effect | None = None) -> Log:
-    """The log with a new active segment.
-
-    LOG-6: A roll begins a segment at the log end, or at the offset that is to come next if that is higher; the segment
-    before it gets its last time entry and trimmed indexes (SEG-10). The log end stays, and its place is in the new
-    segment. Then the producers are taken to be up to there, and a snapshot is taken, which is not flushed; then the
-    high watermark is looked at (LOG-17). What is before the new segment, snapshot included, is flushed later, by the
-    scheduler, and the recovery point rises to the new base offset then. [{ROLLING}; {LOCAL_LOG}; {UNIFIED_LOG};
-    KAFKA-6683]
-
-    LOG-7: An active segment that is empty and begins where the new one would is replaced: its files get the suffix
-    .deleted before the new ones are made, and it takes no other segment with it. It comes to that if an index has no
-    room for a single entry. [{ROLLING}; {LOCAL_LOG}; KAFKA-6388, KAFKA-6492]
-    """
-    if fails == "roll":
-        return replace(log, offline=True)
-    base = max(expected, log.log_end)
-    made = new_segment(log.config, base, log.now)
-    if log.active.base_offset == base:
-        after = removed(log.with_active(made), files_of(log.active))
-    else:
-        after = replace(
-            log.with_active(inactive(log.active)), segments=(*log.with_active(inactive(log.active)).segments, made)
-        )
-    after = replace(after, producers=replace(after.producers, end=base))
-    if fails == "snapshot" and base > after.producers.last_snapshot:
-        return replace(after, offline=True)
-    after = high_watermark_within(replace(after, producers=take_snapshot(after.producers)))
-    return flushed(after, base)
-
-
-def flushed(log: Log, offset: int) -> Log:
-    """The log after it was flushed up to an offset."""
-    return log if offset <= log.recovery_point else replace(log, recovery_point=offset)
 
 
 @machine.operation("roll", "LOG-6", "LOG-7")
@@ -374,162 +247,10 @@ def roll(state: Log) -> Step[Log, int]:
 
 
 # ---- appends ---------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class LogAppendInfo:
-    """What became of an append. -1 where there is nothing."""
-
-    first_offset: Annotated[int, governs("LOG-2", "LOG-8", "LOG-11", "LOG-12")]
-    last_offset: Annotated[int, governs("LOG-2", "LOG-8", "LOG-11", "LOG-12")]
-    max_timestamp: Annotated[int, governs("LOG-1", "LOG-12")]
-    log_append_time: Annotated[int, governs("LOG-8")]
-    """ms; of a duplicate the timestamp of the batch that is there"""
-    log_start_offset: Annotated[int, governs("LOG-1")]
-    last_leader_epoch: Annotated[int | None, governs("LOG-12")]
-    """as it came in"""
-    num_messages: Annotated[int, governs("LOG-2", "LOG-12")]
-    valid_bytes: Annotated[int, governs("LOG-12")]
-    leader_hw_change: str = "NONE"
-
-
-def info(
-    log: Log, first: int, last: int, timestamp: int, size: int, epoch: int | None, time: int = -1
-) -> LogAppendInfo:
-    count = last - first + 1 if first >= 0 and last >= 0 else 0
-    return LogAppendInfo(first, last, timestamp, time, log.log_start, epoch, count, size)
-
-
-@states(without=ONE_CALL)
-def rolls(log: Log, new: Sequence[Batch]) -> tuple[Log, bool]:
-    """Whether the log has to roll for these batches; the first timestamp of the active segment is remembered.
-
-    LOG-5: Before an append the log rolls if the active segment is to be rolled (SEG-6, SEG-7, SEG-8, SEG-9) for batches
-    of that size, largest timestamp and last offset, with segment.bytes, segment.ms and the segment's jitter; the new
-    segment then begins at the first offset of the append. [{ROLLING}; {UNIFIED_LOG}; KAFKA-4451, KAFKA-6530]
-    """
-    c = log.config
-    step = should_roll(
-        replace(log.active, now=log.now), c.segment_ms, c.segment_bytes, max(b.max_timestamp for b in new),
-        new[-1].last_offset, sum(b.size for b in new),
-    )  # fmt: skip
-    return log.with_active(step.state), step.result
-
-
-def has_room(log: Log, new: Sequence[Batch]) -> bool:
-    """Whether the indexes of the segment that the batches go to have room for their entries."""
-    if len(new) < 2:
-        return True
-    rolling = rolls(log, new)[1]
-    to = new_segment(log.config, new[0].base_offset, log.now) if rolling else log.active
-    return room(to, new)
-
-
-@states()
-def failed(log: Log) -> Step[Log, LogAppendInfo]:
-    """The log after an effect that the disk refused.
-
-    LOG-37: If the disk refuses an effect, the call ends there with a storage error: what was done before it stays, and
-    nothing that comes after it is done. So the log end rises only over batches that were written, and what was written
-    when the transaction index could not be is in the log, though the producer state does not count it. The directory is
-    out of service from then on: whatever reads or writes files is refused, until a process loads the log again.
-    [{FAILURES}; {UNIFIED_LOG}]
-    """
-    return Step(replace(log, offline=True), OUT_OF_SERVICE)
-
-
-@states(without={"LOG-9": PRODUCERS, "LOG-10": PRODUCERS})
-def appended(
-    log: Log, new: Sequence[Batch], said: LogAppendInfo, origin: producers.Origin, fails: Effect | None, version: int,
-    guard: int,
-) -> Step[Log, LogAppendInfo]:  # fmt: skip
-    """The log after batches that have their offsets.
-
-    LOG-4: Batches that are together larger than segment.bytes are refused. Their leader epochs are assigned by then, and
-    stay. [{APPENDING}; {UNIFIED_LOG}]
-
-    LOG-9: The producer state is asked for each batch with a producer id, as PSM says for the origin of the append. If it
-    refuses one, nothing of the append is written; but the leader epochs stay, and so does a segment that was rolled for
-    it. [{APPENDING}; {UNIFIED_LOG}]
-
-    LOG-10: A marker that ends an aborted transaction is entered in the transaction index of the segment that it was
-    written to, with the first offset of the first transaction of another producer that is still open after the whole
-    append, or without one the offset behind the marker (PSM-16). [{APPENDING}; {UNIFIED_LOG}]
-
-    LOG-14: Each batch's leader epoch and base offset are assigned to the leader epochs (LEC-2), and in their file
-    (LEC-4), before anything of the append is written. [{APPENDING}; {UNIFIED_LOG}; KIP-101]
-
-    LOG-36: After an append the log is flushed if as many offsets as flush.messages lie between the recovery point and
-    the log end. [{BOUNDS}; {UNIFIED_LOG}]
-    """
-    for b in new:
-        entries = assigned(log.epochs, Entry(b.leader_epoch, b.base_offset))
-        if entries != log.epochs and fails == "epochs":
-            return failed(replace(log, epochs=entries))
-        log = contents.epochs_written(log, entries)
-    size = sum(b.size for b in new)
-    if size > log.config.segment_bytes:
-        return Step(log, BATCH_TOO_LARGE)
-    log, rolling = rolls(log, new)
-    if rolling:
-        log = rolled(log, new[0].base_offset, fails)
-        if log.offline:
-            return Step(log, OUT_OF_SERVICE)
-    state, ended = log.producers, list[Ended]()
-    for b in new:
-        state, outcome = contents.append_to_producers(state, b, origin, version, guard)
-        if isinstance(outcome, Refused):
-            return Step(log, outcome)
-        if isinstance(outcome, Ended):
-            ended.append(outcome)
-        elif outcome is not None:
-            _, _, first, last, timestamp = outcome["duplicate"]
-            return Step(log, info(log, first, last, said.max_timestamp, said.valid_bytes, None, timestamp))
-    if fails == "bytes":
-        known = state.verifications
-        return failed(replace(log, producers=replace(log.producers, verifications=known)))
-    log = high_watermark_within(
-        replace(log.with_active(with_batches(log.active, new)), log_end=new[-1].last_offset + 1)
-    )
-    aborted = [e for e in ended if e.aborted]
-    opened = [(first, i) for first, i in state.opened.items()]
-    at = log.producers.end
-    for n, e in enumerate(ended):
-        others = [
-            f for f, i in (*opened, *((x.first_offset, x.producer_id) for x in ended[n + 1 :])) if i != e.producer_id
-        ]
-        entry = transaction_index.AbortedTransaction(
-            e.producer_id, e.first_offset, e.last_offset, min(others, default=e.last_offset + 1)
-        )
-        if e.aborted and fails == "txnIndex":
-            return failed(replace(log, producers=replace(state, end=at)))
-        if e in aborted:
-            log = log.with_active(replace(log.active, aborted=(*log.active.aborted, entry)))
-    log = unstable(replace(log, producers=replace(state, end=log.log_end)))
-    if log.log_end - log.recovery_point >= log.config.flush_messages:
-        if fails == "flush":
-            return failed(log)
-        log = flushed(log, log.log_end)
-    return Step(log, said)
-
-
-def with_batches(active: contents.Segment, new: Sequence[Batch]) -> contents.Segment:
-    """A segment with batches at its end (SEG-2, SEG-4, SEG-5)."""
-    before = active.size
-    more = [p._replace(position=p.position + before) for p in placed(new)]
-    after: IndexState = indexed(more, active.index_interval_bytes, active.indexes)
-    return replace(active, batches=(*active.batches, *new), **after._asdict())
-
-
-def of_producer(producer_id: int, epoch: int, sequence: int) -> bool:
-    """Whether a producer id comes with an epoch and a sequence, and none without."""
-    return (min(epoch, sequence) >= 0) if producer_id >= 0 else (epoch == sequence == -1)
-
-
-def few(records: Sequence[KeyValue]) -> bool:
-    return 0 < len(records) <= MOST_RECORDS
 
 
 @machine.operation("appendAsLeader", "LOG-2", "LOG-3", "LOG-8", "LOG-1", "LOG-4", "LOG-9", "LOG-14", "LOG-36", "LOG-37")
-@states(without={"LOG-8": PRODUCERS})
+@states(without={"LOG-8": PRODUCERS, "LOG-3": ONE_CALL})
 @require(
     lambda producer_id, producer_epoch, base_sequence: of_producer(producer_id, producer_epoch, base_sequence),
     "LOG-9 a producer id has an epoch and a sequence",
@@ -548,7 +269,8 @@ def append_as_leader(
     base_sequence: SequenceNumberOrNone = -1, transactional: bool = False, base_offset: Offset = 0,
     fail_at: Effect | None = None,
 ) -> Step[Log, LogAppendInfo]:  # fmt: skip
-    """One batch of a client. A transactional one first has its transaction verified (PSM-27). `fail_at`: the effect that
+    """One batch of a client. A transactional one first has its transaction verified (PSM-27). `fail_at`: the effect
+    that
     the disk refuses, if it comes to it.
 
     LOG-2: A leader gives the records of a client's batch the offsets from the log end on, and the batch its own leader
@@ -606,68 +328,6 @@ def append_end_txn_marker(
     return appended(state, [batch_of(b)], said, "COORDINATOR", fail_at, transaction_version, 0)
 
 
-def is_batch(b: BatchToReplicate) -> bool:
-    """Whether a leader can have such a batch."""
-    if b.kind in ("abort", "commit"):
-        return not b.records and b.producer_id >= 0 and b.producer_epoch >= 0 and b.base_sequence == -1
-    fits = of_producer(b.producer_id, b.producer_epoch, b.base_sequence)
-    return few(b.records) and fits and (b.kind == "data" or b.producer_id >= 0)
-
-
-def apart(batches: Sequence[BatchToReplicate]) -> bool:
-    """Whether no batch begins within the one before and ends behind it, and one segment can hold them all."""
-    made = [batch_of(b) for b in batches]
-    return made[-1].last_offset - made[0].base_offset <= INT_MAX and all(
-        x.last_offset < y.base_offset or y.last_offset <= x.last_offset for x, y in pairwise(made)
-    )
-
-
-def epochs_hold(log: Log, batches: Sequence[BatchToReplicate]) -> bool:
-    """Whether no producer's epoch falls where it has several batches."""
-    ids = [b.producer_id for b in batches if b.producer_id >= 0]
-    return all(
-        a <= b
-        for i in {i for i in ids if ids.count(i) > 1}
-        for a, b in pairwise([log.producers.known(i).epoch, *(b.producer_epoch for b in batches if b.producer_id == i)])
-    )
-
-
-@states(without={"LOG-12": not_modelled("one replica, whose leader's epoch is what it says"), "LOG-13": ONE_CALL})
-def replicated(
-    log: Log, leader_epoch: int, batches: Sequence[BatchToReplicate], fails: Effect | None
-) -> Step[Log, LogAppendInfo]:
-    """The log after batches of its leader.
-
-    LOG-11: A follower takes the offsets as they are, gaps too. It refuses batches whose last offsets do not rise, and
-    batches that begin below its log end; then nothing changes. [{CHAPTER}, 'Follower append'; {UNIFIED_LOG}]
-
-    LOG-12: A follower takes no batch with a leader epoch above that of the leader it fetches from, and none behind one;
-    if none is left, it appends nothing. [{UNIFIED_LOG}; KAFKA-18723]
-
-    LOG-13: A batch with a wrong CRC is refused, and with it all of the append. [{APPENDING}; {UNIFIED_LOG}]
-    """
-    new: list[Batch] = []
-    for b in batches:
-        if b.leader_epoch > leader_epoch:
-            break
-        made = batch_of(b)
-        if b.damaged:
-            return Step(log, CORRUPT)
-        if new and new[-1].last_offset >= made.last_offset:
-            return Step(log, OUT_OF_ORDER)
-        new.append(made)
-    if not new:
-        return Step(log, info(log, -1, -1, NO_TIMESTAMP, 0, None))
-    if log.offline:
-        return Step(log, OUT_OF_SERVICE)
-    first, last = new[0].base_offset, new[-1]
-    size = sum(b.size for b in new)
-    said = info(log, first, last.last_offset, max(b.max_timestamp for b in new), size, last.leader_epoch)
-    if first < log.log_end:
-        return Step(log, UNEXPECTED_OFFSET)
-    return appended(log, new, said, "REPLICATION", fails, producers.UNKNOWN_VERSION, 0)
-
-
 @machine.operation("appendAsFollower", "LOG-11", "LOG-12", "LOG-1")
 @require(few, "LOG-11 a batch of at most a thousand records")
 @appends
@@ -710,11 +370,11 @@ def append_batches_as_follower(
 def update_high_watermark(state: Log, offset: Offset) -> Step[Log, int]:
     """The high watermark that a follower was told, or a leader begins with: what it became.
 
-    LOG-15: The high watermark is set to an offset, but to the log start if that is higher, and to the log end if that is
-    lower. It may fall. [{BOUNDS}; {UNIFIED_LOG}]
+    LOG-15: The high watermark is set to an offset, but to the log start if that is higher, and to the log end if that
+    is lower. It may fall. [{BOUNDS}; {UNIFIED_LOG}]
     """
-    mark = Mark(state.log_start) if offset < state.log_start else state.end if offset >= state.log_end else Mark(offset)
-    return Step(with_high_watermark(state, mark), mark.offset)
+    after = high_watermark_set(state, offset)
+    return Step(after, after.high_watermark.offset)
 
 
 @machine.operation("maybeIncrementHighWatermark", "LOG-16", "LOG-18")
@@ -745,15 +405,6 @@ def maybe_increment_high_watermark(state: Log, offset: Offset) -> Step[Log, int 
     return Step(with_high_watermark(state, Mark(offset)), before) if offset > before else Step(state, None)
 
 
-def with_log_start(log: Log, offset: int) -> Log:
-    """The log after its log start rose."""
-    after = replace(log, log_start=offset, recovery_point=max(log.recovery_point, offset))
-    if after.high_watermark.offset < offset:
-        after = update_high_watermark.__wrapped__(after, offset).state  # type: ignore[attr-defined]
-    after = epochs_cut(after, start=offset)
-    return unstable(replace(after, producers=producer_state.with_log_start(after.producers, offset)))
-
-
 @machine.operation("maybeIncrementLogStartOffset", "LOG-32")
 @keeps_order
 @flushed_alone
@@ -767,10 +418,11 @@ def with_log_start(log: Log, offset: int) -> Log:
 def maybe_increment_log_start_offset(state: Log, offset: Offset) -> Step[Log, bool]:
     """The log begins at an offset now: whether that is new.
 
-    LOG-32: The log start rises to what DeleteRecords asks for, to what a follower's leader has, and to the first segment
-    that retention leaves, and never falls by this; above the high watermark it is refused. The segments stay: what lies
-    below is not read any more, and goes with its whole segment. The leader epochs begin there then (LEC-6), the producer
-    state takes note (PSM-22), and a recovery point below rises to it. [{BOUNDS}; {UNIFIED_LOG}; KIP-107; KAFKA-16073]
+    LOG-32: The log start rises to what DeleteRecords asks for, to what a follower's leader has, and to the first
+    segment that retention leaves, and never falls by this; above the high watermark it is refused. The segments stay:
+    what lies below is not read any more, and goes with its whole segment. The leader epochs begin there then (LEC-6),
+    the producer state takes note (PSM-22), and a recovery point below rises to it. [{BOUNDS}; {UNIFIED_LOG}; KIP-107;
+    KAFKA-16073]
     """
     if state.offline:
         return Step(state, OUT_OF_SERVICE)
@@ -788,14 +440,6 @@ def assign_epoch_start_offset(state: Log, leader_epoch: LeaderEpoch, offset: Off
     return contents.epochs_written(state, assigned(state.epochs, Entry(leader_epoch, offset)))
 
 
-@dataclass(frozen=True)
-class OffsetAndEpoch:
-    """Where an epoch ended."""
-
-    offset: int
-    leader_epoch: int
-
-
 @machine.question("endOffsetForEpoch")
 @states(without=A_QUESTION)
 @require(
@@ -811,20 +455,6 @@ def end_offset_for_epoch(state: Log, leader_epoch: LeaderEpoch) -> OffsetAndEpoc
 
 
 # ---- truncation, deletion --------------------------------------------------------------------------------------------
-def truncated_fully(log: Log, offset: int, log_start: int | None) -> Log:
-    """The log after it was emptied, to begin at an offset."""
-    made = new_segment(log.config, offset, log.now)
-    after = replace(without_segments(log, log.segments), segments=(made,), log_end=offset)
-    after = replace(
-        after,
-        recovery_point=min(log.recovery_point, offset),
-        log_start=offset if log_start is None else log_start,
-        epochs=(),
-        epochs_file=(),
-        producers=producer_state.truncate_fully_and_start_at(log.producers, offset),
-    )
-    after = rebuilt(after, offset)
-    return with_high_watermark(after, after.end)
 
 
 @machine.operation("truncateTo", "LOG-28", "LOG-29", "LOG-17", "LOG-31")
@@ -847,9 +477,9 @@ def truncate_to(state: Log, offset: Offset) -> Step[Log, bool]:
 
     LOG-28: A truncation to an offset below the log end deletes the segments that begin above it, and cuts the last one
     that is left (SEG-15), so that a batch around the offset goes whole; the log ends at the offset, recovery point and
-    log start fall to it if they are above, the leader epochs are cut (LEC-5), the producer state is rebuilt (LOG-31), and
-    a high watermark at or above the log end becomes the log end. If the first segment begins above the offset, the log
-    is emptied and begins there (LOG-30). [{LOCAL_LOG}; {UNIFIED_LOG}; KAFKA-6492]
+    log start fall to it if they are above, the leader epochs are cut (LEC-5), the producer state is rebuilt (LOG-31),
+    and a high watermark at or above the log end becomes the log end. If the first segment begins above the offset, the
+    log is emptied and begins there (LOG-30). [{LOCAL_LOG}; {UNIFIED_LOG}; KAFKA-6492]
 
     LOG-29: A truncation to the log end or above it cuts the leader epochs at the log end, and nothing else: a leader
     that wrote nothing left an entry there. [{UNIFIED_LOG}; KIP-101]
@@ -889,39 +519,6 @@ def truncate_fully_and_start_at(state: Log, offset: Offset, log_start_offset: Of
     return truncated_fully(state, offset, log_start_offset)
 
 
-def deletable(log: Log, delete: Callable[[int], bool]) -> list[int]:
-    """The segments, from the first on, that a policy has deleted: `delete` is asked of each by its number."""
-    found: list[int] = []
-    for n, s in enumerate(log.segments):
-        last = n == len(log.segments) - 1
-        upper = log.log_end if last else log.segments[n + 1].base_offset
-        if not (log.high_watermark.offset >= upper and delete(n)) or (last and not s.batches):
-            break
-        found.append(n)
-    return found
-
-
-@states()
-def deleted(log: Log, delete: Callable[[int], bool]) -> tuple[Log, int]:
-    """The log without the segments that a policy has deleted, and how many those are.
-
-    LOG-33: Segments are deleted from the first on, each only if all of it lies below the high watermark; an empty active
-    segment is not. If all would go, the log rolls first. The log start rises to the first segment that is left before
-    any goes; then their files and snapshots go (LOG-34). [{UNIFIED_LOG}; KAFKA-5634, KAFKA-16073]
-    """
-    found = deletable(log, delete)
-    if not found:
-        return log, 0
-    gone = log.segments[: len(found)]
-    if len(gone) == len(log.segments):
-        log = rolled(log, 0)
-        gone = log.segments[:-1]
-    first = log.segments[len(gone)].base_offset
-    if first > log.log_start:
-        log = with_log_start(log, first)
-    return without_snapshots(without_segments(log, gone), [s.base_offset for s in gone]), len(gone)
-
-
 @machine.operation("deleteOldSegments", "LOG-39", "LOG-33", "LOG-34")
 @states(without={"LOG-39": ONE_CALL})
 @in_service
@@ -936,9 +533,9 @@ def deleted(log: Log, delete: Callable[[int], bool]) -> tuple[Log, int]:
 def delete_old_segments(state: Log) -> Step[Log, Count]:
     """Retention: how many segments were deleted.
 
-    LOG-39: Segments that end at or below the log start are deleted. Then, if cleanup.policy has delete, as many from the
-    first on as leave at least retention.bytes, if the log has at least so many; then those whose largest timestamp is
-    more than retention.ms ago. A limit of -1 deletes nothing. [{CHAPTER}, 'Configuration reference'; {UNIFIED_LOG};
+    LOG-39: Segments that end at or below the log start are deleted. Then, if cleanup.policy has delete, as many from
+    the first on as leave at least retention.bytes, if the log has at least so many; then those whose largest timestamp
+    is more than retention.ms ago. A limit of -1 deletes nothing. [{CHAPTER}, 'Configuration reference'; {UNIFIED_LOG};
     KIP-107; KAFKA-7400]
     """
     start = state.log_start
@@ -990,87 +587,15 @@ def advance(state: Log, ms: Delay) -> Log:
 Isolation = Literal["LOG_END", "HIGH_WATERMARK", "TXN_COMMITTED"]
 
 
-@partial
-@dataclass(frozen=True)
-class BatchRead:
-    """A batch that a reader was given. What it has not is left out."""
-
-    base_offset: int
-    last_offset: int
-    size: int
-    max_timestamp: int
-    leader_epoch: int
-    producer_id: int | None = None
-    producer_epoch: int | None = None
-    base_sequence: int | None = None
-    transactional: bool | None = None
-    control: bool | None = None
-
-
-def read_of(b: Batch) -> BatchRead:
-    known = b.producer_id >= 0
-    return BatchRead(
-        b.base_offset, b.last_offset, b.size, b.max_timestamp, b.leader_epoch,
-        b.producer_id if known else None, b.producer_epoch if known else None, b.base_sequence if known else None,
-        True if b.kind != "data" else None, True if b.control else None,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class AbortedTransaction:
-    """An aborted transaction that overlaps a read."""
-
-    producer_id: int
-    first_offset: int
-
-
-@dataclass(frozen=True)
-class FetchDataInfo:
-    """What a read gives: the place of its first batch, bytes, the whole batches in them, and, for a reader of committed
-    records, the aborted transactions in their range."""
-
-    fetch_offset: Annotated[int, governs("LOG-23", "LOG-18")]
-    segment_base_offset: int
-    relative_position: int
-    size_in_bytes: Annotated[int, governs("LOG-23", "LOG-24")]
-    first_entry_incomplete: bool
-    batches: list[BatchRead]
-    aborted_transactions: Annotated[list[AbortedTransaction] | None, governs("LOG-25")]
-
-
-def nothing_at(mark: Mark, committed: bool) -> FetchDataInfo:
-    return FetchDataInfo(mark.offset, mark.segment, mark.position, 0, False, [], [] if committed else None)
-
-
-@states(without=A_QUESTION)
-def aborted_in(log: Log, n: int, offset: int, position: int, size: int) -> list[AbortedTransaction]:
-    """The aborted transactions for a read in segment `n`.
-
-    LOG-25: A reader of committed records is told the aborted transactions (producer id and first offset) that overlap
-    what it may have been given: from its offset to the offset of the first index entry at or behind the end of the
-    bytes, or without one to the next segment, or to the log end. The transaction indexes are asked from the segment on
-    that gave the bytes, as TXI-6 says. [{READING}; {LOCAL_LOG}]
-    """
-    behind = [e.offset for e in log.segments[n].offsets if e.position >= position + size]
-    rest = log.segments[n + 1 :]
-    upper = behind[0] if behind else rest[0].base_offset if rest else log.log_end
-    out: list[AbortedTransaction] = []
-    for s in log.segments[n:]:
-        found = transaction_index.Index(s.base_offset, s.aborted).search(offset, upper)
-        out += [AbortedTransaction(e.producer_id, e.first_offset) for e in found.aborted_transactions]
-        if found.is_complete:
-            break
-    return out
-
-
 def below(bound: Mark, result: object) -> bool:
+    """Whether all that was read is below a bound."""
     return not isinstance(result, FetchDataInfo) or all(b.last_offset < bound.offset for b in result.batches)
 
 
 @machine.operation("read", "LOG-21", "LOG-23", "LOG-24", "LOG-18", "LOG-26")
 @in_service
 @keeps_order
-@states(without={"LOG-26": ONE_CALL, "LOG-21": A_QUESTION})
+@states(without={"LOG-26": ONE_CALL, "LOG-21": A_QUESTION, "LOG-23": not_modelled("the model's offsets have no holes")})
 @ensure(
     lambda state, offset, result: isinstance(result.result, Refused) or offset <= state.log_end,
     "LOG-21 nothing is read outside the log",
@@ -1103,8 +628,8 @@ def read(
     where it is larger than the limit. A negative limit is refused where there is something to read. [{READING};
     {LOCAL_LOG}]
 
-    LOG-24: No byte at or above the bound of the isolation is given: of LOG_END that is the log end, of HIGH_WATERMARK the
-    high watermark, of TXN_COMMITTED the last stable offset. [{READING}; KIP-98]
+    LOG-24: No byte at or above the bound of the isolation is given: of LOG_END that is the log end, of HIGH_WATERMARK
+    the high watermark, of TXN_COMMITTED the last stable offset. [{READING}; KIP-98]
 
     LOG-26: A read at the bound gives nothing, at the bound's place; above it, nothing at the offset's own place. If
     nothing is left in the log from the offset on, it gives nothing at the log end's place. [{READING}; {LOCAL_LOG}]
@@ -1141,15 +666,6 @@ def read(
         aborted = aborted_in(state, n, offset, at.position, size) if committed else None
         return Step(state, FetchDataInfo(*mark, size, incomplete, said, aborted))
     return Step(state, nothing_at(state.end, False))
-
-
-@dataclass(frozen=True)
-class TimestampAndOffset:
-    """An offset, with the timestamp and the leader epoch of its record where they are known."""
-
-    timestamp: Annotated[int, governs("LOG-27", "LOG-38")]
-    offset: Annotated[int, governs("LOG-27", "LOG-38")]
-    leader_epoch: Annotated[int | None, governs("LOG-27", "LOG-38")]
 
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
@@ -1209,9 +725,10 @@ def close_and_reopen(
 ) -> Log:  # fmt: skip
     """The log is closed, and loaded again.
 
-    LOG-42: A log that is closed takes a producer snapshot at its end. Loaded again it has the same batches and
-    epochs, ends behind its last batch (a log that was cut within a batch ended above), has its producers from the
-    snapshot, and a recovery point at the log end; the high watermark is the log start until somebody says another one. [{CHAPTER}, 'Crash recovery & startup: LogLoader'; {UNIFIED_LOG}]
+    LOG-42: A log that is closed takes a producer snapshot at its end. Loaded again it has the same batches and epochs,
+    ends behind its last batch (a log that was cut within a batch ended above), has its producers from the snapshot, and
+    a recovery point at the log end; the high watermark is the log start until somebody says another one. [{CHAPTER},
+    'Crash recovery & startup: LogLoader'; {UNIFIED_LOG}]
     """
     closed = replace(state, producers=take_snapshot(state.producers))
     return contents.loaded(closed, True, recovery_point, log_start_offset, 0, producer_snapshots_deleted)
@@ -1240,8 +757,8 @@ def crash_and_reopen(
 ) -> Log:  # fmt: skip
     """The process dies, the active segment loses its last bytes, perhaps the snapshots are lost, and the log is loaded.
 
-    LOG-43: A log that was not closed is recovered from the segment on that holds the checkpointed recovery point (LDR-7),
-    and then has its batches up to the first that is not whole, with the producers that they make. [{FAILURES};
+    LOG-43: A log that was not closed is recovered from the segment on that holds the checkpointed recovery point
+    (LDR-7), and then has its batches up to the first that is not whole, with the producers that they make. [{FAILURES};
     {UNIFIED_LOG}; KAFKA-10101]
     """
     return contents.loaded(state, False, recovery_point, log_start_offset, torn_bytes, producer_snapshots_deleted)
@@ -1249,14 +766,6 @@ def crash_and_reopen(
 
 # ---- names -----------------------------------------------------------------------------------------------------------
 ENDING = re.compile(r"(\S+)-(\S+)\.(\S+)(-delete|-future|-stray)", re.ASCII)
-
-
-@dataclass(frozen=True)
-class TopicPartition:
-    """A partition."""
-
-    topic: str
-    partition: int
 
 
 @machine.question("parseTopicPartitionName")
@@ -1278,6 +787,3 @@ def parse_topic_partition_name(name: str) -> TopicPartition | Refused:
     if not topic or not re.fullmatch(r"[+-]?[0-9]+", number) or not -INT_MAX - 1 <= int(number) <= INT_MAX:
         return NO_LOG
     return TopicPartition(topic, int(number))
-
-
-_ = epoch_at

@@ -19,6 +19,10 @@ RECORDS: list[Json] = [
     [["a", "b"], ["c", "d"], ["e", "f"], ["g", "h"], ["i", None]],
 ]
 EFFECTS = ["epochs", "roll", "snapshot", "bytes", "txnIndex", "flush"]
+NAMES = [
+    "t-0", "a-b-12", "t", "-1", "t-", "t-x", "t-0.a1-delete", "t-0.a1-future", "t-0-delete", "t.u-3.9-stray",
+    "t-99999999999", "t--1",
+]  # fmt: skip
 SELDOM: list[Any] = [None] * 30
 
 
@@ -79,13 +83,15 @@ def _fetched(log: Log) -> list[Json]:
     """What a leader may send, and what it should not."""
     at = log.log_end
     latest = log.epochs[-1].epoch if log.epochs else 0
+    one = RECORDS[0]
+    opens = _batch(log, at, one, "transactional", 2)
     out: list[Json] = [
         [_batch(log, at, RECORDS[1]), _batch(log, at + 3, RECORDS[0])],
         [_batch(log, at, RECORDS[0]), _batch(log, at + 1, RECORDS[1], leaderEpoch=latest + 1)],
         [_batch(log, at + 2, RECORDS[0]), _batch(log, at + 7, RECORDS[0])],
         [_batch(log, at, RECORDS[0], "transactional", 1), _batch(log, at + 1, RECORDS[0], "abort", 1)],
-        [_batch(log, at, RECORDS[0], "abort", 1), _batch(log, at + 1, RECORDS[0]), _batch(log, at + 2, RECORDS[0], "transactional", 2)],
-        [_batch(log, at, RECORDS[0], "transactional", 2), _batch(log, at + 1, RECORDS[0], "abort", 1), _batch(log, at + 2, RECORDS[0], "commit", 2)],
+        [_batch(log, at, one, "abort", 1), _batch(log, at + 1, one), _batch(log, at + 2, one, "transactional", 2)],
+        [opens, _batch(log, at + 1, one, "abort", 1), _batch(log, at + 2, one, "commit", 2)],
         [_batch(log, at, RECORDS[0], "abort", 1), _batch(log, at + 1, RECORDS[0], "abort", 2)],
         [_batch(log, at, RECORDS[0]), _batch(log, at + 1, RECORDS[0], damaged=True)],
         [_batch(log, at, RECORDS[1]), _batch(log, at, RECORDS[1])],
@@ -155,7 +161,7 @@ machine.candidates |= {
     "transactional": lambda _: [True, False],
     "base_offset": lambda s: [0] * 20 + [1],
     "fail_at": lambda _: [*SELDOM, *EFFECTS],
-    "appendAsFollower:base_offset": lambda s: [s.log_end, s.log_end, s.log_end + 4, max(0, s.log_end - 2), s.log_end + 2**31],
+    "appendAsFollower:base_offset": lambda s: [s.log_end + d for d in (0, 0, 4, 2**31)] + [max(0, s.log_end - 2)],
     "batch_leader_epoch": _epochs,
     "batches": _fetched,
     "type": lambda _: ["ABORT", "COMMIT"],
@@ -179,5 +185,5 @@ machine.candidates |= {
     "isolation": lambda _: ["LOG_END", "HIGH_WATERMARK", "TXN_COMMITTED"],
     "min_one_message": lambda _: [True, False],
     "fetchOffsetByTimestamp:timestamp": _timestamps,
-    "name": lambda _: ["t-0", "a-b-12", "t", "-1", "t-", "t-x", "t-0.a1-delete", "t-0.a1-future", "t-0-delete", "t.u-3.9-stray", "t-99999999999", "t--1"],
+    "name": lambda _: NAMES,
 }  # fmt: skip
