@@ -460,6 +460,13 @@ def torn(segment: Segment, lost_bytes: int) -> Segment:
     return replace(segment, batches=tuple(p.batch for p in segment.placed if p.position + p.batch.size <= size))
 
 
+def recoveries_fit(log: Log, lost_bytes: int, recovery_point: int) -> bool:
+    """Whether recovery finds no index full. It may need more entries than were appended, after a stop in between."""
+    first = log.floor(recovery_point) or 0
+    last = torn(log.active, lost_bytes)
+    return all(map(contents.recovery_fits, [*log.segments[first:-1], last]))
+
+
 def loaded(log: Log, clean: bool, recovery_point: int, log_start: int, lost_bytes: int, no_snapshots: bool) -> Log:
     """The log after a stop and a start, with the offsets that the checkpoints have. Its last segment loses its last
     bytes, and the snapshots may be lost."""

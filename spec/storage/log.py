@@ -749,6 +749,10 @@ def close_and_reopen(
 @require(
     lambda state: all(s.batches for s in state.segments[:-1]), "LOG-43 the segments before the active one have batches"
 )
+@require(
+    lambda state, torn_bytes, recovery_point: contents.recoveries_fit(state, torn_bytes, recovery_point),
+    "LOG-43 the indexes have room for what recovery reads",
+)
 @keeps_segments
 @ensure(lambda state, result: result.log_end <= state.active.next_offset, "LOG-43 nothing is made up")
 def crash_and_reopen(
