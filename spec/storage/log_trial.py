@@ -63,7 +63,7 @@ def _sequences(log: Log) -> list[int]:
 
 
 def _times(log: Log) -> list[int]:
-    return [log.now, log.now, log.now - 1000, log.now + 2000, log.now + 30_000]
+    return [log.now, log.now, log.now - 1000, log.now + 15_000, log.now - 20_000, log.now + 30_000]
 
 
 def _batch(log: Log, at: int, records: Json, kind: str = "data", producer: int = -1, **more: Any) -> dict[str, Any]:
@@ -109,6 +109,11 @@ def _torn(log: Log) -> list[int]:
     return [0, 0, *(sizes[-1:]), 1, *(s - 1 for s in sizes[-1:]), sum(sizes[-2:])]
 
 
+def _grown(log: Log) -> bool:
+    """Whether there is something to lose: without it logs would stay small."""
+    return log.offline or sum(len(s.batches) for s in log.segments) > 5
+
+
 def _points(log: Log) -> list[int]:
     return list(
         dict.fromkeys(
@@ -141,7 +146,7 @@ machine.candidates |= {
     "init:roll_jitter_ms": lambda _: [0, 7000],
     "init:segment_index_bytes": lambda _: [1000, 2**16, 40, 24],
     "init:index_interval_bytes": lambda _: [1, 4096, 200],
-    "init:retention_bytes": lambda _: [-1, 900, 0],
+    "init:retention_bytes": lambda _: [-1, 142, 0, 900],
     "init:retention_ms": lambda _: [-1, 20_000],
     "init:cleanup_policy": lambda _: ["delete", "delete", "compact"],
     "init:file_delete_delay_ms": lambda _: [1000, 0, 60_000],
@@ -169,11 +174,11 @@ machine.candidates |= {
     "transaction_version": lambda _: [0, 1, 2],
     "offset": _offsets,
     "assignEpochStartOffset:offset": lambda s: [s.log_end],
-    "truncateTo:offset": lambda s: [*_offsets(s)[4:], s.log_end],
-    "truncateFullyAndStartAt:offset": lambda s: [s.log_end + 5, s.log_start, s.log_end],
+    "truncateTo:offset": lambda s: [s.log_end, *(_offsets(s)[4:] if _grown(s) else ())],
+    "truncateFullyAndStartAt:offset": lambda s: [s.log_end + 5, s.log_start, s.log_end] if _grown(s) else [],
     "log_start_offset": lambda s: [s.log_start, None, s.segments[0].base_offset],
-    "closeAndReopen:log_start_offset": lambda s: [s.log_start, s.segments[0].base_offset],
-    "crashAndReopen:log_start_offset": lambda s: [s.log_start, s.segments[0].base_offset],
+    "closeAndReopen:log_start_offset": lambda s: [s.log_start, s.segments[0].base_offset] if _grown(s) else [],
+    "crashAndReopen:log_start_offset": lambda s: [s.log_start, s.segments[0].base_offset] if _grown(s) else [],
     "recovery_point": _points,
     "last_shutdown_clean": lambda _: [True, False],
     "torn_bytes": _torn,
