@@ -209,6 +209,7 @@ class UnifiedLog:
         self.epochs, self.producers = loader.epochs, loader.producers
         self.epochs.schedule = lambda task: self.schedule(0, task)
         self.log_start, self.log_end, self.recovery_point = loaded.log_start, loaded.log_end, loaded.recovery_point
+        self._set_end(self.log_end)
         self.high_watermark = Place(self.log_start)
         self.first_unstable: Place | None = None
         self._update_first_unstable()
@@ -231,10 +232,6 @@ class UnifiedLog:
     @property
     def active(self) -> Segment:
         return self.segments[self.bases[-1]]
-
-    @property
-    def end(self) -> Place:
-        return Place(self.log_end, self.bases[-1], self.active.size)
 
     @property
     def last_stable(self) -> int:
@@ -375,7 +372,7 @@ class UnifiedLog:
                     info.log_append_time, info.log_start_offset = duplicate.timestamp, self.log_start
                     return info
         self.active.append(info.last_offset, records)
-        self.log_end = info.last_offset + 1
+        self._set_end(info.last_offset + 1)
         self._bound_high_watermark()
         for update in updates.values():
             self.producers.update(update)
@@ -465,6 +462,7 @@ class UnifiedLog:
         else:
             old.become_inactive()
         self._open(base)
+        self._set_end(self.log_end)
         self.producers.end_offset = base
         snapshot = self.producers.take_snapshot(flush=False)
         self._bound_high_watermark()
@@ -642,7 +640,7 @@ class UnifiedLog:
             if gone:
                 self._give_up(gone)
             self.active.truncate_to(offset)
-            self._set_log_end(offset)
+            self._cut_end(offset)
             self._give_up_snapshots([s.base_offset for s in gone])
             self.epochs.truncate_from_end(offset)
             self.log_start = min(self.log_start, offset)
@@ -650,8 +648,13 @@ class UnifiedLog:
             self._bound_high_watermark()
             return True
 
-    def _set_log_end(self, offset: int) -> None:
-        self.log_end = offset
+    def _set_end(self, offset: int) -> None:
+        """The log end, with its place as it is now: what is written behind it is not to be read yet. [LOG-1, LOG-24]"""
+        self.log_end, self.end = offset, Place(offset, self.bases[-1], self.active.size)
+
+    def _cut_end(self, offset: int) -> None:
+        """[LOG-28]"""
+        self._set_end(offset)
         self.recovery_point = min(self.recovery_point, offset)
 
     def truncate_fully_and_start_at(self, offset: int, log_start: int | None = None) -> None:
@@ -663,7 +666,7 @@ class UnifiedLog:
         """[LOG-30]"""
         self._give_up(list(self.segments.values()))
         self._open(offset)
-        self._set_log_end(offset)
+        self._cut_end(offset)
         self.epochs.clear_and_flush()
         self.producers.truncate_fully_and_start_at(offset)
         self.log_start = offset if log_start is None else log_start

@@ -624,9 +624,9 @@ def read(
 
     LOG-23: A read begins with the batch that holds the offset, in the last segment that begins at or below it, or with
     the next batch above it, in that segment or a later one: so a hole in the offsets is passed. It gives bytes of one
-    segment alone, at most its limit; with minOneMessage at least the first batch whole, which is told to be incomplete
-    where it is larger than the limit. A negative limit is refused where there is something to read. [{READING};
-    {LOCAL_LOG}]
+    segment alone, at most its limit; with minOneMessage at least the first batch whole. Without that a first batch
+    larger than the limit is told to be incomplete. A negative limit is refused where there is something to read.
+    [{READING}; {LOCAL_LOG}]
 
     LOG-24: No byte at or above the bound of the isolation is given: of LOG_END that is the log end, of HIGH_WATERMARK
     the high watermark, of TXN_COMMITTED the last stable offset. [{READING}; KIP-98]
