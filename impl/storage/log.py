@@ -737,8 +737,7 @@ class UnifiedLog:
         return out
 
     def fetch_offset_by_timestamp(self, timestamp: int) -> tuple[int, int, int | None] | None:
-        """Timestamp, offset and leader epoch for a timestamp, ms, or what a negative one stands for. [LOG-27,
-        LOG-38]"""
+        """Timestamp, offset and leader epoch for a timestamp, ms, or what a negative one is. [LOG-27, LOG-38]"""
         self._check_service()
         if timestamp == spec.LATEST:
             return NO_TIMESTAMP, self.log_end, self.epochs.epochs[-1] if self.epochs.epochs else None
