@@ -13,14 +13,17 @@ from unittest.mock import patch
 from kafkaspec.contract.machine import Driver, Machine, Step
 from kafkaspec.impl.common.disk import StorageError
 from kafkaspec.impl.storage import log as impl
-from kafkaspec.impl.storage.log import AppendInfo, Fetched, Header, Place, UnifiedLog
-from kafkaspec.impl.storage.segment import Segment
+from kafkaspec.impl.storage.leader_epochs import EpochEnd
+from kafkaspec.impl.storage.log import AppendInfo, Fetched, Place, UnifiedLog
+from kafkaspec.impl.storage.producer_state import CLIENT, ProducerStateError
+from kafkaspec.impl.storage.segment import Header, Segment, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.language import action, require
 from kafkaspec.models.storage import log as model
 from kafkaspec.models.storage.log import Batch, Offset, Phase
 from kafkaspec.mutants.matrix import Mutant, of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.common.log_contents import Log
+from kafkaspec.spec.common.log_shown import TopicPartition
 from kafkaspec.spec.storage import log as spec
 
 Sound = UnifiedLog
@@ -136,7 +139,7 @@ def _snapshot_of_the_old_end(self: UnifiedLog, expected: int) -> int:
 def _asks_twice(self: UnifiedLog, records: bytes, h: Header, origin: str, *rest: Any) -> Any:
     """Duplicates are appended."""
     known = self.producers.producers.get(h.producer_id)
-    if origin == impl.CLIENT and known is not None and h.attributes & 0x30 == 0:
+    if origin == CLIENT and known is not None and h.attributes & 0x30 == 0:
         last = h.base_sequence + h.last_offset_delta
         if known.duplicate(h.producer_epoch, h.base_sequence, last) is not None:
             return None
@@ -157,7 +160,7 @@ def _producers_first(
     bases = list(self.bases)
     try:
         return Sound._append(self, records, new, info, *rest)
-    except impl.producer_state.ProducerStateError:
+    except ProducerStateError:
         if self.bases != bases and self.active.size == 0:
             self._give_up([self.active])
         raise
@@ -181,7 +184,7 @@ def _any_order(self: UnifiedLog, records: bytes, epoch: int) -> AppendInfo:
     try:
         return Sound.append_as_follower(self, records, epoch)
     except impl.OffsetsOutOfOrder:
-        first = next(impl.headers(records))
+        first = next(headers(records))
         return Sound.append_as_follower(self, records[: first.size], epoch)
 
 
@@ -385,7 +388,7 @@ def _over_by_one(self: UnifiedLog) -> int:
 
 def _end_of_unknown(self: UnifiedLog, epoch: int) -> Any:
     end = Sound.end_offset_for_epoch(self, epoch)
-    return end if end is not None else impl.EpochEnd(epoch, self.log_end)
+    return end if end is not None else EpochEnd(epoch, self.log_end)
 
 
 def _high_watermark_at_end(self: UnifiedLog, *args: Any, **more: Any) -> None:
@@ -403,7 +406,7 @@ class AnyName(impl.Driver):
     def parse_topic_partition_name(self, name: str) -> Any:
         topic, _, number = name.rpartition("-")
         if topic and number.isdigit() and int(number) > 2**31 - 1:
-            return impl.shown.TopicPartition(topic, int(number))
+            return TopicPartition(topic, int(number))
         return super().parse_topic_partition_name(name)
 
 

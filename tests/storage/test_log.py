@@ -14,7 +14,9 @@ from kafkaspec.contract.machine import Outside, Refused, Step
 from kafkaspec.contract.recording import manifest
 from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk, StorageError
 from kafkaspec.impl.storage import log as impl
+from kafkaspec.impl.storage.batch import Batch
 from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
+from kafkaspec.impl.storage.segment import headers
 from kafkaspec.judge.check import check
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.log import MODELS
@@ -423,8 +425,8 @@ def keys(log: UnifiedLog, isolation: str = "LOG_END") -> list[str]:
     """What a reader is given, from the log start to the bound."""
     out, at = [], log.log_start
     while found := log.read(at, 10_000, isolation, True).records:
-        for h in impl.headers(found):
-            records = list(impl.Batch(found[h.position : h.position + h.size], 0).records())
+        for h in headers(found):
+            records = list(Batch(found[h.position : h.position + h.size], 0).records())
             out += [(r.key or b"").decode() for r in records]
             at = h.last_offset + 1
     return out
