@@ -682,8 +682,8 @@ def fetch_offset_by_timestamp(state: Log, timestamp: Target) -> TimestampAndOffs
     segments have. A segment without a batch counts by its file's time of modification. [{CHAPTER}, 'LogSegment: a file
     pair plus indexes'; {UNIFIED_LOG}; KIP-33]
 
-    LOG-38: -1 is the log end, with the latest epoch; -2, and without tiered storage -4, the log start, with the first
-    epoch if that begins at or below it. -3 is the first record with the largest timestamp of the log, of all its
+    LOG-38: Target -1 is the log end, with the latest epoch; -2, and without tiered storage -4, the log start, with the
+    first epoch if that begins at or below it. -3 is the first record with the largest timestamp of the log, of all its
     segments; none in an empty log. -5 and -6, about tiered storage, are offset -1 of epoch -1 where there is none.
     [{UNIFIED_LOG}; ListOffsetsRequest; KIP-734, KIP-1005, KIP-1023]
     """
