@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafkaspec.contract.machine import Json
+from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.common.log_contents import Batch, Log
 from kafkaspec.spec.common.producers import UNKNOWN
 from kafkaspec.spec.storage.log import machine
@@ -53,6 +54,8 @@ def _next_epochs(log: Log) -> list[int]:
 
 def _sequences(log: Log) -> list[int]:
     out = [-1, 0]
+    if not log.producers.producers:
+        out.append(INT_MAX - 1)
     for p in log.producers.producers.values():
         out += [
             p.following(p.epoch),

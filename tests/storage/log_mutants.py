@@ -579,7 +579,6 @@ MUTANTS: list[Mutant] = [
         "LOG-17 LOG-22",
         "a truncation leaves the high watermark above the log end",
         _log(_bound_high_watermark=_stays_above),
-        "KAFKA-9196",
     ),
     of_impl("the offset is kept", "LOG-18", "an offset within a batch stays", _log(_find=_keeps_the_offset)),
     of_impl(
@@ -648,7 +647,7 @@ MUTANTS: list[Mutant] = [
     of_impl(
         "never flushed", "LOG-36", "flush.messages is not looked at", _configured(flush_messages=lambda c: 2**63 - 1)
     ),
-    of_impl("goes on", "LOG-37", "a failed directory stays in service", _log(_check_service=_goes_on)),
+    of_impl("goes on", "LOG-37", "a failed directory stays in service", _log(_check_service=_goes_on), "KAFKA-10778"),
     of_impl(
         "largest of the active", "LOG-38", "-3 looks at the active segment alone", _log(_largest=_latest_of_the_active)
     ),
@@ -801,3 +800,188 @@ RARE = [
 """Those that show at the end of a number's range, with a rare configuration, or after a rare sequence."""
 
 MUTANTS += RARE
+
+
+# ---- Kafka's own bugs
+def _watermark_in_the_old_segment(self: UnifiedLog, expected: int) -> int:
+    with patch.object(self, "_bound_high_watermark", lambda: None):
+        return Sound._roll(self, expected)
+
+
+def _offsets_before_producers(self: UnifiedLog, offset: int) -> bool:
+    """The high watermark is looked at while the producers are still those of before."""
+    sound, bound = self._rebuild, self._bound_high_watermark
+
+    def rebuild(end: int) -> None:
+        bound()
+        sound(end)
+
+    with patch.object(self, "_rebuild", rebuild), patch.object(self, "_bound_high_watermark", lambda: None):
+        return Sound.truncate_to(self, offset)
+
+
+def _snapshot_of_the_future(
+    self: UnifiedLog, records: bytes, new: Sequence[Header], info: AppendInfo, origin: str, guard: int, version: int
+) -> AppendInfo:
+    """The snapshot of a roll has the batch for which the log rolls."""
+    m, sound = self.producers, self._maybe_roll
+
+    def roll(size: int, info: AppendInfo) -> None:
+        known, verifications = dict(m.producers), dict(m.verifications)
+        updates = dict[int, Any]()
+        try:
+            for h in new:
+                if h.producer_id >= 0:
+                    self._ask_producers(records, h, origin, guard, version, updates, [])
+            for update in updates.values():
+                m.producers[update.updated.producer_id] = update.updated
+        except ProducerStateError:
+            pass
+        m.verifications = verifications
+        sound(size, info)
+        m.producers = known
+
+    with patch.object(self, "_maybe_roll", roll):
+        return Sound._append(self, records, new, info, origin, guard, version)
+
+
+def _empty_ends_at_zero(self: UnifiedLog, *args: Any, **more: Any) -> None:
+    """Loaded without a batch, the log ends at 0."""
+    Sound.__init__(self, *args, **more)
+    if self.size == 0:
+        self._set_end(0)
+
+
+def _removed_by_name(self: UnifiedLog, bases: Sequence[int]) -> None:
+    """Snapshots keep their name until they are removed."""
+    there = [b for b in bases if b in self.producers.snapshots]
+    self.producers.snapshots.difference_update(there)
+    self._remove_later([self.producers.path(base) for base in there])
+
+
+def _no_trace_of_a_leader(self: UnifiedLog, epoch: int, offset: int) -> None:
+    self._check_service()
+
+
+def _never_placed(self: UnifiedLog) -> Place:
+    return self.high_watermark
+
+
+def _largest_at_the_batch_end(self: UnifiedLog) -> tuple[int, int, int | None] | None:
+    found = Sound._largest(self)
+    if found is None:
+        return None
+    segment = self.segments[self.bases[self._from(found[1])]]
+    return found[0], next(h.last_offset for h in headers(segment.data()) if h.last_offset >= found[1]), found[2]
+
+
+def _follower_checks(self: UnifiedLog, records: bytes, epoch: int) -> AppendInfo:
+    """A follower checks sequences as a leader does."""
+    sound = self.producers.prepare
+    with patch.object(self.producers, "prepare", lambda producer_id, _: sound(producer_id, CLIENT)):
+        return Sound.append_as_follower(self, records, epoch)
+
+
+def _without_the_first(self: UnifiedLog, end: int) -> None:
+    """Producers are read again from the segment behind the one that holds the snapshot's offset."""
+    with patch.object(self, "_from", lambda offset: Sound._from(self, offset) + 1):
+        Sound._rebuild(self, end)
+
+
+def _start_last(self: UnifiedLog) -> int:
+    """Segments below the log start go after those that are too old."""
+    sound, passes = self._delete, []
+    with patch.object(self, "_delete", lambda wanted: passes.append(wanted) or 0):
+        Sound.delete_old_segments(self)
+    return sum(map(sound, [*passes[1:], *passes[:1]]))
+
+
+def _no_wrap(self: UnifiedLog, records: bytes, h: Header, origin: str, guard: int, version: int, *rest: Any) -> Any:
+    """The last sequence number of a batch goes beyond 2^31 - 1."""
+    with patch.object(impl, "INT_MAX", 2**40):
+        return Sound._ask_producers(self, records, h, origin, guard, version, *rest)
+
+
+BUGS = [
+    of_impl(
+        "the old segment",
+        "LOG-17",
+        "a roll at the high watermark leaves its place in the segment before",
+        _log(_roll=_watermark_in_the_old_segment),
+        "KAFKA-9196",
+    ),
+    of_impl(
+        "offsets before producers",
+        "LOG-28 LOG-20",
+        "a truncation moves the offsets before the producers are rebuilt",
+        _log(truncate_to=_offsets_before_producers),
+        "KAFKA-12153",
+    ),
+    of_impl(
+        "snapshot of the future",
+        "LOG-6 LOG-1",
+        "the snapshot of a roll has the batch that is to come",
+        _log(_append=_snapshot_of_the_future),
+        "KAFKA-6683",
+    ),
+    of_impl(
+        "empty at zero",
+        "LOG-42",
+        "a log without batches ends at 0 when it is loaded",
+        _log(__init__=_empty_ends_at_zero),
+        "KAFKA-8306",
+    ),
+    of_impl(
+        "removed by name",
+        "LOG-34",
+        "a snapshot that was given up is removed by its name, later",
+        _log(_give_up_snapshots=_removed_by_name),
+        "KAFKA-12964",
+    ),
+    of_impl(
+        "no trace of a leader",
+        "LOG-14 LOG-40",
+        "a leader that writes nothing leaves no epoch",
+        _log(assign_epoch_start_offset=_no_trace_of_a_leader),
+        "KAFKA-7415",
+    ),
+    of_impl(
+        "never placed",
+        "LOG-18 LOG-26",
+        "the place of the high watermark is not looked up",
+        _log(_placed_high_watermark=_never_placed),
+        "KAFKA-5745",
+    ),
+    of_impl(
+        "the batch's end",
+        "LOG-38",
+        "-3 is the last offset of the batch",
+        _log(_largest=_largest_at_the_batch_end),
+        "KAFKA-16342",
+    ),
+    of_impl(
+        "a follower checks",
+        "LOG-9 LOG-11",
+        "a follower refuses sequences that its leader took",
+        _log(append_as_follower=_follower_checks),
+        "KAFKA-6003",
+    ),
+    of_impl(
+        "without the first",
+        "LOG-31",
+        "the segment that holds the snapshot's offset is not read again",
+        _log(_rebuild=_without_the_first),
+        "KAFKA-1042",
+    ),
+    of_impl(
+        "start last",
+        "LOG-39",
+        "segments below the log start go last, and hide what is too old",
+        _log(delete_old_segments=_start_last),
+        "KAFKA-12177",
+    ),
+    of_impl("no wrap", "LOG-9 LOG-8", "sequence numbers do not wrap", _log(_ask_producers=_no_wrap), "KAFKA-7692"),
+]
+"""Those that no fault above is."""
+
+MUTANTS += BUGS
