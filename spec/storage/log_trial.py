@@ -66,7 +66,7 @@ def _sequences(log: Log) -> list[int]:
 
 
 def _times(log: Log) -> list[int]:
-    return [log.now, log.now, log.now - 1000, log.now + 15_000, log.now - 20_000, log.now - 40_000, log.now + 30_000]
+    return [log.now, log.now, log.now - 1000, log.now + 15_000, log.now - 20_000, log.now + 30_000]
 
 
 def _batch(log: Log, at: int, records: Json, kind: str = "data", producer: int = -1, **more: Any) -> dict[str, Any]:
@@ -150,7 +150,7 @@ machine.candidates |= {
     "init:segment_index_bytes": lambda _: [1000, 2**16, 40, 24],
     "init:index_interval_bytes": lambda _: [1, 4096, 200],
     "init:retention_bytes": lambda _: [1, -1, 142, 0, 1],
-    "init:retention_ms": lambda _: [-1, 20_000, 0],
+    "init:retention_ms": lambda _: [-1, 20_000],
     "init:cleanup_policy": lambda _: ["delete", "delete", "compact"],
     "init:file_delete_delay_ms": lambda _: [1000, 0, 60_000],
     "init:max_message_bytes": lambda _: [1 << 20, 450],

@@ -888,14 +888,6 @@ def _without_the_first(self: UnifiedLog, end: int) -> None:
         Sound._rebuild(self, end)
 
 
-def _start_last(self: UnifiedLog) -> int:
-    """Segments below the log start go after those that are too old."""
-    sound, passes = self._delete, []
-    with patch.object(self, "_delete", lambda wanted: passes.append(wanted) or 0):
-        Sound.delete_old_segments(self)
-    return sum(map(sound, [*passes[1:], *passes[:1]]))
-
-
 def _no_wrap(self: UnifiedLog, records: bytes, h: Header, origin: str, guard: int, version: int, *rest: Any) -> Any:
     """The last sequence number of a batch goes beyond 2^31 - 1."""
     with patch.object(impl, "INT_MAX", 2**40):
@@ -972,13 +964,6 @@ BUGS = [
         "the segment that holds the snapshot's offset is not read again",
         _log(_rebuild=_without_the_first),
         "KAFKA-1042",
-    ),
-    of_impl(
-        "start last",
-        "LOG-39",
-        "segments below the log start go last, and hide what is too old",
-        _log(delete_old_segments=_start_last),
-        "KAFKA-12177",
     ),
     of_impl("no wrap", "LOG-9 LOG-8", "sequence numbers do not wrap", _log(_ask_producers=_no_wrap), "KAFKA-7692"),
 ]

@@ -361,6 +361,19 @@ def test_retention_goes_from_the_first_segment_on_up_to_the_high_watermark() -> 
     assert h.bases == [1]
 
 
+@pytest.mark.clause("LOG-39")
+def test_what_lies_below_the_log_start_does_not_hide_what_is_too_old() -> None:
+    """KAFKA-12177: in one pass."""
+    h = History(segment_bytes=600, retention_ms=20_000)
+    for timestamp in (1_000_000, 900_000, 1_000_000):
+        h.leader(LONG, timestamp=timestamp)
+    h("updateHighWatermark", offset=3)
+    assert h("deleteOldSegments") == 0
+    h("maybeIncrementLogStartOffset", offset=1)
+    assert h("deleteOldSegments") == 2
+    assert h.bases == [2]
+
+
 @pytest.mark.clause("LOG-36")
 def test_flush_messages() -> None:
     h = History(flush_messages=3)
