@@ -1,9 +1,10 @@
 """How fast the log's impl appends and reads: `python bench/log.py 1000000 --batch 100`.
 
-Batches are made before the clock starts, as a leader gets them: the log looks through them, gives offsets and epochs, and
-writes. They are then read from the log's start to its end, at most --length bytes at a time, and every batch's header is
-looked at. Files are real, in a temporary directory. Prints JSON: `records`, `bytes`, `segments`; `append_seconds`,
-`append_cpu_seconds`, `appended_per_second`; `read_seconds`, `read_cpu_seconds`, `read_per_second`. Rates are of wall time.
+Batches are made before the clock starts, as a leader gets them: the log looks through them, gives offsets and epochs,
+and writes. They are then read from the log's start to its end, at most --length bytes at a time, and every batch's
+header is looked at. Files are real, in a temporary directory. Prints JSON: `records`, `bytes`, `segments`;
+`append_seconds`, `append_cpu_seconds`, `appended_per_second`; `read_seconds`, `read_cpu_seconds`, `read_per_second`.
+Rates are of wall time.
 """
 
 from __future__ import annotations
