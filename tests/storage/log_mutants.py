@@ -21,7 +21,7 @@ from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.language import action, require
 from kafkaspec.models.storage import log as model
 from kafkaspec.models.storage.log import Batch, Offset, Phase
-from kafkaspec.mutants.matrix import Mutant, of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.common.log_contents import Log
 from kafkaspec.spec.common.log_shown import TopicPartition
 from kafkaspec.spec.storage import log as spec
