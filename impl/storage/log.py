@@ -23,6 +23,13 @@ import crc32c
 from kafkaspec.contract.codec import Unordered, encode
 from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
+from kafkaspec.impl.management.checkpoints import (
+    PARTITION_METADATA,
+    decode_metadata,
+    encode_metadata,
+    replace_file,
+    storage_errors,
+)
 from kafkaspec.impl.storage import producer_state
 from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, Batch, Encoder, control
 from kafkaspec.impl.storage.leader_epochs import UNDEFINED, EpochEnd
@@ -42,9 +49,13 @@ from kafkaspec.impl.storage.producer_state import (
 from kafkaspec.impl.storage.segment import (
     CRC_FROM,
     INDEX,
+    LEAST,
+    LENGTH_AT,
     LOG,
+    OVERHEAD,
     TIME_INDEX,
     TRANSACTION_INDEX,
+    CorruptRecord,
     Header,
     IllegalArgument,
     ProducerStates,
@@ -106,6 +117,10 @@ class AboveHighWatermark(LogError):
 
 class AboveLogEnd(LogError):
     """The high watermark may not be there (LOG-16)."""
+
+
+class OtherTopic(LogError):
+    """A log has another topic's id (LOG-45)."""
 
 
 class NoLog(LogError):
@@ -173,6 +188,17 @@ class Loader(LogLoader):
         return ProducerStateManager(self.directory, self.disk, self.expiration_ms)
 
 
+def arrived(records: bytes) -> Iterator[Header]:
+    """The whole batches of an append. Raises CorruptRecord for a length behind them that no batch has. [LOG-46]"""
+    end = 0
+    for h in headers(records):
+        end = h.position + h.size
+        yield h
+    rest = records[end:]
+    if len(rest) >= OVERHEAD and int.from_bytes(rest[LENGTH_AT:OVERHEAD], "big", signed=True) < LEAST:
+        raise CorruptRecord(end, "a length that no batch has")
+
+
 Schedule = Callable[[int, Callable[[], None]], None]
 """given a delay, ms, and what is to be done after it"""
 
@@ -184,9 +210,9 @@ class UnifiedLog:
 
     def __init__(
         self, directory: str, disk: Disk, config: LogConfig, clock: Callable[[], int], schedule: Schedule,
-        *, clean: bool = True, recovery_point: int = 0, log_start: int = 0,
+        *, clean: bool = True, recovery_point: int = 0, log_start: int = 0, topic_id: str | None = None,
     ) -> None:  # fmt: skip
-        """Loads what the directory has, or makes it. [LOG-42, LOG-43]"""
+        """Loads what the directory has, or makes it. Raises OtherTopic. [LOG-42, LOG-43]"""
         self.directory, self.disk, self.config, self.clock, self.schedule = directory, disk, config, clock, schedule
         self.offline = False
         loader = Loader(
@@ -213,6 +239,39 @@ class UnifiedLog:
         self.high_watermark = Place(self.log_start)
         self.first_unstable: Place | None = None
         self._update_first_unstable()
+        self.topic_id: str | None = None
+        self.id_is_written = True
+        if self.disk.exists(self._metadata_path):
+            with self._disk_errors(), storage_errors(directory, "reading", self._metadata_path):
+                self.topic_id = decode_metadata(self.disk.read(self._metadata_path))
+        if topic_id is not None:
+            self.assign_topic_id(topic_id)
+
+    # ---- the topic's id
+
+    @property
+    def _metadata_path(self) -> str:
+        return f"{self.directory}/{PARTITION_METADATA}"
+
+    def assign_topic_id(self, topic_id: str) -> None:
+        """The log's topic has this id. Raises OtherTopic. [LOG-45]"""
+        if self.topic_id is None:
+            self.topic_id, self.id_is_written = topic_id, False
+            self.schedule(0, self.flush_metadata_file)
+        elif self.topic_id != topic_id:
+            raise OtherTopic(f"{topic_id}: the log is of {self.topic_id}")
+
+    def flush_metadata_file(self) -> None:
+        """Have the topic's id in its file. Raises StorageError. [LOG-44]"""
+        if self.id_is_written:
+            return
+        assert self.topic_id is not None
+        try:
+            replace_file(self.disk, self._metadata_path, encode_metadata(self.topic_id))
+        except OSError as e:
+            self.offline = True
+            raise StorageError(self.directory, str(e)) from e
+        self.id_is_written = True
 
     @contextmanager
     def _disk_errors(self) -> Iterator[None]:
@@ -304,17 +363,21 @@ class UnifiedLog:
     def append_as_leader(
         self, records: bytes, leader_epoch: int, origin: str = CLIENT, guard: int = 0, version: int = VERSION_UNKNOWN
     ) -> AppendInfo:
-        """Append a batch, which gets offsets and this leader epoch. Raises LogError, ProducerStateError, StorageError.
-        [LOG-1, LOG-2, LOG-3]"""
-        new = list(headers(records))
-        for h in new:
+        """Append a batch, which gets offsets and this leader epoch. Raises LogError, CorruptRecord, ProducerStateError,
+        StorageError. [LOG-1, LOG-2, LOG-3, LOG-44, LOG-46]"""
+        self.flush_metadata_file()
+        new: list[Header] = []
+        for h in arrived(records):
             if origin == CLIENT and h.base_offset != 0:
                 raise InvalidRecord(f"base offset {h.base_offset}")
             if h.size > self.config.max_message_bytes:
                 raise RecordTooLarge(f"{h.size} bytes")
             self._check_crc(records, h)
+            new.append(h)
+        if not new:
+            return self._nothing()
         with self._disk_errors():
-            data, offset, placed = bytearray(records), self.log_end, []
+            data, offset, placed = bytearray(records[: new[-1].position + new[-1].size]), self.log_end, []
             for h in new:
                 data[h.position : h.position + 8] = offset.to_bytes(8, "big")
                 data[h.position + EPOCH_AT : h.position + EPOCH_END] = leader_epoch.to_bytes(4, "big")
@@ -323,10 +386,11 @@ class UnifiedLog:
             return self._append(bytes(data), placed, self._info(placed, None), origin, guard, version)
 
     def append_as_follower(self, records: bytes, leader_epoch: int) -> AppendInfo:
-        """Append batches with the offsets and epochs that they have. Raises LogError, StorageError.
-        [LOG-11, LOG-12, LOG-13]"""
+        """Append batches with the offsets and epochs that they have. Raises LogError, CorruptRecord, StorageError.
+        [LOG-11, LOG-12, LOG-13, LOG-44, LOG-46]"""
+        self.flush_metadata_file()
         new: list[Header] = []
-        for h in headers(records):
+        for h in arrived(records):
             if h.leader_epoch > leader_epoch:
                 break
             self._check_crc(records, h)
@@ -334,7 +398,7 @@ class UnifiedLog:
                 raise OffsetsOutOfOrder(f"{h.last_offset} after {new[-1].last_offset}")
             new.append(h)
         if not new:
-            return AppendInfo(UNKNOWN, UNKNOWN, NO_TIMESTAMP, self.log_start, 0, None)
+            return self._nothing()
         with self._disk_errors():
             if new[0].base_offset < self.log_end:
                 raise UnexpectedAppendOffset(f"{new[0].base_offset} below the log end {self.log_end}")
@@ -348,6 +412,10 @@ class UnifiedLog:
         """Raises CorruptBatch. [LOG-13]"""
         if crc32c.crc32c(memoryview(records)[h.position + CRC_FROM : h.position + h.size]) != h.crc:
             raise CorruptBatch(f"the batch at {h.base_offset}")
+
+    def _nothing(self) -> AppendInfo:
+        """Of an append without a whole batch. [LOG-46]"""
+        return AppendInfo(UNKNOWN, UNKNOWN, NO_TIMESTAMP, self.log_start, 0, None)
 
     def _info(self, new: Sequence[Header], epoch: int | None) -> AppendInfo:
         size = new[-1].position + new[-1].size
@@ -777,7 +845,8 @@ class UnifiedLog:
             self.epochs.assign(epoch, offset)
 
     def close(self) -> None:
-        """[LOG-42]"""
+        """[LOG-42, LOG-44]"""
+        self.flush_metadata_file()
         with self._disk_errors():
             self.producers.take_snapshot()
             for segment in self.segments.values():
@@ -826,6 +895,7 @@ class RefusingDisk(SimulatedDisk):
     def write(self, path: str, data: bytes) -> None:
         self.refuse(
             path,
+            ("topicId", PARTITION_METADATA in path),
             ("epochs", "leader-epoch" in path),
             ("snapshot", path.endswith(SNAPSHOT)),
             ("roll", path.endswith(LOG)),
@@ -870,6 +940,8 @@ class Driver(ByName):
         OffsetsOutOfOrder: changes.OUT_OF_ORDER,
         UnexpectedAppendOffset: changes.UNEXPECTED_OFFSET,
         CorruptBatch: changes.CORRUPT,
+        CorruptRecord: changes.CORRUPT_END,
+        OtherTopic: changes.OTHER_TOPIC,
         AboveLogEnd: spec.ABOVE_THE_END,
         OffsetOutOfRange: spec.NOT_IN_THE_LOG,
         IllegalArgument: spec.NEGATIVE_SIZE,
@@ -903,6 +975,9 @@ class Driver(ByName):
         self.disk.active = lambda: self.subject.active.path(LOG)
 
     def _schedule(self, delay_ms: int, task: Callable[[], None]) -> None:
+        """What writes the topic's id is an operation."""
+        if task.__name__ == "flush_metadata_file":
+            return
         if delay_ms == 0:
             task()
         else:
@@ -925,7 +1000,8 @@ class Driver(ByName):
 
     def append_as_leader(
         self, leader_epoch: int, timestamp: int, records: Sequence[KeyValue], producer_id: int, producer_epoch: int,
-        base_sequence: int, transactional: bool, base_offset: int, fail_at: str | None,
+        base_sequence: int, transactional: bool, base_offset: int, trailing_bytes: int, trailing_zeros: bool,
+        fail_at: str | None,
     ) -> shown.LogAppendInfo:  # fmt: skip
         kind = "transactional" if transactional else "data"
         log, guard = self.subject, 0
@@ -933,7 +1009,9 @@ class Driver(ByName):
             guard = log.start_verification(producer_id, base_sequence, producer_epoch, False)
         numbers = (-1, producer_id, producer_epoch, base_sequence)
         b = BatchToReplicate(base_offset, timestamp, tuple(records), *numbers, kind)  # type: ignore[arg-type]
-        return self._said(log.append_as_leader(encoded(b), leader_epoch, CLIENT, guard))
+        data = encoded(b)
+        data += bytes(trailing_bytes) if trailing_zeros else data[:trailing_bytes]
+        return self._said(log.append_as_leader(data, leader_epoch, CLIENT, guard))
 
     def append_end_txn_marker(
         self, producer_id: int, producer_epoch: int, type: str, coordinator_epoch: int, version: int, timestamp: int,
@@ -951,10 +1029,10 @@ class Driver(ByName):
         return self._said(self.subject.append_as_follower(encoded(b), leader_epoch))
 
     def append_batches_as_follower(
-        self, leader_epoch: int, batches: Sequence[BatchToReplicate], fail_at: str | None
+        self, leader_epoch: int, batches: Sequence[BatchToReplicate], missing_bytes: int, fail_at: str | None
     ) -> shown.LogAppendInfo:
         data = b"".join(encoded(replace(b, records=tuple(b.records))) for b in batches)
-        return self._said(self.subject.append_as_follower(data, leader_epoch))
+        return self._said(self.subject.append_as_follower(data[: max(0, len(data) - missing_bytes)], leader_epoch))
 
     def roll(self) -> int:
         return self.subject.roll()
@@ -986,10 +1064,20 @@ class Driver(ByName):
             task()
 
     def close_and_reopen(
-        self, log_start: int, recovery_point: int, clean: bool, torn_bytes: int, no_snapshots: bool
+        self,
+        log_start: int,
+        recovery_point: int,
+        clean: bool,
+        torn_bytes: int,
+        no_snapshots: bool,
+        topic_id: str | None,
     ) -> None:
         self.subject.close()
-        self._reopen(log_start, recovery_point, clean, no_snapshots)
+        try:
+            self._reopen(log_start, recovery_point, clean, no_snapshots, topic_id)
+        except OtherTopic:
+            self._reopen(log_start, recovery_point, clean, False)
+            raise
 
     def crash_and_reopen(
         self, log_start: int, recovery_point: int, clean: bool, torn_bytes: int, no_snapshots: bool
@@ -999,12 +1087,14 @@ class Driver(ByName):
             self.disk.truncate(segment.path(LOG), max(0, segment.size - torn_bytes))
         self._reopen(log_start, recovery_point, clean, no_snapshots)
 
-    def _reopen(self, log_start: int, recovery_point: int, clean: bool, no_snapshots: bool) -> None:
+    def _reopen(
+        self, log_start: int, recovery_point: int, clean: bool, no_snapshots: bool, topic_id: str | None = None
+    ) -> None:
         for name in self.disk.files(self.DIRECTORY):
             if no_snapshots and name.endswith(SNAPSHOT):
                 self.disk.remove(f"{self.DIRECTORY}/{name}")
         guards = self.subject.producers.guards
-        self._load(clean=clean, recovery_point=recovery_point, log_start=log_start)
+        self._load(clean=clean, recovery_point=recovery_point, log_start=log_start, topic_id=topic_id)
         self.subject.producers.guards = guards
 
     def parse_topic_partition_name(self, name: str) -> shown.TopicPartition:
@@ -1042,6 +1132,7 @@ class Driver(ByName):
                 ),
                 sorted(m.snapshots),
                 tuple(AbortedTransaction(*e) for b in log.bases for e in log.segments[b].transaction_index),
+                log.topic_id,
                 Frozen({n: f for n, f in files.items() if ".txnindex" not in n or f.size}),
             )
         )

@@ -1,8 +1,8 @@
 """One log, its writer's effects one by one, readers and a crash between any two of them.
 
-An append is a sequence: the epoch reaches its file, the log may roll, the bytes are written, the log end rises, the
-producer state takes the batch in. The disk may refuse at each step, and the process may die. A flush is a sequence too:
-the files are synced without the lock, then the recovery point rises. Offsets are compared as they are at every moment,
+An append is a sequence: the topic's id and the epoch reach their files, the log may roll, the bytes are written, the
+log end rises, the producer state takes the batch in. The disk may refuse at each step, and the process may die. A flush
+is a sequence too: the files are synced without the lock, then the recovery point rises. Offsets are compared as they are at every moment,
 for that is what a reader sees, who takes no lock.
 
 What was simplified. A batch is one record, and offsets have no holes. One producer writes transactions, one after the
@@ -66,11 +66,12 @@ class Batch(enum.Enum):
 
 
 class Writer(Model):
-    """`bases`: where segments begin. `covered`: the epochs of the records below it are in their file. `written` is the
-    end of the bytes, `flushed` of those that outlive a crash; `syncing` the log end that a flush began with.
-    `opened` is the first offset of the open transaction; `ended` that of one that ended at `marker` and is not known to
-    be replicated. `unstable` is the first unstable offset as the log knows it."""
+    """`named`: the topic's id is in its file. `bases`: where segments begin. `covered`: the epochs of the records below
+    it are in their file. `written` is the end of the bytes, `flushed` of those that outlive a crash; `syncing` the log
+    end that a flush began with. `opened` is the first offset of the open transaction; `ended` that of one that ended at
+    `marker` and is not known to be replicated. `unstable` is the first unstable offset as the log knows it."""
 
+    named: bool
     phase: Phase
     batch: Batch
     bases: dict[Offset, bool]
@@ -111,10 +112,16 @@ class Writer(Model):
 
     # ---- an append
 
+    @action("LOG-44", who="scheduler, leader or follower")
+    def name(s) -> None:
+        """The topic's id goes to its file: by the scheduler, or by an append or a close that finds it missing."""
+        require(not s.named)
+        s.next.named = True
+
     @action("LOG-1", "LOG-2", "LOG-14", who="leader or follower")
     def assign(s, b: Batch) -> None:
         """The offset is the log end; the epoch of the batch is in its file when this is over."""
-        require(s.phase == Phase.IDLE, not s.offline, s.log_end < L)
+        require(s.phase == Phase.IDLE, s.named, not s.offline, s.log_end < L)
         require(b != Batch.OPENS or s.opened is None)
         require(b != Batch.ENDS or (s.opened is not None and s.ended is None))
         s.next.batch = b
@@ -157,7 +164,7 @@ class Writer(Model):
     @action("LOG-37", who="disk")
     def refuse(s) -> None:
         """What was done stays; nothing is done any more."""
-        require(s.phase != Phase.IDLE, s.phase != Phase.WRITTEN, not s.offline)
+        require(s.phase != Phase.IDLE or not s.named, s.phase != Phase.WRITTEN, not s.offline)
         s.next.offline = True
 
     # ---- offsets move
@@ -325,6 +332,11 @@ class Writer(Model):
     def no_segment_begins_beyond_the_end(s) -> bool:
         return all(not s.bases[f] or f <= s.log_end for f in range(L + 1))
 
+    @invariant("LOG-44")
+    def the_topic_is_known_first(s) -> bool:
+        """Whatever a crash leaves, no batch is there without the topic's id."""
+        return s.named or (s.phase == Phase.IDLE and s.written == s.log_start)
+
     @invariant("LOG-14")
     def epochs_are_there_first(s) -> bool:
         """No bytes are on the disk of which the epoch is not in the file."""
@@ -403,6 +415,10 @@ class Writer(Model):
         return s.offline and s.phase == Phase.ENDED
 
     @witness
+    def refused_before_the_id(s) -> bool:
+        return s.offline and not s.named
+
+    @witness
     def a_reader_between_bytes_and_end(s) -> bool:
         return s.phase == Phase.WRITTEN and s.written > s.log_end
 
@@ -417,6 +433,6 @@ class Writer(Model):
 
 
 MODELS = [
-    Expectation(Writer, sizes={"L": 3, "FIXED": True}, distinct=98521, generated=876981, depth=30),
-    Expectation(Writer, sizes={"L": 2, "FIXED": False}, distinct=6334, generated=49275, depth=23, note="as released"),
+    Expectation(Writer, sizes={"L": 3, "FIXED": True}, distinct=98752, generated=878393, depth=31),
+    Expectation(Writer, sizes={"L": 2, "FIXED": False}, distinct=6445, generated=49873, depth=24, note="as released"),
 ]

@@ -28,6 +28,8 @@ from kafkaspec.spec.common.log_contents import (
     epochs_cut,
     files_of,
     high_watermark_within,
+    id_in_file,
+    id_is_missing,
     new_segment,
     place_of,
     rebuilt,
@@ -67,6 +69,12 @@ CORRUPT = Refused("LOG-13", f"{ERRORS}.CorruptRecordException")
 
 
 OUT_OF_SERVICE = Refused("LOG-37", STORAGE_EXCEPTION)
+
+
+OTHER_TOPIC = Refused("LOG-45", f"{ERRORS}.InconsistentTopicIdException")
+
+
+CORRUPT_END = Refused("LOG-46", f"{ERRORS}.CorruptRecordException")
 
 
 MOST_RECORDS = 1000
@@ -270,12 +278,13 @@ def epochs_hold(log: Log, batches: Sequence[BatchToReplicate]) -> bool:
         "LOG-12": not_modelled("one replica, whose leader's epoch is what it says"),
         "LOG-11": not_modelled("the model's offsets have no holes"),
         "LOG-13": ONE_CALL,
+        "LOG-46": ONE_CALL,
     }
 )
 def replicated(
-    log: Log, leader_epoch: int, batches: Sequence[BatchToReplicate], fails: Effect | None
+    log: Log, leader_epoch: int, batches: Sequence[BatchToReplicate], fails: Effect | None, missing_bytes: int = 0
 ) -> Step[Log, LogAppendInfo]:
-    """The log after batches of its leader.
+    """The log after batches of its leader, the last bytes of which did not come.
 
     LOG-11: A follower takes the offsets as they are, gaps too. It refuses batches whose last offsets do not rise, and
     batches that begin below its log end; then nothing changes. [{CHAPTER}, 'Follower append'; {UNIFIED_LOG}]
@@ -284,12 +293,22 @@ def replicated(
     if none is left, it appends nothing. [{UNIFIED_LOG}; KAFKA-18723]
 
     LOG-13: A batch with a wrong CRC is refused, and with it all of the append. [{APPENDING}; {UNIFIED_LOG}]
+
+    LOG-46: What follows the last whole batch of an append is left out: fewer than 12 bytes, or the begin of a batch
+    that did not come whole. Without a whole batch nothing is appended, and that is no error. 12 bytes or more with a
+    length that no batch has are refused, and with them all of the append. [{APPENDING}; {UNIFIED_LOG},
+    trimInvalidBytes; ByteBufferLogInputStream]
     """
+    log = id_in_file(log, fails)
+    if id_is_missing(log):
+        return Step(log, OUT_OF_SERVICE)
     new: list[Batch] = []
+    room = sum(batch_of(b).size for b in batches) - missing_bytes
     for b in batches:
-        if b.leader_epoch > leader_epoch:
-            break
         made = batch_of(b)
+        room -= made.size
+        if room < 0 or b.leader_epoch > leader_epoch:
+            break
         if b.damaged:
             return Step(log, CORRUPT)
         if new and new[-1].last_offset >= made.last_offset:

@@ -178,6 +178,10 @@ class Log:
     high_watermark: Mark = START
     first_unstable: Mark | None = None
     recovery_point: int = 0
+    topic_id: str | None = None
+    """as the log knows it"""
+    topic_id_file: str | None = None
+    """what partition.metadata has; None: there is none"""
     epochs: Entries = ()
     epochs_file: Entries | None = None
     """what the leader epoch checkpoint has; None: it was never written"""
@@ -363,7 +367,26 @@ def without_snapshots(log: Log, bases: Sequence[int]) -> Log:
     return removed(replace(log, producers=log.producers.with_snapshots(kept)), files)
 
 
-# ---- epochs ----------------------------------------------------------------------------------------------------------
+# ---- topic id and epochs ---------------------------------------------------------------------------------------------
+@states()
+def id_in_file(log: Log, fails: Effect | None) -> Log:
+    """The log after its topic's id went to its file, if it was not there.
+
+    LOG-44: The id of a log's topic is in the log's partition.metadata (CKP-7) before a batch is on the disk. The
+    scheduler writes the file, or the next append, before anything else, even if that append is refused then, or a
+    close: whichever comes first. If the disk refuses the file, nothing is appended (LOG-37), and the next append tries
+    again. [{APPENDING}; {UNIFIED_LOG}; KIP-516]
+    """
+    if log.topic_id == log.topic_id_file:
+        return log
+    return replace(log, offline=True) if fails == "topicId" else replace(log, topic_id_file=log.topic_id)
+
+
+def id_is_missing(log: Log) -> bool:
+    """Whether the topic's id is not in its file."""
+    return log.topic_id != log.topic_id_file
+
+
 def epochs_written(log: Log, entries: Entries) -> Log:
     """With these epochs, in the file too."""
     return log if entries == log.epochs else replace(log, epochs=entries, epochs_file=entries)
@@ -468,8 +491,8 @@ def recoveries_fit(log: Log, lost_bytes: int, recovery_point: int) -> bool:
 
 
 def loaded(log: Log, clean: bool, recovery_point: int, log_start: int, lost_bytes: int, no_snapshots: bool) -> Log:
-    """The log after a stop and a start, with the offsets that the checkpoints have. Its last segment loses its last
-    bytes, and the snapshots may be lost."""
+    """The log after a stop and a start, with the offsets that the checkpoints have and the topic's id in its file. Its
+    last segment loses its last bytes, and the snapshots may be lost."""
     now = log.now
     fresh = producers.State(
         {}, {}, {}, {} if no_snapshots else log.producers.snapshots, 0, 0, now, log.producers.guards, frozenset(),
@@ -477,8 +500,9 @@ def loaded(log: Log, clean: bool, recovery_point: int, log_start: int, lost_byte
     )  # fmt: skip
     kept = [*log.segments[:-1], torn(log.active, lost_bytes)]
     after = Log(
-        log.config, tuple(kept), fresh, epochs=leader_epochs.loaded(log.epochs_file or ()), epochs_file=log.epochs_file
-    )
+        log.config, tuple(kept), fresh, epochs=leader_epochs.loaded(log.epochs_file or ()), epochs_file=log.epochs_file,
+        topic_id=log.topic_id_file, topic_id_file=log.topic_id_file,
+    )  # fmt: skip
     if not clean:
         for segment in list(after.between(recovery_point, 2**63 - 1)):
             after = _recovered(after, segment, log_start)
@@ -525,6 +549,6 @@ def _recovered(log: Log, segment: Segment, log_start: int) -> Log:
     )
 
 
-Effect = Literal["epochs", "roll", "snapshot", "bytes", "txnIndex", "flush"]
-"""of an append, that the disk can refuse: the leader epoch checkpoint, the new segment, its snapshot, the batches, the
-transaction index, the flush"""
+Effect = Literal["topicId", "epochs", "roll", "snapshot", "bytes", "txnIndex", "flush"]
+"""of an append, that the disk can refuse: the topic's id, the leader epoch checkpoint, the new segment, its snapshot,
+the batches, the transaction index, the flush"""

@@ -11,6 +11,7 @@ from typing import Annotated
 from kafkaspec.contract.codec import Unordered, partial
 from kafkaspec.contract.governs import governs
 from kafkaspec.spec.common import producers
+from kafkaspec.spec.common.checkpoint_text import metadata_text
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.log_contents import Batch, Log, Mark, files_of, snapshot_files
 from kafkaspec.spec.storage import leader_epochs, transaction_index
@@ -66,9 +67,18 @@ class Observation:
     snapshots: Annotated[list[int], governs("LOG-6", "LOG-31", "LOG-34")]
     """their offsets"""
     aborted_txns: Annotated[tuple[transaction_index.AbortedTransaction, ...], governs("LOG-10", "LOG-28")]
+    topic_id: Annotated[str | None, governs("LOG-45")]
     files: Annotated[
         Frozen[str, FileEntry],
-        governs("LOG-1", keys={"*.deleted": ("LOG-34",), "*.snapshot": ("LOG-6", "LOG-31"), "leader*": ("LOG-14",)}),
+        governs(
+            "LOG-1",
+            keys={
+                "*.deleted": ("LOG-34",),
+                "*.snapshot": ("LOG-6", "LOG-31"),
+                "leader*": ("LOG-14",),
+                "part*": ("LOG-44",),
+            },
+        ),
     ]
 
 
@@ -81,6 +91,8 @@ def observe(log: Log) -> Observation:
     files = {k: v for s in log.segments for k, v in files_of(s).items()}
     files |= snapshot_files(log.producers) | log.removed
     files["leader-epoch-checkpoint"] = 0 if log.epochs_file is None else len(leader_epochs.text_of(log.epochs_file))
+    if log.topic_id_file is not None:
+        files["partition.metadata"] = len(metadata_text(log.topic_id_file))
     return Observation(
         log.now,
         log.log_start,
@@ -94,6 +106,7 @@ def observe(log: Log) -> Observation:
         entries,
         list(log.producers.snapshots),
         tuple(e for s in log.segments for e in s.aborted),
+        log.topic_id,
         Frozen({k: FileEntry(v) for k, v in sorted(files.items())}),
     )
 

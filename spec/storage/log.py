@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from icontract import ensure, require
 
@@ -40,10 +40,13 @@ from kafkaspec.contract.numbers import (
 )
 from kafkaspec.spec.common import log_contents as contents
 from kafkaspec.spec.common import producers
+from kafkaspec.spec.common.checkpoint_text import ZERO_ID, canonical, is_topic_id
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, KAFKA_EXCEPTION, NO_TIMESTAMP
 from kafkaspec.spec.common.log_changes import (
+    CORRUPT_END,
     ERRORS,
     NOT_FROM_ZERO,
+    OTHER_TOPIC,
     OUT_OF_SERVICE,
     RECORD_TOO_LARGE,
     aborted_in,
@@ -55,7 +58,6 @@ from kafkaspec.spec.common.log_changes import (
     flushed,
     has_room,
     high_watermark_set,
-    in_order,
     is_batch,
     of_producer,
     replicated,
@@ -76,6 +78,8 @@ from kafkaspec.spec.common.log_contents import (
     batch_of,
     epochs_cut,
     high_watermark_within,
+    id_in_file,
+    id_is_missing,
     looked_up,
     new_segment,
     placed_high_watermark,
@@ -88,6 +92,7 @@ from kafkaspec.spec.common.log_contents import (
     without_segments,
     without_snapshots,
 )
+from kafkaspec.spec.common.log_contracts import appends, flushed_alone, in_service, keeps_order, keeps_segments
 from kafkaspec.spec.common.log_shown import (
     FetchDataInfo,
     LogAppendInfo,
@@ -115,9 +120,6 @@ NEGATIVE_SIZE = Refused("LOG-23", ILLEGAL_ARGUMENT)
 ABOVE_HIGH_WATERMARK = Refused("LOG-32", f"{ERRORS}.OffsetOutOfRangeException")
 NO_LOG = Refused("LOG-41", KAFKA_EXCEPTION)
 
-T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., object])
-
 clause(
     """LOG-1: An append works through these effects in this order: the topic id reaches its file; the records are looked
     through (LOG-3, LOG-11, LOG-12, LOG-13); offsets are assigned; leader epochs are assigned, and in their file
@@ -135,6 +137,8 @@ IndexSize = Annotated[int, Within(24, 2**16)]
 Retention = Annotated[int, Within(-1, 2**53)]
 Delay = Annotated[int, Within(0, 10**6)]
 Messages = Annotated[int, Within(1, 2**63 - 1)]
+Trailing = Annotated[int, Within(0, 60)]
+"""bytes, fewer than the header of a batch has"""
 
 
 def initial(
@@ -165,72 +169,6 @@ def initial(
 machine: Machine[Log] = Machine("log", initial, observe)
 
 
-# ---- what the operations require and ensure --------------------------------------------------------------------------
-def after_of(result: Log | Refused | Step[Log, object]) -> Log | None:
-    """The state after a call; None if only a refusal is there."""
-    if isinstance(result, Refused):
-        return None
-    return result.state if isinstance(result, Step) else result
-
-
-def one_behind_another(log: Log) -> bool:
-    """Whether segments begin one behind the other, and hold what lies between."""
-    return all(
-        a.base_offset < b.base_offset and (not a.batches or a.batches[-1].last_offset < b.base_offset)
-        for a, b in pairwise(log.segments)
-    )
-
-
-keeps_order = ensure(
-    lambda state, result: (after := after_of(result)) is None or in_order(after) or not in_order(state),
-    "LOG-22 log start, last stable offset, high watermark and log end stay in order",
-)
-keeps_segments = ensure(
-    lambda result: (after := after_of(result)) is None or (bool(after.segments) and one_behind_another(after)),
-    "LOG-6 segments stand one behind the other, and there is always an active one",
-)
-flushed_alone = ensure(
-    lambda state, result: (
-        (after := after_of(result)) is None
-        or after.recovery_point <= max(state.recovery_point, after.log_start)
-        or after.recovery_point == after.active.base_offset
-    ),
-    "LOG-35 without a flush the recovery point rises to the log start at most; a roll flushes what is before it",
-)
-in_service = require(lambda state: not state.offline, "LOG-37 the directory is in service")
-
-
-def appends(function: F) -> F:
-    """The contracts of an append."""
-    for contract in (
-        ensure(
-            lambda state, result: result.state.log_end >= state.log_end and result.state.log_start == state.log_start,
-            "LOG-1 the log end does not fall, and the log start stays",
-        ),
-        ensure(
-            lambda state, result: (
-                not isinstance(result.result, Refused) or result.state.log_end == state.log_end or result.state.offline
-            ),
-            "LOG-9 what is refused is not in the log",
-        ),
-        ensure(
-            lambda state, result: (
-                [b for s in result.state.segments for b in s.batches][: _count(state)]
-                == [b for s in state.segments for b in s.batches]
-            ),
-            "LOG-1 what was in the log stays there",
-        ),
-        keeps_order,
-        keeps_segments,
-    ):
-        function = contract(function)
-    return function
-
-
-def _count(log: Log) -> int:
-    return sum(len(s.batches) for s in log.segments)
-
-
 # ---- rolling ---------------------------------------------------------------------------------------------------------
 
 
@@ -249,7 +187,20 @@ def roll(state: Log) -> Step[Log, int]:
 # ---- appends ---------------------------------------------------------------------------------------------------------
 
 
-@machine.operation("appendAsLeader", "LOG-2", "LOG-3", "LOG-8", "LOG-1", "LOG-4", "LOG-9", "LOG-14", "LOG-36", "LOG-37")
+@machine.operation(
+    "appendAsLeader",
+    "LOG-2",
+    "LOG-3",
+    "LOG-8",
+    "LOG-1",
+    "LOG-4",
+    "LOG-9",
+    "LOG-14",
+    "LOG-36",
+    "LOG-37",
+    "LOG-44",
+    "LOG-46",
+)
 @states(without={"LOG-8": PRODUCERS, "LOG-3": ONE_CALL})
 @require(
     lambda producer_id, producer_epoch, base_sequence: of_producer(producer_id, producer_epoch, base_sequence),
@@ -267,11 +218,10 @@ def append_as_leader(
     state: Log, leader_epoch: LeaderEpoch, timestamp: Timestamp, records: Sequence[KeyValue],
     producer_id: ProducerIdOrNone = -1, producer_epoch: ProducerEpochOrNone = -1,
     base_sequence: SequenceNumberOrNone = -1, transactional: bool = False, base_offset: Offset = 0,
-    fail_at: Effect | None = None,
+    trailing_bytes: Trailing = 0, trailing_zeros: bool = False, fail_at: Effect | None = None,
 ) -> Step[Log, LogAppendInfo]:  # fmt: skip
-    """One batch of a client. A transactional one first has its transaction verified (PSM-27). `fail_at`: the effect
-    that
-    the disk refuses, if it comes to it.
+    """One batch of a client. A transactional one first has its transaction verified (PSM-27). `trailing_bytes` of the
+    same batch follow, or of zeros. `fail_at`: the effect that the disk refuses, if it comes to it.
 
     LOG-2: A leader gives the records of a client's batch the offsets from the log end on, and the batch its own leader
     epoch. A batch whose base offset is not 0 is refused. [{APPENDING}; {UNIFIED_LOG}]
@@ -287,11 +237,16 @@ def append_as_leader(
         if isinstance(step.result, Refused):
             return Step(state, step.result)
         state, guard = replace(state, producers=step.state), step.result
+    state = id_in_file(state, fail_at)
+    if id_is_missing(state):
+        return Step(state, OUT_OF_SERVICE)
     size = size_of(records)
     if base_offset != 0:
         return Step(state, NOT_FROM_ZERO)
     if size > state.config.max_message_bytes:
         return Step(state, RECORD_TOO_LARGE)
+    if trailing_zeros and trailing_bytes >= LENGTH_END:
+        return Step(state, CORRUPT_END)
     if state.offline:
         return Step(state, OUT_OF_SERVICE)
     b = BatchToReplicate(
@@ -303,10 +258,12 @@ def append_as_leader(
     return appended(state, [new], said, "CLIENT", fail_at, producers.UNKNOWN_VERSION, guard)
 
 
+LENGTH_END = 12
+"""the length of a batch is in its first 12 bytes"""
 start_verification = inspect.unwrap(producer_state.start_verification)
 
 
-@machine.operation("appendEndTxnMarker", "LOG-10", "LOG-9", "LOG-1", "LOG-14")
+@machine.operation("appendEndTxnMarker", "LOG-10", "LOG-9", "LOG-1", "LOG-14", "LOG-44")
 @require(lambda state: state.log_end < 2**62 - 2**32, "LOG-2 the log end stays far from the end of a long")
 @appends
 def append_end_txn_marker(
@@ -315,6 +272,9 @@ def append_end_txn_marker(
     leader_epoch: LeaderEpoch, fail_at: Effect | None = None,
 ) -> Step[Log, LogAppendInfo]:  # fmt: skip
     """A coordinator ends a transaction."""
+    state = id_in_file(state, fail_at)
+    if id_is_missing(state):
+        return Step(state, OUT_OF_SERVICE)
     size = size_of((), control=True)
     if size > state.config.max_message_bytes:
         return Step(state, RECORD_TOO_LARGE)
@@ -328,7 +288,7 @@ def append_end_txn_marker(
     return appended(state, [batch_of(b)], said, "COORDINATOR", fail_at, transaction_version, 0)
 
 
-@machine.operation("appendAsFollower", "LOG-11", "LOG-12", "LOG-1")
+@machine.operation("appendAsFollower", "LOG-11", "LOG-12", "LOG-1", "LOG-44")
 @require(few, "LOG-11 a batch of at most a thousand records")
 @appends
 def append_as_follower(
@@ -341,7 +301,9 @@ def append_as_follower(
     )
 
 
-@machine.operation("appendBatchesAsFollower", "LOG-11", "LOG-12", "LOG-13", "LOG-10", "LOG-4", "LOG-1")
+@machine.operation(
+    "appendBatchesAsFollower", "LOG-11", "LOG-12", "LOG-13", "LOG-10", "LOG-4", "LOG-1", "LOG-44", "LOG-46"
+)
 @require(lambda batches: 0 < len(batches) <= 10 and all(map(is_batch, batches)), "LOG-11 one to ten batches")
 @require(apart, "LOG-11 batches that a leader can have")
 @require(
@@ -353,10 +315,43 @@ def append_as_follower(
 )
 @appends
 def append_batches_as_follower(
-    state: Log, leader_epoch: LeaderEpoch, batches: Sequence[BatchToReplicate], fail_at: Effect | None = None
-) -> Step[Log, LogAppendInfo]:
-    """Batches of the leader, of one fetch."""
-    return replicated(state, leader_epoch, batches, fail_at)
+    state: Log, leader_epoch: LeaderEpoch, batches: Sequence[BatchToReplicate], missing_bytes: Position = 0,
+    fail_at: Effect | None = None,
+) -> Step[Log, LogAppendInfo]:  # fmt: skip
+    """Batches of the leader, of one fetch, whose last bytes may not have come."""
+    return replicated(state, leader_epoch, batches, fail_at, missing_bytes)
+
+
+# ---- the topic's id --------------------------------------------------------------------------------------------------
+an_id = require(
+    lambda topic_id: topic_id is None or (is_topic_id(topic_id) and topic_id == canonical(topic_id) != ZERO_ID),
+    "CKP-7 an id as Kafka writes it, and not the zero one",
+)
+
+
+@machine.operation("assignTopicId", "LOG-45", "LOG-44")
+@states(without={"LOG-45": ONE_CALL})
+@an_id
+@ensure(
+    lambda state, result: isinstance(result, Refused) or result.topic_id_file == state.topic_id_file, "LOG-44 later"
+)
+def assign_topic_id(state: Log, topic_id: str) -> Log | Refused:
+    """The log is told its topic's id.
+
+    LOG-45: A log has the topic id that is in its partition.metadata, or without that file the first one that it is
+    told. Another id is refused, when it is told and when a log is opened with it; the log keeps its own.
+    [{UNIFIED_LOG}; KIP-516]
+    """
+    if state.topic_id not in (None, topic_id):
+        return OTHER_TOPIC
+    return replace(state, topic_id=topic_id)
+
+
+@machine.operation("flushMetadataFile", "LOG-44", kind="time")
+@ensure(lambda result: not id_is_missing(result), "LOG-44 the id is in its file")
+def flush_metadata_file(state: Log) -> Log:
+    """The scheduler writes the topic's id to its file."""
+    return id_in_file(state, None)
 
 
 # ---- high watermark, log start, epochs -------------------------------------------------------------------------------
@@ -709,7 +704,8 @@ def fetch_offset_by_timestamp(state: Log, timestamp: Target) -> TimestampAndOffs
 
 
 # ---- a stop and a start ----------------------------------------------------------------------------------------------
-@machine.operation("closeAndReopen", "LOG-42", kind="restart")
+@machine.operation("closeAndReopen", "LOG-42", "LOG-44", "LOG-45", kind="restart")
+@an_id
 @in_service
 @require(
     lambda state, log_start_offset: state.segments[0].base_offset <= log_start_offset <= state.active.next_offset,
@@ -718,20 +714,27 @@ def fetch_offset_by_timestamp(state: Log, timestamp: Target) -> TimestampAndOffs
 @require(lambda last_shutdown_clean: last_shutdown_clean, "LOG-42 a stop with a marker of it")
 @require(lambda torn_bytes: torn_bytes == 0, "LOG-42 a clean stop loses nothing")
 @keeps_segments
-@ensure(lambda state, result: result.log_end == state.active.next_offset, "LOG-42 the log ends behind its last batch")
+@ensure(
+    lambda state, result: result.state.log_end == state.active.next_offset, "LOG-42 the log ends behind its last batch"
+)
 def close_and_reopen(
     state: Log, log_start_offset: Offset, recovery_point: Offset, last_shutdown_clean: bool = True,
-    torn_bytes: Position = 0, producer_snapshots_deleted: bool = False,
-) -> Log:  # fmt: skip
-    """The log is closed, and loaded again.
+    torn_bytes: Position = 0, producer_snapshots_deleted: bool = False, topic_id: str | None = None,
+) -> Step[Log, None]:  # fmt: skip
+    """The log is closed, and loaded again, with a topic id if one is known. If that is refused, without one.
 
     LOG-42: A log that is closed takes a producer snapshot at its end. Loaded again it has the same batches and epochs,
     ends behind its last batch (a log that was cut within a batch ended above), has its producers from the snapshot, and
     a recovery point at the log end; the high watermark is the log start until somebody says another one. [{CHAPTER},
     'Crash recovery & startup: LogLoader'; {UNIFIED_LOG}]
     """
-    closed = replace(state, producers=take_snapshot(state.producers))
-    return contents.loaded(closed, True, recovery_point, log_start_offset, 0, producer_snapshots_deleted)
+    closed = replace(id_in_file(state, None), producers=take_snapshot(state.producers))
+    after = contents.loaded(closed, True, recovery_point, log_start_offset, 0, producer_snapshots_deleted)
+    if topic_id is None or topic_id == after.topic_id:
+        return Step(after, None)
+    if after.topic_id is None:
+        return Step(replace(after, topic_id=topic_id), None)
+    return Step(contents.loaded(after, True, recovery_point, log_start_offset, 0, False), OTHER_TOPIC)
 
 
 @machine.operation("crashAndReopen", "LOG-43", kind="crash")

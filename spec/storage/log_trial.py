@@ -19,12 +19,13 @@ RECORDS: list[Json] = [
     [["k", "v" * 700]],
     [["a", "b"], ["c", "d"], ["e", "f"], ["g", "h"], ["i", None]],
 ]
-EFFECTS = ["epochs", "roll", "snapshot", "bytes", "txnIndex", "flush"]
+EFFECTS = ["topicId", "epochs", "roll", "snapshot", "bytes", "txnIndex", "flush"]
 NAMES = [
     "t-0", "a-b-12", "t", "-1", "t-", "t-x", "t-0.a1-delete", "t-0.a1-future", "t-0-delete", "t.u-3.9-stray",
     "t-99999999999", "t--1",
 ]  # fmt: skip
 SELDOM: list[Any] = [None] * 30
+IDS = ["jpgNOlw2QPyNuJQPDpnMMA", "AAAAAAAAAAAAAAAAAAAAAQ"]
 
 
 def _offsets(log: Log) -> list[int]:
@@ -66,7 +67,16 @@ def _sequences(log: Log) -> list[int]:
 
 
 def _times(log: Log) -> list[int]:
-    return [log.now, log.now, log.now - 1000, log.now + 15_000, log.now - 20_000, log.now + 30_000]
+    """Now, and where retention.ms begins to count."""
+    kept = max(log.config.retention_ms, 0)
+    return [log.now, log.now, log.now - kept, log.now + 15_000, log.now - 20_000, log.now + 30_000, log.now - 1000]
+
+
+def _delays(log: Log) -> list[int]:
+    """Some, and until the first segment is as old as retention.ms, and 1 ms older."""
+    age = log.now - log.segments[0].largest.timestamp
+    due = log.config.retention_ms - age
+    return [1000, *(d for d in (due, due + 1) if 0 < d <= 10**6), 5, 10_000, 999]
 
 
 def _batch(log: Log, at: int, records: Json, kind: str = "data", producer: int = -1, **more: Any) -> dict[str, Any]:
@@ -149,7 +159,7 @@ machine.candidates |= {
     "init:roll_jitter_ms": lambda _: [0, 7000],
     "init:segment_index_bytes": lambda _: [1000, 2**16, 40, 24],
     "init:index_interval_bytes": lambda _: [1, 4096, 200],
-    "init:retention_bytes": lambda _: [1, -1, 142, 0, 1],
+    "init:retention_bytes": lambda _: [1, -1, 142, -1, 0],
     "init:retention_ms": lambda _: [-1, 20_000],
     "init:cleanup_policy": lambda _: ["delete", "delete", "compact"],
     "init:file_delete_delay_ms": lambda _: [1000, 0, 60_000],
@@ -168,6 +178,11 @@ machine.candidates |= {
     "base_sequence": _sequences,
     "transactional": lambda _: [True, False],
     "base_offset": lambda s: [0] * 20 + [1],
+    "trailing_bytes": lambda s: [0] * 20 + [12, 60, 11, 1, 17],
+    "trailing_zeros": lambda _: [False, True],
+    "missing_bytes": lambda _: [0] * 12 + [1, 70, 71, 60, 150, 10_000],
+    "topic_id": lambda _: [IDS[0], IDS[0], IDS[1]],
+    "closeAndReopen:topic_id": lambda _: [None, IDS[0], IDS[1]],
     "fail_at": lambda _: [*SELDOM, *EFFECTS],
     "appendAsFollower:base_offset": lambda s: [s.log_end + d for d in (0, 0, 4, 2**31)] + [max(0, s.log_end - 2)],
     "batch_leader_epoch": _epochs,
@@ -190,7 +205,7 @@ machine.candidates |= {
     "closeAndReopen:torn_bytes": lambda _: [0],
     "producer_snapshots_deleted": lambda _: [False, False, True],
     "force_flush_active_segment": lambda _: [False, True],
-    "ms": lambda _: [1000, 5, 10_000, 999],
+    "ms": _delays,
     "max_length": _lengths,
     "isolation": lambda _: ["LOG_END", "HIGH_WATERMARK", "TXN_COMMITTED"],
     "min_one_message": lambda _: [True, False],

@@ -402,6 +402,58 @@ def _no_shutdown_snapshot(self: UnifiedLog) -> None:
         segment.close()
 
 
+# ---- the topic's id, and what comes behind the last batch
+def _named_by_an_append_that_succeeds(self: UnifiedLog, records: bytes, epoch: int, *rest: Any) -> AppendInfo:
+    """The topic's id is written behind the batches."""
+    with patch.object(self, "flush_metadata_file", lambda: None):
+        info = Sound.append_as_leader(self, records, epoch, *rest)
+    self.flush_metadata_file()
+    return info
+
+
+def _left_to_the_scheduler(self: UnifiedLog) -> None:
+    """A close does not write the topic's id."""
+    with patch.object(self, "flush_metadata_file", lambda: None):
+        Sound.close(self)
+
+
+def _any_id(self: UnifiedLog, topic_id: str) -> None:
+    """The last id that the log is told."""
+    if self.topic_id != topic_id:
+        self.topic_id, self.id_is_written = topic_id, False
+
+
+def _id_of_the_caller(self: UnifiedLog, *args: Any, topic_id: str | None = None, **more: Any) -> None:
+    """A log that is opened with an id has it, whatever its file has."""
+    Sound.__init__(self, *args, **more)
+    self.topic_id = topic_id or self.topic_id
+
+
+def _refuses_what_is_cut(self: UnifiedLog, records: bytes, epoch: int) -> AppendInfo:
+    """A fetch that ends within a batch is refused."""
+    if sum(h.size for h in headers(records)) < len(records):
+        raise impl.CorruptRecord(0, "a batch that is not whole")
+    return Sound.append_as_follower(self, records, epoch)
+
+
+def _writes_what_is_cut(self: UnifiedLog, records: bytes, epoch: int, *rest: Any) -> AppendInfo:
+    """What follows the last batch is written."""
+    behind = records[sum(h.size for h in headers(records)) :]
+
+    def append(records: bytes, *more: Any) -> AppendInfo:
+        return sound(records + behind, *more)
+
+    sound = self._append
+    with patch.object(self, "_append", append):
+        return Sound.append_as_leader(self, records, epoch, *rest)
+
+
+def _lengths_of_seventeen(self: UnifiedLog, records: bytes, epoch: int, *rest: Any) -> AppendInfo:
+    """A length is looked at only if more than a magic byte follows."""
+    with patch.object(impl, "arrived", headers):
+        return Sound.append_as_leader(self, records, epoch, *rest)
+
+
 class AnyName(impl.Driver):
     def parse_topic_partition_name(self, name: str) -> Any:
         topic, _, number = name.rpartition("-")
@@ -437,10 +489,22 @@ class EndsFirst(model.Writer):
 class EpochLater(model.Writer):
     @action("LOG-1", "LOG-2", "LOG-14", who="leader or follower")
     def assign(s, b: Batch) -> None:
+        require(s.phase == Phase.IDLE, s.named, not s.offline, s.log_end < model.L)
+        require(b != Batch.OPENS or s.opened is None)
+        require(b != Batch.ENDS or (s.opened is not None and s.ended is None))
+        s.next.batch = b
+        s.next.phase = Phase.ASSIGNED
+
+
+class NamedLater(model.Writer):
+    @action("LOG-1", "LOG-2", "LOG-14", who="leader or follower")
+    def assign(s, b: Batch) -> None:
+        """The topic's id is left to the scheduler."""
         require(s.phase == Phase.IDLE, not s.offline, s.log_end < model.L)
         require(b != Batch.OPENS or s.opened is None)
         require(b != Batch.ENDS or (s.opened is not None and s.ended is None))
         s.next.batch = b
+        s.next.covered = max(s.covered, s.log_end + 1)
         s.next.phase = Phase.ASSIGNED
 
 
@@ -684,6 +748,34 @@ MUTANTS: list[Mutant] = [
         _of_the_spec("truncateTo", _spec_point_on_truncation),
     ),
     of_model("ends first", "LOG-1 LOG-24", "the log end rises before the bytes are there", lambda: EndsFirst),
+    of_impl(
+        "named behind the batches",
+        "LOG-44 LOG-1",
+        "the topic's id is written behind the batches",
+        _log(append_as_leader=_named_by_an_append_that_succeeds),
+    ),
+    of_impl("not named by a close", "LOG-44", "a close leaves the topic's id", _log(close=_left_to_the_scheduler)),
+    of_impl("any topic", "LOG-45", "the last id that is told counts", _log(assign_topic_id=_any_id)),
+    of_impl("the caller's topic", "LOG-45", "an id in the file is not looked at", _log(__init__=_id_of_the_caller)),
+    of_impl(
+        "cut is refused",
+        "LOG-46",
+        "a fetch that ends within a batch is refused",
+        _log(append_as_follower=_refuses_what_is_cut),
+    ),
+    of_impl(
+        "cut is written",
+        "LOG-46",
+        "what follows the last batch is written",
+        _log(append_as_leader=_writes_what_is_cut),
+    ),
+    of_impl(
+        "lengths with a magic",
+        "LOG-46",
+        "a length that no batch has is passed over in 12 to 17 bytes",
+        _log(append_as_leader=_lengths_of_seventeen),
+    ),
+    of_model("named later", "LOG-44 LOG-1", "the topic's id is not in its file", lambda: NamedLater),
     of_model("epoch later", "LOG-14", "the epoch is not in its file", lambda: EpochLater),
     of_model("retires first", "LOG-33", "segments go before the log start rises", lambda: RetiresFirst, "KAFKA-16073"),
     of_model(

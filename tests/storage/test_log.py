@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -383,7 +384,7 @@ def test_flush_messages() -> None:
     assert h.log.recovery_point == 3
 
 
-EFFECTS = {"epochs": 0, "roll": 0, "snapshot": 0, "bytes": 0, "txnIndex": 2, "flush": 2}
+EFFECTS = {"topicId": 0, "epochs": 0, "roll": 0, "snapshot": 0, "bytes": 0, "txnIndex": 2, "flush": 2}
 
 
 @pytest.mark.clause("LOG-37")
@@ -391,6 +392,7 @@ EFFECTS = {"epochs": 0, "roll": 0, "snapshot": 0, "bytes": 0, "txnIndex": 2, "fl
 def test_what_fails_leaves_what_was_before_and_nothing_after(effect: str, more: int) -> None:
     h = History(segment_bytes=140, flush_messages=1)
     h.leader(producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
+    h("assignTopicId", topic_id="jpgNOlw2QPyNuJQPDpnMMA")
     before = h.log.log_end
     marker = {"producer_id": 1, "producer_epoch": 0, "type": "ABORT", "coordinator_epoch": 0, "transaction_version": 0}
     refused = h("appendEndTxnMarker", **marker, timestamp=0, leader_epoch=1, fail_at=effect)
@@ -402,6 +404,57 @@ def test_what_fails_leaves_what_was_before_and_nothing_after(effect: str, more: 
     h("crashAndReopen", log_start_offset=0, recovery_point=0)
     assert not isinstance(h.leader(), Refused)
     assert more in (0, 2)
+
+
+IDS = ("jpgNOlw2QPyNuJQPDpnMMA", "AAAAAAAAAAAAAAAAAAAAAQ")
+
+
+@pytest.mark.clause("LOG-44")
+def test_the_topic_is_known_before_a_batch_is_there() -> None:
+    h = History(max_message_bytes=300)
+    h("assignTopicId", topic_id=IDS[0])
+    assert (h.log.topic_id, h.log.topic_id_file) == (IDS[0], None)
+    assert h.leader(fail_at="topicId").clause == "LOG-37"
+    assert (h.log.log_end, h.log.topic_id_file, h.log.offline) == (0, None, True)
+    h("crashAndReopen", log_start_offset=0, recovery_point=0)
+    assert h.log.topic_id is None
+    h("assignTopicId", topic_id=IDS[0])
+    assert h.leader(LONG).clause == "LOG-3"
+    assert h.log.topic_id_file == IDS[0]
+    h = History()
+    h("assignTopicId", topic_id=IDS[0])
+    h("flushMetadataFile")
+    assert h.log.topic_id_file == IDS[0]
+
+
+@pytest.mark.clause("LOG-45")
+def test_another_topic_id_is_refused() -> None:
+    h = History()
+    h("assignTopicId", topic_id=IDS[0])
+    h("assignTopicId", topic_id=IDS[0])
+    assert h("assignTopicId", topic_id=IDS[1]).clause == "LOG-45"
+    reopen = {"log_start_offset": 0, "recovery_point": 0}
+    assert h("closeAndReopen", **reopen, topic_id=IDS[1]).clause == "LOG-45"
+    assert h.log.topic_id == h.log.topic_id_file == IDS[0]
+    assert h("closeAndReopen", **reopen, topic_id=IDS[0]) is None
+    h.outside("assignTopicId", topic_id="A" * 22)
+    h = History()
+    h("closeAndReopen", **reopen, topic_id=IDS[1])
+    assert (h.log.topic_id, h.log.topic_id_file) == (IDS[1], None)
+
+
+@pytest.mark.clause("LOG-46")
+def test_what_is_no_whole_batch_is_left_out() -> None:
+    h = History()
+    size = h.leader(trailing_bytes=60)["validBytes"]
+    assert h.log.segments[0].size == size
+    assert h.leader(trailing_bytes=11, trailing_zeros=True)["validBytes"] == size
+    assert h.leader(trailing_bytes=12, trailing_zeros=True).clause == "LOG-46"
+    two = [BatchToReplicate(2, 0, tuple(THREE)), BatchToReplicate(5, 0, tuple(A), damaged=True)]
+    assert h("appendBatchesAsFollower", leader_epoch=0, batches=two, missing_bytes=1)["lastOffset"] == 4
+    two = [b if b.damaged else BatchToReplicate(6, 0, tuple(A)) for b in two[1:]]
+    said = h("appendBatchesAsFollower", leader_epoch=0, batches=two, missing_bytes=1)
+    assert (said["firstOffset"], said["validBytes"], h.log.log_end) == (-1, 0, 5)
 
 
 @pytest.mark.clause("LOG-41")
@@ -542,6 +595,39 @@ def test_a_disk_that_refuses_any_write_takes_the_log_out_of_service() -> None:
             log.append_as_leader(batch("x"), 9)
         again = opened(disk.crash(lambda _: True, lambda f: f.content), clean=False, recovery_point=0)
         assert keys(again) == [f"k{n}" for n in range(again.log_start, again.log_end)]
+
+
+@pytest.mark.clause("LOG-44")
+def test_a_crash_leaves_no_batch_without_the_topic() -> None:
+    late: list[Callable[[], None]] = []
+
+    def log_on(disk: SimulatedDisk) -> UnifiedLog:
+        return UnifiedLog(
+            "logs/t-0", disk, CONFIG, lambda: 1_000_000, lambda _, task: late.append(task), topic_id=IDS[0]
+        )
+
+    disk = SimulatedDisk()
+    log_on(disk).append_as_leader(batch("k"), 0)
+    assert disk.steps > 5
+    for crash_at in range(1, disk.steps + 1):
+        disk = SimulatedDisk()
+        disk.crash_at = crash_at
+        with suppress(Crashed):
+            log_on(disk).append_as_leader(batch("k"), 0)
+        for left in disk.outcomes():
+            log = opened(left, clean=False)
+            assert log.topic_id == IDS[0] or log.size == 0
+
+
+@pytest.mark.clause("LOG-46")
+def test_an_append_without_a_whole_batch() -> None:
+    log = opened(SimulatedDisk())
+    for size in (0, 11, 17, len(batch("k")) - 1):
+        assert log.append_as_leader(batch("k")[:size], 0).valid_bytes == 0
+    for size in (12, 17, 18):
+        with pytest.raises(impl.CorruptRecord):
+            log.append_as_leader(batch("k") + bytes(size), 0)
+    assert log.log_end == 0
 
 
 def test_real_files(tmp_path: Path) -> None:

@@ -19,10 +19,13 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ScheduledFuture;
 import kafkaspec.target.Adapter;
 import kafkaspec.target.Scratch;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.errors.InconsistentTopicIdException;
 import org.apache.kafka.common.errors.KafkaStorageException;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.record.internal.ControlRecordType;
@@ -34,6 +37,7 @@ import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.server.common.OffsetAndEpoch;
 import org.apache.kafka.server.storage.log.FetchIsolation;
 import org.apache.kafka.server.util.MockTime;
+import org.apache.kafka.server.util.Scheduler;
 import org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile;
 import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
 
@@ -43,7 +47,9 @@ import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
  * <p>The adapter adds: batches that Kafka's builder fills; for a transactional batch of a client the verification that a
  * broker asks for first; a jitter that is not drawn; a clock and a scheduler that run by {@code advance} alone. With
  * {@code failAt} the effect of that name throws an IOException in the place of the disk, before it does anything: of
- * {@code epochs} where the checkpoint file is written, whose own handler marks the directory as failed. A crash is a copy of
+ * {@code epochs} where the checkpoint file is written, whose own handler marks the directory as failed. Of {@code topicId}
+ * a directory stands where Kafka would write the file. The task that writes the topic's id is held back until
+ * {@code flushMetadataFile}, as a scheduler that is busy does. A crash is a copy of
  * the directory, cut, and loaded again. After each call the active segment's indexes are looked at, so that their files,
  * which Kafka makes when they are first needed, are there: which call makes them is not compared. Likewise each segment is
  * asked for its largest timestamp when it was loaded: a segment that is truncated before anybody asked forgets it.
@@ -62,6 +68,7 @@ public final class LogAdapter implements Adapter {
     private QuietLog log;
     private Producers producers;
     private String failAt;
+    private final List<Runnable> held = new ArrayList<>();
 
     /** A configuration whose jitter is known. */
     private static final class Config extends LogConfig {
@@ -75,6 +82,33 @@ public final class LogAdapter implements Adapter {
         @Override
         public long randomSegmentJitter() {
             return jitterMs;
+        }
+    }
+
+    /** The clock's scheduler, which holds one task back. */
+    private final class Later implements Scheduler {
+        @Override
+        public void startup() {
+            time.scheduler.startup();
+        }
+
+        @Override
+        public void shutdown() throws InterruptedException {
+            time.scheduler.shutdown();
+        }
+
+        @Override
+        public ScheduledFuture<?> schedule(String name, Runnable task, long delayMs, long periodMs) {
+            if (name.equals("flush-metadata-file")) {
+                held.add(task);
+                return null;
+            }
+            return time.scheduler.schedule(name, task, delayMs, periodMs);
+        }
+
+        @Override
+        public void resizeThreadPool(int size) {
+            time.scheduler.resizeThreadPool(size);
         }
     }
 
@@ -145,7 +179,7 @@ public final class LogAdapter implements Adapter {
 
     private final class Local extends LocalLog {
         Local(LogSegments segments, LoadedLogOffsets offsets) {
-            super(dir.toFile(), config, segments, offsets.recoveryPoint(), offsets.nextOffsetMetadata(), time.scheduler, time,
+            super(dir.toFile(), config, segments, offsets.recoveryPoint(), offsets.nextOffsetMetadata(), new Later(), time,
                 PARTITION, failures);
         }
 
@@ -193,10 +227,11 @@ public final class LogAdapter implements Adapter {
         expirationMs = a.path("producerIdExpirationMs").asInt(86_400_000);
         transactionTimeoutMs = a.path("maxTransactionTimeoutMs").asInt(300_000);
         time = new MockTime(1_000_000, 0);
-        open(0, 0, true);
+        open(0, 0, true, Optional.empty());
     }
 
-    private void open(long logStart, long recoveryPoint, boolean clean) throws IOException {
+    private void open(long logStart, long recoveryPoint, boolean clean, Optional<Uuid> topicId) throws IOException {
+        held.clear();
         time = new MockTime(time.milliseconds(), 0);
         failures = new LogDirFailureChannel(1);
         File directory = dir.toFile();
@@ -209,15 +244,27 @@ public final class LogAdapter implements Adapter {
         for (LogSegment segment : segments.values()) {
             segment.maxTimestampSoFar();
         }
-        log = new QuietLog(offsets.logStartOffset(), new Local(segments, offsets), NEVER, epochs, producers);
+        try {
+            log = new QuietLog(offsets.logStartOffset(), new Local(segments, offsets), NEVER, epochs, producers, topicId);
+        } catch (InconsistentTopicIdException e) {
+            segments.closeHandlers();
+            throw e;
+        }
     }
 
     @Override
     public Object apply(String op, JsonNode a) throws Throwable {
         failAt = a.path("failAt").asText(null);
+        Path inTheWay = "topicId".equals(failAt) ? dir.resolve("partition.metadata.tmp") : null;
+        if (inTheWay != null) {
+            Files.createDirectory(inTheWay);
+        }
         try {
             return call(op, a);
         } finally {
+            if (inTheWay != null) {
+                Files.delete(inTheWay);
+            }
             failAt = null;
             if (log != null) {
                 log.activeSegment().offsetIndex();
@@ -237,8 +284,9 @@ public final class LogAdapter implements Adapter {
                 if (transactional) {
                     guard = log.startVerification(id, sequence, epoch, false);
                 }
-                ByteBuffer batch = data(a.path("baseOffset").asLong(0), a.get("timestamp").asLong(), a.get("records"), -1, id,
-                    epoch, sequence, transactional);
+                ByteBuffer batch = followed(data(a.path("baseOffset").asLong(0), a.get("timestamp").asLong(), a.get("records"),
+                    -1, id, epoch, sequence, transactional), a.path("trailingBytes").asInt(0),
+                    a.path("trailingZeros").asBoolean(false));
                 return info(log.append(
                     MemoryRecords.readableRecords(batch), a.get("leaderEpoch").asInt(), AppendOrigin.CLIENT, guard, (short) 0));
             }
@@ -254,7 +302,15 @@ public final class LogAdapter implements Adapter {
                     a.get("baseOffset").asLong(), a.get("timestamp").asLong(), a.get("records"),
                     a.get("batchLeaderEpoch").asInt(), -1, (short) -1, -1, false)), a.get("leaderEpoch").asInt()));
             case "appendBatchesAsFollower":
-                return info(log.appendAsFollower(fetched(a.get("batches")), a.get("leaderEpoch").asInt()));
+                return info(log.appendAsFollower(
+                    fetched(a.get("batches"), a.path("missingBytes").asInt(0)), a.get("leaderEpoch").asInt()));
+            case "assignTopicId":
+                log.assignTopicId(Uuid.fromString(a.get("topicId").asText()));
+                return null;
+            case "flushMetadataFile":
+                held.forEach(Runnable::run);
+                held.clear();
+                return null;
             case "roll":
                 return log.roll().baseOffset();
             case "updateHighWatermark":
@@ -314,7 +370,9 @@ public final class LogAdapter implements Adapter {
         }
     }
 
+    /** With another topic's id it is refused, and then opened without one. */
     private void reopen(JsonNode a) {
+        Optional<Uuid> topicId = Optional.ofNullable(a.path("topicId").asText(null)).map(Uuid::fromString);
         try {
             if (a.path("producerSnapshotsDeleted").asBoolean(false)) {
                 try (DirectoryStream<Path> snapshots = Files.newDirectoryStream(dir, "*.snapshot")) {
@@ -323,8 +381,15 @@ public final class LogAdapter implements Adapter {
                     }
                 }
             }
-            open(a.get("logStartOffset").asLong(), a.get("recoveryPoint").asLong(),
-                a.path("lastShutdownClean").asBoolean(true));
+            long logStart = a.get("logStartOffset").asLong();
+            long recoveryPoint = a.get("recoveryPoint").asLong();
+            boolean clean = a.path("lastShutdownClean").asBoolean(true);
+            try {
+                open(logStart, recoveryPoint, clean, topicId);
+            } catch (InconsistentTopicIdException e) {
+                open(logStart, recoveryPoint, clean, Optional.empty());
+                throw e;
+            }
         } catch (IOException e) {
             throw new AdapterFailure("the log is not opened", e);
         }
@@ -362,6 +427,16 @@ public final class LogAdapter implements Adapter {
         return builder.build().buffer();
     }
 
+    private static ByteBuffer followed(ByteBuffer batch, int size, boolean zeros) {
+        ByteBuffer all = ByteBuffer.allocate(batch.remaining() + size);
+        all.put(batch.duplicate());
+        if (!zeros) {
+            all.put(batch.duplicate().limit(batch.position() + size));
+        }
+        all.rewind();
+        return all;
+    }
+
     private static byte[] bytes(JsonNode text) {
         return text.isNull() ? null : text.asText().getBytes(StandardCharsets.UTF_8);
     }
@@ -372,7 +447,7 @@ public final class LogAdapter implements Adapter {
             new EndTransactionMarker(abort ? ControlRecordType.ABORT : ControlRecordType.COMMIT, coordinatorEpoch));
     }
 
-    private static MemoryRecords fetched(JsonNode batches) {
+    private static MemoryRecords fetched(JsonNode batches, int missingBytes) {
         List<ByteBuffer> parts = new ArrayList<>();
         int size = 0;
         for (JsonNode b : batches) {
@@ -396,6 +471,7 @@ public final class LogAdapter implements Adapter {
         ByteBuffer all = ByteBuffer.allocate(size);
         parts.forEach(part -> all.put(part.duplicate()));
         all.flip();
+        all.limit(Math.max(0, size - missingBytes));
         return MemoryRecords.readableRecords(all);
     }
 
@@ -478,7 +554,7 @@ public final class LogAdapter implements Adapter {
             "highWatermark", log.highWatermark(), "lastStableOffset", log.lastStableOffset(),
             "firstUnstableOffset", log.firstUnstableOffset().orElse(null), "recoveryPoint", log.recoveryPoint(),
             "segments", segments, "leaderEpochs", epochs, "producers", known, "snapshots", new ArrayList<>(snapshots),
-            "abortedTxns", aborted, "files", files);
+            "abortedTxns", aborted, "topicId", log.topicId().map(Uuid::toString).orElse(null), "files", files);
     }
 
     private static Map<String, Object> object(Object... pairs) {
