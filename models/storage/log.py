@@ -2,8 +2,8 @@
 
 An append is a sequence: the topic's id and the epoch reach their files, the log may roll, the bytes are written, the
 log end rises, the producer state takes the batch in. The disk may refuse at each step, and the process may die. A flush
-is a sequence too: the files are synced without the lock, then the recovery point rises. Offsets are compared as they are at every moment,
-for that is what a reader sees, who takes no lock.
+is a sequence too: the files are synced without the lock, then the recovery point rises. Offsets are compared as they
+are at every moment, for that is what a reader sees, who takes no lock.
 
 What was simplified. A batch is one record, and offsets have no holes. One producer writes transactions, one after the
 other, and a transaction ends only when the end before it is replicated. Which epoch a batch has does not matter, only
