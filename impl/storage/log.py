@@ -245,7 +245,11 @@ class UnifiedLog:
             with self._disk_errors(), storage_errors(directory, "reading", self._metadata_path):
                 self.topic_id = decode_metadata(self.disk.read(self._metadata_path))
         if topic_id is not None:
-            self.assign_topic_id(topic_id)
+            try:
+                self.assign_topic_id(topic_id)
+            except OtherTopic:
+                self._close_segments()
+                raise
 
     # ---- the topic's id
 
@@ -849,8 +853,11 @@ class UnifiedLog:
         self.flush_metadata_file()
         with self._disk_errors():
             self.producers.take_snapshot()
-            for segment in self.segments.values():
-                segment.close()
+            self._close_segments()
+
+    def _close_segments(self) -> None:
+        for segment in self.segments.values():
+            segment.close()
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------

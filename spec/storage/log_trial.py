@@ -39,6 +39,11 @@ def _offsets(log: Log) -> list[int]:
     return list(dict.fromkeys(o for o in near if o >= 0))
 
 
+def _aborted(log: Log) -> list[int]:
+    """Where aborted transactions begin."""
+    return [t.first_offset for s in log.segments for t in s.aborted if t.first_offset >= log.log_start]
+
+
 def _epochs(log: Log) -> list[int]:
     latest = log.epochs[-1].epoch if log.epochs else 0
     return [latest, latest, latest, latest + 1, max(0, latest - 1)]
@@ -76,7 +81,7 @@ def _delays(log: Log) -> list[int]:
     """Some, and until the first segment is as old as retention.ms, and 1 ms older."""
     age = log.now - log.segments[0].largest.timestamp
     due = log.config.retention_ms - age
-    return [1000, *(d for d in (due, due + 1) if 0 < d <= 10**6), 5, 10_000, 999]
+    return [1000, *(d for d in (due, due, due + 1) if 0 < d <= 10**6), 5, 10_000, 999]
 
 
 def _batch(log: Log, at: int, records: Json, kind: str = "data", producer: int = -1, **more: Any) -> dict[str, Any]:
@@ -159,8 +164,8 @@ machine.candidates |= {
     "init:roll_jitter_ms": lambda _: [0, 7000],
     "init:segment_index_bytes": lambda _: [1000, 2**16, 40, 24],
     "init:index_interval_bytes": lambda _: [1, 4096, 200],
-    "init:retention_bytes": lambda _: [1, -1, 142, -1, 0],
-    "init:retention_ms": lambda _: [-1, 20_000],
+    "init:retention_bytes": lambda _: [1, -1, 1, -1, 142, 0],
+    "init:retention_ms": lambda _: [-1, 20_000, 1000],
     "init:cleanup_policy": lambda _: ["delete", "delete", "compact"],
     "init:file_delete_delay_ms": lambda _: [1000, 0, 60_000],
     "init:max_message_bytes": lambda _: [1 << 20, 450],
@@ -172,7 +177,7 @@ machine.candidates |= {
     "timestamp": _times,
     "records": lambda _: RECORDS,
     "producer_id": lambda _: [-1, 1, 2, -1],
-    "appendEndTxnMarker:producer_id": lambda _: [1, 2],
+    "appendEndTxnMarker:producer_id": lambda s: [1, 2, *s.producers.opened.values()],
     "producer_epoch": _next_epochs,
     "appendEndTxnMarker:producer_epoch": _epoch_of,
     "base_sequence": _sequences,
@@ -207,7 +212,8 @@ machine.candidates |= {
     "force_flush_active_segment": lambda _: [False, True],
     "ms": _delays,
     "max_length": _lengths,
-    "isolation": lambda _: ["LOG_END", "HIGH_WATERMARK", "TXN_COMMITTED"],
+    "read:offset": lambda s: [*_aborted(s), *_aborted(s), *_aborted(s), *_offsets(s)],
+    "isolation": lambda s: ["LOG_END", "HIGH_WATERMARK", *["TXN_COMMITTED"] * (1 + 3 * bool(_aborted(s)))],
     "min_one_message": lambda _: [True, False],
     "fetchOffsetByTimestamp:timestamp": _timestamps,
     "name": lambda _: NAMES,

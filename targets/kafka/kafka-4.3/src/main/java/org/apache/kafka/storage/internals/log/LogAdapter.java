@@ -247,7 +247,7 @@ public final class LogAdapter implements Adapter {
         try {
             log = new QuietLog(offsets.logStartOffset(), new Local(segments, offsets), NEVER, epochs, producers, topicId);
         } catch (InconsistentTopicIdException e) {
-            segments.closeHandlers();
+            segments.close(); // as whoever opened it does
             throw e;
         }
     }
