@@ -180,7 +180,7 @@ class Fetched(NamedTuple):
 
 
 class Loader(LogLoader):
-    """A load that knows when producers expire."""
+    """A load that knows when producers expire. [LOG-47]"""
 
     expiration_ms = 86_400_000
 

@@ -444,6 +444,10 @@ def rebuilt(log: Log, end: int, clean: bool = False) -> Log:
     LOG-31: After a truncation the producer state is taken from the newest snapshot that is left (PSM-19, PSM-20), and
     what stands in the log behind it is read again, up to the new end. A snapshot is taken at the base offsets of the
     last two segments that are passed, and at the end. [UnifiedLog.rebuildProducerState, Kafka 4.3.0]
+
+    LOG-47: A log that was closed and has no snapshot, as that of an old release, is not read for producers: none is
+    known, and empty snapshots are taken at the base offsets of the last two segments and at the end. [{CHAPTER},
+    'ProducerStateManager: idempotency, snapshots & transactions'; UnifiedLog.rebuildProducerState, Kafka 4.3.0]
     """
     state = log.producers
     last_two = [s.base_offset for s in log.segments[-2:]]

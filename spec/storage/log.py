@@ -704,7 +704,7 @@ def fetch_offset_by_timestamp(state: Log, timestamp: Target) -> TimestampAndOffs
 
 
 # ---- a stop and a start ----------------------------------------------------------------------------------------------
-@machine.operation("closeAndReopen", "LOG-42", "LOG-44", "LOG-45", kind="restart")
+@machine.operation("closeAndReopen", "LOG-42", "LOG-44", "LOG-45", "LOG-47", kind="restart")
 @an_id
 @in_service
 @require(

@@ -15,7 +15,7 @@ from kafkaspec.impl.common.disk import StorageError
 from kafkaspec.impl.storage import log as impl
 from kafkaspec.impl.storage.leader_epochs import EpochEnd
 from kafkaspec.impl.storage.log import AppendInfo, Fetched, Place, UnifiedLog
-from kafkaspec.impl.storage.producer_state import CLIENT, ProducerStateError
+from kafkaspec.impl.storage.producer_state import CLIENT, ProducerStateError, ProducerStateManager
 from kafkaspec.impl.storage.segment import Header, Segment, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.language import action, require
@@ -429,6 +429,18 @@ def _id_of_the_caller(self: UnifiedLog, *args: Any, topic_id: str | None = None,
     self.topic_id = topic_id or self.topic_id
 
 
+class _ReadsAll(impl.Loader):
+    """Producers are read from the log whenever there is no snapshot."""
+
+    def rebuild(self, producers: ProducerStateManager, log_start: int, log_end: int, clean: bool) -> None:
+        super().rebuild(producers, log_start, log_end, False)
+
+
+def _reads_all(self: UnifiedLog, *args: Any, **more: Any) -> None:
+    with patch.object(impl, "Loader", _ReadsAll):
+        Sound.__init__(self, *args, **more)
+
+
 def _refuses_what_is_cut(self: UnifiedLog, records: bytes, epoch: int) -> AppendInfo:
     """A fetch that ends within a batch is refused."""
     if sum(h.size for h in headers(records)) < len(records):
@@ -757,6 +769,12 @@ MUTANTS: list[Mutant] = [
     of_impl("not named by a close", "LOG-44", "a close leaves the topic's id", _log(close=_left_to_the_scheduler)),
     of_impl("any topic", "LOG-45", "the last id that is told counts", _log(assign_topic_id=_any_id)),
     of_impl("the caller's topic", "LOG-45", "an id in the file is not looked at", _log(__init__=_id_of_the_caller)),
+    of_impl(
+        "read after a clean stop",
+        "LOG-47",
+        "without a snapshot the log is read for producers",
+        _log(__init__=_reads_all),
+    ),
     of_impl(
         "cut is refused",
         "LOG-46",

@@ -406,6 +406,18 @@ def test_what_fails_leaves_what_was_before_and_nothing_after(effect: str, more: 
     assert more in (0, 2)
 
 
+@pytest.mark.clause("LOG-47")
+def test_a_closed_log_without_snapshots_knows_no_producers() -> None:
+    h = History(segment_bytes=600)
+    h.leader(LONG, producer_id=1, producer_epoch=0, base_sequence=0)
+    h.leader(LONG, producer_id=1, producer_epoch=0, base_sequence=1)
+    reopen = {"log_start_offset": 0, "recovery_point": 0}
+    h("closeAndReopen", **reopen)
+    assert list(h.log.producers.producers) == [1]
+    h("closeAndReopen", **reopen, producer_snapshots_deleted=True)
+    assert (h.log.producers.producers, list(h.log.producers.snapshots)) == ({}, [1, 2])
+
+
 IDS = ("jpgNOlw2QPyNuJQPDpnMMA", "AAAAAAAAAAAAAAAAAAAAAQ")
 
 
