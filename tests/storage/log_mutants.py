@@ -16,7 +16,7 @@ from kafkaspec.impl.storage import log as impl
 from kafkaspec.impl.storage.leader_epochs import EpochEnd
 from kafkaspec.impl.storage.log import AppendInfo, Fetched, Place, UnifiedLog
 from kafkaspec.impl.storage.producer_state import CLIENT, ProducerStateError, ProducerStateManager
-from kafkaspec.impl.storage.segment import Header, Segment, headers
+from kafkaspec.impl.storage.segment import CorruptRecord, Header, Segment, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.language import action, require
 from kafkaspec.models.storage import log as model
@@ -444,7 +444,7 @@ def _reads_all(self: UnifiedLog, *args: Any, **more: Any) -> None:
 def _refuses_what_is_cut(self: UnifiedLog, records: bytes, epoch: int) -> AppendInfo:
     """A fetch that ends within a batch is refused."""
     if sum(h.size for h in headers(records)) < len(records):
-        raise impl.CorruptRecord(0, "a batch that is not whole")
+        raise CorruptRecord(0, "a batch that is not whole")
     return Sound.append_as_follower(self, records, epoch)
 
 

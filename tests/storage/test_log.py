@@ -17,7 +17,7 @@ from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk, Storage
 from kafkaspec.impl.storage import log as impl
 from kafkaspec.impl.storage.batch import Batch
 from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
-from kafkaspec.impl.storage.segment import headers
+from kafkaspec.impl.storage.segment import CorruptRecord, headers
 from kafkaspec.judge.check import check
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.log import MODELS
@@ -637,7 +637,7 @@ def test_an_append_without_a_whole_batch() -> None:
     for size in (0, 11, 17, len(batch("k")) - 1):
         assert log.append_as_leader(batch("k")[:size], 0).valid_bytes == 0
     for size in (12, 17, 18):
-        with pytest.raises(impl.CorruptRecord):
+        with pytest.raises(CorruptRecord):
             log.append_as_leader(batch("k") + bytes(size), 0)
     assert log.log_end == 0
 
