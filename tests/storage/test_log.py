@@ -406,6 +406,15 @@ def test_what_fails_leaves_what_was_before_and_nothing_after(effect: str, more: 
     assert more in (0, 2)
 
 
+@pytest.mark.clause("LOG-43")
+def test_sequence_numbers_wrap_when_they_are_read_again() -> None:
+    b = BatchToReplicate(0, 0, tuple(THREE), 0, 7, 0, 2**31 - 2)
+    disk = SimulatedDisk()
+    opened(disk).append_as_follower(impl.encoded(b), 0)
+    again = opened(disk.crash(lambda _: True, lambda f: f.content), clean=False)
+    assert [(x.first_seq, x.last_seq) for x in again.producers.producers[7].batches] == [(2**31 - 2, 0)]
+
+
 @pytest.mark.clause("LOG-47")
 def test_a_closed_log_without_snapshots_knows_no_producers() -> None:
     h = History(segment_bytes=600)
