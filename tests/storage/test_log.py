@@ -42,7 +42,12 @@ def test_impl_does_what_the_spec_says() -> None:
 def test_long_walks_cover_every_operation() -> None:
     covered = walked(machine, impl.Driver, seeds=20, steps=150)
     refused = covered.refusals.keys()
-    assert {"appendAsLeader LOG-3", "appendAsLeader LOG-4", "appendBatchesAsFollower LOG-13", "read LOG-21"} <= refused
+    assert {
+        "appendAsLeader LOG-3",
+        "appendAsFollower LOG-4",
+        "appendBatchesAsFollower LOG-13",
+        "read LOG-21",
+    } <= refused
 
 
 @a_row_of_verify
