@@ -1,0 +1,516 @@
+"""A partition's log with its transactions, as Kafka keeps it, and a consumer's filter.
+
+Segments of batches, each with a transaction index; a producer state manager beside them, which says where the first
+unstable transaction begins. Batches have positions in their segments, as bytes do: a bound is a position, so that a read
+needs no offset of a batch but where it begins. Index and snapshot files are on a disk that comes in as an argument. The
+consumer keeps a queue of the aborted transactions that it was told, and the set of producers whose records it drops at
+the moment.
+
+Source: UnifiedLog, LocalLog, LogSegment, LogLoader and CompletedFetch, Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kafkaspec.contract.codec import encode as as_json
+from kafkaspec.contract.machine import ByName, Json
+from kafkaspec.impl.common.disk import Disk, SimulatedDisk
+from kafkaspec.impl.storage import producer_state, transaction_index
+from kafkaspec.impl.storage.producer_state import COORDINATOR, REPLICATION, ProducerStateManager
+from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
+from kafkaspec.spec.common.transactional_log import BatchShown, Observation, ProducerShown
+from kafkaspec.spec.storage import last_stable as spec
+from kafkaspec.spec.storage.transaction_index import AbortedTransaction
+
+DIRECTORY = "log/t-0"
+CLIENT = producer_state.CLIENT
+SEQUENCES = 2**31
+
+
+class HighWatermarkAboveEnd(ValueError):
+    """A high watermark is above the log's end."""
+
+
+class LogStartAboveHighWatermark(IndexError):
+    """A log start is above the high watermark."""
+
+
+class OffsetOutOfRange(IndexError):
+    """A fetch begins below the log start, or above the log's end."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """Records, or one marker."""
+
+    base: int
+    last: int
+    producer_id: int
+    epoch: int
+    kind: str
+    sequence: int
+    coordinator_epoch: int
+    timestamp: int
+
+    @property
+    def is_control(self) -> bool:
+        return self.kind in ("COMMIT", "ABORT")
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.kind != "PLAIN"
+
+
+@dataclass
+class Segment:
+    """Batches from a base offset on, and their transaction index. A position is how many batches are before it."""
+
+    base: int
+    index: TransactionIndex
+    batches: list[Batch] = field(default_factory=list)
+
+    @property
+    def next_offset(self) -> int:
+        return self.batches[-1].last + 1 if self.batches else self.base
+
+    def position(self, offset: int) -> int | None:
+        """Where the first batch is that ends at or above an offset; None if all end below."""
+        return next((n for n, b in enumerate(self.batches) if b.last >= offset), None)
+
+    def indexed_from(self, position: int) -> int | None:
+        """The last offset of the first batch from there on that has an entry in the offset index: a segment's first
+        batch has none. [LSO-13]"""
+        at = max(position, 1)
+        return self.batches[at].last if at < len(self.batches) else None
+
+
+class Bound(NamedTuple):
+    """An offset, and the place of the batch that it is in."""
+
+    offset: int
+    segment: int
+    position: int
+
+
+class FetchInfo(NamedTuple):
+    """The batches of a fetch, and the aborted transactions that it tells; None if it tells none at all."""
+
+    batches: list[Batch]
+    aborted: list[AbortedTxn] | None
+
+
+class TransactionalLog:
+    """One partition. Raises ProducerStateError where the producers' state refuses a batch."""
+
+    Manager = ProducerStateManager
+    Index = TransactionIndex
+
+    def __init__(self, disk: Disk, expiration_ms: int) -> None:
+        self.disk = disk
+        self.expiration_ms = expiration_ms
+        self.producers = self._manager()
+        self.segments = [self._segment(0)]
+        self.log_start = 0
+        self.high_watermark = 0
+        self.first_unstable: int | None = None
+        self.end = 0
+
+    def _manager(self) -> ProducerStateManager:
+        return self.Manager(DIRECTORY, self.disk, self.expiration_ms)
+
+    def _segment(self, base: int) -> Segment:
+        path = f"{DIRECTORY}/{base:020}{transaction_index.SUFFIX}"
+        if self.disk.exists(path):
+            self.disk.remove(path)
+        return Segment(base, self.Index(path, base, self.disk))
+
+    @property
+    def active(self) -> Segment:
+        return self.segments[-1]
+
+    def batches(self) -> Iterator[Batch]:
+        for segment in self.segments:
+            yield from segment.batches
+
+    @property
+    def last_stable(self) -> int:
+        """The first unstable offset if it is below the high watermark, else that. [LSO-1]"""
+        first = self.first_unstable
+        return first if first is not None and first < self.high_watermark else self.high_watermark
+
+    def look_up_first_unstable(self) -> None:
+        """Ask the producers' state where the first unstable transaction begins. [LSO-2]"""
+        first = self.producers.first_unstable
+        self.first_unstable = first if first is None or first >= self.log_start else self.log_start
+
+    # appends
+
+    def append(self, batch: Batch, origin: str, version: int = -1) -> tuple[int, int]:
+        """Put a batch at the end; first and last offset, of its duplicate if there is one. [LSO-3, LSO-4]"""
+        if batch.producer_id >= 0:
+            entry = self.producers.producers.get(batch.producer_id)
+            if origin == CLIENT and entry is not None:
+                last = (batch.sequence + batch.last - batch.base) % SEQUENCES
+                there = entry.duplicate(batch.epoch, batch.sequence, last)
+                if there is not None:
+                    return there.first_offset, there.last_offset
+            self._fence(batch, origin)
+        append, completed = self._checked(batch, origin, version)
+        self.active.batches.append(batch)
+        self.end = batch.last + 1
+        self._take(append, completed)
+        self.producers.end_offset = self.end
+        self.look_up_first_unstable()
+        return batch.base, batch.last
+
+    def _fence(self, batch: Batch, origin: str) -> None:
+        """A transactional batch that opens a transaction, or a marker that ends none, of an earlier epoch is refused
+        before all else."""
+        entry = self.producers.producers.get(batch.producer_id)
+        stale = entry is not None and batch.epoch < entry.epoch
+        if origin != REPLICATION and batch.is_transactional and stale:
+            raise producer_state.StaleMarker if batch.is_control else producer_state.StaleEpoch
+
+    def _checked(
+        self, batch: Batch, origin: str, version: int
+    ) -> tuple[producer_state.Append | None, producer_state.CompletedTransaction | None]:
+        if batch.producer_id < 0:
+            return None, None
+        append = self.producers.prepare(batch.producer_id, origin)
+        if batch.is_control:
+            aborted = batch.kind == "ABORT"
+            numbers = (batch.epoch, batch.coordinator_epoch, batch.base, batch.timestamp)
+            return append, append.marker(aborted, *numbers, version)
+        last = (batch.sequence + batch.last - batch.base) % SEQUENCES
+        append.data(
+            batch.epoch, batch.sequence, last, batch.base, batch.last, batch.timestamp, batch.is_transactional
+        )
+        return append, None
+
+    def _take(
+        self, append: producer_state.Append | None, completed: producer_state.CompletedTransaction | None
+    ) -> None:
+        """Have the producers' state take in what was appended, and the index what was aborted. [LSO-4]"""
+        if append is not None:
+            self.producers.update(append)
+        if completed is None:
+            return
+        if completed.aborted:
+            stable = self.producers.last_stable_offset_of(completed)
+            numbers = (completed.producer_id, completed.first_offset, completed.last_offset)
+            self.active.index.append(AbortedTxn(*numbers, stable))
+        self.producers.complete(completed)
+
+    # high watermark, log start
+
+    def set_high_watermark(self, offset: int) -> None:
+        """Set it, whatever it was. [LSO-5]"""
+        self.high_watermark = offset
+        self.producers.on_high_watermark_updated(offset)
+        self.look_up_first_unstable()
+
+    def maybe_increment_high_watermark(self, offset: int) -> None:
+        """Raise it. Raises HighWatermarkAboveEnd. [LSO-5]"""
+        if offset > self.end:
+            raise HighWatermarkAboveEnd
+        if offset > self.high_watermark:
+            self.set_high_watermark(offset)
+
+    def maybe_increment_log_start_offset(self, offset: int) -> None:
+        """Raise it. Raises LogStartAboveHighWatermark. [LSO-6]"""
+        if offset > self.high_watermark:
+            raise LogStartAboveHighWatermark
+        if offset > self.log_start:
+            self.log_start = offset
+            self.producers.on_log_start_offset_incremented(offset)
+            self.look_up_first_unstable()
+
+    # segments
+
+    def roll(self) -> None:
+        """Begin a segment at the end, with a snapshot there. [LSO-14]"""
+        if self.active.base == self.end:
+            self.segments.pop()
+        self.segments.append(self._segment(self.end))
+        self.producers.end_offset = self.end
+        self.producers.take_snapshot(flush=False)
+        if self.high_watermark >= self.end:
+            self.set_high_watermark(self.end)
+
+    def delete_old_segments(self, retention_ms: int, now: int) -> None:
+        """Delete segments below the log start, and then those that are older than `retention_ms`. [LSO-7]"""
+        self._delete(lambda n: n + 1 < len(self.segments) and self.segments[n + 1].base <= self.log_start)
+        self._delete(lambda n: now - self._largest_timestamp(n, now) > retention_ms)
+
+    def _largest_timestamp(self, n: int, now: int) -> int:
+        return max((b.timestamp for b in self.segments[n].batches), default=now)
+
+    def _delete(self, is_due: Any) -> None:
+        count = 0
+        while count < len(self.segments):
+            is_last = count + 1 == len(self.segments)
+            end = self.end if is_last else self.segments[count + 1].base
+            if self.high_watermark < end or not is_due(count) or (is_last and not self.active.batches):
+                break
+            count += 1
+        if not count:
+            return
+        if count == len(self.segments):
+            self.roll()
+        self.maybe_increment_log_start_offset(self.segments[count].base)
+        dropped, self.segments = self.segments[:count], self.segments[count:]
+        for segment in dropped:
+            self._drop(segment)
+
+    def _drop(self, segment: Segment) -> None:
+        """Remove the files of a segment, its snapshot too."""
+        if segment.index.exists:
+            self.disk.remove(segment.index.path)
+        if segment.base in self.producers.snapshots:
+            self.producers.snapshots.discard(segment.base)
+            self.disk.remove(self.producers.path(segment.base))
+
+    # truncation, loading
+
+    def truncate_to(self, offset: int, now: int) -> None:
+        """Cut the log at an offset, and make the producers' state again. [LSO-8]"""
+        if offset >= self.end:
+            return
+        if offset < self.segments[0].base:
+            self.truncate_fully(offset, now)
+            return
+        while self.active.base > offset:
+            self._drop(self.segments.pop())
+        at = self.active.position(offset)
+        if at is not None:
+            del self.active.batches[at:]
+        self.active.index.truncate_to(offset)
+        self.end = offset
+        self.log_start = min(self.log_start, offset)
+        self._rebuild(now, clean=False)
+        if self.high_watermark >= offset:
+            self.set_high_watermark(offset)
+
+    def truncate_fully(self, offset: int, now: int) -> None:
+        """Empty the log: it begins at an offset. [LSO-8]"""
+        for segment in self.segments:
+            if segment.index.exists:
+                self.disk.remove(segment.index.path)
+        self.segments = [self._segment(offset)]
+        self.producers.truncate_fully_and_start_at(offset)
+        self.log_start = self.end = offset
+        self._rebuild(now, clean=False)
+        self.set_high_watermark(offset)
+
+    def reopen(self, high_watermark: int, now: int) -> None:
+        """Close the log, and load it as the next process does, with the checkpoint's high watermark. [LSO-9]"""
+        self.producers.take_snapshot()
+        guards = self.producers.guards
+        self.producers = self._manager()
+        self.producers.guards = guards
+        for segment in self.segments:
+            segment.index = self.Index(segment.index.path, segment.base, self.disk)
+        self.producers.remove_stray_snapshots([s.base for s in self.segments])
+        self._rebuild(now, clean=True)
+        self.set_high_watermark(min(high_watermark, self.end))
+
+    def _rebuild(self, now: int, clean: bool) -> None:
+        """Load the producers' state, and read on from its snapshot. [LSO-9]"""
+        producers = self.producers
+        to_snapshot = [s.base for s in self.segments[-2:]]
+        if clean and not producers.snapshots:
+            for offset in (*to_snapshot, self.end):
+                producers.end_offset = offset
+                producers.take_snapshot()
+            return
+        empty = not producers.producers and not producers.unreplicated and producers.end_offset >= self.end
+        producers.truncate_and_reload(self.log_start, self.end, now)
+        if not empty and producers.end_offset < self.end:
+            below = [n for n, s in enumerate(self.segments) if s.base <= producers.end_offset]
+            for segment in self.segments[below[-1] if below else 0 :]:
+                if segment.base >= self.end:
+                    break
+                producers.end_offset = max(segment.base, producers.end_offset, self.log_start)
+                if segment.base in to_snapshot:
+                    producers.take_snapshot()
+                self._read(segment, producers.end_offset)
+        producers.end_offset = self.end
+        producers.take_snapshot()
+
+    def _read(self, segment: Segment, start: int) -> None:
+        """Have the producers' state take in what a segment has from an offset on."""
+        at = segment.position(start)
+        for batch in segment.batches[at:] if at is not None else ():
+            append, completed = self._checked(batch, REPLICATION, -1)
+            if append is not None:
+                self.producers.update(append)
+                self.producers.end_offset = batch.last + 1
+            if completed is not None:
+                self.producers.complete(completed)
+
+    # reads
+
+    def _place(self, offset: int) -> Bound:
+        """The place of the first batch that ends at or above an offset, or the end of the log."""
+        for n, segment in enumerate(self.segments):
+            at = segment.position(offset)
+            if at is not None:
+                return Bound(offset, n, at)
+        return Bound(offset, len(self.segments) - 1, len(self.active.batches))
+
+    def read(self, start: int, max_batches: int, read_committed: bool) -> FetchInfo:
+        """The batches from an offset on, of one segment. Raises OffsetOutOfRange. [LSO-10, LSO-12]"""
+        if start < self.log_start or start > self.end:
+            raise OffsetOutOfRange
+        bound = self._place(self.last_stable if read_committed else self.high_watermark)
+        if start >= bound.offset:
+            return FetchInfo([], [] if read_committed else None)
+        at = self._place(start)
+        segment = self.segments[at.segment]
+        end = min(at.position + max_batches, len(segment.batches))
+        if at.segment == bound.segment:
+            end = min(end, bound.position)
+        elif at.segment > bound.segment:
+            end = at.position
+        found = segment.batches[at.position : max(end, at.position)]
+        if not read_committed:
+            return FetchInfo(found, None)
+        if at.position == len(segment.batches):
+            return FetchInfo([], [])
+        upper = segment.indexed_from(at.position + len(found))
+        if upper is None:
+            more = at.segment + 1 < len(self.segments)
+            upper = self.segments[at.segment + 1].base if more else self.end
+        indexes = (s.index for s in self.segments[at.segment :])
+        return FetchInfo(found, transaction_index.collect(indexes, start, upper))
+
+
+class Consumer:
+    """What a consumer makes of one answer."""
+
+    def __init__(self, fetched: FetchInfo, position: int) -> None:
+        self.fetched = fetched
+        self.position = position
+        self.queue = [(a.first_offset, a.producer_id) for a in fetched.aborted or ()]
+        heapq.heapify(self.queue)
+        self.dropping: set[int] = set()
+
+    def __iter__(self) -> Iterator[int]:
+        """The offsets of the records that are handed out; `position` is then where to go on. [LSO-11, LSO-16]"""
+        for batch in self.fetched.batches:
+            if not self._is_dropped(batch) and not batch.is_control:
+                yield from range(max(batch.base, self.position), batch.last + 1)
+            self.position = batch.last + 1
+
+    def _is_dropped(self, batch: Batch) -> bool:
+        """Whether the batch is of a transaction that was aborted. [LSO-11]"""
+        if batch.producer_id < 0:
+            return False
+        while self.queue and self.queue[0][0] <= batch.last:
+            self.dropping.add(heapq.heappop(self.queue)[1])
+        if batch.kind == "ABORT":
+            self.dropping.discard(batch.producer_id)
+            return False
+        return batch.is_transactional and batch.producer_id in self.dropping
+
+
+# ---- beside the spec -------------------------------------------------------------------------------------------------
+def shown(batches: Iterable[Batch]) -> tuple[BatchShown, ...]:
+    return tuple(BatchShown(b.base, b.last, b.producer_id, b.epoch, b.kind) for b in batches)  # type: ignore[arg-type]
+
+
+class Driver(ByName):
+    """The log on a simulated disk, and a consumer."""
+
+    machine = spec.machine
+    refusals = {
+        HighWatermarkAboveEnd: spec.ABOVE_END,
+        LogStartAboveHighWatermark: spec.ABOVE_HIGH_WATERMARK,
+        OffsetOutOfRange: spec.NO_SUCH_OFFSET,
+        **producer_state.Driver.refusals,
+    }
+    Log = TransactionalLog
+    Reader = Consumer
+
+    def __init__(self) -> None:
+        self.reset({})
+
+    def reset(self, arguments: Mapping[str, Any]) -> None:
+        first = spec.initial(**arguments)
+        self.config, self.now = first.producers.config, first.producers.now
+        self.subject = self.Log(SimulatedDisk(), self.config.producer_id_expiration_ms)
+
+    def _append(self, origin: str, version: int, count: int, *of_producer: Any, at: int | None = None) -> spec.Appended:
+        base = self.subject.end if at is None else at
+        batch = Batch(base, base + count - 1, *of_producer, self.now)
+        return spec.Appended(*self.subject.append(batch, origin, version))
+
+    def append(self, count: int) -> spec.Appended:
+        return self._append(CLIENT, -1, count, -1, -1, "PLAIN", -1, -1)
+
+    def produce(self, producer_id: int, epoch: int, sequence: int, count: int, transactional: bool) -> spec.Appended:
+        kind = "TRANSACTIONAL" if transactional else "PLAIN"
+        return self._append(CLIENT, -1, count, producer_id, epoch, kind, sequence, -1)
+
+    def end_transaction(
+        self, producer_id: int, epoch: int, type: str, coordinator_epoch: int, version: int
+    ) -> spec.Appended:
+        return self._append(COORDINATOR, version, 1, producer_id, epoch, type, -1, coordinator_epoch)
+
+    def replicate(
+        self, producer_id: int, epoch: int, kind: str, sequence: int, coordinator_epoch: int, first: int, count: int
+    ) -> spec.Appended:
+        control = kind in ("COMMIT", "ABORT")
+        own = (-1, coordinator_epoch) if control else (sequence, -1)
+        return self._append(REPLICATION, -1, count, producer_id, epoch, kind, *own, at=first)
+
+    def delete_old_segments(self, retention_ms: int) -> None:
+        self.subject.delete_old_segments(retention_ms, self.now)
+
+    def advance(self, ms: int) -> None:
+        self.now += ms
+
+    def remove_expired_producers(self) -> None:
+        self.subject.producers.remove_expired_producers(self.now)
+
+    def truncate_to(self, offset: int) -> None:
+        self.subject.truncate_to(offset, self.now)
+
+    def truncate_fully(self, offset: int) -> None:
+        self.subject.truncate_fully(offset, self.now)
+
+    def reopen(self, offset: int) -> None:
+        self.subject.reopen(offset, self.now)
+
+    def read(self, start: int, max_batches: int, read_committed: bool) -> spec.Fetched:
+        found = self.subject.read(start, max_batches, read_committed)
+        told = None if found.aborted is None else tuple((a.producer_id, a.first_offset) for a in found.aborted)
+        return spec.Fetched(shown(found.batches), told)
+
+    def consume(self, start: int, max_batches: int, read_committed: bool) -> spec.Consumed:
+        reader = self.Reader(self.subject.read(start, max_batches, read_committed), start)
+        return spec.Consumed(tuple(reader), reader.position)
+
+    def observe(self) -> Json:
+        """What the log's segments, indexes and tables say."""
+        log = self.subject
+        known = sorted(log.producers.producers.values(), key=lambda p: p.producer_id)
+        return as_json(
+            Observation(
+                log.log_start,
+                log.high_watermark,
+                log.last_stable,
+                log.end,
+                log.first_unstable,
+                tuple(s.base for s in log.segments),
+                shown(log.batches()),
+                tuple(AbortedTransaction(*a) for s in log.segments for a in s.index),
+                tuple(
+                    ProducerShown(p.producer_id, p.epoch, p.coordinator_epoch, p.last_seq, p.transaction) for p in known
+                ),
+            )
+        )

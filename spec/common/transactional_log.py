@@ -1,0 +1,183 @@
+"""A partition's log as its readers and its transactions see it: batches, aborted transactions, offsets, producers.
+
+The rules are LSO, most of them with the operations. Source: UnifiedLog, Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, NamedTuple
+
+from kafkaspec.contract.clauses import states
+from kafkaspec.contract.governs import governs
+from kafkaspec.contract.numbers import Offset
+from kafkaspec.spec.common import producers as tables
+from kafkaspec.spec.storage.transaction_index import Entries, in_order
+
+LOG = "UnifiedLog, Kafka 4.3.0"
+NOBODY = -1
+"""the producer id, epoch and sequence of records without a producer"""
+Kind = Literal["PLAIN", "TRANSACTIONAL", "COMMIT", "ABORT"]
+"""what a batch holds: records without a transaction, records of one, or a marker that ends one"""
+
+
+class LogBatch(NamedTuple):
+    """A batch of the log. Records and markers without a producer or a sequence have -1 there."""
+
+    base_offset: Offset
+    last_offset: Offset
+    producer_id: int
+    producer_epoch: int
+    kind: Kind
+    first_sequence: int
+    coordinator_epoch: int
+    timestamp: int
+
+    @property
+    def is_marker(self) -> bool:
+        return self.kind in ("COMMIT", "ABORT")
+
+
+@dataclass(frozen=True)
+class PartitionLog:
+    """A partition's log. `first_unstable` is what the log has looked up last; `producers` has the clock too."""
+
+    segments: tuple[Offset, ...]
+    """their base offsets"""
+    batches: tuple[LogBatch, ...]
+    aborted: Entries
+    """the transaction indexes, of all segments"""
+    log_start: Offset
+    high_watermark: Offset
+    log_end: Offset
+    first_unstable: Offset | None
+    producers: tables.State
+
+    @property
+    @states("LSO-1")
+    def last_stable(self) -> Offset:
+        first = self.first_unstable
+        return self.high_watermark if first is None else min(first, self.high_watermark)
+
+    def floor(self, offset: Offset) -> Offset:
+        """The base offset of the segment that an offset is in; the first one's below all."""
+        return max((s for s in self.segments if s <= offset), default=self.segments[0])
+
+    def next_segment(self, base: Offset) -> Offset | None:
+        return min((s for s in self.segments if s > base), default=None)
+
+    def of_segment(self, base: Offset) -> tuple[LogBatch, ...]:
+        end = self.next_segment(base)
+        return tuple(b for b in self.batches if b.base_offset >= base and (end is None or b.base_offset < end))
+
+    def with_producers(self, producers: tables.State, **more: Any) -> PartitionLog:
+        return replace(self, producers=producers, **more)
+
+    def __hash__(self) -> int:
+        return hash((self.batches, self.log_start, self.high_watermark, self.log_end, self.segments))
+
+
+class BatchShown(NamedTuple):
+    base_offset: int
+    last_offset: int
+    producer_id: int
+    producer_epoch: int
+    kind: Kind
+
+
+class ProducerShown(NamedTuple):
+    producer_id: int
+    epoch: int
+    coordinator_epoch: int
+    last_sequence: int
+    transaction: int | None
+    """first offset of the open one"""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The offsets, the batches, the aborted transactions and the producers of a partition's log."""
+
+    log_start_offset: Annotated[int, governs("LSO-6", "LSO-7", "LSO-8", "LSO-9")]
+    high_watermark: Annotated[int, governs("LSO-5", "LSO-8", "LSO-9")]
+    last_stable_offset: Annotated[int, governs("LSO-1", "LSO-2", "LSO-6", "LSO-8", "LSO-9")]
+    log_end_offset: Annotated[int, governs("LSO-3", "LSO-8")]
+    first_unstable_offset: Annotated[int | None, governs("LSO-2", "LSO-1", "LSO-6", "LSO-8", "LSO-9")]
+    segments: Annotated[tuple[int, ...], governs("LSO-7", "LSO-8", "LSO-14")]
+    """base offsets"""
+    batches: Annotated[tuple[BatchShown, ...], governs("LSO-3", "LSO-7", "LSO-8")]
+    """base offset, last offset, producer id, producer epoch, kind"""
+    aborted_transactions: Annotated[Entries, governs("LSO-4", "LSO-7", "LSO-8")]
+    """producer id, first offset, last offset, last stable offset; of all segments"""
+    producers: Annotated[tuple[ProducerShown, ...], governs("LSO-3", "LSO-9", "LSO-8", "LSO-15")]
+    """producer id, epoch, coordinator epoch, last sequence, first offset of the open transaction; by producer id"""
+
+
+def observe(state: PartitionLog) -> Observation:
+    """All that a reader, a coordinator or a replica can ask of the log."""
+    return Observation(
+        state.log_start,
+        state.high_watermark,
+        state.last_stable,
+        state.log_end,
+        state.first_unstable,
+        state.segments,
+        tuple(BatchShown(*b[:5]) for b in state.batches),
+        state.aborted,
+        tuple(
+            ProducerShown(i, p.epoch, p.coordinator_epoch, p.last_sequence, p.transaction)
+            for i, p in sorted(state.producers.producers.items())
+        ),
+    )
+
+
+@states()
+def looked_up(state: PartitionLog) -> Offset | None:
+    """What a look into the producer state gives.
+
+    LSO-2: The first unstable offset is that of the producer state (PSM-13), but at least the log start offset; without
+    any there is none. A log looks it up with every append, every change of the high watermark, every rise of the log
+    start and when it is loaded. A truncation below which the high watermark stays does not look it up: until one of
+    those comes, the log has the old one. [{LOG}, maybeIncrementFirstUnstableOffset; KAFKA-5634]
+    """
+    first = state.producers.first_unstable
+    return None if first is None else max(first, state.log_start)
+
+
+# ---- what the log makes, told from its batches alone -----------------------------------------------------------------
+def marker_of(state: PartitionLog, batch: LogBatch) -> LogBatch | None:
+    """The marker that ends the transaction of a transactional batch: the first one of its producer behind it."""
+    return next(
+        (
+            m
+            for m in state.batches
+            if m.is_marker and m.producer_id == batch.producer_id and m.base_offset > batch.last_offset
+        ),
+        None,
+    )
+
+
+def is_whole(state: PartitionLog) -> bool:
+    """Whether the log knows of every transaction that its records show: the open ones are open, none begins above its
+    records; the aborted ones are in the index; and what was looked up is what there is."""
+    for b in state.batches:
+        if b.kind != "TRANSACTIONAL" or b.last_offset < state.log_start:
+            continue
+        end, first = marker_of(state, b), state.producers.known(b.producer_id).transaction
+        if end is None and (first is None or first > b.base_offset):
+            return False
+        if (
+            end is not None
+            and end.kind == "ABORT"
+            and not any(
+                (a.producer_id, a.last_offset) == (b.producer_id, end.base_offset) and a.first_offset <= b.base_offset
+                for a in state.aborted
+            )
+        ):
+            return False
+    return state.first_unstable == looked_up(state) and in_order(state.aborted)
+
+
+def in_bounds(state: PartitionLog) -> bool:
+    """The order of the offsets."""
+    return state.log_start <= state.last_stable <= state.high_watermark <= state.log_end

@@ -1,0 +1,99 @@
+"""Last stable offset: the arguments that engines try, and the refinement mapping onto the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kafkaspec.spec.common.producers import MOST_EPOCH, SEQUENCES, UNKNOWN, next_sequence
+from kafkaspec.spec.common.transactional_log import PartitionLog
+from kafkaspec.spec.storage.last_stable import machine
+
+PRODUCERS: Final = (1, 2, 3)
+
+
+def _focus(state: PartitionLog) -> int:
+    """The producer that writes most at the moment."""
+    return PRODUCERS[len(state.batches) // 4 % len(PRODUCERS)]
+
+
+def _epochs(state: PartitionLog) -> Sequence[int]:
+    known = max(0, state.producers.known(_focus(state)).epoch)
+    return [known] * 5 + [min(known + 1, MOST_EPOCH), max(0, known - 1), *([MOST_EPOCH] if known == 5 else [])]
+
+
+def _marker_epochs(state: PartitionLog) -> Sequence[int]:
+    known = max(0, state.producers.known(_focus(state)).epoch)
+    return [known, known, min(known + 1, MOST_EPOCH), min(known + 1, MOST_EPOCH), max(0, known - 1)]
+
+
+def _sequences(state: PartitionLog) -> Sequence[int]:
+    p = state.producers.producers.get(_focus(state), UNKNOWN)
+    upcoming = next_sequence(p.last_sequence)
+    again = [b.first_sequence for b in (p.batches[:1] + p.batches[-1:])]
+    return [*[upcoming] * 4, 0, next_sequence(upcoming), *again, *([SEQUENCES - 1] if p == UNKNOWN else [])]
+
+
+def _begins(state: PartitionLog) -> list[int]:
+    return [b.base_offset for b in state.batches if b.base_offset >= state.log_start]
+
+
+def _high_watermarks(state: PartitionLog) -> Sequence[int]:
+    begins = _begins(state)
+    above = [x for x in begins if x > state.high_watermark]
+    return [state.log_end, state.log_end, *above[:2], *above[-1:], *begins[:1], state.log_end + 1]
+
+
+def _log_starts(state: PartitionLog) -> Sequence[int]:
+    opened = list(state.producers.opened)
+    first = [x for first in opened[:1] for x in (first, first + 1)]
+    return [*first, state.log_start + 1, state.last_stable, state.high_watermark, state.high_watermark + 1, 0]
+
+
+def _ends(state: PartitionLog) -> Sequence[int]:
+    """Where a truncation may cut: what undoes much is done seldom."""
+    if len(state.batches) % 4 != 3:
+        return [state.log_end]
+    behind = [b.last_offset + 1 for b in state.batches]
+    unreplicated = [x for x in behind if x >= state.high_watermark]
+    return [*unreplicated, *behind[-3:], state.segments[0], max(0, state.segments[0] - 1), state.log_end + 3]
+
+
+def _starts(state: PartitionLog) -> Sequence[int]:
+    begins = _begins(state)
+    inside = [b.last_offset for b in state.batches if b.last_offset > b.base_offset]
+    bounds = [state.log_start, state.log_start, state.last_stable, state.high_watermark, state.log_end]
+    return [*bounds, *begins, *inside[-2:], state.log_start - 1 if state.log_start else 0, state.log_end + 1]
+
+
+machine.candidates |= {
+    "count": lambda state: (1, 1, 2, 3),
+    "replicate:count": lambda state: (1, 1, 1, 2),
+    "producer_id": lambda state: [_focus(state)] * 4 + list(PRODUCERS),
+    "producer_epoch": _epochs,
+    "endTransaction:producer_epoch": _marker_epochs,
+    "first_sequence": _sequences,
+    "transactional": lambda state: (True, True, False),
+    "type": lambda state: ("COMMIT", "ABORT"),
+    "kind": lambda state: ("TRANSACTIONAL", "TRANSACTIONAL", "ABORT", "COMMIT", "PLAIN"),
+    "coordinator_epoch": lambda state: (0, 0, 0, 1),
+    "transaction_version": lambda state: (0, 2, 2),
+    "first_offset": lambda state: (state.log_end, state.log_end, state.log_end + 2),
+    "maybeIncrementHighWatermark:offset": _high_watermarks,
+    "maybeIncrementLogStartOffset:offset": _log_starts,
+    "truncateTo:offset": _ends,
+    "truncateFullyAndStartAt:offset": lambda state: (
+        (0, state.log_end + 5, state.log_start) if len(state.batches) % 8 == 7 else ()
+    ),
+    "reopen:offset": lambda state: [
+        x
+        for x in (state.high_watermark, state.high_watermark, *_begins(state)[:1], *_begins(state)[-1:], state.log_end)
+        if x >= state.log_start
+    ],
+    "retention_ms": lambda state: (2**63 - 1, 1000, 0),
+    "ms": lambda state: (1, 1, 500, 2000, state.producers.config.producer_id_expiration_ms // 2),
+    "start_offset": _starts,
+    "max_batches": lambda state: (1, 2, 3, 100),
+    "read_committed": lambda state: (True, True, False),
+    "init:producer_id_expiration_ms": lambda state: (86_400_000, 600_000, 2**31 - 1),
+}
