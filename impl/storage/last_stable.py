@@ -55,6 +55,7 @@ class Batch:
     sequence: int
     coordinator_epoch: int
     timestamp: int
+    is_indexed: bool = False
 
     @property
     def is_control(self) -> bool:
@@ -72,6 +73,12 @@ class Segment:
     base: int
     index: TransactionIndex
     batches: list[Batch] = field(default_factory=list)
+    is_fresh: bool = True
+    """nothing was appended since it was made, cut or opened: the next batch gets no entry in the offset index"""
+
+    def append(self, batch: Batch) -> None:
+        batch.is_indexed, self.is_fresh = not self.is_fresh, False
+        self.batches.append(batch)
 
     @property
     def next_offset(self) -> int:
@@ -82,10 +89,13 @@ class Segment:
         return next((n for n, b in enumerate(self.batches) if b.last >= offset), None)
 
     def indexed_from(self, position: int) -> int | None:
-        """The last offset of the first batch from there on that has an entry in the offset index: a segment's first
-        batch has none. [LSO-13]"""
-        at = max(position, 1)
-        return self.batches[at].last if at < len(self.batches) else None
+        """The last offset of the first batch from there on that has an entry in the offset index. The search passes
+        over the index's first entry if it is of the batch right there. [LSO-13]"""
+        entries = [n for n, b in enumerate(self.batches) if b.is_indexed]
+        if entries[:1] == [position]:
+            del entries[0]
+        at = next((n for n in entries if n >= position), None)
+        return None if at is None else self.batches[at].last
 
 
 class Bound(NamedTuple):
@@ -145,7 +155,11 @@ class TransactionalLog:
     def look_up_first_unstable(self) -> None:
         """Ask the producers' state where the first unstable transaction begins. [LSO-2]"""
         first = self.producers.first_unstable
-        self.first_unstable = first if first is None or first >= self.log_start else self.log_start
+        if first is not None and first < self.log_start:
+            at = self._place(self.log_start)
+            batches = self.segments[at.segment].batches[at.position :]
+            first = max(self.log_start, batches[0].base) if batches else self.end
+        self.first_unstable = first
 
     # appends
 
@@ -159,8 +173,9 @@ class TransactionalLog:
                 if there is not None:
                     return there.first_offset, there.last_offset
             self._fence(batch, origin)
-        append, completed = self._checked(batch, origin, version)
-        self.active.batches.append(batch)
+        append = self.producers.prepare(batch.producer_id, origin) if batch.producer_id >= 0 else None
+        completed = None if append is None else self._put(append, batch, version)
+        self.active.append(batch)
         self.end = batch.last + 1
         self._take(append, completed)
         self.producers.end_offset = self.end
@@ -175,21 +190,15 @@ class TransactionalLog:
         if origin != REPLICATION and batch.is_transactional and stale:
             raise producer_state.StaleMarker if batch.is_control else producer_state.StaleEpoch
 
-    def _checked(
-        self, batch: Batch, origin: str, version: int
-    ) -> tuple[producer_state.Append | None, producer_state.CompletedTransaction | None]:
-        if batch.producer_id < 0:
-            return None, None
-        append = self.producers.prepare(batch.producer_id, origin)
+    @staticmethod
+    def _put(append: producer_state.Append, batch: Batch, version: int) -> producer_state.CompletedTransaction | None:
+        """Have an append check a batch and take it in; the transaction that it ends. Raises ProducerStateError."""
         if batch.is_control:
-            aborted = batch.kind == "ABORT"
             numbers = (batch.epoch, batch.coordinator_epoch, batch.base, batch.timestamp)
-            return append, append.marker(aborted, *numbers, version)
+            return append.marker(batch.kind == "ABORT", *numbers, version)
         last = (batch.sequence + batch.last - batch.base) % SEQUENCES
-        append.data(
-            batch.epoch, batch.sequence, last, batch.base, batch.last, batch.timestamp, batch.is_transactional
-        )
-        return append, None
+        append.data(batch.epoch, batch.sequence, last, batch.base, batch.last, batch.timestamp, batch.is_transactional)
+        return None
 
     def _take(
         self, append: producer_state.Append | None, completed: producer_state.CompletedTransaction | None
@@ -289,6 +298,7 @@ class TransactionalLog:
         if at is not None:
             del self.active.batches[at:]
         self.active.index.truncate_to(offset)
+        self.active.is_fresh = True
         self.end = offset
         self.log_start = min(self.log_start, offset)
         self._rebuild(now, clean=False)
@@ -314,6 +324,7 @@ class TransactionalLog:
         self.producers.guards = guards
         for segment in self.segments:
             segment.index = self.Index(segment.index.path, segment.base, self.disk)
+            segment.is_fresh = True
         self.producers.remove_stray_snapshots([s.base for s in self.segments])
         self._rebuild(now, clean=True)
         self.set_high_watermark(min(high_watermark, self.end))
@@ -342,13 +353,18 @@ class TransactionalLog:
         producers.take_snapshot()
 
     def _read(self, segment: Segment, start: int) -> None:
-        """Have the producers' state take in what a segment has from an offset on."""
+        """Have the producers' state take in what a segment has from an offset on, as one append. [LSO-9]"""
         at = segment.position(start)
+        appends: dict[int, producer_state.Append] = {}
+        ended = []
         for batch in segment.batches[at:] if at is not None else ():
-            append, completed = self._checked(batch, REPLICATION, -1)
-            if append is not None:
-                self.producers.update(append)
-                self.producers.end_offset = batch.last + 1
+            if batch.producer_id >= 0:
+                append = appends.get(batch.producer_id) or self.producers.prepare(batch.producer_id, REPLICATION)
+                appends[batch.producer_id] = append
+                ended.append(self._put(append, batch, -1))
+        for append in appends.values():
+            self.producers.update(append)
+        for completed in ended:
             if completed is not None:
                 self.producers.complete(completed)
 

@@ -32,6 +32,8 @@ class LogBatch(NamedTuple):
     first_sequence: int
     coordinator_epoch: int
     timestamp: int
+    is_indexed: bool = True
+    """it has an entry in the offset index"""
 
     @property
     def is_marker(self) -> bool:
@@ -52,6 +54,8 @@ class PartitionLog:
     log_end: Offset
     first_unstable: Offset | None
     producers: tables.State
+    is_fresh: bool = True
+    """nothing was appended to the last segment since it was made, cut or opened"""
 
     @property
     @states("LSO-1")
@@ -135,16 +139,19 @@ def observe(state: PartitionLog) -> Observation:
 def looked_up(state: PartitionLog) -> Offset | None:
     """What a look into the producer state gives.
 
-    LSO-2: The first unstable offset is that of the producer state (PSM-13), but at least the log start offset; without
-    any there is none. A log looks it up with every append, every change of the high watermark, every rise of the log
-    start and when it is loaded. A truncation below which the high watermark stays does not look it up: until one of
-    those comes, the log has the old one. [{LOG}, maybeIncrementFirstUnstableOffset; KAFKA-5634]
+    LSO-2: The first unstable offset is that of the producer state (PSM-13). If that is below the log start offset, it
+    is the first offset from the log start on at which there is a record, or the log's end. Without any there is none. A
+    log looks it up with every append, every change of the high watermark, every rise of the log start and when it is
+    loaded. A truncation below which the high watermark stays does not look it up: until one of those comes, the log has
+    the old one. [{LOG}, maybeIncrementFirstUnstableOffset; KAFKA-5634]
     """
     first = state.producers.first_unstable
-    return None if first is None else max(first, state.log_start)
+    if first is None or first >= state.log_start:
+        return first
+    batch = next((b for b in state.batches if b.last_offset >= state.log_start), None)
+    return state.log_end if batch is None else max(batch.base_offset, state.log_start)
 
 
-# ---- what the log makes, told from its batches alone -----------------------------------------------------------------
 def marker_of(state: PartitionLog, batch: LogBatch) -> LogBatch | None:
     """The marker that ends the transaction of a transactional batch: the first one of its producer behind it."""
     return next(

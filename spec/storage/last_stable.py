@@ -129,10 +129,15 @@ def keeps_whole(function: F) -> F:
 
 
 def never_falls(function: F) -> F:
-    """The last stable offset of a log that is not truncated."""
+    """The last stable offset of a log that is not truncated, and that has looked up what is unstable since it was."""
     text = "LSO-1 the last stable offset does not fall"
     return ensure(  # type: ignore[no-any-return]
-        lambda state, result: (after := _after(result)) is None or after.last_stable >= state.last_stable, text
+        lambda state, result: (
+            (after := _after(result)) is None
+            or state.first_unstable != looked_up(state)
+            or after.last_stable >= state.last_stable
+        ),
+        text,
     )(function)
 
 
@@ -193,7 +198,8 @@ def appended(state: PartitionLog, batch: LogBatch, origin: Origin, version: int 
         ended = step.result
         entry = (ended.producer_id, ended.first_offset, ended.last_offset, ended.last_stable_offset)
         aborted = (*aborted, AbortedTransaction(*entry))
-    after = replace(state, batches=(*state.batches, batch), aborted=aborted, log_end=batch.last_offset + 1)
+    batches = (*state.batches, batch._replace(is_indexed=not state.is_fresh))
+    after = replace(state, batches=batches, aborted=aborted, log_end=batch.last_offset + 1, is_fresh=False)
     return Step(refreshed(after.with_producers(step.state)), Appended(batch.base_offset, batch.last_offset))
 
 
@@ -380,7 +386,9 @@ def roll(state: PartitionLog) -> PartitionLog:
     there is made again. A high watermark at the end is set again, and the first unstable offset looked up with it.
     [{LOG}, roll; KAFKA-9196]"""
     after = state.with_producers(
-        snapshot(state.producers, state.log_end), segments=tuple(sorted({*state.segments, state.log_end}))
+        snapshot(state.producers, state.log_end),
+        segments=tuple(sorted({*state.segments, state.log_end})),
+        is_fresh=True,
     )
     return with_high_watermark(after, state.log_end) if state.high_watermark >= state.log_end else after
 
@@ -412,6 +420,11 @@ def first_segments(state: PartitionLog, is_due: Callable[[Offset], bool]) -> tup
     return tuple(out)
 
 
+def largest_timestamp(state: PartitionLog, base: Offset) -> int:
+    """Of the batches of a segment; the clock's time of an empty one."""
+    return max((b.timestamp for b in state.of_segment(base)), default=state.producers.now)
+
+
 @machine.operation("deleteOldSegments", "LSO-7", "LSO-6", "LSO-1", "LSO-2")
 @states(without={"LSO-7": {"proof": "which segments are due is a matter of one call: the model's log start rises"}})
 @ordered
@@ -439,9 +452,7 @@ def delete_old_segments(state: PartitionLog, retention_ms: TimeLimit) -> Partiti
     )
     after = without_segments(state, below) if below else state
     now = after.producers.now
-    old = first_segments(
-        after, lambda base: now - max((b.timestamp for b in after.of_segment(base)), default=now) > retention_ms
-    )
+    old = first_segments(after, lambda base: now - largest_timestamp(after, base) > retention_ms)
     if not old:
         return after
     return without_segments(roll_raw(after) if old == after.segments else after, old)
@@ -491,7 +502,8 @@ def rebuilt(state: PartitionLog, clean: bool) -> tables.State:
     LSO-9: The producer state is then loaded from its latest snapshot (PSM-20), and the batches from there on are read
     as replication; snapshots are taken where the last two segments are begun, and at the end. Nothing is read if
     nothing was known and the state stood at or beyond the end; nor by a clean start without any snapshot: the log is
-    then said to have no producers. [{LOADER}]
+    then said to have no producers. A segment is read as one append: a producer whose epoch is at its end what it was
+    before keeps the batches of then, though there was another epoch between. [{LOADER}]
     """
     producers = state.producers
     last_two = state.segments[-2:]
@@ -507,10 +519,24 @@ def rebuilt(state: PartitionLog, clean: bool) -> tables.State:
             producers = replace(producers, end=max(base, producers.end, state.log_start))
             if base in last_two:
                 producers = snapshot(producers, producers.end)
-            start = producers.end
-            for batch in (b for b in state.of_segment(base) if b.last_offset >= start):
-                producers = taken(producers, batch, "REPLICATION").state
+            producers = read_on(producers, [b for b in state.of_segment(base) if b.last_offset >= producers.end])
     return snapshot(producers, state.log_end)
+
+
+def read_on(producers: tables.State, batches: Sequence[LogBatch]) -> tables.State:
+    """The producer state after these batches of a segment."""
+    before, left = producers.producers, set[int]()
+    for batch in batches:
+        known = producers.known(batch.producer_id).epoch
+        producers = taken(producers, batch, "REPLICATION").state
+        if batch.producer_epoch != known:
+            left.add(batch.producer_id)
+    for i in left & before.keys():
+        p = producers.producers[i]
+        if p.epoch == before[i].epoch:
+            kept = (*before[i].batches, *p.batches)[-tables.BATCHES_RETAINED :]
+            producers = replace(producers, producers={**producers.producers, i: p._replace(batches=kept)})
+    return producers
 
 
 @machine.operation("truncateTo", "LSO-8", "LSO-9", "LSO-2", "LSO-17")
@@ -557,6 +583,7 @@ def truncate_to(state: PartitionLog, offset: Offset) -> PartitionLog:
         aborted=tuple(a for a in state.aborted if a.last_offset < offset),
         log_start=min(offset, state.log_start),
         log_end=offset,
+        is_fresh=True,
     )
     cut = cut.with_producers(rebuilt(cut, clean=False))
     return with_high_watermark(cut, offset) if state.high_watermark >= offset else cut
@@ -598,7 +625,7 @@ def reopen(state: PartitionLog, offset: Offset) -> PartitionLog:
     ended is in no snapshot: it is stable from then on, whether its marker is replicated or not."""
     closed = rule(psm.take_snapshot)(state.producers)
     empty = rule(psm.remove_stray_snapshots)(rule(psm.reopen)(closed), state.segments)
-    loaded = state.with_producers(empty)
+    loaded = state.with_producers(empty, is_fresh=True)
     loaded = loaded.with_producers(rebuilt(loaded, clean=True))
     return with_high_watermark(loaded, min(offset, state.log_end))
 
@@ -618,15 +645,16 @@ def upper_bound(state: PartitionLog, base: Offset, behind: Sequence[LogBatch]) -
     """Up to where aborted transactions are collected for a fetch from the segment at `base`, where these batches stand
     behind what it gets.
 
-    LSO-13: The aborted transactions of a fetch are collected up to the last offset of the next batch behind it that is
-    in the offset index (with an index interval of 0: the next one, but a segment's first), or without one to where the
-    next segment begins, or the log ends: never less than what the fetch gets. [{LOCAL}, addAbortedTransactions and
-    fetchUpperBoundOffset]
+    LSO-13: The aborted transactions of a fetch are collected up to the last offset of the next batch behind it that
+    has an entry in the segment's offset index, or, if that batch stands right behind it and is the index's first, of
+    the one after it; without one up to where the next segment begins, or the log ends. That is never less than what the
+    fetch gets, and need not be the least. With an index interval of 0 every batch has an entry but the first one that
+    comes to a segment after it was made, cut or opened. [{LOCAL}, addAbortedTransactions and fetchUpperBoundOffset]
     """
-    first = state.of_segment(base)[:1]
-    indexed = next((b.last_offset for b in behind if b not in first), None)
-    if indexed is not None:
-        return indexed
+    first = next((b for b in state.of_segment(base) if b.is_indexed), None)
+    found = [b for b in behind if b.is_indexed and not (b == first and b == behind[0])]
+    if found:
+        return found[0].last_offset
     following = state.next_segment(base)
     return state.log_end if following is None else following
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kafkaspec.language.concrete import element
+from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
+from kafkaspec.models.storage import last_stable as model
 from kafkaspec.spec.common.producers import MOST_EPOCH, SEQUENCES, UNKNOWN, next_sequence
 from kafkaspec.spec.common.transactional_log import PartitionLog
 from kafkaspec.spec.storage.last_stable import machine
@@ -97,3 +100,48 @@ machine.candidates |= {
     "read_committed": lambda state: (True, True, False),
     "init:producer_id_expiration_ms": lambda state: (86_400_000, 600_000, 2**31 - 1),
 }
+
+
+SIZES: Final = {"Producer": 2, "L": 3}
+IDS: Final = {element(model.Producer, i - 1): i for i in PRODUCERS[:2]}
+
+
+def _to_model(state: PartitionLog) -> dict[str, Any] | None:
+    """The state of `Stability` that a log stands for; None beyond the sizes."""
+    if state.log_end > SIZES["L"]:
+        return None
+    producers = state.producers
+    return {
+        "opened": {e: producers.known(i).transaction for e, i in IDS.items()},
+        "ended": {f: producers.ended[f].last_offset if f in producers.ended else None for f in range(SIZES["L"] + 1)},
+        "end": state.log_end,
+        "high": state.high_watermark,
+        "start": state.log_start,
+    }
+
+
+def _calls(state: PartitionLog, action: str, arguments: Mapping[str, Any]) -> Sequence[Call] | None:
+    """The calls for an action of `Stability`, whose log is full at its size."""
+    match action:
+        case "replicate":
+            return [("maybeIncrementHighWatermark", {"offset": arguments["h"]})]
+        case "delete_records":
+            return [("maybeIncrementLogStartOffset", {"offset": arguments["o"]})]
+    if state.log_end >= SIZES["L"]:
+        return None
+    if action == "append":
+        return [("append", {"count": 1})]
+    producer_id = IDS[arguments["p"]]
+    p = state.producers.known(producer_id)
+    who = {"producer_id": producer_id, "producer_epoch": max(0, p.epoch)}
+    if action == "produce":
+        return [
+            (
+                "produce",
+                {**who, "first_sequence": next_sequence(p.last_sequence), "count": 1, "transactional": True},
+            )
+        ]
+    return [("endTransaction", {**who, "type": "COMMIT", "coordinator_epoch": 0, "transaction_version": 0})]
+
+
+REFINEMENTS = (RefinementMapping(model.Stability, SIZES, _to_model, _calls),)
