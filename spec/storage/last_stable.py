@@ -390,7 +390,7 @@ def roll(state: PartitionLog) -> PartitionLog:
         segments=tuple(sorted({*state.segments, state.log_end})),
         is_fresh=True,
     )
-    return with_high_watermark(after, state.log_end) if state.high_watermark >= state.log_end else after
+    return with_high_watermark(after, state.log_end) if state.high_watermark == state.log_end else after
 
 
 def without_segments(state: PartitionLog, bases: Sequence[Offset]) -> PartitionLog:
@@ -698,7 +698,7 @@ def answer(state: PartitionLog, start_offset: Offset, max_batches: int, read_com
         return NO_SUCH_OFFSET
     bound = state.last_stable if read_committed else state.high_watermark
     nothing = Fetched((), () if read_committed else None)
-    if start_offset >= bound or not any(b.last_offset >= start_offset for b in state.batches):
+    if start_offset >= bound:
         return nothing
     base, first, last = fetched(state, start_offset, bound, max_batches)
     batches = state.of_segment(base)
