@@ -17,7 +17,7 @@ PRODUCERS: Final = (1, 2, 3)
 
 def _focus(state: PartitionLog) -> int:
     """The producer that writes most at the moment."""
-    return PRODUCERS[len(state.batches) // 4 % len(PRODUCERS)]
+    return PRODUCERS[len(state.batches) // 8 % len(PRODUCERS)]
 
 
 def _epochs(state: PartitionLog) -> Sequence[int]:
@@ -25,16 +25,26 @@ def _epochs(state: PartitionLog) -> Sequence[int]:
     return [known] * 5 + [min(known + 1, MOST_EPOCH), max(0, known - 1), *([MOST_EPOCH] if known == 5 else [])]
 
 
+def _oldest(state: PartitionLog) -> int:
+    """Whose transaction is open for longest, so that the last stable offset moves; without one as for the others."""
+    return next(iter(state.producers.opened.values()), _focus(state))
+
+
 def _marker_epochs(state: PartitionLog) -> Sequence[int]:
-    known = max(0, state.producers.known(_focus(state)).epoch)
-    return [known, known, min(known + 1, MOST_EPOCH), min(known + 1, MOST_EPOCH), max(0, known - 1)]
+    known = max(0, state.producers.known(_oldest(state)).epoch)
+    return [known, known, *[min(known + 1, MOST_EPOCH)] * 3, max(0, known - 1)]
+
+
+def _coordinator_epochs(state: PartitionLog) -> Sequence[int]:
+    known = max(0, state.producers.known(_oldest(state)).coordinator_epoch)
+    return [known] * 8 + [known + 1, max(0, known - 1)]
 
 
 def _sequences(state: PartitionLog) -> Sequence[int]:
     p = state.producers.producers.get(_focus(state), UNKNOWN)
     upcoming = next_sequence(p.last_sequence)
     again = [b.first_sequence for b in (p.batches[:1] + p.batches[-1:])]
-    return [*[upcoming] * 4, 0, next_sequence(upcoming), *again, *([SEQUENCES - 1] if p == UNKNOWN else [])]
+    return [*[upcoming] * 4, 0, next_sequence(upcoming), *again, *([SEQUENCES - 1] * 3 if p == UNKNOWN else [])]
 
 
 def _begins(state: PartitionLog) -> list[int]:
@@ -44,43 +54,53 @@ def _begins(state: PartitionLog) -> list[int]:
 def _high_watermarks(state: PartitionLog) -> Sequence[int]:
     begins = _begins(state)
     above = [x for x in begins if x > state.high_watermark]
-    return [state.log_end, state.log_end, *above[:2], *above[-1:], *begins[:1], state.log_end + 1]
+    return [*[state.log_end] * 4, *above[:2], *above[-1:], *begins[:1], state.log_end + 1]
 
 
 def _log_starts(state: PartitionLog) -> Sequence[int]:
-    opened = list(state.producers.opened)
-    first = [x for first in opened[:1] for x in (first, first + 1)]
+    """What deletes much is done seldom."""
+    first = [x for first in list(state.producers.opened)[:1] for x in (first, first + 1)]
+    if len(state.batches) % 7 != 6:
+        return []
     return [*first, state.log_start + 1, state.last_stable, state.high_watermark, state.high_watermark + 1, 0]
 
 
 def _ends(state: PartitionLog) -> Sequence[int]:
     """Where a truncation may cut: what undoes much is done seldom."""
-    if len(state.batches) % 4 != 3:
-        return [state.log_end]
+    if len(state.batches) % 6 != 5:
+        return []
     behind = [b.last_offset + 1 for b in state.batches]
     unreplicated = [x for x in behind if x >= state.high_watermark]
     return [*unreplicated, *behind[-3:], state.segments[0], max(0, state.segments[0] - 1), state.log_end + 3]
 
 
+def _checkpoints(state: PartitionLog) -> Sequence[int]:
+    """High watermarks that a process may find."""
+    begins = _begins(state)
+    found = [state.high_watermark, state.high_watermark, *begins[:1], *begins[-1:], state.log_end]
+    return [x for x in found if x >= state.log_start] if len(state.batches) % 4 == 3 else []
+
+
 def _starts(state: PartitionLog) -> Sequence[int]:
     begins = _begins(state)
     inside = [b.last_offset for b in state.batches if b.last_offset > b.base_offset]
-    bounds = [state.log_start, state.log_start, state.last_stable, state.high_watermark, state.log_end]
-    return [*bounds, *begins, *inside[-2:], state.log_start - 1 if state.log_start else 0, state.log_end + 1]
+    bounds = [*[state.log_start] * 6, *begins[:4], state.last_stable, state.high_watermark, state.log_end]
+    return [*bounds, *begins[-4:], *inside[-2:], state.log_start - 1 if state.log_start else 0, state.log_end + 1]
 
 
 machine.candidates |= {
     "count": lambda state: (1, 1, 2, 3),
     "replicate:count": lambda state: (1, 1, 1, 2),
-    "producer_id": lambda state: [_focus(state)] * 4 + list(PRODUCERS),
+    "producer_id": lambda state: [_focus(state)] * 6 + list(PRODUCERS),
     "producer_epoch": _epochs,
+    "endTransaction:producer_id": lambda state: [_oldest(state)] * 8 + list(PRODUCERS),
     "endTransaction:producer_epoch": _marker_epochs,
     "first_sequence": _sequences,
     "transactional": lambda state: (True, True, False),
     "type": lambda state: ("COMMIT", "ABORT"),
     "kind": lambda state: ("TRANSACTIONAL", "TRANSACTIONAL", "ABORT", "COMMIT", "PLAIN"),
-    "coordinator_epoch": lambda state: (0, 0, 0, 1),
-    "transaction_version": lambda state: (0, 2, 2),
+    "coordinator_epoch": _coordinator_epochs,
+    "transaction_version": lambda state: (0, 0, 1, 2, 2),
     "first_offset": lambda state: (state.log_end, state.log_end, state.log_end + 2),
     "maybeIncrementHighWatermark:offset": _high_watermarks,
     "maybeIncrementLogStartOffset:offset": _log_starts,
@@ -88,15 +108,11 @@ machine.candidates |= {
     "truncateFullyAndStartAt:offset": lambda state: (
         (0, state.log_end + 5, state.log_start) if len(state.batches) % 8 == 7 else ()
     ),
-    "reopen:offset": lambda state: [
-        x
-        for x in (state.high_watermark, state.high_watermark, *_begins(state)[:1], *_begins(state)[-1:], state.log_end)
-        if x >= state.log_start
-    ],
-    "retention_ms": lambda state: (2**63 - 1, 1000, 0),
-    "ms": lambda state: (1, 1, 500, 2000, state.producers.config.producer_id_expiration_ms // 2),
+    "reopen:offset": _checkpoints,
+    "retention_ms": lambda state: (2**63 - 1, 500, 0) if len(state.batches) % 9 == 8 else (),
+    "ms": lambda state: (1, 500, 2000, *(state.producers.config.producer_id_expiration_ms // n for n in (2, 1))),
     "start_offset": _starts,
-    "max_batches": lambda state: (1, 2, 3, 100),
+    "max_batches": lambda state: (1, 2, 3, 100, 100, 100),
     "read_committed": lambda state: (True, True, False),
     "init:producer_id_expiration_ms": lambda state: (86_400_000, 600_000, 2**31 - 1),
 }
