@@ -474,11 +474,10 @@ class Readers(Model):
 
     @lemma("LSO-10")
     def a_fetch_is_stable(s, x: Offset) -> bool:
-        """Whatever comes after the bound was taken. What lies below the position is none of it."""
+        """Whatever comes after the bound was taken."""
         return (
             s.bound is None
             or x >= s.bound
-            or x < s.position
             or s.kind[x] != Kind.TRANSACTIONAL
             or (s.decided[x] is not None and (s.decided[x] < s.high or s.decided[x] < s.forgotten))
         )
@@ -492,6 +491,7 @@ class Readers(Model):
         return (
             s.forgotten <= s.end
             and s.skipped <= s.position
+            and s.skipped <= s.start
             and (s.bound is None or s.position <= s.bound)
             and (s.bound is not None or not s.collected)
         )
