@@ -1,9 +1,8 @@
 """A partition's log with its transactions, as Kafka keeps it, and a consumer's filter.
 
 Segments of batches, each with a transaction index; a producer state manager beside them, which says where the first
-unstable transaction begins. Batches have positions in their segments, as bytes do: a bound is a position, so that a read
-needs no offset of a batch but where it begins. Index and snapshot files are on a disk that comes in as an argument. The
-consumer keeps a queue of the aborted transactions that it was told, and the set of producers whose records it drops at
+unstable transaction begins. Batches have positions in their segments, as bytes do, and a bound is such a position.
+Index and snapshot files are on a disk that comes in as an argument. The consumer keeps a queue of the aborted transactions that it was told, and the set of producers whose records it drops at
 the moment.
 
 Source: UnifiedLog, LocalLog, LogSegment, LogLoader and CompletedFetch, Kafka 4.3.0.
@@ -283,6 +282,10 @@ class TransactionalLog:
             self.producers.snapshots.discard(segment.base)
             self.disk.remove(self.producers.path(segment.base))
 
+    def remove_expired_producers(self, now: int) -> None:
+        """Forget idle producers, none with an open transaction; `now` in ms. [LSO-15]"""
+        self.producers.remove_expired_producers(now)
+
     # truncation, loading
 
     def truncate_to(self, offset: int, now: int) -> None:
@@ -462,7 +465,8 @@ class Driver(ByName):
 
     def _append(self, origin: str, version: int, count: int, *of_producer: Any, at: int | None = None) -> spec.Appended:
         base = self.subject.end if at is None else at
-        batch = Batch(base, base + count - 1, *of_producer, self.now)
+        producer_id, epoch, kind, sequence, coordinator = of_producer
+        batch = Batch(base, base + count - 1, producer_id, epoch, kind, sequence, coordinator, self.now)
         return spec.Appended(*self.subject.append(batch, origin, version))
 
     def append(self, count: int) -> spec.Appended:
@@ -491,7 +495,7 @@ class Driver(ByName):
         self.now += ms
 
     def remove_expired_producers(self) -> None:
-        self.subject.producers.remove_expired_producers(self.now)
+        self.subject.remove_expired_producers(self.now)
 
     def truncate_to(self, offset: int) -> None:
         self.subject.truncate_to(offset, self.now)

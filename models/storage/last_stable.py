@@ -330,16 +330,25 @@ class Readers(Model):
     def offsets_are_in_order(s) -> bool:
         return s.start <= s.high and s.high <= s.end and s.is_stable(s.start)
 
-    @invariant("LSO-2")
-    def nothing_undecided_is_stable(s, x: Offset, o: Offset) -> bool:
-        """At or above the log start."""
+    @define
+    def is_settled(s, x: Offset) -> bool:
+        """The marker of its transaction is there, and replicated or taken for it."""
+        return s.decided[x] is not None and (s.decided[x] < s.high or s.decided[x] < s.forgotten)
+
+    @invariant("LSO-2", "LSO-1")
+    def nothing_undecided_is_stable(s, x: Offset) -> bool:
+        """At or below a record whose transaction is not settled there is an unstable offset: where its transaction
+        begins."""
         return (
-            x >= o
-            or x < s.start
-            or o <= s.start
-            or not s.is_stable(o)
-            or s.kind[x] != Kind.TRANSACTIONAL
-            or (s.decided[x] is not None and (s.decided[x] < s.high or s.decided[x] < s.forgotten))
+            s.kind[x] != Kind.TRANSACTIONAL
+            or s.is_settled(x)
+            or (
+                s.open_at[s.end][s.who[x]] is not None and s.open_at[s.end][s.who[x]] <= x
+                if s.decided[x] is None
+                else s.began[s.decided[x]] is not None
+                and s.began[s.decided[x]] <= x
+                and s.ended[s.began[s.decided[x]]] is not None
+            )
         )
 
     @invariant("LSO-4", "LSO-12")
@@ -459,6 +468,17 @@ class Readers(Model):
             or (s.decided[x] is not None and s.decided[x] <= m)
         )
 
+    @lemma("LSO-4")
+    def a_marker_ends_one_transaction(s, m: Offset) -> bool:
+        """Whose first record it decides: no other marker has ended that."""
+        return s.began[m] is None or (
+            s.began[m] < m
+            and m < s.end
+            and s.who[s.began[m]] == s.who[m]
+            and s.kind[s.began[m]] == Kind.TRANSACTIONAL
+            and s.decided[s.began[m]] == m
+        )
+
     @lemma("LSO-5")
     def an_unreplicated_end_is_remembered(s, x: Offset) -> bool:
         return (
@@ -475,12 +495,7 @@ class Readers(Model):
     @lemma("LSO-10")
     def a_fetch_is_stable(s, x: Offset) -> bool:
         """Whatever comes after the bound was taken."""
-        return (
-            s.bound is None
-            or x >= s.bound
-            or s.kind[x] != Kind.TRANSACTIONAL
-            or (s.decided[x] is not None and (s.decided[x] < s.high or s.decided[x] < s.forgotten))
-        )
+        return s.bound is None or x >= s.bound or s.kind[x] != Kind.TRANSACTIONAL or s.is_settled(x)
 
     @lemma("LSO-10")
     def what_is_open_is_beyond_the_fetch(s, p: Producer) -> bool:
@@ -500,7 +515,7 @@ class Readers(Model):
     def nothing_is_seen_ahead(s, x: Offset) -> bool:
         return x not in s.seen or x < s.position
 
-    @lemma("LSO-12")
+    @lemma("LSO-12", "LSO-13")
     def what_is_told_was_aborted(s, p: Producer, f: Offset) -> bool:
         """And its marker is ahead."""
         return f not in s.told[p] or (
@@ -553,21 +568,12 @@ class Readers(Model):
 
     @lemma("LSO-11")
     def what_was_seen_is_replicated(s, x: Offset) -> bool:
-        return (
-            x not in s.seen
-            or s.kind[x] == Kind.PLAIN
-            or (s.decided[x] is not None and (s.decided[x] < s.high or s.decided[x] < s.forgotten))
-        )
+        return x not in s.seen or s.kind[x] == Kind.PLAIN or s.is_settled(x)
 
     @lemma("LSO-11")
     def what_was_passed_is_decided(s, x: Offset) -> bool:
         """Where the consumer did not skip it."""
-        return (
-            x < s.skipped
-            or x >= s.position
-            or s.kind[x] != Kind.TRANSACTIONAL
-            or (s.decided[x] is not None and (s.decided[x] < s.high or s.decided[x] < s.forgotten))
-        )
+        return x < s.skipped or x >= s.position or s.kind[x] != Kind.TRANSACTIONAL or s.is_settled(x)
 
     @witness
     def drops_one_and_sees_another(s) -> bool:

@@ -24,7 +24,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from icontract import ensure, require
 
-from kafkaspec.contract.clauses import A_QUESTION, clause, not_modelled, states
+from kafkaspec.contract.clauses import clause, not_modelled, states
 from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import (
@@ -103,7 +103,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def rule(operation: Callable[..., Any]) -> Callable[..., Any]:
     """What an operation of the producer state does, without its contracts: those are about its callers."""
-    return inspect.unwrap(operation)
+    body: Callable[..., Any] = inspect.unwrap(operation)
+    return body
 
 
 # ---- contracts that operations share ---------------------------------------------------------------------------------
@@ -117,13 +118,13 @@ def _after(result: Any) -> PartitionLog | None:
 def ordered(function: F) -> F:
     """What every operation keeps."""
     text = "LSO-1 log start <= last stable offset <= high watermark <= log end"
-    return ensure(lambda result: (after := _after(result)) is None or in_bounds(after), text)(function)  # type: ignore[no-any-return]
+    return ensure(lambda result: (after := _after(result)) is None or in_bounds(after), text)(function)
 
 
 def keeps_whole(function: F) -> F:
     """What every operation of a running leader or follower keeps."""
     text = "LSO-2 whatever is open or aborted is known to be"
-    return ensure(  # type: ignore[no-any-return]
+    return ensure(
         lambda state, result: (after := _after(result)) is None or not is_whole(state) or is_whole(after), text
     )(function)
 
@@ -131,7 +132,7 @@ def keeps_whole(function: F) -> F:
 def never_falls(function: F) -> F:
     """The last stable offset of a log that is not truncated, and that has looked up what is unstable since it was."""
     text = "LSO-1 the last stable offset does not fall"
-    return ensure(  # type: ignore[no-any-return]
+    return ensure(
         lambda state, result: (
             (after := _after(result)) is None
             or state.first_unstable != looked_up(state)
@@ -171,8 +172,9 @@ def taken(producers: tables.State, batch: LogBatch, origin: Origin, version: int
         step: Step[tables.State, Any] = rule(psm.end_transaction)(*common, batch.kind, *numbers)
         return step
     last = (batch.first_sequence + batch.last_offset - batch.base_offset) % tables.SEQUENCES
-    numbers = (batch.producer_epoch, batch.first_sequence, last, batch.base_offset, batch.last_offset, batch.timestamp)
-    step = rule(psm.produce)(*common, *numbers, batch.kind == "TRANSACTIONAL")
+    sequences = (batch.producer_epoch, batch.first_sequence, last)
+    offsets = (batch.base_offset, batch.last_offset, batch.timestamp)
+    step = rule(psm.produce)(*common, *sequences, *offsets, batch.kind == "TRANSACTIONAL")
     return step
 
 
@@ -216,7 +218,7 @@ def goes_to_the_end(state: PartitionLog, result: Step[PartitionLog, Appended]) -
 def an_append(function: F) -> F:
     """What every append keeps."""
     text = "LSO-3 it goes to the end, or changes nothing"
-    return ordered(keeps_whole(never_falls(ensure(goes_to_the_end, text)(function))))  # type: ignore[no-any-return]
+    return ordered(keeps_whole(never_falls(ensure(goes_to_the_end, text)(function))))
 
 
 @machine.operation("append", "LSO-3", "LSO-2")
@@ -426,7 +428,6 @@ def largest_timestamp(state: PartitionLog, base: Offset) -> int:
 
 
 @machine.operation("deleteOldSegments", "LSO-7", "LSO-6", "LSO-1", "LSO-2")
-@states(without={"LSO-7": {"proof": "which segments are due is a matter of one call: the model's log start rises"}})
 @ordered
 @keeps_whole
 @never_falls
@@ -640,7 +641,7 @@ class Fetched:
     """producer id and first offset; null for a fetch that is not read_committed"""
 
 
-@states(without=A_QUESTION)
+@states()
 def upper_bound(state: PartitionLog, base: Offset, behind: Sequence[LogBatch]) -> Offset:
     """Up to where aborted transactions are collected for a fetch from the segment at `base`, where these batches stand
     behind what it gets.
@@ -659,7 +660,7 @@ def upper_bound(state: PartitionLog, base: Offset, behind: Sequence[LogBatch]) -
     return state.log_end if following is None else following
 
 
-@states("LSO-12", without=A_QUESTION)
+@states("LSO-12")
 def collected(state: PartitionLog, base: Offset, fetch_offset: Offset, bound: Offset) -> Entries:
     """Of the segment at `base` and those behind it, up to the first entry with which all is stable (TXI-4, TXI-6)."""
     entries = [a for a in state.aborted if a.last_offset >= base]
@@ -681,7 +682,7 @@ def _has(state: PartitionLog, base: Offset, offset: Offset) -> bool:
     return any(b.last_offset >= offset for b in state.of_segment(base))
 
 
-@states(without={"LSO-12": A_QUESTION})
+@states()
 def answer(state: PartitionLog, start_offset: Offset, max_batches: int, read_committed: bool) -> Fetched | Refused:
     """What a fetch gets.
 

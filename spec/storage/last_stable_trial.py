@@ -93,6 +93,7 @@ machine.candidates |= {
     "replicate:count": lambda state: (1, 1, 1, 2),
     "producer_id": lambda state: [_focus(state)] * 6 + list(PRODUCERS),
     "producer_epoch": _epochs,
+    "replicate:producer_epoch": lambda state: [*_epochs(state), *_epochs(state)[-2:], 0],
     "endTransaction:producer_id": lambda state: [_oldest(state)] * 8 + list(PRODUCERS),
     "endTransaction:producer_epoch": _marker_epochs,
     "first_sequence": _sequences,

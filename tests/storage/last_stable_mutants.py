@@ -718,13 +718,6 @@ class UpToItsMarker(ProducerStateManager):
         super().on_high_watermark_updated(offset - 1)
 
 
-class ReadsWithoutSnapshots(TransactionalLog):
-    """A clean start without snapshots reads the log."""
-
-    def _rebuild(self, now: int, clean: bool) -> None:
-        super()._rebuild(now, False)
-
-
 class ReadsWhatItNeverKnew(TransactionalLog):
     """A truncation reads the log although nothing was known."""
 
@@ -755,15 +748,6 @@ class TwoAborts(TransactionIndex):
     def collect_aborted_txns(self, fetch_offset: int, upper_bound: int) -> TxnIndexSearchResult:
         found = super().collect_aborted_txns(fetch_offset, upper_bound)
         return TxnIndexSearchResult(found.aborted_transactions[:2], found.is_complete)
-
-
-class RollsQuietly(TransactionalLog):
-    """A roll where the high watermark is the end does not look up what is unstable."""
-
-    def roll(self) -> None:
-        known = self.first_unstable
-        super().roll()
-        self.first_unstable = known
 
 
 class ReadsBatchByBatch(TransactionalLog):
@@ -820,12 +804,10 @@ RARE = [
     of_impl(
         "up to its marker", "LSO-5", "a marker right below the high watermark is unstable", _manager(UpToItsMarker)
     ),
-    of_impl("reads without snapshots", "LSO-9", "a clean start finds producers", _log(ReadsWithoutSnapshots)),
     of_impl("reads what it never knew", "LSO-9", "a truncation finds producers again", _log(ReadsWhatItNeverKnew)),
     of_impl("retains less", "LSO-7", "what is as old as retention.ms is deleted", _log(RetainsLess)),
     of_impl("two segments' aborts", "LSO-12", "a marker in the third is not told", _log(TwoSegmentsAborts)),
     of_impl("two aborts", "LSO-12", "a third aborted transaction is not told", _index(TwoAborts)),
-    of_impl("rolls quietly", "LSO-14", "what is unstable is looked up later", _log(RollsQuietly)),
     of_impl("reads batch by batch", "LSO-9", "an epoch that came back has no batches", _log(ReadsBatchByBatch)),
     of_impl("every batch indexed", "LSO-13", "fewer aborted transactions are told", _log(EveryBatchIndexed)),
     of_impl("in the order of markers", "LSO-11", "one that began earlier comes too late", _reader(InTheOrderOfMarkers)),
