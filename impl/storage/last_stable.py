@@ -2,8 +2,8 @@
 
 Segments of batches, each with a transaction index; a producer state manager beside them, which says where the first
 unstable transaction begins. Batches have positions in their segments, as bytes do, and a bound is such a position.
-Index and snapshot files are on a disk that comes in as an argument. The consumer keeps a queue of the aborted transactions that it was told, and the set of producers whose records it drops at
-the moment.
+Index and snapshot files are on a disk that comes in as an argument. The consumer keeps a queue of the aborted
+transactions that it was told, and the set of producers whose records it drops at the moment.
 
 Source: UnifiedLog, LocalLog, LogSegment, LogLoader and CompletedFetch, Kafka 4.3.0.
 """
