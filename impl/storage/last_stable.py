@@ -21,7 +21,7 @@ from kafkaspec.impl.common.disk import Disk, SimulatedDisk
 from kafkaspec.impl.storage import producer_state, transaction_index
 from kafkaspec.impl.storage.producer_state import COORDINATOR, REPLICATION, ProducerStateManager
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
-from kafkaspec.spec.common.transactional_log import BatchShown, Observation, ProducerShown
+from kafkaspec.spec.common.transactional_log import BatchShown, Consumed, Fetched, Observation, ProducerShown
 from kafkaspec.spec.storage import last_stable as spec
 from kafkaspec.spec.storage.transaction_index import AbortedTransaction
 
@@ -506,14 +506,14 @@ class Driver(ByName):
     def reopen(self, offset: int) -> None:
         self.subject.reopen(offset, self.now)
 
-    def read(self, start: int, max_batches: int, read_committed: bool) -> spec.Fetched:
+    def read(self, start: int, max_batches: int, read_committed: bool) -> Fetched:
         found = self.subject.read(start, max_batches, read_committed)
         told = None if found.aborted is None else tuple((a.producer_id, a.first_offset) for a in found.aborted)
-        return spec.Fetched(shown(found.batches), told)
+        return Fetched(shown(found.batches), told)
 
-    def consume(self, start: int, max_batches: int, read_committed: bool) -> spec.Consumed:
+    def consume(self, start: int, max_batches: int, read_committed: bool) -> Consumed:
         reader = self.Reader(self.subject.read(start, max_batches, read_committed), start)
-        return spec.Consumed(tuple(reader), reader.position)
+        return Consumed(tuple(reader), reader.position)
 
     def observe(self) -> Json:
         """What the log's segments, indexes and tables say."""

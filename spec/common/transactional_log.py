@@ -5,6 +5,7 @@ The rules are LSO, most of them with the operations. Source: UnifiedLog, Kafka 4
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -188,3 +189,38 @@ def is_whole(state: PartitionLog) -> bool:
 def in_bounds(state: PartitionLog) -> bool:
     """The order of the offsets."""
     return state.log_start <= state.last_stable <= state.high_watermark <= state.log_end
+
+
+# ---- what is answered ------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Fetched:
+    """What a fetch is answered with."""
+
+    batches: Annotated[tuple[BatchShown, ...], governs("LSO-10", "LSO-11")]
+    aborted_transactions: Annotated[tuple[tuple[int, int], ...] | None, governs("LSO-12", "LSO-13")]
+    """producer id and first offset; null for a fetch that is not read_committed"""
+
+
+@dataclass(frozen=True)
+class Consumed:
+    """The offsets of the records that a consumer hands out, and where it goes on."""
+
+    records: Annotated[tuple[int, ...], governs("LSO-11")]
+    next_offset: Annotated[int, governs("LSO-16")]
+
+
+def is_dropped(batch: BatchShown, fetched: Fetched) -> bool:
+    """Whether an entry of its producer begins at or below the batch, and no abort marker of the producer lies
+    between."""
+    marks = [m.base_offset for m in fetched.batches if m.kind == "ABORT" and m.producer_id == batch.producer_id]
+    return batch.kind == "TRANSACTIONAL" and any(
+        i == batch.producer_id and first <= batch.last_offset and not any(first <= m < batch.base_offset for m in marks)
+        for i, first in fetched.aborted_transactions or ()
+    )
+
+
+def handed_out(fetched: Fetched, start_offset: Offset) -> Iterator[int]:
+    """The offsets of the records, from the start on."""
+    for b in fetched.batches:
+        if b.kind in ("PLAIN", "TRANSACTIONAL") and not is_dropped(b, fetched):
+            yield from range(max(b.base_offset, start_offset), b.last_offset + 1)

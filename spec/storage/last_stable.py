@@ -17,8 +17,8 @@ idempotency, snapshots & transactions"; KIP-98, KIP-890; UnifiedLog, LocalLog, L
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -44,9 +44,12 @@ from kafkaspec.spec.common.producers import MarkerType, Origin
 from kafkaspec.spec.common.transactional_log import (
     NOBODY,
     BatchShown,
+    Consumed,
+    Fetched,
     Kind,
     LogBatch,
     PartitionLog,
+    handed_out,
     in_bounds,
     is_whole,
     looked_up,
@@ -632,15 +635,6 @@ def reopen(state: PartitionLog, offset: Offset) -> PartitionLog:
 
 
 # ---- reads -----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Fetched:
-    """What a fetch is answered with."""
-
-    batches: Annotated[tuple[BatchShown, ...], governs("LSO-10", "LSO-11")]
-    aborted_transactions: Annotated[tuple[tuple[int, int], ...] | None, governs("LSO-12", "LSO-13")]
-    """producer id and first offset; null for a fetch that is not read_committed"""
-
-
 @states()
 def upper_bound(state: PartitionLog, base: Offset, behind: Sequence[LogBatch]) -> Offset:
     """Up to where aborted transactions are collected for a fetch from the segment at `base`, where these batches stand
@@ -744,31 +738,6 @@ def read(state: PartitionLog, start_offset: Offset, max_batches: FewBatches, rea
 
 
 # ---- the consumer ----------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Consumed:
-    """The offsets of the records that a consumer hands out, and where it goes on."""
-
-    records: Annotated[tuple[int, ...], governs("LSO-11")]
-    next_offset: Annotated[int, governs("LSO-16")]
-
-
-def is_dropped(batch: BatchShown, fetched: Fetched) -> bool:
-    """Whether an entry of its producer begins at or below the batch, and no abort marker of the producer lies
-    between."""
-    marks = [m.base_offset for m in fetched.batches if m.kind == "ABORT" and m.producer_id == batch.producer_id]
-    return batch.kind == "TRANSACTIONAL" and any(
-        i == batch.producer_id and first <= batch.last_offset and not any(first <= m < batch.base_offset for m in marks)
-        for i, first in fetched.aborted_transactions or ()
-    )
-
-
-def handed_out(fetched: Fetched, start_offset: Offset) -> Iterator[int]:
-    """The offsets of the records, from the start on."""
-    for b in fetched.batches:
-        if b.kind in ("PLAIN", "TRANSACTIONAL") and not is_dropped(b, fetched):
-            yield from range(max(b.base_offset, start_offset), b.last_offset + 1)
-
-
 def sees_the_committed(state: PartitionLog, start_offset: Offset, read_committed: bool, result: Any) -> bool:
     """Between the offsets exactly the records without a transaction and those of committed ones."""
     if isinstance(result, Refused) or not read_committed or not is_whole(state):

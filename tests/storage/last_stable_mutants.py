@@ -28,7 +28,7 @@ from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.models.storage import last_stable as model
 from kafkaspec.models.storage.last_stable import Kind, L, Offset, Producer
 from kafkaspec.mutants.matrix import Mutant, of_impl, of_model, of_spec, with_fault
-from kafkaspec.spec.common.transactional_log import PartitionLog
+from kafkaspec.spec.common.transactional_log import Consumed, Fetched, PartitionLog, handed_out
 from kafkaspec.spec.storage import last_stable as spec
 
 
@@ -452,8 +452,8 @@ def _consumes_the_aborted() -> Any:
         if isinstance(found, Refused):
             return found
         following = found.batches[-1].last_offset + 1 if found.batches else start_offset
-        told = spec.Fetched(found.batches, (found.aborted_transactions or ())[:1])
-        return spec.Consumed(tuple(spec.handed_out(told, start_offset)), following)
+        told = Fetched(found.batches, (found.aborted_transactions or ())[:1])
+        return Consumed(tuple(handed_out(told, start_offset)), following)
 
     return with_fault(spec.machine, "consume", body)
 
