@@ -405,7 +405,7 @@ class Readers(Model):
     @lemma("LSO-3")
     def every_record_is_somebodys(s, x: Offset) -> bool:
         return (
-            (s.who[x] is not None and s.kind[x] != Kind.NOTHING)
+            (any(s.who[x] == p for p in Producer) and s.kind[x] != Kind.NOTHING)
             if x < s.end
             else (s.who[x] is None and s.kind[x] == Kind.NOTHING and s.decided[x] is None and s.began[x] is None)
         )
