@@ -442,14 +442,18 @@ def largest_timestamp(state: PartitionLog, base: Offset) -> int:
     lambda result: all(b.base_offset >= result.segments[0] for b in result.batches),
     "LSO-7 whole segments",
 )
+@ensure(
+    lambda retention_ms, result: rule(delete_old_segments)(result, retention_ms) == result,
+    "LSO-7 a second look finds nothing more",
+)
 def delete_old_segments(state: PartitionLog, retention_ms: TimeLimit) -> PartitionLog:
     """Retention, with this retention.ms.
 
     LSO-7: Retention deletes whole segments from the first on, none that reaches above the high watermark: those that
     end at or below the log start, and then those whose largest timestamp lies more than retention.ms in the past. The
     log start rises to the first segment that is left, into or beyond open transactions as well; aborted transactions
-    and snapshots go with their segments. If all are due, a new one is made first. [{BOUNDARIES}; {LOG},
-    deleteOldSegments]
+    and snapshots go with their segments. If all are due, a new one is made first. A second look at the same time finds
+    nothing more. [{BOUNDARIES}; {LOG}, deleteOldSegments; KAFKA-5634, KAFKA-12177]
     """
     below = first_segments(
         state, lambda base: (following := state.next_segment(base)) is not None and following <= state.log_start

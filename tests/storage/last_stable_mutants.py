@@ -180,6 +180,56 @@ class DeletesAboveHighWatermark(TransactionalLog):
         self.high_watermark = max(high, self.log_start)
 
 
+class TimeFirst(TransactionalLog):
+    """Retention looks at time, and then at the log start."""
+
+    def delete_old_segments(self, retention_ms: int, now: int) -> None:
+        start, self.log_start = self.log_start, 0
+        self._delete(lambda n: now - self._largest_timestamp(n, now) > retention_ms)
+        self.log_start = max(start, self.log_start)
+        self._delete(lambda n: n + 1 < len(self.segments) and self.segments[n + 1].base <= self.log_start)
+
+
+class RollsOnce(TransactionalLog):
+    """A segment that begins at the end is there already, and no second one can be made."""
+
+    def roll(self) -> None:
+        if self.active.base == self.end:
+            raise impl.LogStartAboveHighWatermark
+        super().roll()
+
+
+class PendingIsLive(ProducerEntry):
+    """An append that is being checked shares its batches with the table."""
+
+    __slots__ = ()
+
+    def copy_without_batches(self) -> ProducerEntry:
+        copy = super().copy_without_batches()
+        copy.batches = self.batches
+        return copy
+
+    def update(self, other: ProducerEntry) -> None:
+        if self.batches is not other.batches:
+            super().update(other)
+            return
+        self.epoch, self.coordinator_epoch = other.epoch, other.coordinator_epoch
+        self.transaction, self.last_timestamp = other.transaction, other.last_timestamp
+
+
+class EntryIsShared(ProducerStateManager):
+    Entry = PendingIsLive
+
+
+class MarkersOnce(Append):
+    """By transaction version 2 a marker's epoch is above all that is known, even if no transaction is open."""
+
+    def _check_epoch(self, epoch: int, version: int, stale: Any = producer_state.StaleEpoch) -> None:
+        if version >= 2 and epoch <= self.updated.epoch and self.origin != REPLICATION:
+            raise stale
+        super()._check_epoch(epoch, version, stale)
+
+
 class KeepsCutAborts(TransactionalLog):
     """A truncation leaves the transaction index alone."""
 
@@ -446,6 +496,19 @@ def _a_deleted_abort_is_kept() -> Any:
     return with_fault(spec.machine, "truncateTo", body)
 
 
+def _time_before_the_log_start() -> Any:
+    def body(state: PartitionLog, retention_ms: int) -> Any:
+        low = replace(state, log_start=0)
+        old = spec.first_segments(
+            low, lambda base: state.producers.now - spec.largest_timestamp(state, base) > retention_ms
+        )
+        if old:
+            return spec.without_segments(spec.roll_raw(state) if old == state.segments else state, old)
+        return spec.rule(spec.delete_old_segments)(state, 2**63 - 1)
+
+    return with_fault(spec.machine, "deleteOldSegments", body)
+
+
 def _consumes_the_aborted() -> Any:
     def body(state: PartitionLog, start_offset: int, max_batches: int, read_committed: bool) -> Any:
         found = spec.answer(state, start_offset, max_batches, read_committed)
@@ -572,7 +635,6 @@ MUTANTS: list[Mutant] = [
         "LSO-2 LSO-5",
         "what ended is stable before its marker is replicated",
         _manager(StableWhenMarked),
-        "KAFKA-5634",
     ),
     of_impl(
         "stable above the high watermark",
@@ -608,7 +670,39 @@ MUTANTS: list[Mutant] = [
     of_impl("deleted is ended", "LSO-6", "a transaction ends with its first record", _log(DeletedIsEnded)),
     of_impl("keeps the log start", "LSO-7", "retention does not raise it", _log(KeepsTheLogStart)),
     of_impl(
-        "deletes above the high watermark", "LSO-7", "retention looks at time alone", _log(DeletesAboveHighWatermark)
+        "deletes above the high watermark",
+        "LSO-7",
+        "retention looks at time alone",
+        _log(DeletesAboveHighWatermark),
+        "KAFKA-5634",
+    ),
+    of_impl(
+        "time before the log start",
+        "LSO-7",
+        "what is old behind a segment below the log start stays until the next look",
+        _log(TimeFirst),
+        "KAFKA-12177",
+    ),
+    of_impl(
+        "a roll at the same base fails",
+        "LSO-14",
+        "an empty segment cannot be made again",
+        _log(RollsOnce),
+        "KAFKA-6388",
+    ),
+    of_impl(
+        "the pending entry is the live one",
+        "LSO-3",
+        "a batch that is refused leaves its sequence",
+        _manager(EntryIsShared),
+        "KAFKA-6683",
+    ),
+    of_impl(
+        "a marker is not written again",
+        "LSO-3 LSO-4",
+        "by transaction version 2 the same marker is refused",
+        _appending(MarkersOnce),
+        "KAFKA-19999",
     ),
     of_impl("keeps aborts that are cut", "LSO-8", "a truncation leaves the transaction index", _log(KeepsCutAborts)),
     of_impl(
@@ -661,6 +755,13 @@ MUTANTS: list[Mutant] = [
     of_impl("from the batch", "LSO-16", "records below the position are handed out again", _reader(FromTheBatch)),
     of_impl("stays before markers", "LSO-16", "goes on behind the last record", _reader(StaysBeforeMarkers)),
     of_spec("spec: undecided is stable", "LSO-1 LSO-2", "a high watermark makes all stable", _undecided_is_stable),
+    of_spec(
+        "spec: time before the log start",
+        "LSO-7",
+        "one look leaves what the next one deletes",
+        _time_before_the_log_start,
+        "KAFKA-12177",
+    ),
     of_spec("spec: a cut abort is kept", "LSO-8", "its entry outlives the marker", _a_deleted_abort_is_kept),
     of_spec("spec: one abort is told", "LSO-11 LSO-12", "the consumer drops one producer's", _consumes_the_aborted),
     of_model(
@@ -668,7 +769,6 @@ MUTANTS: list[Mutant] = [
         "LSO-2 LSO-5",
         "ends that are not replicated are stable",
         _stable_when_marked,
-        "KAFKA-5634",
     ),
     of_model(
         "Readers: cuts what was forgotten",
@@ -706,6 +806,19 @@ class WrapsBySubtraction(BatchMetadata):
 
 class AppendWraps(Append):
     Batch = WrapsBySubtraction
+
+
+class BeginsBySubtraction(Append):
+    """A transaction begins as many offsets below its batch's last as the sequences differ."""
+
+    def data(
+        self, epoch: int, first_seq: int, last_seq: int, first_offset: int, last_offset: int, timestamp: int,
+        transactional: bool,
+    ) -> None:  # fmt: skip
+        was_open = self.updated.transaction is not None
+        super().data(epoch, first_seq, last_seq, first_offset, last_offset, timestamp, transactional)
+        if transactional and not was_open:
+            self.updated.transaction = self.started[-1] = last_offset - (last_seq - first_seq)
 
 
 class ZeroIsNone(TransactionalLog):
@@ -788,8 +901,8 @@ class InTheOrderOfMarkers(Consumer):
         return super()._is_dropped(batch)
 
 
-class EpochsOfAByte(Append):
-    """A batch's epoch above 4 is refused as one that was never given out."""
+class NoLastEpoch(Append):
+    """The last epoch is refused, as one that was never given out."""
 
     def _check_epoch(self, epoch: int, version: int, stale: Any = producer_state.StaleEpoch) -> None:
         if epoch == producer_state.SHORT_MAX and self.origin != REPLICATION:
@@ -805,6 +918,13 @@ RARE = [
         _appending(AppendWraps),
         "KAFKA-7692",
     ),
+    of_impl(
+        "begins by subtraction",
+        "LSO-2 LSO-3",
+        "a transaction that begins with a batch across 2^31 - 1 is unstable from far above its records",
+        _appending(BeginsBySubtraction),
+        "KAFKA-7692",
+    ),
     of_impl("0 is not unstable", "LSO-2", "a transaction that begins at 0 is stable", _log(ZeroIsNone)),
     of_impl(
         "up to its marker", "LSO-5", "a marker right below the high watermark is unstable", _manager(UpToItsMarker)
@@ -816,7 +936,7 @@ RARE = [
     of_impl("reads batch by batch", "LSO-9", "an epoch that came back has no batches", _log(ReadsBatchByBatch)),
     of_impl("every batch indexed", "LSO-13", "fewer aborted transactions are told", _log(EveryBatchIndexed)),
     of_impl("in the order of markers", "LSO-11", "one that began earlier comes too late", _reader(InTheOrderOfMarkers)),
-    of_impl("no last epoch", "LSO-3", "epoch 32767 is refused", _appending(EpochsOfAByte)),
+    of_impl("no last epoch", "LSO-3", "epoch 32767 is refused", _appending(NoLastEpoch)),
 ]
 """Those that show at the end of a number's range, with many entries, or after a rare sequence."""
 
