@@ -27,7 +27,7 @@ from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionInde
 from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.models.storage import last_stable as model
 from kafkaspec.models.storage.last_stable import Kind, L, Offset, Producer
-from kafkaspec.mutants.matrix import Mutant, of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.common.transactional_log import Consumed, Fetched, PartitionLog, handed_out
 from kafkaspec.spec.storage import last_stable as spec
 
