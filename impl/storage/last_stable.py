@@ -21,7 +21,14 @@ from kafkaspec.impl.common.disk import Disk, SimulatedDisk
 from kafkaspec.impl.storage import producer_state, transaction_index
 from kafkaspec.impl.storage.producer_state import COORDINATOR, REPLICATION, ProducerStateManager
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
-from kafkaspec.spec.common.transactional_log import BatchShown, Consumed, Fetched, Observation, ProducerShown
+from kafkaspec.spec.common.transactional_log import (
+    BatchKept,
+    BatchShown,
+    Consumed,
+    Fetched,
+    Observation,
+    ProducerShown,
+)
 from kafkaspec.spec.storage import last_stable as spec
 from kafkaspec.spec.storage.transaction_index import AbortedTransaction
 
@@ -530,7 +537,15 @@ class Driver(ByName):
                 shown(log.batches()),
                 tuple(AbortedTransaction(*a) for s in log.segments for a in s.index),
                 tuple(
-                    ProducerShown(p.producer_id, p.epoch, p.coordinator_epoch, p.last_seq, p.transaction) for p in known
+                    ProducerShown(
+                        p.producer_id,
+                        p.epoch,
+                        p.coordinator_epoch,
+                        p.last_seq,
+                        p.transaction,
+                        tuple(BatchKept(b.first_seq, b.last_seq, b.first_offset, b.last_offset) for b in p.batches),
+                    )
+                    for p in known
                 ),
             )
         )

@@ -90,6 +90,15 @@ class BatchShown(NamedTuple):
     kind: Kind
 
 
+class BatchKept(NamedTuple):
+    """A data batch of a producer, with which a repetition is compared."""
+
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+
+
 class ProducerShown(NamedTuple):
     producer_id: int
     epoch: int
@@ -97,6 +106,8 @@ class ProducerShown(NamedTuple):
     last_sequence: int
     transaction: int | None
     """first offset of the open one"""
+    batches: tuple[BatchKept, ...]
+    """the latest, of the last epoch"""
 
 
 @dataclass(frozen=True)
@@ -115,7 +126,8 @@ class Observation:
     aborted_transactions: Annotated[Entries, governs("LSO-4", "LSO-7", "LSO-8")]
     """producer id, first offset, last offset, last stable offset; of all segments"""
     producers: Annotated[tuple[ProducerShown, ...], governs("LSO-3", "LSO-9", "LSO-8", "LSO-15")]
-    """producer id, epoch, coordinator epoch, last sequence, first offset of the open transaction; by producer id"""
+    """producer id, epoch, coordinator epoch, last sequence, first offset of the open transaction, and of each batch that
+    is kept first and last sequence, first and last offset; by producer id"""
 
 
 def observe(state: PartitionLog) -> Observation:
@@ -130,7 +142,14 @@ def observe(state: PartitionLog) -> Observation:
         tuple(BatchShown(*b[:5]) for b in state.batches),
         state.aborted,
         tuple(
-            ProducerShown(i, p.epoch, p.coordinator_epoch, p.last_sequence, p.transaction)
+            ProducerShown(
+                i,
+                p.epoch,
+                p.coordinator_epoch,
+                p.last_sequence,
+                p.transaction,
+                tuple(BatchKept(*b.numbers[:4]) for b in p.batches),
+            )
             for i, p in sorted(state.producers.producers.items())
         ),
     )
@@ -144,7 +163,7 @@ def looked_up(state: PartitionLog) -> Offset | None:
     is the first offset from the log start on at which there is a record, or the log's end. Without any there is none. A
     log looks it up with every append, every change of the high watermark, every rise of the log start and when it is
     loaded. A truncation below which the high watermark stays does not look it up: until one of those comes, the log has
-    the old one. [{LOG}, maybeIncrementFirstUnstableOffset; KAFKA-5634]
+    the old one. [{LOG}, maybeIncrementFirstUnstableOffset; KAFKA-5435]
     """
     first = state.producers.first_unstable
     if first is None or first >= state.log_start:

@@ -443,7 +443,7 @@ def largest_timestamp(state: PartitionLog, base: Offset) -> int:
     "LSO-7 whole segments",
 )
 @ensure(
-    lambda retention_ms, result: rule(delete_old_segments)(result, retention_ms) == result,
+    lambda retention_ms, result: retained(result, retention_ms) == result,
     "LSO-7 a second look finds nothing more",
 )
 def delete_old_segments(state: PartitionLog, retention_ms: TimeLimit) -> PartitionLog:
@@ -455,6 +455,10 @@ def delete_old_segments(state: PartitionLog, retention_ms: TimeLimit) -> Partiti
     and snapshots go with their segments. If all are due, a new one is made first. A second look at the same time finds
     nothing more. [{BOUNDARIES}; {LOG}, deleteOldSegments; KAFKA-5634, KAFKA-12177]
     """
+    return retained(state, retention_ms)
+
+
+def retained(state: PartitionLog, retention_ms: int) -> PartitionLog:
     below = first_segments(
         state, lambda base: (following := state.next_segment(base)) is not None and following <= state.log_start
     )

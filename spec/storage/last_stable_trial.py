@@ -25,6 +25,13 @@ def _epochs(state: PartitionLog) -> Sequence[int]:
     return [known] * 5 + [min(known + 1, MOST_EPOCH), max(0, known - 1), *([MOST_EPOCH] if known == 5 else [])]
 
 
+def _saved_epochs(state: PartitionLog) -> Sequence[int]:
+    """That of the latest snapshot, where there was another since: what is read after a cut comes back to it."""
+    snapshots, known = state.producers.snapshots, state.producers.known(_focus(state)).epoch
+    saved = (snapshots[max(snapshots)] or {}) if snapshots else {}
+    return [p.epoch for i, p in saved.items() if i == _focus(state) and p.epoch != known]
+
+
 def _oldest(state: PartitionLog) -> int:
     """Whose transaction is open for longest, so that the last stable offset moves; without one as for the others."""
     return next(iter(state.producers.opened.values()), _focus(state))
@@ -67,9 +74,9 @@ def _log_starts(state: PartitionLog) -> Sequence[int]:
 
 def _ends(state: PartitionLog) -> Sequence[int]:
     """Where a truncation may cut: what undoes much is done seldom."""
-    if len(state.batches) % 6 != 5:
-        return []
     behind = [b.last_offset + 1 for b in state.batches]
+    if len(state.batches) % 6 != 5:
+        return behind[-2:-1] if len(state.batches) % 2 else []
     unreplicated = [x for x in behind if x >= state.high_watermark]
     return [*unreplicated, *behind[-3:], state.segments[0], max(0, state.segments[0] - 1), state.log_end + 3]
 
@@ -93,7 +100,7 @@ machine.candidates |= {
     "replicate:count": lambda state: (1, 1, 1, 2),
     "producer_id": lambda state: [_focus(state)] * 6 + list(PRODUCERS),
     "producer_epoch": _epochs,
-    "replicate:producer_epoch": lambda state: [*_epochs(state), *_epochs(state)[-2:], 0],
+    "replicate:producer_epoch": lambda state: [*_epochs(state), *_epochs(state)[-2:], 0, *_saved_epochs(state) * 8],
     "endTransaction:producer_id": lambda state: [_oldest(state)] * 8 + list(PRODUCERS),
     "endTransaction:producer_epoch": _marker_epochs,
     "first_sequence": _sequences,

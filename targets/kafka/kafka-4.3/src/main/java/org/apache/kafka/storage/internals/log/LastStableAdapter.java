@@ -286,6 +286,10 @@ public final class LastStableAdapter implements Adapter {
             List<Object> row = new ArrayList<>(List.of(
                 id, entry.producerEpoch(), entry.coordinatorEpoch(), entry.lastSeq()));
             row.add(entry.currentTxnFirstOffset().isPresent() ? entry.currentTxnFirstOffset().getAsLong() : null);
+            List<List<Object>> kept = new ArrayList<>();
+            entry.batchMetadata().forEach(b ->
+                kept.add(List.of(b.firstSeq(), b.lastSeq(), b.firstOffset(), b.lastOffset())));
+            row.add(kept);
             producers.add(row);
         });
         return object("logStartOffset", log.logStartOffset(), "highWatermark", log.highWatermark(),
