@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.governs import governs
+from kafkaspec.contract.machine import Refused
 from kafkaspec.contract.numbers import Offset
 from kafkaspec.spec.common import producers as tables
 from kafkaspec.spec.storage.transaction_index import Entries, in_order
@@ -126,8 +127,8 @@ class Observation:
     aborted_transactions: Annotated[Entries, governs("LSO-4", "LSO-7", "LSO-8")]
     """producer id, first offset, last offset, last stable offset; of all segments"""
     producers: Annotated[tuple[ProducerShown, ...], governs("LSO-3", "LSO-9", "LSO-8", "LSO-15")]
-    """producer id, epoch, coordinator epoch, last sequence, first offset of the open transaction, and of each batch that
-    is kept first and last sequence, first and last offset; by producer id"""
+    """producer id, epoch, coordinator epoch, last sequence, first offset of the open transaction, and of the batches
+    that are kept first and last sequence, first and last offset; by producer id"""
 
 
 def observe(state: PartitionLog) -> Observation:
@@ -243,3 +244,44 @@ def handed_out(fetched: Fetched, start_offset: Offset) -> Iterator[int]:
     for b in fetched.batches:
         if b.kind in ("PLAIN", "TRANSACTIONAL") and not is_dropped(b, fetched):
             yield from range(max(b.base_offset, start_offset), b.last_offset + 1)
+
+
+# ---- what is promised of it ------------------------------------------------------------------------------------------
+def covers_the_aborted(state: PartitionLog, read_committed: bool, result: Fetched | Refused) -> bool:
+    """Every aborted record that is given is told by an entry that begins at or below it."""
+    if isinstance(result, Refused) or not read_committed or not is_whole(state):
+        return True
+    told = result.aborted_transactions or ()
+    given = [b for b in state.batches if BatchShown(*b[:5]) in result.batches and b.kind == "TRANSACTIONAL"]
+    return all(
+        any(i == b.producer_id and first <= b.base_offset for i, first in told)
+        for b in given
+        if (end := marker_of(state, b)) is not None and end.kind == "ABORT" and b.last_offset >= state.log_start
+    )
+
+
+def sees_the_committed(
+    state: PartitionLog, start_offset: Offset, read_committed: bool, result: Consumed | Refused
+) -> bool:
+    """Between the offsets exactly the records without a transaction and those of committed ones."""
+    if isinstance(result, Refused) or not read_committed or not is_whole(state):
+        return True
+    expected = [
+        x
+        for b in state.batches
+        for x in range(max(b.base_offset, start_offset), min(b.last_offset + 1, result.next_offset))
+        if b.kind == "PLAIN"
+        or (b.kind == "TRANSACTIONAL" and (end := marker_of(state, b)) is not None and end.kind == "COMMIT")
+    ]
+    return list(result.records) == expected
+
+
+def sees_nothing_undecided(state: PartitionLog, read_committed: bool, result: Consumed | Refused) -> bool:
+    """Of every record a marker has ended the transaction."""
+    if isinstance(result, Refused) or not read_committed or not is_whole(state):
+        return True
+    return all(
+        marker_of(state, b) is not None
+        for b in state.batches
+        if b.kind == "TRANSACTIONAL" and any(b.base_offset <= x <= b.last_offset for x in result.records)
+    )

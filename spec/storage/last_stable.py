@@ -49,12 +49,14 @@ from kafkaspec.spec.common.transactional_log import (
     Kind,
     LogBatch,
     PartitionLog,
+    covers_the_aborted,
     handed_out,
     in_bounds,
     is_whole,
     looked_up,
-    marker_of,
     observe,
+    sees_nothing_undecided,
+    sees_the_committed,
 )
 from kafkaspec.spec.storage import producer_state as psm
 from kafkaspec.spec.storage.transaction_index import AbortedTransaction, Entries, overlapping
@@ -181,7 +183,7 @@ def taken(producers: tables.State, batch: LogBatch, origin: Origin, version: int
     return step
 
 
-@states()
+@states(without={"LSO-4": {"audit": "the entries of an index are compared with the markers of the log: PSM-16"}})
 def appended(state: PartitionLog, batch: LogBatch, origin: Origin, version: int = -1) -> Step[PartitionLog, Appended]:
     """The log after a batch.
 
@@ -684,7 +686,7 @@ def _has(state: PartitionLog, base: Offset, offset: Offset) -> bool:
     return any(b.last_offset >= offset for b in state.of_segment(base))
 
 
-@states()
+@states(without={"LSO-12": {"audit": "what a fetch is told is in no file; what it is told from: PSM-16 and TXI-12"}})
 def answer(state: PartitionLog, start_offset: Offset, max_batches: int, read_committed: bool) -> Fetched | Refused:
     """What a fetch gets.
 
@@ -712,19 +714,6 @@ def answer(state: PartitionLog, start_offset: Offset, max_batches: int, read_com
     return Fetched(tuple(BatchShown(*b[:5]) for b in batches[first:last]), told)
 
 
-def covers_the_aborted(state: PartitionLog, read_committed: bool, result: Fetched | Refused) -> bool:
-    """Every aborted record that is given is told by an entry that begins at or below it."""
-    if isinstance(result, Refused) or not read_committed or not is_whole(state):
-        return True
-    told = result.aborted_transactions or ()
-    given = [b for b in state.batches if BatchShown(*b[:5]) in result.batches and b.kind == "TRANSACTIONAL"]
-    return all(
-        any(i == b.producer_id and first <= b.base_offset for i, first in told)
-        for b in given
-        if (end := marker_of(state, b)) is not None and end.kind == "ABORT" and b.last_offset >= state.log_start
-    )
-
-
 @machine.question("read", "LSO-10", "LSO-12", "LSO-13")
 @ensure(
     lambda state, read_committed, result: (
@@ -746,30 +735,6 @@ def read(state: PartitionLog, start_offset: Offset, max_batches: FewBatches, rea
 
 
 # ---- the consumer ----------------------------------------------------------------------------------------------------
-def sees_the_committed(state: PartitionLog, start_offset: Offset, read_committed: bool, result: Any) -> bool:
-    """Between the offsets exactly the records without a transaction and those of committed ones."""
-    if isinstance(result, Refused) or not read_committed or not is_whole(state):
-        return True
-    expected = [
-        x
-        for b in state.batches
-        for x in range(max(b.base_offset, start_offset), min(b.last_offset + 1, result.next_offset))
-        if b.kind == "PLAIN"
-        or (b.kind == "TRANSACTIONAL" and (end := marker_of(state, b)) is not None and end.kind == "COMMIT")
-    ]
-    return list(result.records) == expected
-
-
-def sees_nothing_undecided(state: PartitionLog, read_committed: bool, result: Any) -> bool:
-    if isinstance(result, Refused) or not read_committed or not is_whole(state):
-        return True
-    return all(
-        marker_of(state, b) is not None
-        for b in state.batches
-        if b.kind == "TRANSACTIONAL" and any(b.base_offset <= x <= b.last_offset for x in result.records)
-    )
-
-
 @machine.question("consume", "LSO-11", "LSO-16", "LSO-10", "LSO-12")
 @ensure(sees_the_committed, "LSO-11 every committed record, no aborted one")
 @ensure(sees_nothing_undecided, "LSO-11 no undecided one")

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.explore.engine import explore
 from kafkaspec.impl.storage.last_stable import Batch, Consumer, Driver, FetchInfo
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
+from kafkaspec.language import LoadedModel, invariant, load, step
 from kafkaspec.lockstep.walk import draw, state_machine
+from kafkaspec.models.storage.last_stable import Kind, L, Offset, Producer, Readers
+from kafkaspec.prove.engine import prove
 from kafkaspec.spec.common.transactional_log import is_whole
 from kafkaspec.spec.storage import last_stable as spec
 
@@ -395,3 +400,124 @@ def test_the_log_knows_what_its_records_show(seed: int) -> None:
         step = Outside("", "") if arguments is None else spec.machine.apply(state, op.name, arguments)
         state = state if isinstance(step, Outside) else step.state
         assert is_whole(state)
+
+
+@pytest.mark.clause("LSO-9")
+def test_a_producer_whose_epoch_came_back_keeps_its_batches() -> None:
+    """What is read behind a snapshot is one append: the duplicate of a batch before it is known."""
+    log = Partition()
+    log.produce(1, 0, transactional=False)
+    log("roll")
+    for epoch, sequence in ((1, 0), (0, 7)):
+        log(
+            "replicate", producer_id=1, producer_epoch=epoch, kind="PLAIN", first_sequence=sequence,
+            coordinator_epoch=0, first_offset=log.state.log_end, count=1,
+        )  # fmt: skip
+    assert isinstance(log.produce(1, 0, transactional=False), Refused)
+    log("append", count=1)
+    log("truncateTo", offset=3)
+    assert log.produce(1, 0, transactional=False) == [0, 0]
+
+
+# ---- claims that are false, and proofs that lack something -----------------------------------------------------------
+class FalseClaims(Readers):
+    """What somebody might believe of a read_committed reader, and is not so."""
+
+    @invariant("LSO-1")
+    def all_that_is_replicated_is_stable(s) -> bool:
+        return s.is_stable(s.high)
+
+    @invariant("LSO-1")
+    def all_that_is_decided_is_stable(s) -> bool:
+        """Though the high watermark is below."""
+        return s.is_stable(s.end) or any(s.open_at[s.end][p] is not None for p in Producer)
+
+    @invariant("LSO-2")
+    def the_deleted_are_ended(s, p: Producer) -> bool:
+        return s.open_at[s.end][p] is None or s.start <= s.open_at[s.end][p]
+
+    @invariant("LSO-4")
+    def every_abort_marker_is_in_the_index(s, m: Offset) -> bool:
+        return s.kind[m] != Kind.ABORT or s.began[m] is not None
+
+    @invariant("LSO-11")
+    def all_below_the_position_is_seen(s, x: Offset) -> bool:
+        return x >= s.position or x < s.skipped or s.kind[x] != Kind.TRANSACTIONAL or x in s.seen
+
+    @invariant("LSO-11")
+    def who_is_seen_is_not_dropped(s, x: Offset, p: Producer) -> bool:
+        return x not in s.seen or s.who[x] != p or p not in s.dropping
+
+    @invariant("LSO-12")
+    def only_what_is_fetched_is_told(s, p: Producer, f: Offset) -> bool:
+        return f not in s.told[p] or s.bound is None or f < s.bound
+
+    @step("LSO-1")
+    def a_cut_does_not_lower_it(s, o: Offset) -> bool:
+        """The last stable offset of a log that is truncated."""
+        return not s.is_stable(o) or o <= s.next.start or all(s.next.ended[f] is None or o <= f for f in range(L + 1))
+
+    @step("LSO-8")
+    def what_was_decided_stays_decided(s, x: Offset) -> bool:
+        return s.decided[x] is None or s.next.decided[x] == s.decided[x]
+
+
+FALSE = [
+    name
+    for part in ("invariants", "steps")
+    for name in getattr(load(FalseClaims), part)
+    if name not in getattr(load(Readers), part)
+]
+
+
+def only_with(claim: str) -> LoadedModel:
+    """The model with one of the false claims alone."""
+    m = load(FalseClaims)
+    return replace(
+        m,
+        invariants={n: c for n, c in m.invariants.items() if n == claim},
+        steps={n: c for n, c in m.steps.items() if n == claim},
+        lemmas={},
+        witnesses={},
+    )
+
+
+@pytest.mark.clause("LSO-1")
+@pytest.mark.clause("LSO-11")
+@pytest.mark.parametrize("claim", FALSE)
+def test_a_false_claim_is_refuted(claim: str) -> None:
+    found = explore(only_with(claim), {"Producer": 1, "L": 3})
+    assert found.outcome == "violation"
+    assert found.trace is not None
+    assert found.trace.claim == claim
+
+
+@pytest.mark.clause("LSO-11")
+def test_a_false_claim_is_not_proved() -> None:
+    model = only_with("all_that_is_replicated_is_stable")
+    found = prove(model, only=lambda action, claim: action == "replicate", timeout_s=10)
+    (o,) = [o for o in found.obligations if o.claim == "all_that_is_replicated_is_stable"]
+    assert o.verdict == "refuted"
+    assert "broken" in o.reachable
+
+
+@pytest.mark.parametrize(
+    ("lemma", "action", "claim"),
+    [
+        pytest.param(*row, marks=pytest.mark.clause(id))
+        for id, *row in [
+            ("LSO-5", "an_unreplicated_end_is_remembered", "replicate", "nothing_undecided_is_stable"),
+            ("LSO-11", "what_was_seen_is_replicated", "truncate", "what_was_seen_stays_decided"),
+            ("LSO-12", "what_was_aborted_is_told_or_dropped", "consume", "nothing_else_is_seen"),
+        ]
+    ],
+)
+def test_a_proof_without_its_lemma_is_none(lemma: str, action: str, claim: str) -> None:
+    model = load(Readers)
+    weaker = replace(model, lemmas={n: c for n, c in model.lemmas.items() if n != lemma})
+    verdicts = [
+        prove(m, only=lambda a, c: (a, c) == (action, claim), timeout_s=60).obligations[0].verdict
+        for m in (model, weaker)
+    ]
+    assert verdicts[0] == "proved"
+    assert verdicts[1] in ("refuted", "unknown")
