@@ -506,7 +506,7 @@ def test_a_false_claim_is_not_proved() -> None:
     [
         pytest.param(*row, marks=pytest.mark.clause(id))
         for id, *row in [
-            ("LSO-5", "an_unreplicated_end_is_remembered", "replicate", "nothing_undecided_is_stable"),
+            ("LSO-10", "a_fetch_is_stable", "consume", "what_was_passed_is_decided"),
             ("LSO-11", "what_was_seen_is_replicated", "truncate", "what_was_seen_stays_decided"),
             ("LSO-12", "what_was_aborted_is_told_or_dropped", "consume", "nothing_else_is_seen"),
         ]
