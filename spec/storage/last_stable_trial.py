@@ -25,7 +25,7 @@ def _epochs(state: PartitionLog) -> Sequence[int]:
     return [known] * 5 + [min(known + 1, MOST_EPOCH), max(0, known - 1), *([MOST_EPOCH] if known == 5 else [])]
 
 
-def _saved_epochs(state: PartitionLog) -> Sequence[int]:
+def _saved_epochs(state: PartitionLog) -> list[int]:
     """That of the latest snapshot, where there was another since: what is read after a cut comes back to it."""
     snapshots, known = state.producers.snapshots, state.producers.known(_focus(state)).epoch
     saved = (snapshots[max(snapshots)] or {}) if snapshots else {}
