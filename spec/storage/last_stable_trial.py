@@ -25,16 +25,23 @@ def _epochs(state: PartitionLog) -> Sequence[int]:
     return [known] * 5 + [min(known + 1, MOST_EPOCH), max(0, known - 1), *([MOST_EPOCH] if known == 5 else [])]
 
 
-def _saved_epochs(state: PartitionLog) -> list[int]:
-    """That of the latest snapshot, where there was another since: what is read after a cut comes back to it."""
-    snapshots, known = state.producers.snapshots, state.producers.known(_focus(state)).epoch
-    saved = (snapshots[max(snapshots)] or {}) if snapshots else {}
-    return [p.epoch for i, p in saved.items() if i == _focus(state) and p.epoch != known]
+def _since_the_snapshot(state: PartitionLog) -> tuple[list[int], set[int]]:
+    """The epoch that the latest snapshot has of the producer, and those of its batches behind: what is read after a
+    cut may come back to it."""
+    snapshots = state.producers.snapshots
+    at = max(snapshots, default=0)
+    saved = [p.epoch for i, p in (snapshots.get(at) or {}).items() if i == _focus(state)]
+    return saved, {b.producer_epoch for b in state.batches if b.base_offset >= at and b.producer_id == _focus(state)}
 
 
 def _oldest(state: PartitionLog) -> int:
     """Whose transaction is open for longest, so that the last stable offset moves; without one as for the others."""
     return next(iter(state.producers.opened.values()), _focus(state))
+
+
+def _newest(state: PartitionLog) -> int:
+    """Whose transaction began last: it may end before others do."""
+    return next(reversed(state.producers.opened.values()), _focus(state))
 
 
 def _marker_epochs(state: PartitionLog) -> Sequence[int]:
@@ -67,7 +74,7 @@ def _high_watermarks(state: PartitionLog) -> Sequence[int]:
 def _log_starts(state: PartitionLog) -> Sequence[int]:
     """What deletes much is done seldom."""
     first = [x for first in list(state.producers.opened)[:1] for x in (first, first + 1)]
-    if len(state.batches) % 7 != 6:
+    if len(state.batches) % 11 != 10:
         return []
     return [*first, state.log_start + 1, state.last_stable, state.high_watermark, state.high_watermark + 1, 0]
 
@@ -75,8 +82,8 @@ def _log_starts(state: PartitionLog) -> Sequence[int]:
 def _ends(state: PartitionLog) -> Sequence[int]:
     """Where a truncation may cut: what undoes much is done seldom."""
     behind = [b.last_offset + 1 for b in state.batches]
-    if len(state.batches) % 6 != 5:
-        return behind[-2:-1] if len(state.batches) % 2 else []
+    if len(state.batches) % 10 != 9:
+        return behind[-2:-1] if len(_since_the_snapshot(state)[1]) > 1 else []
     unreplicated = [x for x in behind if x >= state.high_watermark]
     return [*unreplicated, *behind[-3:], state.segments[0], max(0, state.segments[0] - 1), state.log_end + 3]
 
@@ -91,7 +98,7 @@ def _checkpoints(state: PartitionLog) -> Sequence[int]:
 def _starts(state: PartitionLog) -> Sequence[int]:
     begins = _begins(state)
     inside = [b.last_offset for b in state.batches if b.last_offset > b.base_offset]
-    bounds = [*[state.log_start] * 6, *begins[:4], state.last_stable, state.high_watermark, state.log_end]
+    bounds = [*[state.log_start] * 20, *begins[:4], state.last_stable, state.high_watermark, state.log_end]
     return [*bounds, *begins[-4:], *inside[-2:], state.log_start - 1 if state.log_start else 0, state.log_end + 1]
 
 
@@ -100,13 +107,18 @@ machine.candidates |= {
     "replicate:count": lambda state: (1, 1, 1, 2),
     "producer_id": lambda state: [_focus(state)] * 6 + list(PRODUCERS),
     "producer_epoch": _epochs,
-    "replicate:producer_epoch": lambda state: [*_epochs(state), *_epochs(state)[-2:], 0, *_saved_epochs(state) * 8],
-    "endTransaction:producer_id": lambda state: [_oldest(state)] * 8 + list(PRODUCERS),
+    "replicate:producer_epoch": lambda state: [
+        *_epochs(state),
+        *_epochs(state)[-2:],
+        0,
+        *_since_the_snapshot(state)[0] * 4,
+    ],
+    "endTransaction:producer_id": lambda state: [_oldest(state)] * 5 + [_newest(state)] * 3 + list(PRODUCERS),
     "endTransaction:producer_epoch": _marker_epochs,
     "first_sequence": _sequences,
-    "transactional": lambda state: (True, True, False),
-    "type": lambda state: ("COMMIT", "ABORT"),
-    "kind": lambda state: ("TRANSACTIONAL", "TRANSACTIONAL", "ABORT", "COMMIT", "PLAIN"),
+    "transactional": lambda state: (True, False),
+    "type": lambda state: ("COMMIT", "ABORT", "ABORT"),
+    "kind": lambda state: ("TRANSACTIONAL", "TRANSACTIONAL", "ABORT", "ABORT", "COMMIT", "PLAIN"),
     "coordinator_epoch": _coordinator_epochs,
     "transaction_version": lambda state: (0, 0, 1, 2, 2),
     "first_offset": lambda state: (state.log_end, state.log_end, state.log_end + 2),
@@ -114,14 +126,14 @@ machine.candidates |= {
     "maybeIncrementLogStartOffset:offset": _log_starts,
     "truncateTo:offset": _ends,
     "truncateFullyAndStartAt:offset": lambda state: (
-        (0, state.log_end + 5, state.log_start) if len(state.batches) % 8 == 7 else ()
+        (0, state.log_end + 5, state.log_start) if len(state.batches) % 18 == 17 else ()
     ),
     "reopen:offset": _checkpoints,
-    "retention_ms": lambda state: (2**63 - 1, 500, 0) if len(state.batches) % 9 == 8 else (),
+    "retention_ms": lambda state: (2**63 - 1, 500, 0) if len(state.batches) % 13 == 12 else (),
     "ms": lambda state: (1, 500, 2000, *(state.producers.config.producer_id_expiration_ms // n for n in (2, 1))),
     "start_offset": _starts,
-    "max_batches": lambda state: (1, 2, 3, 100, 100, 100),
-    "read_committed": lambda state: (True, True, False),
+    "max_batches": lambda state: (1, 2, 3, 100, 100, 100, 100, 100),
+    "read_committed": lambda state: (True, True, True, False),
     "init:producer_id_expiration_ms": lambda state: (86_400_000, 600_000, 2**31 - 1),
 }
 
