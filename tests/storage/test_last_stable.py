@@ -434,7 +434,7 @@ class FalseClaims(Readers):
 
     @invariant("LSO-2")
     def the_deleted_are_ended(s, p: Producer) -> bool:
-        return s.open_at[s.end][p] is None or s.start <= s.open_at[s.end][p]
+        return s.open_at[s.end][p] is None or s.start <= s.open_at[s.end][p]  # type: ignore[operator]
 
     @invariant("LSO-4")
     def every_abort_marker_is_in_the_index(s, m: Offset) -> bool:
