@@ -10,8 +10,8 @@ it likes, with a set of producers whose records it drops.
 What was simplified. A record or marker is one offset. Which producer may write with which epoch and sequence is the
 model of the producer state; that a truncated or crashed log makes the same table again is so too; that collecting may
 stop at the first entry with which all is stable is the model of the transaction index. A fetch takes the high watermark
-first and the first unstable offset then: its bound is stable when it has both, which is one step here. A leader's log is
-truncated only above the high watermark. The reader goes on from the log start if it fell behind it, as after
+first and the first unstable offset then: its bound is stable when it has both, which is one step here. A leader's log
+is truncated only above the high watermark. The reader goes on from the log start if it fell behind it, as after
 OffsetOutOfRange.
 
 Source: Kafka Internals, ch. 03; KIP-98; UnifiedLog, LocalLog and CompletedFetch, Kafka 4.3.0.

@@ -14,5 +14,5 @@ from kafkaspec.prove.proof import Proof
 
 PROOFS = [
     Proof(Stability, explored_at={"Producer": 2, "L": 4}),
-    Proof(Readers, timeout_s=60, explored_at={"Producer": 2, "L": 3}),
+    Proof(Readers, timeout_s=60, explored_at={"Producer": 2, "L": 2}),
 ]
