@@ -129,7 +129,7 @@ machine.candidates |= {
         (0, state.log_end + 5, state.log_start) if len(state.batches) % 18 == 17 else ()
     ),
     "reopen:offset": _checkpoints,
-    "retention_ms": lambda state: (2**63 - 1, 500, 0) if len(state.batches) % 13 == 12 else (),
+    "retention_ms": lambda state: (2**63 - 1, 500, 0) if len(state.batches) % 6 == 5 else (),
     "ms": lambda state: (1, 500, 2000, *(state.producers.config.producer_id_expiration_ms // n for n in (2, 1))),
     "start_offset": _starts,
     "max_batches": lambda state: (1, 2, 3, 100, 100, 100, 100, 100),
