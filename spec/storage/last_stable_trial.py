@@ -75,7 +75,7 @@ def _log_starts(state: PartitionLog) -> Sequence[int]:
     """What deletes much is done seldom."""
     first = [x for first in list(state.producers.opened)[:1] for x in (first, first + 1)]
     if len(state.batches) % 11 != 10:
-        return []
+        return state.segments[2:3] if len(state.batches) % 2 else []
     return [*first, state.log_start + 1, state.last_stable, state.high_watermark, state.high_watermark + 1, 0]
 
 
@@ -129,7 +129,9 @@ machine.candidates |= {
         (0, state.log_end + 5, state.log_start) if len(state.batches) % 18 == 17 else ()
     ),
     "reopen:offset": _checkpoints,
-    "retention_ms": lambda state: (2**63 - 1, 500, 0) if len(state.batches) % 6 == 5 else (),
+    "retention_ms": lambda state: (
+        (2**63 - 1, 500, 0) if len(state.batches) % 6 == 5 else (500,) if len(state.segments) > 2 else ()
+    ),
     "ms": lambda state: (1, 500, 2000, *(state.producers.config.producer_id_expiration_ms // n for n in (2, 1))),
     "start_offset": _starts,
     "max_batches": lambda state: (1, 2, 3, 100, 100, 100, 100, 100),
