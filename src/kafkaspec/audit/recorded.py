@@ -26,6 +26,7 @@ from kafkaspec.audit.engine import Audit
 from kafkaspec.audit.files import METADATA_TOPIC, Kind
 from kafkaspec.audit.finding import Severity
 from kafkaspec.impl.management import checkpoints
+from kafkaspec.spec.common import producer_snapshot
 from kafkaspec.spec.common.record_format import Batch, decode, marker
 
 LOG_OVERHEAD, CRC_AT, COVERED_FROM = 12, 17, 21
@@ -104,10 +105,13 @@ def contents(partition: Path) -> Contents:
     """Everything in a partition's directory. Raises Malformed where a segment is damaged."""
     c = Contents()
     pending: dict[int, list[int]] = {}
-    for segment in sorted(partition.glob("*.log")):
+    segments = sorted(partition.glob("*.log"))
+    gone = _open_before(segments[0]) if segments else {}
+    for segment in segments:
         for batch in batches(segment.read_bytes()):
             offsets = [batch.offset(r) for r in batch.records]
             if batch.control:
+                gone.pop(batch.producer_id, None)
                 kinds = [marker(r).type for r in batch.records]
                 done = pending.pop(batch.producer_id, []) if batch.transactional else []
                 (c.aborted if kinds and kinds[0] == 0 else c.committed).update(done)
@@ -119,9 +123,17 @@ def contents(partition: Path) -> Contents:
                 if batch.transactional:
                     pending.setdefault(batch.producer_id, []).extend(offsets or [batch.base_offset])
             c.end = batch.last_offset + 1
-    c.stable = min((offsets[0] for offsets in pending.values()), default=c.end)
+    c.stable = min([c.end, *(offsets[0] for offsets in pending.values()), *gone.values()])
     c.open.update(o for offsets in pending.values() for o in offsets)
     return c
+
+
+def _open_before(segment: Path) -> dict[int, int]:
+    """The transactions that are open where a segment begins, by its producer snapshot, if there is one: DeleteRecords
+    may have removed their records, and a broker still waits for their markers. Producer id -> first offset."""
+    file = segment.with_name(producer_snapshot.name(int(segment.stem)))
+    entries = producer_snapshot.unpacked(file.read_bytes()) if file.is_file() else None
+    return {e.producer_id: e.first_offset for e in entries or () if e.first_offset >= 0}
 
 
 def batches(data: bytes) -> Iterator[Batch]:
