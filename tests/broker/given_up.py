@@ -71,16 +71,16 @@ def given_up(history: History, log: bytes, directory: Path) -> list[GivenUp]:
 
 
 def _unmarked(partition: Path, crcs: set[int], compacted: bool) -> frozenset[int]:
-    """The offsets of these records, of one producer: none if the next that it wrote is a marker. What it wrote next may
-    be gone where there is compaction, so that nothing follows from that."""
-    offsets, producer = set[int](), None
+    """The offsets of these records, of one producer: none if their marker comes next, of their epoch or the next one; a
+    later transaction's may come next too. Where there is compaction nothing follows from what comes next."""
+    offsets, producer, epoch = set[int](), None, 0
     for batch in _batches(sorted(partition.glob("*.log"))):
         found = [r for r in batch.records if not batch.control and crc(r.key, r.value) in crcs]
         if found:
-            producer = batch.producer_id
+            producer, epoch = batch.producer_id, batch.producer_epoch
             offsets.update((batch.base_offset, *map(batch.offset, found)))
         elif batch.producer_id == producer:
-            if batch.control and not compacted:
+            if batch.control and batch.producer_epoch <= epoch + 1 and not compacted:
                 return frozenset()
             break
     return frozenset(offsets)

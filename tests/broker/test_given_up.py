@@ -131,6 +131,16 @@ def test_one_line_excuses_one_transaction(world: World) -> None:
     assert world.wrong(said(2.5) + said(4.5)) == []
 
 
+def test_the_next_transaction_may_have_no_record_there(world: World) -> None:
+    """Then only its marker comes, of an epoch that is too high."""
+    world.transaction(2, "aborted", marker=False)
+    world.write(control(world.end, 4, True))
+    assert world.wrong(said(2.5)) == []
+    finding, line = world.wrong(b"")
+    assert finding.startswith("WARNING PSM-11")
+    assert line == "offset 0: aborted for the client, not so here"
+
+
 def _flipped(world: World) -> None:
     """It has its marker after all, and it is the wrong one."""
     world.transaction(2, "committed", marker=False)

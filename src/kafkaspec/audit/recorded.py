@@ -106,12 +106,13 @@ def contents(partition: Path) -> Contents:
     c = Contents()
     pending: dict[int, list[int]] = {}
     segments = sorted(partition.glob("*.log"))
-    gone = _open_before(segments[0]) if segments else {}
+    since, gone = _open_before(segments[0]) if segments else (0, dict[int, int]())
     for segment in segments:
         for batch in batches(segment.read_bytes()):
             offsets = [batch.offset(r) for r in batch.records]
             if batch.control:
-                gone.pop(batch.producer_id, None)
+                if batch.base_offset >= since:
+                    gone.pop(batch.producer_id, None)
                 kinds = [marker(r).type for r in batch.records]
                 done = pending.pop(batch.producer_id, []) if batch.transactional else []
                 (c.aborted if kinds and kinds[0] == 0 else c.committed).update(done)
@@ -128,12 +129,14 @@ def contents(partition: Path) -> Contents:
     return c
 
 
-def _open_before(segment: Path) -> dict[int, int]:
-    """The transactions that are open where a segment begins, by its producer snapshot, if there is one: DeleteRecords
-    may have removed their records, and a broker still waits for their markers. Producer id -> first offset."""
-    file = segment.with_name(producer_snapshot.name(int(segment.stem)))
-    entries = producer_snapshot.unpacked(file.read_bytes()) if file.is_file() else None
-    return {e.producer_id: e.first_offset for e in entries or () if e.first_offset >= 0}
+def _open_before(segment: Path) -> tuple[int, dict[int, int]]:
+    """The transactions from before the first segment that are open by the newest producer snapshot: DeleteRecords may
+    have removed their records, and a broker still waits for their markers. The snapshot's offset; producer id -> first
+    offset."""
+    files = sorted(segment.parent.glob("*.snapshot"))
+    entries = producer_snapshot.unpacked(files[-1].read_bytes()) if files else None
+    of = {e.producer_id: e.first_offset for e in entries or () if 0 <= e.first_offset < int(segment.stem)}
+    return int(files[-1].stem) if files else 0, of
 
 
 def batches(data: bytes) -> Iterator[Batch]:
