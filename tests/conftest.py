@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
+import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -92,6 +93,8 @@ class Noting:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background job: what tests start would too
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     file: Path | None = config.getoption("--passed")
     told: dict[str, Any] | None = getattr(config, "workerinput", None)
     if told is not None:

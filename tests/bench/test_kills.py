@@ -49,9 +49,9 @@ def test_campaigns_are_kept_and_only_what_lacks_is_run(
     a, b, c = (Mutant(name, (), "", "impl", dict) for name in "abc")
     timeline = subsystem.find("timeline")
     file = tmp_path / "judge.json"
-    measured = kills.Measured(file, 100, 20, 1000)
+    measured = kills.JudgeTable(file, 100, 20, 1000)
     measured.run(timeline, "guided", 0, 100, [a, b])
-    assert kills.Measured(file, 100, 20, 1000).data == measured.data
+    assert kills.JudgeTable(file, 100, 20, 1000).data == measured.data
     assert measured.run(timeline, "guided", 0, 100, [a, b]) == ""
     measured.run(timeline, "guided", 0, 100, [a, b, c])
     measured.run(timeline, "guided", 1, 100, [a])
@@ -59,7 +59,7 @@ def test_campaigns_are_kept_and_only_what_lacks_is_run(
     guided = json.loads(file.read_text())["subsystems"]["timeline"]["guided"]
     assert guided == {"a": {"0": 1, "1": 11}, "b": {"0": None}, "c": {"0": 1}}
     with pytest.raises(SystemExit, match="measured with other limits: 100, 1000"):
-        kills.Measured(file, 200, 20, 1000)
+        kills.JudgeTable(file, 200, 20, 1000)
 
 
 def test_who_outlives_too_much_has_no_median(kills: ModuleType) -> None:
