@@ -160,7 +160,7 @@ class Search:
         p, threads = self.program, self.threads
         self.compile_seconds = 0.0
         self.compile(quickly=self.quick)
-        self.began = time.monotonic()
+        self.began = self.told = time.monotonic()
         self.base_mb = resident_mb()
         self.team = Team(threads)
         self.shared = Block(8 * (k.SLICES + 4 * threads + 8))
@@ -419,12 +419,15 @@ class Search:
 
     def all(self, jobs: Sequence[Callable[[], object]]) -> None:
         def tell() -> None:
+            self.told = time.monotonic()
             if self.progress is not None:
                 text = f"{self.distinct:,} states, level {len(self.starts)}"
                 done = sum(self.counts()) - sum(self.level.lo)
                 self.progress(done, None, text)
 
         self.team.run(jobs, tell)
+        if time.monotonic() - self.told > WAIT_S:  # many short rounds are long too
+            tell()
 
     # ---- levels
     def begin(self) -> None:
