@@ -46,7 +46,7 @@ QUICK = 100_000
 """The most states that are found before it is asked whether to go on with code that was compiled with care."""
 LONG = 20
 """Code that was compiled quickly has run for long when it ran this many times as long as it took to compile. Compiled
-with care it takes ten times as long to compile, and is about a third faster: most runs are over before that pays."""
+with care it takes some ten times as long to compile and is faster by much less: most runs are over before that pays."""
 SPARSE = 64
 """Growing does not help a packed table that is still crowded when it could hold 64 times the states."""
 WAIT_S = 0.1
