@@ -40,3 +40,10 @@ def test_a_spec_that_does_not_look_is_found_out(trace: Path) -> None:
     machine.observe = lambda s: Fields({**toy.observe(s), "turnedAway": AnyNumber()})
     a = altered(machine, trace)
     assert {x.path for x in a.accepted} == {"state.turnedAway"}
+
+
+def test_a_rejection_by_no_clause_is_found_out(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkaspec.judge.check.Check.cited", lambda *_: ())
+    a = altered(toy.machine, trace)
+    assert {x.verdict for x in a.accepted} == {"rejected by no clause"}
+    assert len(a.accepted) > a.tried / 2

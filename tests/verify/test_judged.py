@@ -40,11 +40,11 @@ def test_a_recording_that_gets_another_verdict_is_red(
 
 
 def test_an_alteration_that_is_accepted_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
-    hole = Alteration(2, "result", 1, 2, "accepted")
+    hole = Alteration(2, "result", {"op": "size", "result": 2}, "accepted")
     monkeypatch.setattr(alter, "altered", lambda *_, **__: AlterationCounts(1, 0, 0, (hole,)))
     (row,) = red(Unit("leader_epochs", "recordings", find("leader_epochs").recordings.index(SHORT)))
     assert row.what == f"{SHORT.file}, altered"
-    assert row.why == f"{SHORT.file}:2: result altered to 2: accepted"
+    assert row.why == f"{SHORT.file}:2: result altered in {hole.after!r}: accepted"
 
 
 def test_log_directories_that_are_audited_wrongly_are_red(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,11 +23,10 @@ from kafkaspec.judge.check import Check, Line
 
 @dataclass(frozen=True)
 class Alteration:
-    """One value of one line altered. `line` counts from 1; `verdict` is what became of the trace."""
+    """One value of one line altered. `line` counts from 1, `after` is that line; `verdict` is what became of the trace."""
 
     line: int
     path: str
-    before: Json
     after: Json
     verdict: str = ""
 
@@ -45,47 +44,70 @@ class AlterationCounts:
     """those that were not rejected, or not by a clause"""
 
 
-def _values(value: Json, shape: Json, path: str) -> Iterator[tuple[str, Json, Json]]:
-    """(path, before, after) for every alteration of a value; `shape` is what the spec shows in its place."""
-    if isinstance(value, bool):
-        yield path, value, not value
-    elif isinstance(value, int | float):
-        yield path, value, value + 1
-    elif isinstance(value, str):
-        yield path, value, value + "x"
-    elif value is None:
-        yield path, value, 0
-    elif isinstance(value, dict):
+Place = tuple[str | int, ...]
+"""The keys and indexes that lead from a line to a value in it."""
+REMOVED, DROPPED, TWICE, TO_ERROR, TO_RESULT = "removed", "dropped", "twice", "to error", "to result"
+UNCITED = "rejected by no clause"
+
+
+def _changes(value: Json, shape: Json, place: Place) -> Iterator[tuple[Place, str]]:
+    """Where a value can be altered, and how ("": to another value); `shape` is what the spec shows in its place."""
+    if isinstance(value, dict):
         for k, v in value.items():
-            inner = shape.get(k) if isinstance(shape, dict) else None
-            for where, before, after in _values(v, inner, f"{path}.{k}"):
-                yield where, before, {**value, k: after}
+            yield from _changes(v, shape.get(k) if isinstance(shape, dict) else None, (*place, k))
             if not isinstance(shape, Fields):
-                yield f"{path}.{k} removed", v, {n: w for n, w in value.items() if n != k}
+                yield (*place, k), REMOVED
     elif isinstance(value, list):
         for n, v in enumerate(value):
             inner = shape[n] if isinstance(shape, list | tuple) and n < len(shape) else None
-            for where, before, after in _values(v, inner, f"{path}[{n}]"):
-                yield where, before, [*value[:n], after, *value[n + 1 :]]
-            yield f"{path}[{n}] dropped", value, value[:n] + value[n + 1 :]
-            yield f"{path}[{n}] twice", value, [*value[: n + 1], *value[n:]]
+            yield from _changes(v, inner, (*place, n))
+            yield (*place, n), DROPPED
+            yield (*place, n), TWICE
+    else:
+        yield place, ""
 
 
-def _records(record: dict[str, Any], result: Json | Refused, shape: Json) -> Iterator[tuple[str, Json, dict[str, Any]]]:
-    if "state" in record:
-        for path, before, after in _values(record["state"], shape, "state"):
-            yield path, before, {**record, "state": after}
-    if "result" in record:
-        for path, before, after in _values(record["result"], result, "result"):
-            yield path, before, {**record, "result": after}
-        failed = {k: v for k, v in record.items() if k != "result"} | {"error": {"class": "java.lang.Error"}}
-        yield "result to error", record["result"], failed
-    if "error" in record:
-        error = record["error"]
-        yield "error.class", error["class"], {**record, "error": {**error, "class": error["class"] + "x"}}
-        if isinstance(result, Refused) and result.message is not None and "message" in error:
-            yield "error.message", error["message"], {**record, "error": {**error, "message": f"{error['message']}x"}}
-        yield "error to result", error, {k: v for k, v in record.items() if k != "error"} | {"result": None}
+def _other(value: Json) -> Json:
+    """Another value than that one, of its type where the type has others."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, str):
+        return value + "x"
+    return 0 if value is None else value + 1
+
+
+def _changed(value: Json, place: Place, how: str) -> Json:
+    """The value altered at a place in it; what is on the way there is copied, the rest is shared."""
+    if not place:
+        return _other(value)
+    key, *rest = place
+    if rest or not how:
+        inner = _changed(value[key], tuple(rest), how)
+        return {**value, key: inner} if isinstance(value, dict) else [*value[:key], inner, *value[key + 1 :]]
+    if isinstance(value, dict):
+        others = {k: v for k, v in value.items() if k != key}
+        new = {TO_ERROR: {"error": {"class": "java.lang.Error"}}, TO_RESULT: {"result": None}}
+        return others | new.get(how, {})
+    return value[:key] + value[key + 1 :] if how == DROPPED else [*value[: key + 1], *value[key:]]
+
+
+def _path(place: Place, how: str) -> str:
+    """A change in words: `state.entries[0].epoch`, `state.entries[0] dropped`."""
+    return f"{place[0]}{''.join(f'[{k}]' if isinstance(k, int) else f'.{k}' for k in place[1:])} {how}".rstrip()
+
+
+def _alterations(line: dict[str, Any], result: Json | Refused, shape: Json) -> Iterator[tuple[Place, str]]:
+    """Every place of a line that can be altered, and how; `result` and `shape` are what the spec answers and shows."""
+    if "state" in line:
+        yield from _changes(line["state"], shape, ("state",))
+    if "result" in line:
+        yield from _changes(line["result"], result, ("result",))
+        yield ("result",), TO_ERROR
+    if "error" in line:
+        yield ("error", "class"), ""
+        if isinstance(result, Refused) and result.message is not None and "message" in line["error"]:
+            yield ("error", "message"), ""
+        yield ("error",), TO_RESULT
 
 
 def altered(
@@ -103,6 +125,8 @@ def altered(
     check = Check(machine, path.name, release=release)
     tried = later = righted = 0
     accepted: list[Alteration] = []
+    cited: set[tuple[str | None, bool]] = set()
+    """the operations for which a rejection cited a clause, and whether an error was recorded"""
     for number, text in enumerate(lines, 1):
         record = orjson.loads(text)
         before = check.frontier
@@ -110,12 +134,13 @@ def altered(
             break
         after = check.frontier
         result, shape, deviates = _expected(check, record, number, before)
-        for where, old, changed in _records(record, result, shape):
+        for place, how in _alterations(record, result, shape):
             if rng.random() >= share:
                 continue
             tried += 1
+            changed = _changed(record, place, how)
             check.frontier = before
-            verdict, clause = _judge(check, changed, number)
+            verdict = _judge(check, changed, number, cited)
             if verdict == "accepted" and deviates and not _expected(check, changed, number, before)[2]:
                 righted += 1
                 continue
@@ -123,26 +148,32 @@ def altered(
                 rest = Check(machine, path.name, release=release)
                 rest.frontier = check.frontier
                 final = rest.run(lines[number:], lambda: None) if number < len(lines) else None
-                verdict, clause = (final.verdict, final.clause) if final is not None else (verdict, clause)
-                later += verdict == "rejected"
-            if verdict != "rejected" or (not clause and record.get("op") != "init"):
-                accepted.append(Alteration(number, where, old, changed, verdict))
+                if final is not None:
+                    verdict = final.verdict if final.verdict != "rejected" or final.clause else UNCITED
+                    later += final.verdict == "rejected"
+            if verdict != "rejected":
+                accepted.append(Alteration(number, _path(place, how), changed, verdict))
         check.frontier = after
     return AlterationCounts(tried, later, righted, tuple(accepted))
 
 
-def _judge(check: Check, record: dict[str, Any], number: int) -> tuple[str, str]:
+def _judge(check: Check, record: dict[str, Any], number: int, cited: set[tuple[str | None, bool]]) -> str:
+    """The verdict on an altered line. What a rejection cites is looked at once for each operation and kind of answer:
+    it has at least the clauses of the operation, whatever the values."""
     line: Line = check.validated(record, number)
     if line.op == "init":
         verdict = check.begin(line)
-        return ("accepted", "") if verdict is None else (verdict.verdict, verdict.clause)
+        return "accepted" if verdict is None else verdict.verdict
     found, deviated, outside = check.explanations(line)
     if found or deviated:
         check.frontier = [a.after for a in found] + [a.after for a, _ in deviated]
-        return "accepted", ""
+        return "accepted"
     if outside is not None:
-        return "outside", outside.clause
-    return "rejected", check.rejected(line, nearest=False).clause
+        return "outside"
+    kind = line.op, "error" in record
+    if kind not in cited and check.rejected(line, nearest=False).clause:
+        cited.add(kind)
+    return "rejected" if kind in cited else UNCITED
 
 
 def _expected(

@@ -335,7 +335,7 @@ def _recordings(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
         work = {budget.EVENTS: verdict.events}
         yield _Claim(r.file, "judged", detail, f"{why}\n{verdict.text()}" if why else "", work=work)
         found = altered(s.spec.machine, r.path, share=ALTERED, release=r.release)
-        holes = [f"{r.file}:{a.line}: {a.path} altered to {a.after!r}: {a.verdict}" for a in found.accepted]
+        holes = [f"{r.file}:{a.line}: {a.path} altered in {a.after!r}: {a.verdict}" for a in found.accepted]
         rejected = found.tried - len(holes) - found.righted
         detail = f"{found.tried:,} copies with one value changed: {rejected:,} rejected"
         detail += f", {found.righted:,} put right where a known deviation was" if found.righted else ""
