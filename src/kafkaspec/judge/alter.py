@@ -23,7 +23,7 @@ from kafkaspec.judge.check import Check, Line
 
 @dataclass(frozen=True)
 class Alteration:
-    """One value of one line altered. `line` counts from 1, `after` is that line; `verdict` is what became of the trace."""
+    """One value of one line altered. `line` counts from 1, `after` is that line, `verdict` what became of the trace."""
 
     line: int
     path: str
