@@ -80,14 +80,13 @@ def _changed(value: Json, place: Place, how: str) -> Json:
     """The value altered at a place in it; what is on the way there is copied, the rest is shared."""
     if not place:
         return _other(value)
-    key, *rest = place
-    if rest or not how:
-        inner = _changed(value[key], tuple(rest), how)
+    key: Any = place[0]
+    if place[1:] or not how:
+        inner = _changed(value[key], place[1:], how)
         return {**value, key: inner} if isinstance(value, dict) else [*value[:key], inner, *value[key + 1 :]]
     if isinstance(value, dict):
-        others = {k: v for k, v in value.items() if k != key}
-        new = {TO_ERROR: {"error": {"class": "java.lang.Error"}}, TO_RESULT: {"result": None}}
-        return others | new.get(how, {})
+        new: Json = {TO_ERROR: {"error": {"class": "java.lang.Error"}}, TO_RESULT: {"result": None}}.get(how, {})
+        return {k: v for k, v in value.items() if k != key} | new
     return value[:key] + value[key + 1 :] if how == DROPPED else [*value[: key + 1], *value[key:]]
 
 

@@ -23,7 +23,7 @@ from kafkaspec.errors import UserError
 from kafkaspec.judge.cover import sides_of
 from kafkaspec.judge.judging import BLOCK, ONE_BY_ONE, SHRINK_S, Session, offered, tours_of
 from kafkaspec.judge.result import Job, Rejection, Side, SubsystemVerdict, Tally, covered
-from kafkaspec.judge.target import Hello, Target, TargetTrouble
+from kafkaspec.judge.target import Hello, Process, Target, TargetTrouble
 from kafkaspec.lockstep.shrink import shrunk
 
 Progress = Callable[[int, int | None, str], None]
@@ -37,10 +37,12 @@ def judge(
     time_s: float | None = None,
     progress: Progress | None = None,
     record: Callable[[bytes], None] | None = None,
+    process: Callable[[], Process] | None = None,
 ) -> SubsystemVerdict:
     """Judge one subsystem by `examples` histories, or by as many as fit into `time_s` seconds, or whatever ends first.
 
-    `record` gets every judged line, in the form of a trace. A target that cannot be judged any further is a verdict;
+    `record` gets every judged line, in the form of a trace. `process` starts the target where `job.command`, by which
+    what it found can be seen again, need not. A target that cannot be judged any further is a verdict;
     UserError: the subsystem does not exist.
     """
     subsystem = find(job.subsystem)
@@ -51,7 +53,7 @@ def judge(
     judging: Session | None = None
     interrupted = False
     try:
-        with Target(job.command, job.timeout_s) as target:
+        with Target(job.command, job.timeout_s, process and process()) as target:
             hello = target.hello
             judging = Session(job, target, record)
             until = None if time_s is None else time.monotonic() + time_s

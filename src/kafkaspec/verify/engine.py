@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, BinaryIO
 
 import icontract
 
@@ -306,12 +306,20 @@ def _drivers_against_spec(s: Subsystem, which: int, seeds: int) -> Iterator[_Cla
 
 
 def _impl_behind_a_pipe(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
-    """Our implementation, judged as anybody else's: the judge and its protocol accept what is right."""
+    """Our implementation, judged as anybody else's: the judge and its protocol accept what is right. It answers from a
+    child of this process, which is there at once."""
     from kafkaspec.judge.campaign import judge
+    from kafkaspec.judge.child import ChildProcess
     from kafkaspec.judge.result import Job
+    from kafkaspec.judge.serve import serve
+
+    pair = s.pairs()[0]
+
+    def answer(source: BinaryIO, sink: BinaryIO) -> None:
+        serve({s.name: (pair.machine, pair.driver())}, source, sink)
 
     command = shlex.join([sys.executable, "-m", "kafkaspec", "serve", s.name])
-    judged = judge(Job(s.name, command, generator="uniform"), examples=PIPED)
+    judged = judge(Job(s.name, command, generator="uniform"), examples=PIPED, process=lambda: ChildProcess(answer))
     detail = f"{judged.tally.histories} histories, {judged.tally.calls:,} calls: {judged.verdict}"
     last_words = judged.tally.trouble.stderr if judged.tally.trouble is not None else ()
     rejections = sorted((r.history for r in judged.tally.rejections.values()), key=lambda h: len(h.records))

@@ -36,7 +36,7 @@ READS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "proofs": (("prove/proof.py", "explore/engine.py"), ("models", "proofs")),
     "spec against model": (("lockstep/exhaustive.py",), ("spec", "models")),
     "impl against spec": (("lockstep/walk.py",), ("spec", "impl", "audits")),
-    "impl behind a pipe": (("judge/campaign.py", "judge/serve.py", "cli/judge.py"), ("spec", "impl")),
+    "impl behind a pipe": (("judge/campaign.py", "judge/serve.py", "judge/child.py"), ("spec", "impl")),
     "recordings": (("judge/recorded.py", "judge/alter.py"), ("spec",)),
     "log directories": (("audit/engine.py", "audit/recorded.py"), ()),
     "log directories, damaged": (("audit/engine.py", "audit/recorded.py"), ()),
