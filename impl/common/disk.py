@@ -171,7 +171,9 @@ class SimulatedDisk:
 
     def files(self, directory: str) -> list[str]:
         self._check(directory)
-        return sorted(n[len(directory) + 1 :] for n in self.names if n.rpartition("/")[0] == directory)
+        inside = f"{directory}/"
+        below = [n[len(inside) :] for n in self.names if n.startswith(inside)]
+        return sorted(n for n in below if "/" not in n)
 
     def write(self, path: str, data: bytes) -> None:
         self._step(path)

@@ -216,8 +216,11 @@ class MappedIndex(Generic[E]):
     def all(self) -> list[E]:
         """Those in use; the list of before where the file still holds the same ones."""
         used = self.file.get(0, self.entries * self.size)
-        if used != self.listed[0]:
-            self.listed = used, [self.meaning(*cell) for cell in self.layout.iter_unpack(used)]
+        before, known = self.listed
+        if used != before:
+            same = len(before) if used.startswith(before) else len(used) if before.startswith(used) else 0
+            more = [self.meaning(*cell) for cell in self.layout.iter_unpack(used[same:])]
+            self.listed = used, known[: same // self.size] + more
         return self.listed[1]
 
     def entry(self, n: int) -> E:
@@ -412,6 +415,6 @@ class IndexDriver(ByName):
             return encode(self.observation(False, len(content), file))
         entries = i.all()
         if entries is not self.shown[0]:
-            self.shown = entries, [list(e) for e in entries]
+            self.shown = entries, list(map(list, entries))
         shown = self.observation(True, len(content), file, [], i.max_entries, i.length, i.is_full, self.last())
         return {**encode(shown), "entries": self.shown[1]}

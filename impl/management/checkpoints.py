@@ -482,10 +482,14 @@ class Driver(ByPartition):
 
     def state(self) -> spec.Directory:
         """The files as the spec reads their texts."""
+        read = {name: _content(self.disk.read(file.path)) for name, file in self.subject.files.items()}
+        return self._state(read)
+
+    def _state(self, files: Mapping[str, spec.Content]) -> spec.Directory:
         broker = self.subject
         return spec.Directory(
             logs=Frozen({str(p): spec.LogView(**vars(log)) for p, log in broker.logs.items()}),
-            files=Frozen({name: _content(self.disk.read(file.path)) for name, file in broker.files.items()}),
+            files=Frozen(files),
             marker=self._marker(),
             running=self.running,
             was_clean=broker.had_clean_shutdown,
@@ -494,7 +498,7 @@ class Driver(ByPartition):
 
     def observe(self) -> Json:
         """The files as the implementation reads them."""
-        seen = spec.observe(self.state())
+        seen = spec.observe(self._state({}))
         return to_json(replace(seen, files={name: self._seen(file) for name, file in self.subject.files.items()}))
 
     def _seen(self, file: CheckpointFile) -> Mapping[str, int] | Literal["unreadable"]:

@@ -90,6 +90,7 @@ def framed(data: bytes) -> Iterator[bytes]:
         data = data[size:]
 
 
+@lru_cache(maxsize=4096)
 def sources(data: bytes) -> tuple[Source, ...]:
     """Raises Denied, legacy.Unsized."""
     return tuple(source(one) for one in framed(data))
@@ -163,6 +164,7 @@ def offsets_of(data: bytes) -> list[int]:
     return [r.offset for s in sources(data) for r in records_of(s)]
 
 
+@lru_cache(maxsize=4096)
 def contents_of(data: bytes) -> list[tuple[bytes | None, bytes | None]]:
     return [(r.key, r.value) for s in sources(data) for r in records_of(s)]
 

@@ -20,6 +20,11 @@ from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 CHAPTER = "Kafka Internals, ch. 04, 'On-disk: the offset checkpoint file'"
 
 
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_INTEGER: Final = re.compile(r"[+-]?\d+")
+_BLANKS: Final = re.compile(r"\s+", re.ASCII)
+
+
 @dataclass(frozen=True)
 class Unreadable:
     """Why a file cannot be read."""
@@ -33,13 +38,13 @@ class Unreadable:
 
 def lines_of(text: str) -> list[str]:
     """The lines, whatever ends them; an empty last one is none."""
-    lines = re.split(r"\r\n|\r|\n", text)
+    lines = _LINE_END.split(text)
     return lines if lines[-1] else lines[:-1]
 
 
 def integer(text: str, largest: int) -> int | None:
     """A whole number as Java reads it; None if it is none or does not fit."""
-    if not re.fullmatch(r"[+-]?\d+", text):
+    if not _INTEGER.fullmatch(text):
         return None
     value = int(text)
     return value if -largest - 1 <= value <= largest else None
@@ -107,7 +112,7 @@ def read_entries(text: str, numbers: Sequence[tuple[int, int]], fields: int) -> 
         return Unreadable("negative count", lines[1], 2)
     entries = []
     for at, line in enumerate(lines[2:], 3):
-        parts = re.split(r"\s+", line, flags=re.ASCII)
+        parts = _BLANKS.split(line)
         while parts and parts[-1] == "":
             parts.pop()
         if len(parts) != fields:

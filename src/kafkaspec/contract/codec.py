@@ -77,12 +77,12 @@ def camel(name: str) -> str:
 def view(shape: type[T], thing: Any, **more: Any) -> T:
     """A dataclass made of a thing that has more: its fields are the thing's attributes of these names, but for those
     that are given."""
-    made: T = _viewer(shape, frozenset(more))(thing, more)  # type: ignore[arg-type]
+    made: T = _viewer(shape, *more)(thing, more)  # type: ignore[arg-type]
     return made
 
 
 @cache
-def _viewer(shape: Any, given: Set[str]) -> Callable[[Any, Mapping[str, Any]], Any]:
+def _viewer(shape: Any, *given: str) -> Callable[[Any, Mapping[str, Any]], Any]:
     """What makes such a view, compiled: walks make very many."""
     values = [
         (f"{f.name}=" if f.kw_only is True else "") + (f"more[{f.name!r}]" if f.name in given else f"thing.{f.name}")

@@ -238,6 +238,11 @@ class Operation(Generic[S]):
     def _decoders_interned(self) -> Mapping[str, Decode]:
         return {p: interned(d) for p, d in self.decoders.items()}
 
+    @cached_property
+    def candidates(self) -> Sequence[tuple[str, str]]:
+        """The parameters by Python names, each with the name of candidates that are for this operation alone."""
+        return [(p, f"{self.name}:{p}") for p in self.parameters.values()]
+
     def call(self, function: Callable[..., Any], state: S, arguments: Mapping[str, Any]) -> Any:
         """Call the function or the body with arguments as it takes them."""
         return function(state, **arguments) if self.takes_state else function(**arguments)
@@ -435,8 +440,8 @@ class Machine(Generic[S]):
 
     def _part(self, role: str) -> None:
         """Import that part of the spec, where there is one: it registers what it has."""
-        name = f"{self.home}_{role}"
         if (self.home, role) not in _LOADED:
+            name = f"{self.home}_{role}"
             _LOADED.add((self.home, role))
             if importlib.util.find_spec(name) is not None:
                 importlib.import_module(name)
@@ -537,7 +542,10 @@ class Machine(Generic[S]):
 
     def choices(self, op: Operation[S], state: S) -> dict[str, Sequence[Any]]:
         """Python parameter name -> candidate values of it in this state."""
-        return {p: self.candidates_of(op, p)(state) for p in op.parameters.values()}
+        known = self.candidates
+        return {
+            p: (known.get(of_this) or known.get(p) or self.candidates_of(op, p))(state) for p, of_this in op.candidates
+        }
 
     def candidates_of(self, op: Operation[S], parameter: str) -> Callable[[S], Sequence[Any]]:
         """What gives the candidates of a parameter. ValueError if there is nothing."""

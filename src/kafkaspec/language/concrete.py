@@ -9,15 +9,16 @@ from __future__ import annotations
 import dataclasses
 import enum
 import itertools
+import math
 import re
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import text
@@ -37,6 +38,10 @@ class OutsideType(UserError):
     def __init__(self, text: str, *variables: str) -> None:
         super().__init__(text)
         self.variables = variables
+
+
+class _NoFastWay(Exception):
+    """A value must be looked at part by part."""
 
 
 class State(tuple[Any, ...]):
@@ -140,8 +145,14 @@ class _Record:
         self.__dict__[name] = _assigned(value, self.__types.get(name))
 
 
+_WHOLE: Final = frozenset({bool, int, str, set, frozenset, type(None)})
+"""Types of values that have no parts to assign to."""
+
+
 def _own(v: Any, t: T | None) -> Any:
     """A copy that can be assigned to in parts, of a place of that type, if it is known."""
+    if type(v) in _WHOLE or isinstance(v, Sort):
+        return v
     t = t.item if t is not None and t.kind == "option" else t
     if isinstance(v, dict):
         out = _Map()
@@ -287,6 +298,7 @@ class Concrete:
         self._parameters: dict[str, tuple[list[str], list[T]]] = {}
         """of claims, when they were asked for: names and types"""
         self._domains: dict[T, list[Any]] = {}
+        self._freezers: dict[T, Callable[[Any], Any]] = {}
         self._kept = [i for i, n in enumerate(self.vars) if ghosts or n not in self.model.ghosts]
         self._elements: dict[type, tuple[Any, ...]] = {}
         for name, sort in self.model.sorts.items():
@@ -368,6 +380,66 @@ class Concrete:
         return None
 
     def _freeze(self, t: T, v: Any, where: str) -> Any:
+        """A value as a state has it. Raises OutsideType, which says where the value is none of the type."""
+        try:
+            return self._freezer(t)(v)
+        except (_NoFastWay, LookupError, TypeError):
+            return self._examined(t, v, where)
+
+    def _freezer(self, t: T) -> Callable[[Any], Any]:
+        """What freezes most values of a type, without a word of where they stand: walks freeze very many. It raises
+        _NoFastWay, LookupError or TypeError for what `_examined` must look at."""
+        known = self._freezers.get(t)
+        if known is None:
+            known = self._freezers[t] = self._fast(t)
+        return known
+
+    def _fast(self, t: T) -> Callable[[Any], Any]:
+        def refuse(v: Any) -> typing.NoReturn:
+            raise _NoFastWay
+
+        most = static(t.hi, self.sizes) if t.kind in ("set", "seq", "range") and t.hi is not None else None
+        match t.kind:
+            case "map":
+                keys, of = self._keys(t), self._freezer(t.item)
+                many = len(keys)
+                return lambda v: (
+                    tuple([of(v[k]) for k in keys]) if isinstance(v, dict) and len(v) == many else refuse(v)
+                )
+            case "set":
+                of, least, limit = self._freezer(t.item), int(t.nonempty), math.inf if most is None else most
+                return lambda v: (
+                    frozenset(map(of, v)) if isinstance(v, set | frozenset) and least <= len(v) <= limit else refuse(v)
+                )
+            case "seq" if most is not None:
+                of, longest = self._freezer(t.item), most
+                return lambda v: tuple(map(of, v)) if isinstance(v, list) and len(v) <= longest else refuse(v)
+            case "option":
+                of = self._freezer(t.item)
+                return lambda v: None if v is None else (of(v),)
+            case "rec":
+                parts = [(n, self._freezer(f)) for n, f in t.fields]
+                return lambda v: (
+                    tuple([freeze(getattr(v, n)) for n, freeze in parts])
+                    if type(v) is t.cls or isinstance(v, _Record)
+                    else refuse(v)
+                )
+            case "bool":
+                return lambda v: v if v is True or v is False else refuse(v)
+            case "int":
+                return lambda v: v if type(v) is int else refuse(v)
+            case "range":
+                low, high = static(t.lo, self.sizes), math.inf if most is None else most
+                return lambda v: v if type(v) is int and low <= v <= high else refuse(v)
+            case "sort":
+                assert t.cls is not None
+                named: dict[str, Sort] = {x.name: x for x in self._elements[t.cls]}
+                return lambda v: named[typing.cast(Sort, v).name] if type(v) is t.cls else refuse(v)
+            case "enum":
+                return lambda v: v if type(v) is t.cls else refuse(v)
+        return refuse
+
+    def _examined(self, t: T, v: Any, where: str) -> Any:
         def wrong(why: str) -> typing.NoReturn:
             raise OutsideType(f"{where} {why}", re.split(r"\W", where)[0])
 
@@ -378,7 +450,7 @@ class Concrete:
                 keys = self._keys(t)
                 if not isinstance(v, dict) or set(v) != set(keys):
                     wrong(f"has not the keys of {t.domain!r}")
-                return tuple(self._freeze(t.item, v[k], f"{where}[{k}]") for k in keys)
+                return tuple(self._examined(t.item, v[k], f"{where}[{k}]") for k in keys)
             case "set":
                 if not isinstance(v, set | frozenset):
                     v = self._whole(v, t, wrong)
@@ -386,19 +458,19 @@ class Concrete:
                     wrong("is empty")
                 if t.hi is not None and len(v) > static(t.hi, self.sizes):
                     wrong(f"has more than {static(t.hi, self.sizes)} elements")
-                return frozenset(self._freeze(t.item, x, where) for x in v)
+                return frozenset(self._examined(t.item, x, where) for x in v)
             case "seq":
                 if not isinstance(v, list):
                     wrong("is no sequence")
                 if len(v) > static(t.hi, self.sizes):
                     wrong(f"is longer than {static(t.hi, self.sizes)}")
-                return tuple(self._freeze(t.item, x, where) for x in v)
+                return tuple(self._examined(t.item, x, where) for x in v)
             case "option":
-                return None if v is None else (self._freeze(t.item, v, where),)
+                return None if v is None else (self._examined(t.item, v, where),)
             case "rec":
                 if not isinstance(v, _Record) and type(v) is not t.cls:
                     wrong(f"is no {t.name}")
-                return tuple(self._freeze(f, getattr(v, n), f"{where}.{n}") for n, f in t.fields)
+                return tuple(self._examined(f, getattr(v, n), f"{where}.{n}") for n, f in t.fields)
             case "bool":
                 if isinstance(v, SizeName):
                     v = v._now()
@@ -551,6 +623,11 @@ class Concrete:
                         out.append(Transition(a.name, v, after))
         return out
 
+    def written(self, action: Action, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+        """An action's arguments as a key: equal arguments are equal keys."""
+        with self._running():
+            return tuple(self._freeze(p.t, arguments[action.parameter(p)], p.aux) for p in action.params)
+
     def take(self, state: State, action: str, arguments: Mapping[str, Any]) -> State | None:
         """The state after one action with these arguments; None if its guard is false."""
         if action not in self._functions:
@@ -625,9 +702,11 @@ class Concrete:
                 if then is not None:
                     yield then
 
-    def reachable(self, limit: int = 1_000_000) -> tuple[dict[State, int], int]:
+    def reachable(
+        self, limit: int = 1_000_000, transitions: dict[State, list[Transition]] | None = None
+    ) -> tuple[dict[State, int], int]:
         """Breadth-first: every reachable state with its depth (from 1, as TLC counts), and the number of states
-        generated. Raises UserError above `limit` states."""
+        generated; `transitions` gets those from each state. Raises UserError above `limit` states."""
         starts = self._starts()
         seen = {self.key(s): (s, 1) for s in starts}
         level, generated, depth = [s for s, _ in seen.values()], len(starts), 1
@@ -635,7 +714,10 @@ class Concrete:
             depth += 1
             following = []
             for s in level:
-                for t in self.successors(s):
+                found = self.successors(s)
+                if transitions is not None:
+                    transitions[s] = found
+                for t in found:
                     generated += 1
                     k = self.key(t.state)
                     if k not in seen:

@@ -37,6 +37,10 @@ LONGEST: Final = 100
 """Characters of a key in a path."""
 
 
+_PLAIN: Final = frozenset({bool, int, str, type(None)})
+"""Types of values that are equal, or are not."""
+
+
 @dataclass(frozen=True)
 class Difference:
     """One place where two observations differ, such as `state.at[39].set`."""
@@ -73,6 +77,8 @@ def _text(value: Any) -> str:
 
 def matches(expected: Json, seen: Json) -> bool:
     """Whether `seen` is what the spec shows."""
+    if type(expected) in _PLAIN and type(expected) is type(seen):
+        return bool(expected == seen)
     if isinstance(expected, dict):
         if not isinstance(seen, dict):
             return False

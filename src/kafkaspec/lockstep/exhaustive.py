@@ -19,7 +19,7 @@ from kafkaspec.contract.history import History, Record, outcome
 from kafkaspec.contract.machine import Json, Machine, Outside, Refused
 from kafkaspec.errors import UserError
 from kafkaspec.language import Model
-from kafkaspec.language.concrete import Concrete, State
+from kafkaspec.language.concrete import Concrete, State, Transition
 
 S = TypeVar("S")
 Call = tuple[str, Mapping[str, Any]]
@@ -75,7 +75,10 @@ class RefinementResult:
 def check_refinement(machine: Machine[S], how: RefinementMapping[S]) -> RefinementResult:
     """Compare until all reachable states of the model are done or a difference is found."""
     concrete = Concrete(how.model, how.sizes)
-    reachable = {concrete.key(s) for s in concrete.reachable()[0]}
+    transitions: dict[State, list[Transition]] = {}
+    reachable = {concrete.key(s) for s in concrete.reachable(transitions=transitions)[0]}
+    of = {a.name: a for a in concrete.model.actions}
+    keys = [concrete.written(of[name], arguments) for name, arguments in actions(concrete, how)]
     first = how.first(machine)
     start = model_state(concrete, how, first)
     if start is None or concrete.key(start) not in {concrete.key(s) for s in concrete.initial_states()}:
@@ -89,14 +92,17 @@ def check_refinement(machine: Machine[S], how: RefinementMapping[S]) -> Refineme
     stutters = 0
     while queue:
         state, here, path = seen[queue.popleft()]
-        for action, arguments in actions(concrete, how):
+        known = transitions.get(here)
+        ways = {(t.action, concrete.written(of[t.action], t.arguments)): t.state for t in known or ()}
+        for (action, arguments), key in zip(actions(concrete, how), keys, strict=True):
             calls = how.calls(state, action, arguments)
-            expected = concrete.take(here, action, arguments)
+            expected = ways.get((action, key))
+            if expected is None and (known is None or of[action].drawn):  # not asked while the model was explored
+                expected = concrete.take(here, action, arguments)
             if calls is None:
                 continue
             after, said, records = _made(machine, state, calls)
-            there = model_state(concrete, how, after)
-            what = f"{action}({', '.join(f'{k}={v}' for k, v in arguments.items())})"
+            there = here if after is state else model_state(concrete, how, after)
             why = ""
             if there is None and said == "":
                 continue  # beyond the model's sizes
@@ -106,15 +112,15 @@ def check_refinement(machine: Machine[S], how: RefinementMapping[S]) -> Refineme
                 elif there == here:
                     stutters += 1
                 else:
-                    why = f"the model cannot take {what} here, the spec does"
+                    why = f"the model cannot take {_told(action, arguments)} here, the spec does"
             elif said:
                 if concrete.key(expected) != concrete.key(here):
-                    why = f"the model takes {what}, the spec says no: {said}"
+                    why = f"the model takes {_told(action, arguments)}, the spec says no: {said}"
                 else:
                     stutters += 1
             elif there is not None and concrete.key(there) != concrete.key(expected):
                 pair = f"the model is at\n{concrete.show(expected)}\nthe spec stands for\n{concrete.show(there)}"
-                why = f"after {what} {pair}"
+                why = f"after {_told(action, arguments)} {pair}"
             else:
                 taken[action] += 1
             if why:
@@ -145,6 +151,10 @@ def actions(concrete: Concrete, how: RefinementMapping[Any]) -> list[tuple[str, 
             for values in itertools.product(*(concrete.values(p.t) for p in a.params)):
                 out.append((a.name, dict(zip(names, values, strict=True))))
     return out
+
+
+def _told(action: str, arguments: Mapping[str, Any]) -> str:
+    return f"{action}({', '.join(f'{k}={v}' for k, v in arguments.items())})"
 
 
 def model_state(concrete: Concrete, how: RefinementMapping[S], state: S) -> State | None:

@@ -7,12 +7,14 @@ contract. A failure is a `History`: it prints as a conversation and replays by `
 
 from __future__ import annotations
 
+import gc
 import inspect
 import itertools
 import random
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -178,6 +180,18 @@ def unlike(expected: Json | Refused, answer: Json | Refused) -> str:
     return f"answered {answer_text(outcome(answer))}, expected {answer_text(outcome(expected))}"
 
 
+@contextmanager
+def few_collections() -> Iterator[None]:
+    """Within this context Python seldom looks for cycles: states, records and observations make none."""
+    young, *older = gc.get_threshold()
+    if young:  # 0: it never looks
+        gc.set_threshold(max(young, 100_000), *older)
+    try:
+        yield
+    finally:
+        gc.set_threshold(young, *older)
+
+
 def walk(
     machine: Machine[Any],
     driver: Driver,
@@ -202,21 +216,22 @@ def walk(
         weights = [1] * len(operations)
     cumulative = list(itertools.accumulate(weights))
     init, who = draw_init(machine, pick), f"lockstep, seed {seed}"
-    pair = Pair(machine, driver, init, model_state=model_state, who=who, contracts=contracts)
-    done = drawn = 0
-    left: Outside | None = None
-    while left is None and pair.failure is None and done < steps and drawn < 10 * steps:
-        drawn += 1
-        op = rng.choices(operations, cum_weights=cumulative)[0]
-        arguments = draw(machine, op, pair.state, pick)
-        if arguments is None:
-            continue
-        broken = pair.call(op, arguments)
-        if broken is None:
-            done += 1
-        elif outside:
-            left = broken
-    pair.look_again()
+    with few_collections():
+        pair = Pair(machine, driver, init, model_state=model_state, who=who, contracts=contracts)
+        done = drawn = 0
+        left: Outside | None = None
+        while left is None and pair.failure is None and done < steps and drawn < 10 * steps:
+            drawn += 1
+            op = rng.choices(operations, cum_weights=cumulative)[0]
+            arguments = draw(machine, op, pair.state, pick)
+            if arguments is None:
+                continue
+            broken = pair.call(op, arguments)
+            if broken is None:
+                done += 1
+            elif outside:
+                left = broken
+        pair.look_again()
     return Walk(seed, done, pair.failure, pair.coverage, left)
 
 
