@@ -403,7 +403,7 @@ class BuildResult:
     batches: Annotated[tuple[BuiltBatch, ...], governs("BAT-18")]
 
 
-@machine.operation("load", "BAT-20")
+@machine.environment("load")
 @ensure(lambda data, result: result.data == data, "BAT-20 these bytes are held")
 def load(state: CurrentBatch, data: bytes) -> CurrentBatch:
     """A batch as a producer may send it, well-formed or not."""
