@@ -38,7 +38,7 @@ TITLE = "Log cleaner manager"
 
 CHAPTER = "Kafka Internals, ch. 04"
 MANAGER = "LogCleanerManager, Kafka 4.3.0"
-FILTHIEST = f"{CHAPTER}, 'Choosing the filthiest log'; {MANAGER}"
+FILTHIEST = logs.FILTHIEST
 STATES = f"{CHAPTER}, 'The cleaning state machine'"
 
 OF_THE_DIRECTORY = {

@@ -65,7 +65,7 @@ UNTIMELY = Refused(
     VALIDATION,
     f"{INVALID_TIMESTAMP}: One or more records have been rejected due to invalid timestamp",
 )
-TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": fmt.LOG_APPEND_TIME}
+TIMESTAMP_TYPES = fmt.TIMESTAMP_TYPES
 
 
 # ---- the state -------------------------------------------------------------------------------------------------------

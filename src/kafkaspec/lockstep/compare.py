@@ -35,6 +35,8 @@ LONG: Final = 32
 """Elements of a list that is first compared as text: most of a large state is as it should be."""
 LONGEST: Final = 100
 """Characters of a key in a path."""
+MAX_DIFFERENCES: Final = 12
+"""At most this many differences are told of an answer and of a state, wherever they are told."""
 
 
 @dataclass(frozen=True)
