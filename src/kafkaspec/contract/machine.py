@@ -41,7 +41,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-import math
 import re
 import types
 import typing
@@ -95,15 +94,6 @@ class Step(NamedTuple, Generic[S, R]):
 
     state: S
     result: R | Refused = _NULL
-
-
-class Approx(float):
-    """A double that an observation computes rather than copies: equal to any number within a billionth of it."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, (int, float)) and math.isclose(self, other, rel_tol=1e-9)
-
-    __hash__ = float.__hash__
 
 
 class AnySize(int):
